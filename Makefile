@@ -1,0 +1,93 @@
+# The front doors: `make experiment` and `make test`. Both set up what they need first. Variables go after the target:
+#   make experiment STUDY=wireless REPS=3
+# A target's exit status other than 0 is printed by make ("Error 3") and becomes make's own 2.
+
+STUDY ?= wireless
+GROUNDTRUTH := .venv/bin/groundtruth
+PYTEST := .venv/bin/python -m pytest
+
+# What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
+MAKEOVERRIDES :=
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL JOBS RUN
+
+# quote TEXT: one shell word, whatever is in it.
+quote = '$(subst ','\'',$(1))'
+# option NAME,VALUE: "--NAME VALUE", or nothing when VALUE is empty.
+option = $(if $(strip $(2)),--$(1) $(call quote,$(2)))
+study_file = $(call quote,$(if $(filter %.yaml %.yml,$(STUDY)),$(STUDY),studies/$(STUDY).yaml))
+run_options = $(call option,reps,$(REPS)) $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL)) \
+	$(call option,jobs,$(JOBS))
+run_folder = $(call quote,$(or $(RUN),results/latest))
+
+.PHONY: help
+help: ## say what can be made (default)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@echo 'Variables: STUDY=name or file.yaml, REPS=, LAB=virtual, KERNEL=6.12, JOBS=, RUN=results/...'
+
+.PHONY: experiment
+experiment: setup ## run a study and write its report: [STUDY= REPS= LAB= KERNEL= JOBS=]
+	@$(GROUNDTRUTH) run $(study_file) $(run_options)
+
+.PHONY: test
+test: setup-dev ## run every test, those in the virtual lab too
+	@$(PYTEST)
+
+.PHONY: test-unit
+test-unit: setup-dev ## run the tests that need no lab: seconds
+	@$(PYTEST) -m 'not lab'
+
+.PHONY: plan
+plan: setup ## show what a study would run and how long it takes: [STUDY= REPS= LAB= KERNEL= JOBS=]
+	@$(GROUNDTRUTH) plan $(study_file) $(run_options)
+
+.PHONY: validate
+validate: setup ## check a study file: [STUDY=]
+	@$(GROUNDTRUTH) validate $(study_file)
+
+.PHONY: verify
+verify: setup ## run a finished run again and compare it to the byte: [RUN= JOBS=]
+	@$(GROUNDTRUTH) verify $(run_folder) $(call option,jobs,$(JOBS))
+
+.PHONY: report
+report: setup ## write a finished run's report again: [RUN=]
+	@$(GROUNDTRUTH) report $(run_folder)
+
+.PHONY: doctor
+doctor: setup ## say what this machine can and cannot run, and why
+	@$(GROUNDTRUTH) doctor
+
+.PHONY: lint
+lint: setup-dev ## check style, types, imports, C, shell, Ansible and spelling
+	@setup/lint
+
+.PHONY: format
+format: setup-dev ## rewrite Python, C and shell files in the house style
+	@setup/lint --fix
+
+.PHONY: ansible-check
+ansible-check: setup-dev ## check that every playbook can be read and lists its tasks
+	@for playbook in ansible/playbooks/*.yml; do \
+		ANSIBLE_HOME="$$PWD/.ansible" .venv/bin/ansible-playbook -i localhost, --list-tasks "$$playbook" || exit; \
+	done
+
+.PHONY: requirements
+requirements: setup-dev ## pin requirements/*.in anew: newest versions, with hashes
+	@.venv/bin/uv pip compile --quiet --upgrade requirements/run.in -o requirements/run.txt
+	@.venv/bin/uv pip compile --quiet --upgrade -c requirements/run.txt requirements/dev.in -o requirements/dev.txt
+
+.PHONY: setup
+setup: ## make .venv with what an experiment needs
+	@setup/bootstrap run
+
+.PHONY: setup-dev
+setup-dev: ## make .venv with what the checks need as well
+	@setup/bootstrap dev
+
+.PHONY: clean
+clean: ## remove what was made in this folder, results excepted
+	rm -rf .venv .ansible .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	find . -path ./.git -prune -o -path ./results -prune -o -type d -name __pycache__ -exec rm -rf {} +
+
+.PHONY: clean-cache
+clean-cache: ## remove the cached lab: kernels, image, probes; the next run makes them again
+	rm -rf -- "$${XDG_CACHE_HOME:-$$HOME/.cache}/groundtruth"

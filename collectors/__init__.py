@@ -1,0 +1,1 @@
+"""The evidence: per source one live part (``*_live``) and one pure parser (``*_parse``)."""

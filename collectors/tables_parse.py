@@ -1,0 +1,136 @@
+"""Turn a finished cell's raw files into its typed Parquet tables. Reads and writes files only.
+
+Tables are written for every cell, with the same columns and types whether or not a value is
+known, so that tables of many cells can be stacked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from collectors.flows_parse import (
+    FlowRow,
+    IntervalRow,
+    Received,
+    Sent,
+    counters,
+    flow_row,
+    iperf3_received,
+    probe_received,
+    probe_sent,
+)
+from testbed import runfolder
+from testbed.cell import Cell, Flow
+from testbed.errors import ParseError
+
+TYPES = {
+    "str": pl.String,
+    "int": pl.Int64,
+    "float": pl.Float64,
+    "int | None": pl.Int64,
+    "float | None": pl.Float64,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QdiscRow:
+    """One qdisc's counters at the end of a cell; columns of ``qdiscs.parquet``."""
+
+    node: str
+    device: str
+    handle: str
+    kind: str
+    sent_pkts: int
+    sent_bytes: int
+    dropped_pkts: int
+    backlog_pkts: int
+
+
+def schema(row_type: type) -> dict[str, Any]:
+    """Return the Parquet columns of a row type."""
+    return {f.name: TYPES[str(f.type)] for f in dataclasses.fields(row_type)}
+
+
+def read_json(path: Path) -> Any:
+    """Return a raw JSON file; raise :class:`ParseError` naming it if it is missing or broken."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
+
+
+def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
+    """Return the counters of every shaper and channel from ``tc -j -s qdisc show`` per node."""
+    rows = []
+    for node in sorted(shown):
+        for qdisc in shown[node]:
+            if qdisc["kind"] != "netem":
+                continue
+            rows.append(
+                QdiscRow(
+                    node=node,
+                    device=qdisc["dev"],
+                    handle=qdisc["handle"],
+                    kind=qdisc["kind"],
+                    sent_pkts=qdisc["packets"],
+                    sent_bytes=qdisc["bytes"],
+                    dropped_pkts=qdisc["drops"],
+                    backlog_pkts=qdisc["qlen"],
+                )
+            )
+    return rows
+
+
+def _received(folder: Path, flow: Flow, epoch_ns: int) -> Received:
+    path = folder / "raw" / "flows" / f"{flow.id}.receiver.jsonl"
+    if flow.generator == "iperf3":
+        return iperf3_received(_read(path), flow, str(path))
+    return probe_received(_read(path), flow, epoch_ns, str(path))
+
+
+def _sent(folder: Path, flow: Flow) -> Sent:
+    path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    if flow.generator == "iperf3":
+        return Sent(connect_s=None, retransmitted_pkts=None)
+    return probe_sent(_read(path), flow, str(path))
+
+
+def write_tables(folder: Path, cell: Cell) -> None:
+    """Parse one measuring cell's raw files and write its tables.
+
+    Raises:
+        ParseError: a raw file is missing, cut short or not what its program writes.
+    """
+    epoch_ns = int(read_json(folder / "raw" / "epoch.json")["epoch_ns"])
+    counted = read_json(folder / "raw" / "counters.json")
+    flows: list[FlowRow] = []
+    intervals: list[IntervalRow] = []
+    for flow in cell.flows:
+        received = _received(folder, flow, epoch_ns)
+        flows.append(
+            flow_row(flow, cell, received, _sent(folder, flow), counters(counted, flow.id))
+        )
+        intervals += received.intervals
+    (folder / "tables").mkdir(exist_ok=True)
+    _write(flows, FlowRow, folder / runfolder.FLOWS_TABLE)
+    _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
+    qdiscs = qdisc_rows(read_json(folder / "raw" / "qdiscs.json"))
+    _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
+
+
+def _write(rows: Sequence[Any], row_type: type, path: Path) -> None:
+    frame = pl.DataFrame([dataclasses.asdict(row) for row in rows], schema=schema(row_type))
+    frame.write_parquet(path, compression="zstd", statistics=False)

@@ -1,0 +1,110 @@
+"""One direction of a link as two separate stages: a shaper and a channel. Pure: builds tc lines.
+
+The shaper is a netem qdisc with only a rate and a limit. It serialises every packet (also on an
+idle link, unlike a token bucket) and holds at most ``queue_pkts`` packets, the one being sent
+included, which is what an ns-2 link with a drop-tail queue of that length does. The channel is a
+netem qdisc with only delay and loss, with a limit above all it can hold. They never share a
+limit, so a full buffer and a lost packet are told apart by whose counter rose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from testbed.cell import Direction
+
+#: Bytes of Ethernet header that a qdisc counts and an ns-2 link does not.
+ETHERNET_HEADER_BYTES = 14
+NS_PER_S = 1_000_000_000
+
+Role = Literal["shaper", "channel"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One qdisc: where it sits, what it is for, and what was asked of it.
+
+    ``feeds_shaper`` marks a channel whose child is a shaper: netem counts its child's packets
+    against its own limit (sch->q.qlen), so that limit is raised by what the shaper may hold.
+    """
+
+    node: str
+    device: str
+    parent: str
+    handle: str
+    role: Role
+    direction: Direction
+    seed: int
+    feeds_shaper: bool = False
+
+    def where(self) -> str:
+        """Return ``node:device handle`` for messages."""
+        return f"{self.node}:{self.device} {self.handle}"
+
+    def command(self) -> str:
+        """Return the line for ``tc -batch`` that installs the stage."""
+        place = "root" if self.parent == "root" else f"parent {self.parent}"
+        return f"qdisc add dev {self.device} {place} handle {self.handle} netem {self.options()}\n"
+
+    def options(self) -> str:
+        """Return netem's options for this stage."""
+        link = self.direction
+        if self.role == "shaper":
+            # The negative overhead takes the Ethernet header off again: rates count IP bytes.
+            return f"limit {link.queue_pkts} rate {link.rate_bps}bit -{ETHERNET_HEADER_BYTES}"
+        options = f"limit {self._channel_limit_pkts()} delay {round(link.owd_s * NS_PER_S)}ns"
+        if link.loss.model == "random":
+            options += f" loss random {link.loss.loss_frac * 100:.10g}% seed {self.seed}"
+        return options
+
+    def _channel_limit_pkts(self) -> int:
+        held = self.direction.queue_pkts if self.feeds_shaper else 0
+        return self.direction.channel_limit_pkts + held
+
+    def mismatches(self, qdisc: dict[str, Any]) -> list[tuple[str, str, str]]:
+        """Compare ``tc -j qdisc show``'s entry with what was asked: (setting, wanted, got)."""
+        wanted = self._wanted()
+        got = _read_netem(qdisc)
+        found = []
+        for setting, value in wanted.items():
+            if not _same(value, got[setting]):
+                found.append((setting, f"{value:.10g}", f"{got[setting]:.10g}"))
+        return found
+
+    def _wanted(self) -> dict[str, float]:
+        link = self.direction
+        if self.role == "shaper":
+            return {
+                "limit_pkts": link.queue_pkts,
+                "rate_bps": link.rate_bps,
+                "rate_overhead_bytes": -ETHERNET_HEADER_BYTES,
+                "delay_s": 0.0,
+                "loss_frac": 0.0,
+            }
+        return {
+            "limit_pkts": self._channel_limit_pkts(),
+            "rate_bps": 0.0,
+            "rate_overhead_bytes": 0.0,
+            "delay_s": link.owd_s,
+            "loss_frac": link.loss.loss_frac,
+        }
+
+
+def _read_netem(qdisc: dict[str, Any]) -> dict[str, float]:
+    options = qdisc.get("options", {})
+    rate = options.get("rate", {})
+    overhead = int(rate.get("packetoverhead", 0))
+    return {
+        "limit_pkts": float(options.get("limit", 0)),
+        "rate_bps": float(rate.get("rate", 0)) * 8,
+        # iproute2 prints this signed number as unsigned.
+        "rate_overhead_bytes": float(overhead - (1 << 32) if overhead >= 1 << 31 else overhead),
+        "delay_s": float(options.get("delay", {}).get("delay", 0.0)),
+        "loss_frac": float(options.get("loss-random", {}).get("loss", 0.0)),
+    }
+
+
+def _same(wanted: float, got: float) -> bool:
+    """Compare within the kernel's own resolution (loss is a 32-bit fraction, delay whole ns)."""
+    return abs(wanted - got) <= max(abs(wanted) * 1e-6, 1e-9)

@@ -1,0 +1,150 @@
+"""Read back what was built, and compare. Nothing is believed because a command succeeded.
+
+Comparisons are pure functions of a tool's JSON; only :func:`read_back` talks to the lab.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mininet_topos import offloads
+from mininet_topos.dumbbell import ROUTERS, Counter, Plan
+from mininet_topos.netns import Namespace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One comparison of what was wanted with what was read back or measured."""
+
+    check: str
+    where: str
+    wanted: str
+    got: str
+    agrees: bool
+
+
+def compare_qdiscs(laid_out: Plan, node: str, shown: list[dict[str, Any]]) -> list[Check]:
+    """Compare ``tc -j qdisc show`` of one node with its stages: each there, none besides."""
+    checks = []
+    found = {(q.get("dev"), q.get("handle")): q for q in shown if q.get("kind") == "netem"}
+    stages = [stage for stage in laid_out.stages if stage.node == node]
+    for stage in stages:
+        qdisc = found.pop((stage.device, stage.handle), None)
+        parent = None if qdisc is None else "root" if qdisc.get("root") else qdisc.get("parent")
+        if qdisc is None or parent != stage.parent:
+            got = "no such qdisc" if qdisc is None else f"parent {parent}"
+            checks.append(
+                Check(check=stage.role, where=stage.where(), wanted=stage.options(), got=got,
+                      agrees=False)
+            )  # fmt: skip
+            continue
+        wrong = stage.mismatches(qdisc)
+        checks.append(
+            Check(
+                check=stage.role,
+                where=stage.where(),
+                wanted="; ".join(f"{s} {w}" for s, w, _ in wrong) or stage.options(),
+                got="; ".join(f"{s} {g}" for s, _, g in wrong) or "the same",
+                agrees=not wrong,
+            )
+        )
+    for device, handle in sorted(found, key=str):
+        checks.append(
+            Check(check="unasked qdisc", where=f"{node}:{device} {handle}", wanted="none",
+                  got="netem", agrees=False)
+        )  # fmt: skip
+    return checks
+
+
+def compare_route(node: str, shown: list[dict[str, Any]], wanted: dict[str, str]) -> list[Check]:
+    """Compare ``ip -j -d route show default`` with the route options asked for."""
+    got = route_options(shown)
+    return [
+        Check(check=f"route option {name}", where=node, wanted=value,
+              got=got.get(name, "not set"), agrees=_route_value_agrees(value, got.get(name)))
+        for name, value in wanted.items()
+    ]  # fmt: skip
+
+
+def route_options(shown: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the metrics of the first route in ``ip -j route show`` by option name."""
+    options: dict[str, str] = {}
+    for metrics in shown[0].get("metrics", []) if shown else []:
+        options.update({name: str(value) for name, value in metrics.items()})
+    return options
+
+
+def _route_value_agrees(wanted: str, got: str | None) -> bool:
+    if got is None:
+        return False
+    locked = wanted.removeprefix("lock ").removesuffix("ms")
+    return got.removesuffix("ms") == locked
+
+
+def compare_offloads(where: str, shown: dict[str, bool]) -> Check:
+    """Check that no offload of a device is on."""
+    on = [name for name, active in shown.items() if active]
+    return Check(
+        check="offloads", where=where, wanted="all off",
+        got="all off" if not on else f"on: {', '.join(on)}", agrees=not on,
+    )  # fmt: skip
+
+
+def read_back(
+    laid_out: Plan, spaces: dict[str, Namespace], route_wanted: dict[str, dict[str, str]]
+) -> tuple[list[Check], dict[str, Any]]:
+    """Read every qdisc, offload, route and forwarding switch; return checks and the raw JSON."""
+    checks: list[Check] = []
+    raw: dict[str, Any] = {"qdiscs": {}, "routes": {}, "offloads": {}}
+    for name, space in spaces.items():
+        if name in ROUTERS:
+            raw["qdiscs"][name] = space.json(["tc", "-j", "qdisc", "show"])
+            checks += compare_qdiscs(laid_out, name, raw["qdiscs"][name])
+            got = space.read_sysctl("net.ipv4.ip_forward")
+            checks.append(
+                Check(check="net.ipv4.ip_forward", where=name, wanted="1", got=got,
+                      agrees=got == "1")
+            )  # fmt: skip
+        else:
+            raw["routes"][name] = space.json(["ip", "-j", "-d", "route", "show", "default"])
+            checks += compare_route(name, raw["routes"][name], route_wanted.get(name, {}))
+    for pair in laid_out.links:
+        for end in pair:
+            shown = offloads.read(spaces[end.node], end.device)
+            raw["offloads"][f"{end.node}:{end.device}"] = shown
+            checks.append(compare_offloads(f"{end.node}:{end.device}", shown))
+    return checks, raw
+
+
+def filter_counts(shown: list[dict[str, Any]]) -> dict[int, int]:
+    """Return packets by filter preference from ``tc -j -s filter show``."""
+    counts: dict[int, int] = {}
+    for entry in shown:
+        for action in entry.get("options", {}).get("actions", []):
+            pref = int(entry["pref"])
+            counts[pref] = counts.get(pref, 0) + int(action["stats"]["packets"])
+    return counts
+
+
+def read_counters(
+    spaces: dict[str, Namespace], wanted: tuple[Counter, ...]
+) -> list[dict[str, str | int]]:
+    """Read the per-flow counters: rows of flow, name, node, device, packets."""
+    rows: list[dict[str, str | int]] = []
+    shown: dict[tuple[str, str, str], dict[int, int]] = {}
+    for counter in wanted:
+        key = (counter.node, counter.device, counter.hook)
+        if key not in shown:
+            argv = ["tc", "-j", "-s", "filter", "show", "dev", counter.device, counter.hook]
+            shown[key] = filter_counts(spaces[counter.node].json(argv))
+        rows.append(
+            {
+                "flow": counter.flow,
+                "counter": counter.name,
+                "node": counter.node,
+                "device": counter.device,
+                "packets": shown[key].get(counter.pref, 0),
+            }
+        )
+    return rows

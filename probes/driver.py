@@ -1,0 +1,92 @@
+"""Drive the project's own probes: a flow and its socket options become command lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from probes.process import Host, Running, start, start_ready
+from testbed.cell import Flow
+
+BIN = Path("/gt/code/bin")
+READY_TIMEOUT_S = 30.0
+#: How long a sender may take to get its last bytes acknowledged after it stops writing.
+DRAIN_S = 150.0
+#: Options that the receiving side's probe has; the rest are the sender's alone.
+RECEIVER_OPTIONS = {
+    "tcp": frozenset({"rcvbuf_bytes", "window_clamp_bytes", "maxseg_bytes", "congestion_control"}),
+    "sctp": frozenset(
+        {
+            "rcvbuf_bytes", "sack_delay_ms", "sack_freq_packets", "maxseg_bytes",
+            "rto_initial_ms", "rto_min_ms", "rto_max_ms",
+        }
+    ),
+    "udp": frozenset({"rcvbuf_bytes"}),
+}  # fmt: skip
+FLAGS = frozenset({"nodelay", "hb_disable"})
+
+
+def option_words(options: Mapping[str, str]) -> list[str]:
+    """Return long options for a probe; a flag of value 0 is left out."""
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if name in FLAGS:
+            words += [option] if value not in ("0", "false") else []
+        else:
+            words += [option, value]
+    return words
+
+
+def receiver_argv(
+    flow: Flow,
+    address: str,
+    options: Mapping[str, str],
+    epoch_ns: int,
+    duration_s: float,
+    interval_s: float,
+) -> list[str]:
+    """Return the receiver's command line."""
+    known = RECEIVER_OPTIONS[flow.protocol]
+    argv = [
+        str(BIN / f"{flow.protocol}_recv"),
+        "--bind", address,
+        "--port", str(flow.port),
+        "--epoch-ns", str(epoch_ns),
+        "--duration-s", f"{duration_s:.9g}",
+        "--interval-s", f"{interval_s:.9g}",
+        *option_words({k: v for k, v in options.items() if k in known}),
+    ]  # fmt: skip
+    if flow.protocol == "sctp":
+        argv += ["--streams", str(flow.streams)]
+    return argv
+
+
+def sender_argv(flow: Flow, to: str, options: Mapping[str, str], epoch_ns: int) -> list[str]:
+    """Return the sender's command line."""
+    argv = [
+        str(BIN / f"{flow.protocol}_send"),
+        "--host", to,
+        "--port", str(flow.port),
+        "--epoch-ns", str(epoch_ns),
+        "--start-s", f"{flow.start_s:.9g}",
+        "--duration-s", f"{flow.stop_s - flow.start_s:.9g}",
+        "--message-bytes", str(flow.message_bytes),
+    ]  # fmt: skip
+    if flow.protocol == "udp":
+        return [*argv, "--rate-bps", str(flow.rate_bps), *option_words(options)]
+    argv += ["--drain-s", f"{DRAIN_S:.9g}"]
+    if flow.protocol == "sctp":
+        argv += ["--streams", str(flow.streams)]
+        argv += [] if flow.ordered else ["--unordered"]
+    return argv + option_words(options)
+
+
+def start_receiver(host: Host, argv: list[str], stem: Path) -> Running:
+    """Start a receiver and return once it listens."""
+    return start_ready(host, argv, stem, READY_TIMEOUT_S)
+
+
+def start_sender(host: Host, argv: list[str], stem: Path) -> Running:
+    """Start a sender; it begins by itself at its flow's start time."""
+    return start(host, argv, stem)

@@ -1,0 +1,200 @@
+/* The protocol-independent life of a TCP or SCTP sender. */
+#include "probe_sender.h"
+
+#include "probe_json.h"
+#include "probe_stop.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct sender_settings sender = {
+    .start = {true, 0},
+    .message_bytes = {true, 1448},
+    .drain = {true, 120 * NS_PER_S},
+};
+
+const struct probe_option sender_options[] = {
+    {.name = "port",
+     .kind = OPTION_INTEGER,
+     .required = true,
+     .to.integer = &sender.port,
+     .min = 1,
+     .max = UINT16_MAX,
+     .help = "port of the receiver"},
+    {.name = "epoch-ns",
+     .kind = OPTION_INTEGER,
+     .to.integer = &sender.epoch_ns,
+     .max = INT64_MAX / 2,
+     .help = "CLOCK_MONOTONIC time that is time zero of the experiment; "
+	     "not given:\n      the start of this program"},
+    {.name = "start-s",
+     .kind = OPTION_SECONDS,
+     .to.seconds = &sender.start,
+     .max = MAX_TIME_NS,
+     .help = "connect this long after the epoch"},
+    {.name = "duration-s",
+     .kind = OPTION_SECONDS,
+     .to.seconds = &sender.duration,
+     .min = 1,
+     .max = MAX_TIME_NS,
+     .help = "stop writing this long after --start-s"},
+    {.name = "count",
+     .kind = OPTION_INTEGER,
+     .to.integer = &sender.count,
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "stop after this many messages"},
+    {.name = "message-bytes",
+     .kind = OPTION_INTEGER,
+     .to.integer = &sender.message_bytes,
+     .min = 1,
+     .max = MAX_MESSAGE_BYTES,
+     .help = "payload bytes of a message"},
+    {0},
+};
+
+const struct probe_option stream_sender_options[] = {
+    {.name = "bytes",
+     .kind = OPTION_INTEGER,
+     .to.integer = &sender.bytes,
+     .min = 1,
+     .max = INT64_MAX,
+     .help = "stop after this many bytes (the last message may be short)"},
+    {.name = "drain-s",
+     .kind = OPTION_SECONDS,
+     .to.seconds = &sender.drain,
+     .max = MAX_TIME_NS,
+     .help = "wait at most this long for the peer to have everything"},
+    {0},
+};
+
+void sender_check_options(void)
+{
+	if (!sender.duration.is_set && !sender.count.is_set &&
+	    !sender.bytes.is_set)
+		die_usage("--duration-s, --count, --bytes", "at least one",
+			  "none");
+	if (sender.count.is_set && sender.bytes.is_set)
+		die_usage("--count, --bytes", "one of them", "both");
+}
+
+static uint64_t asked_bytes(void)
+{
+	if (sender.bytes.is_set)
+		return sender.bytes.value;
+	if (sender.count.is_set)
+		return sender.count.value * sender.message_bytes.value;
+	return UINT64_MAX;
+}
+
+bool sender_wait_for_start(struct send_run *run)
+{
+	int64_t epoch_ns = sender.epoch_ns.is_set
+			       ? (int64_t)sender.epoch_ns.value
+			       : clock_now_ns();
+
+	*run = (struct send_run){
+	    .start_ns = epoch_ns + sender.start.ns,
+	    .stop_ns = INT64_MAX,
+	    .left_bytes = asked_bytes(),
+	    .connect_start_ns = NO_TIME_NS,
+	    .connected_ns = NO_TIME_NS,
+	};
+	if (sender.duration.is_set)
+		run->stop_ns = run->start_ns + sender.duration.ns;
+	while (!stop_requested()) {
+		if (sleep_until_ns(run->start_ns))
+			return true;
+	}
+	run->end = "sigterm";
+	return false;
+}
+
+void sender_connect_begins(struct send_run *run)
+{
+	if (run->stop_ns != INT64_MAX)
+		stop_at_or_die(run->stop_ns);
+	run->connect_start_ns = clock_now_ns();
+}
+
+void sender_connect_failed(struct send_run *run)
+{
+	if (stop_by_sigterm())
+		run->end = "sigterm";
+	else if (stop_requested())
+		die_run("connect", "a connection within --duration-s", "none",
+			"does the receiver listen, is there a route, are all "
+			"handshakes lost?");
+	else
+		die_errno("connect", "a connection",
+			  "was the receiver's ready line awaited?");
+}
+
+void sender_connect_ends(struct send_run *run)
+{
+	json_begin("connected");
+	json_time_ns("connect_start_t_ns", run->connect_start_ns);
+	json_time_ns("connected_t_ns", run->connected_ns);
+	json_time_ns("first_write_t_ns", clock_now_ns());
+	json_end_flush();
+}
+
+void sender_count(struct send_run *run, size_t sent_bytes)
+{
+	run->sent_bytes += sent_bytes;
+	run->left_bytes -= sent_bytes;
+}
+
+void sender_call_failed(struct send_run *run, const char *where)
+{
+	switch (errno) {
+	case EINTR:
+		return;
+	case EPIPE:
+	case ESHUTDOWN: /* SCTP: the peer began a shutdown. */
+	case ECONNRESET:
+	case ECONNABORTED:
+	case ENOTCONN:
+	case ESRCH: /* SCTP: the association was freed while we waited. */
+		run->end = "peer_reset";
+		return;
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+		run->end = "timed_out";
+		return;
+	default:
+		die_errno(where, "a working connection", NULL);
+	}
+}
+
+void sender_drain_begins(void)
+{
+	stop_at_or_die(clock_now_ns() + sender.drain.ns);
+}
+
+void sender_drain_ends(struct send_run *run)
+{
+	if (run->end == NULL && stop_by_sigterm())
+		run->end = "sigterm";
+	else if (run->end == NULL)
+		run->end = stop_requested() ? "drain_timeout" : "drained";
+}
+
+void sender_begin_totals(const struct send_run *run)
+{
+	uint64_t message_bytes = sender.message_bytes.value;
+
+	json_begin("totals");
+	json_unsigned("sent_bytes", run->sent_bytes);
+	/* The short last message of --bytes counts as one. */
+	json_unsigned("messages", run->sent_bytes / message_bytes +
+				      (run->left_bytes == 0 &&
+				       run->sent_bytes % message_bytes));
+	if (run->connected_ns == NO_TIME_NS)
+		json_null("connect_s");
+	else
+		json_seconds("connect_s",
+			     run->connected_ns - run->connect_start_ns);
+	json_text("end", run->end);
+}

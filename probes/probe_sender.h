@@ -1,0 +1,72 @@
+/*
+ * The life of a sender, but for the protocol itself: when it starts, how long
+ * and how much it writes, what it reports. UDP uses the first part only.
+ *
+ * Times: connect at epoch + start; stop writing at epoch + start + duration;
+ * then up to drain for what is still on its way. Without an epoch the start
+ * of the program is the epoch.
+ */
+#ifndef PROBE_SENDER_H
+#define PROBE_SENDER_H
+
+#include "probe_options.h"
+
+#define MAX_MESSAGE_BYTES 1048576
+#define MAX_TIME_NS (UINT64_C(1000000) * (uint64_t)NS_PER_S)
+
+struct sender_settings {
+	struct address_list hosts;
+	struct address_list binds;
+	struct probe_integer port;
+	struct probe_integer epoch_ns;
+	struct probe_seconds start;
+	struct probe_seconds duration;
+	struct probe_integer count;
+	struct probe_integer bytes;
+	struct probe_integer message_bytes;
+	struct probe_seconds drain;
+};
+
+/* One sender per process: the option tables fill this. */
+extern struct sender_settings sender;
+extern const struct probe_option sender_options[];
+/* What TCP and SCTP have and UDP has not. */
+extern const struct probe_option stream_sender_options[];
+
+struct send_run {
+	int64_t start_ns;
+	int64_t stop_ns; /* INT64_MAX: no --duration-s */
+	uint64_t left_bytes;
+	uint64_t sent_bytes;
+	int64_t connect_start_ns;
+	int64_t connected_ns;
+	/* How it ended: a word for the totals, NULL while it runs. */
+	const char *end;
+};
+
+/* What the tables cannot say of TCP and SCTP; dies with status 2. */
+void sender_check_options(void);
+/* Sleeps until the start. False when SIGTERM came first. */
+bool sender_wait_for_start(struct send_run *run);
+/* Marks the connect; from here on the deadline of --duration-s is armed. */
+void sender_connect_begins(struct send_run *run);
+/*
+ * To be called when connect failed, with errno: returns only if that was
+ * SIGTERM.
+ */
+void sender_connect_failed(struct send_run *run);
+/* Prints "connected"; the first write must follow at once. */
+void sender_connect_ends(struct send_run *run);
+void sender_count(struct send_run *run, size_t sent_bytes);
+/*
+ * Judges a failed write or read, with errno: EINTR leaves the run going, a
+ * peer that went away ends it, anything else dies.
+ */
+void sender_call_failed(struct send_run *run, const char *where);
+/* Starts the drain's deadline. */
+void sender_drain_begins(void);
+/* Gives run->end its word if it has none. */
+void sender_drain_ends(struct send_run *run);
+void sender_begin_totals(const struct send_run *run);
+
+#endif

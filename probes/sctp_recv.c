@@ -1,0 +1,234 @@
+/*
+ * Accepts one SCTP association, reads it to its end and reports the bytes and
+ * messages that really arrived, per interval, per stream and in all.
+ *
+ * Messages are taken in batches with recvmmsg(): the call returns as soon as
+ * one is there, together with those a filled gap has released at the same
+ * instant.
+ */
+#include "probe_json.h"
+#include "probe_receiver.h"
+#include "probe_sctp.h"
+#include "probe_stop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BATCH_MESSAGES 32
+/* A longer message arrives in parts and is counted at its last. */
+#define PART_BYTES 65536
+/* Far more than the last packet of a shutdown needs, lost and repeated. */
+#define LINGER_S 120
+
+static struct probe_integer streams;
+
+static const struct probe_option own_options[] = {
+    {.name = "bind",
+     .kind = OPTION_ADDRESSES,
+     .to.addresses = &receiver.binds,
+     .help = "numeric local address; not given: all IPv4 addresses"},
+    {.name = "streams",
+     .kind = OPTION_INTEGER,
+     .to.integer = &streams,
+     .min = 1,
+     .max = MAX_STREAMS,
+     .help = "most incoming streams that are accepted"},
+    {0},
+};
+
+static const struct probe_options options = {
+    "Receives one SCTP association to its end.",
+    {own_options, receiver_options, sctp_options},
+};
+
+struct batch {
+	struct mmsghdr messages[BATCH_MESSAGES];
+	struct iovec parts[BATCH_MESSAGES];
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
+		struct cmsghdr align;
+	} controls[BATCH_MESSAGES];
+	char payloads[BATCH_MESSAGES][PART_BYTES];
+};
+
+struct reception {
+	struct goodput_meter meter;
+	uint64_t unordered_messages;
+	uint64_t *stream_bytes;
+	unsigned int streams;
+	struct sctp_snapshot snapshot;
+	/* "shutdown", "abort" or "sigterm"; NULL while it runs. */
+	const char *end;
+};
+
+static int listen_for_peer(void)
+{
+	struct sctp_initmsg init = {
+	    .sinit_max_instreams = (uint16_t)streams.value,
+	};
+	int fd = sctp_socket_or_die(receiver_family(), &init);
+
+	sctp_subscribe_or_die(fd, SCTP_ASSOC_CHANGE);
+	sctp_subscribe_or_die(fd, SCTP_SHUTDOWN_EVENT);
+	if (receiver.binds.count)
+		sctp_bind_or_die(fd, &receiver.binds,
+				 (uint16_t)receiver.port.value);
+	else
+		receiver_bind_or_die(fd);
+	listen_or_die(fd);
+	receiver_report_ready(fd);
+	return fd;
+}
+
+static void count_streams(int fd, struct reception *reception)
+{
+	reception->streams = sctp_status_or_die(fd).sstat_instrms;
+	reception->stream_bytes =
+	    calloc_or_die(reception->streams, sizeof(uint64_t));
+}
+
+static void take_notification(int fd, const void *payload, size_t length,
+			      struct reception *reception)
+{
+	const union sctp_notification *note = payload;
+
+	if (length < sizeof(note->sn_header))
+		return;
+	if (note->sn_header.sn_type == SCTP_SHUTDOWN_EVENT) {
+		/* All data is here and the association still has counters. */
+		sctp_take_snapshot(fd, &reception->snapshot);
+		reception->end = "shutdown";
+	} else if (note->sn_header.sn_type == SCTP_ASSOC_CHANGE &&
+		   note->sn_assoc_change.sac_state == SCTP_COMM_LOST) {
+		reception->end = "abort";
+	}
+}
+
+static void take_message(struct mmsghdr *message, int64_t now_ns,
+			 struct reception *reception)
+{
+	struct cmsghdr *control = CMSG_FIRSTHDR(&message->msg_hdr);
+	bool is_last_part = message->msg_hdr.msg_flags & MSG_EOR;
+	struct sctp_rcvinfo *info;
+
+	if (control == NULL || control->cmsg_type != SCTP_RCVINFO)
+		die_run("recvmmsg", "SCTP_RCVINFO with each message", "none",
+			NULL);
+	info = (struct sctp_rcvinfo *)(void *)CMSG_DATA(control);
+	if (info->rcv_sid >= reception->streams)
+		die_run("recvmmsg", "a stream below instreams", "a higher one",
+			NULL);
+	meter_add(&reception->meter, now_ns, message->msg_len, is_last_part);
+	reception->stream_bytes[info->rcv_sid] += message->msg_len;
+	if (is_last_part && (info->rcv_flags & SCTP_UNORDERED))
+		reception->unordered_messages++;
+}
+
+static void take_batch(int fd, struct batch *batch, int count,
+		       struct reception *reception)
+{
+	int64_t now_ns = clock_now_ns();
+
+	for (int i = 0; i < count && reception->end == NULL; i++) {
+		struct mmsghdr *message = &batch->messages[i];
+
+		if (message->msg_hdr.msg_flags & MSG_NOTIFICATION)
+			take_notification(fd, batch->payloads[i],
+					  message->msg_len, reception);
+		else if (message->msg_len == 0)
+			/* End of file without word of how it came about. */
+			reception->end = "shutdown";
+		else
+			take_message(message, now_ns, reception);
+	}
+}
+
+static void prepare_batch(struct batch *batch, int used)
+{
+	for (int i = 0; i < used; i++) {
+		struct msghdr *header = &batch->messages[i].msg_hdr;
+
+		batch->parts[i].iov_base = batch->payloads[i];
+		batch->parts[i].iov_len = PART_BYTES;
+		header->msg_iov = &batch->parts[i];
+		header->msg_iovlen = 1;
+		header->msg_control = &batch->controls[i];
+		header->msg_controllen = sizeof(batch->controls[i].bytes);
+		header->msg_flags = 0;
+	}
+}
+
+static void read_to_end(int fd, struct reception *reception)
+{
+	struct batch *batch = calloc_or_die(1, sizeof(*batch));
+	int got = BATCH_MESSAGES;
+
+	while (reception->end == NULL && !stop_requested()) {
+		prepare_batch(batch, got > 0 ? got : 0);
+		got = recvmmsg(fd, batch->messages, BATCH_MESSAGES,
+			       MSG_WAITFORONE, NULL);
+		if (got >= 0)
+			take_batch(fd, batch, got, reception);
+		else if (errno == ECONNRESET || errno == ETIMEDOUT)
+			reception->end = "abort";
+		else if (errno != EINTR)
+			die_errno("recvmmsg", "messages or an end of file",
+				  NULL);
+	}
+	free(batch);
+}
+
+static void report_totals(struct reception *reception)
+{
+	meter_begin_totals(&reception->meter);
+	json_unsigned("unordered_messages", reception->unordered_messages);
+	json_array_begin("stream_bytes");
+	for (unsigned int i = 0; i < reception->streams; i++)
+		json_array_unsigned(reception->stream_bytes[i]);
+	json_array_end();
+	json_text("end", reception->end ? reception->end : "sigterm");
+	sctp_report_snapshot(&reception->snapshot);
+	json_end_flush();
+}
+
+/*
+ * After a shutdown, waits until the association is gone: until then it keeps
+ * the port, and SCTP has no SO_REUSEADDR that would let the next probe have it.
+ */
+static void close_association(int fd, const struct reception *reception)
+{
+	struct linger linger = {.l_onoff = 1, .l_linger = LINGER_S};
+
+	if (reception->end != NULL)
+		setsockopt_or_die(fd, SOL_SOCKET, SO_LINGER, &linger,
+				  sizeof(linger), "SO_LINGER");
+	close_or_die(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct reception reception = {0};
+	int fd;
+
+	probe_start("sctp_recv");
+	options_parse(&options, argc, argv);
+	sctp_check_options();
+	options_report(&options);
+	stop_start_or_die();
+	fd = receiver_accept(listen_for_peer(), &reception.meter, true);
+	if (fd >= 0) {
+		setsockopt_int_or_die(fd, SOL_SCTP, SCTP_RECVRCVINFO, 1,
+				      "SCTP_RECVRCVINFO");
+		count_streams(fd, &reception);
+		sctp_report_effective(fd);
+		read_to_end(fd, &reception);
+		if (reception.end == NULL)
+			sctp_take_snapshot(fd, &reception.snapshot);
+	}
+	report_totals(&reception);
+	if (fd >= 0)
+		close_association(fd, &reception);
+	free(reception.stream_bytes);
+	return EXIT_OK;
+}

@@ -1,0 +1,248 @@
+/*
+ * Sends messages over one SCTP association as fast as the kernel takes them,
+ * shuts it down in order and reports what the kernel counted.
+ *
+ * Messages are handed over in batches with sendmmsg() on a blocking socket:
+ * the kernel waits for room inside the call, so that a full send buffer costs
+ * no system call per SACK. Every message is taken whole or not at all.
+ */
+#include "probe_json.h"
+#include "probe_sctp.h"
+#include "probe_sender.h"
+#include "probe_stop.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BATCH_MESSAGES 64
+
+static struct probe_integer streams = {true, 1};
+static bool unordered;
+
+static const struct probe_option own_options[] = {
+    {.name = "host",
+     .kind = OPTION_ADDRESSES,
+     .required = true,
+     .to.addresses = &sender.hosts,
+     .help = "numeric address of the receiver; the first is the primary"},
+    {.name = "bind",
+     .kind = OPTION_ADDRESSES,
+     .to.addresses = &sender.binds,
+     .help = "numeric local address"},
+    {.name = "streams",
+     .kind = OPTION_INTEGER,
+     .to.integer = &streams,
+     .min = 1,
+     .max = MAX_STREAMS,
+     .help = "outgoing streams, used in turn"},
+    {.name = "unordered",
+     .kind = OPTION_FLAG,
+     .to.flag = &unordered,
+     .help = "send every message unordered"},
+    {0},
+};
+
+static const struct probe_options options = {
+    "Sends over one SCTP association, for a time or for an amount.",
+    {own_options, sender_options, stream_sender_options, sctp_options},
+};
+
+struct batch {
+	struct mmsghdr messages[BATCH_MESSAGES];
+	struct iovec payloads[BATCH_MESSAGES];
+	union {
+		char bytes[CMSG_SPACE(sizeof(struct sctp_sndinfo))];
+		struct cmsghdr align;
+	} controls[BATCH_MESSAGES];
+};
+
+static int connect_to_peer(struct send_run *run)
+{
+	struct sctp_initmsg init = {
+	    .sinit_num_ostreams = (uint16_t)streams.value,
+	};
+	int fd = sctp_socket_or_die(sender.hosts.at[0].addr.ss_family, &init);
+	struct sockaddr *peers =
+	    sctp_pack_addresses(&sender.hosts, (uint16_t)sender.port.value);
+	int result;
+
+	sctp_bind_or_die(fd, &sender.binds, 0);
+	sctp_subscribe_or_die(fd, SCTP_ASSOC_CHANGE);
+	sender_connect_begins(run);
+	result = sctp_connectx(fd, peers, (int)sender.hosts.count, NULL);
+	free(peers);
+	if (result != 0) {
+		sender_connect_failed(run);
+		close_or_die(fd);
+		return -1;
+	}
+	run->connected_ns = clock_now_ns();
+	return fd;
+}
+
+static void check_streams(int fd)
+{
+	unsigned int granted = sctp_status_or_die(fd).sstat_outstrms;
+	char wanted[32], got[32];
+
+	if (granted >= streams.value)
+		return;
+	snprintf(wanted, sizeof(wanted), "%u", (unsigned int)streams.value);
+	snprintf(got, sizeof(got), "%u", granted);
+	die_run("--streams", wanted, got,
+		"does the receiver accept fewer with its --streams?");
+}
+
+static struct sctp_sndinfo *message_info(struct batch *batch, unsigned int i)
+{
+	struct cmsghdr *header = CMSG_FIRSTHDR(&batch->messages[i].msg_hdr);
+
+	return (struct sctp_sndinfo *)(void *)CMSG_DATA(header);
+}
+
+static struct batch *new_batch(char *payload)
+{
+	struct batch *batch = calloc_or_die(1, sizeof(*batch));
+
+	for (unsigned int i = 0; i < BATCH_MESSAGES; i++) {
+		struct msghdr *header = &batch->messages[i].msg_hdr;
+		struct cmsghdr *control = &batch->controls[i].align;
+
+		batch->payloads[i].iov_base = payload;
+		header->msg_iov = &batch->payloads[i];
+		header->msg_iovlen = 1;
+		header->msg_control = control;
+		header->msg_controllen = sizeof(batch->controls[i].bytes);
+		control->cmsg_level = IPPROTO_SCTP;
+		control->cmsg_type = SCTP_SNDINFO;
+		control->cmsg_len = CMSG_LEN(sizeof(struct sctp_sndinfo));
+		if (unordered)
+			message_info(batch, i)->snd_flags = SCTP_UNORDERED;
+	}
+	return batch;
+}
+
+/* Gives the next messages their stream and length; returns how many. */
+static unsigned int fill_batch(struct batch *batch, const struct send_run *run,
+			       uint64_t sent_messages)
+{
+	uint64_t left_bytes = run->left_bytes;
+	unsigned int i;
+
+	for (i = 0; i < BATCH_MESSAGES && left_bytes > 0; i++) {
+		size_t length = sender.message_bytes.value;
+
+		if (length > left_bytes)
+			length = left_bytes;
+		left_bytes -= length;
+		batch->payloads[i].iov_len = length;
+		message_info(batch, i)->snd_sid =
+		    (uint16_t)((sent_messages + i) % streams.value);
+	}
+	return i;
+}
+
+static void write_until_stop(int fd, struct send_run *run)
+{
+	char *payload = calloc_or_die(1, sender.message_bytes.value);
+	struct batch *batch = new_batch(payload);
+	uint64_t sent_messages = 0;
+
+	while (run->end == NULL && run->left_bytes > 0 && !stop_requested()) {
+		unsigned int ask = fill_batch(batch, run, sent_messages);
+		int sent = sendmmsg(fd, batch->messages, ask, MSG_NOSIGNAL);
+
+		if (sent < 0)
+			sender_call_failed(run, "sendmmsg");
+		for (int i = 0; i < sent; i++)
+			sender_count(run, batch->messages[i].msg_len);
+		if (sent > 0)
+			sent_messages += (unsigned int)sent;
+	}
+	free(batch);
+	free(payload);
+}
+
+static void judge_association_change(const struct sctp_assoc_change *change,
+				     struct send_run *run)
+{
+	if (change->sac_state == SCTP_SHUTDOWN_COMP)
+		run->end = "drained";
+	else if (change->sac_state == SCTP_COMM_LOST)
+		run->end = "peer_reset";
+}
+
+/* Waits for one notification and acts on it; true when all data is acked. */
+static bool await_notification(int fd, struct send_run *run)
+{
+	union sctp_notification note = {0};
+	struct iovec part = {.iov_base = &note, .iov_len = sizeof(note)};
+	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t got = recvmsg(fd, &header, 0);
+
+	if (got < 0)
+		sender_call_failed(run, "recvmsg");
+	else if (got == 0)
+		run->end = "peer_reset";
+	else if (!(header.msg_flags & MSG_NOTIFICATION))
+		return false;
+	else if (note.sn_header.sn_type == SCTP_SENDER_DRY_EVENT)
+		return true;
+	else if (note.sn_header.sn_type == SCTP_ASSOC_CHANGE)
+		judge_association_change(&note.sn_assoc_change, run);
+	return false;
+}
+
+/*
+ * First until every message is acknowledged: the last moment at which the
+ * association still has counters, and all of them are final. Then SHUTDOWN,
+ * which goes out at the same instant as it would without the first wait, and
+ * until the association is gone.
+ */
+static void drain(int fd, struct send_run *run, struct sctp_snapshot *snapshot)
+{
+	bool all_acked = false;
+
+	sender_drain_begins();
+	sctp_subscribe_or_die(fd, SCTP_SENDER_DRY_EVENT);
+	while (!all_acked && run->end == NULL && !stop_requested())
+		all_acked = await_notification(fd, run);
+	sctp_take_snapshot(fd, snapshot);
+	if (all_acked && shutdown(fd, SHUT_WR) != 0)
+		sender_call_failed(run, "shutdown");
+	while (run->end == NULL && !stop_requested())
+		await_notification(fd, run);
+	sender_drain_ends(run);
+}
+
+int main(int argc, char **argv)
+{
+	struct sctp_snapshot snapshot = {0};
+	struct send_run run;
+	int fd = -1;
+
+	probe_start("sctp_send");
+	options_parse(&options, argc, argv);
+	sender_check_options();
+	sctp_check_options();
+	options_report(&options);
+	stop_start_or_die();
+	if (sender_wait_for_start(&run))
+		fd = connect_to_peer(&run);
+	if (fd >= 0) {
+		sctp_report_effective(fd);
+		check_streams(fd);
+		sender_connect_ends(&run);
+		write_until_stop(fd, &run);
+		sctp_take_snapshot(fd, &snapshot);
+		if (run.end == NULL && !stop_by_sigterm())
+			drain(fd, &run, &snapshot);
+		sender_drain_ends(&run);
+		close_or_die(fd);
+	}
+	sender_begin_totals(&run);
+	sctp_report_snapshot(&snapshot);
+	json_end_flush();
+	return EXIT_OK;
+}

@@ -1,0 +1,86 @@
+/*
+ * Accepts one TCP connection, reads it to its end and reports the bytes that
+ * really arrived, per interval and in all. TCP marks no messages: those
+ * counts are null.
+ */
+#include "probe_json.h"
+#include "probe_receiver.h"
+#include "probe_stop.h"
+#include "probe_tcp.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static const struct probe_option address_options[] = {
+    {.name = "bind",
+     .kind = OPTION_ADDRESS,
+     .to.addresses = &receiver.binds,
+     .help = "numeric local address; not given: all IPv4 addresses"},
+    {0},
+};
+
+static const struct probe_options options = {
+    "Receives one TCP connection to its end.",
+    {address_options, receiver_options, tcp_options},
+};
+
+static int listen_for_peer(void)
+{
+	int fd = tcp_socket_or_die(receiver_family());
+
+	setsockopt_int_or_die(fd, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
+	receiver_bind_or_die(fd);
+	listen_or_die(fd);
+	receiver_report_ready(fd);
+	return fd;
+}
+
+static const char *read_to_end(int fd, struct goodput_meter *meter)
+{
+	static char buffer[1024 * 1024];
+
+	while (!stop_requested()) {
+		ssize_t got = read(fd, buffer, sizeof(buffer));
+
+		if (got > 0) {
+			meter_add(meter, clock_now_ns(), (uint64_t)got, 0);
+			tcp_hold_window_clamp(fd);
+		} else if (got == 0) {
+			return "eof";
+		} else if (errno == ECONNRESET) {
+			return "reset";
+		} else if (errno != EINTR) {
+			die_errno("read", "bytes or an end of file", NULL);
+		}
+	}
+	return "sigterm";
+}
+
+int main(int argc, char **argv)
+{
+	struct goodput_meter meter;
+	const char *end = "sigterm";
+	int fd;
+
+	probe_start("tcp_recv");
+	options_parse(&options, argc, argv);
+	tcp_check_receiver_options();
+	options_report(&options);
+	stop_start_or_die();
+	fd = receiver_accept(listen_for_peer(), &meter, false);
+	if (fd >= 0) {
+		tcp_hold_window_clamp(fd);
+		tcp_report_effective(fd);
+		end = read_to_end(fd, &meter);
+	}
+	meter_begin_totals(&meter);
+	json_text("end", end);
+	if (fd >= 0)
+		tcp_report_receiver_totals(fd);
+	else
+		tcp_report_receiver_nulls();
+	json_end_flush();
+	if (fd >= 0)
+		close_or_die(fd);
+	return EXIT_OK;
+}

@@ -1,0 +1,124 @@
+/*
+ * Writes to one TCP connection as fast as the kernel takes it, closes it in
+ * order and reports what the kernel counted.
+ */
+#include "probe_json.h"
+#include "probe_sender.h"
+#include "probe_stop.h"
+#include "probe_tcp.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Each write hands over about this much, in whole messages. */
+#define WRITE_BYTES 262144
+
+static const struct probe_option address_options[] = {
+    {.name = "host",
+     .kind = OPTION_ADDRESS,
+     .required = true,
+     .to.addresses = &sender.hosts,
+     .help = "numeric address of the receiver"},
+    {.name = "bind",
+     .kind = OPTION_ADDRESS,
+     .to.addresses = &sender.binds,
+     .help = "numeric local address"},
+    {0},
+};
+
+static const struct probe_options options = {
+    "Sends over one TCP connection, for a time or for an amount.",
+    {address_options, sender_options, stream_sender_options, tcp_options},
+};
+
+static int connect_to_peer(struct send_run *run)
+{
+	struct sockaddr_storage peer = sender.hosts.at[0].addr;
+	int fd = tcp_socket_or_die(peer.ss_family);
+
+	if (sender.binds.count)
+		bind_or_die(fd, sender.binds.at[0].addr,
+			    sender.binds.at[0].text, 0);
+	address_set_port(&peer, (uint16_t)sender.port.value);
+	sender_connect_begins(run);
+	if (connect(fd, (struct sockaddr *)&peer, address_length(&peer)) != 0) {
+		sender_connect_failed(run);
+		close_or_die(fd);
+		return -1;
+	}
+	run->connected_ns = clock_now_ns();
+	return fd;
+}
+
+static void write_until_stop(int fd, struct send_run *run)
+{
+	size_t message_bytes = sender.message_bytes.value;
+	size_t chunk_bytes = message_bytes < WRITE_BYTES
+				 ? WRITE_BYTES / message_bytes * message_bytes
+				 : message_bytes;
+	char *chunk = calloc_or_die(1, chunk_bytes);
+
+	while (run->end == NULL && run->left_bytes > 0 && !stop_requested()) {
+		size_t ask_bytes = run->left_bytes < chunk_bytes
+				       ? run->left_bytes
+				       : chunk_bytes;
+		ssize_t sent_bytes = write(fd, chunk, ask_bytes);
+
+		if (sent_bytes >= 0)
+			sender_count(run, (size_t)sent_bytes);
+		else
+			sender_call_failed(run, "write");
+	}
+	free(chunk);
+}
+
+/* The peer closes after it has read everything: its end of file is the proof.
+ */
+static void drain(int fd, struct send_run *run)
+{
+	char byte;
+	ssize_t got = -1;
+
+	sender_drain_begins();
+	if (shutdown(fd, SHUT_WR) != 0)
+		sender_call_failed(run, "shutdown");
+	while (run->end == NULL && !stop_requested()) {
+		got = read(fd, &byte, 1);
+		if (got == 0)
+			run->end = "drained";
+		else if (got < 0)
+			sender_call_failed(run, "read");
+	}
+	sender_drain_ends(run);
+}
+
+int main(int argc, char **argv)
+{
+	struct send_run run;
+	int fd = -1;
+
+	probe_start("tcp_send");
+	options_parse(&options, argc, argv);
+	sender_check_options();
+	options_report(&options);
+	stop_start_or_die();
+	if (sender_wait_for_start(&run))
+		fd = connect_to_peer(&run);
+	if (fd < 0) {
+		sender_begin_totals(&run);
+		tcp_report_sender_nulls();
+		json_end_flush();
+		return EXIT_OK;
+	}
+	tcp_report_effective(fd);
+	sender_connect_ends(&run);
+	write_until_stop(fd, &run);
+	if (run.end == NULL && !stop_by_sigterm())
+		drain(fd, &run);
+	sender_drain_ends(&run);
+	sender_begin_totals(&run);
+	tcp_report_sender_totals(fd);
+	json_end_flush();
+	close_or_die(fd);
+	return EXIT_OK;
+}

@@ -1,0 +1,94 @@
+"""How numbers are shown: scale, unit and digits by quantity. Pure; nothing here is ever stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+UNKNOWN = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A unit as shown: shown value = value x scale, with this many decimals."""
+
+    unit: str
+    scale: float
+    decimals: int
+
+    @property
+    def suffix(self) -> str:
+        """Return the unit with the space before it, or nothing for a bare index."""
+        return f" {self.unit}" if self.unit else ""
+
+
+PERCENT = Quantity("%", 1, 1)
+INDEX = Quantity("", 1, 3)
+KBIT_PER_S = Quantity("kbit/s", 1e-3, 1)
+FRACTION = Quantity("%", 100, 3)
+
+#: How settings are shown, by the unit at the end of their name.
+SETTING_UNITS: dict[str, Quantity] = {
+    "_frac": Quantity("%", 100, 6),
+    "_bps": Quantity("Mbit/s", 1e-6, 6),
+    "_s": Quantity("s", 1, 6),
+    "_pkts": Quantity("packets", 1, 0),
+    "_bytes": Quantity("bytes", 1, 0),
+}
+_PLAIN = Quantity("", 1, 6)
+
+
+def setting_quantity(name: str) -> Quantity:
+    """Return how a setting of this name is shown."""
+    for suffix, quantity in SETTING_UNITS.items():
+        if name.endswith(suffix):
+            return quantity
+    return _PLAIN
+
+
+def setting_number(name: str, value: float) -> float:
+    """Return a setting's number in the unit it is shown in (0.008 of ``loss_frac`` is 0.8)."""
+    return float(f"{value * setting_quantity(name).scale:.10g}")
+
+
+def setting(name: str, value: float | int | str) -> str:
+    """Return a setting with its unit: ``setting("loss_frac", 0.008)`` is ``0.8 %``."""
+    if isinstance(value, str):
+        return value
+    return f"{setting_number(name, value):.10g}{setting_quantity(name).suffix}"
+
+
+def setting_label(path: str) -> str:
+    """Return words for a path in the study file: ``Bottleneck loss, data``."""
+    parts = [part.replace("_", " ") for part in path.split(".") if part != "network"]
+    words = f"{' '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " ".join(parts)
+    return words[:1].upper() + words[1:]
+
+
+def number(value: float | None, quantity: Quantity) -> str:
+    """Return a value as shown, without its unit; a dash for null."""
+    if value is None:
+        return UNKNOWN
+    text = f"{value * quantity.scale:.{quantity.decimals}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def interval(bounds: tuple[float, float] | None, quantity: Quantity) -> str:
+    """Return ``lo to hi`` as shown; a dash for null."""
+    if bounds is None:
+        return UNKNOWN
+    return f"{number(bounds[0], quantity)} to {number(bounds[1], quantity)}"
+
+
+def as_printed(value: Decimal | None, quantity: Quantity) -> str:
+    """Return a published number with the digits of the paper; a dash if there is none."""
+    if value is None:
+        return UNKNOWN
+    if quantity.scale == 1:
+        return f"{value:f}"
+    return f"{float(value) * quantity.scale:.10g}"
+
+
+def count(number_of: int, noun: str, plural: str | None = None) -> str:
+    """Return ``1 cell`` or ``3 cells``."""
+    return f"{number_of} {noun if number_of == 1 else plural or noun + 's'}"

@@ -1,0 +1,83 @@
+"""The report as one HTML page that needs nothing else: no network, no fonts, no script. Pure.
+
+Invariant: every text from a file is escaped by the template engine; only our own figures, whose
+text the drawing library escapes, are placed as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from reports import evidence, page
+from reports.display import count
+from reports.figures import Figure
+from reports.run import Run
+from reports.summary import Summary
+
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("reports"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+
+
+def _ran(run: Run, summary: Summary) -> str:
+    kernels = sorted({str(cell.env["kernel_release"]) for cell in run.finished})
+    counted = sum(point.cells_counted for point in summary.points)
+    planned = sum(point.cells_planned for point in summary.points)
+    runs = count(planned, "run") if counted == planned else f"{counted} of {count(planned, 'run')}"
+    words = f"{runs} of {run.study.duration_s:g} s at {count(len(summary.points), 'point')}"
+    return f"{words} on Linux {', '.join(kernels)}" if kernels else words
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
+    if len(seeds) > 2 and seeds == tuple(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(str(seed) for seed in seeds)
+
+
+def _also_measured(summary: Summary) -> tuple[list[str], list[str]]:
+    others = [name for name in summary.metric_table() if name not in summary.headline]
+    losses = [f"loss_{group.id}_frac" for group in summary.groups]
+    return losses, [name for name in others if name not in losses]
+
+
+def _content(run: Run, summary: Summary) -> dict[str, Any]:
+    table = summary.metric_table()
+    losses, others = _also_measured(summary)
+    check_words, failed_checks = evidence.measuring_checks(run)
+    essential, rest = evidence.environment(run)
+    return {
+        "study": run.study,
+        "summary": summary,
+        "ran": _ran(run, summary),
+        "seeds": _seeds(run.study.seeds),
+        "heads": page.setting_heads(summary),
+        "results": [page.result_table(summary, table[name]) for name in summary.headline],
+        "contradicted": page.contradicted_rows(summary),
+        "losses": page.overview(summary, losses),
+        "others": page.overview(summary, others),
+        "runs": page.single_runs(summary),
+        "calibrations": evidence.calibrations(run),
+        "check_words": check_words,
+        "failed_checks": failed_checks,
+        "ledger": evidence.ledger(run, summary),
+        "essential": essential,
+        "recorded": rest,
+        "provenance": evidence.provenance(run),
+        "repeat": evidence.repeat_command(run),
+    }
+
+
+def render_page(run: Run, summary: Summary, drawn: Mapping[str, tuple[Figure, str]]) -> str:
+    """Return ``report/index.html``; ``drawn`` is figure and SVG by metric."""
+    placed = {name: (figure, Markup(svg)) for name, (figure, svg) in drawn.items()}
+    template = _TEMPLATES.get_template("report.html.j2")
+    return template.render(_content(run, summary), drawn=placed)

@@ -1,0 +1,184 @@
+"""What the HTML page shows of the results, as text ready to be placed. Pure.
+
+Invariant: numbers become text here and nowhere earlier; escaping is the template's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reports.display import (
+    as_printed,
+    interval,
+    number,
+    setting,
+    setting_label,
+)
+from reports.metrics import Metric
+from reports.records import Point
+from reports.summary import MetricSummary, PointSummary, Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultRow:
+    """One point of one metric; ``judgement`` is inside, outside, unknown or absent."""
+
+    settings: tuple[str, ...]
+    published: str
+    contradicted: bool
+    mean: str
+    ci95: str
+    pi95: str
+    runs: str
+    judgement: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultTable:
+    """One metric over all points; ``verdict`` counts the published values one run could be."""
+
+    metric: str
+    label: str
+    unit: str
+    rows: tuple[ResultRow, ...]
+    notes: tuple[str, ...]
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContradictionRow:
+    """One contradiction: what is printed, what the rest of its row makes of it, and how."""
+
+    point: str
+    printed: str
+    implied: str
+    allowed: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridTable:
+    """A plain table: heads, then rows of a row head and its fields."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def _typographic(text: str) -> str:
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def settings_of(point: Point, summary: Summary) -> tuple[str, ...]:
+    """Return a point's settings with units, in the order of the study."""
+    settings = point.as_dict()
+    return tuple(setting(p.name, settings[p.name]) for p in summary.parameters)
+
+
+def setting_heads(summary: Summary) -> tuple[str, ...]:
+    """Return the heads of the settings' columns."""
+    return tuple(setting_label(parameter.path) for parameter in summary.parameters)
+
+
+def _judgement(found: MetricSummary) -> str:
+    if found.published is None:
+        return "absent"
+    if found.published_in_pi95 is None:
+        return "unknown"
+    return "inside" if found.published_in_pi95 else "outside"
+
+
+def _runs(point: PointSummary, found: MetricSummary) -> str:
+    n = found.estimate.n
+    return str(n) if n == point.cells_planned else f"{n} of {point.cells_planned}"
+
+
+def _verdict(rows: tuple[ResultRow, ...]) -> str:
+    judged = [row for row in rows if row.judgement in ("inside", "outside")]
+    if not judged:
+        return "no published value could be judged"
+    inside = sum(row.judgement == "inside" for row in judged)
+    return f"{inside} of {len(judged)} published values could be one run of this kernel"
+
+
+def result_table(summary: Summary, metric: Metric) -> ResultTable:
+    """Return the table of one metric: published beside measured at every point."""
+    rows, notes = [], []
+    for point in summary.points:
+        found = point.metrics[metric.name]
+        settings = settings_of(point.point, summary)
+        rows.append(
+            ResultRow(
+                settings=settings,
+                published=_typographic(as_printed(found.published, metric.quantity)),
+                contradicted=point.contradicted(metric.name),
+                mean=_typographic(number(found.estimate.mean, metric.quantity)),
+                ci95=_typographic(interval(found.estimate.ci95, metric.quantity)),
+                pi95=_typographic(interval(found.estimate.pi95, metric.quantity)),
+                runs=_runs(point, found),
+                judgement=_judgement(found),
+            )
+        )
+        if found.reason:
+            notes.append(f"{', '.join(settings) or 'All'}: {found.reason}.")
+    return ResultTable(
+        metric=metric.name,
+        label=metric.label,
+        unit=metric.quantity.unit,
+        rows=tuple(rows),
+        notes=tuple(notes),
+        verdict=_verdict(tuple(rows)),
+    )
+
+
+def contradicted_rows(summary: Summary) -> tuple[ContradictionRow, ...]:
+    """Return every contradiction of the published table, in the order of the points."""
+    return tuple(
+        ContradictionRow(
+            point=", ".join(settings_of(point.point, summary)) or "All",
+            printed=_typographic(f"{found.printed:f}"),
+            implied=_typographic(f"{found.implied:.1f}"),
+            allowed=_typographic("{:.2f} to {:.2f}".format(*found.implied_range)),
+            text=found.text,
+        )
+        for point in summary.points
+        for found in point.contradictions
+    )
+
+
+def overview(summary: Summary, names: list[str]) -> GridTable:
+    """Return mean and confidence interval of several metrics, one row per point."""
+    table = summary.metric_table()
+    heads = [
+        f"{table[name].label} ({table[name].quantity.unit})"
+        if table[name].quantity.unit
+        else table[name].label
+        for name in names
+    ]
+    rows = []
+    for point in summary.points:
+        row = [", ".join(settings_of(point.point, summary)) or "All"]
+        for name in names:
+            found, quantity = point.metrics[name].estimate, table[name].quantity
+            text = number(found.mean, quantity)
+            if found.ci95:
+                text += f" ({interval(found.ci95, quantity)})"
+            row.append(_typographic(text))
+        rows.append(tuple(row))
+    head = "; ".join(setting_heads(summary)) or "Point"
+    return GridTable(heads=(head, *heads), rows=tuple(rows))
+
+
+def single_runs(summary: Summary) -> GridTable:
+    """Return every finished measuring cell with its headline metrics."""
+    table = summary.metric_table()
+    heads = [f"{table[n].label} {table[n].quantity.unit}".strip() for n in summary.headline]
+    rows = []
+    for cell in summary.cells:
+        values = (
+            _typographic(number(cell.values[name].value, table[name].quantity))
+            for name in summary.headline
+        )
+        point = ", ".join(settings_of(cell.point, summary)) or "All"
+        rows.append((point, str(cell.seed), *values, "no" if cell.excluded else "yes", cell.id))
+    head = "; ".join(setting_heads(summary)) or "Point"
+    return GridTable(heads=(head, "Seed", *heads, "Counts", "Cell"), rows=tuple(rows))

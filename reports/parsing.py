@@ -1,0 +1,210 @@
+"""From the JSON of a run folder to records. Pure; every complaint names file and key."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from reports.jsondoc import Doc
+from reports.records import (
+    Acknowledged,
+    Assumption,
+    Check,
+    Compare,
+    Group,
+    KnobReading,
+    LedgerReading,
+    Parameter,
+    PlannedCell,
+    Point,
+    Published,
+    PublishedRow,
+    RunWarning,
+    Source,
+    Study,
+)
+from testbed.errors import ParseError
+
+SCHEMA = 1
+
+
+def parse_point(doc: Doc) -> Point:
+    """Return the point in an object of settings."""
+    return Point.of({name: value.scalar() for name, value in doc.fields()})
+
+
+def parse_warning(doc: Doc) -> RunWarning:
+    """Return one warning."""
+    return RunWarning(
+        rule=doc.get("rule").text(), where=doc.get("where").text(), text=doc.get("text").text()
+    )
+
+
+def _as_printed(doc: Doc) -> Decimal:
+    """Return a number with the digits of the file; needs ``parse_float=Decimal``."""
+    if not isinstance(doc.value, int | Decimal) or isinstance(doc.value, bool):
+        got = repr(doc.value)
+        raise ParseError("unexpected value", where=doc.where, wanted="a number", got=got)
+    return Decimal(doc.value)
+
+
+def _parse_published(doc: Doc) -> Published:
+    rows = []
+    for row in doc.get("rows").items():
+        settings = {
+            name: float(value.value) if isinstance(value.value, Decimal) else value.scalar()
+            for name, value in row.get("point").fields()
+        }
+        values = {name: _as_printed(value) for name, value in row.get("values").fields()}
+        rows.append(PublishedRow(point=Point.of(settings), values=values))
+    return Published(where=doc.get("where").text(), rows=tuple(rows))
+
+
+def _parse_groups(doc: Doc) -> tuple[Group, ...]:
+    return tuple(
+        Group(id=item.get("id").name(), label=item.get("label").text()) for item in doc.items()
+    )
+
+
+def _parse_compare(doc: Doc, groups: tuple[Group, ...]) -> Compare:
+    known = [group.id for group in groups]
+    for key in ("of", "over"):
+        if doc.get(key).text() not in known:
+            raise ParseError(
+                "unknown group",
+                where=doc.get(key).where,
+                wanted=" or ".join(known),
+                got=doc.get(key).text(),
+            )
+    return Compare(of=doc.get("of").text(), over=doc.get("over").text())
+
+
+def _parse_source(doc: Doc) -> Source:
+    return Source(
+        authors=doc.get("authors").text(),
+        publication=doc.get("publication").text(),
+        year=doc.get("year").integer(),
+        simulator=doc.get("simulator").text(),
+    )
+
+
+def parse_study(doc: Doc, digits: Doc) -> Study:
+    """Return the study in ``resolved.json``; ``digits`` is the same file with exact decimals."""
+    doc.require_schema(SCHEMA)
+    compare, published = doc.maybe("compare"), digits.maybe("published")
+    groups = _parse_groups(doc.get("groups"))
+    return Study(
+        id=doc.get("study").name(),
+        title=doc.get("title").text(),
+        source=_parse_source(doc.get("source")),
+        duration_s=doc.get("duration_s").number(),
+        seeds=tuple(item.integer() for item in doc.get("seeds").items()),
+        hosts=doc.get("hosts").text(),
+        generator=doc.get("generator").text(),
+        groups=groups,
+        compare=_parse_compare(compare, groups) if compare else None,
+        parameters=tuple(
+            Parameter(name=item.get("name").text(), path=item.get("path").text())
+            for item in doc.get("parameters").items()
+        ),
+        points=tuple(parse_point(item) for item in doc.get("points").items()),
+        metrics=tuple(item.text() for item in doc.get("metrics").items()),
+        published=_parse_published(published) if published else None,
+        assumptions=tuple(
+            Assumption(
+                id=item.get("id").text(), text=item.get("text").text(), why=item.get("why").text()
+            )
+            for item in doc.get("assumptions").items()
+        ),
+        warnings=tuple(parse_warning(item) for item in doc.get("warnings").items()),
+        acknowledged=tuple(
+            Acknowledged(
+                rule=item.get("rule").text(),
+                where=item.get("where").text(),
+                text=item.get("text").text(),
+                why=item.get("why").text(),
+            )
+            for item in doc.get("acknowledged").items()
+        ),
+    )
+
+
+def _parse_planned(doc: Doc) -> PlannedCell:
+    purpose = doc.get("purpose").text()
+    if purpose not in ("measure", "calibrate"):
+        raise ParseError(
+            "unknown purpose", where=doc.where, wanted="measure or calibrate", got=purpose
+        )
+    return PlannedCell(
+        id=doc.get("id").name(),
+        purpose="measure" if purpose == "measure" else "calibrate",
+        point=parse_point(doc.get("point")),
+        replicate=doc.get("replicate").integer(),
+        seed=doc.get("seed").integer(),
+    )
+
+
+def parse_plan(doc: Doc, study: Study) -> tuple[PlannedCell, ...]:
+    """Return ``plan.json``'s cells ordered by point, replicate and seed.
+
+    Raises ``ParseError`` if a measuring cell lies at no point of the study.
+    """
+    doc.require_schema(SCHEMA)
+    rank = {point: index for index, point in enumerate(study.points)}
+    cells = []
+    for item in doc.get("cells").items():
+        cell = _parse_planned(item)
+        if cell.purpose == "measure" and cell.point not in rank:
+            raise ParseError(
+                "a cell lies at no point of the study",
+                where=item.where,
+                got=str(cell.point.as_dict()),
+            )
+        cells.append(cell)
+    return tuple(
+        sorted(
+            cells,
+            key=lambda c: (rank.get(c.point, -1), c.purpose, c.replicate, c.seed, c.id),
+        )
+    )
+
+
+def parse_checks(doc: Doc) -> tuple[Check, ...]:
+    """Return the checks of ``verify.json``."""
+    doc.require_schema(SCHEMA)
+    return tuple(
+        Check(
+            check=item.get("check").text(),
+            where=item.get("where").text(),
+            wanted=item.get("wanted").text(),
+            got=item.get("got").text(),
+            agrees=item.get("agrees").truth(),
+        )
+        for item in doc.get("checks").items()
+    )
+
+
+def _parse_knob(doc: Doc) -> KnobReading:
+    return KnobReading(
+        kind=doc.get("kind").text(),
+        name=doc.get("name").text(),
+        value=doc.get("value").text(),
+        side=doc.get("side").text(),
+        read_back=tuple(
+            (place, str(value.scalar())) for place, value in doc.get("read_back").fields()
+        ),
+        agrees=doc.get("agrees").truth(),
+    )
+
+
+def parse_ledger(doc: Doc) -> tuple[LedgerReading, ...]:
+    """Return the entries of ``raw/ledger.json``."""
+    return tuple(
+        LedgerReading(
+            parameter=item.get("parameter").text(),
+            published=item.get("published").text(),
+            fidelity=item.get("fidelity").text(),
+            note=item.get("note").text(),
+            knobs=tuple(_parse_knob(knob) for knob in item.get("knobs").items()),
+        )
+        for item in doc.items()
+    )

@@ -1,0 +1,128 @@
+"""Checks a published table against itself: does one printed number rule out another?
+
+A printed number stands for every value that rounds to it. Two printed numbers contradict each other
+only if no pair of such values agrees, so the checks carry exact intervals (``Fraction``). Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from reports.records import Compare, Group, PublishedRow
+
+Span = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contradiction:
+    """Printed numbers that cannot all be right, and the arithmetic; which is wrong is not known."""
+
+    rule: str
+    metrics: tuple[str, ...]
+    printed: Decimal
+    implied: float
+    implied_range: tuple[float, float]
+    text: str
+
+
+def rounding_span(value: Decimal) -> Span:
+    """Return the values that are printed like this: the number +- half its last digit."""
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        raise ValueError(f"a printed number is finite, got {value}")
+    half = Fraction(10) ** exponent / 2
+    return (Fraction(value) - half, Fraction(value) + half)
+
+
+def increase_span(of: Span, over: Span) -> Span | None:
+    """Return the percentage increases two shares allow; None if the smaller may be zero.
+
+    (of - over) / over x 100 rises with ``of`` and falls with ``over``, so the ends of the spans
+    give the ends of the result. If two shares add to 100 exactly, these corners still do.
+    """
+    if over[0] <= 0:
+        return None
+    return (100 * (of[0] / over[1] - 1), 100 * (of[1] / over[0] - 1))
+
+
+def _apart(one: Span, other: Span) -> bool:
+    return one[1] < other[0] or other[1] < one[0]
+
+
+def _range(span: Span) -> tuple[float, float]:
+    return (float(span[0]), float(span[1]))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row with the rounding span of each number."""
+
+    values: dict[str, Decimal]
+    spans: dict[str, Span]
+
+
+def _increase_from_shares(row: _Row, compare: Compare | None) -> list[Contradiction]:
+    if compare is None:
+        return []
+    of, over = f"share_{compare.of}_pct", f"share_{compare.over}_pct"
+    if not {of, over, "pct_increase"} <= set(row.values):
+        return []
+    allowed = increase_span(row.spans[of], row.spans[over])
+    if allowed is None or not _apart(allowed, row.spans["pct_increase"]):
+        return []
+    share_of, share_over = row.values[of], row.values[over]
+    implied = float(100 * (Fraction(share_of) / Fraction(share_over) - 1))
+    low, high = _range(allowed)
+    printed = row.values["pct_increase"]
+    text = (
+        f"printed increase {printed} %, but the printed shares give "
+        f"({share_of} - {share_over}) / {share_over} = {implied:.1f} % "
+        f"({low:.2f} to {high:.2f} % allowing for rounding)"
+    )
+    return [
+        Contradiction(
+            rule="increase-against-shares",
+            metrics=("pct_increase", of, over),
+            printed=printed,
+            implied=implied,
+            implied_range=(low, high),
+            text=text,
+        )
+    ]
+
+
+def _shares_add_up(row: _Row, groups: tuple[Group, ...]) -> list[Contradiction]:
+    names = [f"share_{group.id}_pct" for group in groups]
+    if len(names) < 2 or not set(names) <= set(row.values):
+        return []
+    total = (
+        sum((row.spans[name][0] for name in names), Fraction(0)),
+        sum((row.spans[name][1] for name in names), Fraction(0)),
+    )
+    if total[0] <= 100 <= total[1]:
+        return []
+    terms = " + ".join(str(row.values[name]) for name in names)
+    printed = sum((row.values[name] for name in names), Decimal(0))
+    slack = float(total[1] - total[0]) / 2
+    text = f"printed shares {terms} = {printed} %, not 100 % (rounding allows {slack:g} either way)"
+    return [
+        Contradiction(
+            rule="shares-add-to-100",
+            metrics=tuple(names),
+            printed=printed,
+            implied=100.0,
+            implied_range=(100 - slack, 100 + slack),
+            text=text,
+        )
+    ]
+
+
+def contradictions(
+    row: PublishedRow, groups: tuple[Group, ...], compare: Compare | None
+) -> tuple[Contradiction, ...]:
+    """Return how one row of the published table contradicts itself, in a stable order."""
+    spans = {name: rounding_span(value) for name, value in row.values.items()}
+    read = _Row(row.values, spans)
+    return (*_increase_from_shares(read, compare), *_shares_add_up(read, groups))

@@ -1,0 +1,195 @@
+"""What a run folder holds, typed: the study, the plan, and the evidence of each cell. No I/O.
+
+Invariants: frozen; SI units in the names; a published number keeps the digits it was printed with
+(``Decimal``), because what rounding allows depends on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+Scalar = float | int | str
+Purpose = Literal["measure", "calibrate"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the sweep; equal points are equal whatever the order of their settings."""
+
+    settings: tuple[tuple[str, Scalar], ...]
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Scalar]) -> Point:
+        """Return the point with these settings."""
+        return cls(tuple(sorted(settings.items())))
+
+    def as_dict(self) -> dict[str, Scalar]:
+        """Return the settings by name."""
+        return dict(self.settings)
+
+    def covers(self, other: Point) -> bool:
+        """Return whether every setting of this point is also one of ``other``."""
+        return set(self.settings) <= set(other.settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where the study was published."""
+
+    authors: str
+    publication: str
+    year: int
+    simulator: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Flows that are compared as one: an id (``S``) and the name readers see (``SCTP``)."""
+
+    id: str
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare:
+    """Which group's increase over which other group the study reports."""
+
+    of: str
+    over: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A swept setting: its name with unit, and its path in the study file."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedRow:
+    """One row of the published table, digits kept."""
+
+    point: Point
+    values: dict[str, Decimal]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """The published table; ``where`` is its name in the paper."""
+
+    where: str
+    rows: tuple[PublishedRow, ...]
+
+    def row_at(self, point: Point) -> PublishedRow | None:
+        """Return the row of a point, or None if the paper has none."""
+        return next((row for row in self.rows if row.point == point), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption:
+    """What had to be assumed because the paper is silent or contradicts itself, and why."""
+
+    id: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class RunWarning:
+    """Read this before trusting the run: the rule that fired, where, and in words."""
+
+    rule: str
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acknowledged:
+    """A warning the study's author has answered."""
+
+    rule: str
+    where: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """``resolved.json``: the study as it was run."""
+
+    id: str
+    title: str
+    source: Source
+    duration_s: float
+    seeds: tuple[int, ...]
+    hosts: str
+    generator: str
+    groups: tuple[Group, ...]
+    compare: Compare | None
+    parameters: tuple[Parameter, ...]
+    points: tuple[Point, ...]
+    metrics: tuple[str, ...]
+    published: Published | None
+    assumptions: tuple[Assumption, ...]
+    warnings: tuple[RunWarning, ...]
+    acknowledged: tuple[Acknowledged, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCell:
+    """One line of ``plan.json``."""
+
+    id: str
+    purpose: Purpose
+    point: Point
+    replicate: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One calibration or read-back check; ``agrees`` is None where nothing could be measured."""
+
+    check: str
+    where: str
+    wanted: str
+    got: str
+    agrees: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnobReading:
+    """One setting and what was read back, by place."""
+
+    kind: str
+    name: str
+    value: str
+    side: str
+    read_back: tuple[tuple[str, str], ...]
+    agrees: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerReading:
+    """One published parameter, how well it can be set, and the settings that stand for it."""
+
+    parameter: str
+    published: str
+    fidelity: str
+    note: str
+    knobs: tuple[KnobReading, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowRow:
+    """What metrics need of one row of ``tables/flows.parquet``."""
+
+    flow: str
+    group: str
+    goodput_bps: float | None
+    loss_offered_pkts: int | None
+    loss_dropped_pkts: int | None

@@ -1,0 +1,72 @@
+"""Mean, confidence interval and prediction interval over seeds, and where a published value lies.
+
+A published number is one run: it is an ordinary draw if it lies in the *prediction* interval of one
+further run; a claim about the protocol is judged against the *confidence* interval of the mean.
+Pure. Invariant: what cannot be estimated is null with a reason.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from scipy import stats
+
+LEVEL = 0.95
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What n independent runs say about one quantity; intervals are at the 95 % level."""
+
+    n: int
+    mean: float | None
+    sd: float | None
+    ci95: Interval | None
+    pi95: Interval | None
+    reason: str | None
+
+
+def student_t(degrees_of_freedom: int) -> float:
+    """Return the two-sided 95 % quantile of Student's t (2.776 for 4 degrees of freedom)."""
+    return float(stats.t.ppf((1 + LEVEL) / 2, degrees_of_freedom))
+
+
+def _around(centre: float, half: float) -> Interval:
+    return (centre - half, centre + half)
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Return the estimate from independent runs.
+
+    Student's t: mean +- t s / sqrt(n) for the mean, mean +- t s sqrt(1 + 1/n) for one further run,
+    with n - 1 degrees of freedom and s the sample standard deviation.
+    """
+    n = len(values)
+    if n == 0:
+        return Estimate(n=0, mean=None, sd=None, ci95=None, pi95=None, reason="no run counts")
+    mean = statistics.mean(values)
+    if n == 1:
+        reason = "one run: no spread can be estimated"
+        return Estimate(n=1, mean=mean, sd=None, ci95=None, pi95=None, reason=reason)
+    sd = statistics.stdev(values)
+    t = student_t(n - 1)
+    return Estimate(
+        n=n,
+        mean=mean,
+        sd=sd,
+        ci95=_around(mean, t * sd / math.sqrt(n)),
+        pi95=_around(mean, t * sd * math.sqrt(1 + 1 / n)),
+        reason=None,
+    )
+
+
+def inside(value: float | None, bounds: Interval | None) -> bool | None:
+    """Return whether the value lies in the closed interval; None if either is not known."""
+    if value is None or bounds is None:
+        return None
+    return bounds[0] <= value <= bounds[1]

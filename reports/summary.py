@@ -1,0 +1,229 @@
+"""From a run to its summary: per point and metric what the kernel says beside what was published.
+
+Pure. Invariant: only finished cells without a failed check or calibration are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from reports.metrics import Metric, Sample, Value, evaluate, metrics_of
+from reports.published import Contradiction, contradictions
+from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
+from reports.run import FinishedCell, Run
+from reports.statistics import Estimate, estimate, inside
+from reports.trust import collect_warnings, exclusions, point_words
+from testbed.errors import ParseError
+
+#: Below this Student's t makes the interval of one further run more than 3.6 sd wide either way.
+ENOUGH_RUNS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSummary:
+    """One metric at one point: the estimate, the published value, and where that lies in it.
+
+    ``published`` keeps its printed digits; ``simulated`` is for a live simulator run and is null
+    until one is attached; ``reason`` says why something is null, or which cells are missing.
+    """
+
+    estimate: Estimate
+    published: Decimal | None
+    published_in_ci95: bool | None
+    published_in_pi95: bool | None
+    simulated: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointSummary:
+    """One point of the sweep."""
+
+    point: Point
+    cells_planned: int
+    cells_counted: int
+    metrics: Mapping[str, MetricSummary]
+    contradictions: tuple[Contradiction, ...]
+
+    def contradicted(self, metric: str) -> bool:
+        """Return whether the published value of this metric is part of a contradiction."""
+        return any(metric in found.metrics for found in self.contradictions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellSummary:
+    """One finished measuring cell; ``excluded`` says why it does not count, else None."""
+
+    id: str
+    point: Point
+    replicate: int
+    seed: int
+    excluded: str | None
+    values: Mapping[str, Value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order."""
+
+    study: str
+    title: str
+    parameters: tuple[Parameter, ...]
+    groups: tuple[Group, ...]
+    compare: Compare | None
+    headline: tuple[str, ...]
+    published_where: str | None
+    points: tuple[PointSummary, ...]
+    cells: tuple[CellSummary, ...]
+    warnings: tuple[RunWarning, ...]
+
+    def metric_table(self) -> dict[str, Metric]:
+        """Return every metric of the study by name, for labels and units."""
+        return metrics_of(self.groups, self.compare)
+
+
+def _ordered_metrics(study: Study) -> dict[str, Metric]:
+    known = metrics_of(study.groups, study.compare)
+    published = [name for row in study.published.rows for name in row.values] if (
+        study.published
+    ) else []  # fmt: skip
+    unknown = [name for name in (*study.metrics, *published) if name not in known]
+    if unknown:
+        raise ParseError(
+            "unknown metrics",
+            where="resolved.json: metrics, published",
+            wanted=f"some of {', '.join(known)}",
+            got=", ".join(dict.fromkeys(unknown)),
+        )
+    return {name: known[name] for name in dict.fromkeys((*study.metrics, *known))}
+
+
+def _sample(study: Study, cell: FinishedCell) -> Sample:
+    return Sample(
+        flows=cell.flows,
+        groups=study.groups,
+        compare=study.compare,
+        bottleneck_rate_bps=cell.cell.network.bottleneck.forward.rate_bps,
+    )
+
+
+def _summarise_metric(
+    name: str, cells: list[CellSummary], planned: int, published: Decimal | None
+) -> MetricSummary:
+    values = [cell.values[name] for cell in cells]
+    result = estimate([value.value for value in values if value.value is not None])
+    nulls = [value.reason for value in values if value.reason is not None]
+    reasons = [result.reason] if result.reason else []
+    if nulls:
+        reasons.append(f"null in {len(nulls)} of {len(cells)} cells: {nulls[0]}")
+    if len(cells) < planned and cells:
+        reasons.append(f"{len(cells)} of {planned} planned cells count")
+    printed = None if published is None else float(published)
+    return MetricSummary(
+        estimate=result,
+        published=published,
+        published_in_ci95=inside(printed, result.ci95),
+        published_in_pi95=inside(printed, result.pi95),
+        simulated=None,
+        reason="; ".join(reasons) or None,
+    )
+
+
+def _summarise_point(
+    run: Run, point: Point, metrics: Mapping[str, Metric], cells: tuple[CellSummary, ...]
+) -> PointSummary:
+    study = run.study
+    planned = sum(cell.purpose == "measure" and cell.point == point for cell in run.plan)
+    counted = [cell for cell in cells if cell.point == point and cell.excluded is None]
+    row: PublishedRow | None = None
+    found: tuple[Contradiction, ...] = ()
+    if study.published:
+        row = study.published.row_at(point)
+        if row:
+            found = contradictions(row, study.groups, study.compare)
+    values = row.values if row else {}
+    return PointSummary(
+        point=point,
+        cells_planned=planned,
+        cells_counted=len(counted),
+        metrics={
+            name: _summarise_metric(name, counted, planned, values.get(name)) for name in metrics
+        },
+        contradictions=found,
+    )
+
+
+def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWarning]:
+    found = []
+    contradicted = sum(bool(point.contradictions) for point in points)
+    if contradicted and study.published:
+        printed = sum(study.published.row_at(point.point) is not None for point in points)
+        found.append(
+            RunWarning(
+                rule="published-contradicts-itself",
+                where=study.published.where,
+                text=f"{contradicted} of {printed} published rows contradict themselves beyond "
+                "rounding; they are marked, and the arithmetic is shown.",
+            )
+        )
+    few = [point_words(point.point) for point in points if 0 < point.cells_counted < ENOUGH_RUNS]
+    if few:
+        found.append(
+            RunWarning(
+                rule="few-runs",
+                where="; ".join(few),
+                text=f"Fewer than {ENOUGH_RUNS} runs count: intervals are missing, or so wide that "
+                "they judge little.",
+            )
+        )
+    rigid = [
+        point_words(point.point)
+        for point in points
+        if point.metrics
+        and all(m.estimate.n > 1 and m.estimate.sd == 0 for m in point.metrics.values())
+    ]
+    if rigid:
+        found.append(
+            RunWarning(
+                rule="seeds-change-nothing",
+                where="; ".join(rigid),
+                text="All runs gave the same numbers: the seeds seem to have no effect, so the "
+                "intervals mean nothing.",
+            )
+        )
+    return found
+
+
+def summarise(run: Run) -> Summary:
+    """Return the summary of a run; raise ``ParseError`` if the study names an unknown metric."""
+    study = run.study
+    metrics = _ordered_metrics(study)
+    excluded = exclusions(run)
+    cells = tuple(
+        CellSummary(
+            id=cell.plan.id,
+            point=cell.plan.point,
+            replicate=cell.plan.replicate,
+            seed=cell.plan.seed,
+            excluded=excluded.get(cell.plan.id),
+            values={
+                name: evaluate(metric, _sample(study, cell)) for name, metric in metrics.items()
+            },
+        )
+        for cell in run.measured()
+    )
+    points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
+    return Summary(
+        study=study.id,
+        title=study.title,
+        parameters=study.parameters,
+        groups=study.groups,
+        compare=study.compare,
+        headline=study.metrics,
+        published_where=study.published.where if study.published else None,
+        points=points,
+        cells=cells,
+        warnings=(*collect_warnings(run), *_late_warnings(study, points)),
+    )

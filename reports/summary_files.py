@@ -1,0 +1,146 @@
+"""``summary.json`` and ``summary.csv`` as text. Pure; docs/data-format.md describes both.
+
+Invariants: versioned; unknown is null; floats are rounded to ``SIGNIFICANT_DIGITS``; nothing
+depends on when or where the report was written, so equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from decimal import Decimal
+from typing import Any
+
+from reports.published import Contradiction
+from reports.records import Parameter, Point
+from reports.statistics import Interval
+from reports.summary import CellSummary, MetricSummary, Summary
+
+SCHEMA = 1
+SIGNIFICANT_DIGITS = 10
+
+
+def rounded(value: float | Decimal | None) -> float | None:
+    """Return a float rounded to the digits that are stored; null stays null."""
+    return None if value is None else float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+
+
+def _bounds(interval: Interval | None) -> list[float | None] | None:
+    return None if interval is None else [rounded(bound) for bound in interval]
+
+
+def _metric_json(metric: MetricSummary) -> dict[str, Any]:
+    found = metric.estimate
+    return {
+        "mean": rounded(found.mean),
+        "sd": rounded(found.sd),
+        "ci95": _bounds(found.ci95),
+        "pi95": _bounds(found.pi95),
+        "n": found.n,
+        "published": rounded(metric.published),
+        "published_in_ci95": metric.published_in_ci95,
+        "published_in_pi95": metric.published_in_pi95,
+        "simulated": rounded(metric.simulated),
+        "reason": metric.reason,
+    }
+
+
+def _contradiction_json(found: Contradiction) -> dict[str, Any]:
+    return {
+        "rule": found.rule,
+        "metrics": list(found.metrics),
+        "printed": rounded(found.printed),
+        "implied": rounded(found.implied),
+        "implied_range": _bounds(found.implied_range),
+        "text": found.text,
+    }
+
+
+def _point_json(point: Point, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    settings = point.as_dict()
+    order = [parameter.name for parameter in parameters if parameter.name in settings]
+    return {name: settings[name] for name in dict.fromkeys((*order, *settings))}
+
+
+def _cell_json(cell: CellSummary, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    return {
+        "id": cell.id,
+        "point": _point_json(cell.point, parameters),
+        "replicate": cell.replicate,
+        "seed": cell.seed,
+        "counted": cell.excluded is None,
+        "excluded": cell.excluded,
+        "metrics": {name: rounded(value.value) for name, value in cell.values.items()},
+        "reasons": {n: v.reason for n, v in cell.values.items() if v.reason is not None},
+    }
+
+
+def summary_json(summary: Summary) -> str:
+    """Return ``summary.json``; docs/summary.schema.json is its schema."""
+    names = summary.parameters
+    content = {
+        "schema": SCHEMA,
+        "study": summary.study,
+        "title": summary.title,
+        "parameters": [{"name": p.name, "path": p.path} for p in names],
+        "groups": [{"id": group.id, "label": group.label} for group in summary.groups],
+        "compare": summary.compare and {"of": summary.compare.of, "over": summary.compare.over},
+        "headline_metrics": list(summary.headline),
+        "published_where": summary.published_where,
+        "points": [
+            {
+                "point": _point_json(point.point, names),
+                "cells_planned": point.cells_planned,
+                "cells_counted": point.cells_counted,
+                "metrics": {name: _metric_json(m) for name, m in point.metrics.items()},
+                "contradictions": [_contradiction_json(c) for c in point.contradictions],
+            }
+            for point in summary.points
+        ],
+        "cells": [_cell_json(cell, names) for cell in summary.cells],
+        "claims": [],
+        "warnings": [
+            {"rule": warning.rule, "where": warning.where, "text": warning.text}
+            for warning in summary.warnings
+        ],
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+_CSV_TAIL = (
+    "metric", "n", "mean", "sd", "ci95_lo", "ci95_hi", "pi95_lo", "pi95_hi", "published",
+    "published_in_ci95", "published_in_pi95", "published_contradicted", "simulated", "reason",
+)  # fmt: skip
+
+
+def _csv_value(value: float | int | str | bool | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def summary_csv(summary: Summary) -> str:
+    """Return ``summary.csv``: one row per point and metric; an empty field is unknown."""
+    names = [parameter.name for parameter in summary.parameters]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["study", *names, *_CSV_TAIL])
+    for point in summary.points:
+        settings = point.point.as_dict()
+        for name, metric in point.metrics.items():
+            found = _metric_json(metric)
+            ci95, pi95 = found["ci95"] or (None, None), found["pi95"] or (None, None)
+            row = [
+                name, found["n"], found["mean"], found["sd"], *ci95, *pi95, found["published"],
+                found["published_in_ci95"], found["published_in_pi95"],
+                None if metric.published is None else point.contradicted(name),
+                found["simulated"], found["reason"],
+            ]  # fmt: skip
+            writer.writerow(
+                [summary.study, *(_csv_value(settings.get(n)) for n in names)]
+                + [_csv_value(value) for value in row]
+            )
+    return out.getvalue()

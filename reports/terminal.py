@@ -1,0 +1,177 @@
+"""The summary on a terminal: warnings first, then the published numbers beside the kernel's.
+
+Invariants: every word of it also reads without colour; a table wider than the terminal is split by
+metric, never cut; the marks fall back to ASCII where the terminal's encoding has no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from reports.display import UNKNOWN, as_printed, count, number, setting, setting_label
+from reports.metrics import Metric
+from reports.records import RunWarning
+from reports.summary import MetricSummary, PointSummary, Summary
+from reports.trust import point_words
+
+#: Longest place or text of a warning shown here; summary.json and the page have all of it.
+_PLACE_CHARS = 160
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """The signs of one encoding."""
+
+    inside: str
+    outside: str
+    unknown: str
+    contradicted: str
+    plus_minus: str
+
+
+_UNICODE = _Marks("✓", "✗", UNKNOWN, "†", "±")
+_ASCII = _Marks("=", "X", "-", "*", "+-")
+
+
+def _marks(console: Console) -> _Marks:
+    try:
+        "".join(vars(_UNICODE).values()).encode(console.encoding)
+    except (UnicodeEncodeError, LookupError):
+        return _ASCII
+    return _UNICODE
+
+
+def _measured(metric: Metric, found: MetricSummary, marks: _Marks) -> Text:
+    if found.estimate.mean is None:
+        return Text(marks.unknown)
+    text = number(found.estimate.mean, metric.quantity)
+    if found.estimate.ci95 is None:
+        return Text(text)
+    half = (found.estimate.ci95[1] - found.estimate.ci95[0]) / 2
+    return Text(f"{text} {marks.plus_minus} {number(half, metric.quantity)}")
+
+
+def _mark(found: MetricSummary, marks: _Marks) -> Text:
+    if found.published is None:
+        return Text("")
+    if found.published_in_pi95 is None:
+        return Text(marks.unknown)
+    if found.published_in_pi95:
+        return Text(marks.inside, style="green")
+    return Text(marks.outside, style="red")
+
+
+def _published(point: PointSummary, metric: Metric, marks: _Marks) -> Text:
+    found = point.metrics[metric.name]
+    if found.published is None:
+        return Text(marks.unknown)
+    sign = marks.contradicted if point.contradicted(metric.name) else " "
+    return Text(as_printed(found.published, metric.quantity) + sign)
+
+
+def _table(summary: Summary, metrics: list[Metric], marks: _Marks) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for parameter in summary.parameters:
+        table.add_column(
+            Text(_printable(setting_label(parameter.path))), justify="right", max_width=11
+        )
+    table.add_column("runs", justify="right")
+    for metric in metrics:
+        unit = f" ({metric.quantity.unit})" if metric.quantity.unit else ""
+        table.add_column(Text(_printable(f"{metric.label}{unit}")), justify="right", max_width=17)
+        table.add_column("paper", justify="right")
+        table.add_column("")
+    for point in summary.points:
+        settings = point.point.as_dict()
+        row = [Text(_printable(setting(p.name, settings[p.name]))) for p in summary.parameters]
+        row.append(Text(_runs(point)))
+        for metric in metrics:
+            found = point.metrics[metric.name]
+            row += [
+                _measured(metric, found, marks),
+                _published(point, metric, marks),
+                _mark(found, marks),
+            ]
+        table.add_row(*row)
+    return table
+
+
+def _runs(point: PointSummary) -> str:
+    if point.cells_counted == point.cells_planned:
+        return str(point.cells_counted)
+    return f"{point.cells_counted} of {point.cells_planned}"
+
+
+def _fits(table: Table, console: Console) -> bool:
+    wide = console.options.update(max_width=10_000)
+    return Measurement.get(console, wide, table).maximum <= console.width
+
+
+def _tables(summary: Summary, console: Console, marks: _Marks) -> list[Table]:
+    """Return as few tables as fit the width, each with whole metrics, in the study's order."""
+    known = summary.metric_table()
+    groups: list[list[Metric]] = []
+    for name in summary.headline:
+        wider = [*groups[-1], known[name]] if groups else [known[name]]
+        if groups and _fits(_table(summary, wider, marks), console):
+            groups[-1] = wider
+        else:
+            groups.append([known[name]])
+    return [_table(summary, metrics, marks) for metrics in groups]
+
+
+def _printable(text: str) -> str:
+    """Return the text without control characters: no study file moves the cursor."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _shortened(text: str) -> str:
+    short = text if len(text) <= _PLACE_CHARS else f"{text[: _PLACE_CHARS - 4].rstrip()} ..."
+    return _printable(short)
+
+
+def _print_warnings(console: Console, warnings: tuple[RunWarning, ...]) -> None:
+    if not warnings:
+        return
+    title = f"Read this before trusting the run ({count(len(warnings), 'warning')})"
+    console.print(Text(title, style="bold yellow"))
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column()
+    grid.add_column(ratio=1)
+    for warning in warnings:
+        place = f"{_shortened(warning.where)}: " if warning.where else ""
+        words = Text.assemble((f"{warning.rule}: ", "bold"), place, _shortened(warning.text))
+        grid.add_row("-", words)
+    console.print(grid)
+
+
+def _print_footnotes(console: Console, summary: Summary, marks: _Marks) -> None:
+    printed = [m for p in summary.points for m in p.metrics.values() if m.published is not None]
+    legend = f"kernel mean {marks.plus_minus} half its 95 % confidence interval; paper: published."
+    if printed:
+        legend += (
+            f" {marks.inside} published value inside the 95 % prediction interval of one run "
+            f"(an ordinary draw), {marks.outside} outside, {marks.unknown} not known."
+        )
+    console.print(Text(legend))
+    for point in summary.points:
+        for found in point.contradictions:
+            words = f"{marks.contradicted} {point_words(point.point)}: {found.text}"
+            console.print(Text(_printable(words), style="dim"))
+
+
+def print_summary(summary: Summary, console: Console | None = None) -> None:
+    """Print the summary; colour follows the terminal and ``NO_COLOR``."""
+    console = console or Console()
+    marks = _marks(console)
+    console.print(Text(_printable(summary.title), style="bold"))
+    _print_warnings(console, summary.warnings)
+    for table in _tables(summary, console, marks):
+        console.print(table)
+    _print_footnotes(console, summary, marks)

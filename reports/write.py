@@ -1,0 +1,58 @@
+"""Writes a run's report: read, summarise, draw, write; the only part of reports that writes files.
+
+Invariants: each file appears whole or not at all (written beside its place, then renamed); writing
+twice gives the same bytes; nothing under ``cells/`` is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from reports.figures import figures, render_pdf, render_svg
+from reports.html import render_page
+from reports.run import read_run
+from reports.summary import Summary, summarise
+from reports.summary_files import summary_csv, summary_json
+from testbed import runfolder
+
+_MODE = 0o644
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file by renaming a complete one into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, _MODE)
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_report(run: Path) -> Summary:
+    """Read a run folder, write its summary, figures and page into it, and return the summary.
+
+    Raises ``ParseError`` naming the file if the folder is not a readable run.
+    """
+    found = read_run(run)
+    summary = summarise(found)
+    report = (run / runfolder.REPORT_HTML).parent
+    drawn = {figure.id: (figure, render_svg(figure)) for figure in figures(summary)}
+    files = {
+        run / runfolder.SUMMARY_JSON: summary_json(summary).encode(),
+        run / runfolder.SUMMARY_CSV: summary_csv(summary).encode(),
+    }
+    for name, (_, svg) in drawn.items():
+        files[report / "figures" / f"{name}.svg"] = svg.encode()
+        files[report / "figures" / f"{name}.pdf"] = render_pdf(svg)
+    files[run / runfolder.REPORT_HTML] = render_page(found, summary, drawn).encode()
+    for path, content in files.items():
+        write_whole(path, content)
+    return summary

@@ -1,0 +1,165 @@
+"""The command ``groundtruth``: words in, exit status out. Wiring only.
+
+Exit status: 0 ok, 1 results disagree where agreement was asked for, 2 usage or study file, 3 a
+run failed, 4 not possible here.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from testbed import commands
+from testbed.errors import GroundtruthError
+from testbed.labs import kernel, virtual
+
+INTERRUPTED_STATUS = 3
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Re-run published transport-protocol simulations on the real Linux kernel, in virtual "
+    "time, and see which of their numbers hold.",
+)
+
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="a study's name or file")]
+RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="a run folder: results/latest")]
+Reps = Annotated[
+    int | None,
+    typer.Option("--reps", "--runs", min=1, help="seeds per point (the study's)"),
+]
+Lab = Annotated[str, typer.Option("--lab", help="where cells run")]
+Kernel = Annotated[str, typer.Option("--kernel", help="kernel version, such as 6.12 or 7.3")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")
+]
+Hosts = Annotated[str, typer.Option("--hosts", help="host profile in place of the study's")]
+DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"groundtruth {importlib.metadata.version('groundtruth')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="show version")
+    ] = False,
+) -> None:
+    """Take the options that come before a command."""
+
+
+@app.command()
+def run(
+    study: StudyName,
+    reps: Reps = None,
+    lab: Lab = virtual.NAME,
+    kernel: Kernel = kernel.DEFAULT,
+    jobs: Jobs = None,
+    hosts: Hosts = "",
+    data_dir: DataDir = Path("results"),
+    pcap: Annotated[bool, typer.Option("--pcap", help="capture packets of every cell")] = False,
+) -> None:
+    """Run a study and report what holds."""
+    commands.run(
+        study,
+        commands.Choices(reps=reps, lab=lab, kernel=kernel, jobs=jobs, hosts=hosts, pcap=pcap),
+        data_dir,
+    )
+
+
+@app.command()
+def resume(run: RunFolder, jobs: Jobs = None) -> None:
+    """Run the cells of a run that are not finished, then report."""
+    commands.resume(run, jobs)
+
+
+@app.command()
+def plan(
+    study: StudyName,
+    reps: Reps = None,
+    lab: Lab = virtual.NAME,
+    kernel: Kernel = kernel.DEFAULT,
+    jobs: Jobs = None,
+    hosts: Hosts = "",
+) -> None:
+    """Show a study's cells and what they cost, without running anything."""
+    commands.plan(
+        study,
+        commands.Choices(reps=reps, lab=lab, kernel=kernel, jobs=jobs, hosts=hosts, pcap=False),
+    )
+
+
+@app.command()
+def validate(study: StudyName, hosts: Hosts = "") -> None:
+    """Check a study file, also for settings that are legal but mislead."""
+    commands.validate_study(study, hosts)
+
+
+@app.command()
+def report(run: RunFolder) -> None:
+    """Compute a run's summary and report again from its tables."""
+    commands.report(run)
+
+
+@app.command()
+def verify(
+    run: RunFolder,
+    cells: Annotated[
+        int, typer.Option("--cells", min=0, help="how many cells to repeat; 0: all")
+    ] = 3,
+    jobs: Jobs = None,
+) -> None:
+    """Repeat cells of a run and compare every artefact to the byte."""
+    commands.verify(run, cells, jobs)
+
+
+@app.command()
+def build(lab: Lab = virtual.NAME, kernel: Kernel = kernel.DEFAULT) -> None:
+    """Build the lab (image, kernel, probes) into the cache, so that later runs start at once."""
+    commands.build(lab, kernel)
+
+
+@app.command()
+def doctor(kernel: Kernel = kernel.DEFAULT) -> None:
+    """Say what this machine can run, and what stands in the way."""
+    commands.doctor(kernel)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Turn SIGTERM and SIGHUP into what Ctrl-C does, so that all clean up the same way."""
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Run the command and exit with its status."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    words = Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        app(standalone_mode=True, prog_name="groundtruth")
+    except GroundtruthError as error:
+        words.print(f"groundtruth: {error}", markup=False)
+        sys.exit(error.exit_status)
+    except KeyboardInterrupt:
+        words.print("groundtruth: interrupted; finished cells are kept", markup=False)
+        sys.exit(INTERRUPTED_STATUS)
+    except BrokenPipeError:
+        sys.exit(INTERRUPTED_STATUS)
+
+
+if __name__ == "__main__":
+    main()

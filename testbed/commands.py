@@ -1,0 +1,275 @@
+"""What each command does: the only place where study, lab, campaign and report meet."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from reports import print_summary, write_report
+from testbed import campaign, digests, runfolder, session, validate
+from testbed import doctor as doctoring
+from testbed import plan as planning
+from testbed.errors import DisagreementError, StudyError, UnsupportedError
+from testbed.execute import write_json
+from testbed.labs import image, kernel, virtual
+from testbed.plan import Plan, PlannedCell
+from testbed.progress import Display, duration_text
+from testbed.spec import find_study, load_study
+
+#: Measured on two cores for the wireless study, see benchmarks/README.md; only plan's estimate
+#: rests on them, never a result.
+VIRTUAL_S_PER_WALL_S = 700.0
+CELL_SETUP_WALL_S = 1.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the command line chose; ``None`` is "not given" here and nowhere else."""
+
+    reps: int | None
+    lab: str
+    kernel: str
+    jobs: int | None
+    hosts: str
+    pcap: bool
+
+    def worker_count(self) -> int:
+        """Return how many cells to run at once."""
+        return jobs_or_cores(self.jobs)
+
+
+def jobs_or_cores(jobs: int | None) -> int:
+    """Return the number of jobs asked for, or the number of cores this process may use."""
+    return jobs if jobs is not None else len(os.sched_getaffinity(0))
+
+
+def _out() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def _words() -> Console:
+    return Console(stderr=True, highlight=False)
+
+
+def _make_plan(
+    study_name: str, choices: Choices, lab: Mapping[str, str]
+) -> tuple[Plan, validate.Findings]:
+    study = load_study(find_study(study_name), hosts=choices.hosts)
+    seeds: Sequence[int] = study.settings.seeds
+    if choices.reps is not None:
+        seeds = planning.replicate_seeds(seeds, choices.reps)
+    findings = validate.find(study, seeds=seeds)
+    return planning.make_plan(study, seeds=seeds, lab=lab, pcap=choices.pcap), findings
+
+
+def run(study_name: str, choices: Choices, data_dir: Path) -> None:
+    """Run a study into a new run folder and report it."""
+    session.check_lab(choices.lab)
+    kernel.check_version(choices.kernel)
+    _, findings = _make_plan(study_name, choices, {})  # all usage errors before anything is built
+    session.check_writable(data_dir)
+    words = _words()
+    _print_findings(words, findings)
+    with Display(words) as display:
+        lab = virtual.ensure(choices.kernel, display.building)
+        plan_, findings = _make_plan(study_name, choices, lab.describe())
+        folder = session.create(data_dir, plan_, findings, sys.argv)
+        words.print(f"run folder: {folder}", markup=False)
+        outcome = _run_cells(folder, plan_.cells, lab, choices.worker_count(), display)
+    _finish(folder, outcome)
+
+
+def resume(run_name: str, jobs: int | None) -> None:
+    """Run what is not finished in a run folder, then report it."""
+    folder = session.find_run(run_name)
+    cells = session.load_cells(folder)
+    with Display(_words()) as display:
+        lab = session.lab_of(cells, display.building)
+        outcome = _run_cells(folder, cells, lab, jobs_or_cores(jobs), display)
+    _finish(folder, outcome)
+
+
+def _run_cells(
+    folder: Path,
+    cells: Sequence[PlannedCell],
+    lab: virtual.VirtualLab,
+    jobs: int,
+    display: Display,
+) -> campaign.Outcome:
+    outcome = campaign.run_cells(folder, cells, lab, jobs=jobs, report=display.cells)
+    write_json(
+        folder / runfolder.WARNINGS,
+        [
+            {"rule": "cell-failed", "where": f"cells/{cell}", "text": message}
+            for cell, message in outcome.failures
+        ],
+    )
+    return outcome
+
+
+def _finish(folder: Path, outcome: campaign.Outcome) -> None:
+    summary = write_report(folder)
+    print_summary(summary, _out())
+    _out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
+    campaign.raise_if_failed(outcome, folder)
+
+
+def plan(study_name: str, choices: Choices) -> None:
+    """Print a study's points, cells and expected cost."""
+    session.check_lab(choices.lab)
+    kernel.check_version(choices.kernel)
+    made, findings = _make_plan(study_name, choices, {"name": choices.lab})
+    _print_findings(_words(), findings)
+    table = Table("point", "seeds", "cells", box=None, pad_edge=False)
+    for point in made.study.points:
+        text = ", ".join(f"{name}={value}" for name, value in point.values.items())
+        table.add_row(text or "the study's settings", _seeds_text(made.seeds), str(len(made.seeds)))
+    out = _out()
+    out.print(table)
+    jobs = choices.worker_count()
+    expectation = planning.expected(
+        made.cells,
+        jobs=jobs,
+        virtual_s_per_wall_s=VIRTUAL_S_PER_WALL_S,
+        setup_wall_s=CELL_SETUP_WALL_S,
+    )
+    measuring = sum(1 for planned in made.cells if planned.cell.purpose == "measure")
+    out.print(
+        f"{measuring} measuring cells and {len(made.cells) - measuring} calibrations, "
+        f"{duration_text(expectation.virtual_s)} of virtual time, "
+        f"about {duration_text(expectation.wall_s)} on {jobs} cores"
+    )
+    missing = _not_built(choices.kernel)
+    if missing:
+        out.print(f"first built, once, about 6 min: {missing}")
+
+
+def _seeds_text(seeds: Sequence[int]) -> str:
+    if len(seeds) > 3 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(str(seed) for seed in seeds)
+
+
+def _not_built(version: str) -> str:
+    missing = []
+    if image.built() is None:
+        missing.append("lab image")
+    if kernel.built(version, image.key()) is None:
+        missing.append(f"kernel {version}")
+    return ", ".join(missing)
+
+
+def validate_study(study_name: str, hosts: str) -> None:
+    """Check a study file and print its findings."""
+    study = load_study(find_study(study_name), hosts=hosts)
+    findings = validate.find(study, seeds=study.settings.seeds)
+    out = _out()
+    _print_findings(out, findings)
+    for item in findings.acknowledged:
+        out.print(f"acknowledged: {item.where}: {item.rule}: {item.text}", markup=False)
+        out.print(f"  because: {item.why}", markup=False)
+    out.print(
+        f"{study.settings.study}: valid, {len(study.points)} points, "
+        f"{len(findings.warnings)} warnings"
+    )
+
+
+def _print_findings(console: Console, findings: validate.Findings) -> None:
+    for finding in findings.warnings:
+        console.print(f"warning: {finding.where}: {finding.rule}: {finding.text}", markup=False)
+
+
+def report(run_name: str) -> None:
+    """Write a run's summary and report again, and print it."""
+    folder = session.find_run(run_name)
+    print_summary(write_report(folder), _out())
+    _out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
+
+
+def choose(cells: Sequence[PlannedCell], count: int) -> list[PlannedCell]:
+    """Return ``count`` cells spread evenly over those given; all of them for 0."""
+    if count == 0 or count >= len(cells):
+        return list(cells)
+    return [cells[index * len(cells) // count] for index in range(count)]
+
+
+def verify(run_name: str, count: int, jobs: int | None) -> None:
+    """Repeat finished cells and compare all artefacts by digest.
+
+    Raises:
+        DisagreementError: some artefact differs.
+    """
+    folder = session.find_run(run_name)
+    cells = session.load_cells(folder)
+    todo = {planned.id for planned in campaign.unfinished(folder, cells)}
+    finished = [planned for planned in cells if planned.id not in todo]
+    if not finished:
+        raise StudyError("no finished cell to verify", where=str(folder))
+    chosen = choose(finished, count)
+    words = _words()
+    scratch = Path(tempfile.mkdtemp(prefix=".verify-", dir=folder))
+    try:
+        with Display(words) as display:
+            lab = session.lab_of(cells, display.building)
+            outcome = campaign.run_cells(
+                scratch, chosen, lab, jobs=jobs_or_cores(jobs), report=display.cells
+            )
+            campaign.raise_if_failed(outcome, folder)
+        problems = _compare(folder, scratch, chosen)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if problems:
+        raise DisagreementError(
+            f"{len(problems)} artefacts differ:\n  " + "\n  ".join(problems[:10]),
+            where=str(folder),
+        )
+    files = sum(len(digests.read_done(runfolder.cell_folder(folder, c.id))) for c in chosen)
+    _out().print(f"{len(chosen)} cells repeated, {files} artefacts, all the same to the byte")
+
+
+def _compare(folder: Path, scratch: Path, chosen: Sequence[PlannedCell]) -> list[str]:
+    problems = []
+    for planned in chosen:
+        place = runfolder.cell_folder(folder, planned.id)
+        recorded = digests.read_done(place)
+        # Also against the files themselves: a run edited afterwards is not the run.
+        for label, other in (
+            ("as stored", digests.of_cell(place)),
+            ("repeated", digests.of_cell(runfolder.cell_folder(scratch, planned.id))),
+        ):
+            problems += [
+                f"cell {planned.id} {label}: {line}"
+                for line in digests.differences(recorded, other)
+            ]
+    return problems
+
+
+def build(lab_name: str, version: str) -> None:
+    """Build what a lab needs and is not in the cache yet."""
+    session.check_lab(lab_name)
+    with Display(_words()) as display:
+        lab = virtual.ensure(version, display.building)
+    _out().print(f"{lab_name} lab with kernel {lab.describe()['kernel_package']} is built")
+
+
+def doctor(version: str) -> None:
+    """Print what this machine can run; raise if the virtual lab is not among it."""
+    findings = doctoring.examine(kernel.check_version(version))
+    out = _out()
+    for finding in findings:
+        mark = "ok" if finding.well else "NO" if finding.needed else "--"
+        out.print(f"{mark:3} {finding.name}: {finding.state}", markup=False)
+        if not finding.well and finding.hint:
+            out.print(f"    {finding.hint}", markup=False)
+    bad = [finding.name for finding in findings if finding.needed and not finding.well]
+    if bad:
+        raise UnsupportedError("the virtual lab cannot run here", got=f"not well: {', '.join(bad)}")
+    out.print("the virtual lab can run here")

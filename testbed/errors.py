@@ -1,0 +1,60 @@
+"""The errors of the whole project: each knows its exit status and says where, wanted, got, hint.
+
+Invariant: nothing but these (and programming errors) leaves a public function.
+"""
+
+from __future__ import annotations
+
+
+class GroundtruthError(Exception):
+    """Base of all expected failures; ``exit_status`` is the command's exit status."""
+
+    exit_status = 3
+
+    def __init__(
+        self, what: str, *, where: str = "", wanted: str = "", got: str = "", hint: str = ""
+    ) -> None:
+        self.what, self.where = what, where
+        self.wanted, self.got, self.hint = wanted, got, hint
+        super().__init__(self.message())
+
+    def message(self) -> str:
+        """Return one readable line: ``where: what: wanted W, got G (hint)``."""
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        if self.wanted:
+            text += f": wanted {self.wanted}"
+        if self.got:
+            text += f", got {self.got}" if self.wanted else f": got {self.got}"
+        if self.hint:
+            text += f" ({self.hint})"
+        return text
+
+
+class StudyError(GroundtruthError):
+    """The study file or the command line cannot be used (exit status 2)."""
+
+    exit_status = 2
+
+
+class UnsupportedError(GroundtruthError):
+    """This machine, kernel or lab cannot do what was asked (exit status 4)."""
+
+    exit_status = 4
+
+
+class RunError(GroundtruthError):
+    """A cell, a build or a program in the lab failed (exit status 3)."""
+
+
+class VerifyError(GroundtruthError):
+    """What was read back or measured is not what was asked for (exit status 3)."""
+
+
+class ParseError(GroundtruthError):
+    """A tool's output is not what its parser expects; ``where`` names file and line."""
+
+
+class DisagreementError(GroundtruthError):
+    """Results disagree where agreement was asked for (exit status 1)."""
+
+    exit_status = 1

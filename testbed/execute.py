@@ -1,0 +1,105 @@
+"""Run one cell in a lab, parse it, and mark it done. The unit of work of every campaign.
+
+Invariant: a cell folder has a DONE file exactly if everything in it is complete; DONE is written
+last, by rename.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import threading
+from pathlib import Path
+from typing import Any, Protocol
+
+from collectors.tables_parse import read_json, write_tables
+from testbed import digests, judge, runfolder
+from testbed.cell import Cell, cell_json
+from testbed.errors import RunError, VerifyError
+from testbed.ledger import disagreements
+
+
+class Lab(Protocol):
+    """A place where a cell can run."""
+
+    def describe(self) -> dict[str, str]:
+        """Return what a cell's identity must hold of its lab."""
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+        """Run a prepared cell folder to its end; return the wall time in seconds."""
+
+
+def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> None:
+    """Run a cell into ``folder``, which is emptied first unless it is finished already.
+
+    Raises:
+        GroundtruthError: the lab failed, an output could not be parsed, or what was read back or
+            measured is not what was asked for.
+    """
+    if (folder / runfolder.DONE).is_file():
+        return
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        (folder / runfolder.CELL).write_text(cell_json(cell))
+    except OSError as error:
+        raise RunError("cannot prepare a cell", where=str(folder), got=str(error)) from error
+    wall_s = lab.run(cell, folder, cancelled)
+    if cell.purpose == "calibrate":
+        judge_calibration(cell, folder)
+    else:
+        write_tables(folder, cell)
+        check_ledger(folder)
+    write_json(folder / runfolder.TIMING, {"wall_s": round(wall_s, 3)})
+    finish(folder)
+
+
+def finish(folder: Path) -> None:
+    """Write DONE with the digests of all that is there, whole or not at all."""
+    partial = folder / f".{runfolder.DONE}"
+    partial.write_text(digests.done_text(digests.of_cell(folder)))
+    partial.rename(folder / runfolder.DONE)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write one JSON file with sorted keys."""
+    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def check_ledger(folder: Path) -> None:
+    """Raise :class:`VerifyError` if any host setting was read back other than asked."""
+    wrong = disagreements(read_json(folder / runfolder.LEDGER))
+    if wrong:
+        where, wanted, got = wrong[0]
+        raise VerifyError(
+            "a host setting did not take",
+            where=f"cell {folder.name}, {where}",
+            wanted=wanted,
+            got=got,
+            hint=f"{len(wrong)} settings disagree; all are in {runfolder.LEDGER}",
+        )
+
+
+def judge_calibration(cell: Cell, folder: Path) -> None:
+    """Judge a calibrating cell, add the judgements to its checks, and raise if one disagrees."""
+    raw = folder / "raw" / "calibration"
+    found = read_json(folder / "raw" / "calibration.json")
+    logs = {}
+    for run, entry in found.items():
+        path = raw / entry["log"]
+        logs[run] = judge.read_log(path.read_text(), str(path))
+    judged = judge.judge(cell.network, found, logs)
+    verify = read_json(folder / runfolder.VERIFY)
+    verify["checks"] += [dataclasses.asdict(item) for item in judged]
+    write_json(folder / runfolder.VERIFY, verify)
+    wrong = [item for item in judged if not item.agrees]
+    if wrong:
+        raise VerifyError(
+            f"calibration: {wrong[0].check} is not as asked",
+            where=f"cell {folder.name}, {wrong[0].where}",
+            wanted=wrong[0].wanted,
+            got=wrong[0].got,
+            hint="all measurements are in verify.json",
+        )

@@ -1,0 +1,184 @@
+"""Judge a calibration: what the probes measured against what the network was asked to be. Pure.
+
+Delay, rate and buffer are deterministic in virtual time and must be met to within the resolution
+stated here; loss is random and must lie inside its binomial interval.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.stats import binom
+
+from testbed.cell import Direction, Network
+from testbed.errors import ParseError
+
+NS_PER_S = 1_000_000_000
+#: Largest accepted error of a one-way delay: netem's clock ticks are 64 ns, a few stages each.
+DELAY_TOLERANCE_S = 20e-6
+RATE_TOLERANCE_FRAC = 0.001
+#: A right network fails this check once in a million calibrations.
+LOSS_CONFIDENCE = 1 - 1e-6
+LOG_HEADER = "seq\tsend_ns\trecv_ns"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packet:
+    """One arrived calibration packet."""
+
+    seq: int
+    send_ns: int
+    recv_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """One property of the path: wanted, measured, and whether they agree."""
+
+    check: str
+    where: str
+    wanted: str
+    got: str
+    agrees: bool
+
+
+def read_log(text: str, where: str) -> list[Packet]:
+    """Parse a receiver's packet log; raise :class:`ParseError` naming the line."""
+    lines = text.splitlines()
+    if not lines or lines[0] != LOG_HEADER:
+        raise ParseError("not a packet log", where=where, wanted=repr(LOG_HEADER))
+    packets = []
+    for number, line in enumerate(lines[1:], start=2):
+        fields = line.split("\t")
+        if len(fields) != 3 or not all(field.isdigit() for field in fields):
+            raise ParseError("not a packet log line", where=f"{where}:{number}", got=line[:80])
+        seq, send_ns, recv_ns = (int(field) for field in fields)
+        packets.append(Packet(seq=seq, send_ns=send_ns, recv_ns=recv_ns))
+    return packets
+
+
+def path(network: Network, way: str) -> list[Direction]:
+    """Return the stages a packet passes from source to destination, or back."""
+    links = (network.source_access, network.bottleneck, network.destination_access)
+    if way == "forward":
+        return [link.forward for link in links]
+    return [link.reverse for link in reversed(links)]
+
+
+def delay_s(stages: Sequence[Direction], ip_bytes: int) -> float:
+    """Return the one-way delay of a packet that meets no queue: propagation and serialisation."""
+    return sum(stage.owd_s + ip_bytes * 8 / stage.rate_bps for stage in stages)
+
+
+def judge_delay(
+    network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
+) -> Judgement:
+    """Round-trip time of a small packet on the idle path."""
+    wanted_s = got_s = 0.0
+    missing = []
+    for way in ("forward", "reverse"):
+        run = f"delay_{way}"
+        wanted_s += delay_s(path(network, way), found[run]["ip_bytes"])
+        delays = [p.recv_ns - p.send_ns for p in logs[run]]
+        if delays:
+            got_s += statistics.median(delays) / NS_PER_S
+        else:
+            missing.append(way)
+    agrees = not missing and abs(wanted_s - got_s) <= DELAY_TOLERANCE_S
+    return Judgement(
+        check="rtt",
+        where="src1 to dst1 and back",
+        wanted=f"{wanted_s * 1000:.3f} ms within {DELAY_TOLERANCE_S * 1000:.3f} ms",
+        got=f"no packet arrived ({', '.join(missing)})" if missing else f"{got_s * 1000:.3f} ms",
+        agrees=agrees,
+    )
+
+
+def judge_loss(
+    network: Network, way: str, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
+) -> Judgement:
+    """Packets lost on the way against the binomial interval of the loss asked for."""
+    run = f"loss_{way}"
+    sent = int(found[run]["packets"])
+    lost = sent - len({p.seq for p in logs[run]})
+    passed_frac = math.prod(1 - stage.loss.loss_frac for stage in path(network, way))
+    low, high = binom.interval(LOSS_CONFIDENCE, sent, 1 - passed_frac)
+    return Judgement(
+        check=f"loss {way}",
+        where="bottleneck" if way == "forward" else "bottleneck, acknowledgements",
+        wanted=f"{(1 - passed_frac) * 100:.4g} %: {low:.0f} to {high:.0f} of {sent} packets",
+        got=f"{lost} ({lost / sent * 100:.3g} %)",
+        agrees=bool(low <= lost <= high),
+    )
+
+
+def judge_fill(
+    network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
+) -> list[Judgement]:
+    """Rate and buffer of the bottleneck while it is overloaded.
+
+    Back-to-back packets leave the shaper one serialisation time apart, so the median gap of
+    consecutive packets is the rate. The longest stay of an accepted packet is just under
+    ``queue_pkts`` serialisation times, because the one being sent is partly gone.
+    """
+    bottleneck = network.bottleneck.forward
+    where = "bottleneck"
+    if "fill_forward" not in found:
+        unmeasured = "not measured: an access link is not faster than the bottleneck"
+        return [
+            Judgement(check=check, where=where, wanted=wanted, got=unmeasured, agrees=True)
+            for check, wanted in (
+                ("rate", f"{bottleneck.rate_bps} bit/s"),
+                ("buffer", f"{bottleneck.queue_pkts} packets"),
+            )
+        ]
+    ip_bytes = int(found["fill_forward"]["ip_bytes"])
+    packets = sorted(logs["fill_forward"], key=lambda p: p.recv_ns)
+    if len(packets) < 10:
+        got = f"only {len(packets)} packets arrived"
+        return [
+            Judgement(check=check, where=where, wanted=wanted, got=got, agrees=False)
+            for check, wanted in (
+                ("rate", f"{bottleneck.rate_bps} bit/s"),
+                ("buffer", f"{bottleneck.queue_pkts} packets"),
+            )
+        ]
+    gaps = [b.recv_ns - a.recv_ns for a, b in itertools.pairwise(packets)]
+    rate_bps = ip_bytes * 8 * NS_PER_S / statistics.median(gaps)
+    send_s = ip_bytes * 8 / bottleneck.rate_bps
+    idle_s = delay_s(path(network, "forward"), ip_bytes) - send_s
+    stay_s = max(p.recv_ns - p.send_ns for p in packets) / NS_PER_S - idle_s
+    held = math.ceil(stay_s / send_s - 1e-3)
+    return [
+        Judgement(
+            check="rate",
+            where=where,
+            wanted=f"{bottleneck.rate_bps} bit/s within {RATE_TOLERANCE_FRAC * 100:.1f} %",
+            got=f"{rate_bps:.0f} bit/s",
+            agrees=abs(rate_bps / bottleneck.rate_bps - 1) <= RATE_TOLERANCE_FRAC,
+        ),
+        Judgement(
+            check="buffer",
+            where=where,
+            wanted=f"{bottleneck.queue_pkts} packets",
+            got=f"{held} packets",
+            agrees=held == bottleneck.queue_pkts,
+        ),
+    ]
+
+
+def judge(
+    network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
+) -> list[Judgement]:
+    """Judge all measurements of one calibration."""
+    return [
+        judge_delay(network, found, logs),
+        judge_loss(network, "forward", found, logs),
+        judge_loss(network, "reverse", found, logs),
+        *judge_fill(network, found, logs),
+    ]

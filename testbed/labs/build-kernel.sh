@@ -1,0 +1,39 @@
+#!/bin/bash
+# Fetch linux-source-VERSION and build it for User-Mode Linux. Runs inside the lab's image.
+# usage: build-kernel.sh VERSION JOBS      (in: /cell/kernel.config  out: /cell/{linux,config,version})
+set -euo pipefail
+version=$1
+jobs=$2
+cd /cell
+# One user in this sandbox: apt cannot change to its own.
+apt=(apt-get -c /cell/apt.conf -o APT::Sandbox::User=root -o Acquire::Languages=none -q)
+mkdir -p /var/cache/apt/archives/partial
+"${apt[@]}" update
+if ! apt-cache show "linux-source-$version" >show 2>/dev/null || [ ! -s show ]; then
+	offered=$(apt-cache search --names-only '^linux-source-[0-9.]+$' | cut -d' ' -f1 | sed 's/linux-source-//' | sort -V | tr '\n' ' ')
+	echo "OFFERED ${offered:-none}"
+	echo "NO SUCH KERNEL linux-source-$version" >&2
+	exit 1
+fi
+"${apt[@]}" download "linux-source-$version"
+deb=$(echo linux-source-"$version"_*.deb)
+dpkg-deb -f "$deb" Version >version
+dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/linux-source-$version.tar.xz" | tar -xJ \
+	--exclude='*/drivers/gpu/*.[ch]' --exclude='*/drivers/net/ethernet/*.[ch]' --exclude='*/sound/*.[ch]' \
+	--exclude='*/Documentation/*/*' --exclude='*/tools/testing/*'
+rm -f "$deb"
+cd linux-source-*
+cat /cell/kernel.config /cell/kernel-optional.config >/cell/all.config
+make ARCH=um KCONFIG_ALLCONFIG=/cell/all.config allnoconfig
+# An option that Kconfig dropped silently would be missed only much later.
+missing=$(grep -E '^CONFIG_[A-Z0-9_]+=' /cell/kernel.config | grep -vxFf .config || true)
+if [ -n "$missing" ]; then
+	echo "this kernel did not take: $missing" | tr '\n' ' ' >&2
+	exit 1
+fi
+# Fixed, so that every machine builds the same binary from the same source.
+export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 2026' KBUILD_BUILD_VERSION=1
+export KBUILD_BUILD_USER=groundtruth KBUILD_BUILD_HOST=lab
+make ARCH=um -j"$jobs" linux
+cp .config /cell/config
+cp linux /cell/linux

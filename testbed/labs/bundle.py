@@ -1,0 +1,76 @@
+"""Everything of this project that runs inside a lab, compiled once with the image's own tools.
+
+An entry holds ``init``, ``seeded_random.so``, ``bin/`` (the C probes) and ``lib/`` (the Python
+modules the agent needs, byte-compiled). Its key is the digest of exactly those sources, so a
+change to a report or to the command line never makes finished cells stale.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from testbed.labs import cache
+from testbed.labs.process import run_logged
+from testbed.labs.sandbox import Sandbox
+
+PROJECT = Path(__file__).resolve().parents[2]
+GUEST = Path(__file__).with_name("guest")
+BUILD_TIMEOUT_S = 300.0
+#: Modules of testbed that the agent imports; its other packages go in whole.
+TESTBED_MODULES = (
+    "__init__.py",
+    "agent.py",
+    "calibration.py",
+    "cell.py",
+    "errors.py",
+    "guest_run.py",
+    "ledger.py",
+    "runfolder.py",
+)
+PACKAGES = ("mininet_topos", "probes", "collectors")
+SUFFIXES = frozenset({".py", ".c", ".h"})
+SCRIPT = """
+set -eu
+flags='-std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -D_GNU_SOURCE'
+cc $flags -o /cell/init /gt/guest/init.c
+cc $flags -fPIC -shared -o /cell/seeded_random.so /gt/guest/seeded_random.c
+make -s -C /cell/lib/probes OUT=/cell/bin
+python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib
+"""
+
+
+def sources() -> list[tuple[str, Path]]:
+    """Return all files that go into the bundle, as (name inside, path)."""
+    files = [(f"lib/testbed/{name}", PROJECT / "testbed" / name) for name in TESTBED_MODULES]
+    for package in PACKAGES:
+        for path in (PROJECT / package).rglob("*"):
+            if path.suffix in SUFFIXES or path.name == "Makefile":
+                files.append((f"lib/{path.relative_to(PROJECT)}", path))
+    files += [(f"guest/{path.name}", path) for path in GUEST.iterdir() if path.suffix == ".c"]
+    return sorted(files)
+
+
+def key(image_key: str) -> str:
+    """Return the digest of the sources and of what compiles them."""
+    return cache.digest_of(image_key, SCRIPT, cache.files_digest(sources()))
+
+
+def ensure(image: Path, image_key: str) -> Path:
+    """Return the bundle's folder, building it first if needed."""
+    return cache.entry("code", key(image_key), lambda folder: _build(folder, image))
+
+
+def _build(folder: Path, image: Path) -> None:
+    for name, path in sources():
+        if name.startswith("lib/"):
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    sandbox = Sandbox(image=image, read_only={"/gt/guest": GUEST}, writable={"/cell": folder})
+    run_logged(
+        sandbox.argv(["sh", "-c", SCRIPT]),
+        log=folder / "build.log",
+        what="compiling the probes and the agent",
+        timeout_s=BUILD_TIMEOUT_S,
+    )

@@ -1,0 +1,116 @@
+"""The cache of things that are built once: image, kernels, code bundles, host tools.
+
+Invariants: an entry's folder name ends in the hash of all its inputs; an entry exists either
+whole or not at all (it is built beside its place and renamed); two processes never build the
+same entry at once. Nothing outside the cache folder is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from testbed.errors import RunError, UnsupportedError
+
+
+def root() -> Path:
+    """Return the cache folder: ``$XDG_CACHE_HOME/groundtruth`` or ``~/.cache/groundtruth``."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "groundtruth"
+
+
+def digest_of(*parts: str | bytes) -> str:
+    """Return 16 hex digits over the parts, in order, each with its length."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        state.update(f"{len(data)}:".encode() + data)
+    return state.hexdigest()[:16]
+
+
+def files_digest(files: Iterable[tuple[str, Path]]) -> str:
+    """Return the digest of named files' contents; the order given does not matter."""
+    parts: list[str | bytes] = []
+    for name, path in sorted(files):
+        parts += [name, path.read_bytes()]
+    return digest_of(*parts)
+
+
+def need_space(folder: Path, wanted_bytes: int, what: str) -> None:
+    """Raise :class:`UnsupportedError` where ``folder``'s disk has not ``wanted_bytes`` free."""
+    place = folder
+    while not place.exists():
+        place = place.parent
+    free_bytes = shutil.disk_usage(place).free
+    if free_bytes < wanted_bytes:
+        raise UnsupportedError(
+            f"no disk space for {what}",
+            where=str(folder),
+            wanted=f"{wanted_bytes / 1e9:.1f} GB free",
+            got=f"{free_bytes / 1e9:.1f} GB",
+            hint="free some space, or set XDG_CACHE_HOME to a larger disk",
+        )
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the cache's lock of that name; a second process waits."""
+    folder = root()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / f".{name}.lock").open("w")
+    except OSError as error:
+        raise UnsupportedError(
+            "cannot write to the cache",
+            where=str(folder),
+            got=str(error),
+            hint="set XDG_CACHE_HOME to a folder of yours",
+        ) from error
+    with handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:
+    """Return the folder ``<kind>-<key>``, building it if it is not there.
+
+    ``build`` gets an empty folder on the same file system; if it raises or the process dies, no
+    entry appears. Left-overs of killed builds are removed by the next build of the same kind.
+    """
+    place = root() / f"{kind}-{key}"
+    if place.is_dir():
+        return place
+    with locked(kind):
+        if place.is_dir():
+            return place
+        for stale in root().glob(f".{kind}-*.building"):
+            remove_tree(stale)
+        folder = Path(tempfile.mkdtemp(prefix=f".{kind}-", suffix=".building", dir=root()))
+        folder.chmod(0o755)
+        try:
+            build(folder)
+            folder.rename(place)
+        except OSError as error:
+            raise RunError(f"cannot build {kind}", where=str(place), got=str(error)) from error
+        finally:
+            if folder.exists():
+                remove_tree(folder)
+    return place
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a tree, also one whose folders are not writable or belong to sub-uids."""
+
+    def retry(function: Callable[..., object], path: str, _: object) -> None:
+        with contextlib.suppress(OSError):
+            Path(path).parent.chmod(0o700)
+            Path(path).chmod(0o700)
+            function(path)
+
+    shutil.rmtree(folder, onerror=retry)

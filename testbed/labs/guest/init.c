@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The lab's process 1: mounts what programs expect, runs the agent, powers off.
+ *
+ * usage (as kernel parameters after "--"): init VIRTUAL_LIMIT_S PROGRAM [ARG ...]
+ *
+ * Says on the console how the agent ended, as one line that the host looks for:
+ *   "lab: agent exited N", "lab: agent killed by signal N", "lab: virtual-time limit of N s".
+ * The limit is an alarm of the guest's own clock, so it costs nothing while traffic runs.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void power_off(void)
+{
+	fflush(stdout);
+	sync();
+	reboot(RB_POWER_OFF);
+	_exit(1);
+}
+
+static void die(const char *what, const char *where)
+{
+	printf("lab: init: %s %s: %s\n", what, where, strerror(errno));
+	power_off();
+}
+
+static void mount_or_die(const char *type, const char *place)
+{
+	if (mount(type, place, type, 0, NULL) < 0)
+		die("cannot mount", place);
+}
+
+static void mount_all(void)
+{
+	mount_or_die("proc", "/proc");
+	mount_or_die("sysfs", "/sys");
+	mount_or_die("tmpfs", "/run");
+	mount_or_die("tmpfs", "/tmp");
+	mount_or_die("devtmpfs", "/dev");
+	if (mkdir("/dev/pts", 0755) < 0 && errno != EEXIST)
+		die("cannot make", "/dev/pts");
+	mount_or_die("devpts", "/dev/pts");
+	mount_or_die("tracefs", "/sys/kernel/tracing");
+}
+
+/* Wait for the agent or the deadline; reap whatever else ends meanwhile. */
+static int agent_ended(pid_t agent, long limit_s, const sigset_t *set, int *status)
+{
+	struct timespec now, left;
+	time_t end;
+	pid_t pid;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &now) < 0)
+		die("cannot read", "the clock");
+	end = now.tv_sec + limit_s;
+	for (;;) {
+		while ((pid = waitpid(-1, status, WNOHANG)) > 0) {
+			if (pid == agent)
+				return 1;
+		}
+		if (clock_gettime(CLOCK_MONOTONIC, &now) < 0)
+			die("cannot read", "the clock");
+		if (now.tv_sec >= end)
+			return 0;
+		left.tv_sec = end - now.tv_sec;
+		left.tv_nsec = 0;
+		sigtimedwait(set, NULL, &left);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char *const env[] = {
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		"HOME=/tmp",
+		"LC_ALL=C.UTF-8",
+		"PYTHONPATH=/gt/code/lib",
+		"PYTHONDONTWRITEBYTECODE=1",
+		"PYTHONHASHSEED=0",
+		NULL,
+	};
+	sigset_t set;
+	long limit_s;
+	pid_t agent;
+	int status;
+
+	mount_all();
+	if (argc < 3) {
+		printf("lab: init: wanted VIRTUAL_LIMIT_S PROGRAM, got %d words\n", argc - 1);
+		power_off();
+	}
+	limit_s = strtol(argv[1], NULL, 10);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	agent = fork();
+	if (agent < 0)
+		die("cannot fork for", argv[2]);
+	if (agent == 0) {
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		execve(argv[2], argv + 2, env);
+		die("cannot run", argv[2]);
+	}
+	if (!agent_ended(agent, limit_s, &set, &status))
+		printf("lab: virtual-time limit of %ld s\n", limit_s);
+	else if (WIFSIGNALED(status))
+		printf("lab: agent killed by signal %d\n", WTERMSIG(status));
+	else
+		printf("lab: agent exited %d\n", WEXITSTATUS(status));
+	power_off();
+}

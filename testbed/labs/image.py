@@ -1,0 +1,162 @@
+"""Build the lab's root image once: Debian 13 with the lab's packages, set up by Ansible.
+
+The packages are those of the Ansible role that provisions any lab machine; the image's own
+playbook then runs inside the new root and verifies it. As root this needs mmdebstrap only;
+without root it also needs sub-uids (``newuidmap``), because dpkg gives files to other users.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from testbed.errors import UnsupportedError
+from testbed.labs import cache, host_tools
+from testbed.labs.process import BuildReport, Watch, run_logged
+
+SUITE = "trixie"
+BUILD_TIMEOUT_S = 1200.0
+IMAGE_BYTES = 1_500_000_000
+LOG_LINES = 80
+#: Raised when this file changes what is built from the same inputs.
+RECIPE = "1"
+HOOK = (
+    'chroot "$1" env LC_ALL=C.UTF-8 HOME=/root '
+    "ansible-playbook -i localhost, -c local /opt/ansible/playbooks/lab_image.yml"
+)
+PROJECT = Path(__file__).resolve().parents[2]
+ANSIBLE = PROJECT / "ansible"
+PACKAGES = ANSIBLE / "roles" / "lab_packages" / "defaults" / "main.yml"
+PLAYBOOK = "playbooks/lab_image.yml"
+#: The roles that playbook uses; a unit test holds this against the playbook.
+ROLES = ("lab_packages", "lab_image")
+
+
+def packages() -> list[str]:
+    """Return the lab's packages from the Ansible role's defaults, sorted."""
+    values: dict[str, Any] = YAML(typ="safe").load(PACKAGES.read_text())
+    listed = [name for value in values.values() if isinstance(value, list) for name in value]
+    return sorted(set(listed))
+
+
+def key() -> str:
+    """Return the hash of all that decides the image: its playbook and roles, suite, recipe."""
+    used = [ANSIBLE / PLAYBOOK]
+    for role in ROLES:
+        used += [path for path in (ANSIBLE / "roles" / role).rglob("*") if path.is_file()]
+    files = [(str(path.relative_to(ANSIBLE)), path) for path in used]
+    return cache.digest_of(RECIPE, SUITE, cache.files_digest(files))
+
+
+def built() -> Path | None:
+    """Return the image's root folder if it is in the cache."""
+    place = cache.root() / f"image-{key()}" / "root"
+    return place if place.is_dir() else None
+
+
+def ensure(report: BuildReport) -> Path:
+    """Return the image's root folder, building it first if needed."""
+    return cache.entry("image", key(), lambda folder: _build(folder, report)) / "root"
+
+
+def build_mode() -> str:
+    """Return mmdebstrap's mode on this machine; raise where there is none."""
+    if os.geteuid() == 0:
+        return "root"
+    user = _user_name()
+    mapped = any(
+        line.split(":")[0] in (user, str(os.getuid())) for line in _read_lines(Path("/etc/subuid"))
+    )
+    if shutil.which("newuidmap") and mapped:
+        return "unshare"
+    raise UnsupportedError(
+        "cannot build the lab's image as this user",
+        wanted="root, or newuidmap and a range for this user in /etc/subuid and /etc/subgid",
+        got="neither",
+        hint="as root: apt-get install uidmap; or build it once as root with the same "
+        "XDG_CACHE_HOME. Root is needed only because packages hold files of several users; "
+        "once the image exists everything runs unprivileged",
+    )
+
+
+def _user_name() -> str:
+    import pwd
+
+    return pwd.getpwuid(os.getuid()).pw_name
+
+
+def _read_lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.is_file() else []
+
+
+def _sources(mirrors: host_tools.Mirrors) -> list[str]:
+    lines = [
+        f"deb {mirrors.main} {SUITE}{suffix} main" for suffix in ("", "-updates", "-backports")
+    ]
+    if mirrors.security:
+        lines.append(f"deb {mirrors.security} {SUITE}-security main")
+    return lines
+
+
+def _build(folder: Path, report: BuildReport) -> None:
+    cache.need_space(folder, IMAGE_BYTES, "the lab's image")
+    mode = build_mode()
+    mirrors = host_tools.mirrors()
+    target = folder / "root.tar"
+    mmdebstrap = host_tools.find(host_tools.MMDEBSTRAP)
+    argv = [
+        str(mmdebstrap),
+        f"--mode={mode}",
+        "--variant=minbase",
+        "--format=tar",
+        f"--include={','.join(packages())}",
+        '--aptopt=APT::Install-Recommends "false"',
+        '--aptopt=Acquire::Languages "none"',
+        "--dpkgopt=path-exclude=/usr/share/doc/*",
+        "--dpkgopt=path-exclude=/usr/share/man/*",
+        "--dpkgopt=path-exclude=/usr/share/locale/*",
+        *(f"--aptopt={option}" for option in mirrors.apt_options),
+        f"--customize-hook=copy-in {shlex.quote(str(ANSIBLE))} /opt",
+        f"--customize-hook={HOOK}",
+        '--customize-hook=rm -rf "$1/opt/ansible" "$1/root/.ansible"',
+        SUITE,
+        str(target),
+        *_sources(mirrors),
+    ]
+    run_logged(
+        argv,
+        log=folder / "build.log",
+        what="building the lab's image",
+        timeout_s=BUILD_TIMEOUT_S,
+        watch=Watch(what="lab image", expected_lines=LOG_LINES, report=report),
+        # mmdebstrap looks for its own helper, mmtarfilter, on the PATH.
+        env={
+            **os.environ,
+            "TMPDIR": str(folder),
+            "PATH": f"{mmdebstrap.parent}:{os.environ.get('PATH', '')}",
+        },
+    )
+    # Unpacked as the user who runs it: in the lab, that user is root and owns every file.
+    (folder / "root").mkdir()
+    with tarfile.open(target) as archive:
+        archive.extractall(folder / "root", members=_plain(archive), filter="fully_trusted")
+    target.unlink()
+
+
+def _plain(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
+    """Return the members without device nodes, owners and set-uid bits."""
+    members = []
+    for member in archive.getmembers():
+        if member.isdev():
+            continue
+        member.uid, member.gid = os.getuid(), os.getgid()
+        member.uname = member.gname = ""
+        member.mode = (member.mode & 0o1777) | (0o700 if member.isdir() else 0o400)
+        members.append(member)
+    return members

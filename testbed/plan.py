@@ -1,0 +1,188 @@
+"""The cells of a run: which they are, in which order, how long they take. No I/O.
+
+Invariant: the same study, seeds and lab give the same cells in the same order.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from testbed import validate
+from testbed.cell import Cell, cell_id
+from testbed.errors import StudyError
+from testbed.spec.load import Study
+from testbed.spec.resolve import resolve_cell
+from testbed.spec.settings import MAX_SEED
+from testbed.spec.sweep import Point
+
+SCHEMA = 1
+#: Virtual time of a calibrating cell: it measures the path, not the flows.
+CALIBRATION_VIRTUAL_S = 200.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedCell:
+    """A cell and the id that names its folder."""
+
+    id: str
+    cell: Cell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """All cells of a run: calibrations first, then replicate by replicate over all points."""
+
+    study: Study
+    seeds: tuple[int, ...]
+    cells: tuple[PlannedCell, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """How long a plan's cells take: virtual time in all, and wall time with so many jobs."""
+
+    virtual_s: float
+    wall_s: float
+
+
+def replicate_seeds(seeds: Sequence[int], replicates: int) -> tuple[int, ...]:
+    """Return so many seeds: the first of a study's, then on from its largest.
+
+    Raises:
+        StudyError: fewer than one is asked for, or the seeds run out of range.
+    """
+    if replicates < 1:
+        raise StudyError("replicates", wanted="at least 1", got=str(replicates))
+    last = max(seeds) + max(0, replicates - len(seeds))
+    if last > MAX_SEED:
+        raise StudyError("seeds run out of range", wanted=f"at most {MAX_SEED}", got=str(last))
+    extra = range(max(seeds) + 1, last + 1)
+    return (*seeds[:replicates], *extra)
+
+
+def make_plan(
+    study: Study, *, seeds: Sequence[int], lab: Mapping[str, str], pcap: bool = False
+) -> Plan:
+    """Return the plan that measures every point with every seed, each point calibrated once.
+
+    ``lab`` holds the digests of all a cell runs on; it is part of every cell's id.
+    """
+
+    def planned(point: Point, replicate: int, purpose: Any) -> PlannedCell:
+        cell = resolve_cell(
+            study,
+            point,
+            seed=seeds[replicate - 1],
+            replicate=replicate,
+            lab=lab,
+            purpose=purpose,
+            pcap=pcap,
+        )
+        return PlannedCell(id=cell_id(cell), cell=cell)
+
+    cells = [planned(point, 1, "calibrate") for point in study.points]
+    cells += [
+        planned(point, replicate, "measure")
+        for replicate in range(1, len(seeds) + 1)
+        for point in study.points
+    ]
+    return Plan(study=study, seeds=tuple(seeds), cells=tuple(cells))
+
+
+def expected(
+    cells: Sequence[PlannedCell],
+    *,
+    jobs: int,
+    virtual_s_per_wall_s: float,
+    setup_wall_s: float = 0.0,
+) -> Expectation:
+    """Return how long cells take, started in order on ``jobs`` workers.
+
+    ``virtual_s_per_wall_s`` is how much virtual time one worker passes per second of wall time,
+    ``setup_wall_s`` what each cell costs besides (boot, building the network).
+    """
+    times_s = [virtual_s(planned.cell) for planned in cells]
+    workers = [0.0] * max(1, min(jobs, len(cells)))
+    for time_s in times_s:
+        free_s = heapq.heappop(workers)
+        heapq.heappush(workers, free_s + setup_wall_s + time_s / virtual_s_per_wall_s)
+    return Expectation(virtual_s=sum(times_s), wall_s=max(workers))
+
+
+def virtual_s(cell: Cell) -> float:
+    """Return the virtual time a cell is expected to take."""
+    return cell.duration_s if cell.purpose == "measure" else CALIBRATION_VIRTUAL_S
+
+
+def plan_record(plan: Plan) -> dict[str, Any]:
+    """Return ``plan.json``."""
+    return {
+        "schema": SCHEMA,
+        "cells": [
+            {
+                "id": planned.id,
+                "purpose": planned.cell.purpose,
+                "point": planned.cell.point,
+                "replicate": planned.cell.replicate,
+                "seed": planned.cell.seed,
+            }
+            for planned in plan.cells
+        ],
+    }
+
+
+def resolved_json(plan: Plan, findings: validate.Findings) -> str:
+    """Return the text of ``resolved.json``; published numbers keep the digits they have.
+
+    How far a kernel's result may be from a published value depends on the digits printed, so
+    "0.990" must not become 0.99.
+    """
+    study = plan.study
+    at = study.settings
+    record: dict[str, Any] = {
+        "schema": SCHEMA,
+        "study": at.study,
+        "title": at.title,
+        "source": at.source.model_dump(),
+        "duration_s": at.duration_s,
+        "seeds": list(plan.seeds),
+        "hosts": at.hosts,
+        "generator": at.generator,
+        "groups": [{"id": group, "label": label} for group, label in at.groups.items()],
+        "compare": at.compare.model_dump() if at.compare else None,
+        "parameters": [{"name": p.name, "path": p.path} for p in study.parameters],
+        "points": [point.values for point in study.points],
+        "metrics": list(at.metrics),
+        "published": _published(study),
+        "assumptions": [assumption.model_dump() for assumption in at.assumptions],
+        "warnings": [finding.record() for finding in findings.warnings],
+        "acknowledged": [a.record() for a in findings.acknowledged],
+    }
+    return _with_digits(json.dumps(record, indent=1, ensure_ascii=False)) + "\n"
+
+
+def _published(study: Study) -> dict[str, Any] | None:
+    published = study.settings.published
+    if published is None:
+        return None
+    texts = study.document.texts
+    rows = [
+        {
+            "point": study.points[index].values,
+            "values": {
+                name: f"\0{texts['published', 'rows', i, 'values', name]}\0" for name in row.values
+            },
+        }
+        for i, (row, index) in enumerate(zip(published.rows, study.published_points, strict=True))
+    ]
+    return {"where": published.where, "rows": rows}
+
+
+def _with_digits(text: str) -> str:
+    """Turn the marked texts of numbers into numbers; no other text can hold the mark."""
+    return re.sub(r'"\\u0000([^"]*)\\u0000"', r"\1", text)

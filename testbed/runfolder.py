@@ -1,0 +1,40 @@
+"""Names of everything in a run folder; the only place that knows them. No I/O.
+
+<run>/ study.yaml resolved.json plan.json cells.json provenance.json
+<run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json DONE
+<run>/summary.json summary.csv report/index.html
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+STUDY = "study.yaml"
+RESOLVED = "resolved.json"
+PLAN = "plan.json"
+WARNINGS = "warnings.json"
+CELLS = "cells.json"
+PROVENANCE = "provenance.json"
+SUMMARY_JSON = "summary.json"
+SUMMARY_CSV = "summary.csv"
+REPORT_HTML = "report/index.html"
+
+CELL = "cell.json"
+ENV = "env.json"
+COMMANDS = "commands.jsonl"
+VERIFY = "verify.json"
+LEDGER = "raw/ledger.json"
+CONSOLE = "console.log"
+TIMING = "timing.json"
+DONE = "DONE"
+FLOWS_TABLE = "tables/flows.parquet"
+INTERVALS_TABLE = "tables/intervals.parquet"
+QDISCS_TABLE = "tables/qdiscs.parquet"
+
+#: Files of a cell that describe this execution rather than its outcome; never compared.
+NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE})
+
+
+def cell_folder(run: Path, cell_id: str) -> Path:
+    """Return the folder of one cell of a run."""
+    return run / "cells" / cell_id

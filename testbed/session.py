@@ -1,0 +1,175 @@
+"""Run folders: making one for a plan, and loading one to resume, verify or report it.
+
+results/<UTC>-<study>/   and   results/latest -> the newest
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed import runfolder
+from testbed.cell import from_dict, to_dict
+from testbed.errors import ParseError, StudyError
+from testbed.labs import virtual
+from testbed.labs.process import BuildReport
+from testbed.plan import Plan, PlannedCell, plan_record, resolved_json
+from testbed.validate import Findings
+
+LABS = (virtual.NAME,)
+PROJECT = Path(__file__).resolve().parents[1]
+LATEST = "latest"
+
+
+def check_lab(name: str) -> None:
+    """Raise :class:`StudyError` for a lab this version does not have."""
+    if name not in LABS:
+        raise StudyError("no such lab", where="LAB", wanted=" or ".join(LABS), got=repr(name))
+
+
+def check_writable(data_dir: Path) -> None:
+    """Raise :class:`StudyError` unless runs can be written below ``data_dir``; write nothing."""
+    place = data_dir
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        problem = "not a folder"
+    elif not os.access(place, os.W_OK | os.X_OK) or _read_only(place):
+        problem = "not writable"
+    else:
+        return
+    raise StudyError(
+        "cannot write results",
+        where=str(data_dir),
+        wanted="a folder that can be written",
+        got=f"{place} is {problem}",
+        hint="choose another with --data-dir",
+    )
+
+
+def _read_only(place: Path) -> bool:
+    return bool(os.statvfs(place).f_flag & os.ST_RDONLY)
+
+
+def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) -> Path:
+    """Make a new run folder with everything but its cells; return its path."""
+    now = datetime.datetime.now(tz=datetime.UTC)
+    name = plan.study.settings.study
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        run = _new_folder(data_dir, f"{now:%Y%m%dT%H%M%SZ}-{name}")
+        (run / runfolder.STUDY).write_text(plan.study.document.text)
+        (run / runfolder.RESOLVED).write_text(resolved_json(plan, findings))
+        _write_json(run / runfolder.PLAN, plan_record(plan))
+        cells = [{"id": planned.id, "cell": to_dict(planned.cell)} for planned in plan.cells]
+        _write_json(run / runfolder.CELLS, cells)
+        _write_json(run / runfolder.PROVENANCE, _provenance(now, argv))
+        _point_latest(data_dir, run)
+    except OSError as error:
+        raise StudyError("cannot write results", where=str(data_dir), got=str(error)) from error
+    return run
+
+
+def _new_folder(data_dir: Path, stem: str) -> Path:
+    for suffix in ("", *(f"-{number}" for number in range(2, 100))):
+        run = data_dir / f"{stem}{suffix}"
+        with contextlib.suppress(FileExistsError):
+            run.mkdir()
+            return run
+    raise StudyError("too many runs within one second", where=str(data_dir))
+
+
+def _point_latest(data_dir: Path, run: Path) -> None:
+    link = data_dir / f".{LATEST}-{os.getpid()}"
+    link.unlink(missing_ok=True)
+    link.symlink_to(run.name)
+    link.replace(data_dir / LATEST)
+
+
+def _write_json(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def _provenance(now: datetime.datetime, argv: Sequence[str]) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "started": now.isoformat(timespec="seconds"),
+        "command": list(argv),
+        "host": {
+            "machine": platform.machine(),
+            "kernel": platform.release(),
+            "python": platform.python_version(),
+            "cpus": os.cpu_count(),
+        },
+        "git": git_state(),
+    }
+
+
+def git_state() -> dict[str, Any]:
+    """Return the project's commit and whether it has local changes; null where git cannot say."""
+
+    def git(*words: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", "-C", str(PROJECT), *words],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    commit, changes = git("rev-parse", "HEAD"), git("status", "--porcelain")
+    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
+
+
+def find_run(text: str) -> Path:
+    """Return a run folder given by its path; raise :class:`StudyError` if it is none."""
+    run = Path(text)
+    if not (run / runfolder.PLAN).is_file():
+        raise StudyError(
+            "not a run folder",
+            where=text,
+            wanted=f"a folder with {runfolder.PLAN}",
+            got="a folder without" if run.is_dir() else "no such folder",
+            hint=f"runs are in results/; the newest is results/{LATEST}",
+        )
+    return run.resolve()
+
+
+def load_cells(run: Path) -> list[PlannedCell]:
+    """Return the planned cells of a run; raise :class:`ParseError` if they cannot be read."""
+    path = run / runfolder.CELLS
+    try:
+        listed = json.loads(path.read_text())
+        return [PlannedCell(id=entry["id"], cell=from_dict(entry["cell"])) for entry in listed]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ParseError("cannot read a run's cells", where=str(path), got=str(error)) from error
+
+
+def lab_of(cells: Sequence[PlannedCell], report: BuildReport) -> virtual.VirtualLab:
+    """Return the lab a run was planned for, built if needed.
+
+    Raises:
+        StudyError: this checkout or machine gives another lab, so cells would not compare.
+    """
+    if not cells:
+        raise StudyError("the run has no cells")
+    wanted = cells[0].cell.lab
+    check_lab(wanted.get("name", ""))
+    lab = virtual.ensure(wanted["kernel"], report)
+    changed = [name for name, value in lab.describe().items() if wanted.get(name) != value]
+    if changed:
+        raise StudyError(
+            "this lab is not the one the run was made with",
+            wanted="; ".join(f"{name} {wanted.get(name)}" for name in changed),
+            got="; ".join(f"{name} {lab.describe()[name]}" for name in changed),
+            hint="check out the run's commit (see its provenance.json), or start a new run",
+        )
+    return lab

@@ -1,0 +1,194 @@
+"""What several settings of a study must agree on; each check names the sections it reads.
+
+A check runs when its sections are valid by themselves, so that one misspelt key does not hide the
+other mistakes of a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from testbed import units
+from testbed.spec.document import Document
+from testbed.spec.hosts import profile_problems
+from testbed.spec.problems import Loc, Problem, one_of, suggestion
+from testbed.spec.study import StudyFile
+from testbed.spec.vocabulary import COMPARING_METRICS, metric_names
+
+Check = Callable[[StudyFile, Document], Iterator[Problem]]
+
+_CHECKS: list[tuple[frozenset[str], Check]] = []
+
+
+def _reads(*sections: str) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
+        _CHECKS.append((frozenset(sections), check))
+        return check
+
+    return register
+
+
+def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
+    """Return the problems between settings, from the sections that are valid by themselves."""
+    known = frozenset(valid)
+    return [p for needed, check in _CHECKS if needed <= known for p in check(study, document)]
+
+
+def _duplicates(
+    names: Iterable[str], places: Iterable[Loc], what: str, document: Document
+) -> Iterator[Problem]:
+    first: dict[str, Loc] = {}
+    for name, loc in zip(names, places, strict=True):
+        if name in first:
+            line = document.line(first[name])
+            yield document.problem(
+                loc, f"duplicate {what}: already on line {line}", got=units.shown(name)
+            )
+        first.setdefault(name, loc)
+
+
+def _unknown(
+    name: str, known: Iterable[str], loc: Loc, what: str, document: Document
+) -> Iterator[Problem]:
+    names = list(known)
+    if name not in names:
+        hint = suggestion(name, names)
+        yield document.problem(
+            loc, f"unknown {what}", wanted=one_of(names, hint), got=units.shown(name), hint=hint
+        )
+
+
+@_reads("flows")
+def _flow_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
+    places: list[Loc] = [("flows", i, "id") for i in range(len(study.flows))]
+    yield from _duplicates((flow.id for flow in study.flows), places, "flow", document)
+
+
+@_reads("flows")
+def _flow_pairs(study: StudyFile, document: Document) -> Iterator[Problem]:
+    network = document.data.get("network")  # as written: another key of it may be wrong
+    pairs = network.get("pairs") if isinstance(network, dict) else None
+    if not isinstance(pairs, int) or pairs < 1:
+        return
+    for i, flow in enumerate(study.flows):
+        if flow.pair > pairs:
+            yield document.problem(
+                ("flows", i, "pair"),
+                "no such pair",
+                wanted=f"at most {pairs} (network.pairs)",
+                got=str(flow.pair),
+            )
+
+
+@_reads("flows")
+def _flow_protocols(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, flow in enumerate(study.flows):
+        given = flow.model_fields_set
+        if flow.protocol != "sctp":
+            for name in ("streams", "ordered"):
+                if name in given:
+                    yield document.problem(
+                        ("flows", i, name),
+                        "only an sctp flow has it",
+                        wanted="no such key",
+                        got=f"protocol {flow.protocol}",
+                    )
+        if flow.protocol == "udp" and flow.rate_bps == "bulk":
+            yield document.problem(
+                ("flows", i), "missing key 'rate'", wanted="a rate such as '16 kbit/s' for udp"
+            )
+        if flow.protocol != "udp" and flow.rate_bps != "bulk":
+            yield document.problem(
+                ("flows", i, "rate"),
+                "only a udp flow has it",
+                wanted="no such key",
+                got=f"protocol {flow.protocol}",
+            )
+
+
+@_reads("flows", "duration_s")
+def _flow_times(study: StudyFile, document: Document) -> Iterator[Problem]:
+    end = f"{units.format_time(study.duration_s)} (duration)"
+    for i, flow in enumerate(study.flows):
+        stop_s = study.duration_s if flow.stop_s == "end" else flow.stop_s
+        if stop_s > study.duration_s:
+            yield document.problem(
+                ("flows", i, "stop"),
+                "after the end of the run",
+                wanted=f"at most {end}",
+                got=units.format_time(stop_s),
+            )
+        if flow.start_s >= stop_s:
+            limit = end if flow.stop_s == "end" else f"{units.format_time(stop_s)} (its stop)"
+            yield document.problem(
+                ("flows", i, "start"),
+                "starts when it has already ended",
+                wanted=f"less than {limit}",
+                got=units.format_time(flow.start_s),
+            )
+
+
+@_reads("flows", "groups")
+def _flow_groups(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, flow in enumerate(study.flows):
+        yield from _unknown(flow.group, study.groups, ("flows", i, "group"), "group", document)
+    used = {flow.group for flow in study.flows}
+    for group in study.groups:
+        if group not in used:
+            yield document.problem(("groups", group), "no flow is in this group")
+
+
+@_reads("compare", "groups")
+def _compare(study: StudyFile, document: Document) -> Iterator[Problem]:
+    if study.compare is None:
+        return
+    yield from _unknown(study.compare.of, study.groups, ("compare", "of"), "group", document)
+    yield from _unknown(study.compare.over, study.groups, ("compare", "over"), "group", document)
+    if study.compare.of == study.compare.over:
+        yield document.problem(
+            ("compare", "over"),
+            "a group compared with itself",
+            wanted="another group",
+            got=units.shown(study.compare.over),
+        )
+
+
+@_reads("metrics", "groups", "compare")
+def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
+    known = metric_names(study.groups)
+    places: list[Loc] = [("metrics", i) for i in range(len(study.metrics))]
+    for name, loc in zip(study.metrics, places, strict=True):
+        yield from _unknown(name, known, loc, "metric", document)
+        if name in COMPARING_METRICS and study.compare is None:
+            yield document.problem(
+                loc, f"{name} needs the key 'compare'", wanted="compare: {of, over}"
+            )
+    yield from _duplicates(study.metrics, places, "metric", document)
+
+
+@_reads("published", "metrics", "groups")
+def _published_values(study: StudyFile, document: Document) -> Iterator[Problem]:
+    if not set(study.metrics) <= set(metric_names(study.groups)):
+        return  # said once, where the metrics are listed
+    for i, row in enumerate(study.published.rows if study.published else ()):
+        for name in row.values:
+            loc: Loc = ("published", "rows", i, "values", name)
+            yield from _unknown(name, study.metrics, loc, "metric", document)
+
+
+@_reads("assumptions")
+def _assumption_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
+    places: list[Loc] = [("assumptions", i, "id") for i in range(len(study.assumptions))]
+    yield from _duplicates((a.id for a in study.assumptions), places, "assumption", document)
+
+
+@_reads("acknowledged")
+def _acknowledged_rules(study: StudyFile, document: Document) -> Iterator[Problem]:
+    places: list[Loc] = [("acknowledged", i, "rule") for i in range(len(study.acknowledged))]
+    yield from _duplicates((a.rule for a in study.acknowledged), places, "rule", document)
+
+
+@_reads("profiles")
+def _inline_profiles(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for name, profile in study.profiles.items():
+        yield from profile_problems(profile, document, ("profiles", name))

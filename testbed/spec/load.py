@@ -1,0 +1,177 @@
+"""Reading a study: file, points, host profiles, published rows; all problems reported at once.
+
+Invariant: a :class:`Study` is valid at every point, and every point's host profile is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import units
+from testbed.errors import StudyError
+from testbed.spec.checks import cross_problems
+from testbed.spec.document import Document, parse_document, read_document
+from testbed.spec.problems import Problem, StudyFileError, one_of, suggestion
+from testbed.spec.profiles import LoadedProfile, ProfileShelf
+from testbed.spec.study import StudyFile
+from testbed.spec.sweep import Parameter, Point, point_overrides, read_point, read_points
+from testbed.spec.validation import validate_sections
+
+STUDIES_FOLDER = Path(__file__).resolve().parents[2] / "studies"
+HOSTS_FOLDER = STUDIES_FOLDER / "hosts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A valid study: settings as written, and at each point.
+
+    ``published_points`` holds, for each published row, the index of its point.
+    """
+
+    settings: StudyFile
+    document: Document
+    parameters: tuple[Parameter, ...]
+    points: tuple[Point, ...]
+    published_points: tuple[int, ...]
+    profiles: dict[str, LoadedProfile]
+
+
+def find_study(name: str) -> Path:
+    """Return the file of a study given by its path or by its name in ``studies/``.
+
+    Raises:
+        StudyError: it is a name, and no study has it.
+    """
+    path = Path(name)
+    if path.suffix or len(path.parts) != 1 or path.exists():
+        return path
+    known = sorted(file.stem for file in STUDIES_FOLDER.glob("*.yaml"))
+    if name in known:
+        return STUDIES_FOLDER / f"{name}.yaml"
+    raise StudyError(
+        "no such study",
+        wanted=f"a file, or {one_of(known)}",
+        got=units.shown(name),
+        hint=suggestion(name, known),
+    )
+
+
+def load_study(path: Path, *, hosts: str = "") -> Study:
+    """Read and check a study file; ``hosts``, if not empty, stands in for its host profile.
+
+    Raises:
+        StudyError: it cannot be used; the message has one line per problem.
+    """
+    return study_from(read_document(path), (path.parent / "hosts", HOSTS_FOLDER), hosts=hosts)
+
+
+def parse_study(
+    text: str, name: str = "study.yaml", *, hosts_folders: Iterable[Path] = (HOSTS_FOLDER,)
+) -> Study:
+    """Read a study from a text that messages call ``name``; raises as :func:`load_study`."""
+    return study_from(parse_document(text, name), hosts_folders)
+
+
+def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str = "") -> Study:
+    """Return the study in a document; raises as :func:`load_study`."""
+    shelf = ProfileShelf(tuple(hosts_folders))
+    if hosts:
+        document = _with_hosts(document, hosts)
+    settings, valid, problems = validate_sections(StudyFile, document)
+    problems += cross_problems(settings, valid, document)
+    names: tuple[Parameter, ...] = ()
+    points: tuple[Point, ...] = ()
+    rows: tuple[int, ...] = ()
+    if {"sweep", "points"} <= valid:
+        known = frozenset(problems)
+        names, points, found = read_points(settings, document, known)
+        problems += found
+        if "published" in valid and not found:
+            rows, found = _published_points(settings, document, names, points, known)
+            problems += found
+    if {"hosts", "profiles"} <= valid:
+        problems += shelf.load(settings, document, points)
+    raise_problems([*document.problems, *problems], document)
+    return Study(
+        settings=settings,
+        document=document,
+        parameters=names,
+        points=points,
+        published_points=rows,
+        profiles=shelf.profiles,
+    )
+
+
+def raise_problems(problems: list[Problem], document: Document) -> None:
+    """Raise all problems; what follows from a value YAML could not give is left out."""
+    unread = {(p.line, p.key) for p in document.problems}
+    shown = [p for p in problems if p in document.problems or (p.line, p.key) not in unread]
+    if shown:
+        raise StudyFileError(shown)
+
+
+def _with_hosts(document: Document, hosts: str) -> Document:
+    for key in ("sweep", "points"):
+        listed = document.data.get(key)
+        maps = listed if isinstance(listed, tuple) else (listed,)
+        if any(isinstance(item, dict) and "hosts" in item for item in maps):
+            raise StudyError(
+                "hosts given on the command line, yet the study sweeps it",
+                where=document.where((key,)),
+                got=units.shown(hosts),
+            )
+    return document.replaced(("hosts",), hosts, document.line(("hosts",)))
+
+
+def _published_points(
+    study: StudyFile,
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+) -> tuple[tuple[int, ...], list[Problem]]:
+    """Return the index of each published row's point, and what is wrong with the rows."""
+    indexes: list[int] = []
+    problems: list[Problem] = []
+    for i, row in enumerate(study.published.rows if study.published else ()):
+        unknown = list(_unswept(row.at, i, names, document))
+        problems += unknown
+        if unknown:
+            continue
+        at = ("published", "rows", i, "at")
+        point, found = read_point(point_overrides(row.at, at), names, document, known)
+        problems += found
+        if point is None:
+            continue
+        matches = [
+            index
+            for index, other in enumerate(points)
+            if point.values.items() <= other.values.items()
+        ]
+        index = matches[0] if matches else -1
+        if not matches:
+            problems.append(document.problem(at, "not a point of the study", got=point.words()))
+        elif len(matches) > 1:
+            missing = ", ".join(p.path for p in names if p.path not in row.at)
+            what = f"{len(matches)} points of the study are at this"
+            problems.append(document.problem(at, what, wanted=f"also {missing}"))
+        elif index in indexes:
+            problems.append(document.problem(at, "a second row for the same point"))
+        indexes.append(index)
+    return tuple(indexes), problems
+
+
+def _unswept(
+    at: Iterable[str], row: int, names: tuple[Parameter, ...], document: Document
+) -> Iterator[Problem]:
+    paths = [parameter.path for parameter in names]
+    for path in at:
+        if path not in paths:
+            yield document.problem(
+                ("published", "rows", row, "at", path),
+                "not swept",
+                wanted=one_of(paths) if paths else "no settings: the study has one point",
+                hint=suggestion(path, paths) if len(paths) > 1 else "",
+            )

@@ -1,0 +1,292 @@
+"""Rules for settings that are legal but give numbers that mean something else than they seem.
+
+Each rule is a pure function from a cell to hits: the place of the setting in the study file, and a
+sentence with the numbers and the reason. Rules err on the side of speaking: a study that means
+it acknowledges the rule and says why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from testbed import units
+from testbed.cell import Cell, Direction, Flow
+from testbed.spec.path import (
+    HEADER_BYTES,
+    MTU_BYTES,
+    SMALLEST_PACKET_BYTES,
+    base_rtt_s,
+    data_loss_frac,
+    packet_bytes,
+    slowest_rate_bps,
+)
+from testbed.spec.problems import Loc
+from testbed.spec.vocabulary import IPERF3_SCTP_OPTIONS, IPERF3_TCP_OPTIONS
+from testbed.spec.windows import advertised_window, knob, tcp_payload_bytes
+
+#: Below this, the number of losses of one run varies by a fifth or more (one over its root).
+MIN_LOSSES_PKTS = 30
+MIN_LIFETIME_RTTS = 20
+#: Packets per round trip of a flow at loss p: this over the root of p; Mathis et al. 1997, "The
+#: macroscopic behavior of the TCP congestion avoidance algorithm", every packet acknowledged.
+MATHIS_CONSTANT = math.sqrt(3 / 2)
+
+LINKS = ("source_access", "bottleneck", "destination_access")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hit:
+    """One rule met at one point: what of, where in the study file, why; larger is worse."""
+
+    subject: str
+    loc: Loc
+    text: str
+    severity: float
+
+
+Rule = Callable[[Cell], Iterator[Hit]]
+
+
+def channel_limit_below_path(cell: Cell) -> Iterator[Hit]:
+    """A delay stage that holds fewer packets than the path drops them like a full buffer."""
+    size_bytes = min(packet_bytes(flow) for flow in cell.flows)
+    data_per_s = slowest_rate_bps(cell.network) / units.bits(size_bytes)
+    for name in LINKS:
+        link = getattr(cell.network, name)
+        acks_per_s = min(data_per_s, link.reverse.rate_bps / units.bits(SMALLEST_PACKET_BYTES))
+        sides: tuple[tuple[str, Direction, float], ...] = (
+            ("data", link.forward, link.forward.rate_bps / units.bits(size_bytes)),
+            ("acknowledgements", link.reverse, acks_per_s),
+        )
+        for what, direction, packets_per_s in sides:
+            needed_pkts = math.ceil(packets_per_s * direction.owd_s)
+            if direction.channel_limit_pkts < needed_pkts:
+                yield Hit(
+                    subject=f"{name} {what}",
+                    loc=("network", name, "channel_limit"),
+                    text=f"the channel of {name} ({what}) holds"
+                    f" {units.format_packets(direction.channel_limit_pkts)}, but up to"
+                    f" {needed_pkts} are in flight in {units.format_time(direction.owd_s)}:"
+                    " it would drop what neither the buffer nor the loss model drops",
+                    severity=needed_pkts / direction.channel_limit_pkts,
+                )
+
+
+def window_below_path(cell: Cell) -> Iterator[Hit]:
+    """A receive window below the bandwidth-delay product caps the rate whatever the network."""
+    rtt_s, rate_bps = base_rtt_s(cell.network), slowest_rate_bps(cell.network)
+    path_bytes = units.bytes_in_flight(rate_bps, rtt_s)
+    for protocol in sorted({flow.protocol for flow in cell.flows} - {"udp"}):
+        window = advertised_window(cell, protocol)
+        if window.size_bytes < path_bytes:
+            cap_bps = units.average_rate_bps(window.size_bytes, rtt_s)
+            yield Hit(
+                subject=protocol,
+                loc=("hosts",),
+                text=f"{protocol}'s advertised window is at most {window.size_bytes} bytes"
+                f" ({window.source}), less than the bandwidth-delay product of"
+                f" {math.ceil(path_bytes)} bytes ({units.format_rate(rate_bps)} x"
+                f" {units.format_time(rtt_s)}): no {protocol} flow can exceed"
+                f" {units.format_rate(cap_bps, digits=3)}, whatever the network does",
+                severity=path_bytes / window.size_bytes,
+            )
+
+
+def ack_loss(cell: Cell) -> Iterator[Hit]:
+    """Published simulations lose data only; lost acknowledgements burst TCP and SCTP apart."""
+    for name in LINKS:
+        loss_frac = getattr(cell.network, name).reverse.loss.loss_frac
+        if loss_frac:
+            yield Hit(
+                subject=name,
+                loc=("network", name, "loss", "acknowledgements"),
+                text=f"{name} loses {units.format_frac(loss_frac)} of the acknowledgements too;"
+                " ns-2 studies put random loss on the data direction only, and a lost"
+                " acknowledgement costs TCP and SCTP differently",
+                severity=loss_frac,
+            )
+
+
+def expected_losses_pkts(cell: Cell, flow: Flow) -> float:
+    """Return about how many packets a flow loses at random in one run.
+
+    Its rate is the least of an equal share of the slowest link, a window per round trip, and what
+    a loss-limited flow reaches (Mathis et al. 1997).
+    """
+    loss_frac, rtt_s = data_loss_frac(cell.network), base_rtt_s(cell.network)
+    packet_bits = units.bits(packet_bytes(flow))
+    lifetime_s = flow.stop_s - flow.start_s
+    if flow.protocol == "udp":
+        return flow.rate_bps / packet_bits * lifetime_s * loss_frac
+    rates = [slowest_rate_bps(cell.network) / len(cell.flows) / packet_bits]
+    if rtt_s and loss_frac:
+        window = advertised_window(cell, flow.protocol)
+        rates.append(window.size_bytes / flow.message_bytes / rtt_s)
+        rates.append(MATHIS_CONSTANT / math.sqrt(loss_frac) / rtt_s)
+    return min(rates) * lifetime_s * loss_frac
+
+
+def too_few_losses(cell: Cell) -> Iterator[Hit]:
+    """With few losses their number, not the protocol, decides the outcome of a run."""
+    loss_frac = data_loss_frac(cell.network)
+    for index, flow in enumerate(cell.flows):
+        losses_pkts = expected_losses_pkts(cell, flow)
+        if 0 < losses_pkts < MIN_LOSSES_PKTS:
+            varies = 100 / math.sqrt(losses_pkts)
+            yield Hit(
+                subject=flow.id,
+                loc=("flows", index),
+                text=f"flow {flow.id} loses about {losses_pkts:.1f} packets in one run of"
+                f" {units.format_time(flow.stop_s - flow.start_s)} at"
+                f" {units.format_frac(loss_frac, digits=3)} loss, fewer than {MIN_LOSSES_PKTS}:"
+                f" that number alone varies by {varies:.0f} % from run to run"
+                " (expected rate: Mathis et al. 1997)",
+                severity=1 / losses_pkts,
+            )
+
+
+def sender_shaped(cell: Cell) -> Iterator[Hit]:
+    """If the first link is the slowest, the sender's own queue forms, not the bottleneck's."""
+    access = cell.network.source_access.forward.rate_bps
+    bottleneck = cell.network.bottleneck.forward.rate_bps
+    if access <= bottleneck:
+        yield Hit(
+            subject="",
+            loc=("network", "source_access", "rate"),
+            text=f"each source's own link ({units.format_rate(access)}) is not faster than the"
+            f" bottleneck ({units.format_rate(bottleneck)}): it shapes the sender, and the"
+            " bottleneck's buffer and drops are not what limits one flow",
+            severity=bottleneck / access,
+        )
+
+
+def saved_tcp_metrics(cell: Cell) -> Iterator[Hit]:
+    """Linux remembers ssthresh and round trip of a destination between connections."""
+    has_tcp = any(flow.protocol == "tcp" for flow in cell.flows)
+    if has_tcp and knob(cell, "sysctl", "net.ipv4.tcp_no_metrics_save", "sender") != "1":
+        yield Hit(
+            subject="",
+            loc=("hosts",),
+            text=f"host profile '{cell.hosts.id}' does not set net.ipv4.tcp_no_metrics_save to 1:"
+            " a TCP connection starts from the ssthresh and round trip an earlier one to the"
+            " same destination left behind",
+            severity=1,
+        )
+
+
+def short_run(cell: Cell) -> Iterator[Hit]:
+    """In a run of few round trips the handshake and slow start are the result."""
+    rtt_s = base_rtt_s(cell.network)
+    for index, flow in enumerate(cell.flows):
+        lifetime_s = flow.stop_s - flow.start_s
+        if lifetime_s < MIN_LIFETIME_RTTS * rtt_s:
+            yield Hit(
+                subject=flow.id,
+                loc=("flows", index),
+                text=f"flow {flow.id} sends for {units.format_time(lifetime_s)}, that is"
+                f" {lifetime_s / rtt_s:.1f} round trips of {units.format_time(rtt_s)}, fewer than"
+                f" {MIN_LIFETIME_RTTS}: handshake and slow start are most of what is measured",
+                severity=rtt_s / lifetime_s,
+            )
+
+
+def message_not_one_packet(cell: Cell) -> Iterator[Hit]:
+    """Messages that are split or share a packet: loss of packets is not loss of messages."""
+    for index, flow in enumerate(cell.flows):
+        reason = _packing(cell, flow)
+        if reason:
+            yield Hit(
+                subject=flow.id,
+                loc=("flows", index, "message"),
+                text=f"flow {flow.id}: a message of {flow.message_bytes} bytes is not one packet:"
+                f" {reason}",
+                severity=1,
+            )
+
+
+def _packing(cell: Cell, flow: Flow) -> str:
+    size_bytes = flow.message_bytes
+    room_bytes = MTU_BYTES - HEADER_BYTES[flow.protocol]
+    if flow.protocol == "tcp":
+        payload_bytes = tcp_payload_bytes(cell)
+        if size_bytes == payload_bytes:
+            return ""
+        return f"TCP fills segments of {payload_bytes} bytes (maxseg_bytes, tcp_timestamps)"
+    if flow.protocol == "udp":
+        return f"IP fragments what exceeds {room_bytes} bytes" if size_bytes > room_bytes else ""
+    limit_bytes = min(
+        room_bytes, int(knob(cell, "sctp_socket", "maxseg_bytes", "sender") or room_bytes)
+    )
+    if size_bytes > limit_bytes:
+        return f"SCTP splits it into {math.ceil(size_bytes / max(1, limit_bytes))} chunks"
+    chunk_bytes = 16 + math.ceil(size_bytes / 4) * 4
+    bundled = (room_bytes + 16) // chunk_bytes
+    return f"SCTP bundles up to {bundled} of them" if bundled > 1 else ""
+
+
+def iperf3_cannot_set(cell: Cell) -> Iterator[Hit]:
+    """Iperf3 has no option for most of what the project's own programs can set."""
+    for index, flow in enumerate(cell.flows):
+        if flow.generator != "iperf3" or flow.protocol == "udp":
+            continue
+        kind = "tcp_socket" if flow.protocol == "tcp" else "sctp_socket"
+        can = IPERF3_TCP_OPTIONS if flow.protocol == "tcp" else IPERF3_SCTP_OPTIONS
+        knobs = (k for entry in cell.hosts.entries for k in entry.knobs)
+        cannot = {k.name for k in knobs if k.kind == kind and k.name not in can}
+        cannot |= {"streams"} if flow.streams > 1 else set()
+        cannot |= {"ordered: false"} if not flow.ordered else set()
+        if cannot:
+            yield Hit(
+                subject=flow.id,
+                loc=("flows", index),
+                text=f"flow {flow.id} runs over iperf3, which cannot apply"
+                f" {', '.join(sorted(cannot))}: its hosts are not those of the profile",
+                severity=len(cannot),
+            )
+
+
+CELL_RULES: dict[str, Rule] = {
+    "ack-loss": ack_loss,
+    "channel-limit-below-path": channel_limit_below_path,
+    "iperf3-cannot-set": iperf3_cannot_set,
+    "message-not-one-packet": message_not_one_packet,
+    "saved-tcp-metrics": saved_tcp_metrics,
+    "sender-shaped": sender_shaped,
+    "short-run": short_run,
+    "too-few-losses": too_few_losses,
+    "window-below-path": window_below_path,
+}
+
+
+def equal_seeds(seeds: Sequence[int]) -> Iterator[Hit]:
+    """A seed fixes the whole run, so the same seed gives the same run again."""
+    repeated = sorted(seed for seed, count in Counter(seeds).items() if count > 1)
+    if repeated:
+        yield Hit(
+            subject="",
+            loc=("seeds",),
+            text=f"seed {', '.join(map(str, repeated))} is given more than once: a seed fixes a"
+            " run to the byte, so the copies are one run, and the interval is too narrow",
+            severity=1,
+        )
+
+
+def one_seed(seeds: Sequence[int]) -> Iterator[Hit]:
+    """No spread can be estimated from one run."""
+    if len(seeds) == 1:
+        yield Hit(
+            subject="",
+            loc=("seeds",),
+            text="one seed is one run per point: no confidence interval, and runs of these"
+            " studies differ by many percent",
+            severity=1,
+        )
+
+
+SEED_RULES: dict[str, Callable[[Sequence[int]], Iterator[Hit]]] = {
+    "equal-seeds": equal_seeds,
+    "one-seed": one_seed,
+}

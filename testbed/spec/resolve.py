@@ -1,0 +1,141 @@
+"""A point of a study, with a seed and a lab, resolved to a cell: all in base units, no defaults.
+
+Pure. The same study, point, seed and lab always give the same cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from testbed.cell import (
+    SCHEMA,
+    Cell,
+    Collect,
+    Direction,
+    Flow,
+    HostProfile,
+    Limits,
+    Link,
+    Loss,
+    Network,
+)
+from testbed.spec import study as form
+from testbed.spec.hosts import resolve_profile
+from testbed.spec.load import Study
+from testbed.spec.path import base_rtt_s, derived_channel_limit_pkts
+from testbed.spec.sweep import Point
+
+FIRST_PORT = 5001
+INTERVAL_S = 1.0
+SNAPSHOTS_PER_RUN = 10
+SNAPSHOT_MIN_S, SNAPSHOT_MAX_S = 10.0, 100.0
+#: Virtual time beyond the traffic: set-up, ends of connections, a last retransmission timeout.
+VIRTUAL_MARGIN_S = 400.0
+WALL_BASE_S, WALL_PER_VIRTUAL = 60.0, 0.1
+
+
+def resolve_cell(
+    study: Study,
+    point: Point,
+    *,
+    seed: int,
+    replicate: int,
+    lab: Mapping[str, str],
+    purpose: Literal["measure", "calibrate"] = "measure",
+    pcap: bool = False,
+) -> Cell:
+    """Return the cell of one point and seed; ``lab`` names the digests of what it runs on."""
+    at = point.settings
+    network = resolve_network(at.network)
+    return Cell(
+        schema=SCHEMA,
+        study=at.study,
+        purpose=purpose,
+        point=dict(point.values),
+        replicate=replicate,
+        seed=seed,
+        duration_s=at.duration_s,
+        network=network,
+        flows=tuple(_flow(at, flow, index) for index, flow in enumerate(at.flows)),
+        hosts=_hosts(study, at.hosts, network),
+        collect=Collect(
+            interval_s=INTERVAL_S,
+            snapshot_s=min(max(at.duration_s / SNAPSHOTS_PER_RUN, SNAPSHOT_MIN_S), SNAPSHOT_MAX_S),
+            pcap=pcap,
+        ),
+        limits=Limits(
+            wall_s=WALL_BASE_S + at.duration_s * WALL_PER_VIRTUAL,
+            virtual_s=at.duration_s + VIRTUAL_MARGIN_S,
+        ),
+        lab=dict(lab),
+    )
+
+
+def resolve_network(network: form.Network) -> Network:
+    """Return the network with both directions of every link written out."""
+    return Network(
+        topology=network.topology,
+        sources=network.pairs,
+        destinations=1 if network.shared_destination else network.pairs,
+        source_access=_link(network.source_access),
+        bottleneck=_link(network.bottleneck),
+        destination_access=_link(network.destination_access),
+    )
+
+
+def _link(link: form.AccessLink) -> Link:
+    back = link.reverse
+    return Link(
+        forward=_direction(
+            link.rate_bps, link.owd_s, link.queue_pkts, link.channel_limit_pkts, link.loss.loss_frac
+        ),
+        reverse=_direction(
+            link.rate_bps if back.rate_bps == "same" else back.rate_bps,
+            link.owd_s if back.owd_s == "same" else back.owd_s,
+            link.queue_pkts if back.queue_pkts == "same" else back.queue_pkts,
+            back.channel_limit_pkts,
+            link.loss.ack_loss_frac,
+        ),
+    )
+
+
+def _direction(
+    rate_bps: int,
+    owd_s: float,
+    queue_pkts: int,
+    limit_pkts: int | Literal["derived"],
+    loss_frac: float,
+) -> Direction:
+    return Direction(
+        rate_bps=rate_bps,
+        queue_pkts=queue_pkts,
+        owd_s=owd_s,
+        channel_limit_pkts=(
+            derived_channel_limit_pkts(rate_bps, owd_s) if limit_pkts == "derived" else limit_pkts
+        ),
+        loss=Loss(model="random" if loss_frac else "none", loss_frac=loss_frac),
+    )
+
+
+def _flow(at: form.StudyFile, flow: form.Flow, index: int) -> Flow:
+    host = flow.pair - 1
+    return Flow(
+        id=flow.id,
+        group=flow.group,
+        protocol=flow.protocol,
+        generator=at.generator if flow.generator == "study" else flow.generator,
+        source=host,
+        destination=0 if at.network.shared_destination else host,
+        port=FIRST_PORT + index,
+        start_s=flow.start_s,
+        stop_s=at.duration_s if flow.stop_s == "end" else flow.stop_s,
+        message_bytes=flow.message_bytes,
+        streams=flow.streams,
+        ordered=flow.ordered,
+        rate_bps=0 if flow.rate_bps == "bulk" else flow.rate_bps,
+    )
+
+
+def _hosts(study: Study, name: str, network: Network) -> HostProfile:
+    return resolve_profile(name, study.profiles[name].profile, base_rtt_s(network))

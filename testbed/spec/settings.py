@@ -1,0 +1,141 @@
+"""The kinds of settings in a study file: quantities with units, names, and reserved words.
+
+Each is an annotated base type: the text in the file becomes a number in base units on reading.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+
+from testbed import units
+from testbed.spec.problems import SettingError, one_of, suggestion
+from testbed.spec.vocabulary import RULES, TOPOLOGIES
+
+MAX_SEED = 2**63 - 1
+
+
+class Settings(BaseModel):
+    """Base of all models of study files: strict, frozen, no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+def _schema(kind: units.Kind, *words: str) -> WithJsonSchema:
+    choices = "|".join([rf"[0-9]+(\.[0-9]+)? *({'|'.join(kind.units)})", *words])
+    return WithJsonSchema({"type": "string", "pattern": f"^({choices})$"})
+
+
+def _link_rate(text: object) -> int:
+    rate_bps = units.parse_rate_bps(text, more_than="0 bit/s", at_most="1000 Gbit/s")
+    if rate_bps % units.BITS_PER_BYTE:
+        raise SettingError(
+            "not a whole number of bytes per second",
+            wanted="a multiple of 8 bit/s",
+            got=units.shown(text),
+            hint="the kernel counts bytes per second",
+        )
+    return rate_bps
+
+
+def _flow_rate(text: object) -> int:
+    return units.parse_rate_bps(text, more_than="0 bit/s", at_most="1000 Gbit/s")
+
+
+def _delay(text: object) -> float:
+    return units.parse_time_s(text, at_most="1000000 s")
+
+
+def _duration(text: object) -> float:
+    return units.parse_time_s(text, more_than="0 s", at_most="10000000 s")
+
+
+def _queue(text: object) -> int:
+    return units.parse_count_pkts(text, at_least="1 packet", at_most="1000000000 packets")
+
+
+def _message(text: object) -> int:
+    return units.parse_size_bytes(text, at_least="1 byte", at_most="16 MiB")
+
+
+def _loss(text: object) -> float:
+    return units.parse_frac(text, at_most="100 %")
+
+
+RateBps = Annotated[int, BeforeValidator(_link_rate), _schema(units.RATE)]
+DelayS = Annotated[float, BeforeValidator(_delay), _schema(units.TIME)]
+DurationS = Annotated[float, BeforeValidator(_duration), _schema(units.TIME)]
+QueuePkts = Annotated[int, BeforeValidator(_queue), _schema(units.PACKETS)]
+MessageBytes = Annotated[int, BeforeValidator(_message), _schema(units.SIZE)]
+LossFrac = Annotated[float, BeforeValidator(_loss), _schema(units.FRACTION)]
+
+# Settings that may also be a reserved word. The word stays a word until a cell is resolved.
+
+
+def _or_word(word: str, parse: Any) -> BeforeValidator:
+    return BeforeValidator(lambda value: value if value == word else parse(value))
+
+
+SameRateBps = Annotated[
+    int | Literal["same"], _or_word("same", _link_rate), _schema(units.RATE, "same")
+]
+SameDelayS = Annotated[
+    float | Literal["same"], _or_word("same", _delay), _schema(units.TIME, "same")
+]
+SameQueuePkts = Annotated[
+    int | Literal["same"], _or_word("same", _queue), _schema(units.PACKETS, "same")
+]
+ChannelLimitPkts = Annotated[
+    int | Literal["derived"], _or_word("derived", _queue), _schema(units.PACKETS, "derived")
+]
+StopS = Annotated[float | Literal["end"], _or_word("end", _duration), _schema(units.TIME, "end")]
+FlowRateBps = Annotated[
+    int | Literal["bulk"], _or_word("bulk", _flow_rate), _schema(units.RATE, "bulk")
+]
+
+
+def _pattern(name: str, pattern: str, rule: str) -> AfterValidator:
+    compiled = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise SettingError(f"not {name}", wanted=rule, got=units.shown(text))
+        return text
+
+    return AfterValidator(check)
+
+
+def _readable(text: str) -> str:
+    if not text.strip():
+        raise SettingError("empty", wanted="text", got=units.shown(text))
+    if not text.replace("\n", " ").isprintable():
+        raise SettingError("not readable", wanted="printable text", got=units.shown(text))
+    return text
+
+
+Text = Annotated[str, AfterValidator(_readable)]
+StudyName = Annotated[
+    str, _pattern("a name", r"[a-z0-9][a-z0-9_-]{0,63}", "lower-case letters, digits, - and _")
+]
+GroupName = Annotated[str, _pattern("a name", r"[A-Za-z][A-Za-z0-9]{0,15}", "letters and digits")]
+FlowName = Annotated[
+    str, _pattern("a name", r"[A-Za-z][A-Za-z0-9_-]{0,31}", "letters, digits, - and _")
+]
+
+
+def _known(kind: str, known: dict[str, str]) -> BeforeValidator:
+    def check(value: object) -> object:
+        if isinstance(value, str) and value not in known:
+            hint = suggestion(value, known)
+            raise SettingError(
+                f"unknown {kind}", wanted=one_of(known, hint), got=units.shown(value), hint=hint
+            )
+        return value
+
+    return BeforeValidator(check)
+
+
+TopologyName = Annotated[str, _known("topology", TOPOLOGIES)]
+RuleName = Annotated[str, _known("rule", RULES)]

@@ -1,0 +1,200 @@
+"""The study file's form: one pydantic model per mapping, its aliases the keys people write.
+
+Invariants: Python names carry the unit, keys in the file do not (the value does); every default
+is named in docs/study-files.md; what depends on several settings is checked in
+:mod:`testbed.spec.checks`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from testbed import units
+from testbed.cell import Generator, Protocol
+from testbed.spec.hosts import Profile
+from testbed.spec.problems import SettingError
+from testbed.spec.settings import (
+    MAX_SEED,
+    ChannelLimitPkts,
+    DelayS,
+    DurationS,
+    FlowName,
+    FlowRateBps,
+    GroupName,
+    LossFrac,
+    MessageBytes,
+    QueuePkts,
+    RateBps,
+    RuleName,
+    SameDelayS,
+    SameQueuePkts,
+    SameRateBps,
+    Settings,
+    StopS,
+    StudyName,
+    Text,
+    TopologyName,
+)
+
+
+class Source(Settings):
+    """Where the study was published."""
+
+    authors: Text = Field(description="who wrote it")
+    publication: Text = Field(description="where it appeared")
+    year: int = Field(ge=1970, le=2100, description="a year such as 2005")
+    simulator: Text = Field(description="what produced its numbers, such as ns-2")
+
+
+class Loss(Settings):
+    """Random loss of a link, each packet independently, by what the packet carries."""
+
+    loss_frac: LossFrac = Field(alias="data", description="a percentage such as '0.8 %'")
+    ack_loss_frac: LossFrac = Field(
+        alias="acknowledgements", description="a percentage such as '0 %'"
+    )
+
+
+NO_LOSS = Loss.model_validate({"data": "0 %", "acknowledgements": "0 %"})
+
+
+class Reverse(Settings):
+    """The acknowledgements' direction where it differs; "same" takes the data's."""
+
+    rate_bps: SameRateBps = Field("same", alias="rate", description="a rate, or same")
+    owd_s: SameDelayS = Field("same", alias="delay", description="a time, or same")
+    queue_pkts: SameQueuePkts = Field("same", alias="queue", description="packets, or same")
+    channel_limit_pkts: ChannelLimitPkts = Field(
+        "derived", alias="channel_limit", description="packets, or derived"
+    )
+
+
+class AccessLink(Settings):
+    """A link between a host and its router; it loses nothing unless it says so."""
+
+    rate_bps: RateBps = Field(alias="rate", description="a rate such as '10 Mbit/s'")
+    owd_s: DelayS = Field(alias="delay", description="a one-way delay such as '250 ms'")
+    queue_pkts: QueuePkts = Field(alias="queue", description="a buffer such as '10 packets'")
+    channel_limit_pkts: ChannelLimitPkts = Field(
+        "derived", alias="channel_limit", description="packets, or derived"
+    )
+    reverse: Reverse = Field(Reverse(), description="the acknowledgements' direction")
+    loss: Loss = Field(NO_LOSS, description="loss of both directions")
+
+
+class Bottleneck(AccessLink):
+    """The link between the routers; its loss must be said for both directions."""
+
+    loss: Loss = Field(description="data and acknowledgements, each a percentage")
+
+
+class Network(Settings):
+    """The dumbbell: per pair a source and a destination, or one destination for all."""
+
+    topology: TopologyName = Field(description="a topology such as dumbbell")
+    pairs: int = Field(ge=1, le=100, description="a number of host pairs")
+    shared_destination: bool = Field(description="true or false")
+    source_access: AccessLink = Field(description="the link from each source to its router")
+    bottleneck: Bottleneck = Field(description="the link between the routers")
+    destination_access: AccessLink = Field(description="the link to each destination")
+
+
+class Flow(Settings):
+    """One flow or association from the source to the destination of a pair."""
+
+    id: FlowName = Field(description="a name such as T1")
+    group: GroupName = Field(description="one of the study's groups")
+    protocol: Protocol = Field(description="tcp, sctp or udp")
+    pair: int = Field(ge=1, description="a pair's number, from 1")
+    message_bytes: MessageBytes = Field(alias="message", description="a size such as '1448 bytes'")
+    generator: Generator | Literal["study"] = Field(
+        "study", description="probe, iperf3, or study for the study's own"
+    )
+    streams: int = Field(1, ge=1, le=65535, description="a number of SCTP streams")
+    ordered: bool = Field(True, description="whether SCTP delivers in order")
+    start_s: DelayS = Field(0.0, alias="start", description="a time such as '10 s'")
+    stop_s: StopS = Field("end", alias="stop", description="a time, or end")
+    rate_bps: FlowRateBps = Field("bulk", alias="rate", description="a rate (udp), or bulk")
+
+
+class Compare(Settings):
+    """Whose increase over whom is reported."""
+
+    of: GroupName = Field(description="a group")
+    over: GroupName = Field(description="another group")
+
+
+class PublishedRow(Settings):
+    """One row of a published table: where on the sweep, and what was printed."""
+
+    at: dict[str, Any] = Field(description="a mapping of swept settings to values")
+    values: dict[str, float] = Field(min_length=1, description="a mapping of metrics to numbers")
+
+
+class Published(Settings):
+    """The published table a study is compared with."""
+
+    where: Text = Field(description="its name in the publication, such as Table 2")
+    rows: tuple[PublishedRow, ...] = Field(min_length=1, description="a list of rows")
+
+
+class Assumption(Settings):
+    """What had to be assumed because the publication is silent or contradicts itself."""
+
+    id: StudyName = Field(description="a name such as access-queue")
+    text: Text = Field(description="what is assumed")
+    why: Text = Field(description="the reason")
+
+
+class Acknowledgement(Settings):
+    """A misleading setting the author means, and why."""
+
+    rule: RuleName = Field(description="a rule that `validate` prints")
+    why: Text = Field(description="the reason")
+
+
+def _scalars(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    for value in values:
+        _scalar(value)
+    return values
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, dict | tuple):
+        raise SettingError("not one value", wanted="one value each", got=units.shown(value))
+    return value
+
+
+SweptValues = Annotated[tuple[Any, ...], Field(min_length=1), AfterValidator(_scalars)]
+PointValue = Annotated[Any, AfterValidator(_scalar)]
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
+
+
+class StudyFile(Settings):
+    """A whole study file."""
+
+    version: Literal[1] = Field(alias="groundtruth", description="the format's version: 1")
+    study: StudyName = Field(description="a name such as wireless")
+    title: Text = Field(description="one line")
+    source: Source = Field(description="where the study was published")
+    duration_s: DurationS = Field(alias="duration", description="a time such as '1000 s'")
+    seeds: tuple[Seed, ...] = Field(min_length=1, description="a list such as [1, 2, 3]")
+    hosts: StudyName = Field(description="a host profile such as paper")
+    generator: Generator = Field(description="probe or iperf3")
+    network: Network = Field(description="the topology and its links")
+    flows: tuple[Flow, ...] = Field(min_length=1, description="a list of flows")
+    groups: dict[GroupName, Text] = Field(min_length=1, description="a name per group of flows")
+    compare: Compare | None = Field(None, description="which group over which")
+    sweep: dict[str, SweptValues] = Field(
+        {}, description="a list of values per setting: every combination is a point"
+    )
+    points: tuple[dict[str, PointValue], ...] = Field(
+        (), description="a list of points, each giving the same settings a value"
+    )
+    metrics: tuple[str, ...] = Field(min_length=1, description="a list of metrics")
+    published: Published | None = Field(None, description="the published table")
+    assumptions: tuple[Assumption, ...] = Field((), description="a list of assumptions")
+    acknowledged: tuple[Acknowledgement, ...] = Field((), description="a list of rules and why")
+    profiles: dict[StudyName, Profile] = Field({}, description="host profiles by name")

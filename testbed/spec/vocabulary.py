@@ -1,0 +1,81 @@
+"""The words a study file may use: one line adds one. Each table maps a name to what it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+TOPOLOGIES = {
+    "dumbbell": "sources, two routers with one bottleneck between them, destinations",
+}
+
+#: Metrics a study may ask for and print published values of; ``{group}`` is one of its groups.
+METRICS = {
+    "share_{group}_pct": "percentage throughput: the group's goodput of all groups' goodput",
+    "goodput_{group}_bps": "new application bytes of the group per second, in bits",
+    "pct_increase": "percentage increase of goodput, compare.of over compare.over",
+    "utilisation_pct": "all groups' goodput as a percentage of the bottleneck's rate",
+    "loss_{group}_frac": "realised loss: packets lost of packets offered to the loss model",
+    "jain_flows": "Jain's fairness index over the single flows",
+    "jain_protocols": "Jain's fairness index over the groups' totals",
+}
+#: Metrics that need the study's ``compare``.
+COMPARING_METRICS = frozenset({"pct_increase"})
+
+#: Rules about settings that are legal but misleading; a study may acknowledge them with a reason.
+RULES = {
+    "ack-loss": "acknowledgements are lost too",
+    "channel-limit-below-path": "the delay stage drops packets the path should hold",
+    "equal-seeds": "two replicates are the same run",
+    "iperf3-cannot-set": "iperf3 cannot apply what the flow or its host profile asks for",
+    "message-not-one-packet": "a message is not one packet",
+    "needless-acknowledgement": "a rule is acknowledged that does not fire",
+    "one-seed": "one run has no confidence interval",
+    "saved-tcp-metrics": "TCP starts from what earlier connections left behind",
+    "sender-shaped": "the sender's own link is the bottleneck",
+    "short-run": "the run is over before slow start matters little",
+    "too-few-losses": "chance decides the outcome of one run",
+    "window-below-path": "the receiver's window limits the flow, not the network",
+}
+
+INTEGER, TEXT = "a whole number", "text"
+#: ``ip route`` options (iproute2's names) and the kind of value each takes.
+ROUTE_OPTIONS = {
+    "advmss": INTEGER, "congctl": TEXT, "cwnd": INTEGER, "features": TEXT,
+    "initcwnd": INTEGER, "initrwnd": INTEGER, "mtu": INTEGER, "quickack": INTEGER,
+    "reordering": INTEGER, "rto_min": TEXT, "ssthresh": INTEGER, "window": INTEGER,
+}  # fmt: skip
+#: Options of the probes' TCP sockets: long options with underscores.
+TCP_SOCKET_OPTIONS = {
+    "congestion_control": TEXT, "maxseg_bytes": INTEGER, "nodelay": INTEGER,
+    "rcvbuf_bytes": INTEGER, "sndbuf_bytes": INTEGER, "window_clamp_bytes": INTEGER,
+}  # fmt: skip
+#: Options of the probes' SCTP sockets.
+SCTP_SOCKET_OPTIONS = {
+    "hb_disable": INTEGER, "hb_interval_ms": INTEGER, "max_burst_packets": INTEGER,
+    "maxseg_bytes": INTEGER, "nodelay": INTEGER, "rcvbuf_bytes": INTEGER,
+    "rto_initial_ms": INTEGER, "rto_max_ms": INTEGER, "rto_min_ms": INTEGER,
+    "sack_delay_ms": INTEGER, "sack_freq_packets": INTEGER, "sndbuf_bytes": INTEGER,
+}  # fmt: skip
+KNOB_OPTIONS = {
+    "route": ROUTE_OPTIONS,
+    "tcp_socket": TCP_SOCKET_OPTIONS,
+    "sctp_socket": SCTP_SOCKET_OPTIONS,
+}
+#: What iperf3 3.18 can set on its sockets (-C, -M, -N, and -w for both buffers at once).
+IPERF3_TCP_OPTIONS = frozenset(
+    {"congestion_control", "maxseg_bytes", "nodelay", "rcvbuf_bytes", "sndbuf_bytes"}
+)
+IPERF3_SCTP_OPTIONS = frozenset({"maxseg_bytes", "nodelay", "rcvbuf_bytes", "sndbuf_bytes"})
+
+SYSCTL_NAME = re.compile(r"net\.[a-z0-9_.]+")
+
+
+def metric_names(groups: Iterable[str]) -> tuple[str, ...]:
+    """Return every metric's name for a study with these groups."""
+    names = list(groups)
+    return tuple(
+        template.format(group=group)
+        for template in METRICS
+        for group in (names if "{group}" in template else ("",))
+    )

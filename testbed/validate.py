@@ -1,0 +1,103 @@
+"""Findings: settings of a study that are legal but misleading, with numbers and reason. Pure.
+
+A finding is a warning to read before trusting a run. A study acknowledges a rule it means to
+break, with its reason; what it acknowledges without cause is itself a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from testbed.spec.load import Study
+from testbed.spec.misleading import CELL_RULES, SEED_RULES, Hit
+from testbed.spec.resolve import resolve_cell
+from testbed.spec.sweep import Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One misleading setting: the rule, ``file:line``, and why."""
+
+    rule: str
+    where: str
+    text: str
+
+    def record(self) -> dict[str, str]:
+        """Return the finding for JSON."""
+        return {"rule": self.rule, "where": self.where, "text": self.text}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcknowledgedFinding(Finding):
+    """A finding the study's author means, and why."""
+
+    why: str
+
+    def record(self) -> dict[str, str]:
+        """Return the finding and the reason for JSON."""
+        return {**super().record(), "why": self.why}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """All findings of a study, those its author has answered apart."""
+
+    warnings: tuple[Finding, ...]
+    acknowledged: tuple[AcknowledgedFinding, ...]
+
+
+def find(study: Study, *, seeds: Sequence[int]) -> Findings:
+    """Return the findings of a study that is to run with these seeds, in order of rule."""
+    found = [*_cell_findings(study, seeds[0]), *_seed_findings(study, seeds)]
+    found.sort(key=lambda finding: finding.rule)
+    reasons = {a.rule: a.why for a in study.settings.acknowledged}
+    fired = {finding.rule for finding in found}
+    fired |= {finding.rule for finding in _seed_findings(study, study.settings.seeds)}
+    found += _needless(study, fired)
+    return Findings(
+        warnings=tuple(finding for finding in found if finding.rule not in reasons),
+        acknowledged=tuple(
+            AcknowledgedFinding(
+                rule=finding.rule, where=finding.where, text=finding.text, why=reasons[finding.rule]
+            )
+            for finding in found
+            if finding.rule in reasons
+        ),
+    )
+
+
+def _cell_findings(study: Study, seed: int) -> Iterator[Finding]:
+    """Yield one finding per rule and subject: that of the point where it is worst."""
+    hits: dict[tuple[str, str], list[tuple[Point, Hit]]] = {}
+    for point in study.points:
+        cell = resolve_cell(study, point, seed=seed, replicate=1, lab={})
+        for rule, check in CELL_RULES.items():
+            for hit in check(cell):
+                hits.setdefault((rule, hit.subject), []).append((point, hit))
+    for (rule, _), at in hits.items():
+        point, worst = max(at, key=lambda pair: pair[1].severity)
+        everywhere = len(at) == len(study.points) and len({hit.text for _, hit in at}) == 1
+        text = worst.text if everywhere else worst.text + _points_words(point, len(at), study)
+        yield Finding(rule=rule, where=point.document.where(worst.loc), text=text)
+
+
+def _points_words(worst: Point, count: int, study: Study) -> str:
+    return f" (at {count} of {len(study.points)} points; these numbers: {worst.words()})"
+
+
+def _seed_findings(study: Study, seeds: Sequence[int]) -> Iterator[Finding]:
+    for rule, check in SEED_RULES.items():
+        for hit in check(seeds):
+            yield Finding(rule=rule, where=study.document.where(hit.loc), text=hit.text)
+
+
+def _needless(study: Study, fired: set[str]) -> Iterator[Finding]:
+    for index, acknowledged in enumerate(study.settings.acknowledged):
+        if acknowledged.rule not in {*fired, "needless-acknowledgement"}:
+            yield Finding(
+                rule="needless-acknowledgement",
+                where=study.document.where(("acknowledged", index, "rule")),
+                text=f"rule {acknowledged.rule} is acknowledged but does not fire: remove it, or"
+                " check that the settings are the intended ones",
+            )

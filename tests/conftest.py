@@ -1,0 +1,87 @@
+"""What holds for every test: with CI set nothing is skipped, and no process outlives the tests.
+
+Invariant: only processes this run started are looked at, so other labs on the machine are safe.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+PR_SET_CHILD_SUBREAPER = 36
+#: Names under which a lab runs: the kernel and its guests' processes, the sandbox, the emulator.
+LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "qemu")
+#: How long a lab that was told to end may take to be gone.
+END_DEADLINE_S = 5.0
+
+
+def _fail_instead(report: Report) -> Report:
+    if os.environ.get("CI") == "true" and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, and CI allows no skip: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn the skip of a test into its failure."""
+    return _fail_instead((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Turn the skip of a whole file into its failure."""
+    return _fail_instead((yield))
+
+
+def _processes() -> Iterator[tuple[int, int, str]]:
+    """Yield (pid, parent's pid, name) of every process that runs; zombies have ended."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        pid, _, rest = text.partition(" (")
+        name, _, fields = rest.rpartition(") ")
+        state, parent = fields.split()[:2]
+        if state != "Z":
+            yield int(pid), int(parent), name
+
+
+def lab_processes(root_pid: int) -> dict[int, str]:
+    """Return the lab processes among the descendants of ``root_pid``: pid -> name."""
+    running = {pid: (parent, name) for pid, parent, name in _processes()}
+
+    def descends(pid: int) -> bool:
+        while pid in running:
+            pid = running[pid][0]
+            if pid == root_pid:
+                return True
+        return False
+
+    return {
+        pid: name
+        for pid, (_, name) in running.items()
+        if name.lower().startswith(LAB_PROGRAMS) and descends(pid)
+    }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_lab_outlives_the_tests() -> Iterator[None]:
+    # Orphans become our children instead of init's, so they are still found as descendants.
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+    yield
+    deadline = time.monotonic() + END_DEADLINE_S
+    while (left := lab_processes(os.getpid())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if left:
+        pytest.fail(f"lab processes outlive the tests: {left}; who started them must end them")

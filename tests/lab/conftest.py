@@ -1,0 +1,71 @@
+"""Fixtures for tests that boot the virtual lab: the built lab, and small cells to run on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed.cell import Cell, Limits, cell_json
+from testbed.labs import kernel, virtual
+from testbed.labs.virtual import Boot, VirtualLab
+from testbed.spec import find_study, load_study, resolve_cell
+
+Scripted = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def lab() -> VirtualLab:
+    """The default lab; `make test` has built it before pytest starts."""
+    return virtual.ensure(kernel.DEFAULT, lambda _what, _done: None)
+
+
+@pytest.fixture(scope="session")
+def wireless(lab: VirtualLab) -> Callable[..., Cell]:
+    """Make short cells of the wireless study at 1 % loss; keywords replace a cell's fields."""
+    study = load_study(find_study("wireless"))
+    point = next(p for p in study.points if p.values["loss_frac"] == 0.01)
+
+    def make(*, duration_s: float = 100.0, pcap: bool = False, **changes: object) -> Cell:
+        cell = resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe(), pcap=pcap)
+        flows = tuple(dataclasses.replace(flow, stop_s=duration_s) for flow in cell.flows)
+        cell = dataclasses.replace(cell, duration_s=duration_s, flows=flows)
+        return dataclasses.replace(cell, **changes)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def run_cell(lab: VirtualLab, tmp_path: Path) -> Callable[..., Path]:
+    """Run a cell's lab part only, without judging; return its folder."""
+
+    def run(cell: Cell, name: str = "cell") -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "cell.json").write_text(cell_json(cell))
+        lab.run(cell, folder, threading.Event())
+        return folder
+
+    return run
+
+
+@pytest.fixture
+def script(lab: VirtualLab, tmp_path: Path) -> Scripted:
+    """Run a shell script as the lab's only program; return the folder it could write to."""
+
+    def run(text: str, *, wall_s: float = 60.0, virtual_s: float = 600.0) -> Path:
+        folder = tmp_path / "script"
+        folder.mkdir()
+        (folder / "run.sh").write_text(text)
+        boot = Boot(
+            seed=1,
+            limits=Limits(wall_s=wall_s, virtual_s=virtual_s),
+            program=("/bin/sh", "/cell/run.sh"),
+        )
+        lab.boot(boot, folder, threading.Event())
+        return folder
+
+    return run

@@ -1,0 +1,61 @@
+"""One seed fixes a run to the byte, capture included, whatever else the machine does."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed import digests
+from testbed.cell import Cell
+from testbed.execute import execute
+from testbed.labs.virtual import VirtualLab
+
+pytestmark = pytest.mark.lab
+
+
+def _burn(stop: threading.Event) -> None:
+    while not stop.is_set():
+        sum(range(10_000))
+
+
+def _run(cell: Cell, folder: Path, lab: VirtualLab) -> dict[str, str]:
+    execute(cell, folder, lab, threading.Event())
+    return digests.of_cell(folder)
+
+
+def test_three_runs_are_the_same_to_the_byte_also_under_load(
+    wireless: Callable[..., Cell], lab: VirtualLab, tmp_path: Path
+) -> None:
+    cell = wireless(duration_s=60.0, pcap=True)
+    first = _run(cell, tmp_path / "first", lab)
+    assert "raw/r1-sources.pcap" in first
+    assert "tables/flows.parquet" in first
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    load = [context.Process(target=_burn, args=(stop,), daemon=True) for _ in range(4)]
+    for process in load:
+        process.start()
+    try:
+        second = _run(cell, tmp_path / "second", lab)
+    finally:
+        stop.set()
+        for process in load:
+            process.join(timeout=30)
+    third = _run(cell, tmp_path / "third", lab)
+    assert digests.differences(first, second) == []
+    assert digests.differences(first, third) == []
+
+
+def test_another_seed_gives_another_run(
+    wireless: Callable[..., Cell], lab: VirtualLab, tmp_path: Path
+) -> None:
+    cell = wireless(duration_s=60.0, pcap=True)
+    one = _run(cell, tmp_path / "one", lab)
+    two = _run(dataclasses.replace(cell, seed=2), tmp_path / "two", lab)
+    assert one["raw/r1-sources.pcap"] != two["raw/r1-sources.pcap"]
+    assert one["tables/flows.parquet"] != two["tables/flows.parquet"]

@@ -1,0 +1,68 @@
+"""The Makefile is the front door: what it lists, and which command it runs for which variables."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text()
+PHONY = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
+TARGETS = re.findall(r"^([a-z][\w-]*):(?!=)", MAKEFILE, re.MULTILINE)
+
+
+def make(*arguments: str) -> str:
+    """Return what `make` prints."""
+    return subprocess.run(
+        ["make", "--no-print-directory", *arguments],
+        cwd=ROOT,
+        env={"PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    ).stdout
+
+
+def command(*arguments: str) -> list[str]:
+    """Return the groundtruth command line `make` would run, without the program."""
+    last = make("--dry-run", *arguments).splitlines()[-1]
+    program, *rest = shlex.split(last)
+    assert program == ".venv/bin/groundtruth"
+    return rest
+
+
+def test_every_target_is_phony() -> None:
+    assert sorted(PHONY) == sorted(TARGETS)
+
+
+def test_help_is_the_default_and_lists_every_target() -> None:
+    text = make()
+    assert re.findall(r"^  make ([\w-]+) ", text, re.MULTILINE) == PHONY
+
+
+def test_experiment_without_variables_leaves_everything_to_the_command() -> None:
+    assert command("experiment") == ["run", "studies/wireless.yaml"]
+
+
+def test_experiment_passes_on_what_was_given_and_nothing_else() -> None:
+    given = ["STUDY=satellite", "REPS=3", "LAB=stock", "KERNEL=6.12", "JOBS=2"]
+    options = ["--reps", "3", "--lab", "stock", "--kernel", "6.12", "--jobs", "2"]
+    assert command("experiment", *given) == ["run", "studies/satellite.yaml", *options]
+    assert command("plan", "LAB=stock") == ["plan", "studies/wireless.yaml", "--lab", "stock"]
+
+
+@pytest.mark.parametrize(
+    "study", ["/tmp/my study.yaml", "it's.yaml", "a$(id)b.yaml".replace("$", "$$")]
+)
+def test_study_may_be_any_file(study: str) -> None:
+    assert command("validate", f"STUDY={study}") == ["validate", study.replace("$$", "$")]
+
+
+def test_run_folder_defaults_to_the_latest_and_may_hold_spaces() -> None:
+    assert command("verify") == ["verify", "results/latest"]
+    assert command("report", "RUN=results/a b") == ["report", "results/a b"]

@@ -1,0 +1,185 @@
+"""Metrics against numbers worked by hand, and what they say when they cannot be computed."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.metrics import Sample, Value, evaluate, metrics_of
+from reports.records import Compare, FlowRow, Group
+from testbed.spec.vocabulary import metric_names
+
+pytestmark = pytest.mark.unit
+
+T, S = Group(id="T", label="TCP SACK"), Group(id="S", label="SCTP")
+
+
+def flow(
+    name: str, group: str, goodput_bps: float | None, offered: int | None, dropped: int | None
+) -> FlowRow:
+    return FlowRow(
+        flow=name,
+        group=group,
+        goodput_bps=goodput_bps,
+        loss_offered_pkts=offered,
+        loss_dropped_pkts=dropped,
+    )
+
+
+def sample(*flows: FlowRow, compare: Compare | None = None) -> Sample:
+    return Sample(flows=flows, groups=(T, S), compare=compare, bottleneck_rate_bps=1_000_000)
+
+
+def value(name: str, found: Sample) -> Value:
+    return evaluate(metrics_of(found.groups, found.compare)[name], found)
+
+
+#: Two flows of each protocol on 1 Mbit/s: T 100 + 100 kbit/s, S 150 + 150 kbit/s.
+FOUR_FLOWS = sample(
+    flow("T1", "T", 100_000.0, 1000, 10),
+    flow("T2", "T", 100_000.0, 3000, 50),
+    flow("S1", "S", 150_000.0, 2000, 20),
+    flow("S2", "S", 150_000.0, 2000, 40),
+    compare=Compare(of="S", over="T"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("goodput_T_bps", 200_000.0),  # 100 000 + 100 000
+        ("goodput_S_bps", 300_000.0),  # 150 000 + 150 000
+        ("share_T_pct", 40.0),  # 200 / (200 + 300)
+        ("share_S_pct", 60.0),  # 300 / (200 + 300)
+        ("pct_increase", 50.0),  # (300 - 200) / 200
+        ("utilisation_pct", 50.0),  # 500 kbit/s of 1000 kbit/s
+        ("loss_T_frac", 0.015),  # (10 + 50) / (1000 + 3000): of all packets, no mean of ratios
+        ("loss_S_frac", 0.015),  # (20 + 40) / (2000 + 2000)
+        # flows: 500^2 / (4 x (2 x 100^2 + 2 x 150^2)) = 250 000 / 260 000
+        ("jain_flows", 25 / 26),
+        # totals: 500^2 / (2 x (200^2 + 300^2)) = 250 000 / 260 000
+        ("jain_protocols", 25 / 26),
+    ],
+)
+def test_by_hand(name: str, wanted: float) -> None:
+    found = value(name, FOUR_FLOWS)
+    assert found.reason is None
+    assert found.value == pytest.approx(wanted, rel=1e-12)
+
+
+def test_jain_of_flows_and_of_totals_differ_when_flows_of_one_protocol_do() -> None:
+    # flows 1, 3, 2, 2: 8^2 / (4 x 18) = 8/9; totals 4, 4: 8^2 / (2 x 32) = 1
+    uneven = sample(
+        flow("T1", "T", 1e5, 1, 0),
+        flow("T2", "T", 3e5, 1, 0),
+        flow("S1", "S", 2e5, 1, 0),
+        flow("S2", "S", 2e5, 1, 0),
+    )
+    assert value("jain_flows", uneven).value == pytest.approx(8 / 9)
+    assert value("jain_protocols", uneven).value == pytest.approx(1.0)
+
+
+def test_the_published_table_follows_from_its_own_goodputs() -> None:
+    # 43.7 and 56.3 per cent: the increase is 56.3 / 43.7 - 1 = 28.83 %
+    shares = sample(
+        flow("T", "T", 43_700.0, 1, 0),
+        flow("S", "S", 56_300.0, 1, 0),
+        compare=Compare(of="S", over="T"),
+    )
+    assert value("pct_increase", shares).value == pytest.approx(28.8329519)
+
+
+@pytest.mark.parametrize(
+    ("name", "flows", "reason"),
+    [
+        (
+            "pct_increase",
+            [flow("T", "T", 0.0, 1, 0), flow("S", "S", 1.0, 1, 0)],
+            "the goodput of TCP SACK is 0",
+        ),
+        ("share_T_pct", [flow("T", "T", 0.0, 1, 0)], "the goodput of all flows is 0"),
+        ("share_S_pct", [flow("T", "T", 5.0, 1, 0)], "there is no goodput of SCTP"),
+        (
+            "utilisation_pct",
+            [flow("T", "T", None, 1, 0), flow("S", "S", 1.0, 1, 0)],
+            "goodput is not known for every flow",
+        ),
+        (
+            "loss_T_frac",
+            [flow("T", "T", 1.0, None, None)],
+            "loss of TCP SACK is not known for every flow",
+        ),
+        (
+            "loss_T_frac",
+            [flow("T", "T", 1.0, 0, 0)],
+            "the number of TCP SACK packets offered to the loss model is 0",
+        ),
+        ("jain_flows", [], "there is no goodput"),
+        ("jain_flows", [flow("T", "T", 0.0, 1, 0)], "the largest goodput is 0"),
+        ("jain_protocols", [flow("T", "T", 1.0, 1, 0)], "there is no goodput of SCTP"),
+    ],
+)
+def test_what_cannot_be_computed_is_null_with_a_reason(
+    name: str, flows: list[FlowRow], reason: str
+) -> None:
+    assert value(name, sample(*flows, compare=Compare(of="S", over="T"))) == Value(None, reason)
+
+
+def test_no_comparison_no_increase() -> None:
+    assert value("pct_increase", sample(flow("T", "T", 1.0, 1, 0))).reason == (
+        "the study compares no groups"
+    )
+
+
+def test_names_and_order_are_stable() -> None:
+    assert list(metrics_of((T, S), Compare(of="S", over="T"))) == [
+        "share_T_pct",
+        "share_S_pct",
+        "goodput_T_bps",
+        "goodput_S_bps",
+        "loss_T_frac",
+        "loss_S_frac",
+        "pct_increase",
+        "utilisation_pct",
+        "jain_flows",
+        "jain_protocols",
+    ]
+
+
+def test_every_metric_a_study_may_ask_for_exists_here() -> None:
+    assert set(metrics_of((T, S), None)) == set(metric_names(["T", "S"]))
+
+
+GOODPUTS = st.lists(st.floats(0, 1e12), min_size=1, max_size=20).filter(lambda v: max(v) > 0)
+
+
+@given(GOODPUTS)
+def test_jain_lies_between_one_nth_and_one(goodputs_bps: list[float]) -> None:
+    flows = [flow(str(i), "T", bps, 1, 0) for i, bps in enumerate(goodputs_bps)]
+    index = value("jain_flows", sample(*flows)).value
+    assert index is not None
+    assert 1 / len(flows) - 1e-12 <= index <= 1 + 1e-12
+
+
+@given(st.floats(1e-300, 1e12), st.integers(1, 20))
+def test_jain_of_equal_flows_is_one(goodput_bps: float, n: int) -> None:
+    flows = [flow(str(i), "T", goodput_bps, 1, 0) for i in range(n)]
+    assert value("jain_flows", sample(*flows)).value == pytest.approx(1.0)
+
+
+@given(st.floats(0, 1e12), st.floats(1e-3, 1e12))
+def test_shares_add_to_100_and_agree_with_the_increase(s_bps: float, t_bps: float) -> None:
+    found = sample(
+        flow("T", "T", t_bps, 1, 0),
+        flow("S", "S", s_bps, 1, 0),
+        compare=Compare(of="S", over="T"),
+    )
+    share_t, share_s = value("share_T_pct", found).value, value("share_S_pct", found).value
+    increase = value("pct_increase", found).value
+    assert share_t is not None
+    assert share_s is not None
+    assert increase is not None
+    assert math.isclose(share_t + share_s, 100)
+    assert increase >= -100
+    assert (increase > 0) == (s_bps > t_bps)

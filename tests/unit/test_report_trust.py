@@ -1,0 +1,190 @@
+"""What excludes a cell, and that every reason for doubt becomes one warning."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.run import read_run
+from reports.trust import collect_warnings, exclusions
+from testbed import runfolder
+from tests.report_run import ENV, LEDGER, build_run, cell_name, only_cell, write_json
+
+pytestmark = pytest.mark.unit
+
+LOSSES = (0.01, 0.02)
+FAILED = {
+    "schema": 1,
+    "checks": [
+        {
+            "check": "loss",
+            "where": "r1-eth2",
+            "wanted": "1 % +- 0.1 %",
+            "got": "1.4 %",
+            "agrees": False,
+        }
+    ],
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return build_run(tmp_path / "run", losses=LOSSES, seeds=3)
+
+
+def rules(run: Path) -> list[str]:
+    return [warning.rule for warning in collect_warnings(read_run(run))]
+
+
+def text_of(run: Path, rule: str) -> tuple[str, str]:
+    (found,) = [w for w in collect_warnings(read_run(run)) if w.rule == rule]
+    return found.where, found.text
+
+
+def test_a_sound_run_says_only_what_the_ledger_says(run: Path) -> None:
+    assert rules(run) == ["cannot-be-set", "approximated"]
+    assert text_of(run, "cannot-be-set") == (
+        "SCTP fast retransmit",
+        (
+            "Published: on the 4th duplicate acknowledgement. "
+            "The kernel retransmits on the 3rd missing report, as RFC 9260 says."
+        ),
+    )
+    assert exclusions(read_run(run)) == {}
+
+
+def test_a_failed_check_excludes_its_cell_and_names_it(run: Path) -> None:
+    write_json(only_cell(run, seed=2) / runfolder.VERIFY, FAILED)
+    name = cell_name("measure", 0.01, 2)
+    words = "loss at r1-eth2: wanted 1 % +- 0.1 %, got 1.4 %"
+    assert exclusions(read_run(run)) == {name: words}
+    assert text_of(run, "cell-excluded") == (
+        f"loss_frac 1 %, seed 2 (cells/{name})",
+        f"This cell does not count: {words}.",
+    )
+
+
+def test_a_failed_calibration_excludes_every_cell_of_its_point(run: Path) -> None:
+    write_json(only_cell(run, "calibrate") / runfolder.VERIFY, FAILED)
+    assert set(exclusions(read_run(run))) == {cell_name("measure", 0.01, s) for s in (1, 2, 3)}
+    assert rules(run).count("calibration-failed") == 1
+    assert "cell-excluded" not in rules(run)
+
+
+def test_a_calibration_that_failed_before_it_was_done_excludes_too(run: Path) -> None:
+    folder = only_cell(run, "calibrate")
+    write_json(folder / runfolder.VERIFY, FAILED)
+    (folder / runfolder.DONE).unlink()
+    assert set(exclusions(read_run(run))) == {cell_name("measure", 0.01, s) for s in (1, 2, 3)}
+    assert text_of(run, "calibration-failed")[1] == (
+        "loss at r1-eth2: wanted 1 % +- 0.1 %, got 1.4 %. No cell at this point counts."
+    )
+    assert "not-calibrated" not in rules(run)
+
+
+def test_why_a_cell_did_not_finish_is_said(run: Path) -> None:
+    folder = only_cell(run)
+    write_json(folder / runfolder.VERIFY, FAILED)
+    (folder / runfolder.DONE).unlink()
+    assert {"cells-unfinished", "cell-excluded"} <= set(rules(run))
+    assert exclusions(read_run(run)) == {}
+
+
+def test_a_check_that_could_not_be_made_excludes_nothing(run: Path) -> None:
+    unknown = json.loads(json.dumps(FAILED).replace("false", "null"))
+    write_json(only_cell(run) / runfolder.VERIFY, unknown)
+    assert exclusions(read_run(run)) == {}
+
+
+def test_missing_calibration_is_said(run: Path) -> None:
+    (only_cell(run, "calibrate", 0.02) / runfolder.DONE).unlink()
+    assert text_of(run, "not-calibrated")[0] == "loss_frac 2 %"
+    (only_cell(run, "calibrate", 0.01) / runfolder.DONE).unlink()
+    assert text_of(run, "not-calibrated")[0] == "every point"
+
+
+def test_unfinished_cells_are_listed_together(run: Path) -> None:
+    for seed in (1, 3):
+        (only_cell(run, seed=seed) / runfolder.DONE).unlink()
+    where, text = text_of(run, "cells-unfinished")
+    assert where == "; ".join(
+        f"loss_frac 1 %, seed {s} (cells/{cell_name('measure', 0.01, s)})" for s in (1, 3)
+    )
+    assert text == "2 planned measurements started but did not finish; not part of any number here."
+
+
+def test_nothing_finished_is_said_first(run: Path) -> None:
+    for done in run.glob("cells/*/DONE"):
+        done.unlink()
+    assert rules(run) == [
+        "no-cell-finished",
+        "cells-unfinished",
+        "cells-unfinished",
+        "not-calibrated",
+    ]
+
+
+def test_a_knob_that_reads_back_otherwise(run: Path) -> None:
+    ledger: list[dict[str, Any]] = json.loads(json.dumps(LEDGER))
+    ledger[0]["knobs"][0] |= {"read_back": {"t1": "0"}, "agrees": False}
+    for seed in (1, 2):
+        write_json(only_cell(run, seed=seed) / runfolder.LEDGER, ledger)
+    assert text_of(run, "read-back-disagrees") == (
+        (
+            "TCP with selective acknowledgements "
+            f"(2 cells, first cells/{cell_name('measure', 0.01, 1)})"
+        ),
+        "net.ipv4.tcp_sack: wanted 1, read back t1: 0.",
+    )
+
+
+def test_warnings_of_the_environment_are_said_once_with_their_extent(run: Path) -> None:
+    warning = {"rule": "offload-on", "where": "r1-eth1", "text": "gso could not be switched off."}
+    for folder in run.glob("cells/*"):
+        write_json(folder / runfolder.ENV, {**ENV, "warnings": [warning, warning]})
+    assert text_of(run, "offload-on")[0] == "r1-eth1"
+    write_json(only_cell(run) / runfolder.ENV, ENV)
+    assert text_of(run, "offload-on")[0] == "r1-eth1 (7 of 8 cells)"
+
+
+def test_cells_of_two_kernels_are_not_silently_averaged(run: Path) -> None:
+    write_json(only_cell(run) / runfolder.ENV, {**ENV, "kernel_release": "7.3.0"})
+    assert "2 kernels (6.12.48, 7.3.0)" in text_of(run, "cells-differ")[1]
+
+
+def test_the_same_warning_is_said_once(tmp_path: Path) -> None:
+    warning = {"rule": "window-below-path", "where": "hosts", "text": "Too small."}
+    run = build_run(tmp_path, losses=(0.01,), seeds=1, changes={"warnings": [warning, warning]})
+    assert rules(run).count("window-below-path") == 1
+
+
+def test_local_changes_are_said(run: Path) -> None:
+    write_json(run / runfolder.PROVENANCE, {"git": {"commit": "abc", "dirty": True}})
+    assert "on top of abc" in text_of(run, "local-changes")[1]
+    write_json(run / runfolder.PROVENANCE, {"git": {"commit": "abc", "dirty": False}})
+    assert "local-changes" not in rules(run)
+
+
+def test_a_published_row_without_a_point_is_said(tmp_path: Path) -> None:
+    changes = {"points": [{"loss_frac": 0.01}]}
+    run = build_run(tmp_path, losses=LOSSES, seeds=1, changes=changes)
+    plan = json.loads((run / runfolder.PLAN).read_text())
+    kept = [cell for cell in plan["cells"] if cell["point"]["loss_frac"] == 0.01]
+    write_json(run / runfolder.PLAN, {**plan, "cells": kept})
+    assert text_of(run, "published-row-unused") == (
+        "Table 2",
+        "1 published row without a point in this run: loss_frac 2 %.",
+    )
+    assert rules(run).count("cell-unplanned") == 2
+
+
+def test_two_cells_with_one_seed_are_not_independent(run: Path) -> None:
+    plan = json.loads((run / runfolder.PLAN).read_text())
+    for cell in plan["cells"]:
+        if cell["id"] == cell_name("measure", 0.01, 2):
+            cell["seed"] = 1
+    write_json(run / runfolder.PLAN, plan)
+    path = only_cell(run, seed=2) / runfolder.CELL
+    write_json(path, {**json.loads(path.read_text()), "seed": 1})
+    assert text_of(run, "seed-repeated")[0] == "loss_frac 1 %, seed 1"

@@ -1,0 +1,215 @@
+"""The report as written: the page, its figures, and that writing again changes nothing."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import reports
+from reports.write import write_whole
+from testbed import runfolder
+from tests.report_run import PUBLISHED, build_run, only_cell
+
+pytestmark = pytest.mark.unit
+
+VOID = {"meta", "br", "hr", "img", "input", "link", "col", "wbr"}
+
+
+class Page(HTMLParser):
+    """Checks nesting and collects what the tests ask about."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.words.append(data)
+
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = build_run(tmp_path_factory.mktemp("runs") / "run")
+    reports.write_report(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(run: Path) -> Page:
+    return Page((run / runfolder.REPORT_HTML).read_text())
+
+
+def outputs(run: Path) -> dict[str, bytes]:
+    def names() -> Iterator[Path]:
+        yield from run.glob("summary.*")
+        yield from (path for path in run.glob("report/**/*") if path.is_file())
+
+    return {str(path.relative_to(run)): path.read_bytes() for path in names()}
+
+
+def test_the_files(run: Path) -> None:
+    figures = [f"report/figures/{m}" for m in ("pct_increase", "share_S_pct", "utilisation_pct")]
+    assert sorted(outputs(run)) == sorted(
+        ["summary.csv", "summary.json", "report/index.html"]
+        + [f"{figure}.{ending}" for figure in figures for ending in ("pdf", "svg")]
+    )
+
+
+def test_writing_again_gives_the_same_bytes(run: Path) -> None:
+    before, plan = outputs(run), (run / runfolder.PLAN).read_bytes()
+    summary = reports.write_report(run)
+    assert outputs(run) == before
+    assert (run / runfolder.PLAN).read_bytes() == plan
+    assert summary.study == "wireless"
+
+
+def test_an_equal_run_elsewhere_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    other = build_run(tmp_path / "another-name")
+    reports.write_report(other)
+    assert outputs(other) == outputs(run)
+
+
+def test_the_page_is_well_formed_and_needs_no_network(page: Page) -> None:
+    assert page.open == []
+    assert {"script", "link", "img", "iframe", "object"}.isdisjoint(tag for tag, _ in page.tags)
+    targets = [
+        value or ""
+        for _, attributes in page.tags
+        for name, value in attributes.items()
+        if name in ("src", "href", "xlink:href", "srcset", "action", "data")
+    ]
+    assert targets
+    assert [t for t in targets if ":" in t or t.startswith("//")] == []
+
+
+def test_the_style_loads_nothing(run: Path) -> None:
+    text = (run / runfolder.REPORT_HTML).read_text()
+    assert "@import" not in text
+    assert re.findall(r"url\((?!#)", text) == []
+
+
+def test_links_lead_somewhere(page: Page, run: Path) -> None:
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for link in page.all("a"):
+        target = link["href"] or ""
+        if target.startswith("#"):
+            assert target[1:] in ids
+        else:
+            assert (run / "report" / target).is_file()
+
+
+def test_every_published_number_is_there_as_printed(page: Page) -> None:
+    text = page.text()
+    for row in PUBLISHED:
+        for value in row:
+            assert f" {value} " in text
+
+
+def test_warnings_come_before_results_and_arithmetic_is_shown(page: Page) -> None:
+    text = page.text()
+    places = [
+        text.index("Read this before trusting the run"),
+        text.index("The kernel retransmits on the 3rd missing report"),
+        text.index("95 % of single runs"),
+        text.index("(50.2 - 49.8) / 49.8 = 0.8 %"),
+    ]
+    assert places == sorted(places)
+
+
+def test_tables_have_captions_and_heads_have_scopes(page: Page) -> None:
+    assert len(page.all("table")) == len(page.all("caption")) > 0
+    assert all(head.get("scope") in ("col", "row") for head in page.all("th"))
+    assert len(page.all("h1")) == 1
+    assert page.all("html")[0]["lang"] == "en"
+
+
+def test_contradicted_numbers_are_marked(page: Page) -> None:
+    marks = [link for link in page.all("a") if link["href"] == "#contradictions"]
+    assert len(marks) == 1 + 7 * 3  # in the contents; three numbers in each of seven rows
+
+
+HOSTILE = '<script>alert(1)</script><img src="http://evil.example/x"> {{ 7 * 7 }} " & é'
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    changes = {
+        "title": HOSTILE,
+        "groups": [{"id": "T", "label": HOSTILE}, {"id": "S", "label": "SCTP"}],
+        "assumptions": [{"id": "a", "text": HOSTILE, "why": HOSTILE}],
+        "warnings": [{"rule": HOSTILE, "where": HOSTILE, "text": HOSTILE}],
+        "parameters": [{"name": "loss_frac", "path": f"network.{HOSTILE}"}],
+    }
+    run = build_run(tmp_path, losses=(0.01, 0.02), seeds=2, changes=changes)
+    reports.write_report(run)
+    page = Page((run / runfolder.REPORT_HTML).read_text())
+    assert page.open == []
+    assert {"script", "img"}.isdisjoint(tag for tag, _ in page.tags)
+    assert HOSTILE in page.text()
+    for svg in run.glob("report/figures/*.svg"):
+        tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(svg).iter()}
+        assert tags.isdisjoint({"script", "img", "image", "foreignObject", "a"})
+
+
+def test_a_run_without_any_finished_cell_still_reports(tmp_path: Path) -> None:
+    run = build_run(tmp_path, losses=(0.01,), seeds=1)
+    for done in run.glob("cells/*/DONE"):
+        done.unlink()
+    summary = reports.write_report(run)
+    assert summary.points[0].cells_counted == 0
+    text = Page((run / runfolder.REPORT_HTML).read_text()).text()
+    assert "No measuring cell has finished." in text
+    assert "27.6" in text
+
+
+def test_a_study_that_sweeps_nothing_and_one_that_sweeps_words(tmp_path: Path) -> None:
+    nothing = build_run(
+        tmp_path / "one", losses=(0.01,), seeds=2, changes={"parameters": [], "published": None}
+    )
+    reports.write_report(nothing)
+    page = Page((nothing / runfolder.REPORT_HTML).read_text())
+    assert page.open == []
+    assert "no published value could be judged" in page.text()
+
+
+def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "sub" / "file"
+    write_whole(target, b"one")
+    write_whole(target, b"two")
+    assert target.read_bytes() == b"two"
+    assert [path.name for path in target.parent.iterdir()] == ["file"]
+    with pytest.raises(TypeError):
+        write_whole(target, "not bytes")  # type: ignore[arg-type]
+    assert target.read_bytes() == b"two"
+    assert [path.name for path in target.parent.iterdir()] == ["file"]
+
+
+def test_only_reports_files_are_touched(run: Path) -> None:
+    folder = only_cell(run)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    reports.write_report(run)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
