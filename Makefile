@@ -29,12 +29,16 @@ experiment: setup ## run a study and write its report: [STUDY= REPS= LAB= KERNEL
 	@$(GROUNDTRUTH) run $(study_file) $(run_options)
 
 .PHONY: test
-test: setup-dev ## run every test, those in the virtual lab too
+test: setup-dev lab ## run every test, those in the virtual lab too
 	@$(PYTEST)
 
 .PHONY: test-unit
 test-unit: setup-dev ## run the tests that need no lab: seconds
 	@$(PYTEST) -m 'not lab'
+
+.PHONY: lab
+lab: setup ## build the virtual lab into the cache: [KERNEL=]
+	@$(GROUNDTRUTH) build $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL))
 
 .PHONY: plan
 plan: setup ## show what a study would run and how long it takes: [STUDY= REPS= LAB= KERNEL= JOBS=]

@@ -15,6 +15,7 @@ from testbed.cell import Cell, Flow
 from testbed.errors import ParseError
 
 NS_PER_S = 1_000_000_000
+UNKNOWN = type(None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,14 +85,19 @@ def json_lines(text: str, where: str) -> list[dict[str, Any]]:
     return found
 
 
-def _field(record: Mapping[str, Any], name: str, where: str) -> Any:
+def _field(record: Mapping[str, Any], name: str, where: str, *kinds: type) -> Any:
+    event = record.get("event", "unnamed")
     if name not in record:
         raise ParseError(
-            f"no {name!r} in the {record.get('event', 'unnamed')!r} record",
-            where=where,
-            got=", ".join(sorted(record)),
+            f"no {name!r} in the {event!r} record", where=where, got=", ".join(sorted(record))
         )
-    return record[name]
+    value = record[name]
+    if type(value) not in kinds:
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise ParseError(
+            f"{name!r} in the {event!r} record", where=where, wanted=wanted, got=repr(value)
+        )
+    return value
 
 
 def _last(records: Sequence[dict[str, Any]], event: str, where: str) -> dict[str, Any]:
@@ -112,18 +118,18 @@ def probe_received(text: str, flow: Flow, epoch_ns: int, where: str) -> Received
     intervals = tuple(
         IntervalRow(
             flow=flow.id,
-            start_s=_field(record, "start_s", where),
-            end_s=_field(record, "end_s", where),
-            goodput_bytes=_field(record, "goodput_bytes", where),
+            start_s=_field(record, "start_s", where, int, float),
+            end_s=_field(record, "end_s", where, int, float),
+            goodput_bytes=_field(record, "goodput_bytes", where, int),
         )
         for record in records
         if record.get("event") == "interval"
     )
     return Received(
-        window_bytes=_field(totals, "window_goodput_bytes", where),
-        total_bytes=_field(totals, "goodput_bytes", where),
-        first_byte_s=_since(_field(totals, "first_byte_t_ns", where), epoch_ns),
-        last_byte_s=_since(_field(totals, "last_byte_t_ns", where), epoch_ns),
+        window_bytes=_field(totals, "window_goodput_bytes", where, int),
+        total_bytes=_field(totals, "goodput_bytes", where, int),
+        first_byte_s=_since(_field(totals, "first_byte_t_ns", where, int, UNKNOWN), epoch_ns),
+        last_byte_s=_since(_field(totals, "last_byte_t_ns", where, int, UNKNOWN), epoch_ns),
         intervals=intervals,
     )
 
@@ -134,7 +140,10 @@ def probe_sent(text: str, flow: Flow, where: str) -> Sent:
     if flow.protocol == "udp":
         return Sent(connect_s=None, retransmitted_pkts=None)
     name = {"tcp": "retransmitted_segments", "sctp": "retransmitted_chunks"}[flow.protocol]
-    return Sent(connect_s=_field(totals, "connect_s", where), retransmitted_pkts=totals.get(name))
+    return Sent(
+        connect_s=_field(totals, "connect_s", where, int, float, UNKNOWN),
+        retransmitted_pkts=_field({name: None, **totals}, name, where, int, UNKNOWN),
+    )
 
 
 def iperf3_received(text: str, flow: Flow, where: str) -> Received:
@@ -145,6 +154,8 @@ def iperf3_received(text: str, flow: Flow, where: str) -> Received:
     """
     try:
         value = json.loads(text)
+        if "error" in value:
+            raise ParseError("iperf3 failed", where=where, got=str(value["error"]))
         intervals = tuple(
             IntervalRow(
                 flow=flow.id,
@@ -154,12 +165,10 @@ def iperf3_received(text: str, flow: Flow, where: str) -> Received:
             )
             for entry in value["intervals"]
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ParseError(
             "not an iperf3 result", where=where, got=text[:80], hint=repr(error)
         ) from error
-    if "error" in value:
-        raise ParseError("iperf3 failed", where=where, got=str(value["error"]))
     duration_s = flow.stop_s - flow.start_s
     return Received(
         window_bytes=sum(i.goodput_bytes for i in intervals if i.end_s <= duration_s + 0.5),

@@ -7,7 +7,6 @@ known, so that tables of many cells can be stacked.
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,9 @@ from collectors.flows_parse import (
     probe_received,
     probe_sent,
 )
+from collectors.raw_parse import read_as, read_text
 from testbed import runfolder
 from testbed.cell import Cell, Flow
-from testbed.errors import ParseError
 
 TYPES = {
     "str": pl.String,
@@ -57,21 +56,6 @@ def schema(row_type: type) -> dict[str, Any]:
     return {f.name: TYPES[str(f.type)] for f in dataclasses.fields(row_type)}
 
 
-def read_json(path: Path) -> Any:
-    """Return a raw JSON file; raise :class:`ParseError` naming it if it is missing or broken."""
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
-
-
 def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
     """Return the counters of every shaper and channel from ``tc -j -s qdisc show`` per node."""
     rows = []
@@ -97,15 +81,15 @@ def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
 def _received(folder: Path, flow: Flow, epoch_ns: int) -> Received:
     path = folder / "raw" / "flows" / f"{flow.id}.receiver.jsonl"
     if flow.generator == "iperf3":
-        return iperf3_received(_read(path), flow, str(path))
-    return probe_received(_read(path), flow, epoch_ns, str(path))
+        return iperf3_received(read_text(path), flow, str(path))
+    return probe_received(read_text(path), flow, epoch_ns, str(path))
 
 
 def _sent(folder: Path, flow: Flow) -> Sent:
     path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
     if flow.generator == "iperf3":
         return Sent(connect_s=None, retransmitted_pkts=None)
-    return probe_sent(_read(path), flow, str(path))
+    return probe_sent(read_text(path), flow, str(path))
 
 
 def write_tables(folder: Path, cell: Cell) -> None:
@@ -114,20 +98,21 @@ def write_tables(folder: Path, cell: Cell) -> None:
     Raises:
         ParseError: a raw file is missing, cut short or not what its program writes.
     """
-    epoch_ns = int(read_json(folder / "raw" / "epoch.json")["epoch_ns"])
-    counted = read_json(folder / "raw" / "counters.json")
+    raw = folder / "raw"
+    epoch_ns = read_as(raw / "epoch.json", lambda value: int(value["epoch_ns"]))
+    counted = read_as(
+        raw / "counters.json", lambda rows: {f.id: counters(rows, f.id) for f in cell.flows}
+    )
     flows: list[FlowRow] = []
     intervals: list[IntervalRow] = []
     for flow in cell.flows:
         received = _received(folder, flow, epoch_ns)
-        flows.append(
-            flow_row(flow, cell, received, _sent(folder, flow), counters(counted, flow.id))
-        )
+        flows.append(flow_row(flow, cell, received, _sent(folder, flow), counted[flow.id]))
         intervals += received.intervals
     (folder / "tables").mkdir(exist_ok=True)
     _write(flows, FlowRow, folder / runfolder.FLOWS_TABLE)
     _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
-    qdiscs = qdisc_rows(read_json(folder / "raw" / "qdiscs.json"))
+    qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
 
 

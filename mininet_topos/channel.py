@@ -54,7 +54,7 @@ class Stage:
             # The negative overhead takes the Ethernet header off again: rates count IP bytes.
             return f"limit {link.queue_pkts} rate {link.rate_bps}bit -{ETHERNET_HEADER_BYTES}"
         options = f"limit {self._channel_limit_pkts()} delay {round(link.owd_s * NS_PER_S)}ns"
-        if link.loss.model == "random":
+        if self._is_random():
             options += f" loss random {link.loss.loss_frac * 100:.10g}% seed {self.seed}"
         return options
 
@@ -70,7 +70,13 @@ class Stage:
         for setting, value in wanted.items():
             if not _same(value, got[setting]):
                 found.append((setting, f"{value:.10g}", f"{got[setting]:.10g}"))
+        seed = qdisc.get("options", {}).get("seed")
+        if self._is_random() and seed != self.seed:
+            found.append(("seed", str(self.seed), str(seed)))
         return found
+
+    def _is_random(self) -> bool:
+        return self.role == "channel" and self.direction.loss.model == "random"
 
     def _wanted(self) -> dict[str, float]:
         link = self.direction

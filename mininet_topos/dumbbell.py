@@ -134,7 +134,13 @@ def plan(network: Network, seed: int) -> Plan:
         ),
         _stage("r2", "r2-bottleneck", "root", "10:", "shaper", bottleneck.reverse, 0),
         _stage(
-            "r1", "ifb-bottleneck", "root", "1:", "channel", bottleneck.reverse, seed * 1000 + 1
+            "r1",
+            "ifb-bottleneck",
+            "root",
+            "1:",
+            "channel",
+            bottleneck.reverse,
+            loss_seed(seed, "bottleneck reverse"),
         ),
     ]
     redirects = [

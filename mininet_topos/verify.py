@@ -11,6 +11,10 @@ from typing import Any
 from mininet_topos import offloads
 from mininet_topos.dumbbell import ROUTERS, Counter, Plan
 from mininet_topos.netns import Namespace
+from testbed.errors import VerifyError
+
+#: Kinds that hold no packet back: a device without a queue, and the hook for filters.
+PASSIVE = frozenset({"noqueue", "clsact"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +31,13 @@ class Check:
 def compare_qdiscs(laid_out: Plan, node: str, shown: list[dict[str, Any]]) -> list[Check]:
     """Compare ``tc -j qdisc show`` of one node with its stages: each there, none besides."""
     checks = []
-    found = {(q.get("dev"), q.get("handle")): q for q in shown if q.get("kind") == "netem"}
+    found = {(q.get("dev"), q.get("handle")): q for q in shown if q.get("kind") not in PASSIVE}
     stages = [stage for stage in laid_out.stages if stage.node == node]
     for stage in stages:
         qdisc = found.pop((stage.device, stage.handle), None)
         parent = None if qdisc is None else "root" if qdisc.get("root") else qdisc.get("parent")
-        if qdisc is None or parent != stage.parent:
-            got = "no such qdisc" if qdisc is None else f"parent {parent}"
+        if qdisc is None or parent != stage.parent or qdisc.get("kind") != "netem":
+            got = "no such qdisc" if qdisc is None else f"{qdisc.get('kind')}, parent {parent}"
             checks.append(
                 Check(check=stage.role, where=stage.where(), wanted=stage.options(), got=got,
                       agrees=False)
@@ -52,7 +56,7 @@ def compare_qdiscs(laid_out: Plan, node: str, shown: list[dict[str, Any]]) -> li
     for device, handle in sorted(found, key=str):
         checks.append(
             Check(check="unasked qdisc", where=f"{node}:{device} {handle}", wanted="none",
-                  got="netem", agrees=False)
+                  got=str(found[device, handle].get("kind")), agrees=False)
         )  # fmt: skip
     return checks
 
@@ -130,7 +134,11 @@ def filter_counts(shown: list[dict[str, Any]]) -> dict[int, int]:
 def read_counters(
     spaces: dict[str, Namespace], wanted: tuple[Counter, ...]
 ) -> list[dict[str, str | int]]:
-    """Read the per-flow counters: rows of flow, name, node, device, packets."""
+    """Read the per-flow counters: rows of flow, name, node, device, packets.
+
+    Raises:
+        VerifyError: a counter is not there; it must never pass for one that counted nothing.
+    """
     rows: list[dict[str, str | int]] = []
     shown: dict[tuple[str, str, str], dict[int, int]] = {}
     for counter in wanted:
@@ -138,13 +146,20 @@ def read_counters(
         if key not in shown:
             argv = ["tc", "-j", "-s", "filter", "show", "dev", counter.device, counter.hook]
             shown[key] = filter_counts(spaces[counter.node].json(argv))
+        if counter.pref not in shown[key]:
+            raise VerifyError(
+                "no such counter",
+                where=f"{counter.node}:{counter.device} {counter.hook}",
+                wanted=f"a filter with preference {counter.pref} for flow {counter.flow}",
+                got=f"preferences {sorted(shown[key])}",
+            )
         rows.append(
             {
                 "flow": counter.flow,
                 "counter": counter.name,
                 "node": counter.node,
                 "device": counter.device,
-                "packets": shown[key].get(counter.pref, 0),
+                "packets": shown[key][counter.pref],
             }
         )
     return rows

@@ -26,6 +26,11 @@ RECEIVER_OPTIONS = {
 FLAGS = frozenset({"nodelay", "hb_disable"})
 
 
+def decimal(seconds: float) -> str:
+    """Return seconds as the probes read them: at most nine decimals and never an exponent."""
+    return f"{seconds:.9f}".rstrip("0").rstrip(".")
+
+
 def option_words(options: Mapping[str, str]) -> list[str]:
     """Return long options for a probe; a flag of value 0 is left out."""
     words = []
@@ -53,8 +58,8 @@ def receiver_argv(
         "--bind", address,
         "--port", str(flow.port),
         "--epoch-ns", str(epoch_ns),
-        "--duration-s", f"{duration_s:.9g}",
-        "--interval-s", f"{interval_s:.9g}",
+        "--duration-s", decimal(duration_s),
+        "--interval-s", decimal(interval_s),
         *option_words({k: v for k, v in options.items() if k in known}),
     ]  # fmt: skip
     if flow.protocol == "sctp":
@@ -62,20 +67,23 @@ def receiver_argv(
     return argv
 
 
-def sender_argv(flow: Flow, to: str, options: Mapping[str, str], epoch_ns: int) -> list[str]:
-    """Return the sender's command line."""
+def sender_argv(
+    flow: Flow, from_address: str, to: str, options: Mapping[str, str], epoch_ns: int
+) -> list[str]:
+    """Return the sender's command line; unbound, SCTP would offer every address it finds."""
     argv = [
         str(BIN / f"{flow.protocol}_send"),
+        "--bind", from_address,
         "--host", to,
         "--port", str(flow.port),
         "--epoch-ns", str(epoch_ns),
-        "--start-s", f"{flow.start_s:.9g}",
-        "--duration-s", f"{flow.stop_s - flow.start_s:.9g}",
+        "--start-s", decimal(flow.start_s),
+        "--duration-s", decimal(flow.stop_s - flow.start_s),
         "--message-bytes", str(flow.message_bytes),
     ]  # fmt: skip
     if flow.protocol == "udp":
         return [*argv, "--rate-bps", str(flow.rate_bps), *option_words(options)]
-    argv += ["--drain-s", f"{DRAIN_S:.9g}"]
+    argv += ["--drain-s", decimal(DRAIN_S)]
     if flow.protocol == "sctp":
         argv += ["--streams", str(flow.streams)]
         argv += [] if flow.ordered else ["--unordered"]

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from probes.driver import decimal
 from probes.process import Host, Running, start
 from testbed.cell import Flow
 from testbed.errors import RunError
@@ -35,7 +36,7 @@ OPTIONS = {
 def server_argv(flow: Flow, address: str, interval_s: float) -> list[str]:
     """Return the server's command line: one test, JSON, then it ends."""
     return [
-        IPERF3, "--server", "--one-off", "--json", "--interval", f"{interval_s:.9g}",
+        IPERF3, "--server", "--one-off", "--json", "--interval", decimal(interval_s),
         "--bind", address, "--port", str(flow.port),
     ]  # fmt: skip
 
@@ -44,7 +45,7 @@ def client_argv(flow: Flow, to: str, options: Mapping[str, str], interval_s: flo
     """Return the client's command line."""
     argv = [
         IPERF3, "--client", to, "--port", str(flow.port), "--json",
-        "--interval", f"{interval_s:.9g}", "--time", str(round(flow.stop_s - flow.start_s)),
+        "--interval", decimal(interval_s), "--time", str(round(flow.stop_s - flow.start_s)),
         "--length", str(flow.message_bytes),
     ]  # fmt: skip
     if flow.protocol == "sctp":
@@ -61,11 +62,6 @@ def client_argv(flow: Flow, to: str, options: Mapping[str, str], interval_s: flo
         elif word:
             argv += [word, value]
     return argv
-
-
-def settable(protocol: str, option: str) -> bool:
-    """Return whether iperf3 can set that socket option."""
-    return option in OPTIONS[protocol]
 
 
 def start_server(

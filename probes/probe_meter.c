@@ -78,6 +78,33 @@ void meter_add(struct goodput_meter *meter, int64_t t_ns, uint64_t bytes,
 	meter->last_byte_ns = t_ns;
 }
 
+bool meter_takes_bulk(const struct goodput_meter *meter, int64_t now_ns)
+{
+	int64_t since_ns = now_ns - meter->epoch_ns;
+
+	return meter->window_ns != INT64_MAX && since_ns >= 0 &&
+	       since_ns < meter->window_ns &&
+	       meter->first_byte_ns != NO_TIME_NS;
+}
+
+int64_t meter_boundary_ns(const struct goodput_meter *meter, int64_t now_ns)
+{
+	int64_t since_ns = now_ns - meter->epoch_ns;
+	int64_t end_ns = (floor_divide(since_ns, meter->interval_ns) + 1) *
+			 meter->interval_ns;
+
+	if (since_ns < meter->window_ns && end_ns > meter->window_ns)
+		end_ns = meter->window_ns;
+	return meter->epoch_ns + end_ns;
+}
+
+void meter_add_before(struct goodput_meter *meter, int64_t boundary_ns,
+		      uint64_t bytes, uint64_t messages)
+{
+	meter_add(meter, boundary_ns - 1, bytes, messages);
+	meter->last_byte_ns = NO_TIME_NS;
+}
+
 void meter_begin_totals(struct goodput_meter *meter)
 {
 	close_interval(meter);

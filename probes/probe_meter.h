@@ -2,8 +2,8 @@
  * Counts arriving bytes: in all, inside the measurement window, and per
  * interval.
  *
- * Needs no timer: each arrival names its interval, and the arrival that opens
- * a new one prints the one before. Invariants: arrivals come in the order of
+ * Each arrival names its interval, and the arrival that opens a new one prints
+ * the one before. Invariants: arrivals come in the order of
  * time; intervals in which nothing arrived are not printed; an interval that
  * straddles the end of the window is printed as two, so that the printed
  * intervals with in_window add up to the window's bytes.
@@ -30,6 +30,7 @@ struct goodput_meter {
 	uint64_t window_bytes;
 	uint64_t messages;
 	int64_t first_byte_ns;
+	/* NO_TIME_NS also where only its interval is known. */
 	int64_t last_byte_ns;
 };
 
@@ -37,6 +38,16 @@ void meter_start(struct goodput_meter *meter, int64_t epoch_ns,
 		 int64_t interval_ns, int64_t window_ns, bool counts_messages);
 void meter_add(struct goodput_meter *meter, int64_t t_ns, uint64_t bytes,
 	       uint64_t messages);
+/*
+ * Whether arrivals of now_ns may be counted in bulk: the window has an end,
+ * now_ns lies inside, and the first byte has been seen.
+ */
+bool meter_takes_bulk(const struct goodput_meter *meter, int64_t now_ns);
+/* The end of the interval (or window) that now_ns lies in, absolute. */
+int64_t meter_boundary_ns(const struct goodput_meter *meter, int64_t now_ns);
+/* Counts what arrived at unknown times in the interval before boundary_ns. */
+void meter_add_before(struct goodput_meter *meter, int64_t boundary_ns,
+		      uint64_t bytes, uint64_t messages);
 /* Prints the last interval and opens the "totals" event with the counts. */
 void meter_begin_totals(struct goodput_meter *meter);
 

@@ -108,10 +108,15 @@ static int window_clamp_or_die(int fd)
 				     "TCP_WINDOW_CLAMP");
 }
 
+static int looks_left = STEADY_LOOKS;
+
+bool tcp_window_clamp_is_steady(void)
+{
+	return !asked.window_clamp_bytes.is_set || looks_left == 0;
+}
+
 void tcp_hold_window_clamp(int fd)
 {
-	static int looks_left = STEADY_LOOKS;
-
 	if (!asked.window_clamp_bytes.is_set || looks_left == 0)
 		return;
 	looks_left--;

@@ -23,6 +23,8 @@ void tcp_check_receiver_options(void);
  * segment. This puts it back; it stops looking when it stays put.
  */
 void tcp_hold_window_clamp(int fd);
+/* Whether the clamp needs no more looking after. */
+bool tcp_window_clamp_is_steady(void);
 /* Prints "effective". */
 void tcp_report_effective(int fd);
 /* Add the kernel's counters to the open "totals" event. */

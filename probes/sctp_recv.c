@@ -2,9 +2,11 @@
  * Accepts one SCTP association, reads it to its end and reports the bytes and
  * messages that really arrived, per interval, per stream and in all.
  *
- * Messages are taken in batches with recvmmsg(): the call returns as soon as
- * one is there, together with those a filled gap has released at the same
- * instant.
+ * Messages are taken in batches with recvmmsg(). Inside the window a batch goes
+ * on until it is full or its interval has ended; the kernel still takes every
+ * message from the receive queue as it comes, but the process is not woken for
+ * each. Elsewhere the call returns as soon as one message is there, together
+ * with those a filled gap has released at the same instant.
  */
 #include "probe_json.h"
 #include "probe_receiver.h"
@@ -15,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define BATCH_MESSAGES 32
+#define BATCH_MESSAGES 64
 /* A longer message arrives in parts and is counted at its last. */
 #define PART_BYTES 65536
 /* Far more than the last packet of a shutdown needs, lost and repeated. */
@@ -105,8 +107,14 @@ static void take_notification(int fd, const void *payload, size_t length,
 	}
 }
 
-static void take_message(struct mmsghdr *message, int64_t now_ns,
-			 struct reception *reception)
+/* When the messages of a batch arrived: all but the last before a boundary. */
+struct arrival {
+	int64_t boundary_ns;
+	int64_t last_ns;
+};
+
+static void take_message(struct mmsghdr *message, int64_t t_ns,
+			 int64_t boundary_ns, struct reception *reception)
 {
 	struct cmsghdr *control = CMSG_FIRSTHDR(&message->msg_hdr);
 	bool is_last_part = message->msg_hdr.msg_flags & MSG_EOR;
@@ -119,17 +127,21 @@ static void take_message(struct mmsghdr *message, int64_t now_ns,
 	if (info->rcv_sid >= reception->streams)
 		die_run("recvmmsg", "a stream below instreams", "a higher one",
 			NULL);
-	meter_add(&reception->meter, now_ns, message->msg_len, is_last_part);
+	if (t_ns != NO_TIME_NS)
+		meter_add(&reception->meter, t_ns, message->msg_len,
+			  is_last_part);
+	else
+		meter_add_before(&reception->meter, boundary_ns,
+				 message->msg_len, is_last_part);
 	reception->stream_bytes[info->rcv_sid] += message->msg_len;
 	if (is_last_part && (info->rcv_flags & SCTP_UNORDERED))
 		reception->unordered_messages++;
 }
 
 static void take_batch(int fd, struct batch *batch, int count,
+		       const struct arrival *arrival,
 		       struct reception *reception)
 {
-	int64_t now_ns = clock_now_ns();
-
 	for (int i = 0; i < count && reception->end == NULL; i++) {
 		struct mmsghdr *message = &batch->messages[i];
 
@@ -140,7 +152,12 @@ static void take_batch(int fd, struct batch *batch, int count,
 			/* End of file without word of how it came about. */
 			reception->end = "shutdown";
 		else
-			take_message(message, now_ns, reception);
+			take_message(message,
+				     i == count - 1 ||
+					     arrival->boundary_ns == NO_TIME_NS
+					 ? arrival->last_ns
+					 : NO_TIME_NS,
+				     arrival->boundary_ns, reception);
 	}
 }
 
@@ -159,17 +176,53 @@ static void prepare_batch(struct batch *batch, int used)
 	}
 }
 
+/*
+ * Waits for a batch that ends with the interval. The kernel looks at the
+ * timeout after each message, so only the message that uses it up can lie
+ * behind the boundary, and it has only just arrived.
+ */
+static int receive_bulk(int fd, struct batch *batch, int64_t now_ns,
+			struct arrival *arrival)
+{
+	int64_t left_ns = arrival->boundary_ns - now_ns;
+	struct timespec timeout = {(time_t)(left_ns / NS_PER_S),
+				   (long)(left_ns % NS_PER_S)};
+	int got = recvmmsg(fd, batch->messages, BATCH_MESSAGES, 0, &timeout);
+
+	arrival->last_ns = NO_TIME_NS;
+	if (timeout.tv_sec == 0 && timeout.tv_nsec == 0)
+		arrival->last_ns = clock_now_ns();
+	return got;
+}
+
+static int receive(int fd, struct batch *batch,
+		   const struct goodput_meter *meter, struct arrival *arrival)
+{
+	int64_t now_ns = clock_now_ns();
+	int got;
+
+	arrival->boundary_ns = NO_TIME_NS;
+	if (meter_takes_bulk(meter, now_ns)) {
+		arrival->boundary_ns = meter_boundary_ns(meter, now_ns);
+		return receive_bulk(fd, batch, now_ns, arrival);
+	}
+	got =
+	    recvmmsg(fd, batch->messages, BATCH_MESSAGES, MSG_WAITFORONE, NULL);
+	arrival->last_ns = clock_now_ns();
+	return got;
+}
+
 static void read_to_end(int fd, struct reception *reception)
 {
 	struct batch *batch = calloc_or_die(1, sizeof(*batch));
+	struct arrival arrival;
 	int got = BATCH_MESSAGES;
 
 	while (reception->end == NULL && !stop_requested()) {
 		prepare_batch(batch, got > 0 ? got : 0);
-		got = recvmmsg(fd, batch->messages, BATCH_MESSAGES,
-			       MSG_WAITFORONE, NULL);
+		got = receive(fd, batch, &reception->meter, &arrival);
 		if (got >= 0)
-			take_batch(fd, batch, got, reception);
+			take_batch(fd, batch, got, &arrival, reception);
 		else if (errno == ECONNRESET || errno == ETIMEDOUT)
 			reception->end = "abort";
 		else if (errno != EINTR)

@@ -96,9 +96,8 @@ static void check_streams(int fd)
 
 static struct sctp_sndinfo *message_info(struct batch *batch, unsigned int i)
 {
-	struct cmsghdr *header = CMSG_FIRSTHDR(&batch->messages[i].msg_hdr);
-
-	return (struct sctp_sndinfo *)(void *)CMSG_DATA(header);
+	return (struct sctp_sndinfo *)(void *)CMSG_DATA(
+	    &batch->controls[i].align);
 }
 
 static struct batch *new_batch(char *payload)

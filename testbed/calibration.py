@@ -19,7 +19,9 @@ IP_UDP_BYTES = 28
 DELAY_PACKETS = 200
 DELAY_RATE_BPS = 12_000
 LOSS_MESSAGE_BYTES = 100
-LOSSES_WANTED = 300
+LOSSES_WANTED = 200
+#: Packets sent at once while measuring loss, where the bottleneck's buffer holds twice as many.
+LOSS_BURST_PACKETS = 8
 LOSS_PACKETS_MIN = 2_000
 LOSS_PACKETS_MAX = 40_000
 FILL_MESSAGE_BYTES = 1472
@@ -33,6 +35,11 @@ def loss_packets(loss_frac: float) -> int:
     """Return how many packets tell a loss rate apart from a wrong one."""
     wanted = LOSSES_WANTED / loss_frac if loss_frac > 0 else LOSS_PACKETS_MIN
     return round(min(max(wanted, LOSS_PACKETS_MIN), LOSS_PACKETS_MAX))
+
+
+def burst_packets(queue_pkts: int) -> int:
+    """Return how many packets may be sent at once without a chance of filling the buffer."""
+    return max(1, min(LOSS_BURST_PACKETS, queue_pkts // 2))
 
 
 def loss_rate_bps(network: Network, link: Direction) -> int:
@@ -53,6 +60,12 @@ def fill_rate_bps(network: Network) -> int | None:
     if wanted <= 1.05 * network.bottleneck.forward.rate_bps:
         return None
     return round(wanted)
+
+
+def fill_packets(link: Direction, rate_bps: int) -> int:
+    """Return how many packets at that rate fill the buffer and then keep it full for a while."""
+    filling = link.queue_pkts * rate_bps / (rate_bps - link.rate_bps)
+    return round(filling) + FILL_PACKETS_OVER
 
 
 def measure(
@@ -80,16 +93,14 @@ def measure(
             loss_rate_bps(network, link),
             LOSS_MESSAGE_BYTES,
             loss_packets(link.loss.loss_frac),
+            burst_packets(link.queue_pkts),
         )
     rate_bps = fill_rate_bps(network)
     if rate_bps is not None:
-        bottleneck = network.bottleneck.forward
-        # Long enough for the overload to fill the buffer, and then to keep it full for a while.
-        filling = bottleneck.queue_pkts * rate_bps / (rate_bps - bottleneck.rate_bps)
         way = (hosts["src1"], hosts["dst1"], addresses["dst1"])
         found["fill_forward"] = _send(
             way, folder, "fill_forward", rate_bps, FILL_MESSAGE_BYTES,
-            round(filling) + FILL_PACKETS_OVER,
+            fill_packets(network.bottleneck.forward, rate_bps),
         )  # fmt: skip
     return found
 
@@ -101,6 +112,7 @@ def _send(
     rate_bps: int,
     message_bytes: int,
     packets: int,
+    burst_packets: int = 1,
 ) -> dict[str, Any]:
     source, target, address = way
     receiver = start_ready(
@@ -117,7 +129,7 @@ def _send(
         [
             str(BIN / "udp_send"), "--host", address, "--port", str(PORT),
             "--rate-bps", str(rate_bps), "--message-bytes", str(message_bytes),
-            "--count", str(packets),
+            "--count", str(packets), "--burst-packets", str(burst_packets),
         ],
         folder / f"{name}.sender",
     )  # fmt: skip

@@ -20,7 +20,7 @@ SCHEMA = 1
 Protocol = Literal["tcp", "sctp", "udp"]
 Generator = Literal["probe", "iperf3"]
 Fidelity = Literal["exact", "approximated", "cannot_be_set"]
-KnobKind = Literal["sysctl", "route", "tcp_socket", "sctp_socket", "none"]
+KnobKind = Literal["sysctl", "route", "tcp_socket", "sctp_socket"]
 Side = Literal["both", "sender", "receiver"]
 
 
@@ -73,7 +73,7 @@ class Network:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """One unidirectional flow or association from ``source`` to ``destination`` (host indexes).
+    """One unidirectional flow or association from ``source`` to ``destination`` (indexes from 0).
 
     ``group`` is what metrics compare (``T``, ``S``, ...). ``rate_bps`` is the rate of IP packets
     of a constant-bit-rate flow; it is 0 for bulk transfer, which sends all the stack lets it.
@@ -189,11 +189,21 @@ def _build(kind: Any, data: Any, where: str) -> Any:
         if not isinstance(data, list):
             raise ValueError(f"{where}: wanted a list, got {type(data).__name__}")
         return tuple(_build(item_kind, item, f"{where}[{i}]") for i, item in enumerate(data))
-    if origin is Literal:
-        if data not in typing.get_args(kind):
-            raise ValueError(f"{where}: wanted one of {typing.get_args(kind)}, got {data!r}")
-        return data
-    if origin is dict or origin is types.UnionType:
+    if origin is dict:
+        (_, item_kind) = typing.get_args(kind)
+        if not isinstance(data, dict):
+            raise ValueError(f"{where}: wanted a table, got {type(data).__name__}")
+        return {key: _build(item_kind, item, f"{where}.{key}") for key, item in data.items()}
+    return _scalar(kind, data, where)
+
+
+def _scalar(kind: Any, data: Any, where: str) -> Any:
+    origin = typing.get_origin(kind)
+    if origin is Literal or origin is types.UnionType:
+        choices = typing.get_args(kind)
+        if (data if origin is Literal else type(data)) not in choices:
+            names = [c if isinstance(c, str) else c.__name__ for c in choices]
+            raise ValueError(f"{where}: wanted one of {', '.join(names)}, got {data!r}")
         return data
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
@@ -202,8 +212,10 @@ def _build(kind: Any, data: Any, where: str) -> Any:
     return data
 
 
-def from_dict(data: dict[str, Any]) -> Cell:
+def from_dict(data: Any) -> Cell:
     """Build a cell from :func:`to_dict`'s output; raise ``ValueError`` naming the bad key."""
+    if not isinstance(data, dict):
+        raise ValueError(f"cell: wanted a table, got {type(data).__name__}")
     if data.get("schema") != SCHEMA:
         raise ValueError(f"cell.schema: wanted {SCHEMA}, got {data.get('schema')!r}")
     cell: Cell = _build(Cell, data, "cell")

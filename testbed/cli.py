@@ -7,20 +7,22 @@ run failed, 4 not possible here.
 from __future__ import annotations
 
 import importlib.metadata
-import signal
-import sys
+import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from testbed import commands
-from testbed.errors import GroundtruthError
+from testbed.errors import GroundtruthError, StudyError
 from testbed.labs import kernel, virtual
 
 INTERRUPTED_STATUS = 3
+#: How typer and rich exit after Ctrl-C, and when nobody reads the output any more.
+TYPER_INTERRUPTED = 130
+TYPER_NO_READER = 1
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -47,9 +49,17 @@ Hosts = Annotated[str, typer.Option("--hosts", help="host profile in place of th
 DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]
 
 
+def _own_version() -> str:
+    try:
+        return importlib.metadata.version("groundtruth")
+    except importlib.metadata.PackageNotFoundError:  # run from its checkout
+        project = Path(__file__).resolve().parents[1] / "pyproject.toml"
+        return str(tomllib.loads(project.read_text())["project"]["version"])
+
+
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"groundtruth {importlib.metadata.version('groundtruth')}")
+        typer.echo(f"groundtruth {_own_version()}")
         raise typer.Exit
 
 
@@ -139,27 +149,17 @@ def doctor(kernel: Kernel = kernel.DEFAULT) -> None:
     commands.doctor(kernel)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Turn SIGTERM and SIGHUP into what Ctrl-C does, so that all clean up the same way."""
-    raise KeyboardInterrupt
+def command_status(argv: Sequence[str]) -> int:
+    """Run the command that ``argv`` names and return its exit status.
 
-
-def main() -> None:
-    """Run the command and exit with its status."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    Usage errors are told by typer itself, with status 2.
+    """
     words = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
-        app(standalone_mode=True, prog_name="groundtruth")
+        app(list(argv), prog_name="groundtruth")
     except GroundtruthError as error:
         words.print(f"groundtruth: {error}", markup=False)
-        sys.exit(error.exit_status)
-    except KeyboardInterrupt:
-        words.print("groundtruth: interrupted; finished cells are kept", markup=False)
-        sys.exit(INTERRUPTED_STATUS)
-    except BrokenPipeError:
-        sys.exit(INTERRUPTED_STATUS)
-
-
-if __name__ == "__main__":
-    main()
+        return error.exit_status
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else StudyError.exit_status
+    return 0

@@ -13,7 +13,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from reports import print_summary, write_report
 from testbed import campaign, digests, runfolder, session, validate
 from testbed import doctor as doctoring
 from testbed import plan as planning
@@ -116,10 +115,16 @@ def _run_cells(
 
 
 def _finish(folder: Path, outcome: campaign.Outcome) -> None:
-    summary = write_report(folder)
-    print_summary(summary, _out())
-    _out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
+    _report(folder)
     campaign.raise_if_failed(outcome, folder)
+
+
+def _report(folder: Path) -> None:
+    # Imported when needed: tables, statistics and figures take longer to load than most commands.
+    from reports import print_summary, write_report
+
+    print_summary(write_report(folder), _out())
+    _out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
 
 
 def plan(study_name: str, choices: Choices) -> None:
@@ -189,9 +194,7 @@ def _print_findings(console: Console, findings: validate.Findings) -> None:
 
 def report(run_name: str) -> None:
     """Write a run's summary and report again, and print it."""
-    folder = session.find_run(run_name)
-    print_summary(write_report(folder), _out())
-    _out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
+    _report(session.find_run(run_name))
 
 
 def choose(cells: Sequence[PlannedCell], count: int) -> list[PlannedCell]:

@@ -13,8 +13,8 @@ import threading
 from pathlib import Path
 from typing import Any, Protocol
 
-from collectors.tables_parse import read_json, write_tables
-from testbed import digests, judge, runfolder
+from collectors.raw_parse import read_json, read_text
+from testbed import digests, runfolder
 from testbed.cell import Cell, cell_json
 from testbed.errors import RunError, VerifyError
 from testbed.ledger import disagreements
@@ -50,6 +50,8 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
     if cell.purpose == "calibrate":
         judge_calibration(cell, folder)
     else:
+        from collectors.tables_parse import write_tables  # when needed: tables are slow to load
+
         write_tables(folder, cell)
         check_ledger(folder)
     write_json(folder / runfolder.TIMING, {"wall_s": round(wall_s, 3)})
@@ -84,12 +86,14 @@ def check_ledger(folder: Path) -> None:
 
 def judge_calibration(cell: Cell, folder: Path) -> None:
     """Judge a calibrating cell, add the judgements to its checks, and raise if one disagrees."""
+    from testbed import judge  # when needed: statistics take a second to load
+
     raw = folder / "raw" / "calibration"
     found = read_json(folder / "raw" / "calibration.json")
     logs = {}
     for run, entry in found.items():
         path = raw / entry["log"]
-        logs[run] = judge.read_log(path.read_text(), str(path))
+        logs[run] = judge.read_log(read_text(path), str(path))
     judged = judge.judge(cell.network, found, logs)
     verify = read_json(folder / runfolder.VERIFY)
     verify["checks"] += [dataclasses.asdict(item) for item in judged]

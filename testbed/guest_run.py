@@ -267,11 +267,14 @@ def _start_sender(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
     stem = lab.folder / "raw" / "flows" / f"{flow.id}.sender"
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
     if flow.generator == "iperf3":
+        # The client tells the server: what a receiver should have is said on this side too.
+        options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
         wait_until(epoch_ns + round(flow.start_s * NS_PER_S))
         return driver.start_sender(
             host, iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s), stem
         )
-    return driver.start_sender(host, driver.sender_argv(flow, to, options, epoch_ns), stem)
+    argv = driver.sender_argv(flow, lab.address(host.name), to, options, epoch_ns)
+    return driver.start_sender(host, argv, stem)
 
 
 def _snapshots(lab: Lab, epoch_ns: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ RATE_TOLERANCE_FRAC = 0.001
 #: A right network fails this check once in a million calibrations.
 LOSS_CONFIDENCE = 1 - 1e-6
 LOG_HEADER = "seq\tsend_ns\trecv_ns"
+#: A whole number of 64 bits; str.isdigit() would also take superscripts.
+COUNT = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ def read_log(text: str, where: str) -> list[Packet]:
     packets = []
     for number, line in enumerate(lines[1:], start=2):
         fields = line.split("\t")
-        if len(fields) != 3 or not all(field.isdigit() for field in fields):
+        if len(fields) != 3 or not all(map(COUNT.fullmatch, fields)):
             raise ParseError("not a packet log line", where=f"{where}:{number}", got=line[:80])
         seq, send_ns, recv_ns = (int(field) for field in fields)
         packets.append(Packet(seq=seq, send_ns=send_ns, recv_ns=recv_ns))
@@ -123,7 +126,8 @@ def judge_fill(
     """Rate and buffer of the bottleneck while it is overloaded.
 
     Back-to-back packets leave the shaper one serialisation time apart, so the median gap of
-    consecutive packets is the rate. The longest stay of an accepted packet is just under
+    consecutive packets is the rate. Where nothing can wait the link falls idle in between, and the
+    stay of a packet is its own serialisation. The longest stay of an accepted packet is just under
     ``queue_pkts`` serialisation times, because the one being sent is partly gone.
     """
     bottleneck = network.bottleneck.forward
@@ -148,12 +152,13 @@ def judge_fill(
                 ("buffer", f"{bottleneck.queue_pkts} packets"),
             )
         ]
-    gaps = [b.recv_ns - a.recv_ns for a, b in itertools.pairwise(packets)]
-    rate_bps = ip_bytes * 8 * NS_PER_S / statistics.median(gaps)
     send_s = ip_bytes * 8 / bottleneck.rate_bps
     idle_s = delay_s(path(network, "forward"), ip_bytes) - send_s
-    stay_s = max(p.recv_ns - p.send_ns for p in packets) / NS_PER_S - idle_s
-    held = math.ceil(stay_s / send_s - 1e-3)
+    stays_s = [(p.recv_ns - p.send_ns) / NS_PER_S - idle_s for p in packets]
+    gaps_s = [(b.recv_ns - a.recv_ns) / NS_PER_S for a, b in itertools.pairwise(packets)]
+    sending_s = statistics.median(gaps_s if bottleneck.queue_pkts > 1 else stays_s)
+    rate_bps = ip_bytes * 8 / sending_s if sending_s > 0 else math.inf
+    held = math.ceil(max(stays_s) / send_s - 1e-3)
     return [
         Judgement(
             check="rate",

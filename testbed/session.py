@@ -36,22 +36,30 @@ def check_lab(name: str) -> None:
 
 def check_writable(data_dir: Path) -> None:
     """Raise :class:`StudyError` unless runs can be written below ``data_dir``; write nothing."""
+    problem = _unwritable(data_dir)
+    if problem:
+        raise StudyError(
+            "cannot write results",
+            where=str(data_dir),
+            wanted="a folder that can be written",
+            got=problem,
+            hint="choose another with --data-dir",
+        )
+
+
+def _unwritable(data_dir: Path) -> str:
+    """Return why nothing can be written below a folder that need not exist; empty if it can."""
     place = data_dir
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    if not place.is_dir():
-        problem = "not a folder"
-    elif not os.access(place, os.W_OK | os.X_OK) or _read_only(place):
-        problem = "not writable"
-    else:
-        return
-    raise StudyError(
-        "cannot write results",
-        where=str(data_dir),
-        wanted="a folder that can be written",
-        got=f"{place} is {problem}",
-        hint="choose another with --data-dir",
-    )
+    try:
+        while not place.exists() and place != place.parent:
+            place = place.parent
+        if not place.is_dir():
+            return f"{place} is not a folder"
+        if not os.access(place, os.W_OK | os.X_OK) or _read_only(place):
+            return f"{place} is not writable"
+    except OSError as error:  # a folder above may not be entered, or a name is too long
+        return str(error)
+    return ""
 
 
 def _read_only(place: Path) -> bool:
@@ -132,12 +140,17 @@ def git_state() -> dict[str, Any]:
 def find_run(text: str) -> Path:
     """Return a run folder given by its path; raise :class:`StudyError` if it is none."""
     run = Path(text)
-    if not (run / runfolder.PLAN).is_file():
+    try:
+        found = (run / runfolder.PLAN).is_file()
+        problem = "a folder without" if run.is_dir() else "no such folder"
+    except OSError as error:
+        found, problem = False, str(error)
+    if not found:
         raise StudyError(
             "not a run folder",
             where=text,
             wanted=f"a folder with {runfolder.PLAN}",
-            got="a folder without" if run.is_dir() else "no such folder",
+            got=problem,
             hint=f"runs are in results/; the newest is results/{LATEST}",
         )
     return run.resolve()
@@ -163,7 +176,7 @@ def lab_of(cells: Sequence[PlannedCell], report: BuildReport) -> virtual.Virtual
         raise StudyError("the run has no cells")
     wanted = cells[0].cell.lab
     check_lab(wanted.get("name", ""))
-    lab = virtual.ensure(wanted["kernel"], report)
+    lab = virtual.ensure(wanted.get("kernel", ""), report)
     changed = [name for name, value in lab.describe().items() if wanted.get(name) != value]
     if changed:
         raise StudyError(

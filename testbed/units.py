@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact, InvalidOperation
-from types import MappingProxyType
 
 from testbed.errors import StudyError
 
@@ -39,7 +38,7 @@ class Kind:
     units: Mapping[str, Decimal]
     step: Decimal
     step_text: str
-    hints: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    hints: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def wanted(self) -> str:

@@ -9,7 +9,7 @@ cd /cell
 apt=(apt-get -c /cell/apt.conf -o APT::Sandbox::User=root -o Acquire::Languages=none -q)
 mkdir -p /var/cache/apt/archives/partial
 "${apt[@]}" update
-if ! apt-cache show "linux-source-$version" >show 2>/dev/null || [ ! -s show ]; then
+if [ -z "$(apt-cache show "linux-source-$version" 2>/dev/null)" ]; then
 	offered=$(apt-cache search --names-only '^linux-source-[0-9.]+$' | cut -d' ' -f1 | sed 's/linux-source-//' | sort -V | tr '\n' ' ')
 	echo "OFFERED ${offered:-none}"
 	echo "NO SUCH KERNEL linux-source-$version" >&2

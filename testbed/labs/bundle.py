@@ -26,7 +26,6 @@ TESTBED_MODULES = (
     "errors.py",
     "guest_run.py",
     "ledger.py",
-    "runfolder.py",
 )
 PACKAGES = ("mininet_topos", "probes", "collectors")
 SUFFIXES = frozenset({".py", ".c", ".h"})

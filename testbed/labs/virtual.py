@@ -163,9 +163,8 @@ def _problem(
         )
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None
-    error = folder / "error.json"
-    if error.is_file():
-        message = json.loads(error.read_text())["message"]
+    message = _agents_message(folder / "error.json")
+    if message:
         return RunError(message, where=where)
     found = re.search(r"^lab: (virtual-time limit .+?|agent .+?|init: .+?)\r?$", text, re.MULTILINE)
     if "Kernel panic" in text:
@@ -173,6 +172,14 @@ def _problem(
     else:
         what = found.group(1) if found else "the lab's kernel ended before its agent"
     return RunError(what, where=where, got=tail(console))
+
+
+def _agents_message(path: Path) -> str:
+    """Return what the agent said of its failure; empty if it did not, or was cut short."""
+    try:
+        return str(json.loads(path.read_text())["message"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def ensure(kernel_version: str, report: BuildReport) -> VirtualLab:

@@ -116,16 +116,16 @@ def _replaced(container: Any, loc: Loc, value: Any) -> Any:
 def read_document(path: Path) -> Document:
     """Read a YAML file; raise ``StudyError`` if it cannot be read as one mapping."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise StudyError(
-                "file too large", where=str(path), wanted=f"at most {MAX_FILE_BYTES} bytes"
-            )
-        content = path.read_bytes()
+        with path.open("rb") as file:  # not read_bytes: a device may have no end
+            content = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise StudyError(
             f"cannot read: {reason}", where=str(path), wanted="a study file in YAML"
         ) from error
+    if len(content) > MAX_FILE_BYTES:
+        wanted = f"at most {MAX_FILE_BYTES} bytes"
+        raise StudyError("file too large", where=str(path), wanted=wanted)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

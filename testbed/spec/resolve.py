@@ -28,8 +28,8 @@ from testbed.spec.sweep import Point
 
 FIRST_PORT = 5001
 INTERVAL_S = 1.0
-SNAPSHOTS_PER_RUN = 10
-SNAPSHOT_MIN_S, SNAPSHOT_MAX_S = 10.0, 100.0
+SNAPSHOTS_PER_RUN = 4
+SNAPSHOT_MIN_S, SNAPSHOT_MAX_S = 10.0, 1000.0
 #: Virtual time beyond the traffic: set-up, ends of connections, a last retransmission timeout.
 VIRTUAL_MARGIN_S = 400.0
 WALL_BASE_S, WALL_PER_VIRTUAL = 60.0, 0.1

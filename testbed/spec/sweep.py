@@ -79,13 +79,13 @@ def read_points(
         return (), (), problems
     names = _parameters(places)
     points: list[Point] = []
-    first: dict[tuple[PointValue, ...], int] = {}
+    first: dict[frozenset[tuple[str, PointValue]], int] = {}
     for overrides in listed:
         point, found = read_point(overrides, names, document, known)
         problems += found
         if point is None:
             continue
-        values = tuple(point.values.values())
+        values = frozenset(point.values.items())
         line = document.line(overrides[-1].source) if overrides else 1
         if values in first:
             what = f"the same point as on line {first[values]}"

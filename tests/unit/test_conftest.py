@@ -64,6 +64,9 @@ def test_it(tmp_path):
     kernel.symlink_to("/bin/sleep")
     # The shell ends at once, so the lab is an orphan.
     subprocess.run(["sh", "-c", f"{kernel} 60 >/dev/null 2>&1 & echo $! >pid"], check=True)
+    name = pathlib.Path("/proc", pathlib.Path("pid").read_text().strip(), "comm")
+    while name.read_text() != "linux-test\\n":  # until then it is still the shell's copy
+        pass
 """
 
 

@@ -168,6 +168,17 @@ def test_reports_read_what_is_written() -> None:
     assert {cell.id for cell in cells} == {cell.id for cell in plan.cells}
 
 
+def test_the_wireless_study_itself() -> None:
+    loaded = load_study(STUDIES / "wireless.yaml")
+    values = [0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03]
+    assert [point.values for point in loaded.points] == [{"loss_frac": value} for value in values]
+    plan = make_plan(loaded, seeds=(1, 2, 3, 4, 5), lab={})
+    assert [c.cell.purpose for c in plan.cells].count("measure") == 35
+    assert [c.cell.purpose for c in plan.cells].count("calibrate") == 7
+    bottleneck = plan.cells[0].cell.network.bottleneck.forward
+    assert (bottleneck.rate_bps, bottleneck.owd_s, bottleneck.queue_pkts) == (3_000_000, 0.25, 10)
+
+
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_study_loads_and_plans(path: Path) -> None:
     loaded = load_study(path)

@@ -142,6 +142,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         f"D/large.yaml: file too large: wanted at most {MAX_FILE_BYTES} bytes"
     )
     assert "cannot read" in read_failure(tmp_path / "nul\0.yaml")
+    assert "file too large" in read_failure(Path("/dev/zero"))
 
 
 def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path) -> None:

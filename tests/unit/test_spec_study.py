@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from reports.metrics import metrics_of
 from reports.records import Group
 from testbed.errors import StudyError
 from testbed.spec import find_study, load_study
-from testbed.spec.vocabulary import metric_names
+from testbed.spec.document import parse_document
+from testbed.spec.hosts import ProfileEntry
+from testbed.spec.study import AccessLink, Flow, Network, StudyFile
+from testbed.spec.vocabulary import KNOB_OPTIONS, RULES, TOPOLOGIES, metric_names
 from tests.study_file import (
     PAPER,
     ROOT,
@@ -150,6 +156,9 @@ def test_points_that_cannot_be() -> None:
         " first point: wanted duration, got hosts",
         "points:\n  - {duration: 100 s}\n  - {duration: 100000 ms}\n": "points[1].duration: the"
         " same point as on line 59: got duration_s=100.0",
+        "points:\n  - {duration: 9 s, hosts: paper}\n  - {hosts: paper, duration: 9 s}\n": (
+            "points[1].duration: the same point as on line 59: got hosts=paper, duration_s=9.0"
+        ),
         "sweep: {duration: [9 s]}\npoints:\n  - {duration: 1 s}\n": "points: both sweep and points:"
         " wanted one of them",
         f"sweep:\n  duration: [{', '.join(f'{i} s' for i in range(1, 1002))}]\n": "sweep: too many"
@@ -231,8 +240,27 @@ def test_metrics_are_those_reports_compute() -> None:
 
 
 def test_a_misspelt_key_is_unknown_and_missing() -> None:
-    text = edited(("title: SCTP", "titel: SCTP"))
+    text = edited(("title: SCTP", "tytle: SCTP"))
     assert problems(text) == [
         "w.yaml:2: title: missing key: wanted one line",
-        f"w.yaml:{line_of(text, 'titel')}: titel: unknown key (did you mean title?)",
+        f"w.yaml:{line_of(text, 'tytle')}: tytle: unknown key (did you mean title?)",
     ]
+
+
+def test_editors_can_be_given_a_schema() -> None:
+    schema = StudyFile.model_json_schema()
+    assert set(schema["required"]) <= set(schema["properties"])
+    rate = schema["$defs"]["Bottleneck"]["properties"]["rate"]
+    assert re.fullmatch(rate["pattern"], "10 Mbit/s")
+    assert not re.fullmatch(rate["pattern"], "10")
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(json.loads(json.dumps(parse_document(WIRELESS, "w.yaml").data)))
+
+
+def test_the_reference_names_every_word() -> None:
+    text = (ROOT / "docs" / "study-files.md").read_text(encoding="utf-8")
+    models = (StudyFile, Network, AccessLink, Flow, ProfileEntry)
+    keys = [field.alias or name for model in models for name, field in model.model_fields.items()]
+    words = [*RULES, *TOPOLOGIES, *(name for names in KNOB_OPTIONS.values() for name in names)]
+    sided = tuple(f"_{side}" for side in ("sender", "receiver"))
+    assert [w for w in (*keys, *words) if w not in text and not w.endswith(sided)] == []

@@ -2,11 +2,13 @@
 /*
  * The lab's process 1: mounts what programs expect, runs the agent, powers off.
  *
- * usage (as kernel parameters after "--"): init VIRTUAL_LIMIT_S PROGRAM [ARG ...]
+ * usage (as kernel parameters after "--"): init VIRTUAL_LIMIT_S PROGRAM [ARG
+ * ...]
  *
  * Says on the console how the agent ended, as one line that the host looks for:
- *   "lab: agent exited N", "lab: agent killed by signal N", "lab: virtual-time limit of N s".
- * The limit is an alarm of the guest's own clock, so it costs nothing while traffic runs.
+ *   "lab: agent exited N", "lab: agent killed by signal N", "lab: virtual-time
+ * limit of N s". The limit is an alarm of the guest's own clock, so it costs
+ * nothing while traffic runs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -54,7 +56,8 @@ static void mount_all(void)
 }
 
 /* Wait for the agent or the deadline; reap whatever else ends meanwhile. */
-static int agent_ended(pid_t agent, long limit_s, const sigset_t *set, int *status)
+static int agent_ended(pid_t agent, long limit_s, const sigset_t *set,
+		       int *status)
 {
 	struct timespec now, left;
 	time_t end;
@@ -81,13 +84,13 @@ static int agent_ended(pid_t agent, long limit_s, const sigset_t *set, int *stat
 int main(int argc, char **argv)
 {
 	char *const env[] = {
-		"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-		"HOME=/tmp",
-		"LC_ALL=C.UTF-8",
-		"PYTHONPATH=/gt/code/lib",
-		"PYTHONDONTWRITEBYTECODE=1",
-		"PYTHONHASHSEED=0",
-		NULL,
+	    "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+	    "HOME=/tmp",
+	    "LC_ALL=C.UTF-8",
+	    "PYTHONPATH=/gt/code/lib",
+	    "PYTHONDONTWRITEBYTECODE=1",
+	    "PYTHONHASHSEED=0",
+	    NULL,
 	};
 	sigset_t set;
 	long limit_s;
@@ -96,7 +99,9 @@ int main(int argc, char **argv)
 
 	mount_all();
 	if (argc < 3) {
-		printf("lab: init: wanted VIRTUAL_LIMIT_S PROGRAM, got %d words\n", argc - 1);
+		printf(
+		    "lab: init: wanted VIRTUAL_LIMIT_S PROGRAM, got %d words\n",
+		    argc - 1);
 		power_off();
 	}
 	limit_s = strtol(argv[1], NULL, 10);

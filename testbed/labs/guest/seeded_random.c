@@ -2,10 +2,11 @@
 /*
  * getrandom() from a seed, preloaded into the User-Mode Linux process.
  *
- * UML fills its whole entropy pool through the C library's getrandom(), so answering that call
- * from a seeded generator fixes everything random in the guest: ports, initial sequence numbers,
- * hash seeds, netem's own seeds. The generator is SplitMix64 (Steele, Lea and Flood, 2014); it
- * needs to be repeatable and well spread, not secret.
+ * UML fills its whole entropy pool through the C library's getrandom(), so
+ * answering that call from a seeded generator fixes everything random in the
+ * guest: ports, initial sequence numbers, hash seeds, netem's own seeds. The
+ * generator is SplitMix64 (Steele, Lea and Flood, 2014); it needs to be
+ * repeatable and well spread, not secret.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -23,7 +24,8 @@ static void seed_or_die(void)
 	char *end;
 
 	if (text == NULL || *text == '\0') {
-		fprintf(stderr, "seeded_random: %s is not set\n", SEED_VARIABLE);
+		fprintf(stderr, "seeded_random: %s is not set\n",
+			SEED_VARIABLE);
 		abort();
 	}
 	state = strtoull(text, &end, 10);

@@ -1,0 +1,44 @@
+"""The program ``groundtruth``: every error and every interrupt becomes words and an exit status.
+
+Imports the command only once it can be interrupted decently.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from types import FrameType
+
+INTERRUPTED_STATUS = 3
+INTERRUPTED = "groundtruth: interrupted; finished cells are kept"
+
+
+class Interrupted(BaseException):
+    """Ctrl-C, SIGTERM or SIGHUP; no KeyboardInterrupt, which the option parser would swallow."""
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise Interrupted
+
+
+def main() -> None:
+    """Run the command and exit with its status."""
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, _interrupt)
+        from testbed.cli import command_status
+
+        status = command_status(sys.argv[1:])
+        sys.stdout.flush()
+    except (Interrupted, KeyboardInterrupt):
+        sys.stderr.write(f"{INTERRUPTED}\n")
+        status = INTERRUPTED_STATUS
+    except BrokenPipeError:
+        # Whoever read our output has gone; nobody is left to be told.
+        sys.stderr.close()
+        status = INTERRUPTED_STATUS
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""A lab that boots nothing: it leaves the raw files real labs left, and does as it is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from testbed.cell import Cell
+from testbed.judge import LOG_HEADER
+from tests.recorded import DATA, text, value
+
+PROBES = DATA / "probes-0.1.0"
+FLOW_FILES = {
+    "T.sender": "tcp_send",
+    "T.receiver": "tcp_recv",
+    "S.sender": "sctp_send",
+    "S.receiver": "sctp_recv",
+}
+
+
+def _write(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value) + "\n")
+
+
+def write_measured(folder: Path) -> None:
+    """Leave what a lab leaves of the recorded measuring cell."""
+    (folder / "raw" / "flows").mkdir(parents=True)
+    for name, recorded in FLOW_FILES.items():
+        shutil.copy(PROBES / f"{recorded}.jsonl", folder / "raw" / "flows" / f"{name}.jsonl")
+    for name in ("counters.json", "ledger.json"):
+        shutil.copy(PROBES / name, folder / "raw" / name)
+    _write(folder / "raw" / "epoch.json", {"epoch_ns": 4_000_000_000, "late_ns": 0})
+    _write(folder / "raw" / "qdiscs.json", value("iproute2-6.15/qdisc-statistics.json"))
+    _write(folder / "verify.json", {"schema": 1, "checks": []})
+    (folder / "console.log").write_text(text("lab-console-7.3/finished.log"))
+
+
+def write_calibrated(folder: Path, *, lost_pkts: int = 20) -> None:
+    """Leave what a lab leaves of the recorded calibration; losses are made up, of 2000 packets."""
+    place = folder / "raw" / "calibration"
+    place.mkdir(parents=True)
+    found: dict[str, Any] = {}
+    for run, ip_bytes in (("delay_forward", 128), ("delay_reverse", 128), ("fill_forward", 1500)):
+        shutil.copy(PROBES / f"{run}.tsv", place)
+        found[run] = {"packets": 200, "ip_bytes": ip_bytes, "rate_bps": 1, "log": f"{run}.tsv"}
+    for run, lost in (("loss_forward", lost_pkts), ("loss_reverse", 0)):
+        lines = [f"{seq}\t{seq}\t{seq + 1}\n" for seq in range(2000 - lost)]
+        (place / f"{run}.tsv").write_text(f"{LOG_HEADER}\n{''.join(lines)}")
+        found[run] = {"packets": 2000, "ip_bytes": 128, "rate_bps": 1, "log": f"{run}.tsv"}
+    _write(folder / "raw" / "calibration.json", found)
+    _write(folder / "verify.json", {"schema": 1, "checks": [{"check": "shaper", "agrees": True}]})
+
+
+def write_recorded(cell: Cell, folder: Path) -> None:
+    """Leave the recorded files of a cell of this purpose."""
+    if cell.purpose == "calibrate":
+        write_calibrated(folder)
+    else:
+        write_measured(folder)
+
+
+class FakeLab:
+    """Runs a function in place of a lab, remembers what ran, and how many cells at once."""
+
+    def __init__(
+        self, act: Callable[[Cell, Path], object] = write_recorded, *, waits: bool = False
+    ) -> None:
+        self.act = act
+        self.waits = waits
+        self.ran: list[int] = []
+        self.at_once = 0
+        self.most_at_once = 0
+        self.cancelled = 0
+        self._lock = threading.Lock()
+
+    def describe(self) -> dict[str, str]:
+        return {"name": "virtual", "kernel": "7.3", "kernel_digest": "k", "code_digest": "c"}
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+        with self._lock:
+            self.ran.append(cell.seed)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.waits and cancelled.wait(10):
+                self.cancelled += 1
+                raise InterruptedError("cancelled")
+            self.act(cell, folder)
+        finally:
+            with self._lock:
+                self.at_once -= 1
+        return 1.23456
