@@ -65,7 +65,12 @@ def start(host: Host, interfaces: Sequence[int], file: Path) -> Capture:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-    words = _read_until(child, b"listening on", host.name)
+    try:
+        words = _read_until(child, b"listening on", host.name)
+    except RunError:
+        child.kill()
+        child.communicate()
+        raise
     return Capture(host=host.name, child=child, file=file, words=words)
 
 

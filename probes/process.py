@@ -48,6 +48,9 @@ class Running:
 
     def wait(self, timeout_s: float) -> int:
         """Wait for the end and return the exit status; raise :class:`RunError` on a deadline."""
+        status = self.child.poll()
+        if status is not None:
+            return status
         handle = os.pidfd_open(self.child.pid)
         try:
             poll = select.poll()

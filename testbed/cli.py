@@ -19,10 +19,8 @@ from testbed import commands
 from testbed.errors import GroundtruthError, StudyError
 from testbed.labs import kernel, virtual
 
-INTERRUPTED_STATUS = 3
-#: How typer and rich exit after Ctrl-C, and when nobody reads the output any more.
-TYPER_INTERRUPTED = 130
-TYPER_NO_READER = 1
+#: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
+NO_READER_STATUS = 1
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -153,6 +151,9 @@ def command_status(argv: Sequence[str]) -> int:
     """Run the command that ``argv`` names and return its exit status.
 
     Usage errors are told by typer itself, with status 2.
+
+    Raises:
+        BrokenPipeError: nobody reads what is said of an error.
     """
     words = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
@@ -160,6 +161,13 @@ def command_status(argv: Sequence[str]) -> int:
     except GroundtruthError as error:
         words.print(f"groundtruth: {error}", markup=False)
         return error.exit_status
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        words.print(f"groundtruth: {error}", markup=False)
+        return GroundtruthError.exit_status
     except SystemExit as end:
+        if end.code == NO_READER_STATUS:
+            return GroundtruthError.exit_status
         return end.code if isinstance(end.code, int) else StudyError.exit_status
     return 0

@@ -81,7 +81,7 @@ def run(study_name: str, choices: Choices, data_dir: Path) -> None:
         lab = virtual.ensure(choices.kernel, display.building)
         plan_, findings = _make_plan(study_name, choices, lab.describe())
         folder = session.create(data_dir, plan_, findings, sys.argv)
-        words.print(f"run folder: {folder}", markup=False)
+        words.print(f"run folder: {folder}", markup=False, soft_wrap=True)
         outcome = _run_cells(folder, plan_.cells, lab, choices.worker_count(), display)
     _finish(folder, outcome)
 
@@ -189,7 +189,8 @@ def validate_study(study_name: str, hosts: str) -> None:
 
 def _print_findings(console: Console, findings: validate.Findings) -> None:
     for finding in findings.warnings:
-        console.print(f"warning: {finding.where}: {finding.rule}: {finding.text}", markup=False)
+        line = f"warning: {finding.where}: {finding.rule}: {finding.text}"
+        console.print(line, markup=False, soft_wrap=True)
 
 
 def report(run_name: str) -> None:

@@ -61,7 +61,8 @@ class Display:
         if kind is None:
             for task in self._tasks.values():
                 self._bars.update(task, completed=1.0, note="")
-        self._bars.stop()
+        if self._console.is_terminal:
+            self._bars.stop()
 
     def building(self, what: str, done_frac: float) -> None:
         """Show how far a one-time build is."""
@@ -100,4 +101,5 @@ class Display:
         first = name not in self._said_s
         if first or done_frac >= 1 or now_s - self._said_s[name] >= PLAIN_EVERY_S:
             self._said_s[name] = now_s
-            self._console.print(f"{name}: {done_frac * 100:3.0f} %  {note}".rstrip())
+            line = f"{name}: {done_frac * 100:3.0f} %  {note}".rstrip()
+            self._console.print(line, markup=False, soft_wrap=True)

@@ -22,6 +22,19 @@ FLOW_FILES = {
 }
 
 
+ENVIRONMENT = {
+    "schema": 1,
+    "kernel_release": "7.3.4-groundtruth",
+    "kernel_version": "#1 Thu Jan  1 00:00:00 UTC 2026",
+    "tools": {"iproute2": "6.15.0-1"},
+    "lab": {"name": "virtual"},
+    "seed": 1,
+    "clock": "virtual",
+    "sysctls": {},
+    "warnings": [],
+}
+
+
 def _write(path: Path, value: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value) + "\n")
@@ -37,6 +50,7 @@ def write_measured(folder: Path) -> None:
     _write(folder / "raw" / "epoch.json", {"epoch_ns": 4_000_000_000, "late_ns": 0})
     _write(folder / "raw" / "qdiscs.json", value("iproute2-6.15/qdisc-statistics.json"))
     _write(folder / "verify.json", {"schema": 1, "checks": []})
+    _write(folder / "env.json", ENVIRONMENT)
     (folder / "console.log").write_text(text("lab-console-7.3/finished.log"))
 
 
@@ -53,13 +67,16 @@ def write_calibrated(folder: Path, *, lost_pkts: int = 20) -> None:
         (place / f"{run}.tsv").write_text(f"{LOG_HEADER}\n{''.join(lines)}")
         found[run] = {"packets": 2000, "ip_bytes": 128, "rate_bps": 1, "log": f"{run}.tsv"}
     _write(folder / "raw" / "calibration.json", found)
-    _write(folder / "verify.json", {"schema": 1, "checks": [{"check": "shaper", "agrees": True}]})
+    check = {"check": "shaper", "where": "r1", "wanted": "x", "got": "the same", "agrees": True}
+    _write(folder / "verify.json", {"schema": 1, "checks": [check]})
+    _write(folder / "env.json", ENVIRONMENT)
 
 
 def write_recorded(cell: Cell, folder: Path) -> None:
-    """Leave the recorded files of a cell of this purpose."""
+    """Leave the recorded files of a cell of this purpose, with as much loss as it asks for."""
     if cell.purpose == "calibrate":
-        write_calibrated(folder)
+        loss_frac = cell.network.bottleneck.forward.loss.loss_frac
+        write_calibrated(folder, lost_pkts=round(2000 * loss_frac))
     else:
         write_measured(folder)
 
@@ -79,7 +96,7 @@ class FakeLab:
         self._lock = threading.Lock()
 
     def describe(self) -> dict[str, str]:
-        return {"name": "virtual", "kernel": "7.3", "kernel_digest": "k", "code_digest": "c"}
+        return {"name": "virtual", "kernel": "7.3", "kernel_package": "7.3.4-1", "code_digest": "c"}
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
         with self._lock:

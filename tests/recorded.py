@@ -1,4 +1,4 @@
-"""Outputs of real tools as they were recorded (tests/data/<tool>-<version>/, each with a README)."""
+"""Outputs of real tools as recorded (tests/data/<tool>-<version>/, each with a README)."""
 
 from __future__ import annotations
 

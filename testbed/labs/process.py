@@ -78,8 +78,7 @@ def run_logged(
         try:
             status = _watched(child, deadline_s, log, watch)
         finally:
-            if child.poll() is None:
-                end_group(child)
+            end_group(child)  # also what a program that has ended left in the background
     if status is None:
         raise RunError(f"{what} did not end", wanted=f"within {timeout_s:.0f} s", got=tail(log))
     if status != 0:

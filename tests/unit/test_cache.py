@@ -71,10 +71,10 @@ def test_an_entry_is_built_once(root: Path) -> None:
     assert place == root / "kernel-7.3-abc"
     assert (place / "linux").read_text() == "kernel"
     assert cache.entry("kernel-7.3", "abc", build) == place
-    assert cache.entry("kernel-7.3", "abd", build) != place
+    assert cache.entry("kernel-7.3", "xyz", build) != place
     assert len(built) == 2
     assert {folder.parent for folder in built} == {root}
-    assert entries(root) == ["kernel-7.3-abc", "kernel-7.3-abd"]
+    assert entries(root) == ["kernel-7.3-abc", "kernel-7.3-xyz"]
 
 
 @pytest.mark.parametrize("error", [RunError("build failed"), KeyboardInterrupt(), ValueError("x")])
@@ -194,7 +194,7 @@ def test_a_cache_that_cannot_be_written_is_named(
 
 def test_a_file_in_the_place_of_the_cache_is_named(root: Path) -> None:
     root.write_text("in the way")
-    with pytest.raises(UnsupportedError, match="cannot write to the cache: got .*File exists"):
+    with pytest.raises(UnsupportedError, match=r"cannot write to the cache: got .*File exists"):
         cache.entry("code", "abc", lambda folder: None)
 
 

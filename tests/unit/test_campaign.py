@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -115,6 +116,19 @@ def test_as_many_cells_at_once_as_asked_for(tmp_path: Path, jobs: int) -> None:
     lab = FakeLab(act)
     outcome = run_cells(tmp_path, planned(6), lab, jobs=jobs, report=nothing)
     assert (outcome.finished_cells, lab.most_at_once) == (6, jobs)
+
+
+def test_each_worker_keeps_to_one_core_and_the_caller_to_all(tmp_path: Path) -> None:
+    before = os.sched_getaffinity(0)
+    cores: list[int] = []
+
+    def act(cell: Cell, folder: Path) -> None:
+        cores.extend(os.sched_getaffinity(0))
+        write_recorded(cell, folder)
+
+    run_cells(tmp_path, planned(3), FakeLab(act), jobs=1, report=nothing)
+    assert cores == [min(before)] * 3
+    assert os.sched_getaffinity(0) == before
 
 
 @pytest.mark.parametrize(

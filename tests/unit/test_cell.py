@@ -28,9 +28,15 @@ def at(data: Any, path: Path) -> Any:
     return data
 
 
+#: The recorded cell with three of its host settings.
+WHOLE = wireless_cell(lab={"kernel": "7.3"})
+ENTRY = dataclasses.replace(WHOLE.hosts.entries[0], knobs=WHOLE.hosts.entries[0].knobs[:3])
+CELL = dataclasses.replace(WHOLE, hosts=dataclasses.replace(WHOLE.hosts, entries=(ENTRY,)))
+
+
 def changed(path: Path, value: Any) -> dict[str, Any]:
-    """Return the recorded cell as JSON data, with one value changed."""
-    data: dict[str, Any] = copy.deepcopy(to_dict(wireless_cell(lab={"kernel": "7.3"})))
+    """Return the cell as JSON data, with one value changed."""
+    data: dict[str, Any] = copy.deepcopy(to_dict(CELL))
     at(data, path[:-1])[path[-1]] = value
     return data
 
@@ -61,7 +67,7 @@ def test_round_trip() -> None:
 def test_whole_numbers_stand_for_floats_but_not_the_other_way() -> None:
     cell = from_dict(changed(("duration_s",), 100))
     assert isinstance(cell.duration_s, float)
-    assert cell == wireless_cell(lab={"kernel": "7.3"})
+    assert cell == CELL
     assert isinstance(from_dict(changed(("point", "loss_frac"), 1)).point["loss_frac"], int)
 
 
@@ -134,12 +140,12 @@ JSON = st.recursive(
 
 @given(path=st.sampled_from(LEAVES), value=JSON)
 def test_any_value_anywhere_is_taken_or_refused(path: Path, value: Any) -> None:
+    refused = ""
     try:
         cell = from_dict(changed(path, value))
     except ValueError as error:
-        assert str(error).startswith("cell")
-    else:
-        assert at(to_dict(cell), path) == value
+        refused = str(error)
+    assert refused.startswith("cell") if refused else at(to_dict(cell), path) == value
 
 
 #: For every word of a closed set another one of it.
@@ -174,7 +180,7 @@ def test_every_value_but_the_wall_limit_is_in_the_id() -> None:
     for path in LEAVES:
         if path != ("schema",):
             ids[path] = cell_id(from_dict(changed(path, other(at(BASE, path)))))
-    first = cell_id(wireless_cell(lab={"kernel": "7.3"}))
+    first = cell_id(CELL)
     assert [path for path, name in ids.items() if name == first] == [("limits", "wall_s")]
     assert len(set(ids.values())) == len(ids)
 

@@ -1,4 +1,4 @@
-"""One direction of a link as two netem stages: the tc lines, and what is compared when read back."""
+"""One direction of a link as two netem stages: tc's lines, and what is read back compared."""
 
 from __future__ import annotations
 

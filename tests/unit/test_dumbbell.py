@@ -1,4 +1,4 @@
-"""A dumbbell's names, addresses and stages, and the lines ip and tc get for the wireless network."""
+"""A dumbbell's names, addresses and stages, and ip's and tc's lines for the wireless network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 
 from mininet_topos.dumbbell import ROUTERS, Plan, counters, ip_lines, loss_seed, plan, tc_lines
-from testbed.cell import Flow, Loss, Network
+from testbed.cell import Flow, Loss, Network, Protocol
 from tests.recorded import both_ways, direction, wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -21,7 +21,7 @@ def network(sources: int, destinations: int) -> Network:
     return dataclasses.replace(CELL.network, sources=sources, destinations=destinations)
 
 
-def flow(index: int, destination: int, protocol: str = "tcp") -> Flow:
+def flow(index: int, destination: int, protocol: Protocol = "tcp") -> Flow:
     return dataclasses.replace(
         CELL.flows[0],
         id=f"F{index}",

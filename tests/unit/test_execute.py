@@ -122,16 +122,20 @@ def no_log(cell: Cell, folder: Path) -> None:
             MEASURE,
             no_sack,
             VerifyError,
-            r"^cell x, src2: sysctl net\.ipv4\.tcp_sack: a host setting did not take: wanted 1, "
-            r"got 0 \(1 settings disagree; all are in raw/ledger\.json\)$",
+            (
+                r"^cell x, src2: sysctl net\.ipv4\.tcp_sack: a host setting did not take: "
+                r"wanted 1, got 0 \(1 settings disagree; all are in raw/ledger\.json\)$"
+            ),
         ),
         (MEASURE, no_ledger, ParseError, r"raw/ledger\.json: cannot read a raw file"),
         (
             CALIBRATE,
             lossy,
             VerifyError,
-            "^cell x, bottleneck: calibration: loss forward is not as asked: "
-            r"wanted 1 %: 3 to 45 of 2000 packets, got 200 \(10 %\) \(all measurements are in",
+            (
+                "^cell x, bottleneck: calibration: loss forward is not as asked: "
+                r"wanted 1 %: 3 to 45 of 2000 packets, got 200 \(10 %\) \(all measurements are in"
+            ),
         ),
         (CALIBRATE, no_log, ParseError, r"loss_reverse\.tsv: cannot read a raw file"),
     ],

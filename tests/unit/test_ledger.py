@@ -1,4 +1,4 @@
-"""The parameter ledger: settings for each node, values as the kernel writes them, what disagrees."""
+"""The parameter ledger: settings of each node, values as the kernel writes them, disagreements."""
 
 from __future__ import annotations
 

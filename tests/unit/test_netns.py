@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextlib
 import ctypes
+import fcntl
 import os
 import struct
 import sys
@@ -100,15 +101,17 @@ def test_the_thread_comes_home_whatever_happens(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         os,
         "setns",
-        lambda fd, kind: moves.append(os.readlink(f"/proc/self/fd/{fd}")),
+        lambda fd, kind: moves.append(str(Path(f"/proc/self/fd/{fd}").readlink())),
         raising=False,
     )
     space = Namespace(name="src1", pid=os.getppid(), journal=Journal())
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(ZeroDivisionError), space.entered():
         raise ZeroDivisionError
-    assert moves == [os.readlink(f"/proc/{pid}/ns/net") for pid in (os.getppid(), os.getpid())]
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert moves == [
+        str(Path(f"/proc/{pid}/ns/net").readlink()) for pid in (os.getppid(), os.getpid())
+    ]
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 class Ethtool:
@@ -135,7 +138,7 @@ class Ethtool:
 
 def test_offloads_are_switched_off_and_read(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Ethtool()
-    monkeypatch.setattr(offloads.fcntl, "ioctl", kernel.ioctl)
+    monkeypatch.setattr(fcntl, "ioctl", kernel.ioctl)
     assert set(offloads.read(here, "r1-src1").values()) == {True}
     offloads.switch_off(here, "r1-src1")
     assert offloads.read(here, "r1-src1") == {
@@ -150,7 +153,7 @@ def test_offloads_are_switched_off_and_read(here: Here, monkeypatch: pytest.Monk
 def test_an_offload_the_kernel_keeps_is_named(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = Ethtool()
     kernel.refused = {0x2C}
-    monkeypatch.setattr(offloads.fcntl, "ioctl", kernel.ioctl)
+    monkeypatch.setattr(fcntl, "ioctl", kernel.ioctl)
     with pytest.raises(RunError, match="src1:r1-src1: cannot switch off generic-receive-offload"):
         offloads.switch_off(here, "r1-src1")
 

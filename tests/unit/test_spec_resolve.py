@@ -73,7 +73,7 @@ def test_the_wireless_study_in_base_units() -> None:
     )
     assert first.duration_s == 1000.0
     assert (first.limits.wall_s, first.limits.virtual_s) == (160.0, 1400.0)
-    assert (first.collect.interval_s, first.collect.snapshot_s) == (1.0, 100.0)
+    assert (first.collect.interval_s, first.collect.snapshot_s) == (1.0, 250.0)
     assert first.lab == LAB
 
 
@@ -112,7 +112,7 @@ def test_an_access_link_that_loses() -> None:
 
 
 def test_snapshots_are_neither_rare_nor_dense() -> None:
-    for duration, snapshot_s in (("30 s", 10.0), ("500 s", 50.0), ("5000 s", 100.0)):
+    for duration, snapshot_s in (("30 s", 10.0), ("500 s", 125.0), ("5000 s", 1000.0)):
         found = cell(study(("duration: 1000 s", f"duration: {duration}")))
         assert found.collect.snapshot_s == snapshot_s
 

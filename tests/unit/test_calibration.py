@@ -1,0 +1,163 @@
+"""How much a calibration sends and how fast, and which programs it starts where."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import calibration
+from testbed.cell import Network
+from tests.recorded import both_ways, direction, wireless_cell
+
+pytestmark = pytest.mark.unit
+
+NETWORK = wireless_cell().network
+
+
+def network(bottleneck_bps: int, access_bps: int = 10_000_000, **changes: Any) -> Network:
+    link = both_ways(direction(rate_bps=bottleneck_bps, **changes))
+    access = both_ways(direction(rate_bps=access_bps))
+    return dataclasses.replace(
+        NETWORK, bottleneck=link, source_access=access, destination_access=access
+    )
+
+
+@pytest.mark.parametrize(
+    ("loss_frac", "packets"),
+    [(0.0, 2000), (0.001, 40_000), (0.01, 20_000), (0.02, 10_000), (0.5, 2000), (1.0, 2000)],
+)
+def test_packets_that_show_a_loss(loss_frac: float, packets: int) -> None:
+    # 200 losses are enough, between 2000 and 40000 packets.
+    assert calibration.loss_packets(loss_frac) == packets
+
+
+@pytest.mark.parametrize(
+    ("queue_pkts", "burst"), [(1, 1), (2, 1), (4, 2), (10, 5), (16, 8), (100, 8)]
+)
+def test_a_burst_is_at_most_half_the_buffer(queue_pkts: int, burst: int) -> None:
+    assert calibration.burst_packets(queue_pkts) == burst
+
+
+def test_loss_is_measured_at_half_the_slowest_rate() -> None:
+    slow, fast = network(3_000_000), network(30_000_000)
+    assert calibration.loss_rate_bps(slow, slow.bottleneck.forward) == 1_500_000
+    assert calibration.loss_rate_bps(fast, fast.bottleneck.forward) == 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("bottleneck_bps", "offered_bps"),
+    [
+        (3_000_000, 4_500_000),
+        (6_666_666, 9_999_999),
+        (8_000_000, 10_000_000),  # no faster than the access links
+        (9_523_809, 10_000_000),
+        (9_523_810, None),  # less than 5 % faster: the buffer would take too long to fill
+        (10_000_000, None),
+        (20_000_000, None),
+    ],
+)
+def test_the_bottleneck_is_filled_where_access_links_are_faster(
+    bottleneck_bps: int, offered_bps: int | None
+) -> None:
+    assert calibration.fill_rate_bps(network(bottleneck_bps)) == offered_bps
+
+
+def test_the_slower_access_link_counts() -> None:
+    slow = both_ways(direction(rate_bps=4_000_000))
+    one = dataclasses.replace(network(3_000_000), destination_access=slow)
+    assert calibration.path_rate_bps(one) == 4_000_000
+    assert calibration.fill_rate_bps(one) == 4_000_000
+
+
+def test_packets_that_fill_a_buffer_and_keep_it_full() -> None:
+    # At 3/2 of the rate every third packet stays: 10 places need 30, and 400 more follow.
+    assert calibration.fill_packets(direction(queue_pkts=10), 4_500_000) == 430
+    # At 10/9 of the rate every tenth stays.
+    assert calibration.fill_packets(direction(queue_pkts=10, rate_bps=9_000_000), 10_000_000) == 500
+
+
+class Host:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        yield
+
+
+class Programs:
+    """Stands in for started programs and remembers them."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+        self.finished = 0
+
+    def start(self, host: Host, argv: list[str], stem: Path, *_: Any) -> Programs:
+        self.lines.append((host.name, " ".join([Path(argv[0]).name, *argv[1:]])))
+        return self
+
+    def finish(self, timeout_s: float) -> None:
+        assert timeout_s == calibration.TIMEOUT_S
+        self.finished += 1
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
+    made = Programs()
+    monkeypatch.setattr(calibration, "start", made.start)
+    monkeypatch.setattr(calibration, "start_ready", made.start)
+    return made
+
+
+def measure(network: Network, folder: Path) -> dict[str, Any]:
+    hosts = {name: Host(name) for name in ("src1", "dst1")}
+    addresses = {"src1": "10.1.1.2", "dst1": "10.2.1.2"}
+    return calibration.measure(network, hosts, addresses, folder)
+
+
+def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path) -> None:
+    found = measure(NETWORK, tmp_path)
+    assert list(found) == [
+        "delay_forward",
+        "loss_forward",
+        "delay_reverse",
+        "loss_reverse",
+        "fill_forward",
+    ]
+    assert found["loss_forward"] == {
+        "packets": 20_000,
+        "ip_bytes": 128,
+        "rate_bps": 1_500_000,
+        "log": "loss_forward.tsv",
+    }
+    assert found["loss_reverse"]["packets"] == 2000
+    assert found["fill_forward"] == {
+        "packets": 430,
+        "ip_bytes": 1500,
+        "rate_bps": 4_500_000,
+        "log": "fill_forward.tsv",
+    }
+    assert [host for host, _ in programs.lines] == [
+        "dst1", "src1", "dst1", "src1", "src1", "dst1", "src1", "dst1", "dst1", "src1",
+    ]  # fmt: skip
+    assert programs.finished == 10
+    receiver, sender = (line for _, line in programs.lines[-2:])
+    assert f"--log-packets {tmp_path}/fill_forward.tsv" in receiver
+    assert sender.startswith(
+        "udp_send --host 10.2.1.2 --port 4999 --rate-bps 4500000 --message-bytes 1472 --count 430"
+    )
+
+
+def test_loss_is_sent_in_bursts_and_nothing_else(programs: Programs, tmp_path: Path) -> None:
+    measure(NETWORK, tmp_path)
+    senders = [line for _, line in programs.lines if line.startswith("udp_send")]
+    assert [line.partition(" --burst-packets ")[2] for line in senders] == ["1", "5", "1", "5", "1"]
+
+
+def test_a_bottleneck_that_cannot_be_filled_is_not(programs: Programs, tmp_path: Path) -> None:
+    assert "fill_forward" not in measure(network(10_000_000), tmp_path)

@@ -1,0 +1,166 @@
+"""Whole runs through the command, on a lab that boots nothing and without the slow report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed import commands, runfolder
+from testbed.cell import Cell
+from testbed.cli import command_status
+from testbed.commands import choose, jobs_or_cores
+from testbed.errors import RunError
+from testbed.labs import virtual
+from testbed.plan import PlannedCell
+from tests.fake_lab import FakeLab, write_recorded
+from tests.recorded import wireless_cell
+from tests.study_file import WIRELESS
+
+pytestmark = pytest.mark.unit
+
+Said = Callable[[], tuple[str, str]]
+#: One point, so that a run is one calibration and as many measuring cells as seeds.
+SWEEP = "[0.8 %, 0.9 %, 1 %, 1.5 %, 2 %, 2.5 %, 3 %]"
+STUDY = (
+    WIRELESS[: WIRELESS.index("published:")].replace(SWEEP, "[1 %]")
+    + (WIRELESS[WIRELESS.index("assumptions:") :])
+)
+
+
+class Broken:
+    """A lab whose cells fail while it is switched on."""
+
+    def __init__(self) -> None:
+        self.seeds: set[int] = set()
+
+    def __call__(self, cell: Cell, folder: Path) -> None:
+        if cell.seed in self.seeds and cell.purpose == "measure":
+            raise RunError("the lab's kernel panicked", where=f"cell {folder.name}")
+        write_recorded(cell, folder)
+
+
+@pytest.fixture
+def broken() -> Broken:
+    return Broken()
+
+
+@pytest.fixture
+def lab(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
+    made = FakeLab(broken)
+    monkeypatch.setattr(virtual, "ensure", lambda version, report: made)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(Path(__file__).parents[1] / "data" / "study" / "hosts", tmp_path / "hosts")
+    (tmp_path / "w.yaml").write_text(STUDY)
+    return made
+
+
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Remember which runs were reported."""
+    runs: list[Path] = []
+    monkeypatch.setattr(commands, "_report", runs.append)
+    return runs
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def read() -> tuple[str, str]:
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    return read
+
+
+def cells_of(run: Path) -> list[Path]:
+    return sorted((run / "cells").iterdir())
+
+
+def test_a_run_from_study_to_report_and_back(
+    lab: FakeLab, reported: list[Path], said: Said, tmp_path: Path
+) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "2", "-j", "2", "-D", "r"]) == 0
+    _, err = said()
+    run = Path("r", (tmp_path / "r" / "latest").readlink())
+    assert sorted(lab.ran) == [1, 1, 2]
+    assert len(cells_of(run)) == 3
+    assert all((cell / runfolder.DONE).is_file() for cell in cells_of(run))
+    assert json.loads((run / runfolder.WARNINGS).read_text()) == []
+    assert f"run folder: {run}" in err.splitlines()
+
+    # Nothing is left to resume.
+    for words in (["resume", "r/latest"], ["report", "r/latest"]):
+        assert command_status(words) == 0
+    assert reported == [run, run.resolve(), run.resolve()]
+    assert len(lab.ran) == 3
+    said()
+
+    assert command_status(["verify", "r/latest", "--cells", "0"]) == 0
+    assert "3 cells repeated, " in said()[0]
+    assert len(lab.ran) == 6
+    assert [path.name for path in run.glob(".verify-*")] == []
+
+    path = cells_of(run)[0] / runfolder.CELL
+    path.write_text(path.read_text() + "\n")
+    assert command_status(["verify", "r/latest", "--cells", "0"]) == 1
+    assert "cell.json: " in said()[1]
+    assert [path.name for path in run.glob(".verify-*")] == []
+
+
+def test_a_failed_cell_is_told_kept_apart_and_run_again(
+    lab: FakeLab, broken: Broken, reported: list[Path], said: Said, tmp_path: Path
+) -> None:
+    broken.seeds = {2}
+    assert command_status(["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r"]) == 3
+    _, err = said()
+    run = Path("r", (tmp_path / "r" / "latest").readlink())
+    assert "1 cells failed" in err
+    assert "the lab's kernel panicked" in err
+    assert f"2 finished cells are kept; go on with: groundtruth resume {run}" in err
+    (warning,) = json.loads((run / runfolder.WARNINGS).read_text())
+    assert warning["rule"] == "cell-failed"
+    assert reported == [run]  # what is finished is reported all the same
+
+    broken.seeds = set()
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
+    assert lab.ran == [1, 1, 2, 2]
+    assert json.loads((run / runfolder.WARNINGS).read_text()) == []
+
+
+def test_a_run_of_which_no_cell_is_finished_cannot_be_verified(
+    lab: FakeLab, reported: list[Path], said: Said
+) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "1", "-j", "1", "-D", "r"]) == 0
+    for done in Path("r/latest/cells").glob(f"*/{runfolder.DONE}"):
+        done.unlink()
+    said()
+    assert command_status(["verify", "r/latest"]) == 2
+    assert "no finished cell to verify" in said()[1]
+
+
+def planned(count: int) -> list[PlannedCell]:
+    return [PlannedCell(id=str(number), cell=wireless_cell()) for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "count", "chosen"),
+    [
+        (10, 3, [0, 3, 6]),
+        (10, 1, [0]),
+        (10, 0, list(range(10))),
+        (3, 3, [0, 1, 2]),
+        (3, 9, [0, 1, 2]),
+        (7, 6, [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_cells_to_repeat_are_spread_evenly(cells: int, count: int, chosen: list[int]) -> None:
+    assert [int(cell.id) for cell in choose(planned(cells), count)] == chosen
+
+
+def test_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 3, 5})
+    assert jobs_or_cores(None) == 3
+    assert jobs_or_cores(7) == 7

@@ -1,0 +1,205 @@
+"""What is said of a machine: each finding, and that looking changes nothing."""
+
+from __future__ import annotations
+
+import collections
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import commands, doctor
+from testbed.doctor import Finding
+from testbed.errors import RunError, StudyError, UnsupportedError
+from testbed.labs import host_tools, image, kernel
+from testbed.labs.host_tools import BUBBLEWRAP, Mirrors
+
+pytestmark = pytest.mark.unit
+
+Usage = collections.namedtuple("Usage", "total used free")
+
+
+@pytest.fixture(autouse=True)
+def cache_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def programs(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}" if name in names else None)
+
+
+def test_examining_writes_nothing_and_says_all(
+    cache_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_tools, "mirrors", lambda: Mirrors("m", "", ()))
+    names = [finding.name for finding in doctor.examine("7.3")]
+    assert names == [
+        "Python",
+        "mmdebstrap",
+        "bwrap",
+        "sandbox",
+        "cache",
+        "memory",
+        "lab image",
+        "kernel 7.3",
+        "SCTP in this machine's kernel",
+    ]
+    assert not cache_home.exists()
+
+
+def test_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor._python().well
+    assert doctor._python().state == sys.version.split()[0]
+    monkeypatch.setattr(sys, "version_info", (3, 10, 4))
+    assert not doctor._python().well
+
+
+@pytest.mark.parametrize(
+    ("there", "cached", "state", "well"),
+    [
+        (("bwrap",), False, "/usr/bin/bwrap", True),
+        ((), True, "tool-bubblewrap", True),
+        (("apt-get", "dpkg-deb"), False, "will be fetched with apt-get download", True),
+        (("apt-get",), False, "missing", False),
+        ((), False, "missing", False),
+    ],
+)
+def test_tools(
+    monkeypatch: pytest.MonkeyPatch,
+    cache_home: Path,
+    there: tuple[str, ...],
+    cached: bool,
+    state: str,
+    well: bool,
+) -> None:
+    programs(monkeypatch, *there)
+    if cached:
+        (cache_home / "groundtruth" / "tool-bubblewrap").mkdir(parents=True)
+    finding = doctor._tool(BUBBLEWRAP)
+    assert finding.state.endswith(state)
+    assert (finding.name, finding.well, finding.needed) == ("bwrap", well, True)
+    assert finding.well or finding.hint == "install the package bubblewrap"
+
+
+def test_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs(monkeypatch)
+    assert doctor._sandbox().state == "cannot be tried before bwrap is there"
+    monkeypatch.setattr(shutil, "which", lambda name: "/bin/true")
+    assert doctor._sandbox() == Finding(
+        name="sandbox", state="user namespaces work", well=True, needed=True
+    )
+
+    def refused(argv: list[str]) -> str:
+        assert argv[0] == "/bin/true"
+        raise RunError("bwrap failed", got="setting up uid map: Permission denied")
+
+    monkeypatch.setattr(doctor, "output_of", refused)
+    finding = doctor._sandbox()
+    assert (finding.well, finding.state) == (
+        False,
+        "bwrap failed: got setting up uid map: Permission denied",
+    )
+    assert "kernel.unprivileged_userns_clone" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "built", "writable", "well"),
+    [
+        (5_600_000_000, False, True, True),
+        (5_400_000_000, False, True, False),
+        (5_400_000_000, True, True, True),
+        (9_000_000_000, True, False, False),
+    ],
+)
+def test_space(
+    monkeypatch: pytest.MonkeyPatch, free_bytes: int, built: bool, writable: bool, well: bool
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, free_bytes))
+    monkeypatch.setattr(image, "built", lambda: Path("/img") if built else None)
+    monkeypatch.setattr(os, "access", lambda place, mode: writable)
+    finding = doctor._space()
+    assert finding.well is well
+    assert f"{free_bytes / 1e9:.1f} GB free" in finding.state
+    assert "5.5 GB are needed for the first build" in finding.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "state", "well", "needed"),
+    [
+        ("MemTotal: 1 kB\nMemAvailable:    2000000 kB\n", "2.0 GB available", True, True),
+        ("MemAvailable:     500000 kB\n", "0.5 GB available", False, True),
+        ("MemTotal: 1 kB\n", "unknown", True, False),
+    ],
+)
+def test_memory(
+    monkeypatch: pytest.MonkeyPatch, content: str, state: str, well: bool, needed: bool
+) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda self: content)
+    finding = doctor._memory()
+    assert (finding.state, finding.well, finding.needed) == (state, well, needed)
+
+
+def test_image_that_is_built_can_be_or_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image, "build_mode", lambda: "unshare")
+    monkeypatch.setattr(host_tools, "mirrors", lambda: Mirrors("m", "", ()))
+    assert doctor._builder().state == "not built yet; can be (unshare mode)"
+    monkeypatch.setattr(image, "built", lambda: Path("/img"))
+    assert doctor._builder().state == "built: /img"
+
+    def refused() -> Mirrors:
+        raise UnsupportedError("this machine has no apt", hint="use a Debian machine")
+
+    monkeypatch.setattr(image, "built", lambda: None)
+    monkeypatch.setattr(host_tools, "mirrors", refused)
+    assert doctor._builder() == Finding(
+        name="lab image",
+        state="this machine has no apt",
+        well=False,
+        needed=True,
+        hint="use a Debian machine",
+    )
+
+
+def test_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor._kernel("6.12").state == "not built yet; built on the first run"
+    monkeypatch.setattr(kernel, "built", lambda version, key: Path(f"/k-{version}"))
+    assert doctor._kernel("6.12").state == "built: /k-6.12"
+
+
+def found(*, well: bool, needed: bool) -> Finding:
+    return Finding(name="thing [x]", state="so", well=well, needed=needed, hint="do this")
+
+
+@pytest.mark.parametrize(
+    ("finding", "lines"),
+    [
+        (
+            found(well=True, needed=True),
+            ["ok  thing [x]: so", "the virtual lab can run here"],
+        ),
+        (
+            found(well=False, needed=False),
+            ["--  thing [x]: so", "    do this", "the virtual lab can run here"],
+        ),
+        (found(well=False, needed=True), ["NO  thing [x]: so", "    do this"]),
+    ],
+)
+def test_the_command_prints_findings_and_fails_on_what_is_needed(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any, finding: Finding, lines: list[str]
+) -> None:
+    monkeypatch.setattr(doctor, "examine", lambda version: [finding])
+    if finding.needed and not finding.well:
+        with pytest.raises(UnsupportedError, match=r"cannot run here: got not well: thing \[x\]"):
+            commands.doctor("7.3")
+    else:
+        commands.doctor("7.3")
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_the_command_checks_the_version_first() -> None:
+    with pytest.raises(StudyError):
+        commands.doctor("seven")

@@ -1,0 +1,274 @@
+"""How the virtual lab is booted, and what its console says of each kind of failure."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed import runfolder
+from testbed.cell import Limits
+from testbed.errors import RunError, StudyError
+from testbed.labs import bundle, host_tools, image, kernel, virtual
+from testbed.labs.virtual import Boot, VirtualLab
+from tests.recorded import DATA, wireless_cell
+
+pytestmark = pytest.mark.unit
+
+LIMITS = Limits(wall_s=60.0, virtual_s=30.4)
+CONSOLES = DATA / "lab-console-7.3"
+
+
+@pytest.fixture(autouse=True)
+def bwrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_tools, "find", lambda tool: Path("/usr/bin") / tool.program)
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> VirtualLab:
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "linux").write_text("kernel")
+    (tmp_path / "kernel" / "version").write_text("7.3.4-1\n")
+    return VirtualLab(
+        image=Path("/img"),
+        kernel=tmp_path / "kernel",
+        code=Path("/code"),
+        kernel_version="7.3",
+        image_key="0123",
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "c1"
+    place.mkdir()
+    return place
+
+
+def problem(
+    folder: Path, name: str, *, ended: bool = True, cancelled: bool = False
+) -> RunError | None:
+    console = folder / runfolder.CONSOLE
+    shutil.copy(CONSOLES / f"{name}.log", console)
+    return virtual._problem(folder, console, LIMITS, ended, cancelled)
+
+
+def test_a_finished_lab_has_no_problem(folder: Path) -> None:
+    assert problem(folder, "finished") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "agent-exited-7",
+            (
+                "cell c1, phase run the flows: agent exited 7: got \n  lab: phase run the flows\n"
+                "  doing\n  lab: agent exited 7\n  reboot: Power down"
+            ),
+        ),
+        ("agent-killed", "cell c1, phase boot: agent killed by signal 9: got "),
+        ("virtual-limit", "cell c1, phase boot: virtual-time limit of 30 s: got "),
+        ("panic", "cell c1, phase torture: the lab's kernel panicked: got "),
+        (
+            "no-program",
+            "cell c1, phase boot: init: cannot run /bin/nonesuch: No such file or directory: got ",
+        ),
+        ("spinning", "cell c1, phase spin: the lab's kernel ended before its agent: got "),
+    ],
+)
+def test_each_failure_is_named_with_its_phase_and_the_console(
+    folder: Path, name: str, message: str
+) -> None:
+    found = problem(folder, name)
+    assert found is not None
+    assert str(found).startswith(message)
+
+
+def test_a_lab_past_its_wall_clock_limit(folder: Path) -> None:
+    found = problem(folder, "spinning", ended=False)
+    assert str(found) == (
+        "cell c1, phase spin: the lab did not end: wanted within 60 s of wall-clock time, got \n"
+        "  lab: phase spin (a program that polls without sleeping stops the virtual clock)"
+    )
+
+
+def test_a_cancelled_lab_was_interrupted_however_it_ended(folder: Path) -> None:
+    for ended in (False, True):
+        found = problem(folder, "finished", ended=ended, cancelled=True)
+        assert str(found) == "cell c1, phase write the evidence: interrupted"
+
+
+def test_what_the_agent_says_of_its_failure_is_the_message(folder: Path) -> None:
+    (folder / "error.json").write_text('{"kind": "RunError", "message": "src1: tc failed"}\n')
+    found = problem(folder, "agent-exited-7")
+    assert str(found) == "cell c1, phase run the flows: src1: tc failed"
+
+
+@pytest.mark.parametrize("content", ["", '{"kind": "Ru', "[]", "null", "{}"])
+def test_a_message_cut_short_leaves_the_console(folder: Path, content: str) -> None:
+    (folder / "error.json").write_text(content)
+    found = problem(folder, "agent-exited-7")
+    assert "agent exited 7" in str(found)
+
+
+def test_an_empty_console_and_bytes_that_are_no_text(folder: Path) -> None:
+    console = folder / runfolder.CONSOLE
+    for content in (b"", b"\xff\x00\xfe"):
+        console.write_bytes(content)
+        found = virtual._problem(folder, console, LIMITS, True, False)
+        assert "phase boot: the lab's kernel ended before its agent" in str(found)
+
+
+def test_words_of_a_program_are_not_taken_for_the_labs(folder: Path) -> None:
+    console = folder / runfolder.CONSOLE
+    console.write_text("it says lab: agent exited 0\r\nlab: agent exited 0 or so\r\n")
+    assert virtual._problem(folder, console, LIMITS, True, False) is not None
+
+
+def test_the_kernels_command_line_depends_on_the_cell_alone(
+    lab: VirtualLab, folder: Path, tmp_path: Path
+) -> None:
+    boot = Boot(seed=7, limits=LIMITS)
+    words = lab.command(folder, boot)
+    line = words[words.index("--") + 1 :]
+    assert line == [
+        "/gt/kernel/linux", "mem=256M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/",
+        "rw", "umid=lab", "time-travel=inf-cpu", "time-travel-start=1767225600000000000",
+        "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1", "init=/gt/code/init", "seccomp=on",
+        "--", "30", "/usr/bin/python3", "-m", "testbed.agent",
+    ]  # fmt: skip
+    elsewhere = tmp_path / "elsewhere"
+    other = dataclasses.replace(lab, image=Path("/other/img"), code=Path("/other/code"))
+    again = other.command(elsewhere, boot)
+    assert again[again.index("--") + 1 :] == line
+
+
+def test_the_guest_sees_image_code_and_kernel_read_only_and_its_cell(
+    lab: VirtualLab, folder: Path
+) -> None:
+    text = " ".join(lab.command(folder, Boot(seed=7, limits=LIMITS)))
+    assert " --ro-bind /img / " in text
+    assert (
+        f" --ro-bind {lab.kernel} /gt/kernel --ro-bind /code /gt/code --bind {folder} /cell "
+        in text
+    )
+    assert text.count(" --bind ") == 1
+    assert "--share-net" not in text
+    assert " --setenv LD_PRELOAD /gt/code/seeded_random.so --setenv LAB_SEED 7 -- " in text
+
+
+@pytest.mark.parametrize(
+    ("version", "seccomp"),
+    [
+        ("6.1", False),
+        ("6.12", False),
+        ("6.15", False),
+        ("6.16", True),
+        ("7.0", True),
+        ("10.1", True),
+    ],
+)
+def test_seccomp_where_the_kernel_has_it(
+    lab: VirtualLab, folder: Path, version: str, seccomp: bool
+) -> None:
+    lab = dataclasses.replace(lab, kernel_version=version)
+    assert ("seccomp=on" in lab.command(folder, Boot(seed=1, limits=LIMITS))) is seccomp
+
+
+def test_identity_of_the_lab(lab: VirtualLab) -> None:
+    first = lab.describe()
+    assert first == {
+        "name": "virtual",
+        "kernel": "7.3",
+        "kernel_package": "7.3.4-1",
+        "kernel_digest": first["kernel_digest"],
+        "image_digest": "0123",
+        "code_digest": bundle.key("0123"),
+    }
+    (lab.kernel / "linux").write_text("another")
+    assert lab.describe()["kernel_digest"] != first["kernel_digest"]
+
+
+@pytest.fixture
+def scripted(lab: VirtualLab, monkeypatch: pytest.MonkeyPatch) -> VirtualLab:
+    """A lab whose kernel is a Python script, given as the program of a boot."""
+    monkeypatch.setattr(
+        VirtualLab, "command", lambda self, folder, boot: [sys.executable, "-c", *boot.program]
+    )
+    monkeypatch.setattr(virtual, "POLL_S", 0.02)
+    monkeypatch.setattr("testbed.labs.process.GRACE_S", 0.3)
+    return lab
+
+
+def boot(lab: VirtualLab, folder: Path, program: str, cancelled: threading.Event) -> float:
+    limits = Limits(wall_s=1.0 if "hang" in program else 20.0, virtual_s=1.0)
+    return lab.boot(Boot(seed=1, limits=limits, program=(program,)), folder, cancelled)
+
+
+def test_a_boot_that_ends_well(scripted: VirtualLab, folder: Path) -> None:
+    began_s = time.monotonic()
+    wall_s = boot(scripted, folder, "print('lab: agent exited 0')", threading.Event())
+    assert 0 < wall_s <= time.monotonic() - began_s
+    assert (folder / runfolder.CONSOLE).read_text() == "lab: agent exited 0\n"
+
+
+def test_a_lab_that_hangs_is_ended(scripted: VirtualLab, folder: Path) -> None:
+    program = (
+        "import os, signal, time, pathlib  # hang\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"pathlib.Path({str(folder)!r}, 'pid').write_text(str(os.getpid()))\n"
+        "print('lab: phase hanging', flush=True)\n"
+        "time.sleep(60)"
+    )
+    with pytest.raises(RunError, match="phase hanging: the lab did not end: wanted within 1 s"):
+        boot(scripted, folder, program, threading.Event())
+    assert not Path("/proc", (folder / "pid").read_text()).exists()
+
+
+def test_a_cancelled_lab_is_ended_at_once(scripted: VirtualLab, folder: Path) -> None:
+    cancelled = threading.Event()
+    threading.Timer(0.1, cancelled.set).start()
+    began_s = time.monotonic()
+    with pytest.raises(RunError, match="interrupted"):
+        boot(scripted, folder, "import time; time.sleep(15)", cancelled)
+    assert time.monotonic() - began_s < 5
+
+
+def test_run_boots_with_the_cells_seed_and_limits(
+    lab: VirtualLab, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    booted: list[Boot] = []
+
+    def boot(self: VirtualLab, boot: Boot, *_: object) -> float:
+        booted.append(boot)
+        return 1.5
+
+    monkeypatch.setattr(VirtualLab, "boot", boot)
+    cell = wireless_cell(seed=9)
+    assert lab.run(cell, folder, threading.Event()) == 1.5
+    assert booted == [Boot(seed=9, limits=cell.limits, program=virtual.AGENT)]
+
+
+def test_ensure_builds_image_kernel_and_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image, "key", lambda: "ik")
+    monkeypatch.setattr(image, "ensure", lambda report: Path("/img"))
+    monkeypatch.setattr(
+        kernel, "ensure", lambda version, root, key, report: Path(f"/k-{version}-{root}-{key}")
+    )
+    monkeypatch.setattr(bundle, "ensure", lambda root, key: Path(f"/c-{root}-{key}"))
+    lab = virtual.ensure("6.12", lambda what, done_frac: None)
+    assert lab == VirtualLab(
+        image=Path("/img"),
+        kernel=Path("/k-6.12-/img-ik"),
+        code=Path("/c-/img-ik"),
+        kernel_version="6.12",
+        image_key="ik",
+    )
+    with pytest.raises(StudyError, match="no such kernel"):
+        virtual.ensure("six", lambda what, done_frac: None)
