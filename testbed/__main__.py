@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import signal
 import sys
+import traceback
 from types import FrameType
 
 INTERRUPTED_STATUS = 3
+BUG_STATUS = 3
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = "groundtruth: interrupted; finished cells are kept"
 
 
@@ -18,13 +21,16 @@ class Interrupted(BaseException):
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    # Once is enough: what follows is cleaning up, and that must not be interrupted.
+    for other in SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
     raise Interrupted
 
 
 def main() -> None:
     """Run the command and exit with its status."""
     try:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in SIGNALS:
             signal.signal(number, _interrupt)
         from testbed.cli import command_status
 
@@ -37,6 +43,10 @@ def main() -> None:
         # Whoever read our output has gone; nobody is left to be told.
         sys.stderr.close()
         status = INTERRUPTED_STATUS
+    except Exception:  # noqa: BLE001  # a bug must not exit with 1, "results disagree"
+        traceback.print_exc()
+        sys.stderr.write("groundtruth: this is a bug; the lines above say where\n")
+        status = BUG_STATUS
     sys.exit(status)
 
 

@@ -115,8 +115,11 @@ def _run_cells(
 
 
 def _finish(folder: Path, outcome: campaign.Outcome) -> None:
-    _report(folder)
-    campaign.raise_if_failed(outcome, folder)
+    try:
+        _report(folder)
+    finally:
+        # Also when the report could not be written: why cells failed must be said.
+        campaign.raise_if_failed(outcome, folder)
 
 
 def _report(folder: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from collectors.raw_parse import read_json, read_text
 from testbed import digests, runfolder
 from testbed.cell import Cell, cell_json
-from testbed.errors import RunError, VerifyError
+from testbed.errors import ParseError, RunError, VerifyError
 from testbed.ledger import disagreements
 
 
@@ -88,15 +88,20 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
     """Judge a calibrating cell, add the judgements to its checks, and raise if one disagrees."""
     from testbed import judge  # when needed: statistics take a second to load
 
-    raw = folder / "raw" / "calibration"
-    found = read_json(folder / "raw" / "calibration.json")
-    logs = {}
-    for run, entry in found.items():
-        path = raw / entry["log"]
-        logs[run] = judge.read_log(read_text(path), str(path))
-    judged = judge.judge(cell.network, found, logs)
+    source = folder / "raw" / "calibration.json"
+    found = read_json(source)
     verify = read_json(folder / runfolder.VERIFY)
-    verify["checks"] += [dataclasses.asdict(item) for item in judged]
+    logs = {}
+    try:
+        for run, entry in found.items():
+            path = folder / "raw" / "calibration" / entry["log"]
+            logs[run] = judge.read_log(read_text(path), str(path))
+        judged = judge.judge(cell.network, found, logs)
+        verify["checks"] += [dataclasses.asdict(item) for item in judged]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ParseError(
+            "not what a calibration writes", where=str(source), got=repr(error)
+        ) from error
     write_json(folder / runfolder.VERIFY, verify)
     wrong = [item for item in judged if not item.agrees]
     if wrong:

@@ -78,12 +78,19 @@ def mirrors() -> Mirrors:
             "this machine has no apt", wanted="Debian 12 or newer", hint="use a Debian machine"
         )
     listed = output_of(
-        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
+        [
+            "apt-get",
+            "indextargets",
+            "--format",
+            "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+            "Created-By: Packages",
+        ]
     )
     main = security = ""
     for line in listed.splitlines():
-        uri, _, release = line.partition(" ")
-        if not uri.rstrip("/").endswith(("/debian", "/debian-security")):
+        uri, release, component = (*line.split(" "), "", "")[:3]
+        # Others name their own archives /debian too, but none of them has Debian's component.
+        if component != "main" or not uri.rstrip("/").endswith(("/debian", "/debian-security")):
             continue
         if release.endswith("-security"):
             security = security or uri

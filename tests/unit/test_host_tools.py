@@ -109,8 +109,8 @@ OPTIONS = text("apt-2.6/acquire.txt")
 def test_recorded_debian_12(monkeypatch: pytest.MonkeyPatch) -> None:
     apt(monkeypatch, TARGETS, OPTIONS)
     assert mirrors() == Mirrors(
-        main="http://deb.debian.org/debian/",
-        security="http://deb.debian.org/debian-security/",
+        main="http://mirror.example/debian/",
+        security="http://mirror.example/debian-security/",
         apt_options=(),
     )
 
@@ -118,19 +118,25 @@ def test_recorded_debian_12(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("targets", "main", "security"),
     [
-        ("http://a/debian trixie\nhttp://b/debian trixie\n", "http://a/debian", ""),
-        ("http://a/debian trixie-backports\nhttp://b/debian trixie\n", "http://b/debian", ""),
+        ("http://a/debian trixie main\nhttp://b/debian trixie main\n", "http://a/debian", ""),
         (
-            "http://s/debian-security trixie-security\nhttp://a/debian trixie\n",
+            "http://a/debian trixie-backports main\nhttp://b/debian trixie main\n",
+            "http://b/debian",
+            "",
+        ),
+        (
+            "http://s/debian-security trixie-security main\nhttp://a/debian trixie main\n",
             "http://a/debian",
             "http://s/debian-security",
         ),
         (
-            "http://a/debian trixie-security\nhttp://a/debian trixie\n",
+            "http://a/debian trixie-security main\nhttp://a/debian trixie main\n",
             "http://a/debian",
             "http://a/debian",
         ),
-        ("http://x/ubuntu noble\nhttps://a/debian/ sid\n", "https://a/debian/", ""),
+        ("http://x/ubuntu noble main\nhttps://a/debian/ sid main\n", "https://a/debian/", ""),
+        # Some vendors call their own archive /debian as well.
+        ("http://v/debian trixie stable\nhttp://a/debian trixie main\n", "http://a/debian", ""),
     ],
 )
 def test_mirrors_among_other_sources(
@@ -145,9 +151,10 @@ def test_mirrors_among_other_sources(
     ("targets", "got"),
     [
         ("", "none"),
-        ("http://x/ubuntu noble\nhttp://x/ubuntu noble-updates\n",
-         "http://x/ubuntu noble; http://x/ubuntu noble-updates"),
-        ("http://s/debian-security trixie-security\n", "http://s/debian-security trixie-security"),
+        ("http://x/ubuntu noble main\nhttp://x/ubuntu noble-updates main\n",
+         "http://x/ubuntu noble main; http://x/ubuntu noble-updates main"),
+        ("http://s/debian-security trixie-security main\n",
+         "http://s/debian-security trixie-security main"),
     ],
 )  # fmt: skip
 def test_without_a_debian_mirror_the_sources_are_told(
@@ -171,7 +178,7 @@ def test_proxies_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
         'Acquire::http::Proxy "http://proxy:3128/";\n'
         'Acquire::https::proxy "http://proxy:3129/";\n'
         'Acquire::ftp::Proxy "";\n'
-        'Acquire::http::Proxy::deb.debian.org "DIRECT";\n'
+        'Acquire::http::Proxy::mirror.example "DIRECT";\n'
     )
     apt(monkeypatch, TARGETS, options)
     assert mirrors().apt_options == (
