@@ -187,8 +187,11 @@ def counters(rows: Sequence[Mapping[str, Any]], flow: str) -> dict[str, int]:
 def flow_row(
     flow: Flow, cell: Cell, received: Received, sent: Sent, counted: Mapping[str, int]
 ) -> FlowRow:
-    """Put one flow's sources together; drops are differences of adjacent counters."""
-    window_s = min(flow.stop_s, cell.duration_s) - flow.start_s
+    """Put one flow's sources together; drops are differences of adjacent counters.
+
+    Goodput is over the whole run for every flow, however long it sent, so that flows of one run
+    can be added and compared.
+    """
     before, offered, passed = (
         counted.get(name) for name in ("queue_offered", "loss_offered", "loss_passed")
     )
@@ -199,7 +202,7 @@ def flow_row(
         protocol=flow.protocol,
         generator=flow.generator,
         goodput_bytes=received.window_bytes,
-        goodput_bps=received.window_bytes * 8 / window_s,
+        goodput_bps=received.window_bytes * 8 / cell.duration_s,
         total_bytes=received.total_bytes,
         connect_s=sent.connect_s,
         first_byte_s=received.first_byte_s,

@@ -35,7 +35,8 @@ def main() -> None:
         from testbed.cli import command_status
 
         status = command_status(sys.argv[1:])
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed before we began
+            sys.stdout.flush()
     except (Interrupted, KeyboardInterrupt):
         sys.stderr.write(f"{INTERRUPTED}\n")
         status = INTERRUPTED_STATUS

@@ -1,7 +1,8 @@
 """Measure a built path with traffic: delay, loss, rate, buffer. Judging is another module's job.
 
-Runs inside a lab. Everything is measured end to end with UDP probes from the first source to the
-first destination, through the same stages the flows will use.
+Runs inside a lab. Everything is measured end to end with UDP probes through the same stages the
+flows will use: all properties between the first source and the first destination, the delay
+between every pair. Buffers of access links are read back, not measured.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from testbed.cell import Direction, Network
 PORT = 4999
 IP_UDP_BYTES = 28
 DELAY_PACKETS = 200
+#: For the other pairs, whose access links alone have not been seen yet. Enough to survive loss.
+DELAY_PACKETS_OTHER = 30
 DELAY_RATE_BPS = 12_000
 LOSS_MESSAGE_BYTES = 100
 LOSSES_WANTED = 200
@@ -50,6 +53,11 @@ def loss_rate_bps(network: Network, link: Direction) -> int:
 def path_rate_bps(network: Network) -> int:
     """Return the slowest access rate in the data direction."""
     return min(network.source_access.forward.rate_bps, network.destination_access.forward.rate_bps)
+
+
+def other_pairs(network: Network) -> range:
+    """Return the pairs whose delay is measured besides the first one's, counted from 1."""
+    return range(2, network.sources + 1)
 
 
 def fill_rate_bps(network: Network) -> int | None:
@@ -95,6 +103,14 @@ def measure(
             loss_packets(link.loss.loss_frac),
             burst_packets(link.queue_pkts),
         )
+    for pair in other_pairs(network):
+        ends = (f"src{pair}", f"dst{min(pair, network.destinations)}")
+        for name, (source, target) in (("forward", ends), ("reverse", ends[::-1])):
+            run = f"delay_{name}_{pair}"
+            found[run] = _send(
+                (hosts[source], hosts[target], addresses[target]),
+                folder, run, DELAY_RATE_BPS, LOSS_MESSAGE_BYTES, DELAY_PACKETS_OTHER,
+            )  # fmt: skip
     rate_bps = fill_rate_bps(network)
     if rate_bps is not None:
         way = (hosts["src1"], hosts["dst1"], addresses["dst1"])

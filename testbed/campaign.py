@@ -94,7 +94,10 @@ def run_cells(
     )
     report(progress)
     work = _Work(run, lab, threading.Event())
-    cpus = itertools.cycle(sorted(os.sched_getaffinity(0)))
+    allowed = sorted(os.sched_getaffinity(0))
+    # Two campaigns of one job each should not share the first core.
+    first = os.getpid() % len(allowed)
+    cpus = itertools.cycle(allowed[first:] + allowed[:first])
     with ThreadPoolExecutor(
         max_workers=jobs, thread_name_prefix="cell", initializer=_pinned_to, initargs=(cpus,)
     ) as pool:

@@ -6,6 +6,7 @@ run failed, 4 not possible here.
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import tomllib
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ from testbed.labs import kernel, virtual
 #: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
 NO_READER_STATUS = 1
 
+MAX_REPS = 100_000
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -36,7 +39,7 @@ StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="a study's name 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="a run folder: results/latest")]
 Reps = Annotated[
     int | None,
-    typer.Option("--reps", "--runs", min=1, help="seeds per point (the study's)"),
+    typer.Option("--reps", "--runs", min=1, max=MAX_REPS, help="seeds per point (the study's)"),
 ]
 Lab = Annotated[str, typer.Option("--lab", help="where cells run")]
 Kernel = Annotated[str, typer.Option("--kernel", help="kernel version, such as 6.12 or 7.3")]
@@ -164,7 +167,10 @@ def command_status(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        words.print(f"groundtruth: {error}", markup=False)
+        hint = ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = " (free some space; finished cells are kept, see: groundtruth resume)"
+        words.print(f"groundtruth: {error}{hint}", markup=False)
         return GroundtruthError.exit_status
     except SystemExit as end:
         if end.code == NO_READER_STATUS:

@@ -82,7 +82,8 @@ def run(study_name: str, choices: Choices, data_dir: Path) -> None:
         plan_, findings = _make_plan(study_name, choices, lab.describe())
         folder = session.create(data_dir, plan_, findings, sys.argv)
         words.print(f"run folder: {folder}", markup=False, soft_wrap=True)
-        outcome = _run_cells(folder, plan_.cells, lab, choices.worker_count(), display)
+        with session.locked(folder):
+            outcome = _run_cells(folder, plan_.cells, lab, choices.worker_count(), display)
     _finish(folder, outcome)
 
 
@@ -90,6 +91,12 @@ def resume(run_name: str, jobs: int | None) -> None:
     """Run what is not finished in a run folder, then report it."""
     folder = session.find_run(run_name)
     cells = session.load_cells(folder)
+    with session.locked(folder):
+        _resume(folder, cells, jobs)
+
+
+def _resume(folder: Path, cells: Sequence[PlannedCell], jobs: int | None) -> None:
+    digests.check_stored(folder, [planned.id for planned in _finished(folder, cells)])
     with Display(_words()) as display:
         lab = session.lab_of(cells, display.building)
         outcome = _run_cells(folder, cells, lab, jobs_or_cores(jobs), display)
@@ -198,7 +205,15 @@ def _print_findings(console: Console, findings: validate.Findings) -> None:
 
 def report(run_name: str) -> None:
     """Write a run's summary and report again, and print it."""
-    _report(session.find_run(run_name))
+    folder = session.find_run(run_name)
+    finished = _finished(folder, session.load_cells(folder))
+    digests.check_stored(folder, [planned.id for planned in finished])
+    _report(folder)
+
+
+def _finished(folder: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+    todo = {planned.id for planned in campaign.unfinished(folder, cells)}
+    return [planned for planned in cells if planned.id not in todo]
 
 
 def choose(cells: Sequence[PlannedCell], count: int) -> list[PlannedCell]:
@@ -216,12 +231,15 @@ def verify(run_name: str, count: int, jobs: int | None) -> None:
     """
     folder = session.find_run(run_name)
     cells = session.load_cells(folder)
-    todo = {planned.id for planned in campaign.unfinished(folder, cells)}
-    finished = [planned for planned in cells if planned.id not in todo]
+    finished = _finished(folder, cells)
     if not finished:
         raise StudyError("no finished cell to verify", where=str(folder))
+    # A run edited afterwards is not the run: that is seen without repeating anything.
+    digests.check_stored(folder, [planned.id for planned in finished])
     chosen = choose(finished, count)
     words = _words()
+    if len(finished) < len(cells):
+        words.print(f"{len(cells) - len(finished)} of {len(cells)} cells are not finished")
     scratch = Path(tempfile.mkdtemp(prefix=".verify-", dir=folder))
     try:
         with Display(words) as display:
@@ -245,17 +263,11 @@ def verify(run_name: str, count: int, jobs: int | None) -> None:
 def _compare(folder: Path, scratch: Path, chosen: Sequence[PlannedCell]) -> list[str]:
     problems = []
     for planned in chosen:
-        place = runfolder.cell_folder(folder, planned.id)
-        recorded = digests.read_done(place)
-        # Also against the files themselves: a run edited afterwards is not the run.
-        for label, other in (
-            ("as stored", digests.of_cell(place)),
-            ("repeated", digests.of_cell(runfolder.cell_folder(scratch, planned.id))),
-        ):
-            problems += [
-                f"cell {planned.id} {label}: {line}"
-                for line in digests.differences(recorded, other)
-            ]
+        recorded = digests.read_done(runfolder.cell_folder(folder, planned.id))
+        repeated = digests.of_cell(runfolder.cell_folder(scratch, planned.id))
+        problems += [
+            f"cell {planned.id}: {line}" for line in digests.differences(recorded, repeated)
+        ]
     return problems
 
 

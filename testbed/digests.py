@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from testbed import runfolder
-from testbed.errors import ParseError
+from testbed.errors import DisagreementError, ParseError
 
 SCHEMA = 1
 
@@ -56,3 +56,24 @@ def differences(recorded: Mapping[str, str], found: Mapping[str, str]) -> list[s
         elif recorded[name] != found[name]:
             lines.append(f"{name}: {recorded[name][:12]} before, {found[name][:12]} now")
     return lines
+
+
+def check_stored(run: Path, cell_ids: Iterable[str]) -> None:
+    """Check that finished cells still are what they were when they finished.
+
+    Raises:
+        ParseError: a DONE file is not one.
+        DisagreementError: a file was changed, removed or added since.
+    """
+    problems = []
+    for cell_id in cell_ids:
+        folder = runfolder.cell_folder(run, cell_id)
+        problems += [
+            f"cells/{cell_id}/{line}" for line in differences(read_done(folder), of_cell(folder))
+        ]
+    if problems:
+        raise DisagreementError(
+            f"{len(problems)} files are not what their run left:\n  " + "\n  ".join(problems[:10]),
+            where=str(run),
+            hint="remove a changed cell's folder and resume the run to measure it again",
+        )

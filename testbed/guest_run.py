@@ -20,7 +20,7 @@ from probes import driver, iperf3
 from probes.process import Running, wait_until
 from testbed import calibration, ledger
 from testbed.cell import Cell, Flow, Knob
-from testbed.errors import VerifyError
+from testbed.errors import RunError, VerifyError
 
 NS_PER_S = 1_000_000_000
 #: Between "everything is ready" and time zero of the experiment.
@@ -198,7 +198,21 @@ def _empty_connection(lab: Lab, flow: Flow) -> None:
             # The destination closes first and keeps the TIME-WAIT; the source then saves metrics.
             server.close()
             client.recv(1)
-    time.sleep(2 * base_rtt_s(lab.cell))
+    _await_saved_metrics(lab, flow)
+
+
+def _await_saved_metrics(lab: Lab, flow: Flow) -> None:
+    """Wait until the source's kernel has an entry for the destination, also after losses."""
+    to = lab.address(lab.destination(flow).name)
+    deadline_s = time.monotonic() + RECEIVER_TIMEOUT_S
+    while f"{to} " not in lab.source(flow).run(["ip", "tcp_metrics", "show"]):
+        if time.monotonic() > deadline_s:
+            raise RunError(
+                "the kernel keeps no metrics of an ended connection",
+                where=f"{lab.source(flow).name} to {to}",
+                hint="the initial ssthresh of the host profile cannot be set on this path",
+            )
+        time.sleep(max(0.1, base_rtt_s(lab.cell)))
 
 
 def base_rtt_s(cell: Cell) -> float:

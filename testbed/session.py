@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import json
 import os
 import platform
+import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from testbed import runfolder
-from testbed.cell import from_dict, to_dict
+from testbed.cell import cell_id, from_dict, to_dict
 from testbed.errors import ParseError, StudyError
 from testbed.labs import virtual
 from testbed.labs.process import BuildReport
@@ -70,6 +72,7 @@ def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) 
     """Make a new run folder with everything but its cells; return its path."""
     now = datetime.datetime.now(tz=datetime.UTC)
     name = plan.study.settings.study
+    run = None
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
         run = _new_folder(data_dir, f"{now:%Y%m%dT%H%M%SZ}-{name}")
@@ -81,8 +84,32 @@ def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) 
         _write_json(run / runfolder.PROVENANCE, _provenance(now, argv))
         _point_latest(data_dir, run)
     except OSError as error:
-        raise StudyError("cannot write results", where=str(data_dir), got=str(error)) from error
+        if run is not None:
+            shutil.rmtree(run, ignore_errors=True)
+        raise StudyError(
+            "cannot write results",
+            where=str(data_dir),
+            wanted="a folder that can be written",
+            got=str(error),
+            hint="choose another with --data-dir",
+        ) from error
     return run
+
+
+@contextlib.contextmanager
+def locked(run: Path) -> Iterator[None]:
+    """Hold a run folder for the block; raise :class:`StudyError` if another process has it."""
+    handle = os.open(run, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StudyError(
+                "another groundtruth is working on this run", where=str(run), hint="wait for it"
+            ) from error
+        yield
+    finally:
+        os.close(handle)
 
 
 def _new_folder(data_dir: Path, stem: str) -> Path:
@@ -161,9 +188,19 @@ def load_cells(run: Path) -> list[PlannedCell]:
     path = run / runfolder.CELLS
     try:
         listed = json.loads(path.read_text())
-        return [PlannedCell(id=entry["id"], cell=from_dict(entry["cell"])) for entry in listed]
+        cells = [PlannedCell(id=entry["id"], cell=from_dict(entry["cell"])) for entry in listed]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ParseError("cannot read a run's cells", where=str(path), got=str(error)) from error
+    for planned in cells:
+        if cell_id(planned.cell) != planned.id:
+            raise ParseError(
+                "a cell is not what its id says",
+                where=str(path),
+                wanted=planned.id,
+                got=cell_id(planned.cell),
+                hint="the file was edited; start a new run instead",
+            )
+    return cells
 
 
 def lab_of(cells: Sequence[PlannedCell], report: BuildReport) -> virtual.VirtualLab:

@@ -62,6 +62,8 @@ def write_calibrated(folder: Path, *, lost_pkts: int = 20) -> None:
     for run, ip_bytes in (("delay_forward", 128), ("delay_reverse", 128), ("fill_forward", 1500)):
         shutil.copy(PROBES / f"{run}.tsv", place)
         found[run] = {"packets": 200, "ip_bytes": ip_bytes, "rate_bps": 1, "log": f"{run}.tsv"}
+    for way in ("forward", "reverse"):  # the second pair's links are like the first one's
+        found[f"delay_{way}_2"] = found[f"delay_{way}"]
     for run, lost in (("loss_forward", lost_pkts), ("loss_reverse", 0)):
         lines = [f"{seq}\t{seq}\t{seq + 1}\n" for seq in range(2000 - lost)]
         (place / f"{run}.tsv").write_text(f"{LOG_HEADER}\n{''.join(lines)}")

@@ -8,6 +8,7 @@ and keys given twice are errors. Scalars follow YAML 1.2 with JSON's numbers; al
 from __future__ import annotations
 
 import dataclasses
+import errno
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -116,6 +117,8 @@ def _replaced(container: Any, loc: Loc, value: Any) -> Any:
 def read_document(path: Path) -> Document:
     """Read a YAML file; raise ``StudyError`` if it cannot be read as one mapping."""
     try:
+        if path.is_fifo() or path.is_socket():  # would wait for somebody to write
+            raise OSError(errno.EINVAL, "not a file")
         with path.open("rb") as file:  # not read_bytes: a device may have no end
             content = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:

@@ -115,8 +115,10 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
 
 
 def measure(network: Network, folder: Path) -> dict[str, Any]:
-    hosts = {name: Host(name) for name in ("src1", "dst1")}
-    addresses = {"src1": "10.1.1.2", "dst1": "10.2.1.2"}
+    addresses = {
+        "src1": "10.1.1.2", "dst1": "10.2.1.2", "src2": "10.1.2.2", "dst2": "10.2.2.2",
+    }  # fmt: skip
+    hosts = {name: Host(name) for name in addresses}
     return calibration.measure(network, hosts, addresses, folder)
 
 
@@ -127,6 +129,8 @@ def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path
         "loss_forward",
         "delay_reverse",
         "loss_reverse",
+        "delay_forward_2",
+        "delay_reverse_2",
         "fill_forward",
     ]
     assert found["loss_forward"] == {
@@ -143,9 +147,10 @@ def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path
         "log": "fill_forward.tsv",
     }
     assert [host for host, _ in programs.lines] == [
-        "dst1", "src1", "dst1", "src1", "src1", "dst1", "src1", "dst1", "dst1", "src1",
+        "dst1", "src1", "dst1", "src1", "src1", "dst1", "src1", "dst1",
+        "dst2", "src2", "src2", "dst2", "dst1", "src1",
     ]  # fmt: skip
-    assert programs.finished == 10
+    assert programs.finished == 14
     receiver, sender = (line for _, line in programs.lines[-2:])
     assert f"--log-packets {tmp_path}/fill_forward.tsv" in receiver
     assert sender.startswith(
@@ -156,7 +161,9 @@ def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path
 def test_loss_is_sent_in_bursts_and_nothing_else(programs: Programs, tmp_path: Path) -> None:
     measure(NETWORK, tmp_path)
     senders = [line for _, line in programs.lines if line.startswith("udp_send")]
-    assert [line.partition(" --burst-packets ")[2] for line in senders] == ["1", "5", "1", "5", "1"]
+    assert [line.partition(" --burst-packets ")[2] for line in senders] == [
+        "1", "5", "1", "5", "1", "1", "1",
+    ]  # fmt: skip
 
 
 def test_a_bottleneck_that_cannot_be_filled_is_not(programs: Programs, tmp_path: Path) -> None:

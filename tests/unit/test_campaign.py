@@ -127,7 +127,9 @@ def test_each_worker_keeps_to_one_core_and_the_caller_to_all(tmp_path: Path) -> 
         write_recorded(cell, folder)
 
     run_cells(tmp_path, planned(3), FakeLab(act), jobs=1, report=nothing)
-    assert cores == [min(before)] * 3
+    assert len(cores) == 3
+    assert len(set(cores)) == 1
+    assert cores[0] in before
     assert os.sched_getaffinity(0) == before
 
 

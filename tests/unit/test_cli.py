@@ -166,7 +166,7 @@ def test_version_of_a_checkout_and_of_an_installed_package(
         (VerifyError("not as asked"), 3),
         (ParseError("not JSON", where="x.json:3"), 3),
         (UnsupportedError("no [apt] here"), 4),
-        (OSError(28, "No space left on device"), 3),
+        (OSError(5, "Input/output error"), 3),
     ],
 )
 def test_exit_status_of_each_kind_of_error(
@@ -265,3 +265,15 @@ def test_names_of_a_run_folder_are_told_once() -> None:
         if name.isupper() and isinstance(value, str)
     ]
     assert len(names) == len(set(names))
+
+
+def test_a_full_disk_is_told_with_the_way_on(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    def act(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(commands, "report", act)
+    assert command_status(["report", "x"]) == 3
+    assert said()[1] == (
+        "groundtruth: [Errno 28] No space left on device "
+        "(free some space; finished cells are kept, see: groundtruth resume)\n"
+    )

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from testbed import runfolder
-from testbed.digests import differences, done_text, of_cell, read_done
-from testbed.errors import ParseError
+from testbed.digests import check_stored, differences, done_text, of_cell, read_done
+from testbed.errors import DisagreementError, ParseError
 
 pytestmark = pytest.mark.unit
 
@@ -56,3 +56,18 @@ def test_differences_are_told_by_name_in_order() -> None:
         "new: was not there before",
     ]
     assert differences(recorded, dict(reversed(recorded.items()))) == []
+
+
+def test_a_run_edited_afterwards_is_not_the_run(tmp_path: Path) -> None:
+    for cell in ("a", "b"):
+        folder = tmp_path / "cells" / cell
+        (folder / "raw").mkdir(parents=True)
+        (folder / "raw" / "counters.json").write_text("[]")
+        (folder / "DONE").write_text(done_text(of_cell(folder)))
+    check_stored(tmp_path, ["a", "b"])
+    (tmp_path / "cells" / "b" / "raw" / "counters.json").write_text("[1]")
+    with pytest.raises(
+        DisagreementError, match=r"1 files are not .*\n  cells/b/raw/counters\.json"
+    ):
+        check_stored(tmp_path, ["a", "b"])
+    check_stored(tmp_path, ["a"])

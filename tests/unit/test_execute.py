@@ -161,6 +161,7 @@ def test_judgements_are_added_to_the_checks_even_when_one_disagrees(tmp_path: Pa
     assert [(check["check"], check["agrees"]) for check in checks] == [
         ("shaper", True),
         ("rtt", True),
+        ("rtt", True),
         ("loss forward", False),
         ("loss reverse", True),
         ("rate", True),

@@ -180,7 +180,7 @@ FILL = {"fill_forward": {"ip_bytes": 1500}}
 def test_recorded_rate_and_buffer() -> None:
     logs = {"fill_forward": judge.read_log(text("probes-0.1.0/fill_forward.tsv"), "x")}
     rate, buffer = judge_fill(NETWORK, FILL, logs)
-    assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.1 %", "3000000 bit/s")
+    assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.1 %", "3000001 bit/s")
     assert (buffer.wanted, buffer.got) == ("10 packets", "10 packets")
     assert rate.agrees
     assert buffer.agrees
@@ -257,6 +257,14 @@ def test_behind_a_slower_access_link_the_bottleneck_is_said_not_to_be_measured()
     }
 
 
+def test_the_rate_is_seen_through_the_loss_model() -> None:
+    # Every other packet is gone, some twice in a row: gaps of 4, 8 and 12 ms, and 4 ms is 1500 B.
+    at_ms = [0, 4, 12, 16, 28, 32, 40, 44, 48, 60, 64, 68]
+    logs = {"fill_forward": log(*[(0, IDLE_NS + 40 * MS + t * MS) for t in at_ms])}
+    rate, _ = judge_fill(NETWORK, FILL, logs)
+    assert (rate.got, rate.agrees) == ("3000000 bit/s", True)
+
+
 def drop_tail(network: Network, packets: int, rate_bps: int, ip_bytes: int) -> list[Packet]:
     """Send packets through an idle path whose bottleneck holds ``queue_pkts`` and drops more."""
     link: Direction = network.bottleneck.forward
@@ -294,13 +302,15 @@ def test_a_drop_tail_queue_of_n_packets_is_measured_as_n(queue_pkts: int, rate_b
     assert rate.agrees
 
 
-def test_all_five_properties_are_judged() -> None:
+def test_all_five_properties_are_judged_and_every_pairs_delay() -> None:
     found = {
         **DELAYS,
         **FILL,
+        "delay_forward_2": {"ip_bytes": 128},
+        "delay_reverse_2": {"ip_bytes": 128},
         "loss_forward": {"packets": 2000},
         "loss_reverse": {"packets": 2000},
     }
     logs = dict.fromkeys(found, log((0, 1)))
     checks = [item.check for item in judge.judge(NETWORK, found, logs)]
-    assert checks == ["rtt", "loss forward", "loss reverse", "rate", "buffer"]
+    assert checks == ["rtt", "rtt", "loss forward", "loss reverse", "rate", "buffer"]

@@ -18,7 +18,16 @@ from testbed.cell import to_dict
 from testbed.errors import ParseError, StudyError
 from testbed.labs import virtual
 from testbed.plan import Plan, PlannedCell, make_plan
-from testbed.session import LATEST, check_lab, check_writable, create, find_run, lab_of, load_cells
+from testbed.session import (
+    LATEST,
+    check_lab,
+    check_writable,
+    create,
+    find_run,
+    lab_of,
+    load_cells,
+    locked,
+)  # fmt: skip
 from tests.fake_lab import FakeLab
 from tests.recorded import wireless_cell
 from tests.study_file import WIRELESS, study
@@ -195,7 +204,9 @@ def test_a_name_that_is_too_long(tmp_path: Path) -> None:
 
 def test_what_fails_while_it_is_written_is_named(tmp_path: Path, plan: Plan) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StudyError, match=rf"^{tmp_path}/file: cannot write results: got "):
+    with pytest.raises(
+        StudyError, match=rf"^{tmp_path}/file: cannot write results: wanted .*, got "
+    ):
         new_run(tmp_path / "file", plan)
 
 
@@ -277,3 +288,14 @@ def test_json_is_what_the_cell_says(tmp_path: Path, plan: Plan) -> None:
     assert stored[0] == {"id": plan.cells[0].id, "cell": to_dict(plan.cells[0].cell)}
     assert stored[0]["cell"]["lab"] == LAB
     assert dataclasses.is_dataclass(plan.cells[0])
+
+
+def test_one_run_is_worked_on_by_one_process(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path),
+        pytest.raises(StudyError, match="another groundtruth is working on this run"),
+        locked(tmp_path),
+    ):
+        pass
+    with locked(tmp_path):  # free again
+        pass
