@@ -27,6 +27,8 @@ NS_PER_S = 1_000_000_000
 HEAD_START_S = 1
 RECEIVER_TIMEOUT_S = 200.0
 PRIME_PORT = 4998
+#: More than any buffer a host profile may want; what each socket got is read back.
+BUFFER_BOUND_BYTES = 64 * 1024 * 1024
 TOOLS = ("iperf3", "iproute2", "libsctp1", "mininet", "python3.13", "tcpdump")
 
 
@@ -91,7 +93,14 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
     )
 
 
+def _allow_large_buffers() -> None:
+    """Lift the bounds on socket buffers, which older kernels keep for all namespaces at once."""
+    for name in ("rmem_max", "wmem_max"):
+        (Path("/proc/sys/net/core") / name).write_text(f"{BUFFER_BOUND_BYTES}\n")
+
+
 def _build(cell: Cell, folder: Path, journal: Journal) -> Lab:
+    _allow_large_buffers()
     laid_out = dumbbell.plan(cell.network, cell.seed)
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)

@@ -29,10 +29,10 @@ def network(bottleneck_bps: int, access_bps: int = 10_000_000, **changes: Any) -
 
 @pytest.mark.parametrize(
     ("loss_frac", "packets"),
-    [(0.0, 2000), (0.001, 40_000), (0.01, 20_000), (0.02, 10_000), (0.5, 2000), (1.0, 2000)],
+    [(0.0, 1000), (0.001, 40_000), (0.01, 10_000), (0.02, 5_000), (0.5, 1000), (1.0, 1000)],
 )
 def test_packets_that_show_a_loss(loss_frac: float, packets: int) -> None:
-    # 200 losses are enough, between 2000 and 40000 packets.
+    # 100 losses are enough, between 1000 and 40000 packets.
     assert calibration.loss_packets(loss_frac) == packets
 
 
@@ -134,12 +134,12 @@ def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path
         "fill_forward",
     ]
     assert found["loss_forward"] == {
-        "packets": 20_000,
+        "packets": 10_000,
         "ip_bytes": 128,
         "rate_bps": 1_500_000,
         "log": "loss_forward.tsv",
     }
-    assert found["loss_reverse"]["packets"] == 2000
+    assert found["loss_reverse"]["packets"] == 1000
     assert found["fill_forward"] == {
         "packets": 430,
         "ip_bytes": 1500,

@@ -141,7 +141,7 @@ def test_the_kernels_command_line_depends_on_the_cell_alone(
         "/gt/kernel/linux", "mem=256M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/",
         "rw", "umid=lab", "time-travel=inf-cpu", "time-travel-start=1767225600000000000",
         "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1", "init=/gt/code/init", "seccomp=on",
-        "--", "30", "/usr/bin/python3", "-m", "testbed.agent",
+        "--", "30", "/usr/bin/python3", "-S", "-m", "testbed.agent",
     ]  # fmt: skip
     elsewhere = tmp_path / "elsewhere"
     other = dataclasses.replace(lab, image=Path("/other/img"), code=Path("/other/code"))

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	    "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
 	    "HOME=/tmp",
 	    "LC_ALL=C.UTF-8",
-	    "PYTHONPATH=/gt/code/lib",
+	    "PYTHONPATH=/gt/code/lib:/usr/lib/python3/dist-packages",
 	    "PYTHONDONTWRITEBYTECODE=1",
 	    "PYTHONHASHSEED=0",
 	    NULL,
