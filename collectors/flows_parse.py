@@ -146,6 +146,12 @@ def probe_sent(text: str, flow: Flow, where: str) -> Sent:
     )
 
 
+def probe_mss_bytes(text: str, where: str) -> int | None:
+    """Return the segment size a TCP sender read back once connected; None if it never was."""
+    records = [r for r in json_lines(text, where) if r.get("event") == "effective"]
+    return _field(records[-1], "snd_mss_bytes", where, int, UNKNOWN) if records else None
+
+
 def iperf3_received(text: str, flow: Flow, where: str) -> Received:
     """Parse an iperf3 server's JSON.
 

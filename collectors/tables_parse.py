@@ -13,6 +13,8 @@ from typing import Any
 
 import polars as pl
 
+from collectors.congestion_parse import congestion
+from collectors.drops_parse import drops
 from collectors.flows_parse import (
     FlowRow,
     IntervalRow,
@@ -21,10 +23,13 @@ from collectors.flows_parse import (
     counters,
     flow_row,
     iperf3_received,
+    probe_mss_bytes,
     probe_received,
     probe_sent,
 )
+from collectors.queue_parse import queue
 from collectors.raw_parse import read_as, read_text
+from collectors.trace_parse import read_trace
 from testbed import runfolder
 from testbed.cell import Cell, Flow
 
@@ -114,8 +119,39 @@ def write_tables(folder: Path, cell: Cell) -> None:
     _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
+    _write_telemetry(folder, cell, epoch_ns)
+
+
+def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
+    """Write the tables of what the cell was asked to record; what was not recorded has none."""
+    places = folder / runfolder.PLACES
+    if cell.collect.telemetry:
+        trace = read_trace(folder / runfolder.TRACE_PAGES, folder / runfolder.TRACE_FORMATS)
+        known = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
+        mss_bytes = {name: size for name, size in known.items() if size is not None}
+        rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
+        write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
+        dropped = read_as(places, lambda value: drops(trace, value, epoch_ns))
+        write_parquet(dropped, folder / runfolder.DROPS_TABLE)
+    if cell.collect.queue_s:
+        path = folder / runfolder.QUEUE_SAMPLES
+        text = read_text(path)
+        sampled = read_as(places, lambda value: queue(text, value, epoch_ns, str(path)))
+        write_parquet(sampled, folder / runfolder.QUEUE_TABLE)
+
+
+def _mss_bytes(folder: Path, flow: Flow) -> int | None:
+    if flow.protocol != "tcp" or flow.generator != "probe":
+        return None
+    path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    return probe_mss_bytes(read_text(path), str(path))
 
 
 def _write(rows: Sequence[Any], row_type: type, path: Path) -> None:
     frame = pl.DataFrame([dataclasses.asdict(row) for row in rows], schema=schema(row_type))
+    write_parquet(frame, path)
+
+
+def write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    """Write one table; equal rows give equal bytes."""
     frame.write_parquet(path, compression="zstd", statistics=False)

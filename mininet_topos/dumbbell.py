@@ -235,6 +235,21 @@ def ip_lines(laid_out: Plan, node: str, route_options: dict[str, str]) -> str:
     return "".join(lines)
 
 
+def number_lines(laid_out: Plan, node: str) -> str:
+    """Return ``ip -batch`` input that makes a router's next interface numbers its own.
+
+    Every namespace numbers its interfaces from 1, and the kernel tells of a drop by interface
+    number alone. A number that was used is not used again, so as many interfaces as the routers
+    before have are made and removed.
+    """
+    before = ROUTERS[: ROUTERS.index(node)]
+    ends = [i.device for pair in laid_out.links for i in pair if i.node in before]
+    taken = [*ends, *(ifb for where, _, ifb in laid_out.redirects if where in before)]
+    gaps = [f"gap{number}" for number in range(len(taken))]
+    made = [f"link add {gap} type dummy\n" for gap in gaps]
+    return "".join([*made, *(f"link del {gap}\n" for gap in gaps)])
+
+
 def build(
     laid_out: Plan,
     flows: tuple[Flow, ...],
@@ -251,12 +266,14 @@ def build(
     from mininet_topos.nodes import LabNode
 
     nodes = {name: LabNode(name) for name in laid_out.node_names()}
+    spaces = {name: node.namespace(journal) for name, node in nodes.items()}
+    for name in ROUTERS[1:]:
+        spaces[name].run(["ip", "-batch", "-"], number_lines(laid_out, name))
     for a, b in laid_out.links:
         Link(
             nodes[a.node], nodes[b.node], intfName1=a.device, intfName2=b.device,
             addr1=a.mac, addr2=b.mac, params1={"up": None}, params2={"up": None},
         )  # fmt: skip
-    spaces = {name: node.namespace(journal) for name, node in nodes.items()}
     for a, b in laid_out.links:
         for end in (a, b):
             offloads.switch_off(spaces[end.node], end.device)

@@ -130,10 +130,16 @@ class HostProfile:
 
 @dataclass(frozen=True, kw_only=True)
 class Collect:
-    """What evidence to record, and how finely."""
+    """What evidence to record, and how finely.
+
+    ``queue_s`` is the time between two samples of every queue; 0 takes none. ``telemetry`` is the
+    kernel's own account of congestion state and drops.
+    """
 
     interval_s: float
     snapshot_s: float
+    queue_s: float
+    telemetry: bool
     pcap: bool
 
 

@@ -17,8 +17,8 @@ from collectors import capture_live, snapshot_live
 from mininet_topos import dumbbell, verify
 from mininet_topos.netns import Journal, Namespace
 from probes import driver, iperf3
-from probes.process import Running, wait_until
-from testbed import calibration, ledger
+from probes.process import Running
+from testbed import calibration, ledger, telemetry
 from testbed.cell import Cell, Flow, Knob
 from testbed.errors import RunError, VerifyError
 
@@ -239,14 +239,15 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     say_phase("prepare the hosts")
     _prime_initial_ssthresh(lab)
     capture = _start_capture(lab) if cell.collect.pcap else None
-    say_phase("start the flows")
     epoch_ns = (time.monotonic_ns() // NS_PER_S + 1 + HEAD_START_S) * NS_PER_S
+    say_phase("start the telemetry")
+    watch = telemetry.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
+    say_phase("start the flows")
     receivers = [_start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
-    senders = [_start_sender(lab, flow, epoch_ns) for flow in cell.flows]
+    senders = [_start_sender(lab, flow, epoch_ns, watch) for flow in cell.flows]
     lab.write("raw/epoch.json", {"epoch_ns": epoch_ns, "late_ns": max(0, _late_ns(epoch_ns))})
     say_phase("run the flows")
-    _snapshots(lab, epoch_ns)
-    wait_until(epoch_ns + round(cell.duration_s * NS_PER_S))
+    watch.wait_until(epoch_ns + round(cell.duration_s * NS_PER_S))
     say_phase("drain the flows")
     for running in senders:
         running.finish(RECEIVER_TIMEOUT_S)
@@ -256,6 +257,8 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
         if flow.protocol == "udp" and flow.generator == "probe":
             running.terminate()
         running.finish(RECEIVER_TIMEOUT_S)
+    say_phase("stop the telemetry")
+    watch.stop()
     if capture:
         lab.write("raw/capture.json", capture_live.stop(capture))
     lab.write("raw/ledger.json", _ledger(lab))
@@ -285,30 +288,19 @@ def _start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
     return driver.start_receiver(host, argv, stem)
 
 
-def _start_sender(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
+def _start_sender(lab: Lab, flow: Flow, epoch_ns: int, watch: telemetry.Telemetry) -> Running:
     host, to = lab.source(flow), lab.address(lab.destination(flow).name)
     stem = lab.folder / "raw" / "flows" / f"{flow.id}.sender"
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
     if flow.generator == "iperf3":
         # The client tells the server: what a receiver should have is said on this side too.
         options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
-        wait_until(epoch_ns + round(flow.start_s * NS_PER_S))
+        watch.wait_until(epoch_ns + round(flow.start_s * NS_PER_S))
         return driver.start_sender(
             host, iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s), stem
         )
     argv = driver.sender_argv(flow, lab.address(host.name), to, options, epoch_ns)
     return driver.start_sender(host, argv, stem)
-
-
-def _snapshots(lab: Lab, epoch_ns: int) -> None:
-    when_s = lab.cell.collect.snapshot_s
-    folder = lab.folder / "raw" / "snapshots"
-    while when_s <= lab.cell.duration_s:
-        wait_until(epoch_ns + round(when_s * NS_PER_S))
-        label = f"{when_s:010.3f}s"
-        for node in lab.roles.on("both"):
-            snapshot_live.take(lab.spaces[node], folder, label, with_ss=node in lab.roles.senders)
-        when_s += lab.cell.collect.snapshot_s
 
 
 def _effective(lab: Lab, flow: Flow, side: str) -> dict[str, Any]:

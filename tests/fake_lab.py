@@ -14,6 +14,7 @@ from testbed.judge import LOG_HEADER
 from tests.recorded import DATA, text, value
 
 PROBES = DATA / "probes-0.1.0"
+TRACE = DATA / "trace-7.3"
 FLOW_FILES = {
     "T.sender": "tcp_send",
     "T.receiver": "tcp_recv",
@@ -49,9 +50,19 @@ def write_measured(folder: Path) -> None:
         shutil.copy(PROBES / name, folder / "raw" / name)
     _write(folder / "raw" / "epoch.json", {"epoch_ns": 4_000_000_000, "late_ns": 0})
     _write(folder / "raw" / "qdiscs.json", value("iproute2-6.15/qdisc-statistics.json"))
+    write_telemetry(folder)
     _write(folder / "verify.json", {"schema": 1, "checks": []})
     _write(folder / "env.json", ENVIRONMENT)
     (folder / "console.log").write_text(text("lab-console-7.3/finished.log"))
+
+
+def write_telemetry(folder: Path) -> None:
+    """Leave the recorded trace and queue samples: four seconds of another run of these flows."""
+    (folder / "raw" / "trace").mkdir()
+    for name in ("pages.bin.gz", "formats.json"):
+        shutil.copy(TRACE / name, folder / "raw" / "trace")
+    for name in ("places.json", "queue.jsonl"):
+        shutil.copy(TRACE / name, folder / "raw")
 
 
 def write_calibrated(folder: Path, *, lost_pkts: int = 20) -> None:

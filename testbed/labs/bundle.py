@@ -26,6 +26,7 @@ TESTBED_MODULES = (
     "errors.py",
     "guest_run.py",
     "ledger.py",
+    "telemetry.py",
 )
 PACKAGES = ("mininet_topos", "probes", "collectors")
 SUFFIXES = frozenset({".py", ".c", ".h"})

@@ -30,6 +30,7 @@ FIRST_PORT = 5001
 INTERVAL_S = 1.0
 SNAPSHOTS_PER_RUN = 4
 SNAPSHOT_MIN_S, SNAPSHOT_MAX_S = 10.0, 1000.0
+QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S = 200, 1.0
 #: Virtual time beyond the traffic: set-up, ends of connections, a last retransmission timeout.
 VIRTUAL_MARGIN_S = 400.0
 WALL_BASE_S, WALL_PER_VIRTUAL = 60.0, 0.1
@@ -62,6 +63,8 @@ def resolve_cell(
         collect=Collect(
             interval_s=INTERVAL_S,
             snapshot_s=min(max(at.duration_s / SNAPSHOTS_PER_RUN, SNAPSHOT_MIN_S), SNAPSHOT_MAX_S),
+            queue_s=max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S),
+            telemetry=True,
             pcap=pcap,
         ),
         limits=Limits(

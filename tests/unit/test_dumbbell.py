@@ -7,7 +7,16 @@ import dataclasses
 
 import pytest
 
-from mininet_topos.dumbbell import ROUTERS, Plan, counters, ip_lines, loss_seed, plan, tc_lines
+from mininet_topos.dumbbell import (
+    ROUTERS,
+    Plan,
+    counters,
+    ip_lines,
+    loss_seed,
+    number_lines,
+    plan,
+    tc_lines,
+)
 from testbed.cell import Flow, Loss, Network, Protocol
 from tests.recorded import both_ways, direction, wireless_cell
 
@@ -237,3 +246,14 @@ def test_flows_to_one_destination_are_counted_apart() -> None:
 def test_a_hosts_interface() -> None:
     end = WIRELESS.interface("dst2")
     assert (end.device, end.address, end.peer_address) == ("dst2-eth0", "10.2.2.2", "10.2.2.1")
+
+
+def test_routers_number_their_interfaces_apart() -> None:
+    # r1 has three interfaces and three ifbs, so r2 uses up six numbers.
+    laid_out = plan(wireless_cell().network, 1)
+    lines = number_lines(laid_out, "r2").splitlines()
+    assert lines == [
+        *(f"link add gap{number} type dummy" for number in range(6)),
+        *(f"link del gap{number}" for number in range(6)),
+    ]
+    assert number_lines(laid_out, "r1") == ""

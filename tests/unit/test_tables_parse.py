@@ -147,3 +147,57 @@ def test_raw_files_are_text_or_named(tmp_path: Path) -> None:
     sample: Any = {"a": [1]}
     path.write_text(json.dumps(sample))
     assert read_json(path) == sample
+
+
+def watched(**changes: Any) -> Any:
+    collect = dataclasses.replace(CELL.collect, telemetry=True, queue_s=1.0)
+    return dataclasses.replace(CELL, collect=dataclasses.replace(collect, **changes))
+
+
+TELEMETRY_TABLES = (runfolder.CONGESTION_TABLE, runfolder.DROPS_TABLE, runfolder.QUEUE_TABLE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "written"),
+    [
+        ({}, [True, True, True]),
+        ({"telemetry": False}, [False, False, True]),
+        ({"queue_s": 0.0}, [True, True, False]),
+    ],
+)
+def test_what_was_recorded_has_its_tables(
+    folder: Path, changes: dict[str, Any], written: list[bool]
+) -> None:
+    write_tables(folder, watched(**changes))
+    assert [(folder / name).is_file() for name in TELEMETRY_TABLES] == written
+
+
+def test_telemetry_tables_of_the_recorded_trace(folder: Path) -> None:
+    write_tables(folder, watched())
+    rows = pl.read_parquet(folder / runfolder.CONGESTION_TABLE)
+    # The sender's read-back gave the segment size.
+    assert rows.filter(flow="T", event="ack")["cwnd_bytes"].to_list()[:3] == [2896, 4344, 5792]
+    assert pl.read_parquet(folder / runfolder.DROPS_TABLE).height == 43
+    assert pl.read_parquet(folder / runfolder.QUEUE_TABLE).height == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("trace/pages.bin.gz", None, "pages.bin.gz: cannot read trace pages"),
+        ("trace/pages.bin.gz", "", "pages.bin.gz: cannot read trace pages: got the file is empty"),
+        ("trace/formats.json", "{}", "formats.json: not what the lab writes"),
+        ("places.json", "[{}]", "places.json: not what the lab writes"),
+        ("places.json", None, "places.json: cannot read a raw file"),
+        ("queue.jsonl", "{}", r"queue.jsonl:1: not a sample of every qdisc"),
+    ],
+)
+def test_a_broken_recording_is_named(
+    folder: Path, name: str, content: str | None, message: str
+) -> None:
+    path = folder / "raw" / name
+    path.unlink()
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ParseError, match=message):
+        write_tables(folder, watched())

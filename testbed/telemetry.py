@@ -1,0 +1,140 @@
+"""What is recorded while flows run: trace events, queue samples and socket snapshots.
+
+The agent has one thread, so everything periodic happens while it waits, in
+:meth:`Telemetry.wait_until`. Computing takes no virtual time, but each look at the clock takes
+256 ns of it (see docs/limitations.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from collectors import queue_live, snapshot_live, trace_live
+from mininet_topos import dumbbell
+from mininet_topos.netns import Namespace
+from probes.process import wait_until
+from testbed.cell import Cell
+
+NS_PER_S = 1_000_000_000
+#: IP and transport headers of a data packet, and the largest packet there is.
+HEADERS_BYTES, PACKET_MAX_BYTES = 40, 1500
+
+
+@dataclass(kw_only=True)
+class Recurring:
+    """Something to do every ``period_ns``, next at ``due_ns`` and never after ``last_ns``."""
+
+    act: Callable[[int], None]
+    period_ns: int
+    due_ns: int
+    last_ns: int
+
+
+@dataclass(kw_only=True)
+class Telemetry:
+    """All recorders of a cell."""
+
+    folder: Path
+    trace: trace_live.Trace | None = None
+    sampler: queue_live.Sampler | None = None
+    recurring: list[Recurring] = field(default_factory=list)
+
+    def wait_until(self, when_ns: int) -> None:
+        """Wait until CLOCK_MONOTONIC shows ``when_ns``, and do all that falls due by then."""
+        while due := [task for task in self.recurring if task.due_ns <= min(when_ns, task.last_ns)]:
+            task = min(due, key=lambda task: task.due_ns)
+            wait_until(task.due_ns)
+            task.act(task.due_ns)
+            task.due_ns += task.period_ns
+        wait_until(when_ns)
+
+    def stop(self) -> None:
+        """End all recorders; raise :class:`RunError` if one of them lost something."""
+        if self.sampler:
+            queue_live.stop(self.sampler)
+        if self.trace:
+            counts = trace_live.stop(self.trace)
+            (self.folder / "trace" / "counts.json").write_text(
+                json.dumps(counts, indent=1, sort_keys=True) + "\n"
+            )
+
+
+def start(
+    cell: Cell,
+    raw: Path,
+    laid_out: dumbbell.Plan,
+    spaces: Mapping[str, Namespace],
+    epoch_ns: int,
+) -> Telemetry:
+    """Start what the cell asks for; return once it records."""
+    end_ns = epoch_ns + round(cell.duration_s * NS_PER_S)
+    telemetry = Telemetry(folder=raw)
+
+    def every(period_s: float, first_ns: int, act: Callable[[int], None]) -> None:
+        telemetry.recurring.append(
+            Recurring(
+                act=act, period_ns=round(period_s * NS_PER_S), due_ns=first_ns, last_ns=end_ns
+            )
+        )
+
+    if cell.collect.telemetry or cell.collect.queue_s:
+        routers = [spaces[name] for name in dumbbell.ROUTERS]
+        places = _places(laid_out, routers)
+        (raw / "places.json").write_text(
+            json.dumps([dataclasses.asdict(place) for place in places], indent=1) + "\n"
+        )
+    if cell.collect.queue_s:
+        sampler = queue_live.start(routers, places, raw / "queue.jsonl")
+        telemetry.sampler = sampler
+        every(cell.collect.queue_s, epoch_ns, lambda now_ns: queue_live.take(sampler, now_ns))
+    if cell.collect.telemetry:
+        rate = trace_bytes_per_s(cell)
+        size_bytes = trace_live.size_bytes(rate, cell.duration_s)
+        trace = trace_live.start(raw / "trace", ports(cell), size_bytes)
+        telemetry.trace = trace
+        every(size_bytes / 2 / rate, epoch_ns, lambda _: trace_live.look(trace))
+    senders = frozenset(laid_out.sources)
+    hosts = [spaces[name] for name in (*laid_out.sources, *laid_out.destinations)]
+    snapshot_ns = round(cell.collect.snapshot_s * NS_PER_S)
+
+    def snapshot(now_ns: int) -> None:
+        label = f"{(now_ns - epoch_ns) / NS_PER_S:010.3f}s"
+        for host in hosts:
+            snapshot_live.take(host, raw / "snapshots", label, with_ss=host.name in senders)
+
+    every(cell.collect.snapshot_s, epoch_ns + snapshot_ns, snapshot)
+    return telemetry
+
+
+def _places(laid_out: dumbbell.Plan, routers: Sequence[Namespace]) -> list[queue_live.Place]:
+    places = []
+    for router in routers:
+        stages = [(s.device, s.handle, s.role) for s in laid_out.stages if s.node == router.name]
+        places += queue_live.find_places(router, stages)
+    return places
+
+
+def ports(cell: Cell) -> dict[str, list[int]]:
+    """Return the ports of the cell's flows by protocol."""
+    found: dict[str, list[int]] = {}
+    for flow in cell.flows:
+        found.setdefault(flow.protocol, []).append(flow.port)
+    return found
+
+
+def trace_bytes_per_s(cell: Cell) -> float:
+    """Return what the trace of a cell can grow by per second at most.
+
+    Not more packets are acknowledged than the bottleneck passes, and not more dropped than the
+    access links let in.
+    """
+    message_bytes = min((flow.message_bytes for flow in cell.flows), default=PACKET_MAX_BYTES)
+    packet_bits = 8 * min(message_bytes + HEADERS_BYTES, PACKET_MAX_BYTES)
+    links = cell.network
+    passed_pps = links.bottleneck.forward.rate_bps / packet_bits
+    offered_pps = links.sources * links.source_access.forward.rate_bps / packet_bits
+    return passed_pps * trace_live.ACK_BYTES + offered_pps * trace_live.DROP_BYTES

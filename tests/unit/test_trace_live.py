@@ -1,0 +1,205 @@
+"""What is asked of the tracer, and what leaves it: filters, sizes, pages without addresses."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from collectors import trace_live, trace_pages_live
+from collectors.ring_buffer_parse import find_events
+from collectors.trace_format_parse import parse_header_page
+from testbed.errors import RunError, UnsupportedError
+from tests.recorded import value
+from tests.recorded_trace import KERNELS, pages
+
+pytestmark = pytest.mark.unit
+
+PORTS = {"tcp": [5003, 5001], "sctp": [5002]}
+FORMATS = value("trace-7.3/formats.json")
+EVENTS: dict[str, str] = FORMATS["events"]
+STATS = """entries: 3
+overrun: 0
+commit overrun: 0
+bytes: 144
+oldest event ts:     1.000000
+now ts:     2.000000
+dropped events: 0
+read events: 5
+"""
+
+
+def kernel(folder: Path, without: str = "") -> Path:
+    """Return a tracing folder with the recorded kernel's formats."""
+    for event, text in EVENTS.items():
+        if event != without:
+            (folder / "events" / event).mkdir(parents=True)
+            (folder / "events" / event / "format").write_text(text)
+    (folder / "events" / "header_page").write_text(FORMATS["header_page"])
+    return folder
+
+
+def test_only_senders_of_flows_are_asked_for() -> None:
+    chosen = trace_live.filters(PORTS, EVENTS)
+    assert chosen["tcp/tcp_probe"] == "dport == 5001 || dport == 5003"
+    assert chosen["sctp/sctp_probe"] == "peer_port == 5002"
+    assert chosen["sctp/sctp_probe_path"] == chosen["qdisc/qdisc_drop"] == ""
+
+
+def test_drops_a_qdisc_tells_of_are_not_told_twice() -> None:
+    # 2 is NOT_SPECIFIED and 64 is QDISC_DROP in the recorded kernel.
+    wanted = "(reason != 2 && reason != 64) || location.function == netem_dequeue"
+    assert trace_live.filters(PORTS, EVENTS)["skb/kfree_skb"] == wanted
+    older = {"skb/kfree_skb": value("trace-6.12/formats.json")["events"]["skb/kfree_skb"]}
+    wanted = "(reason != 2) || location.function == netem_dequeue"
+    assert trace_live.filters(PORTS, older)["skb/kfree_skb"] == wanted
+
+
+def test_protocols_without_a_flow_are_not_traced() -> None:
+    assert trace_live.wanted_events({"udp": [5001]}) == ["skb/kfree_skb", "qdisc/qdisc_drop"]
+    assert trace_live.wanted_events({"sctp": [1]})[:2] == list(trace_live.SCTP_EVENTS)
+
+
+def test_formats_are_the_kernels_own(tmp_path: Path) -> None:
+    tracing = kernel(tmp_path)
+    assert trace_live.read_formats(tracing, trace_live.wanted_events(PORTS)) == FORMATS
+    assert set(trace_live.wanted_events(PORTS)) == set(EVENTS)
+
+
+def test_a_kernel_that_lacks_an_event_is_named_unless_it_can_be_done_without(
+    tmp_path: Path,
+) -> None:
+    older = kernel(tmp_path / "a", without="qdisc/qdisc_drop")
+    found = trace_live.read_formats(older, trace_live.wanted_events(PORTS))
+    assert "qdisc/qdisc_drop" not in found["events"]
+    without = kernel(tmp_path / "b", without="sctp/sctp_probe")
+    with pytest.raises(UnsupportedError, match=r"^sctp/sctp_probe: the kernel lacks a trace event"):
+        trace_live.read_formats(without, trace_live.wanted_events(PORTS))
+
+
+def test_a_setting_that_does_not_take_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"cannot set up tracing: wanted 0, got .*No such file"):
+        trace_live.start(tmp_path / "trace", PORTS, 1 << 20, kernel(tmp_path / "tracing"))
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_s", "duration_s", "size"),
+    [(1e3, 10.0, 1 << 20), (1e5, 20.0, 2_000_000), (1e6, 1000.0, 8 << 20)],
+)
+def test_the_ring_buffer_fits_the_cell(bytes_per_s: float, duration_s: float, size: int) -> None:
+    assert trace_live.size_bytes(bytes_per_s, duration_s) == size
+
+
+def test_counters_of_the_ring_buffer() -> None:
+    assert trace_live.read_counts(STATS) == {
+        "entries": 3, "overrun": 0, "commit overrun": 0, "bytes": 144, "dropped events": 0,
+        "read events": 5,
+    }  # fmt: skip
+
+
+def recording(
+    folder: Path, stats: str, content: bytes = b"", buffer_bytes: int = 288
+) -> trace_live.Trace:
+    """Return a trace whose ring buffer holds ``content`` and counts ``stats``."""
+    place = folder / "instance" / "per_cpu" / "cpu0"
+    place.mkdir(parents=True)
+    (place / "stats").write_text(stats)
+    (folder / "pipe").write_bytes(content)
+    return trace_live.Trace(
+        instance=folder / "instance",
+        folder=folder,
+        pipe=os.open(folder / "pipe", os.O_RDONLY),
+        pages=gzip.GzipFile(folder / "pages", "wb", 1, mtime=0),
+        page_bytes=4096,
+        buffer_bytes=buffer_bytes,
+        scrubber=trace_pages_live.scrubber(EVENTS.values()),
+    )
+
+
+@pytest.mark.parametrize("counter", ["overrun", "commit overrun", "dropped events"])
+def test_a_lost_event_is_an_error(tmp_path: Path, counter: str) -> None:
+    trace = recording(tmp_path, STATS.replace(f"\n{counter}: 0", f"\n{counter}: 2"))
+    with pytest.raises(RunError, match=f"trace events are lost: wanted none, got .*'{counter}': 2"):
+        trace_live.stop(trace)
+
+
+def test_a_counter_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    trace = recording(tmp_path, STATS.replace("overrun", "overruns"))
+    with pytest.raises(RunError, match="'overrun': None"):
+        trace_live.stop(trace)
+
+
+@pytest.mark.parametrize(("buffer_bytes", "read"), [(288, True), (290, False)])
+def test_the_ring_buffer_is_emptied_when_half_full(
+    tmp_path: Path, buffer_bytes: int, read: bool
+) -> None:
+    trace = recording(tmp_path, STATS, pages("7.3")[:8192], buffer_bytes)
+    trace_live.look(trace)
+    trace.pages.close()
+    os.close(trace.pipe)
+    kept = gzip.decompress((tmp_path / "pages").read_bytes())
+    assert kept == (pages("7.3")[:8192] if read else b"")
+
+
+@pytest.mark.parametrize("kernel_version", KERNELS)
+def test_what_is_clean_stays_as_it_is(kernel_version: str) -> None:
+    # The recorded pages are clean: their few object numbers are given again in the same order.
+    known = trace_pages_live.scrubber(
+        value(f"trace-{kernel_version}/formats.json")["events"].values()
+    )
+    content = pages(kernel_version)
+    starts = range(0, len(content), 4096)
+    cleaned = [trace_pages_live.scrub(content[at : at + 4096], known) for at in starts]
+    assert b"".join(cleaned) == content
+
+
+def test_addresses_become_numbers_or_nothing() -> None:
+    assert trace_pages_live.addresses(EVENTS["tcp/tcp_probe"]) == trace_pages_live.Addresses(
+        objects=(128,), others=(120,)
+    )
+    assert trace_pages_live.addresses(EVENTS["sctp/sctp_probe"]).objects == (8,)
+    assert trace_pages_live.addresses(EVENTS["skb/kfree_skb"]) == trace_pages_live.Addresses(
+        objects=(), others=(8, 16, 24)
+    )
+    state = EVENTS["tcp/tcp_cong_state_set"]
+    known = trace_pages_live.scrubber([state])
+    number = next(iter(known.events))
+    events = b"".join(
+        struct.pack("<IHxxxxxxQ", 16 | 1 << 5, number, address) + bytes(48)
+        for address in (0x6000_1000, 0x6000_2000, 0, 0x6000_1000)
+    )
+    page = (struct.pack("<QQ", 9, len(events)) + events).ljust(4096, b"\xee")
+    clean = bytes(trace_pages_live.scrub(page, known))
+    found = find_events(clean, parse_header_page(FORMATS["header_page"], "f"), "p")
+    objects = [struct.unpack_from("<Q", clean, int(word) * 4 + 8)[0] for word in found.word]
+    assert objects == [1, 2, 0, 1]
+    assert b"\xee" not in clean
+
+
+def test_discarded_events_and_what_follows_the_last_leave_nothing() -> None:
+    known = trace_pages_live.scrubber([])
+    events = struct.pack("<II", 29 | 1 << 5, 12) + b"\xff" * 8 + struct.pack("<I", 29) + b"\xff" * 8
+    page = (struct.pack("<QQ", 9, len(events)) + events).ljust(4096, b"\xee")
+    clean = trace_pages_live.scrub(page, known)
+    assert clean[16:] == struct.pack("<II", 29 | 1 << 5, 12) + bytes(8) + struct.pack("<I", 29) + (
+        bytes(4096 - 16 - 20)
+    )
+
+
+def test_pages_after_lost_events_and_strange_events_are_errors() -> None:
+    known = trace_pages_live.scrubber([])
+    with pytest.raises(RunError, match="trace events are lost"):
+        trace_pages_live.scrub(struct.pack("<QQ", 9, 1 << 31).ljust(4096, b"\0"), known)
+    event = struct.pack("<QQIHH", 9, 8, 1, 77, 0).ljust(4096, b"\0")
+    with pytest.raises(RunError, match=r"an unasked trace event: wanted .*, got 77"):
+        trace_pages_live.scrub(event, known)
+
+
+def test_the_size_of_a_page_is_the_kernels() -> None:
+    assert trace_pages_live.page_bytes(FORMATS["header_page"]) == 4096
+    for text in ("", FORMATS["header_page"].replace("offset:8;\tsize:8", "offset:8;\tsize:4")):
+        with pytest.raises(RunError, match="the kernel's trace pages are unknown"):
+            trace_pages_live.page_bytes(text)
