@@ -83,11 +83,22 @@ def run(
     hosts: Hosts = "",
     data_dir: DataDir = Path("results"),
     pcap: Annotated[bool, typer.Option("--pcap", help="capture packets of every cell")] = False,
+    telemetry: Annotated[
+        bool, typer.Option("--telemetry", help="record the kernel's state per acknowledgement")
+    ] = False,
 ) -> None:
     """Run a study and report what holds."""
     commands.run(
         study,
-        commands.Choices(reps=reps, lab=lab, kernel=kernel, jobs=jobs, hosts=hosts, pcap=pcap),
+        commands.Choices(
+            reps=reps,
+            lab=lab,
+            kernel=kernel,
+            jobs=jobs,
+            hosts=hosts,
+            pcap=pcap,
+            telemetry=telemetry,
+        ),
         data_dir,
     )
 
@@ -110,7 +121,9 @@ def plan(
     """Show a study's cells and what they cost, without running anything."""
     commands.plan(
         study,
-        commands.Choices(reps=reps, lab=lab, kernel=kernel, jobs=jobs, hosts=hosts, pcap=False),
+        commands.Choices(
+            reps=reps, lab=lab, kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=False
+        ),
     )
 
 

@@ -39,6 +39,7 @@ class Choices:
     jobs: int | None
     hosts: str
     pcap: bool
+    telemetry: bool
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -66,7 +67,10 @@ def _make_plan(
     if choices.reps is not None:
         seeds = planning.replicate_seeds(seeds, choices.reps)
     findings = validate.find(study, seeds=seeds)
-    return planning.make_plan(study, seeds=seeds, lab=lab, pcap=choices.pcap), findings
+    made = planning.make_plan(
+        study, seeds=seeds, lab=lab, pcap=choices.pcap, telemetry=choices.telemetry
+    )
+    return made, findings
 
 
 def run(study_name: str, choices: Choices, data_dir: Path) -> None:

@@ -66,7 +66,12 @@ def replicate_seeds(seeds: Sequence[int], replicates: int) -> tuple[int, ...]:
 
 
 def make_plan(
-    study: Study, *, seeds: Sequence[int], lab: Mapping[str, str], pcap: bool = False
+    study: Study,
+    *,
+    seeds: Sequence[int],
+    lab: Mapping[str, str],
+    pcap: bool = False,
+    telemetry: bool = False,
 ) -> Plan:
     """Return the plan that measures every point with every seed, each point calibrated once.
 
@@ -82,6 +87,7 @@ def make_plan(
             lab=lab,
             purpose=purpose,
             pcap=pcap,
+            telemetry=telemetry,
         )
         return PlannedCell(id=cell_id(cell), cell=cell)
 

@@ -45,6 +45,7 @@ def resolve_cell(
     lab: Mapping[str, str],
     purpose: Literal["measure", "calibrate"] = "measure",
     pcap: bool = False,
+    telemetry: bool = False,
 ) -> Cell:
     """Return the cell of one point and seed; ``lab`` names the digests of what it runs on."""
     at = point.settings
@@ -63,8 +64,8 @@ def resolve_cell(
         collect=Collect(
             interval_s=INTERVAL_S,
             snapshot_s=min(max(at.duration_s / SNAPSHOTS_PER_RUN, SNAPSHOT_MIN_S), SNAPSHOT_MAX_S),
-            queue_s=max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S),
-            telemetry=True,
+            queue_s=max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S) if telemetry else 0.0,
+            telemetry=telemetry,
             pcap=pcap,
         ),
         limits=Limits(
