@@ -7,12 +7,14 @@ known, so that tables of many cells can be stacked.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from collectors import audit_parse, evidence_parse
+from collectors.audit_parse import AuditRow
 from collectors.congestion_parse import congestion
 from collectors.drops_parse import drops
 from collectors.flows_parse import (
@@ -27,6 +29,7 @@ from collectors.flows_parse import (
     probe_received,
     probe_sent,
 )
+from collectors.path_parse import PathRow, path_rows
 from collectors.queue_parse import queue
 from collectors.raw_parse import read_as, read_text
 from collectors.trace_parse import read_trace
@@ -39,6 +42,7 @@ TYPES = {
     "float": pl.Float64,
     "int | None": pl.Int64,
     "float | None": pl.Float64,
+    "bool | None": pl.Boolean,
 }
 
 
@@ -98,7 +102,7 @@ def _sent(folder: Path, flow: Flow) -> Sent:
 
 
 def write_tables(folder: Path, cell: Cell) -> None:
-    """Parse one measuring cell's raw files and write its tables.
+    """Parse one measuring cell's raw files; write its tables and its audit.
 
     Raises:
         ParseError: a raw file is missing, cut short or not what its program writes.
@@ -108,18 +112,19 @@ def write_tables(folder: Path, cell: Cell) -> None:
     counted = read_as(
         raw / "counters.json", lambda rows: {f.id: counters(rows, f.id) for f in cell.flows}
     )
-    flows: list[FlowRow] = []
-    intervals: list[IntervalRow] = []
-    for flow in cell.flows:
-        received = _received(folder, flow, epoch_ns)
-        flows.append(flow_row(flow, cell, received, _sent(folder, flow), counted[flow.id]))
-        intervals += received.intervals
+    received = {flow.id: _received(folder, flow, epoch_ns) for flow in cell.flows}
+    flows = [
+        flow_row(flow, cell, received[flow.id], _sent(folder, flow), counted[flow.id])
+        for flow in cell.flows
+    ]
+    intervals = [interval for flow in cell.flows for interval in received[flow.id].intervals]
     (folder / "tables").mkdir(exist_ok=True)
     _write(flows, FlowRow, folder / runfolder.FLOWS_TABLE)
     _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
     _write_telemetry(folder, cell, epoch_ns)
+    _write_packets(folder, cell, counted, received)
 
 
 def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
@@ -145,6 +150,26 @@ def _mss_bytes(folder: Path, flow: Flow) -> int | None:
         return None
     path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
     return probe_mss_bytes(read_text(path), str(path))
+
+
+def _write_packets(
+    folder: Path,
+    cell: Cell,
+    counted: Mapping[str, Mapping[str, int]],
+    received: Mapping[str, Received],
+) -> None:
+    """Write what rests on captures, if there are any, and the audit of the cell."""
+    packets = evidence_parse.packets(folder, cell)
+    paths: list[PathRow] = []
+    if packets is not None:
+        paths = path_rows(cell, packets)
+        write_parquet(packets, folder / runfolder.PACKETS_TABLE)
+        _write(paths, PathRow, folder / runfolder.PATH_TABLE)
+    found = evidence_parse.evidence(folder, cell, packets, counted, received)
+    audit = audit_parse.rows(cell, found)
+    checks = evidence_parse.checks(cell, found, packets, paths) + evidence_parse.row_checks(audit)
+    _write(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
+    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks))
 
 
 def _write(rows: Sequence[Any], row_type: type, path: Path) -> None:

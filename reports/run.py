@@ -18,6 +18,7 @@ from typing import Any
 from reports.flow_table import read_flows
 from reports.jsondoc import Doc
 from reports.parsing import (
+    SCHEMA,
     parse_checks,
     parse_ledger,
     parse_plan,
@@ -47,6 +48,7 @@ class FinishedCell:
     cell: cells.Cell
     env: dict[str, Any]
     warnings: tuple[RunWarning, ...]
+    audit: tuple[RunWarning, ...]
     checks: tuple[Check, ...]
     ledger: tuple[LedgerReading, ...]
     flows: tuple[FlowRow, ...]
@@ -142,10 +144,20 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         cell=cell,
         env=env.value,
         warnings=tuple(parse_warning(item) for item in env.get("warnings").items()),
+        audit=_read_audit(folder),
         checks=parse_checks(_read_json(folder, runfolder.VERIFY)),
         ledger=ledger,
         flows=flows,
     )
+
+
+def _read_audit(folder: Path) -> tuple[RunWarning, ...]:
+    """Return what does not add up in a measuring cell; cells of older versions have no audit."""
+    if not (folder / runfolder.AUDIT).exists():
+        return ()
+    audit = _read_json(folder, runfolder.AUDIT)
+    audit.require_schema(SCHEMA)
+    return tuple(parse_warning(item) for item in audit.get("warnings").items())
 
 
 def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:

@@ -182,6 +182,13 @@ def _environment(run: Run) -> Iterable[RunWarning]:
         )
 
 
+def _audits(run: Run) -> Iterable[RunWarning]:
+    for cell in run.measured():
+        for found in cell.audit:
+            where = f"{found.where}, {_cell_words(cell.plan)}"
+            yield RunWarning(rule=found.rule, where=where, text=found.text)
+
+
 def _local_changes(run: Run) -> Iterable[RunWarning]:
     git = run.provenance.get("git")
     if isinstance(git, dict) and git.get("dirty") is True:
@@ -226,6 +233,7 @@ def collect_warnings(run: Run) -> tuple[RunWarning, ...]:
         *_missing_cells(run),
         *_failed_checks(run),
         *_read_back(run),
+        *_audits(run),
         *run.study.warnings,
         *_local_changes(run),
         *_repeated_seeds(run),

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collectors import capture_live, snapshot_live
+from collectors import snapshot_live
 from mininet_topos import dumbbell, verify
 from mininet_topos.netns import Journal, Namespace
 from probes import driver, iperf3
 from probes.process import Running
-from testbed import calibration, ledger, telemetry
+from testbed import calibration, captures, ledger, telemetry
 from testbed.cell import Cell, Flow, Knob
 from testbed.errors import RunError, VerifyError
 
@@ -26,6 +26,8 @@ NS_PER_S = 1_000_000_000
 #: Between "everything is ready" and time zero of the experiment.
 HEAD_START_S = 1
 RECEIVER_TIMEOUT_S = 200.0
+#: Above the first retransmission timeout of TCP and SCTP (RFC 6298, RFC 9260).
+QUIET_S = 3.5
 PRIME_PORT = 4998
 #: More than any buffer a host profile may want; what each socket got is read back.
 BUFFER_BOUND_BYTES = 64 * 1024 * 1024
@@ -238,14 +240,17 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
         (lab.folder / name).mkdir(parents=True)
     say_phase("prepare the hosts")
     _prime_initial_ssthresh(lab)
-    capture = _start_capture(lab) if cell.collect.pcap else None
+    _await_silence(cell)
+    captures.write_path(lab.laid_out, lab.folder / "raw")
+    lab.write("raw/qdiscs-start.json", _qdiscs(lab))
+    capture = captures.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
     epoch_ns = (time.monotonic_ns() // NS_PER_S + 1 + HEAD_START_S) * NS_PER_S
     say_phase("start the telemetry")
     watch = telemetry.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     say_phase("start the flows")
     receivers = [_start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
     senders = [_start_sender(lab, flow, epoch_ns, watch) for flow in cell.flows]
-    lab.write("raw/epoch.json", {"epoch_ns": epoch_ns, "late_ns": max(0, _late_ns(epoch_ns))})
+    lab.write("raw/epoch.json", _epoch(epoch_ns))
     say_phase("run the flows")
     watch.wait_until(epoch_ns + round(cell.duration_s * NS_PER_S))
     say_phase("drain the flows")
@@ -257,22 +262,29 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
         if flow.protocol == "udp" and flow.generator == "probe":
             running.terminate()
         running.finish(RECEIVER_TIMEOUT_S)
+    _await_silence(cell)
     say_phase("stop the telemetry")
     watch.stop()
-    if capture:
-        lab.write("raw/capture.json", capture_live.stop(capture))
+    capture.stop()
     lab.write("raw/ledger.json", _ledger(lab))
 
 
-def _late_ns(epoch_ns: int) -> int:
-    return time.monotonic_ns() - epoch_ns
+def _epoch(epoch_ns: int) -> dict[str, int]:
+    """Return time zero on the clocks of the probes and of captures, and how late it became."""
+    before_ns = time.monotonic_ns()
+    realtime_ns = time.time_ns()
+    after_ns = time.monotonic_ns()
+    # Reading a clock of the virtual lab moves it by 256 ns, so the middle is exact.
+    return {
+        "epoch_ns": epoch_ns,
+        "epoch_realtime_ns": epoch_ns + realtime_ns - (before_ns + after_ns) // 2,
+        "late_ns": max(0, after_ns - epoch_ns),
+    }
 
 
-def _start_capture(lab: Lab) -> capture_live.Capture:
-    router = lab.spaces["r1"]
-    with router.entered():
-        indexes = [socket.if_nametoindex(f"r1-{source}") for source in lab.laid_out.sources]
-    return capture_live.start(router, indexes, lab.folder / "raw" / "r1-sources.pcap")
+def _await_silence(cell: Cell) -> None:
+    """Wait for the last packets of ended connections: under way, or lost and sent once more."""
+    time.sleep(2 * base_rtt_s(cell) + QUIET_S)
 
 
 def _start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
@@ -358,9 +370,13 @@ def _socket_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
 def _write_counters(lab: Lab) -> None:
     wanted = dumbbell.counters(lab.laid_out, lab.cell.flows)
     lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
-    lab.write(
-        "raw/qdiscs.json",
-        {name: lab.spaces[name].json(["tc", "-j", "-s", "qdisc", "show"])
-         for name in dumbbell.ROUTERS},
-    )  # fmt: skip
+    lab.write("raw/qdiscs.json", _qdiscs(lab))
     os.sync()
+
+
+def _qdiscs(lab: Lab) -> dict[str, Any]:
+    """Return every qdisc's counters, by router."""
+    return {
+        name: lab.spaces[name].json(["tc", "-j", "-s", "qdisc", "show"])
+        for name in dumbbell.ROUTERS
+    }

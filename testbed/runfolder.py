@@ -1,7 +1,8 @@
 """Names of everything in a run folder; the only place that knows them. No I/O.
 
 <run>/ study.yaml resolved.json plan.json cells.json provenance.json
-<run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json DONE
+<run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
+                 audit.json DONE
 <run>/summary.json summary.csv report/index.html
 """
 
@@ -23,6 +24,7 @@ CELL = "cell.json"
 ENV = "env.json"
 COMMANDS = "commands.jsonl"
 VERIFY = "verify.json"
+AUDIT = "audit.json"
 LEDGER = "raw/ledger.json"
 PLACES = "raw/places.json"
 QUEUE_SAMPLES = "raw/queue.jsonl"
@@ -37,6 +39,9 @@ QDISCS_TABLE = "tables/qdiscs.parquet"
 CONGESTION_TABLE = "tables/congestion.parquet"
 DROPS_TABLE = "tables/drops.parquet"
 QUEUE_TABLE = "tables/queue.parquet"
+PACKETS_TABLE = "tables/packets.parquet"
+PATH_TABLE = "tables/path.parquet"
+AUDIT_TABLE = "tables/audit.parquet"
 
 #: Files of a cell that describe this execution rather than its outcome; never compared.
 NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE})

@@ -33,8 +33,8 @@ def test_three_runs_are_the_same_to_the_byte_also_under_load(
 ) -> None:
     cell = wireless(duration_s=60.0, pcap=True)
     first = _run(cell, tmp_path / "first", lab)
-    assert "raw/r1-sources.pcap" in first
-    assert "tables/flows.parquet" in first
+    assert {"raw/pcap/r1.pcap", "raw/pcap/r2.pcap", "tables/packets.parquet"} <= set(first)
+    assert {"tables/flows.parquet", "tables/audit.parquet", "audit.json"} <= set(first)
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
     load = [context.Process(target=_burn, args=(stop,), daemon=True) for _ in range(4)]
@@ -57,5 +57,5 @@ def test_another_seed_gives_another_run(
     cell = wireless(duration_s=60.0, pcap=True)
     one = _run(cell, tmp_path / "one", lab)
     two = _run(dataclasses.replace(cell, seed=2), tmp_path / "two", lab)
-    assert one["raw/r1-sources.pcap"] != two["raw/r1-sources.pcap"]
+    assert one["raw/pcap/r1.pcap"] != two["raw/pcap/r1.pcap"]
     assert one["tables/flows.parquet"] != two["tables/flows.parquet"]

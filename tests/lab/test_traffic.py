@@ -29,10 +29,16 @@ WINDOW_BYTES = 45 * SEGMENT_BYTES
 
 
 def _tcpdump(lab: VirtualLab, folder: Path, expression: str) -> list[str]:
-    """Return the capture as the image's tcpdump prints it: an independent dissector."""
+    """Return what passed the sources' interfaces as the image's tcpdump prints it.
+
+    That is an independent dissector.
+    """
+    points = json.loads((folder / "raw" / "pcap" / "points.json").read_text())
+    sources = {tap["ifindex"] for tap in points["taps"] if tap["device"].startswith("r1-src")}
+    here = " or ".join(f"ifindex {index}" for index in sorted(sources))
     sandbox = Sandbox(image=lab.image, read_only={"/cell": folder})
-    argv = ["tcpdump", "-n", "-tt", "-Z", "root", "-r", "/cell/raw/r1-sources.pcap", expression]
-    return sandbox.output_of(argv).splitlines()
+    argv = ["tcpdump", "-n", "-tt", "-Z", "root", "-r", "/cell/raw/pcap/r1.pcap"]
+    return sandbox.output_of([*argv, f"({here}) and ({expression})"]).splitlines()
 
 
 def _flows(folder: Path, cell: Cell) -> dict[str, dict[str, Any]]:

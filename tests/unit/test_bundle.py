@@ -76,6 +76,12 @@ def test_other_packages_the_agent_reaches_go_in_whole() -> None:
     assert bundled >= FILES
 
 
+def test_parsers_stay_on_the_host() -> None:
+    bundled = {path for _, path in bundle.sources()}
+    assert ROOT / "collectors" / "capture_live.py" in bundled
+    assert [path for path in bundled if path.name.endswith("_parse.py")] == []
+
+
 def test_the_agent_needs_the_standard_library_and_mininet_only() -> None:
     assert FOREIGN - sys.stdlib_module_names - {"__future__"} == {"mininet"}
 

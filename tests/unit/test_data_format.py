@@ -1,4 +1,4 @@
-"""docs/data-format.md lists the columns of the telemetry tables: all of them, in order, typed."""
+"""docs/data-format.md lists the columns of the tables: all of them, in order, typed."""
 
 from __future__ import annotations
 
@@ -9,20 +9,39 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors import congestion_parse, drops_parse, queue_parse
+from collectors import congestion_parse, drops_parse, packet_columns_parse, queue_parse
+from collectors.audit_parse import AuditRow
+from collectors.flows_parse import FlowRow
+from collectors.path_parse import PathRow
+from collectors.tables_parse import schema
 
 pytestmark = pytest.mark.unit
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "data-format.md").read_text()
-TYPES = {"text": pl.String, "integer": pl.Int64, "float": pl.Float64}
-TABLES = {
+TYPES = {
+    "text": pl.String,
+    "integer": pl.Int64,
+    "float": pl.Float64,
+    "boolean": pl.Boolean,
+    "list of integers": pl.List(pl.Int64),
+}
+TABLES: dict[str, dict[str, Any]] = {
+    "flows": schema(FlowRow),
+    "packets": packet_columns_parse.COLUMNS,
+    "path": schema(PathRow),
+    "audit": schema(AuditRow),
     "congestion": congestion_parse.COLUMNS,
     "drops": drops_parse.COLUMNS,
     "queue": queue_parse.COLUMNS,
 }
-#: Numbers without a unit: names of something.
-NAMES = {"local_port"}
-SUFFIXES = ("_s", "_bytes", "_pkts", "_segments")
+#: Numbers without a unit: names, counts and numbers of something, or whether it is so.
+NAMES = {
+    "local_port", "connection", "packet", "ttl", "ip_id", "ip_checksum_ok", "checksum_ok",
+    "retransmission", "tcp_flags", "seq", "ack", "sack_blocks", "dupack_count", "window_scale",
+    "data_chunk_count", "tsn", "data_chunks", "cum_tsn_ack", "gap_blocks", "duplicate_tsns",
+    "closes",
+}  # fmt: skip
+SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_bps", "_frac")
 
 
 def documented(table: str) -> list[tuple[str, str]]:
@@ -36,9 +55,16 @@ def documented(table: str) -> list[tuple[str, str]]:
     return found
 
 
+def typed(kind: str) -> Any:
+    """Return the type a table's second column names; lists of structures name their fields."""
+    if kind not in TYPES and kind.startswith("list of `"):
+        return pl.List(pl.Struct(dict.fromkeys(re.findall(r"`(\w+)`", kind), pl.Int64)))
+    return TYPES[kind]
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_the_documented_columns_are_the_tables(table: str) -> None:
-    listed = {name: TYPES[kind.removesuffix(" or null")] for name, kind in documented(table)}
+    listed = {name: typed(kind.removesuffix(" or null")) for name, kind in documented(table)}
     assert list(listed.items()) == list(TABLES[table].items())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from collectors import capture_live, snapshot_live
-from collectors.capture_live import argv, parse_counts, start, stop
+from collectors.capture_live import Tap, argv, expression, parse_counts, start, stop
+from testbed.cell import Knob
 from testbed.errors import RunError
-from tests.recorded import text
+from tests.recorded import text, wireless_cell
 
 pytestmark = pytest.mark.unit
 
@@ -39,13 +41,46 @@ class Host:
         return self.files[path]
 
 
-def test_tcpdump_captures_the_interfaces_asked_for() -> None:
-    words = argv([3, 4], Path("/cell/raw/x.pcap"))
+TAPS = (Tap(ifindex=4, way="out"), Tap(ifindex=3, way="in"), Tap(ifindex=3, way="out"))
+
+
+def test_tcpdump_captures_the_interfaces_and_ways_asked_for() -> None:
+    words = argv(TAPS, 160)
     assert " ".join(words[:-1]) == (
-        "tcpdump -i any -y LINUX_SLL2 -n -U --immediate-mode --nano -s 160 -B 8192 -Z root"
-        " -w /cell/raw/x.pcap"
+        "stdbuf -o 1024K tcpdump -i any -y LINUX_SLL2 -n --nano -s 160 -B 8192 -Z root -w -"
     )
-    assert words[-1] == "(ifindex 3 or ifindex 4) and ip"
+    assert words[-1] == "ip and ((ifindex 3) or (ifindex 4 and outbound))"
+    assert expression([Tap(ifindex=7, way="in")]) == "ip and ((ifindex 7 and inbound))"
+
+
+@pytest.mark.parametrize(
+    ("message_bytes", "maxseg_bytes", "whole"),
+    [
+        (1448, None, False),  # one chunk fills a packet
+        (716, None, True),  # 2 x (16 + 716) + 12 = 1476 of 1480 bytes
+        (720, None, False),
+        (1452 + 100, None, True),  # the rests of two messages
+        (1452 + 1400, None, False),
+        (1448, "700", True),
+        (1448, "0", False),
+    ],
+)
+def test_packets_are_kept_whole_only_where_chunks_may_be_bundled(
+    message_bytes: int, maxseg_bytes: str | None, whole: bool
+) -> None:
+    cell = wireless_cell()
+    flows = tuple(dataclasses.replace(flow, message_bytes=message_bytes) for flow in cell.flows)
+    knobs = tuple(
+        Knob(kind="sctp_socket", name="maxseg_bytes", value=value, side="both")
+        for value in (maxseg_bytes,)
+        if value is not None
+    )
+    entry = dataclasses.replace(cell.hosts.entries[0], knobs=knobs)
+    hosts = dataclasses.replace(cell.hosts, entries=(entry,))
+    changed = dataclasses.replace(cell, flows=flows, hosts=hosts)
+    wanted = capture_live.FULL_SNAP_BYTES if whole else capture_live.SNAP_BYTES
+    assert capture_live.snap_bytes(changed) == wanted
+    assert capture_live.snap_bytes(dataclasses.replace(changed, flows=flows[:1])) == 160
 
 
 def test_recorded_counts() -> None:
@@ -56,9 +91,8 @@ def test_recorded_counts() -> None:
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    monkeypatch.setattr(
-        capture_live, "argv", lambda interfaces, file: ["bash", "-c", script, "x", str(file)]
-    )
+    monkeypatch.setattr(capture_live, "argv", lambda taps, snap: ["bash", "-c", script])
+    monkeypatch.setattr(capture_live, "BLOCK_TIMEOUT_S", 0.0)
 
 
 #: Says what tcpdump says, in two parts, and ends at SIGINT with these counts.
@@ -74,9 +108,10 @@ while :; do sleep 0.02; done
 
 def test_a_capture_is_started_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, CAPTURES.format(0).replace("$2", "7"))
-    capture = start(Host(), [3], tmp_path / "x.pcap")
+    capture = start(Host(), TAPS, 160, tmp_path / "x.pcap")
     assert b"listening on" in capture.words
-    assert stop(capture) == {"captured_pkts": 7, "received_pkts": 7, "dropped_pkts": 0}
+    counts = {"captured_pkts": 7, "received_pkts": 7, "dropped_pkts": 0}
+    assert stop([capture]) == {"x.pcap": counts}
     assert capture.child.returncode == 0
 
 
@@ -84,18 +119,28 @@ def test_a_capture_that_dropped_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(monkeypatch, CAPTURES.format(3).replace("$2", "7"))
-    capture = start(Host(), [3], tmp_path / "x.pcap")
-    with pytest.raises(RunError, match=r"^r1: x\.pcap: the capture is not complete: wanted 0 pack"):
-        stop(capture)
+    capture = start(Host(), TAPS, 160, tmp_path / "x.pcap")
+    with pytest.raises(RunError, match=r"^r1: x\.pcap: the capture is not complete: wanted as ma"):
+        stop([capture])
+
+
+def test_a_capture_that_did_not_write_all_it_received_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = CAPTURES.format(0).replace("$2", "6", 1).replace("$2", "7")
+    stand_in(monkeypatch, script)
+    capture = start(Host(), TAPS, 160, tmp_path / "x.pcap")
+    with pytest.raises(RunError, match=r"got {'captured_pkts': 6, 'received_pkts': 7"):
+        stop([capture])
 
 
 def test_a_capture_that_tells_no_counts_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(monkeypatch, "echo listening on >&2; exec sleep 60")
-    capture = start(Host(), [3], tmp_path / "x.pcap")
-    with pytest.raises(RunError, match=r"the capture is not complete: .*got {}"):
-        stop(capture)
+    capture = start(Host(), TAPS, 160, tmp_path / "x.pcap")
+    with pytest.raises(RunError, match=r"the capture is not complete: .*got {}, status"):
+        stop([capture])
     assert capture.child.returncode == -signal.SIGINT
 
 
@@ -105,7 +150,7 @@ def test_a_capture_that_does_not_start_is_told_in_its_words(
     words = text("tcpdump-4.99/no-device.txt").strip()
     stand_in(monkeypatch, f"echo '{words}' >&2; exit 1")
     with pytest.raises(RunError) as caught:
-        start(Host(), [3], tmp_path / "x.pcap")
+        start(Host(), TAPS, 160, tmp_path / "x.pcap")
     assert str(caught.value) == f"r1: tcpdump does not capture: got {words}"
 
 

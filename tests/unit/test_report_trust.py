@@ -188,3 +188,16 @@ def test_two_cells_with_one_seed_are_not_independent(run: Path) -> None:
     path = only_cell(run, seed=2) / runfolder.CELL
     write_json(path, {**json.loads(path.read_text()), "seed": 1})
     assert text_of(run, "seed-repeated")[0] == "loss_frac 1 %, seed 1"
+
+
+def test_packets_that_do_not_add_up_are_told_with_their_cell(run: Path) -> None:
+    record = {"rule": "does-not-add-up", "where": "flow T, data", "text": "2 packets are missing."}
+    audit = {"schema": 1, "checks": [], "warnings": [record]}
+    write_json(only_cell(run, seed=2) / runfolder.AUDIT, audit)
+    write_json(only_cell(run, seed=1) / runfolder.AUDIT, {**audit, "warnings": []})
+    name = cell_name("measure", 0.01, 2)
+    assert text_of(run, "does-not-add-up") == (
+        f"flow T, data, loss_frac 1 %, seed 2 (cells/{name})",
+        "2 packets are missing.",
+    )
+    assert exclusions(read_run(run)) == {}

@@ -1,0 +1,156 @@
+"""Read what the packets table, the path table and the audit of one cell rest on. Reads files only.
+
+A raw file that should be there and is not, or is broken, is a :class:`ParseError` naming it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from collectors import audit_checks_parse as checks_of
+from collectors import audit_parse
+from collectors.audit_parse import AuditRow, Check, Evidence, Passage, Stretch
+from collectors.flows_parse import Received, json_lines
+from collectors.packets_parse import Tap, parse_packets
+from collectors.path_parse import PathRow
+from collectors.pcap_parse import merged, read
+from collectors.raw_parse import read_as, read_text
+from collectors.tally_parse import tally
+from testbed.cell import Cell, Flow
+from testbed.errors import ParseError
+
+SCHEMA = 1
+
+
+def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
+    """Return a cell's packets table; None if the cell was not captured.
+
+    Raises:
+        ParseError: a capture is missing, cut short or damaged.
+    """
+    if not cell.collect.pcap:
+        return None
+    place = folder / "raw" / "pcap"
+    taps = read_as(place / "points.json", lambda value: [Tap.of(tap) for tap in value["taps"]])
+    epoch_ns = read_as(folder / "raw" / "epoch.json", lambda value: int(value["epoch_realtime_ns"]))
+    captures = [read(place / name)[0] for name in sorted({tap.file for tap in taps})]
+    return parse_packets(merged(captures), taps, cell.flows, epoch_ns)
+
+
+def evidence(
+    folder: Path,
+    cell: Cell,
+    captured: pl.DataFrame | None,
+    counters: Mapping[str, Mapping[str, int]],
+    received: Mapping[str, Received],
+) -> Evidence:
+    """Return all that was counted in a cell.
+
+    Raises:
+        ParseError: a raw file is missing or broken.
+    """
+    raw = folder / "raw"
+    stretches = read_as(raw / "path.json", lambda value: tuple(map(Stretch.of, value)))
+    qdiscs = _qdiscs(raw, stretches)
+    totals = {flow.id: _sender_totals(folder, flow) for flow in cell.flows}
+    return Evidence(
+        stretches=stretches,
+        qdiscs=qdiscs,
+        counters=counters,
+        tally=None if captured is None else tally(captured),
+        sent_data={flow.id: _sent_data(flow, totals[flow.id]) for flow in cell.flows},
+        repeated={flow.id: _repeated(flow, totals[flow.id]) for flow in cell.flows},
+        received_bytes={
+            flow.id: (received[flow.id].window_bytes, received[flow.id].total_bytes)
+            if flow.generator == "probe"
+            else None
+            for flow in cell.flows
+        },
+    )
+
+
+def _qdiscs(raw: Path, stretches: tuple[Stretch, ...]) -> dict[tuple[str, str], Passage]:
+    start = read_as(raw / "qdiscs-start.json", audit_parse.roots)
+    found = read_as(raw / "qdiscs.json", lambda end: audit_parse.passages(start, end))
+    for stretch in stretches:
+        for device in stretch.devices:
+            if (stretch.node, device) not in found:
+                raise ParseError(
+                    "no counters of a qdisc", where=str(raw / "qdiscs.json"),
+                    wanted=f"{stretch.node}: {device}, {stretch.name}",
+                )  # fmt: skip
+    return found
+
+
+def _sender_totals(folder: Path, flow: Flow) -> dict[str, Any]:
+    """Return a sender's totals; empty where they do not hold all it ever sent."""
+    if flow.generator != "probe":
+        return {}
+    path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    records = json_lines(read_text(path), str(path))
+    totals = [record for record in records if record.get("event") == "totals"]
+    # TCP and SCTP go on sending after these are written unless all was acknowledged before.
+    if not totals or (flow.protocol != "udp" and totals[-1].get("end") != "drained"):
+        return {}
+    return totals[-1]
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+def _sent_data(flow: Flow, totals: Mapping[str, Any]) -> int | None:
+    if flow.protocol == "sctp":
+        names = ("ordered_chunks_out", "unordered_chunks_out", "retransmitted_chunks")
+        parts = [_whole(totals.get(name)) for name in names]
+        return None if None in parts else sum(part or 0 for part in parts)
+    return _whole(totals.get("packets" if flow.protocol == "udp" else "data_segs_out"))
+
+
+def _repeated(flow: Flow, totals: Mapping[str, Any]) -> int | None:
+    if flow.protocol == "udp":
+        return None
+    name = "retransmitted_chunks" if flow.protocol == "sctp" else "retransmitted_segments"
+    return _whole(totals.get(name))
+
+
+def checks(
+    cell: Cell, found: Evidence, captured: pl.DataFrame | None, paths: list[PathRow]
+) -> list[Check]:
+    """Return all comparisons of a cell's audit."""
+    made = [*checks_of.chain_checks(found), *checks_of.counter_checks(cell, found)]
+    if captured is not None and found.tally is not None:
+        made += checks_of.capture_checks(cell, found, found.tally)
+        made += checks_of.goodput_checks(cell, found, paths)
+        made += checks_of.place_checks(cell, found, captured)
+    return made
+
+
+def row_checks(rows: list[AuditRow]) -> list[Check]:
+    """Return the audit's own verdicts as comparisons: nothing is left unexplained."""
+    return [
+        audit_parse.compare(
+            "neither delivered, dropped nor under way",
+            f"flow {row.flow}, {row.direction}",
+            0,
+            row.unexplained_pkts,
+            "packets",
+        )
+        for row in rows
+    ]
+
+
+def audit_text(made: list[Check]) -> str:
+    """Return the content of a cell's audit.json."""
+    content = {
+        "schema": SCHEMA,
+        "checks": [dataclasses.asdict(check) for check in made],
+        "warnings": audit_parse.warnings(made),
+    }
+    return json.dumps(content, indent=1, sort_keys=True) + "\n"
