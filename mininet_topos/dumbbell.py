@@ -29,7 +29,6 @@ from mininet_topos.netns import Journal, Namespace
 from testbed.cell import Direction, Flow, Network
 
 ROUTERS = ("r1", "r2")
-IP_PROTO = {"tcp": "tcp", "sctp": "sctp", "udp": "udp"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +202,7 @@ def tc_lines(laid_out: Plan, flows: tuple[Flow, ...], node: str) -> str:
         )
         lines.append(
             f"filter add dev {counter.device} {counter.hook} pref {counter.pref} protocol ip"
-            f" flower ip_proto {IP_PROTO[flow.protocol]} dst_port {flow.port} action {action}\n"
+            f" flower ip_proto {flow.protocol} dst_port {flow.port} action {action}\n"
         )
     for device in devices:
         lines.append(

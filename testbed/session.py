@@ -20,6 +20,7 @@ from typing import Any
 from testbed import runfolder
 from testbed.cell import cell_id, from_dict, to_dict
 from testbed.errors import ParseError, StudyError
+from testbed.execute import write_json
 from testbed.labs import virtual
 from testbed.labs.process import BuildReport
 from testbed.plan import Plan, PlannedCell, plan_record, resolved_json
@@ -40,13 +41,17 @@ def check_writable(data_dir: Path) -> None:
     """Raise :class:`StudyError` unless runs can be written below ``data_dir``; write nothing."""
     problem = _unwritable(data_dir)
     if problem:
-        raise StudyError(
-            "cannot write results",
-            where=str(data_dir),
-            wanted="a folder that can be written",
-            got=problem,
-            hint="choose another with --data-dir",
-        )
+        raise _cannot_write(data_dir, problem)
+
+
+def _cannot_write(data_dir: Path, problem: str) -> StudyError:
+    return StudyError(
+        "cannot write results",
+        where=str(data_dir),
+        wanted="a folder that can be written",
+        got=problem,
+        hint="choose another with --data-dir",
+    )
 
 
 def _unwritable(data_dir: Path) -> str:
@@ -78,21 +83,15 @@ def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) 
         run = _new_folder(data_dir, f"{now:%Y%m%dT%H%M%SZ}-{name}")
         (run / runfolder.STUDY).write_text(plan.study.document.text)
         (run / runfolder.RESOLVED).write_text(resolved_json(plan, findings))
-        _write_json(run / runfolder.PLAN, plan_record(plan))
+        write_json(run / runfolder.PLAN, plan_record(plan))
         cells = [{"id": planned.id, "cell": to_dict(planned.cell)} for planned in plan.cells]
-        _write_json(run / runfolder.CELLS, cells)
-        _write_json(run / runfolder.PROVENANCE, _provenance(now, argv))
+        write_json(run / runfolder.CELLS, cells)
+        write_json(run / runfolder.PROVENANCE, _provenance(now, argv))
         _point_latest(data_dir, run)
     except OSError as error:
         if run is not None:
             shutil.rmtree(run, ignore_errors=True)
-        raise StudyError(
-            "cannot write results",
-            where=str(data_dir),
-            wanted="a folder that can be written",
-            got=str(error),
-            hint="choose another with --data-dir",
-        ) from error
+        raise _cannot_write(data_dir, str(error)) from error
     return run
 
 
@@ -126,10 +125,6 @@ def _point_latest(data_dir: Path, run: Path) -> None:
     link.unlink(missing_ok=True)
     link.symlink_to(run.name)
     link.replace(data_dir / LATEST)
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
 
 
 def _provenance(now: datetime.datetime, argv: Sequence[str]) -> dict[str, Any]:
