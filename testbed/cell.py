@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import types
 import typing
 from dataclasses import dataclass
@@ -69,6 +70,12 @@ class Network:
     source_access: Link
     bottleneck: Link
     destination_access: Link
+
+    def base_rtt_s(self) -> float:
+        """Return the round trip of an empty packet, to the nanosecond: all one-way delays."""
+        links = (self.source_access, self.bottleneck, self.destination_access)
+        delays_s = (link.forward.owd_s + link.reverse.owd_s for link in links)
+        return round(math.fsum(delays_s), 9)
 
 
 @dataclass(frozen=True, kw_only=True)
