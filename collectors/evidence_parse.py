@@ -59,7 +59,8 @@ def evidence(
     """
     raw = folder / "raw"
     stretches = read_as(raw / "path.json", lambda value: tuple(map(Stretch.of, value)))
-    qdiscs = _qdiscs(raw, stretches)
+    hooks = _hooks(raw, listed_drops(folder, cell))
+    qdiscs = _qdiscs(raw, stretches, hooks)
     totals = {flow.id: _sender_totals(folder, flow) for flow in cell.flows}
     return Evidence(
         stretches=stretches,
@@ -89,13 +90,16 @@ def listed_drops(folder: Path, cell: Cell) -> tuple[Listed, ...]:
     return read_as(path, lambda value: tuple(map(Listed.of, value)))
 
 
-def _hooks(raw: Path) -> dict[tuple[str, str], int]:
-    return read_as(raw / "qdiscs.json", listed_parse.hook_drops)
+def _hooks(raw: Path, lists: tuple[Listed, ...]) -> dict[tuple[str, str], int]:
+    """Return what the filters dropped on each device with lists, as the hooks there counted."""
+    found = read_as(raw / "qdiscs.json", listed_parse.hook_drops)
+    return {place: found[place] for listed in lists if (place := listed.place) in found}
 
 
-def _qdiscs(raw: Path, stretches: tuple[Stretch, ...]) -> dict[tuple[str, str], Passage]:
-    """Return what each qdisc did; what filters dropped before it counts as dropped by it."""
-    hooks = _hooks(raw)
+def _qdiscs(
+    raw: Path, stretches: tuple[Stretch, ...], hooks: Mapping[tuple[str, str], int]
+) -> dict[tuple[str, str], Passage]:
+    """Return what each qdisc did; listed packets dropped on its device count as dropped by it."""
     start = read_as(raw / "qdiscs-start.json", audit_parse.roots)
     found = read_as(raw / "qdiscs.json", lambda end: audit_parse.passages(start, end))
     for stretch in stretches:
@@ -173,7 +177,7 @@ def listed_checks(
     folder: Path, lists: tuple[Listed, ...], captured: pl.DataFrame | None
 ) -> list[Check]:
     """Return the comparisons of the packets that were to be dropped with those that were."""
-    return listed_parse.checks(lists, _hooks(folder / "raw"), captured)
+    return listed_parse.checks(lists, _hooks(folder / "raw", lists), captured)
 
 
 def audit_text(made: list[Check], lists: tuple[Listed, ...]) -> str:

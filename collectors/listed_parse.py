@@ -17,6 +17,7 @@ from collectors.audit_parse import Check, compare
 
 RULE = "listed-packet-not-sent"
 PKTS = "packets"
+Place = tuple[str, str]  # node, device
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,11 @@ class Listed:
             seen_pkts=int(entry["seen_pkts"]), dropped_pkts=int(entry["dropped_pkts"]),
         )  # fmt: skip
 
+    @property
+    def place(self) -> Place:
+        """Where the packets were dropped."""
+        return self.node, self.device
+
     def reached(self) -> tuple[int, ...]:
         """Return the listed numbers that packets got."""
         return tuple(number for number in self.listed_pkts if number <= self.seen_pkts)
@@ -46,9 +52,6 @@ class Listed:
     def unreached(self) -> tuple[int, ...]:
         """Return the listed numbers that no packet got."""
         return tuple(number for number in self.listed_pkts if number > self.seen_pkts)
-
-
-Place = tuple[str, str]  # node, device
 
 
 def hook_drops(shown: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[Place, int]:
@@ -72,8 +75,7 @@ def checks(
         found.append(compare("listed packets dropped", where, wanted, listed.dropped_pkts, PKTS))
     dropped: dict[Place, int] = {}
     for listed in lists:
-        place = (listed.node, listed.device)
-        dropped[place] = dropped.get(place, 0) + listed.dropped_pkts
+        dropped[listed.place] = dropped.get(listed.place, 0) + listed.dropped_pkts
     for place, count in dropped.items():
         where = f"{place[0]}: {place[1]}"
         found.append(compare("dropped by filters", where, count, hooks.get(place), PKTS))

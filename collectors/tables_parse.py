@@ -136,7 +136,7 @@ def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
         mss_bytes = {name: size for name, size in known.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
-        hooks = {(at.node, at.device) for at in evidence_parse.listed_drops(folder, cell)}
+        hooks = {listed.place for listed in evidence_parse.listed_drops(folder, cell)}
         dropped = read_as(places, lambda value: drops(trace, value, epoch_ns, hooks))
         write_parquet(dropped, folder / runfolder.DROPS_TABLE)
     if cell.collect.queue_s:

@@ -155,3 +155,12 @@ def test_two_runs_are_equal_to_the_byte(wireless: Make, run_cell: Run) -> None:
     first, second = (digests.of_cell(folder) for folder in folders)
     assert first == second
     assert runfolder.LISTED_DROPS in first
+
+
+def test_a_program_the_kernel_refuses_says_why(script: Run) -> None:
+    refused = "from mininet_topos import bpf; bpf.load_classifier(bytes.fromhex(code))"
+    exits_with_nothing = "9500000000000000"
+    text = f"""python3 -c 'code = "{exits_with_nothing}"; {refused}' 2> /cell/said\ntrue\n"""
+    said = (script(text) / "said").read_text()
+    assert "RunError: bpf(5): the kernel refuses a program" in said
+    assert "processed 1 insns" in said  # the end of what the verifier says
