@@ -150,8 +150,8 @@ class SctpStory:
                 self._say(sight.row, ANSWERS[kind])
         if sight.cum_tsn_ack is None:
             return
-        for tsn in range(self._acked + 1, sight.cum_tsn_ack + 1):
-            self._reports.pop(tsn, None)
+        for tsn in [tsn for tsn in self._reports if tsn <= sight.cum_tsn_ack]:
+            del self._reports[tsn]
         self._acked = max(self._acked, sight.cum_tsn_ack)
         self._look_at_window(sight)
         if sight.gap_blocks:

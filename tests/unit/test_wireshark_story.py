@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.packet_columns_parse import COLUMNS
+from collectors.packets_parse import Tap, parse_packets
+from collectors.pcap_parse import merged, read
 from reports.wireshark import episodes, sctp_story, tcp_story
 from reports.wireshark.episodes import Episode
 from reports.wireshark.fates import Fate, fates
@@ -19,6 +23,7 @@ from reports.wireshark.sctp_story import SctpSight, SctpStory
 from reports.wireshark.story import comments
 from reports.wireshark.tcp_story import TcpSight, TcpStory
 from reports.wireshark.words import nth, why_again
+from tests.exported_cell import RECORDED, recorded_cell
 
 pytestmark = pytest.mark.unit
 
@@ -321,6 +326,31 @@ def test_lost_acknowledgements_were_lost_on_the_way_back() -> None:
 
 def test_an_empty_capture_has_no_story() -> None:
     assert comments(table([]), {}) == {}
+
+
+def test_a_damaged_acknowledgement_costs_no_time() -> None:
+    # A cumulative acknowledgement half the number space ahead must not be walked to.
+    said = sctp([*SIX, sack(10, 1.0, 0, [(2, 2)]), sack(11, 1.1, 1 << 31)])
+    assert said[10] == ["reports TSN 1 missing for the 1st time"]
+    assert 11 not in said
+
+
+CELL = recorded_cell()
+FOLDER = RECORDED / "raw" / "pcap"
+POINTS = [Tap.of(tap) for tap in json.loads((FOLDER / "points.json").read_text())["taps"]]
+RECORDS = merged([read(FOLDER / name)[0] for name in ("r1.pcap", "r2.pcap")])
+BYTES = st.tuples(st.integers(0, len(RECORDS) - 1), st.integers(20, 159), st.integers(0, 255))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(BYTES, max_size=40))
+def test_no_damaged_packet_makes_it_raise(changes: list[tuple[int, int, int]]) -> None:
+    octets = RECORDS.octets.copy()
+    for packet, place, value in changes:
+        octets[RECORDS.starts[packet] + place % RECORDS.captured_bytes[packet]] = value
+    damaged = dataclasses.replace(RECORDS, octets=octets)
+    told = comments(parse_packets(damaged, POINTS, CELL.flows, 0), {})
+    assert all(0 <= row < len(RECORDS) and text for row, text in told.items())
 
 
 @given(st.integers(0, 10_000))
