@@ -126,13 +126,14 @@ def _export_cell(run: Path, planned: PlannedCell) -> str:
     folder = runfolder.cell_folder(run, planned.id)
     if not (folder / runfolder.DONE).is_file():
         raise RunError("the cell is not finished", hint="run it: groundtruth resume RUN")
-    recorded = _read(folder)
+    recorded = read_recorded(folder)
     _check_sources(folder)
     done = writer.export_cell(run, planned.id, planned.cell, recorded)
     return f"{done.pcapng}: {done.packets} packets, {done.comments} comments"
 
 
-def _read(folder: Path) -> Recorded:
+def read_recorded(folder: Path) -> Recorded:
+    """Return a cell's captures as the writer takes them; raise :class:`ParseError` if damaged."""
     from collectors import evidence_parse, ipv4_parse
     from collectors.pcap_parse import LINUX_SLL2
     from collectors.raw_parse import read_as, read_json
