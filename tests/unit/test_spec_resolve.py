@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed.cell import Cell, Direction, Flow, Link, Loss, cell_id, cell_json, from_dict, to_dict
@@ -218,7 +218,6 @@ def test_every_setting_is_in_the_id(at: tuple[Any, ...]) -> None:
     assert (id_of(other) == id_of(BASE)) == (at == ("limits", "wall_s"))
 
 
-@settings(deadline=None)
 @given(st.sampled_from([at for at in LEAVES if at != ("limits", "wall_s")]), st.data())
 def test_cells_that_differ_have_different_ids(at: tuple[Any, ...], data: st.DataObject) -> None:
     kinds: dict[type, st.SearchStrategy[Any]] = {
