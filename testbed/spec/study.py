@@ -25,6 +25,7 @@ from testbed.spec.settings import (
     GroupName,
     LossFrac,
     MessageBytes,
+    PeriodS,
     QueuePkts,
     RateBps,
     RuleName,
@@ -119,6 +120,17 @@ class Flow(Settings):
     rate_bps: FlowRateBps = Field("bulk", alias="rate", description="a rate (udp), or bulk")
 
 
+class Collect(Settings):
+    """What evidence to record beyond what every run leaves."""
+
+    sockets_s: PeriodS = Field(
+        "derived", alias="sockets", description="a time between samples such as '1 s', or derived"
+    )
+    counters_s: PeriodS = Field(
+        "derived", alias="counters", description="a time between samples such as '10 s', or derived"
+    )
+
+
 class Compare(Settings):
     """Whose increase over whom is reported."""
 
@@ -186,6 +198,7 @@ class StudyFile(Settings):
     network: Network = Field(description="the topology and its links")
     flows: tuple[Flow, ...] = Field(min_length=1, description="a list of flows")
     groups: dict[GroupName, Text] = Field(min_length=1, description="a name per group of flows")
+    collect: Collect = Field(Collect(), description="what evidence to record")
     compare: Compare | None = Field(None, description="which group over which")
     sweep: dict[str, SweptValues] = Field(
         {}, description="a list of values per setting: every combination is a point"
