@@ -23,11 +23,11 @@ from testbed.labs import virtual
 from testbed.spec import find_study, load_study, resolve_cell
 
 
-def make_cell(lab: virtual.VirtualLab, duration_s: float, *, telemetry: bool = False) -> Cell:
+def make_cell(lab: virtual.VirtualLab, duration_s: float) -> Cell:
     """Return the wireless study's cell at 1 % loss, seed 1."""
     study = load_study(find_study("wireless"))
     point = next(p for p in study.points if p.values["loss_frac"] == 0.01)
-    cell = resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe(), telemetry=telemetry)
+    cell = resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe())
     if cell.duration_s != duration_s:
         sys.exit(f"lab_speed: the study's runs last {cell.duration_s} s, not {duration_s} s")
     return cell

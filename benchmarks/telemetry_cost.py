@@ -69,7 +69,7 @@ def main() -> None:
     args = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     lab = virtual.ensure(args.kernel, lambda _what, _done: None)
-    cells = variants(make_cell(lab, 1000.0, telemetry=True))
+    cells = variants(make_cell(lab, 1000.0))
     walls_s: dict[str, list[float]] = {name: [] for name in cells}
     speeds = []
     for number in range(args.rounds + 1):

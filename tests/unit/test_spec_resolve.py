@@ -32,7 +32,7 @@ pytestmark = pytest.mark.unit
 LAB = {"kernel": "k", "image": "i"}
 
 
-def cell(loaded: Study, index: int = 0, *, telemetry: bool = False) -> Cell:
+def cell(loaded: Study, index: int = 0, *, telemetry: bool = True) -> Cell:
     point = loaded.points[index]
     return resolve_cell(loaded, point, seed=1, replicate=1, lab=LAB, telemetry=telemetry)
 
@@ -86,7 +86,7 @@ def test_the_wireless_study_in_base_units() -> None:
     assert first.duration_s == 1000.0
     assert (first.limits.wall_s, first.limits.virtual_s) == (160.0, 1400.0)
     assert first.collect == Collect(
-        interval_s=1.0, queue_s=0.0, sockets_s=0.0, counters_s=0.0, telemetry=False, pcap=False
+        interval_s=1.0, queue_s=5.0, sockets_s=5.0, counters_s=50.0, telemetry=True, pcap=False
     )
     assert first.lab == LAB
 
@@ -132,15 +132,15 @@ def test_an_access_link_that_loses() -> None:
 def test_samples_are_neither_rare_nor_dense(
     duration: str, sockets_s: float, counters_s: float
 ) -> None:
-    found = cell(study(("duration: 1000 s", f"duration: {duration}")), telemetry=True)
+    found = cell(study(("duration: 1000 s", f"duration: {duration}")))
     assert (found.collect.sockets_s, found.collect.counters_s) == (sockets_s, counters_s)
 
 
 def test_a_study_may_choose_how_often_sockets_are_sampled() -> None:
     chosen = study(("seeds:", "collect: {sockets: 500 ms}\nseeds:"))
-    found = cell(chosen, telemetry=True)
+    found = cell(chosen)
     assert (found.collect.sockets_s, found.collect.counters_s) == (0.5, 50.0)
-    assert cell(chosen).collect.sockets_s == 0.0
+    assert cell(chosen, telemetry=False).collect.sockets_s == 0.0
 
 
 def test_a_channel_holds_the_smallest_packets() -> None:
