@@ -47,7 +47,8 @@ def run(lab: virtual.VirtualLab, cell: Cell) -> tuple[float, float]:
         began_s = time.perf_counter()
         execute(cell, folder / "cell", lab, threading.Event())
         wall_s = time.perf_counter() - began_s
-        return wall_s, events_per_s(folder / "cell") if cell.collect.telemetry else 0.0
+        speed = events_per_s(folder / "cell") if cell.collect.telemetry else 0.0
+        return wall_s, speed
     finally:
         shutil.rmtree(folder)
 
@@ -83,18 +84,18 @@ def main() -> None:
             f"{name:16} {statistics.median(taken_s):6.2f} s, fastest {min(taken_s):.2f} s\n"
         )
     sys.stdout.write(
-        f"{'ratio':16} {ratio(walls_s, 'all', 'nothing')}\n"
-        f"{'of sockets':16} {ratio(walls_s, 'all', 'all but sockets')}\n"
+        f"{'all, ratio':16} {ratio(walls_s, 'all', 'nothing')}\n"
+        f"{'sockets, ratio':16} {ratio(walls_s, 'all', 'all but sockets')}\n"
         f"{'parsing':16} {statistics.median(speeds):6.0f} events/s\n"
     )
 
 
-def ratio(walls_s: dict[str, list[float]], of: str, over: str) -> str:
+def ratio(taken_s: dict[str, list[float]], of: str, over: str) -> str:
     """Return the median and the range of the rounds' ratios in words."""
-    ratios = [above / below for above, below in zip(walls_s[of], walls_s[over], strict=True)]
-    fastest = min(walls_s[of]) / min(walls_s[over])
+    ratios = [above / below for above, below in zip(taken_s[of], taken_s[over], strict=True)]
+    fastest = min(taken_s[of]) / min(taken_s[over])
     return (
-        f"{statistics.median(ratios):6.2f}   ({min(ratios):.2f} to {max(ratios):.2f},"
+        f"{statistics.median(ratios):6.3f}   ({min(ratios):.2f} to {max(ratios):.2f},"
         f" {len(ratios)} rounds), fastest {fastest:.3f}"
     )
 

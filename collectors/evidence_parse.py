@@ -119,7 +119,9 @@ def _receiver_totals(folder: Path, flow: Flow) -> dict[str, Any]:
     if flow.generator != "probe":
         return {}
     path = folder / "raw" / "flows" / f"{flow.id}.receiver.jsonl"
-    records = json_lines(read_text(path), str(path))
+    # Among a line for every interval; those were read before.
+    lines = [line for line in read_text(path).splitlines() if '"totals"' in line]
+    records = json_lines("\n".join(lines), str(path))
     totals = [record for record in records if record.get("event") == "totals"]
     return totals[-1] if totals else {}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from collectors.socket_live import IP_FILES
+from collectors.socket_live import IP_FILES, Source
 from collectors.socket_samples_parse import Answer, Samples
 from testbed.cell import Flow
 from testbed.errors import ParseError
@@ -44,18 +44,16 @@ def protocol_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl
         ParseError: a file is not what the kernel writes; the message names file and byte.
     """
     rows: list[tuple[Any, ...]] = []
-    texts: dict[tuple[str, str], bytes] = {}
+    seen: dict[Source, list[str]] = {}
     values: dict[tuple[str, Counter], int] = {}
     ports = {flow.port: flow.id for flow in flows if flow.protocol == "sctp"}
     owners: dict[str, dict[str, str | None]] = {}
     for answer in samples.of(files=True):
-        node, what = answer.source.node, answer.source.what
-        if texts.get((node, what)) == answer.content:
-            continue
-        texts[node, what] = answer.content
+        node = answer.source.node
         t_s = (answer.t_ns - epoch_ns) / NS_PER_S
-        place = f"{samples.where}: byte {answer.at}, {what}"
-        for counter, value in _counters(answer, ports, owners.setdefault(node, {}), place):
+        place = f"{samples.where}: byte {answer.at}, {answer.source.what}"
+        found = _counters(answer, seen, ports, owners.setdefault(node, {}), place)
+        for counter, value in found:
             if values.get((node, counter)) != value:
                 values[node, counter] = value
                 rows.append((t_s, node, *counter, value))
@@ -63,30 +61,47 @@ def protocol_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl
 
 
 def _counters(
-    answer: Answer, ports: Mapping[int, str], owners: dict[str, str | None], place: str
-) -> Iterator[tuple[Counter, int]]:
-    """Yield what one file says; ``owners`` are the flows of a host's associations by their id."""
+    answer: Answer,
+    seen: dict[Source, list[str]],
+    ports: Mapping[int, str],
+    owners: dict[str, str | None],
+    place: str,
+) -> list[tuple[Counter, int]]:
+    """Return what one file says, but for lines that are as they were.
+
+    ``seen`` are the lines of each file when it was last read, ``owners`` the flows of the host's
+    associations by their id.
+    """
+    what = answer.source.what
     try:
         lines = answer.content.decode("ascii").splitlines()
-        if answer.source.what in IP_FILES:
-            yield from _pairs(lines)
-        elif answer.source.what == SCTP_COUNTERS:
-            yield from _list(lines)
-        elif answer.source.what == SCTP_ASSOCIATIONS:
-            yield from _associations(lines, ports, owners)
-        elif answer.source.what == SCTP_ADDRESSES:
-            yield from _addresses(lines, owners)
-        else:
-            raise ValueError("an unknown file")
+        known = seen.get(answer.source)
+        seen[answer.source] = lines
+        if lines == known:
+            return []
+        before = known or []
+        if what in IP_FILES:
+            return list(_pairs(lines, before))
+        if what == SCTP_COUNTERS:
+            return list(_list(lines, before))
+        if what == SCTP_ASSOCIATIONS:
+            return list(_associations(lines, ports, owners))
+        if what == SCTP_ADDRESSES:
+            return list(_addresses(lines, owners))
+        raise ValueError("an unknown file")
     except (ValueError, KeyError, IndexError) as error:
         raise ParseError(
             "not what the kernel writes", where=place, got=str(answer.content[:80]), hint=str(error)
         ) from error
 
 
-def _pairs(lines: Sequence[str]) -> Iterator[tuple[Counter, int]]:
+def _pairs(lines: Sequence[str], before: Sequence[str]) -> Iterator[tuple[Counter, int]]:
     """Yield counters of lines in pairs: a group and names, the same group and numbers."""
-    for heads, numbers in zip(lines[::2], lines[1::2], strict=True):
+    pairs = zip(lines[::2], lines[1::2], strict=True)
+    known = set(zip(before[::2], before[1::2], strict=True))
+    for heads, numbers in pairs:
+        if (heads, numbers) in known:
+            continue
         group, *names = heads.split()
         again, *values = numbers.split()
         if group != again or group[-1] != ":":
@@ -95,9 +110,12 @@ def _pairs(lines: Sequence[str]) -> Iterator[tuple[Counter, int]]:
             yield (None, group[:-1], name), _whole(value)
 
 
-def _list(lines: Sequence[str]) -> Iterator[tuple[Counter, int]]:
+def _list(lines: Sequence[str], before: Sequence[str]) -> Iterator[tuple[Counter, int]]:
     """Yield counters of lines of a name and a number; the names begin with the group."""
+    known = set(before)
     for line in lines:
+        if line in known:
+            continue
         name, value = line.split()
         yield (None, "Sctp", name.removeprefix("Sctp")), _whole(value)
 

@@ -68,11 +68,14 @@ class Layout:
     text: str
     fields: tuple[tuple[str, str], ...] = field(init=False)
     whole: struct.Struct = field(init=False)
+    wide: tuple[int, ...] = field(init=False)  # which fields have 64 bits
 
     def __post_init__(self) -> None:
         lines = [line.split(": ") for line in self.text.strip().splitlines()]
         fields = tuple((name, code) for code, names in lines for name in names.split())
         object.__setattr__(self, "fields", fields)
+        wide = tuple(index for index, (_, code) in enumerate(fields) if code == "Q")
+        object.__setattr__(self, "wide", wide)
         object.__setattr__(self, "whole", struct.Struct("<" + "".join(c for _, c in fields)))
 
     @property
@@ -166,7 +169,8 @@ def _socket(message: Message, protocol: str, where: str, place: str) -> Socket |
     if protocol == "sctp" and INET_DIAG_PEERS not in parts:
         return None
     info = INFO[protocol].values(parts.get(INET_DIAG_INFO, b""))
-    for value in info:
+    for index in INFO[protocol].wide:
+        value = info[index]
         if isinstance(value, int) and COUNTER_END <= value != NO_BOUND:
             raise ParseError(
                 "not a socket's counter", where=place, wanted="less than 2^63", got=str(value)

@@ -4,7 +4,7 @@ No process is started: each host has one netlink socket per protocol (sock_diag,
 and open descriptors of its files in /proc/net. Answers are kept as the kernel gave them, in one
 file, and parsed elsewhere. ``sockets.json`` says what the sources are; ``sockets.bin.gz`` is a row
 of frames, each a head (:data:`FRAME`: time, number of the source, length) and an answer.
-A host's files cost the kernel ten times what its sockets do, so they have a period of their own.
+A host's files cost more than its sockets, and tell less, so they have a period of their own.
 Invariants: a sample asks its sources in their order; equal runs leave equal files.
 """
 

@@ -103,7 +103,13 @@ def _raw(samples: Samples, flows: Sequence[Flow], protocol: str, epoch_ns: int) 
         **_types(INFO[protocol], "info_"),
         **_types(MEMORY, "memory_"),
     }
-    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    frame = pl.DataFrame(
+        [
+            pl.Series(name, column, dtype=kind)
+            for (name, kind), column in zip(schema.items(), columns, strict=True)
+        ]
+    )
     memory = {f"memory_{name}": column for name, column in MEMORY_COLUMNS.items()}
     return frame.rename(memory).with_columns(protocol=pl.lit(protocol))
 

@@ -102,7 +102,7 @@ def start(
         telemetry.trace = trace
         every(size_bytes / 2 / rate, epoch_ns, lambda _: trace_live.look(trace))
     if cell.collect.sockets_s:
-        recorder = socket_live.start(_asked(cell, laid_out, spaces), raw)
+        recorder = socket_live.start(sources(cell, laid_out, spaces), raw)
         telemetry.sockets = recorder
         every(cell.collect.sockets_s, epoch_ns, lambda at: socket_live.take_sockets(recorder, at))
         every(cell.collect.counters_s, epoch_ns, lambda at: socket_live.take_counters(recorder, at))
@@ -117,7 +117,7 @@ def _places(laid_out: dumbbell.Plan, routers: Sequence[Namespace]) -> list[queue
     return places
 
 
-def _asked(
+def sources(
     cell: Cell, laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace]
 ) -> list[tuple[Namespace, list[socket_live.Source]]]:
     """Return every end host with what to ask it, by the protocols of its flows."""

@@ -29,8 +29,8 @@ from testbed.spec.sweep import Point
 FIRST_PORT = 5001
 INTERVAL_S = 1.0
 QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S = 200, 1.0
-SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S = 200, 1.0
-COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S = 20, 1.0
+SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S = 100, 1.0
+COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S = 10, 1.0
 #: Virtual time beyond the traffic: set-up, ends of connections, a last retransmission timeout.
 VIRTUAL_MARGIN_S = 400.0
 WALL_BASE_S, WALL_PER_VIRTUAL = 60.0, 0.1

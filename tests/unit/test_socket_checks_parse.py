@@ -70,6 +70,14 @@ def test_another_total_disagrees_and_an_unknown_one_says_nothing(name: str, wher
     assert recorded("7.3", **{name: None})[where].agrees is None
 
 
+@pytest.mark.parametrize(
+    ("more_bytes", "agrees"), [(-1, None), (-1448, None), (-1449, False), (1, False)]
+)
+def test_a_segment_that_comes_at_the_end_says_nothing(more_bytes: int, agrees: bool | None) -> None:
+    found = recorded("7.3", window_goodput_bytes=130320 + more_bytes)
+    assert found["read from the socket, flow T, receiver"].agrees is agrees
+
+
 def test_what_is_not_known_is_no_disagreement() -> None:
     nothing = {end: dict[str, Any]() for end in ENDS}
     sockets = sockets_table(samples("7.3"), CELL.flows, EPOCH_NS)

@@ -86,7 +86,7 @@ def test_the_wireless_study_in_base_units() -> None:
     assert first.duration_s == 1000.0
     assert (first.limits.wall_s, first.limits.virtual_s) == (160.0, 1400.0)
     assert first.collect == Collect(
-        interval_s=1.0, queue_s=5.0, sockets_s=5.0, counters_s=50.0, telemetry=True, pcap=False
+        interval_s=1.0, queue_s=5.0, sockets_s=10.0, counters_s=100.0, telemetry=True, pcap=False
     )
     assert first.lab == LAB
 
@@ -127,7 +127,7 @@ def test_an_access_link_that_loses() -> None:
 
 @pytest.mark.parametrize(
     ("duration", "sockets_s", "counters_s"),
-    [("30 s", 1.0, 1.5), ("1000 s", 5.0, 50.0), ("5000 s", 25.0, 250.0)],
+    [("30 s", 1.0, 3.0), ("1000 s", 10.0, 100.0), ("5000 s", 50.0, 500.0)],
 )
 def test_samples_are_neither_rare_nor_dense(
     duration: str, sockets_s: float, counters_s: float
@@ -139,7 +139,7 @@ def test_samples_are_neither_rare_nor_dense(
 def test_a_study_may_choose_how_often_sockets_are_sampled() -> None:
     chosen = study(("seeds:", "collect: {sockets: 500 ms}\nseeds:"))
     found = cell(chosen)
-    assert (found.collect.sockets_s, found.collect.counters_s) == (0.5, 50.0)
+    assert (found.collect.sockets_s, found.collect.counters_s) == (0.5, 100.0)
     assert cell(chosen, telemetry=False).collect.sockets_s == 0.0
 
 
