@@ -73,7 +73,7 @@ def resolve_cell(
             sockets_s=sockets_s if telemetry else 0.0,
             counters_s=counters_s if telemetry else 0.0,
             telemetry=telemetry,
-            pcap=pcap,
+            pcap=pcap or at.collect.captures,
         ),
         limits=Limits(
             wall_s=WALL_BASE_S + at.duration_s * WALL_PER_VIRTUAL,
@@ -152,6 +152,7 @@ def _flow(at: form.StudyFile, flow: form.Flow, index: int) -> Flow:
         streams=flow.streams,
         ordered=flow.ordered,
         rate_bps=0 if flow.rate_bps == "bulk" else flow.rate_bps,
+        drop_data_pkts=at.drops[flow.id].drop_data_pkts if flow.id in at.drops else (),
     )
 
 

@@ -25,6 +25,7 @@ from testbed.spec.settings import (
     GroupName,
     LossFrac,
     MessageBytes,
+    PacketNumbers,
     PeriodS,
     QueuePkts,
     RateBps,
@@ -120,9 +121,18 @@ class Flow(Settings):
     rate_bps: FlowRateBps = Field("bulk", alias="rate", description="a rate (udp), or bulk")
 
 
-class Collect(Settings):
-    """What evidence to record beyond what every run leaves."""
+class ListedDrops(Settings):
+    """Which data packets of a flow are dropped, whatever the loss model does."""
 
+    drop_data_pkts: PacketNumbers = Field(
+        alias="data_packets", description="a list of packet numbers such as [8], or none"
+    )
+
+
+class Collect(Settings):
+    """What evidence the study needs beyond what every run records, and how finely."""
+
+    captures: bool = Field(False, description="true or false")
     sockets_s: PeriodS = Field(
         "derived", alias="sockets", description="a time between samples such as '1 s', or derived"
     )
@@ -197,8 +207,9 @@ class StudyFile(Settings):
     generator: Generator = Field(description="probe or iperf3")
     network: Network = Field(description="the topology and its links")
     flows: tuple[Flow, ...] = Field(min_length=1, description="a list of flows")
+    drops: dict[FlowName, ListedDrops] = Field({}, description="data packets to drop, by flow")
+    collect: Collect = Field(Collect.model_validate({}), description="evidence to record")
     groups: dict[GroupName, Text] = Field(min_length=1, description="a name per group of flows")
-    collect: Collect = Field(Collect(), description="what evidence to record")
     compare: Compare | None = Field(None, description="which group over which")
     sweep: dict[str, SweptValues] = Field(
         {}, description="a list of values per setting: every combination is a point"
