@@ -20,7 +20,7 @@ from collectors.flows_parse import Received, json_lines
 from collectors.listed_parse import Listed
 from collectors.packets_parse import Tap, parse_packets
 from collectors.path_parse import PathRow
-from collectors.pcap_parse import merged, read
+from collectors.pcap_parse import Records, merged, read
 from collectors.raw_parse import read_as, read_text
 from collectors.tally_parse import tally
 from testbed import runfolder
@@ -28,6 +28,7 @@ from testbed.cell import Cell, Flow
 from testbed.errors import ParseError
 
 SCHEMA = 1
+POINTS = "raw/pcap/points.json"
 
 
 def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
@@ -38,11 +39,23 @@ def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
     """
     if not cell.collect.pcap:
         return None
-    place = folder / "raw" / "pcap"
-    taps = read_as(place / "points.json", lambda value: [Tap.of(tap) for tap in value["taps"]])
-    epoch_ns = read_as(folder / "raw" / "epoch.json", lambda value: int(value["epoch_realtime_ns"]))
-    captures = [read(place / name)[0] for name in sorted({tap.file for tap in taps})]
-    return parse_packets(merged(captures), taps, cell.flows, epoch_ns)
+    taps = read_as(folder / POINTS, lambda value: [Tap.of(tap) for tap in value["taps"]])
+    return parse_packets(captures(folder), taps, cell.flows, epoch_ns(folder))
+
+
+def epoch_ns(folder: Path) -> int:
+    """Return a cell's time zero, since 1970."""
+    return read_as(folder / "raw" / "epoch.json", lambda value: int(value["epoch_realtime_ns"]))
+
+
+def captures(folder: Path) -> Records:
+    """Return all captures of a cell together: record i is row i of its packets table.
+
+    Raises:
+        ParseError: a capture is missing, cut short or damaged.
+    """
+    files = read_as(folder / POINTS, lambda value: {str(tap["file"]) for tap in value["taps"]})
+    return merged([read(folder / "raw" / "pcap" / name)[0] for name in sorted(files)])
 
 
 def evidence(

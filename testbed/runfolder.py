@@ -3,7 +3,7 @@
 <run>/ study.yaml resolved.json plan.json cells.json provenance.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
-<run>/summary.json summary.csv report/index.html
+<run>/summary.json summary.csv report/index.html pcap/
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PROVENANCE = "provenance.json"
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT_HTML = "report/index.html"
+PCAP = "pcap"
 
 CELL = "cell.json"
 ENV = "env.json"
@@ -47,6 +48,7 @@ PROTOCOL_TABLE = "tables/protocol.parquet"
 PACKETS_TABLE = "tables/packets.parquet"
 PATH_TABLE = "tables/path.parquet"
 AUDIT_TABLE = "tables/audit.parquet"
+EPISODES_TABLE = "tables/episodes.parquet"
 
 #: Files of a cell that describe this execution rather than its outcome; never compared.
 NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE})
