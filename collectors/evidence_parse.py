@@ -141,6 +141,31 @@ def _sender_totals(folder: Path, flow: Flow) -> dict[str, Any]:
     return totals[-1]
 
 
+def probe_totals(folder: Path, cell: Cell) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the totals of every flow's sender and receiver; empty where they are not all of it.
+
+    Raises:
+        ParseError: a raw file is missing or broken.
+    """
+    found = {}
+    for flow in cell.flows:
+        found[flow.id, "sender"] = _sender_totals(folder, flow)
+        found[flow.id, "receiver"] = _receiver_totals(folder, flow)
+    return found
+
+
+def _receiver_totals(folder: Path, flow: Flow) -> dict[str, Any]:
+    """Return what a receiver wrote at the end of its connection; empty if there is nothing."""
+    if flow.generator != "probe":
+        return {}
+    path = folder / "raw" / "flows" / f"{flow.id}.receiver.jsonl"
+    # Among a line for every interval; those were read before.
+    lines = [line for line in read_text(path).splitlines() if '"totals"' in line]
+    records = json_lines("\n".join(lines), str(path))
+    totals = [record for record in records if record.get("event") == "totals"]
+    return totals[-1] if totals else {}
+
+
 def _whole(value: Any) -> int | None:
     return value if type(value) is int else None
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collectors import snapshot_live
 from mininet_topos import dumbbell, listed_drops, verify
 from mininet_topos.netns import Journal, Namespace
 from testbed import ledger
@@ -69,6 +69,7 @@ class Lab:
 def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
     _set_memory_limits()
+    _hide_kernel_addresses()
     laid_out = dumbbell.plan(cell.network, cell.seed)
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)
@@ -88,6 +89,11 @@ def _set_memory_limits() -> None:
     """
     for name, value in MEMORY_LIMITS.items():
         (Path("/proc/sys/net") / name).write_text(f"{value}\n")
+
+
+def _hide_kernel_addresses() -> None:
+    """Have the kernel print 0 for where its objects are, which differs between machines."""
+    Path("/proc/sys/kernel/kptr_restrict").write_text("2\n")
 
 
 def read_back(lab: Lab) -> None:
@@ -137,13 +143,25 @@ def environment(lab: Lab) -> dict[str, Any]:
         "schema": 1,
         "kernel_release": platform.release(),
         "kernel_version": platform.version(),
-        "tools": snapshot_live.packages(status, lambda name: name in TOOLS),
+        "tools": packages(status, TOOLS),
         "lab": dict(lab.cell.lab),
         "seed": lab.cell.seed,
         "clock": "virtual",
         "sysctls": sysctls,
         "warnings": [],
     }
+
+
+def packages(status: str, names: Collection[str]) -> dict[str, str]:
+    """Return versions of the chosen packages from dpkg's status file."""
+    versions: dict[str, str] = {}
+    name = ""
+    for line in status.splitlines():
+        if line.startswith("Package: "):
+            name = line[9:]
+        elif line.startswith("Version: ") and name in names:
+            versions[name] = line[9:]
+    return dict(sorted(versions.items()))
 
 
 def _sysctl_tree(branches: tuple[str, ...]) -> dict[str, str]:
