@@ -20,7 +20,7 @@ from collectors.flows_parse import Received, json_lines
 from collectors.packets_parse import Tap, parse_packets
 from collectors.path_parse import PathRow
 from collectors.pcap_parse import merged, read
-from collectors.raw_parse import read_as, read_text
+from collectors.raw_parse import check_count, read_as, read_text, whole
 from collectors.tally_parse import tally
 from testbed.cell import Cell, Flow
 from testbed.errors import ParseError
@@ -37,10 +37,25 @@ def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
     if not cell.collect.pcap:
         return None
     place = folder / "raw" / "pcap"
-    taps = read_as(place / "points.json", lambda value: [Tap.of(tap) for tap in value["taps"]])
-    epoch_ns = read_as(folder / "raw" / "epoch.json", lambda value: int(value["epoch_realtime_ns"]))
-    captures = [read(place / name)[0] for name in sorted({tap.file for tap in taps})]
+    taps = read_as(place / "points.json", _taps)
+    epoch = folder / "raw" / "epoch.json"
+    epoch_ns = read_as(epoch, lambda value: whole(value["epoch_realtime_ns"]))
+    names = sorted({tap.file for tap in taps})
+    counted = read_as(
+        place / "counts.json", lambda value: [whole(value[n]["captured_pkts"]) for n in names]
+    )
+    captures = []
+    for name, count in zip(names, counted, strict=True):
+        captures.append(read(place / name)[0])
+        check_count(place / name, count, len(captures[-1]), "packets")
     return parse_packets(merged(captures), taps, cell.flows, epoch_ns)
+
+
+def _taps(value: Mapping[str, Any]) -> list[Tap]:
+    taps = [Tap.of(entry) for entry in value["taps"]]
+    if not taps:
+        raise ValueError("no tap")
+    return taps
 
 
 def evidence(
@@ -56,7 +71,7 @@ def evidence(
         ParseError: a raw file is missing or broken.
     """
     raw = folder / "raw"
-    stretches = read_as(raw / "path.json", lambda value: tuple(map(Stretch.of, value)))
+    stretches = read_as(raw / "path.json", lambda value: audit_parse.stretches(value, cell))
     qdiscs = _qdiscs(raw, stretches)
     totals = {flow.id: _sender_totals(folder, flow) for flow in cell.flows}
     return Evidence(

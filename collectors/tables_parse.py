@@ -30,11 +30,13 @@ from collectors.flows_parse import (
     probe_sent,
 )
 from collectors.path_parse import PathRow, path_rows
+from collectors.places_parse import parse_places
 from collectors.queue_parse import queue
-from collectors.raw_parse import read_as, read_text
+from collectors.raw_parse import read_as, read_text, whole, word
 from collectors.trace_parse import read_trace
 from testbed import runfolder
 from testbed.cell import Cell, Flow
+from testbed.errors import ParseError
 
 TYPES = {
     "str": pl.String,
@@ -75,13 +77,13 @@ def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
             rows.append(
                 QdiscRow(
                     node=node,
-                    device=qdisc["dev"],
-                    handle=qdisc["handle"],
+                    device=word(qdisc["dev"]),
+                    handle=word(qdisc["handle"]),
                     kind=qdisc["kind"],
-                    sent_pkts=qdisc["packets"],
-                    sent_bytes=qdisc["bytes"],
-                    dropped_pkts=qdisc["drops"],
-                    backlog_pkts=qdisc["qlen"],
+                    sent_pkts=whole(qdisc["packets"]),
+                    sent_bytes=whole(qdisc["bytes"]),
+                    dropped_pkts=whole(qdisc["drops"]),
+                    backlog_pkts=whole(qdisc["qlen"]),
                 )
             )
     return rows
@@ -108,7 +110,7 @@ def write_tables(folder: Path, cell: Cell) -> None:
         ParseError: a raw file is missing, cut short or not what its program writes.
     """
     raw = folder / "raw"
-    epoch_ns = read_as(raw / "epoch.json", lambda value: int(value["epoch_ns"]))
+    epoch_ns = read_as(raw / "epoch.json", lambda value: whole(value["epoch_ns"]))
     counted = read_as(
         raw / "counters.json", lambda rows: {f.id: counters(rows, f.id) for f in cell.flows}
     )
@@ -129,19 +131,22 @@ def write_tables(folder: Path, cell: Cell) -> None:
 
 def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
     """Write the tables of what the cell was asked to record; what was not recorded has none."""
-    places = folder / runfolder.PLACES
+    if not cell.collect.telemetry and not cell.collect.queue_s:
+        return
+    places = read_as(folder / runfolder.PLACES, parse_places)
     if cell.collect.telemetry:
-        trace = read_trace(folder / runfolder.TRACE_PAGES, folder / runfolder.TRACE_FORMATS)
+        names = (runfolder.TRACE_PAGES, runfolder.TRACE_FORMATS, runfolder.TRACE_COUNTS)
+        trace = read_trace(*(folder / name for name in names))
         known = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
         mss_bytes = {name: size for name, size in known.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
-        dropped = read_as(places, lambda value: drops(trace, value, epoch_ns))
-        write_parquet(dropped, folder / runfolder.DROPS_TABLE)
+        write_parquet(drops(trace, places, epoch_ns), folder / runfolder.DROPS_TABLE)
     if cell.collect.queue_s:
         path = folder / runfolder.QUEUE_SAMPLES
-        text = read_text(path)
-        sampled = read_as(places, lambda value: queue(text, value, epoch_ns, str(path)))
+        sampled = queue(read_text(path), places, epoch_ns, str(path))
+        if not sampled.height:  # the first is taken when the flows start
+            raise ParseError("no sample of any qdisc", where=str(path))
         write_parquet(sampled, folder / runfolder.QUEUE_TABLE)
 
 
