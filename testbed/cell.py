@@ -8,8 +8,10 @@ in anything that matters differ in :func:`cell_id`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
+import math
 import types
 import typing
 from dataclasses import dataclass
@@ -69,6 +71,12 @@ class Network:
     source_access: Link
     bottleneck: Link
     destination_access: Link
+
+    def base_rtt_s(self) -> float:
+        """Return the round trip of an empty packet, to the nanosecond: all one-way delays."""
+        links = (self.source_access, self.bottleneck, self.destination_access)
+        delays_s = (link.forward.owd_s + link.reverse.owd_s for link in links)
+        return round(math.fsum(delays_s), 9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,11 +189,18 @@ def to_dict(value: Any) -> Any:
     return value
 
 
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the fields of a dataclass with their types; resolving them is what reading costs."""
+    resolved = typing.get_type_hints(kind)
+    return {field.name: resolved[field.name] for field in dataclasses.fields(kind)}
+
+
 def _build(kind: Any, data: Any, where: str) -> Any:
     origin = typing.get_origin(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = typing.get_type_hints(kind)
-        names = {f.name for f in dataclasses.fields(kind)}
+        hints = _hints(kind)
+        names = set(hints)
         if not isinstance(data, dict) or set(data) != names:
             got = sorted(data) if isinstance(data, dict) else type(data).__name__
             raise ValueError(f"{where}: wanted keys {sorted(names)}, got {got}")

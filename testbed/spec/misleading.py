@@ -18,7 +18,6 @@ from testbed.spec.path import (
     HEADER_BYTES,
     MTU_BYTES,
     SMALLEST_PACKET_BYTES,
-    base_rtt_s,
     data_loss_frac,
     packet_bytes,
     slowest_rate_bps,
@@ -77,7 +76,7 @@ def channel_limit_below_path(cell: Cell) -> Iterator[Hit]:
 
 def window_below_path(cell: Cell) -> Iterator[Hit]:
     """A receive window below the bandwidth-delay product caps the rate whatever the network."""
-    rtt_s, rate_bps = base_rtt_s(cell.network), slowest_rate_bps(cell.network)
+    rtt_s, rate_bps = cell.network.base_rtt_s(), slowest_rate_bps(cell.network)
     path_bytes = units.bytes_in_flight(rate_bps, rtt_s)
     for protocol in sorted({flow.protocol for flow in cell.flows} - {"udp"}):
         window = advertised_window(cell, protocol)
@@ -116,7 +115,7 @@ def expected_losses_pkts(cell: Cell, flow: Flow) -> float:
     Its rate is the least of an equal share of the slowest link, a window per round trip, and what
     a loss-limited flow reaches (Mathis et al. 1997).
     """
-    loss_frac, rtt_s = data_loss_frac(cell.network), base_rtt_s(cell.network)
+    loss_frac, rtt_s = data_loss_frac(cell.network), cell.network.base_rtt_s()
     packet_bits = units.bits(packet_bytes(flow))
     lifetime_s = flow.stop_s - flow.start_s
     if flow.protocol == "udp":
@@ -179,7 +178,7 @@ def saved_tcp_metrics(cell: Cell) -> Iterator[Hit]:
 
 def short_run(cell: Cell) -> Iterator[Hit]:
     """In a run of few round trips the handshake and slow start are the result."""
-    rtt_s = base_rtt_s(cell.network)
+    rtt_s = cell.network.base_rtt_s()
     for index, flow in enumerate(cell.flows):
         lifetime_s = flow.stop_s - flow.start_s
         if lifetime_s < MIN_LIFETIME_RTTS * rtt_s:

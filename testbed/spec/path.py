@@ -28,13 +28,6 @@ def forward_path(network: Network) -> tuple[Direction, Direction, Direction]:
     return links[0].forward, links[1].forward, links[2].forward
 
 
-def base_rtt_s(network: Network) -> float:
-    """Return the round trip of an empty packet: all one-way delays, both ways."""
-    links = (network.source_access, network.bottleneck, network.destination_access)
-    total_s = math.fsum(d.owd_s for link in links for d in (link.forward, link.reverse))
-    return units.ns_to_seconds(units.seconds_to_ns(total_s))
-
-
 def data_loss_frac(network: Network) -> float:
     """Return the probability that a data packet is lost at random on its way."""
     survives = math.prod(1 - direction.loss.loss_frac for direction in forward_path(network))

@@ -23,7 +23,7 @@ from testbed.cell import (
 from testbed.spec import study as form
 from testbed.spec.hosts import resolve_profile
 from testbed.spec.load import Study
-from testbed.spec.path import base_rtt_s, derived_channel_limit_pkts
+from testbed.spec.path import derived_channel_limit_pkts
 from testbed.spec.sweep import Point
 
 FIRST_PORT = 5001
@@ -45,7 +45,7 @@ def resolve_cell(
     lab: Mapping[str, str],
     purpose: Literal["measure", "calibrate"] = "measure",
     pcap: bool = False,
-    telemetry: bool = False,
+    telemetry: bool = True,
 ) -> Cell:
     """Return the cell of one point and seed; ``lab`` names the digests of what it runs on."""
     at = point.settings
@@ -142,4 +142,4 @@ def _flow(at: form.StudyFile, flow: form.Flow, index: int) -> Flow:
 
 
 def _hosts(study: Study, name: str, network: Network) -> HostProfile:
-    return resolve_profile(name, study.profiles[name].profile, base_rtt_s(network))
+    return resolve_profile(name, study.profiles[name].profile, network.base_rtt_s())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from testbed.cell import Cell, Direction, Flow, Link, Loss, cell_id, cell_json, from_dict, to_dict
 from testbed.spec import Study, resolve_cell
-from testbed.spec.path import base_rtt_s, derived_channel_limit_pkts
+from testbed.spec.path import derived_channel_limit_pkts
 from tests.study_file import SWEEP, UNPUBLISHED, Edit, study
 
 pytestmark = pytest.mark.unit
@@ -55,7 +55,7 @@ def test_the_wireless_study_in_base_units() -> None:
     assert first.network.destination_access == Link(forward=access, reverse=access)
     assert first.network.bottleneck == Link(forward=forward, reverse=back)
     assert (first.network.sources, first.network.destinations) == (2, 2)
-    assert base_rtt_s(first.network) == 0.508
+    assert first.network.base_rtt_s() == 0.508
     assert first.flows[1] == Flow(
         id="S",
         group="S",
@@ -74,7 +74,7 @@ def test_the_wireless_study_in_base_units() -> None:
     assert first.duration_s == 1000.0
     assert (first.limits.wall_s, first.limits.virtual_s) == (160.0, 1400.0)
     assert (first.collect.interval_s, first.collect.snapshot_s) == (1.0, 250.0)
-    assert (first.collect.queue_s, first.collect.telemetry) == (0.0, False)
+    assert (first.collect.queue_s, first.collect.telemetry) == (5.0, True)
     assert first.lab == LAB
 
 

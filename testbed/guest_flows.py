@@ -1,0 +1,40 @@
+"""Start the flows of a cell: receivers, then senders, each with its host profile's options."""
+
+from __future__ import annotations
+
+from probes import driver, iperf3
+from probes.process import Running
+from testbed import ledger
+from testbed.cell import Flow
+from testbed.guest_lab import Lab
+from testbed.telemetry import NS_PER_S, Telemetry
+
+
+def start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
+    """Start a flow's receiver; return once it listens."""
+    host, cell = lab.destination(flow), lab.cell
+    stem = lab.folder / "raw" / "flows" / f"{flow.id}.receiver"
+    if flow.generator == "iperf3":
+        argv = iperf3.server_argv(flow, lab.address(host.name), cell.collect.interval_s)
+        return iperf3.start_server(host, argv, stem, host.read_file, flow.port)
+    options = ledger.socket_options(cell.hosts, flow.protocol, "receiver")
+    argv = driver.receiver_argv(
+        flow, lab.address(host.name), options, epoch_ns, cell.duration_s, cell.collect.interval_s
+    )
+    return driver.start_receiver(host, argv, stem)
+
+
+def start_sender(lab: Lab, flow: Flow, epoch_ns: int, watch: Telemetry) -> Running:
+    """Start a flow's sender, which waits for its time by itself; iperf3's is waited for here."""
+    host, to = lab.source(flow), lab.address(lab.destination(flow).name)
+    stem = lab.folder / "raw" / "flows" / f"{flow.id}.sender"
+    options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
+    if flow.generator == "iperf3":
+        # The client tells the server: what a receiver should have is said on this side too.
+        options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
+        watch.wait_until(epoch_ns + round(flow.start_s * NS_PER_S))
+        return driver.start_sender(
+            host, iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s), stem
+        )
+    argv = driver.sender_argv(flow, lab.address(host.name), to, options, epoch_ns)
+    return driver.start_sender(host, argv, stem)

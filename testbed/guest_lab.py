@@ -1,0 +1,139 @@
+"""A cell's network inside a lab: built, read back, described."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from collectors import snapshot_live
+from mininet_topos import dumbbell, verify
+from mininet_topos.netns import Journal, Namespace
+from testbed import ledger
+from testbed.cell import Cell, Flow
+from testbed.errors import VerifyError
+
+#: More than any buffer a host profile may want; what each socket got is read back.
+BUFFER_BOUND_BYTES = 64 * 1024 * 1024
+TOOLS = ("iperf3", "iproute2", "libsctp1", "mininet", "python3.13", "tcpdump")
+
+
+@dataclass
+class Lab:
+    """A built network and what is known of it."""
+
+    cell: Cell
+    folder: Path
+    laid_out: dumbbell.Plan
+    roles: ledger.Roles
+    spaces: dict[str, Namespace]
+    routes: dict[str, dict[str, str]]
+    raw: dict[str, Any] = field(default_factory=dict)
+
+    def source(self, flow: Flow) -> Namespace:
+        """Return the host a flow starts at."""
+        return self.spaces[self.laid_out.sources[flow.source]]
+
+    def destination(self, flow: Flow) -> Namespace:
+        """Return the host a flow ends at."""
+        return self.spaces[self.laid_out.destinations[flow.destination]]
+
+    def address(self, node: str) -> str:
+        """Return a host's address."""
+        return self.laid_out.interface(node).address
+
+    def write(self, name: str, value: Any) -> None:
+        """Write one raw JSON file."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
+    """Build a cell's network and set its hosts up; return it, not yet read back."""
+    _allow_large_buffers()
+    laid_out = dumbbell.plan(cell.network, cell.seed)
+    roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
+    routes = ledger.route_options(cell.hosts, roles)
+    spaces = dumbbell.build(laid_out, cell.flows, routes, journal)
+    for node, name, value in ledger.sysctls(cell.hosts, roles):
+        spaces[node].write_sysctl(name, value)
+    return Lab(
+        cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes
+    )
+
+
+def _allow_large_buffers() -> None:
+    """Lift the bounds on socket buffers, which older kernels keep for all namespaces at once."""
+    for name in ("rmem_max", "wmem_max"):
+        (Path("/proc/sys/net/core") / name).write_text(f"{BUFFER_BOUND_BYTES}\n")
+
+
+def read_back(lab: Lab) -> None:
+    """Compare the network and the sysctls with what was asked; write verify.json.
+
+    Raises:
+        VerifyError: one of them is not as asked.
+    """
+    checks, lab.raw = verify.read_back(lab.laid_out, lab.spaces, lab.routes)
+    for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
+        got = lab.spaces[node].read_sysctl(name)
+        checks.append(
+            verify.Check(
+                check="sysctl", where=f"{node} {name}", wanted=value, got=got,
+                agrees=ledger.agrees(value, got),
+            )
+        )  # fmt: skip
+    lab.write("raw/read_back.json", lab.raw)
+    lab.write("verify.json", {"schema": 1, "checks": [dataclasses.asdict(c) for c in checks]})
+    raise_for(checks)
+
+
+def raise_for(checks: list[verify.Check]) -> None:
+    """Raise :class:`VerifyError` for the first check that disagrees."""
+    wrong = [check for check in checks if not check.agrees]
+    if wrong:
+        first = wrong[0]
+        raise VerifyError(
+            f"{first.check} is not as asked",
+            where=first.where,
+            wanted=first.wanted,
+            got=first.got,
+            hint=f"{len(wrong)} of {len(checks)} checks disagree; all are in verify.json",
+        )
+
+
+def environment(lab: Lab) -> dict[str, Any]:
+    """Return the content of env.json: kernel, tools, sysctls as read."""
+    status = Path("/var/lib/dpkg/status").read_text(errors="replace")
+    sysctls = {}
+    for node in (lab.roles.senders[0], lab.roles.receivers[0]):
+        with lab.spaces[node].entered():
+            sysctls[node] = _sysctl_tree(("net/ipv4", "net/sctp", "net/core"))
+    return {
+        "schema": 1,
+        "kernel_release": platform.release(),
+        "kernel_version": platform.version(),
+        "tools": snapshot_live.packages(status, lambda name: name in TOOLS),
+        "lab": dict(lab.cell.lab),
+        "seed": lab.cell.seed,
+        "clock": "virtual",
+        "sysctls": sysctls,
+        "warnings": [],
+    }
+
+
+def _sysctl_tree(branches: tuple[str, ...]) -> dict[str, str]:
+    values = {}
+    for branch in branches:
+        for path in sorted((Path("/proc/sys") / branch).iterdir()):
+            if path.is_file():
+                try:
+                    value = " ".join(path.read_text(errors="replace").split())
+                except OSError:
+                    continue  # write-only or refused to guests: there is no value to record
+                values[f"{branch}/{path.name}".replace("/", ".")] = value
+    return values
