@@ -15,6 +15,7 @@ from collectors.packets_parse import DIRECTIONS
 from collectors.raw_parse import whole, word
 from collectors.tally_parse import Tally
 from testbed.cell import Cell, Flow
+from testbed.check import Check
 
 RULE = "does-not-add-up"
 
@@ -35,17 +36,6 @@ class AuditRow:
     in_flight_pkts: int | None
     unexplained_pkts: int | None
     closes: bool | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One comparison; ``agrees`` is None where one side is unknown."""
-
-    check: str
-    where: str
-    wanted: str
-    got: str
-    agrees: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)

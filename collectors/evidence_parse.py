@@ -15,7 +15,7 @@ import polars as pl
 
 from collectors import audit_checks_parse as checks_of
 from collectors import audit_parse
-from collectors.audit_parse import AuditRow, Check, Evidence, Passage, Stretch
+from collectors.audit_parse import AuditRow, Evidence, Passage, Stretch
 from collectors.flows_parse import Received, json_lines
 from collectors.packets_parse import Tap, parse_packets
 from collectors.path_parse import PathRow
@@ -23,6 +23,7 @@ from collectors.pcap_parse import merged, read
 from collectors.raw_parse import check_count, read_as, read_text, whole
 from collectors.tally_parse import tally
 from testbed.cell import Cell, Flow
+from testbed.check import Check
 from testbed.errors import ParseError
 
 SCHEMA = 1

@@ -151,17 +151,6 @@ class PlannedCell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
-    """One calibration or read-back check; ``agrees`` is None where nothing could be measured."""
-
-    check: str
-    where: str
-    wanted: str
-    got: str
-    agrees: bool | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class KnobReading:
     """One setting and what was read back, by place."""
 

@@ -14,7 +14,7 @@ from reports.published import Contradiction, contradictions
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
 from reports.run import FinishedCell, Run
 from reports.statistics import Estimate, estimate, inside
-from reports.trust import collect_warnings, exclusions, point_words
+from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
 
 #: Below this Student's t makes the interval of one further run more than 3.6 sd wide either way.
@@ -78,6 +78,11 @@ class Summary:
     points: tuple[PointSummary, ...]
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
+
+    @property
+    def damaged(self) -> tuple[tuple[str, str], ...]:
+        """Place and reason of every finished cell that was left out because it was changed."""
+        return tuple((w.where, w.text) for w in self.warnings if w.rule == DAMAGED)
 
     def metric_table(self) -> dict[str, Metric]:
         """Return every metric of the study by name, for labels and units."""

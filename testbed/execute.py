@@ -10,6 +10,7 @@ import dataclasses
 import json
 import shutil
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,9 +60,14 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
 
 
 def finish(folder: Path) -> None:
-    """Write DONE with the digests of all that is there, whole or not at all."""
-    partial = folder / f".{runfolder.DONE}"
-    partial.write_text(digests.done_text(digests.of_cell(folder)))
+    """Write DONE with the digests of all that is there."""
+    write_done(folder, digests.of_cell(folder))
+
+
+def write_done(folder: Path, recorded: Mapping[str, str]) -> None:
+    """Write DONE with these digests, whole or not at all."""
+    partial = folder / runfolder.DONE_PARTIAL
+    partial.write_text(digests.done_text(recorded))
     partial.rename(folder / runfolder.DONE)
 
 
