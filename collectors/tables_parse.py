@@ -16,7 +16,8 @@ import polars as pl
 from collectors import audit_parse, evidence_parse
 from collectors.audit_parse import AuditRow
 from collectors.congestion_parse import congestion
-from collectors.drops_parse import drops
+from collectors.drop_checks_parse import Told, drop_checks
+from collectors.drops_parse import drops, tells_places
 from collectors.flows_parse import (
     FlowRow,
     IntervalRow,
@@ -125,14 +126,15 @@ def write_tables(folder: Path, cell: Cell) -> None:
     _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
-    _write_telemetry(folder, cell, epoch_ns)
-    _write_packets(folder, cell, counted, received)
+    told = _write_telemetry(folder, cell, epoch_ns)
+    _write_packets(folder, cell, counted, received, told)
 
 
-def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
+def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> Told | None:
     """Write the tables of what the cell was asked to record; what was not recorded has none."""
+    told = None
     if not cell.collect.telemetry and not cell.collect.queue_s:
-        return
+        return told
     places = read_as(folder / runfolder.PLACES, parse_places)
     if cell.collect.telemetry:
         names = (runfolder.TRACE_PAGES, runfolder.TRACE_FORMATS, runfolder.TRACE_COUNTS)
@@ -141,13 +143,15 @@ def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
         mss_bytes = {name: size for name, size in known.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
-        write_parquet(drops(trace, places, epoch_ns), folder / runfolder.DROPS_TABLE)
+        told = Told(rows=drops(trace, places, epoch_ns), placed=tells_places(trace))
+        write_parquet(told.rows, folder / runfolder.DROPS_TABLE)
     if cell.collect.queue_s:
         path = folder / runfolder.QUEUE_SAMPLES
         sampled = queue(read_text(path), places, epoch_ns, str(path))
         if not sampled.height:  # the first is taken when the flows start
             raise ParseError("no sample of any qdisc", where=str(path))
         write_parquet(sampled, folder / runfolder.QUEUE_TABLE)
+    return told
 
 
 def _mss_bytes(folder: Path, flow: Flow) -> int | None:
@@ -162,6 +166,7 @@ def _write_packets(
     cell: Cell,
     counted: Mapping[str, Mapping[str, int]],
     received: Mapping[str, Received],
+    told: Told | None,
 ) -> None:
     """Write what rests on captures, if there are any, and the audit of the cell."""
     packets = evidence_parse.packets(folder, cell)
@@ -173,6 +178,8 @@ def _write_packets(
     found = evidence_parse.evidence(folder, cell, packets, counted, received)
     audit = audit_parse.rows(cell, found)
     checks = evidence_parse.checks(cell, found, packets, paths) + evidence_parse.row_checks(audit)
+    if told is not None:
+        checks += drop_checks(cell, found, told, audit, packets)
     _write(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
     (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks))
 
