@@ -16,10 +16,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from reports.cell_evidence import Evidence, read_evidence
 from reports.flow_table import read_flows
 from reports.jsondoc import Doc
 from reports.parsing import (
-    SCHEMA,
     parse_checks,
     parse_ledger,
     parse_plan,
@@ -49,7 +49,7 @@ class FinishedCell:
     cell: cells.Cell
     env: dict[str, Any]
     warnings: tuple[RunWarning, ...]
-    audit: tuple[RunWarning, ...]
+    evidence: Evidence
     checks: tuple[Check, ...]
     ledger: tuple[LedgerReading, ...]
     flows: tuple[FlowRow, ...]
@@ -149,29 +149,24 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     env.get("kernel_release").text()
     flows: tuple[FlowRow, ...] = ()
     ledger: tuple[LedgerReading, ...] = ()
+    evidence = Evidence()
     if planned.purpose == "measure":
         groups = frozenset(group.id for group in study.groups)
         flows = read_flows(folder / runfolder.FLOWS_TABLE, cell, groups)
         ledger = parse_ledger(_read_json(folder, runfolder.LEDGER))
+        audited = (folder / runfolder.AUDIT).exists()  # cells of older versions have no audit
+        audit = _read_json(folder, runfolder.AUDIT) if audited else None
+        evidence = read_evidence(folder, cell, audit)
     return FinishedCell(
         plan=planned,
         cell=cell,
         env=env.value,
         warnings=tuple(parse_warning(item) for item in env.get("warnings").items()),
-        audit=_read_audit(folder),
+        evidence=evidence,
         checks=parse_checks(_read_json(folder, runfolder.VERIFY)),
         ledger=ledger,
         flows=flows,
     )
-
-
-def _read_audit(folder: Path) -> tuple[RunWarning, ...]:
-    """Return what does not add up in a measuring cell; cells of older versions have no audit."""
-    if not (folder / runfolder.AUDIT).exists():
-        return ()
-    audit = _read_json(folder, runfolder.AUDIT)
-    audit.require_schema(SCHEMA)
-    return tuple(parse_warning(item) for item in audit.get("warnings").items())
 
 
 def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reports.metrics import Metric, Sample, Value, evaluate, metrics_of
+from reports.metrics import Metric, Value, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
 from reports.run import FinishedCell, Run
+from reports.sample import Sample
 from reports.statistics import Estimate, estimate, inside
 from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
@@ -111,6 +112,8 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         groups=study.groups,
         compare=study.compare,
         bottleneck_rate_bps=cell.cell.network.bottleneck.forward.rate_bps,
+        paths=cell.evidence.paths,
+        audit=cell.evidence.rows,
     )
 
 
@@ -186,8 +189,8 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
     rigid = [
         point_words(point.point)
         for point in points
-        if point.metrics
-        and all(m.estimate.n > 1 and m.estimate.sd == 0 for m in point.metrics.values())
+        if point.cells_counted > 1
+        and all(m.estimate.sd == 0 for m in point.metrics.values() if m.estimate.n > 1)
     ]
     if rigid:
         found.append(

@@ -203,7 +203,7 @@ def _environment(run: Run) -> Iterable[RunWarning]:
 
 def _audits(run: Run) -> Iterable[RunWarning]:
     for cell in run.measured():
-        for found in cell.audit:
+        for found in cell.evidence.warnings:
             where = f"{found.where}, {_cell_words(cell.plan)}"
             yield RunWarning(rule=found.rule, where=where, text=found.text)
 
