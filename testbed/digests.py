@@ -56,7 +56,7 @@ def read_done(folder: Path, name: str = runfolder.DONE) -> dict[str, str]:
     try:
         value = json.loads(path.read_text())
         recorded = value["sha256"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("not a finished cell", where=str(path), got=str(error)) from error
     if not isinstance(recorded, dict):
         raise ParseError("not a finished cell", where=str(path), got="no table of digests")

@@ -38,7 +38,8 @@ def test_done_holds_the_digests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [None, "", "{", "[]", "5", "{}", '{"sha256": []}', '{"sha256": null}', "\0"]
+    "content",
+    [None, "", "{", "[" * 100_000, "[]", "5", "{}", '{"sha256": []}', '{"sha256": null}', "\0"],
 )
 def test_what_is_not_done_is_named(tmp_path: Path, content: str | None) -> None:
     if content is not None:
