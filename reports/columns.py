@@ -1,4 +1,8 @@
-"""Reads columns of a Parquet table; whatever is no such table raises ``ParseError`` naming it."""
+"""Reads columns of a Parquet table; whatever is no such table raises ``ParseError`` naming it.
+
+Tables of a run are held against their digests before they are read: on some files with a few wrong
+bytes the Parquet library ends the whole program, and no exception tells of it.
+"""
 
 from __future__ import annotations
 

@@ -176,5 +176,5 @@ def table_lines(outcome: Outcome) -> list[str]:
 def raise_if_failed(outcome: Outcome) -> None:
     """Raise one :class:`RunError` that names the first cells that could not be parsed."""
     if outcome.failures:
-        shown = "\n".join(f"  cells/{cell}: {why}" for cell, why in outcome.failures[:10])
+        shown = "\n".join(f"  {why}" for _, why in outcome.failures[:10])
         raise RunError(f"{len(outcome.failures)} cells could not be parsed:\n{shown}")
