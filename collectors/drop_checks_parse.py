@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 
 from collectors.audit_parse import AuditRow, Evidence, Stretch, compare
+from collectors.drops_parse import BY_FILTER, LISTED
 from testbed.cell import Cell
 from testbed.check import Check
 
 #: What the kernel calls the freeing of a packet that a qdisc refused; the second where netem's
-#: child did, see docs/data-format.md.
+#: child did, see docs/data-format.md. Listed packets are dropped on the qdisc's device.
 REFUSED = ("QDISC_DROP", "NOT_SPECIFIED")
 #: The virtual clock's step: a look at it moves it by so much.
 CLOCK_STEP_S = 256e-9
@@ -40,9 +41,11 @@ class Told:
     placed: bool
 
     def at(self, stretch: Stretch) -> pl.DataFrame:
-        """Return the drops at a stretch's devices."""
+        """Return the drops at a stretch's devices, by its qdisc or of listed packets."""
         return self.rows.filter(
-            pl.col("device").is_in(stretch.devices), event="qdisc_drop", node=stretch.node
+            (pl.col("event") == "qdisc_drop") | (pl.col("role") == LISTED),
+            pl.col("device").is_in(stretch.devices),
+            node=stretch.node,
         )
 
 
@@ -56,7 +59,7 @@ def drop_checks(
     """Return all comparisons of a cell's drop events."""
     everywhere = sum(evidence.through(stretch).dropped_pkts for stretch in evidence.stretches)
     events = told.rows.filter(
-        (pl.col("event") == "qdisc_drop") | pl.col("reason").is_in(REFUSED)
+        (pl.col("event") == "qdisc_drop") | pl.col("reason").is_in((*REFUSED, BY_FILTER))
     ).height
     found = [compare("dropped by kernel events", "all qdiscs", everywhere, events, PKTS)]
     for stretch in evidence.stretches:

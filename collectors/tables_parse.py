@@ -143,7 +143,9 @@ def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> Told | None:
         mss_bytes = {name: size for name, size in known.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
-        told = Told(rows=drops(trace, places, epoch_ns), placed=tells_places(trace))
+        hooks = {listed.place for listed in evidence_parse.listed_drops(folder, cell)}
+        rows = drops(trace, places, epoch_ns, hooks)
+        told = Told(rows=rows, placed=tells_places(trace))
         write_parquet(told.rows, folder / runfolder.DROPS_TABLE)
     if cell.collect.queue_s:
         path = folder / runfolder.QUEUE_SAMPLES
@@ -177,11 +179,16 @@ def _write_packets(
         _write(paths, PathRow, folder / runfolder.PATH_TABLE)
     found = evidence_parse.evidence(folder, cell, packets, counted, received)
     audit = audit_parse.rows(cell, found)
-    checks = evidence_parse.checks(cell, found, packets, paths) + evidence_parse.row_checks(audit)
+    lists = evidence_parse.listed_drops(folder, cell)
+    checks = [
+        *evidence_parse.checks(cell, found, packets, paths),
+        *evidence_parse.listed_checks(folder, lists, packets),
+        *evidence_parse.row_checks(audit),
+    ]
     if told is not None:
         checks += drop_checks(cell, found, told, audit, packets)
     _write(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
-    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks))
+    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks, lists))
 
 
 def _write(rows: Sequence[Any], row_type: type, path: Path) -> None:
