@@ -52,6 +52,10 @@ validate: setup ## check a study file: [STUDY=]
 verify: setup ## run a finished run again and compare it to the byte: [RUN= JOBS=]
 	@$(GROUNDTRUTH) verify $(run_folder) $(call option,jobs,$(JOBS))
 
+.PHONY: parse
+parse: setup ## make a run's tables again from its raw files: [RUN= JOBS=]
+	@$(GROUNDTRUTH) parse $(run_folder) $(call option,jobs,$(JOBS))
+
 .PHONY: report
 report: setup ## write a finished run's report again: [RUN=]
 	@$(GROUNDTRUTH) report $(run_folder)

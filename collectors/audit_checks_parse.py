@@ -6,10 +6,11 @@ import itertools
 
 import polars as pl
 
-from collectors.audit_parse import Check, Evidence, Stretch, compare
+from collectors.audit_parse import Evidence, Stretch, compare
 from collectors.path_parse import PathRow
 from collectors.tally_parse import Tally, extremes_s
 from testbed.cell import Cell, Direction
+from testbed.check import Check
 
 #: As in calibration: netem's clock ticks every 64 ns, and a program that reads the clock again and
 #: again moves the virtual one by 256 ns each time before a packet gets its turn.

@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from collectors.packets_parse import DIRECTIONS
+from collectors.raw_parse import whole, word
 from collectors.tally_parse import Tally
 from testbed.cell import Cell, Flow
+from testbed.check import Check
 
 RULE = "does-not-add-up"
 
@@ -36,17 +39,6 @@ class AuditRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
-    """One comparison; ``agrees`` is None where one side is unknown."""
-
-    check: str
-    where: str
-    wanted: str
-    got: str
-    agrees: bool | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Stretch:
     """One qdisc on the way, or one of each host; an entry of ``raw/path.json``."""
 
@@ -60,11 +52,11 @@ class Stretch:
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Stretch:
         """Return the stretch an entry describes."""
-        texts = {key: str(entry[key]) for key in ("name", "direction", "node")}
+        keys = ("name", "direction", "node", "offered_at", "passed_at")
         return cls(
-            **texts, devices=tuple(str(device) for device in entry["devices"]),
-            offered_at=str(entry["offered_at"]), passed_at=str(entry["passed_at"]),
-        )  # fmt: skip
+            **{key: word(entry[key]) for key in keys},
+            devices=tuple(word(device) for device in entry["devices"]),
+        )
 
     def where(self) -> str:
         """Return the stretch in words, for messages."""
@@ -119,6 +111,22 @@ class Evidence:
         return sum(self.through(stretch).held_pkts for stretch in self.stretches)
 
 
+def stretches(entries: Sequence[Mapping[str, Any]], cell: Cell) -> tuple[Stretch, ...]:
+    """Return the stretches ``raw/path.json`` lists; raise ``ValueError`` for one unheard of."""
+    network = cell.network
+    devices = {
+        "source access": network.sources,
+        "bottleneck buffer": 1,
+        "bottleneck channel": 1,
+        "destination access": network.destinations,
+    }
+    found = tuple(map(Stretch.of, entries))
+    for stretch in found:
+        if devices.get(stretch.name) != len(stretch.devices) or stretch.direction not in DIRECTIONS:
+            raise ValueError(f"no such stretch in this network: {stretch.where()}")
+    return found
+
+
 Counts = tuple[int, int, int]  # passed, dropped, held
 
 
@@ -127,10 +135,10 @@ def roots(
 ) -> dict[tuple[str, str], Counts]:
     """Return the counters of each root netem in ``tc -j -s qdisc show`` of every node."""
     return {
-        (node, str(qdisc["dev"])): (
-            int(qdisc["packets"]),
-            int(qdisc["drops"]),
-            int(qdisc["qlen"]),
+        (node, word(qdisc["dev"])): (
+            whole(qdisc["packets"]),
+            whole(qdisc["drops"]),
+            whole(qdisc["qlen"]),
         )
         for node, qdiscs in shown.items()
         for qdisc in qdiscs

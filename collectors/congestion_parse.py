@@ -24,9 +24,11 @@ SCTP_STATES = {0: "inactive", 1: "potentially failed", 2: "active", 3: "unconfir
 #: include/net/tcp_states.h
 TCP_SYN_SENT = 2
 #: What a retransmission is, by the state of the connection.
-RETRANSMISSIONS = {"recovery": "fast", "loss": "timeout"}
-OTHER_RETRANSMISSION, HANDSHAKE = "probe", "handshake"
-AF_INET, IPV4_BYTES = 2, 4
+RETRANSMISSIONS = {
+    "open": "probe", "disorder": "probe", "cwr": "probe", "recovery": "fast", "loss": "timeout",
+}  # fmt: skip
+HANDSHAKE = "handshake"
+AF_INET, IPV4_BYTES, SOCKADDR_BYTES = 2, 4, 8
 
 COLUMNS: dict[str, Any] = {
     "t_s": pl.Float64,
@@ -82,7 +84,8 @@ def _with_tcp_states(rows: pl.DataFrame) -> pl.DataFrame:
     # icsk_ca_state of a new connection is 0, TCP_CA_Open.
     in_force = pl.col("state").forward_fill().over("flow", "local_port").fill_null(TCP_STATES[0])
     rows = rows.with_columns(state=pl.when(is_tcp).then(in_force).otherwise(pl.col("state")))
-    kind = pl.col("state").replace_strict(RETRANSMISSIONS, default=OTHER_RETRANSMISSION)
+    # In a state that has no name here, what a retransmission is stays unknown.
+    kind = pl.col("state").replace_strict(RETRANSMISSIONS, default=None, return_dtype=pl.String)
     return rows.with_columns(
         retransmission=pl.when(pl.col("event") == "retransmit").then(
             pl.coalesce("retransmission", kind)
@@ -103,6 +106,12 @@ def _named(numbers: NDArray[Any], names: Mapping[int, str]) -> pl.Series:
     return texts.gather(index.astype(np.uint32))
 
 
+def _states(numbers: NDArray[Any], names: Mapping[int, str]) -> pl.Series:
+    """Return a text for each state; one without a name is told by its number."""
+    known = {int(number): str(int(number)) for number in np.unique(numbers)}
+    return _named(numbers, {**known, **names})
+
+
 def _numbers(column: NDArray[Any]) -> pl.Series:
     return pl.Series(column.astype(np.int64))
 
@@ -117,10 +126,10 @@ def _frame(at: NDArray[np.int64], flow: pl.Series, **columns: Any) -> pl.DataFra
 
 def _tcp_acks(trace: Trace, flows: Sequence[Flow], mss_bytes: Mapping[str, int]) -> pl.DataFrame:
     names = (
-        "sport", "dport", "family", "daddr", "snd_nxt", "snd_una", "snd_cwnd", "ssthresh",
-        "snd_wnd", "srtt", "rcv_wnd",
+        "sport", "dport", "snd_nxt", "snd_una", "snd_cwnd", "ssthresh", "snd_wnd", "srtt",
+        "rcv_wnd",
     )  # fmt: skip
-    at, event = trace.records("tcp/tcp_probe", names)
+    at, event = trace.records("tcp/tcp_probe", names, ("daddr",))
     flow = _flow_column(event["dport"], flows, "tcp")
     sizes = {flow.port: mss_bytes[flow.id] for flow in flows if flow.id in mss_bytes}
     flight = event["snd_nxt"].astype(np.uint32) - event["snd_una"].astype(np.uint32)
@@ -157,7 +166,7 @@ def _tcp_acks(trace: Trace, flows: Sequence[Flow], mss_bytes: Mapping[str, int])
 
 
 def _tcp_retransmissions(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
-    at, event = trace.records("tcp/tcp_retransmit_skb", ("sport", "dport", "daddr", "state"))
+    at, event = trace.records("tcp/tcp_retransmit_skb", ("sport", "dport", "state"), ("daddr",))
     return _frame(
         at,
         _flow_column(event["dport"], flows, "tcp"),
@@ -170,7 +179,9 @@ def _tcp_retransmissions(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
 
 
 def _tcp_states(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
-    at, event = trace.records("tcp/tcp_cong_state_set", ("sport", "dport", "daddr", "cong_state"))
+    at, event = trace.records(
+        "tcp/tcp_cong_state_set", ("sport", "dport", "cong_state"), ("daddr",)
+    )
     return _frame(
         at,
         _flow_column(event["dport"], flows, "tcp"),
@@ -178,7 +189,7 @@ def _tcp_states(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
         event="state",
         local_port=_numbers(event["sport"]),
         path=_addresses(event["daddr"]),
-        state=_named(event["cong_state"], dict(enumerate(TCP_STATES))),
+        state=_states(event["cong_state"], dict(enumerate(TCP_STATES))),
     )
 
 
@@ -195,10 +206,9 @@ def _sctp_acks(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
         asoc=_numbers(sack["asoc"]),
     )
     names = (
-        "asoc", "ipaddr", "state", "cwnd", "ssthresh", "flight_size", "partial_bytes_acked",
-        "pathmtu",
+        "asoc", "state", "cwnd", "ssthresh", "flight_size", "partial_bytes_acked", "pathmtu",
     )  # fmt: skip
-    path_at, path = trace.records("sctp/sctp_probe_path", names)
+    path_at, path = trace.records("sctp/sctp_probe_path", names, ("ipaddr",))
     # The kernel lists the paths while it handles the SACK: the last one before is theirs.
     before = np.concatenate(([-1], at))[np.searchsorted(at, path_at)]
     paths = pl.DataFrame(
@@ -206,7 +216,7 @@ def _sctp_acks(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
             "at": pl.Series(before, dtype=pl.Int64),
             "asoc": _numbers(path["asoc"]),
             "path": _addresses(path["ipaddr"]),
-            "state": _named(path["state"], SCTP_STATES),
+            "state": _states(path["state"], SCTP_STATES),
             "cwnd_bytes": _numbers(path["cwnd"]),
             "ssthresh_bytes": _numbers(path["ssthresh"]),
             "flight_bytes": _numbers(path["flight_size"]),
@@ -226,7 +236,8 @@ def _addresses(column: NDArray[Any]) -> pl.Series:
     if not column.size:
         return pl.Series([], dtype=pl.String)
     quads = column
-    if column.shape[1] > IPV4_BYTES:  # a socket address: family, port, address
+    if column.shape[1] != IPV4_BYTES:  # a socket address: family, port, address
+        column = np.pad(column, ((0, 0), (0, max(0, SOCKADDR_BYTES - column.shape[1]))))
         family = column[:, 0].astype(np.int64) | column[:, 1].astype(np.int64) << 8
         quads = np.where((family == AF_INET)[:, None], column[:, 4:8], 0)
     numbers = np.ascontiguousarray(quads).view(">u4")[:, 0].astype(np.int64)

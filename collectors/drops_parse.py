@@ -75,6 +75,11 @@ def drops(
     return rows.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
 
 
+def tells_places(trace: Trace) -> bool:
+    """Return whether the kernel that was traced says at which qdisc it drops a packet."""
+    return "qdisc/qdisc_drop" in trace.formats.events
+
+
 def _reasons(trace: Trace, event: str, numbers: NDArray[Any]) -> pl.Series:
     """Return the kernel's names of reasons; a number it does not print a name for stays one."""
     if not numbers.size:

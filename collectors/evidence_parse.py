@@ -15,16 +15,17 @@ import polars as pl
 
 from collectors import audit_checks_parse as checks_of
 from collectors import audit_parse, listed_parse
-from collectors.audit_parse import AuditRow, Check, Evidence, Passage, Stretch
+from collectors.audit_parse import AuditRow, Evidence, Passage, Stretch
 from collectors.flows_parse import Received, json_lines
 from collectors.listed_parse import Listed
 from collectors.packets_parse import Tap, parse_packets
 from collectors.path_parse import PathRow
 from collectors.pcap_parse import Records, merged, read
-from collectors.raw_parse import read_as, read_text
+from collectors.raw_parse import check_count, read_as, read_text, whole
 from collectors.tally_parse import tally
 from testbed import runfolder
 from testbed.cell import Cell, Flow
+from testbed.check import Check
 from testbed.errors import ParseError
 
 SCHEMA = 1
@@ -39,23 +40,38 @@ def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
     """
     if not cell.collect.pcap:
         return None
-    taps = read_as(folder / POINTS, lambda value: [Tap.of(tap) for tap in value["taps"]])
+    taps = read_as(folder / POINTS, _taps)
     return parse_packets(captures(folder), taps, cell.flows, epoch_ns(folder))
 
 
 def epoch_ns(folder: Path) -> int:
     """Return a cell's time zero, since 1970."""
-    return read_as(folder / "raw" / "epoch.json", lambda value: int(value["epoch_realtime_ns"]))
+    return read_as(folder / "raw" / "epoch.json", lambda value: whole(value["epoch_realtime_ns"]))
 
 
 def captures(folder: Path) -> Records:
     """Return all captures of a cell together: record i is row i of its packets table.
 
     Raises:
-        ParseError: a capture is missing, cut short or damaged.
+        ParseError: a capture is missing, cut short, damaged or not as long as what wrote it said.
     """
-    files = read_as(folder / POINTS, lambda value: {str(tap["file"]) for tap in value["taps"]})
-    return merged([read(folder / "raw" / "pcap" / name)[0] for name in sorted(files)])
+    place = folder / "raw" / "pcap"
+    names = sorted({tap.file for tap in read_as(folder / POINTS, _taps)})
+    counted = read_as(
+        place / "counts.json", lambda value: [whole(value[n]["captured_pkts"]) for n in names]
+    )
+    found = []
+    for name, count in zip(names, counted, strict=True):
+        found.append(read(place / name)[0])
+        check_count(place / name, count, len(found[-1]), "packets")
+    return merged(found)
+
+
+def _taps(value: Mapping[str, Any]) -> list[Tap]:
+    taps = [Tap.of(entry) for entry in value["taps"]]
+    if not taps:
+        raise ValueError("no tap")
+    return taps
 
 
 def evidence(
@@ -71,7 +87,7 @@ def evidence(
         ParseError: a raw file is missing or broken.
     """
     raw = folder / "raw"
-    stretches = read_as(raw / "path.json", lambda value: tuple(map(Stretch.of, value)))
+    stretches = read_as(raw / "path.json", lambda value: audit_parse.stretches(value, cell))
     hooks = _hooks(raw, listed_drops(folder, cell))
     qdiscs = _qdiscs(raw, stretches, hooks)
     totals = {flow.id: _sender_totals(folder, flow) for flow in cell.flows}

@@ -6,11 +6,11 @@ Unknown is ``None``, never 0; anything a program should have written and did not
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from collectors.raw_parse import WHOLE_MAX, json_value, whole
 from testbed.cell import Cell, Flow
 from testbed.errors import ParseError
 
@@ -74,7 +74,7 @@ def json_lines(text: str, where: str) -> list[dict[str, Any]]:
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            value = json.loads(line)
+            value = json_value(line)
         except ValueError as error:
             raise ParseError(
                 "not JSON", where=f"{where}:{number}", got=line[:80], hint=str(error)
@@ -97,6 +97,11 @@ def _field(record: Mapping[str, Any], name: str, where: str, *kinds: type) -> An
         raise ParseError(
             f"{name!r} in the {event!r} record", where=where, wanted=wanted, got=repr(value)
         )
+    if value is not None and not abs(value) <= WHOLE_MAX:  # nor is NaN
+        raise ParseError(
+            f"{name!r} in the {event!r} record", where=where, got=f"{value!r:.40}",
+            wanted=f"at most {WHOLE_MAX}",
+        )  # fmt: skip
     return value
 
 
@@ -152,6 +157,12 @@ def probe_mss_bytes(text: str, where: str) -> int | None:
     return _field(records[-1], "snd_mss_bytes", where, int, UNKNOWN) if records else None
 
 
+def _time_s(value: Any) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= WHOLE_MAX:
+        raise ValueError(f"{value!r:.40} is no time")
+    return float(value)
+
+
 def iperf3_received(text: str, flow: Flow, where: str) -> Received:
     """Parse an iperf3 server's JSON.
 
@@ -159,19 +170,19 @@ def iperf3_received(text: str, flow: Flow, where: str) -> Received:
     none are taken from it.
     """
     try:
-        value = json.loads(text)
+        value = json_value(text)
         if "error" in value:
             raise ParseError("iperf3 failed", where=where, got=str(value["error"]))
         intervals = tuple(
             IntervalRow(
                 flow=flow.id,
-                start_s=float(entry["sum"]["start"]),
-                end_s=float(entry["sum"]["end"]),
-                goodput_bytes=int(entry["sum"]["bytes"]),
+                start_s=_time_s(entry["sum"]["start"]),
+                end_s=_time_s(entry["sum"]["end"]),
+                goodput_bytes=whole(entry["sum"]["bytes"]),
             )
             for entry in value["intervals"]
         )
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ParseError(
             "not an iperf3 result", where=where, got=text[:80], hint=repr(error)
         ) from error
@@ -187,7 +198,7 @@ def iperf3_received(text: str, flow: Flow, where: str) -> Received:
 
 def counters(rows: Sequence[Mapping[str, Any]], flow: str) -> dict[str, int]:
     """Return one flow's packet counters by name."""
-    return {str(row["counter"]): int(row["packets"]) for row in rows if row["flow"] == flow}
+    return {str(row["counter"]): whole(row["packets"]) for row in rows if row["flow"] == flow}
 
 
 def flow_row(

@@ -13,7 +13,9 @@ from typing import Any
 
 import polars as pl
 
-from collectors.audit_parse import Check, compare
+from collectors.audit_parse import compare
+from collectors.raw_parse import whole, word
+from testbed.check import Check
 
 RULE = "listed-packet-not-sent"
 PKTS = "packets"
@@ -35,9 +37,9 @@ class Listed:
     def of(cls, entry: Mapping[str, Any]) -> Listed:
         """Return the list an entry describes."""
         return cls(
-            flow=str(entry["flow"]), node=str(entry["node"]), device=str(entry["device"]),
-            listed_pkts=tuple(int(number) for number in entry["listed_pkts"]),
-            seen_pkts=int(entry["seen_pkts"]), dropped_pkts=int(entry["dropped_pkts"]),
+            flow=word(entry["flow"]), node=word(entry["node"]), device=word(entry["device"]),
+            listed_pkts=tuple(whole(number) for number in entry["listed_pkts"]),
+            seen_pkts=whole(entry["seen_pkts"]), dropped_pkts=whole(entry["dropped_pkts"]),
         )  # fmt: skip
 
     @property
@@ -57,7 +59,7 @@ class Listed:
 def hook_drops(shown: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[Place, int]:
     """Return what the filters of each device dropped, from ``tc -j -s qdisc show`` per node."""
     return {
-        (node, str(qdisc["dev"])): int(qdisc["drops"])
+        (node, word(qdisc["dev"])): whole(qdisc["drops"])
         for node, qdiscs in shown.items()
         for qdisc in qdiscs
         if qdisc["kind"] == "clsact"

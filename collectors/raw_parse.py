@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 from testbed.errors import ParseError
 
 Parsed = TypeVar("Parsed")
+#: What a 64-bit counter of a table can hold.
+WHOLE_MAX = (1 << 63) - 1
 
 
 def read_text(path: Path) -> str:
@@ -20,10 +22,22 @@ def read_text(path: Path) -> str:
         raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
 
 
+def json_value(text: str) -> Any:
+    """Return the value a JSON text stands for; raise ``ValueError`` if it stands for none."""
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not a JSON number")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def read_json(path: Path) -> Any:
     """Return a raw JSON file; raise :class:`ParseError` naming it if it is missing or broken."""
     try:
-        return json.loads(read_text(path))
+        return json_value(read_text(path))
     except ValueError as error:
         raise ParseError("not JSON", where=str(path), got=str(error)) from error
 
@@ -37,3 +51,29 @@ def read_as(path: Path, parse: Callable[[Any], Parsed]) -> Parsed:
         raise ParseError(
             "not what the lab writes", where=str(path), got=json.dumps(value)[:80], hint=repr(error)
         ) from error
+
+
+def check_count(path: Path, counted: int, got: int, unit: str) -> None:
+    """Raise :class:`ParseError` unless a raw file holds as much as whoever wrote it counted.
+
+    A file cut between two records is sound by itself.
+    """
+    if counted != got:
+        raise ParseError(
+            "not all that was recorded", where=f"{path}: byte {path.stat().st_size}",
+            wanted=f"{counted} {unit}", got=str(got),
+        )  # fmt: skip
+
+
+def whole(value: Any) -> int:
+    """Return a count or a time in ns; raise ``ValueError`` for what no counter can show."""
+    if type(value) is not int or not 0 <= value <= WHOLE_MAX:
+        raise ValueError(f"{value!r:.40} is not a whole number from 0 to {WHOLE_MAX}")
+    return value
+
+
+def word(value: Any) -> str:
+    """Return a text; raise ``ValueError`` for anything else."""
+    if type(value) is not str:
+        raise ValueError(f"{value!r:.40} is not text")
+    return value

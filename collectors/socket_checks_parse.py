@@ -12,8 +12,9 @@ from typing import Any
 
 import polars as pl
 
-from collectors.audit_parse import Check, compare
+from collectors.audit_parse import compare
 from testbed.cell import Cell, Flow
+from testbed.check import Check
 
 #: Counters of a socket and what the probes call them in their totals, which come later.
 TCP_SENDER = {

@@ -14,9 +14,10 @@ from typing import Any
 import polars as pl
 
 from collectors import audit_parse, evidence_parse, socket_checks_parse
-from collectors.audit_parse import AuditRow, Check
+from collectors.audit_parse import AuditRow
 from collectors.congestion_parse import congestion
-from collectors.drops_parse import drops
+from collectors.drop_checks_parse import Told, drop_checks
+from collectors.drops_parse import drops, tells_places
 from collectors.flows_parse import (
     FlowRow,
     IntervalRow,
@@ -30,14 +31,17 @@ from collectors.flows_parse import (
     probe_sent,
 )
 from collectors.path_parse import PathRow, path_rows
+from collectors.places_parse import parse_places
 from collectors.protocol_parse import protocol_table
 from collectors.queue_parse import queue
-from collectors.raw_parse import read_as, read_text
+from collectors.raw_parse import read_as, read_text, whole, word
 from collectors.socket_samples_parse import read_samples
 from collectors.sockets_parse import sockets_table
 from collectors.trace_parse import read_trace
 from testbed import runfolder
 from testbed.cell import Cell, Flow
+from testbed.check import Check
+from testbed.errors import ParseError
 
 TYPES = {
     "str": pl.String,
@@ -78,13 +82,13 @@ def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
             rows.append(
                 QdiscRow(
                     node=node,
-                    device=qdisc["dev"],
-                    handle=qdisc["handle"],
+                    device=word(qdisc["dev"]),
+                    handle=word(qdisc["handle"]),
                     kind=qdisc["kind"],
-                    sent_pkts=qdisc["packets"],
-                    sent_bytes=qdisc["bytes"],
-                    dropped_pkts=qdisc["drops"],
-                    backlog_pkts=qdisc["qlen"],
+                    sent_pkts=whole(qdisc["packets"]),
+                    sent_bytes=whole(qdisc["bytes"]),
+                    dropped_pkts=whole(qdisc["drops"]),
+                    backlog_pkts=whole(qdisc["qlen"]),
                 )
             )
     return rows
@@ -111,7 +115,7 @@ def write_tables(folder: Path, cell: Cell) -> None:
         ParseError: a raw file is missing, cut short or not what its program writes.
     """
     raw = folder / "raw"
-    epoch_ns = read_as(raw / "epoch.json", lambda value: int(value["epoch_ns"]))
+    epoch_ns = read_as(raw / "epoch.json", lambda value: whole(value["epoch_ns"]))
     counted = read_as(
         raw / "counters.json", lambda rows: {f.id: counters(rows, f.id) for f in cell.flows}
     )
@@ -126,33 +130,44 @@ def write_tables(folder: Path, cell: Cell) -> None:
     _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
-    windows = _write_telemetry(folder, cell, epoch_ns)
-    checks = _write_sockets(folder, cell, epoch_ns, windows)
-    _write_packets(folder, cell, counted, received, checks)
+    recorded = _write_telemetry(folder, cell, epoch_ns)
+    checks = _write_sockets(folder, cell, epoch_ns, recorded.windows)
+    _write_packets(folder, cell, counted, received, recorded.told, checks)
 
 
-def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> pl.DataFrame | None:
-    """Write the tables of what the cell was asked to record; what was not recorded has none.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """What the kernel's events told: the congestion table and the drops, if they were recorded."""
 
-    Returns the congestion table, if there is one.
-    """
-    rows = None
-    places = folder / runfolder.PLACES
+    windows: pl.DataFrame | None = None
+    told: Told | None = None
+
+
+def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> Recorded:
+    """Write the tables of what the cell was asked to record; what was not recorded has none."""
+    recorded = Recorded()
+    if not cell.collect.telemetry and not cell.collect.queue_s:
+        return recorded
+    places = read_as(folder / runfolder.PLACES, parse_places)
     if cell.collect.telemetry:
-        trace = read_trace(folder / runfolder.TRACE_PAGES, folder / runfolder.TRACE_FORMATS)
+        names = (runfolder.TRACE_PAGES, runfolder.TRACE_FORMATS, runfolder.TRACE_COUNTS)
+        trace = read_trace(*(folder / name for name in names))
         known = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
         mss_bytes = {name: size for name, size in known.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
         hooks = {listed.place for listed in evidence_parse.listed_drops(folder, cell)}
-        dropped = read_as(places, lambda value: drops(trace, value, epoch_ns, hooks))
+        dropped = drops(trace, places, epoch_ns, hooks)
         write_parquet(dropped, folder / runfolder.DROPS_TABLE)
+        told = Told(rows=dropped, placed=tells_places(trace))
+        recorded = Recorded(windows=rows, told=told)
     if cell.collect.queue_s:
         path = folder / runfolder.QUEUE_SAMPLES
-        text = read_text(path)
-        sampled = read_as(places, lambda value: queue(text, value, epoch_ns, str(path)))
+        sampled = queue(read_text(path), places, epoch_ns, str(path))
+        if not sampled.height:  # the first is taken when the flows start
+            raise ParseError("no sample of any qdisc", where=str(path))
         write_parquet(sampled, folder / runfolder.QUEUE_TABLE)
-    return rows
+    return recorded
 
 
 def _write_sockets(
@@ -182,6 +197,7 @@ def _write_packets(
     cell: Cell,
     counted: Mapping[str, Mapping[str, int]],
     received: Mapping[str, Received],
+    told: Told | None,
     sampled: list[Check],
 ) -> None:
     """Write what rests on captures, if there are any, and the audit of the cell."""
@@ -200,6 +216,8 @@ def _write_packets(
         *evidence_parse.listed_checks(folder, lists, packets),
         *evidence_parse.row_checks(audit),
     ]
+    if told is not None:
+        checks += drop_checks(cell, found, told, audit, packets)
     _write(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
     (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks, lists))
 

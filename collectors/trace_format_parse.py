@@ -21,6 +21,8 @@ FIELD = re.compile(
 )
 SYMBOL = re.compile(r'\{ (\d+)(?:UL)?, "(\w+)" \}')
 WIDTHS = frozenset({1, 2, 4, 8})
+#: No event is longer than a page of the ring buffer, of which none is larger than this.
+LONGEST_EVENT_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,23 +37,35 @@ class Field:
 
 @dataclass(frozen=True, kw_only=True)
 class EventFormat:
-    """One event: its number in the pages, its fields, and names the kernel prints for numbers."""
+    """One event: its number in the pages, its fields, and names the kernel prints for numbers.
+
+    ``where`` is the file that describes it, for messages.
+    """
 
     event: str
+    where: str
     id: int
     fields: dict[str, Field]
     symbols: dict[int, str]
 
-    def record(self, names: Sequence[str]) -> np.dtype:
-        """Return the structured type of these fields; raise naming the one that is missing."""
+    def record(self, names: Sequence[str], arrays: Sequence[str] = ()) -> np.dtype:
+        """Return the structured type of these fields: numbers, but for ``arrays`` of bytes.
+
+        Raises:
+            ParseError: a field is missing, or is not what its name stands for; it is named.
+        """
         for name in names:
             if name not in self.fields:
-                raise ParseError(
-                    f"no field {name!r} in trace event {self.event!r}",
-                    where=self.event,
-                    got=", ".join(self.fields),
-                    hint="this kernel's trace events differ from those the parser was made for",
-                )
+                raise self._unknown(f"no field {name!r}", wanted=name, got=", ".join(self.fields))
+            field = self.fields[name]
+            if (field.dtype.subdtype is not None) != (name in arrays):
+                wanted = "bytes" if name in arrays else "a number"
+                raise self._unknown(f"field {name!r}", wanted=wanted, got=f"{field.size} bytes")
+            if field.offset + field.size > LONGEST_EVENT_BYTES:
+                raise self._unknown(
+                    f"field {name!r}", wanted=f"within {LONGEST_EVENT_BYTES} bytes",
+                    got=f"byte {field.offset}",
+                )  # fmt: skip
         chosen = [self.fields[name] for name in names]
         return np.dtype(
             {
@@ -61,6 +75,12 @@ class EventFormat:
                 "itemsize": -(-max(field.offset + field.size for field in chosen) // 4) * 4,
             }
         )
+
+    def _unknown(self, what: str, *, wanted: str, got: str) -> ParseError:
+        return ParseError(
+            f"{what} of trace event {self.event!r}", where=self.where, wanted=wanted, got=got,
+            hint="this kernel's trace events differ from those the parser was made for",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +98,8 @@ def _fields(text: str, where: str) -> dict[str, Field]:
     found = {}
     for match in FIELD.finditer(text):
         size = int(match["size"])
+        if size > LONGEST_EVENT_BYTES:
+            raise ParseError("a field longer than a page", where=where, got=match[0].strip()[:80])
         if match["count"] is not None or size not in WIDTHS:
             dtype = np.dtype((np.uint8, (size,)))
         else:
@@ -98,6 +120,7 @@ def parse_event(text: str, event: str, where: str) -> EventFormat:
     _, _, printed = text.partition("print fmt:")
     return EventFormat(
         event=event,
+        where=where,
         id=int(number.group(1)),
         fields=_fields(text, f"{where}: {event}"),
         symbols={int(value): name for value, name in SYMBOL.findall(printed)},

@@ -7,7 +7,6 @@ the kernel acts on it.
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.raw_parse import read_as
+from collectors.raw_parse import check_count, read_as, whole
 from collectors.ring_buffer_parse import Events, find_events
 from collectors.trace_format_parse import EventFormat, PageLayout, parse_event, parse_header_page
 from testbed.errors import ParseError
 
 BYTE_ORDER = "little"
-COMMON_TYPE = "common_type"
+#: What zlib calls the gzip format, added to the size of its window.
+GZIP_WRAPPED = 16
+#: How much is unpacked at once; damage is known to lie after the start of its piece.
+CHUNK_BYTES = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,16 +45,18 @@ class Trace:
     words: NDArray[np.uint32]
     where: str
 
-    def records(self, event: str, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return positions (in time) and fields of all events of a kind.
+    def records(
+        self, event: str, names: Sequence[str], arrays: Sequence[str] = ()
+    ) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return positions (in time) and fields of all events of a kind; ``arrays`` are bytes.
 
         Raises:
             ParseError: a field is not in the kernel's format, or an event is too short for it.
         """
         form = self.formats.events.get(event)
         if form is None:  # this kernel or this cell has no such event
-            return np.empty(0, np.int64), np.empty(0, np.dtype([(n, np.int64) for n in names]))
-        record = form.record(names)
+            return np.empty(0, np.int64), np.empty(0, _empty_record(names, arrays))
+        record = form.record((*names, *arrays), arrays)
         at = np.flatnonzero(self.events.kind == form.id)
         need = record.itemsize // 4
         short = np.flatnonzero(self.events.words[at] < need)
@@ -69,6 +73,11 @@ class Trace:
     def t_ns(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the times of events by position."""
         return self.events.t_ns[at]
+
+
+def _empty_record(names: Sequence[str], arrays: Sequence[str]) -> np.dtype[Any]:
+    numbers = [(name, np.int64) for name in names]
+    return np.dtype([*numbers, *((name, np.uint8, (4,)) for name in arrays)])
 
 
 def parse_formats(value: Mapping[str, Any], where: str) -> Formats:
@@ -97,14 +106,52 @@ def parse_pages(pages: bytes, formats: Formats, where: str) -> Trace:
     return Trace(formats=formats, events=events, words=np.frombuffer(pages, "<u4"), where=where)
 
 
-def read_trace(pages: Path, formats: Path) -> Trace:
-    """Read a cell's ``pages.bin.gz`` and ``formats.json``."""
+def unpacked(packed: bytes, where: str) -> bytes:
+    """Return what a gzip file holds.
+
+    Raises:
+        ParseError: it is none, damaged or cut short; the message names file and byte.
+    """
+    if not packed:  # nothing at all is not a compressed nothing
+        raise ParseError("cannot read trace pages", where=where, got="the file is empty")
+    stream = zlib.decompressobj(zlib.MAX_WBITS | GZIP_WRAPPED)
+    parts = []
+    for at in range(0, len(packed), CHUNK_BYTES):
+        try:
+            parts.append(stream.decompress(packed[at : at + CHUNK_BYTES]))
+        except zlib.error as error:
+            raise ParseError(
+                "not compressed trace pages", where=f"{where}: byte {at} or later", got=str(error)
+            ) from error
+        if stream.eof:
+            break
+    if not stream.eof:
+        raise ParseError(
+            "compressed trace pages are cut short", where=f"{where}: byte {len(packed)}"
+        )
+    end = min(at + CHUNK_BYTES, len(packed)) - len(stream.unused_data)
+    if end != len(packed):
+        raise ParseError(
+            "more than compressed trace pages", where=f"{where}: byte {end}",
+            got=f"{len(packed) - end} bytes",
+        )  # fmt: skip
+    return b"".join(parts)
+
+
+def read_trace(pages: Path, formats: Path, counts: Path | None = None) -> Trace:
+    """Read a cell's ``pages.bin.gz`` and ``formats.json``.
+
+    Args:
+        counts: what the ring buffer counted, if that is to be compared.
+    """
     try:
         packed = pages.read_bytes()
-        if not packed:  # nothing at all is not a compressed nothing
-            raise EOFError("the file is empty")
-        content = gzip.decompress(packed)
-    except (OSError, EOFError, zlib.error) as error:
+    except OSError as error:
         raise ParseError("cannot read trace pages", where=str(pages), got=str(error)) from error
+    content = unpacked(packed, str(pages))
     form = read_as(formats, lambda value: parse_formats(value, str(formats)))
-    return parse_pages(content, form, str(pages))
+    trace = parse_pages(content, form, str(pages))
+    if counts is not None:
+        counted = read_as(counts, lambda value: whole(value["read events"]))
+        check_count(pages, counted, len(trace.events.t_ns), "events")
+    return trace

@@ -5,27 +5,16 @@ Comparisons are pure functions of a tool's JSON; only :func:`read_back` talks to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from mininet_topos import offloads
 from mininet_topos.dumbbell import ROUTERS, Counter, Plan
 from mininet_topos.netns import Namespace
+from testbed.check import Check
 from testbed.errors import VerifyError
 
 #: Kinds that hold no packet back: a device without a queue, and the hook for filters.
 PASSIVE = frozenset({"noqueue", "clsact"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Check:
-    """One comparison of what was wanted with what was read back or measured."""
-
-    check: str
-    where: str
-    wanted: str
-    got: str
-    agrees: bool
 
 
 def compare_qdiscs(laid_out: Plan, node: str, shown: list[dict[str, Any]]) -> list[Check]:

@@ -26,6 +26,9 @@ PERCENT = Quantity("%", 1, 1)
 INDEX = Quantity("", 1, 3)
 KBIT_PER_S = Quantity("kbit/s", 1e-3, 1)
 FRACTION = Quantity("%", 100, 3)
+MILLISECONDS = Quantity("ms", 1e3, 2)
+SECONDS = Quantity("s", 1, 3)
+PACKETS = Quantity("packets", 1, 1)
 
 #: How settings are shown, by the unit at the end of their name.
 SETTING_UNITS: dict[str, Quantity] = {

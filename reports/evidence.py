@@ -13,9 +13,10 @@ from typing import Any
 
 from reports import page
 from reports.display import UNKNOWN, count, setting
-from reports.records import Check, LedgerReading, PlannedCell
+from reports.records import LedgerReading, PlannedCell
 from reports.run import FinishedCell, Run
 from reports.summary import Summary
+from testbed.check import Check
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from reports import evidence, page
+from reports import evidence, packet_page, page
 from reports.display import count
 from reports.figures import Figure
 from reports.run import Run
@@ -46,7 +46,8 @@ def _seeds(seeds: tuple[int, ...]) -> str:
 def _also_measured(summary: Summary) -> tuple[list[str], list[str]]:
     others = [name for name in summary.metric_table() if name not in summary.headline]
     losses = [f"loss_{group.id}_frac" for group in summary.groups]
-    return losses, [name for name in others if name not in losses]
+    shown = {*losses, *packet_page.metric_names(summary.groups)}
+    return losses, [name for name in others if name not in shown]
 
 
 def _content(run: Run, summary: Summary) -> dict[str, Any]:
@@ -65,6 +66,7 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "losses": page.overview(summary, losses),
         "others": page.overview(summary, others),
         "runs": page.single_runs(summary),
+        "packets": packet_page.packet_evidence(run, summary),
         "calibrations": evidence.calibrations(run),
         "check_words": check_words,
         "failed_checks": failed_checks,

@@ -8,25 +8,13 @@ docs/metrics.md gives every formula and its source.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from reports.display import FRACTION, INDEX, KBIT_PER_S, PERCENT, Quantity
-from reports.records import Compare, FlowRow, Group
-
-
-class _UnavailableError(Exception):
-    """Why a metric has no value; never leaves :func:`evaluate`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """What metrics are computed from: the flows of one cell and its forward bottleneck rate."""
-
-    flows: tuple[FlowRow, ...]
-    groups: tuple[Group, ...]
-    compare: Compare | None
-    bottleneck_rate_bps: int
+from reports.path_metrics import PATH_METRICS, GroupFunction, GroupMetric
+from reports.records import Compare, Group
+from reports.sample import Sample, UnavailableError, ratio, total
 
 
 @dataclass(frozen=True)
@@ -47,70 +35,54 @@ class Metric:
     compute: Callable[[Sample], float]
 
 
-def _total(values: Iterable[float | int | None], what: str) -> float:
-    found = list(values)
-    if not found:
-        raise _UnavailableError(f"there is no {what}")
-    known = [value for value in found if value is not None]
-    if len(known) < len(found):
-        raise _UnavailableError(f"{what} is not known for every flow")
-    return math.fsum(known)
-
-
-def _over(numerator: float, denominator: float, what: str) -> float:
-    if not denominator > 0:
-        raise _UnavailableError(f"{what} is {denominator:g}")
-    return numerator / denominator
-
-
 def goodput_bps(sample: Sample, group: Group) -> float:
     """Return the group's goodput: new data bits its flows delivered per second, summed."""
     flows = (flow.goodput_bps for flow in sample.flows if flow.group == group.id)
-    return _total(flows, f"goodput of {group.label}")
+    return total(flows, f"goodput of {group.label}")
 
 
 def _goodput_of_all_bps(sample: Sample) -> float:
-    return _total((flow.goodput_bps for flow in sample.flows), "goodput")
+    return total((flow.goodput_bps for flow in sample.flows), "goodput")
 
 
 def share_pct(sample: Sample, group: Group) -> float:
     """Return the group's goodput as percentage of that of all flows."""
     total_bps = _goodput_of_all_bps(sample)
-    return 100 * _over(goodput_bps(sample, group), total_bps, "the goodput of all flows")
+    return 100 * ratio(goodput_bps(sample, group), total_bps, "the goodput of all flows")
 
 
 def loss_frac(sample: Sample, group: Group) -> float:
     """Return the group's realised loss: packets the loss model dropped per packet offered to it."""
     flows = [flow for flow in sample.flows if flow.group == group.id]
-    dropped = _total((f.loss_dropped_pkts for f in flows), f"loss of {group.label}")
-    offered = _total((f.loss_offered_pkts for f in flows), f"packets of {group.label}")
-    return _over(dropped, offered, f"the number of {group.label} packets offered to the loss model")
+    dropped = total((f.loss_dropped_pkts for f in flows), f"loss of {group.label}")
+    offered = total((f.loss_offered_pkts for f in flows), f"packets of {group.label}")
+    return ratio(dropped, offered, f"the number of {group.label} packets offered to the loss model")
 
 
 def pct_increase(sample: Sample) -> float:
     """Return by how many per cent the goodput of one group exceeds that of the other."""
     if sample.compare is None:
-        raise _UnavailableError("the study compares no groups")
+        raise UnavailableError("the study compares no groups")
     of, over = (
         next(group for group in sample.groups if group.id == group_id)
         for group_id in (sample.compare.of, sample.compare.over)
     )
     of_bps, over_bps = goodput_bps(sample, of), goodput_bps(sample, over)
-    return 100 * _over(of_bps - over_bps, over_bps, f"the goodput of {over.label}")
+    return 100 * ratio(of_bps - over_bps, over_bps, f"the goodput of {over.label}")
 
 
 def utilisation_pct(sample: Sample) -> float:
     """Return the goodput of all flows as percentage of the forward bottleneck's rate."""
     total_bps = _goodput_of_all_bps(sample)
-    return 100 * _over(total_bps, sample.bottleneck_rate_bps, "the bottleneck's rate")
+    return 100 * ratio(total_bps, sample.bottleneck_rate_bps, "the bottleneck's rate")
 
 
 def _jain(values: list[float]) -> float:
     # The index does not change with scale: dividing by the largest keeps the squares in range.
     largest = max(values, default=0.0)
-    scaled = [_over(value, largest, "the largest goodput") for value in values]
+    scaled = [ratio(value, largest, "the largest goodput") for value in values]
     if not scaled:
-        raise _UnavailableError("there is no goodput")
+        raise UnavailableError("there is no goodput")
     return math.fsum(scaled) ** 2 / (len(scaled) * math.fsum(v * v for v in scaled))
 
 
@@ -132,8 +104,7 @@ CELL_METRICS: tuple[Metric, ...] = (
     Metric("jain_protocols", "Jain fairness over the protocol totals", INDEX, jain_protocols),
 )
 
-GroupFunction = Callable[[Sample, Group], float]
-GROUP_METRICS: tuple[tuple[str, str, Quantity, GroupFunction], ...] = (
+GROUP_METRICS: tuple[GroupMetric, ...] = (
     ("share_{group}_pct", "Share of goodput, {label}", PERCENT, share_pct),
     ("goodput_{group}_bps", "Goodput, {label}", KBIT_PER_S, goodput_bps),
     ("loss_{group}_frac", "Realised loss, {label}", FRACTION, loss_frac),
@@ -149,16 +120,20 @@ def metrics_of(groups: tuple[Group, ...], compare: Compare | None) -> dict[str, 
     labels = {group.id: group.label for group in groups}
     of = labels.get(compare.of, compare.of) if compare else "one group"
     over = labels.get(compare.over, compare.over) if compare else "another"
-    found = [
-        Metric(
-            name.replace("{group}", group.id),
-            label.replace("{label}", group.label),
-            quantity,
-            _of_group(function, group),
-        )
-        for name, label, quantity, function in GROUP_METRICS
-        for group in groups
-    ]
+
+    def of_groups(metrics: tuple[GroupMetric, ...]) -> list[Metric]:
+        return [
+            Metric(
+                name.replace("{group}", group.id),
+                label.replace("{label}", group.label),
+                quantity,
+                _of_group(function, group),
+            )
+            for name, label, quantity, function in metrics
+            for group in groups
+        ]
+
+    found = of_groups(GROUP_METRICS)
     found += [
         Metric(
             metric.name,
@@ -168,6 +143,7 @@ def metrics_of(groups: tuple[Group, ...], compare: Compare | None) -> dict[str, 
         )
         for metric in CELL_METRICS
     ]
+    found += of_groups(PATH_METRICS)
     return {metric.name: metric for metric in found}
 
 
@@ -175,5 +151,5 @@ def evaluate(metric: Metric, sample: Sample) -> Value:
     """Return the metric's value for a cell, or null and why."""
     try:
         return Value(metric.compute(sample), None)
-    except _UnavailableError as reason:
+    except UnavailableError as reason:
         return Value(None, str(reason))

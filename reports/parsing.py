@@ -8,7 +8,6 @@ from reports.jsondoc import Doc
 from reports.records import (
     Acknowledged,
     Assumption,
-    Check,
     Compare,
     Group,
     KnobReading,
@@ -22,6 +21,7 @@ from reports.records import (
     Source,
     Study,
 )
+from testbed.check import Check
 from testbed.errors import ParseError
 
 SCHEMA = 1

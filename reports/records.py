@@ -151,17 +151,6 @@ class PlannedCell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
-    """One calibration or read-back check; ``agrees`` is None where nothing could be measured."""
-
-    check: str
-    where: str
-    wanted: str
-    got: str
-    agrees: bool | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class KnobReading:
     """One setting and what was read back, by place."""
 
@@ -193,3 +182,34 @@ class FlowRow:
     goodput_bps: float | None
     loss_offered_pkts: int | None
     loss_dropped_pkts: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathReading:
+    """What is shown of one row of ``tables/path.parquet``."""
+
+    flow: str
+    connect_to_data_s: float | None
+    ack_wire_rate_bps: float | None
+    owd_mean_s: float | None
+    owd_p95_s: float | None
+    jitter_mean_s: float | None
+    queue_mean_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditReading:
+    """One row of ``tables/audit.parquet``."""
+
+    flow: str
+    direction: str
+    basis: str
+    sent_pkts: int | None
+    access_dropped_pkts: int | None
+    queue_dropped_pkts: int | None
+    loss_dropped_pkts: int | None
+    exit_dropped_pkts: int | None
+    delivered_pkts: int | None
+    in_flight_pkts: int | None
+    unexplained_pkts: int | None
+    closes: bool | None

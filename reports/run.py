@@ -1,24 +1,25 @@
 """Reads a run folder into typed records; the only part of reports that reads files.
 
-Invariants: a file that is missing or not what it should be raises ``ParseError`` naming it; a cell
-without DONE is listed as unfinished and read only for the checks that may have stopped it; the
-order is the study's own (points as in the study file, then replicate), never the file system's.
+Invariants: a file of the run that is missing or not what it should be raises ``ParseError`` naming
+it, one of a finished cell makes the cell a damaged one, listed with the reason; a cell without DONE
+is listed as unfinished and read only for the checks that may have stopped it; the order is the
+study's own (points as in the study file, then replicate), never the file system's.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from reports.cell_evidence import Evidence, read_evidence
 from reports.flow_table import read_flows
 from reports.jsondoc import Doc
 from reports.parsing import (
-    SCHEMA,
     parse_checks,
     parse_ledger,
     parse_plan,
@@ -26,7 +27,6 @@ from reports.parsing import (
     parse_warning,
 )
 from reports.records import (
-    Check,
     FlowRow,
     LedgerReading,
     PlannedCell,
@@ -37,6 +37,7 @@ from reports.records import (
 )
 from testbed import cell as cells
 from testbed import runfolder
+from testbed.check import Check
 from testbed.errors import ParseError
 
 
@@ -48,7 +49,7 @@ class FinishedCell:
     cell: cells.Cell
     env: dict[str, Any]
     warnings: tuple[RunWarning, ...]
-    audit: tuple[RunWarning, ...]
+    evidence: Evidence
     checks: tuple[Check, ...]
     ledger: tuple[LedgerReading, ...]
     flows: tuple[FlowRow, ...]
@@ -65,14 +66,27 @@ class Attempt:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Damaged:
+    """A cell with DONE that cannot be believed: a file was changed, or cannot be read; ``why``."""
+
+    plan: PlannedCell
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
-    """A run folder: the study, the plan, and what has finished of it."""
+    """A run folder: the study, the plan, and what has finished of it.
+
+    ``failures`` are the run's last words on cells that failed.
+    """
 
     study: Study
     provenance: dict[str, Any]
     plan: tuple[PlannedCell, ...]
     finished: tuple[FinishedCell, ...]
     unfinished: tuple[Attempt, ...]
+    damaged: tuple[Damaged, ...]
+    failures: tuple[RunWarning, ...]
     unplanned: tuple[str, ...]
 
     def checked(self, purpose: Purpose) -> list[tuple[PlannedCell, tuple[Check, ...]]]:
@@ -135,29 +149,24 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     env.get("kernel_release").text()
     flows: tuple[FlowRow, ...] = ()
     ledger: tuple[LedgerReading, ...] = ()
+    evidence = Evidence()
     if planned.purpose == "measure":
         groups = frozenset(group.id for group in study.groups)
         flows = read_flows(folder / runfolder.FLOWS_TABLE, cell, groups)
         ledger = parse_ledger(_read_json(folder, runfolder.LEDGER))
+        audited = (folder / runfolder.AUDIT).exists()  # cells of older versions have no audit
+        audit = _read_json(folder, runfolder.AUDIT) if audited else None
+        evidence = read_evidence(folder, cell, audit)
     return FinishedCell(
         plan=planned,
         cell=cell,
         env=env.value,
         warnings=tuple(parse_warning(item) for item in env.get("warnings").items()),
-        audit=_read_audit(folder),
+        evidence=evidence,
         checks=parse_checks(_read_json(folder, runfolder.VERIFY)),
         ledger=ledger,
         flows=flows,
     )
-
-
-def _read_audit(folder: Path) -> tuple[RunWarning, ...]:
-    """Return what does not add up in a measuring cell; cells of older versions have no audit."""
-    if not (folder / runfolder.AUDIT).exists():
-        return ()
-    audit = _read_json(folder, runfolder.AUDIT)
-    audit.require_schema(SCHEMA)
-    return tuple(parse_warning(item) for item in audit.get("warnings").items())
 
 
 def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:
@@ -186,10 +195,34 @@ def _folders(run: Path) -> frozenset[str]:
     return frozenset(path.name for path in cells_folder.iterdir() if path.is_dir())
 
 
-def read_run(run: Path) -> Run:
+def _read_failures(run: Path) -> tuple[RunWarning, ...]:
+    if not (run / runfolder.WARNINGS).exists():
+        return ()
+    return tuple(parse_warning(item) for item in _read_json(run, runfolder.WARNINGS).items())
+
+
+def _read_finished(
+    run: Path, planned: PlannedCell, study: Study, changed: Mapping[str, str]
+) -> FinishedCell | Damaged:
+    """Return a cell with DONE, or why it cannot be believed; paths in words are the run's."""
+    if planned.id in changed:
+        return Damaged(plan=planned, why=changed[planned.id])
+    try:
+        return _read_cell(run, planned, study)
+    except ParseError as error:
+        return Damaged(plan=planned, why=str(error).replace(f"{run}/", ""))
+
+
+def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
     """Return what a run folder holds.
 
-    Raises ``ParseError`` naming the file if one is missing, truncated, mistyped or inconsistent.
+    Args:
+        run: the folder.
+        changed: finished cells known to be no longer what the run left, by id, and why.
+
+    Raises:
+        ParseError: a file of the run itself is missing, truncated, mistyped or inconsistent; it is
+            named. One of a finished cell makes that cell a damaged one.
     """
     if not run.is_dir():
         raise ParseError("no such run folder", where=str(run))
@@ -201,11 +234,14 @@ def read_run(run: Path) -> Run:
     done = {
         cell.id for cell in plan if (runfolder.cell_folder(run, cell.id) / runfolder.DONE).is_file()
     }
+    read = [_read_finished(run, cell, study, changed or {}) for cell in plan if cell.id in done]
     return Run(
         study=study,
         provenance=_read_provenance(run),
         plan=plan,
-        finished=tuple(_read_cell(run, cell, study) for cell in plan if cell.id in done),
+        finished=tuple(cell for cell in read if isinstance(cell, FinishedCell)),
         unfinished=tuple(_read_attempt(run, cell) for cell in plan if cell.id not in done),
+        damaged=tuple(cell for cell in read if isinstance(cell, Damaged)),
+        failures=_read_failures(run),
         unplanned=tuple(sorted(_folders(run) - {cell.id for cell in plan})),
     )

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reports.metrics import Metric, Sample, Value, evaluate, metrics_of
+from reports.metrics import Metric, Value, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
 from reports.run import FinishedCell, Run
+from reports.sample import Sample
 from reports.statistics import Estimate, estimate, inside
-from reports.trust import collect_warnings, exclusions, point_words
+from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
 
 #: Below this Student's t makes the interval of one further run more than 3.6 sd wide either way.
@@ -83,6 +84,11 @@ class Summary:
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
 
+    @property
+    def damaged(self) -> tuple[tuple[str, str], ...]:
+        """Place and reason of every finished cell that was left out because it was changed."""
+        return tuple((w.where, w.text) for w in self.warnings if w.rule == DAMAGED)
+
     def metric_table(self) -> dict[str, Metric]:
         """Return every metric of the study by name, for labels and units."""
         return metrics_of(self.groups, self.compare)
@@ -110,6 +116,8 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         groups=study.groups,
         compare=study.compare,
         bottleneck_rate_bps=cell.cell.network.bottleneck.forward.rate_bps,
+        paths=cell.evidence.paths,
+        audit=cell.evidence.rows,
     )
 
 
@@ -192,8 +200,8 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
     rigid = [
         point_words(point.point)
         for point in drawn
-        if point.metrics
-        and all(m.estimate.n > 1 and m.estimate.sd == 0 for m in point.metrics.values())
+        if point.cells_counted > 1
+        and all(m.estimate.sd == 0 for m in point.metrics.values() if m.estimate.n > 1)
     ]
     if rigid:
         found.append(

@@ -10,8 +10,12 @@ import json
 from collections.abc import Iterable, Sequence
 
 from reports.display import count, setting
-from reports.records import Check, LedgerReading, PlannedCell, Point, RunWarning
+from reports.records import LedgerReading, PlannedCell, Point, RunWarning
 from reports.run import Attempt, FinishedCell, Run
+from testbed.check import Check
+
+#: The rule that says a finished cell was changed since, or cannot be read.
+DAMAGED = "cell-damaged"
 
 
 def point_words(point: Point) -> str:
@@ -57,8 +61,23 @@ def _missing_cells(run: Run) -> Iterable[RunWarning]:
         yield RunWarning(
             rule="no-cell-finished", where="cells/", text="No measuring cell has finished."
         )
+    for damaged in run.damaged:
+        yield RunWarning(
+            rule=DAMAGED,
+            where=_cell_words(damaged.plan),
+            text=f"This cell is not what its run left; not part of any number here: {damaged.why}.",
+        )
+    told = {failure.where: failure for failure in run.failures}
     missing: dict[tuple[str, str], list[PlannedCell]] = {}
     for attempt in run.unfinished:
+        failure = told.get(f"cells/{attempt.plan.id}")
+        if failure and not _failed(attempt.checks):  # a failed check is told by itself
+            yield RunWarning(
+                rule=failure.rule,
+                where=_cell_words(attempt.plan),
+                text=f"This cell failed; not part of any number here: {failure.text}",
+            )
+            continue
         state = "started but did not finish" if attempt.started else "not run"
         what = "measurement" if attempt.plan.purpose == "measure" else "calibration"
         missing.setdefault((what, state), []).append(attempt.plan)
@@ -184,7 +203,7 @@ def _environment(run: Run) -> Iterable[RunWarning]:
 
 def _audits(run: Run) -> Iterable[RunWarning]:
     for cell in run.measured():
-        for found in cell.audit:
+        for found in cell.evidence.warnings:
             where = f"{found.where}, {_cell_words(cell.plan)}"
             yield RunWarning(rule=found.rule, where=where, text=found.text)
 

@@ -6,6 +6,7 @@ twice gives the same bytes; nothing under ``cells/`` is touched.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from reports.figures import figures, render_pdf, render_svg
@@ -17,12 +18,17 @@ from reports.whole_file import write_whole
 from testbed import runfolder
 
 
-def write_report(run: Path) -> Summary:
+def write_report(run: Path, changed: Mapping[str, str] | None = None) -> Summary:
     """Read a run folder, write its summary, figures and page into it, and return the summary.
 
-    Raises ``ParseError`` naming the file if the folder is not a readable run.
+    Args:
+        run: the folder.
+        changed: finished cells to leave out, by id, and why; see :func:`read_run`.
+
+    Raises:
+        ParseError: the folder is not a readable run; the file is named.
     """
-    found = read_run(run)
+    found = read_run(run, changed)
     summary = summarise(found)
     report = (run / runfolder.REPORT_HTML).parent
     drawn = {figure.id: (figure, render_svg(figure)) for figure in figures(summary)}

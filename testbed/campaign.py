@@ -6,21 +6,15 @@ folder that looks finished; after an interrupt no lab process is left.
 
 from __future__ import annotations
 
-import itertools
-import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed import runfolder
-from testbed.errors import GroundtruthError, RunError
+from testbed import runfolder, workers
+from testbed.errors import RunError
 from testbed.execute import Lab, execute
 from testbed.plan import PlannedCell, virtual_s
-
-#: How long the main thread sleeps at most before it looks for an interrupt.
-WAKE_S = 0.25
 
 
 @dataclass(kw_only=True)
@@ -65,15 +59,6 @@ def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
     ]
 
 
-def _pinned_to(cpus: Iterator[int]) -> None:
-    """Bind the calling worker thread, and so its labs, to one core.
-
-    The lab's kernel and its programs take turns and never run at once. On one core a turn costs
-    a context switch; on two it costs waking an idle core, which takes many times as long.
-    """
-    os.sched_setaffinity(0, {next(cpus)})
-
-
 def run_cells(
     run: Path,
     cells: Sequence[PlannedCell],
@@ -94,47 +79,19 @@ def run_cells(
     )
     report(progress)
     work = _Work(run, lab, threading.Event())
-    allowed = sorted(os.sched_getaffinity(0))
-    # Two campaigns of one job each should not share the first core.
-    first = os.getpid() % len(allowed)
-    cpus = itertools.cycle(allowed[first:] + allowed[:first])
-    with ThreadPoolExecutor(
-        max_workers=jobs, thread_name_prefix="cell", initializer=_pinned_to, initargs=(cpus,)
-    ) as pool:
-        pending: dict[Future[None], PlannedCell] = {
-            pool.submit(work, planned): planned for planned in todo
-        }
-        try:
-            while pending:
-                done, _ = wait(pending, timeout=WAKE_S, return_when=FIRST_COMPLETED)
-                for future in done:
-                    _account(future, pending.pop(future), progress, work.failures)
-                    report(progress)
-        except BaseException:
-            # Also reached by an interrupt: labs see the event and end, then the pool closes.
-            work.cancelled.set()
-            for future in pending:
-                future.cancel()
-            raise
+
+    def ended(planned: PlannedCell, error: Exception | None) -> None:
+        if error is None:
+            progress.done_cells += 1
+            progress.done_virtual_s += virtual_s(planned.cell)
+        else:
+            progress.failed_cells += 1
+            work.failures.append((planned.id, str(error)))
+        report(progress)
+
+    workers.each(todo, work, jobs=jobs, cancelled=work.cancelled, ended=ended)
     finished = len(cells) - len(unfinished(run, cells))
     return Outcome(finished_cells=finished, failures=tuple(work.failures))
-
-
-def _account(
-    future: Future[None],
-    planned: PlannedCell,
-    progress: Progress,
-    failures: list[tuple[str, str]],
-) -> None:
-    error = future.exception()
-    if error is None:
-        progress.done_cells += 1
-        progress.done_virtual_s += virtual_s(planned.cell)
-        return
-    if not isinstance(error, GroundtruthError | OSError):
-        raise error
-    progress.failed_cells += 1
-    failures.append((planned.id, str(error)))
 
 
 def raise_if_failed(outcome: Outcome, run: Path) -> None:

@@ -145,6 +145,12 @@ def report(run: RunFolder) -> None:
 
 
 @app.command()
+def parse(run: RunFolder, jobs: Jobs = None) -> None:
+    """Make the tables of a run's finished cells again from its raw files; report says the rest."""
+    commands.parse(run, jobs)
+
+
+@app.command()
 def verify(
     run: RunFolder,
     cells: Annotated[

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +11,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from testbed import campaign, digests, runfolder, session, validate
+from testbed import campaign, digests, reparse, repeat, runfolder, session, validate
 from testbed import doctor as doctoring
 from testbed import plan as planning
-from testbed.errors import DisagreementError, StudyError, UnsupportedError
+from testbed.errors import StudyError, UnsupportedError
 from testbed.execute import write_json
 from testbed.labs import image, kernel, virtual
 from testbed.plan import Plan, PlannedCell
@@ -100,9 +98,13 @@ def resume(run_name: str, jobs: int | None) -> None:
 
 
 def _resume(folder: Path, cells: Sequence[PlannedCell], jobs: int | None) -> None:
-    digests.check_stored(folder, [planned.id for planned in _finished(folder, cells)])
-    with Display(_words()) as display:
+    changed = digests.changed(folder, [planned.id for planned in _finished(folder, cells)])
+    words = _words()
+    with Display(words) as display:
         lab = session.lab_of(cells, display.building)
+        for cell_id, why in changed.items():
+            words.print(f"run again: cells/{cell_id}: {why}", markup=False, soft_wrap=True)
+            (runfolder.cell_folder(folder, cell_id) / runfolder.DONE).unlink()
         outcome = _run_cells(folder, cells, lab, jobs_or_cores(jobs), display)
     _finish(folder, outcome)
 
@@ -118,7 +120,11 @@ def _run_cells(
     write_json(
         folder / runfolder.WARNINGS,
         [
-            {"rule": "cell-failed", "where": f"cells/{cell}", "text": message}
+            {
+                "rule": "cell-failed",
+                "where": f"cells/{cell}",
+                "text": message.replace(f"{folder}/", ""),
+            }
             for cell, message in outcome.failures
         ],
     )
@@ -127,18 +133,36 @@ def _run_cells(
 
 def _finish(folder: Path, outcome: campaign.Outcome) -> None:
     try:
-        _report(folder)
+        _report(folder, {})
     finally:
         # Also when the report could not be written: why cells failed must be said.
         campaign.raise_if_failed(outcome, folder)
 
 
-def _report(folder: Path) -> None:
+def parse(run_name: str, jobs: int | None) -> None:
+    """Make the tables of a run's finished cells again, and say which of them changed.
+
+    Raises:
+        RunError: a cell could not be parsed; it keeps the tables it had.
+    """
+    folder = session.find_run(run_name)
+    cells = session.load_cells(folder)
+    with session.locked(folder), Display(_words()) as display:
+        outcome = reparse.parse_cells(folder, cells, jobs=jobs_or_cores(jobs), report=display.cells)
+    for line in reparse.table_lines(outcome):
+        _out().print(line, markup=False)
+    reparse.raise_if_failed(outcome)
+
+
+def _report(folder: Path, changed: Mapping[str, str]) -> None:
+    """Report all cells but those that changed since they finished; raise if there is any."""
     # Imported when needed: tables, statistics and figures take longer to load than most commands.
     from reports import print_summary, write_report
 
-    print_summary(write_report(folder), _out())
+    summary = write_report(folder, changed)
+    print_summary(summary, _out())
     _out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
+    digests.raise_if_any(dict(summary.damaged), folder, "cells are changed, and left out")
 
 
 def plan(study_name: str, choices: Choices) -> None:
@@ -208,11 +232,14 @@ def _print_findings(console: Console, findings: validate.Findings) -> None:
 
 
 def report(run_name: str) -> None:
-    """Write a run's summary and report again, and print it."""
+    """Write a run's summary and report again, and print it.
+
+    Raises:
+        DisagreementError: a cell was changed since it finished; the report is of the others.
+    """
     folder = session.find_run(run_name)
     finished = _finished(folder, session.load_cells(folder))
-    digests.check_stored(folder, [planned.id for planned in finished])
-    _report(folder)
+    _report(folder, digests.changed(folder, [planned.id for planned in finished]))
 
 
 def _finished(folder: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
@@ -220,59 +247,32 @@ def _finished(folder: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
     return [planned for planned in cells if planned.id not in todo]
 
 
-def choose(cells: Sequence[PlannedCell], count: int) -> list[PlannedCell]:
-    """Return ``count`` cells spread evenly over those given; all of them for 0."""
-    if count == 0 or count >= len(cells):
-        return list(cells)
-    return [cells[index * len(cells) // count] for index in range(count)]
-
-
 def verify(run_name: str, count: int, jobs: int | None) -> None:
     """Repeat finished cells and compare all artefacts by digest.
 
     Raises:
-        DisagreementError: some artefact differs.
+        DisagreementError: some artefact differs, or a cell was changed since it finished.
     """
     folder = session.find_run(run_name)
     cells = session.load_cells(folder)
     finished = _finished(folder, cells)
     if not finished:
         raise StudyError("no finished cell to verify", where=str(folder))
-    # A run edited afterwards is not the run: that is seen without repeating anything.
-    digests.check_stored(folder, [planned.id for planned in finished])
-    chosen = choose(finished, count)
+    # A cell edited afterwards is not the run's: that is seen without repeating it.
+    changed = digests.changed(folder, [planned.id for planned in finished])
+    chosen = repeat.choose([planned for planned in finished if planned.id not in changed], count)
     words = _words()
     if len(finished) < len(cells):
         words.print(f"{len(cells) - len(finished)} of {len(cells)} cells are not finished")
-    scratch = Path(tempfile.mkdtemp(prefix=".verify-", dir=folder))
-    try:
-        with Display(words) as display:
-            lab = session.lab_of(cells, display.building)
-            outcome = campaign.run_cells(
-                scratch, chosen, lab, jobs=jobs_or_cores(jobs), report=display.cells
-            )
-            campaign.raise_if_failed(outcome, folder)
-        problems = _compare(folder, scratch, chosen)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    if problems:
-        raise DisagreementError(
-            f"{len(problems)} artefacts differ:\n  " + "\n  ".join(problems[:10]),
-            where=str(folder),
+    problems = {f"cells/{cell_id}": why for cell_id, why in changed.items()}
+    with Display(words) as display:
+        lab = session.lab_of(cells, display.building)
+        problems |= repeat.repeat(
+            folder, chosen, lab, jobs=jobs_or_cores(jobs), report=display.cells
         )
+    digests.raise_if_any(problems, folder, "cells are not the same")
     files = sum(len(digests.read_done(runfolder.cell_folder(folder, c.id))) for c in chosen)
     _out().print(f"{len(chosen)} cells repeated, {files} artefacts, all the same to the byte")
-
-
-def _compare(folder: Path, scratch: Path, chosen: Sequence[PlannedCell]) -> list[str]:
-    problems = []
-    for planned in chosen:
-        recorded = digests.read_done(runfolder.cell_folder(folder, planned.id))
-        repeated = digests.of_cell(runfolder.cell_folder(scratch, planned.id))
-        problems += [
-            f"cell {planned.id}: {line}" for line in digests.differences(recorded, repeated)
-        ]
-    return problems
 
 
 def build(lab_name: str, version: str) -> None:

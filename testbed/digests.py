@@ -11,6 +11,8 @@ from testbed import runfolder
 from testbed.errors import DisagreementError, ParseError
 
 SCHEMA = 1
+#: How many changed files of a cell are named.
+MOST_NAMED = 5
 
 
 def of_cell(folder: Path) -> dict[str, str]:
@@ -19,8 +21,24 @@ def of_cell(folder: Path) -> dict[str, str]:
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.is_file() and name not in runfolder.NOT_COMPARED:
-            found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+            found[name] = of_file(path)
     return found
+
+
+def of_file(path: Path) -> str:
+    """Return a file's SHA-256 as hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def raise_if_any(problems: Mapping[str, str], run: Path, what: str) -> None:
+    """Raise :class:`DisagreementError` if there is a problem; they are named by where they are."""
+    if problems:
+        lines = [f"{where}: {why}" for where, why in problems.items()]
+        raise DisagreementError(
+            f"{len(lines)} {what}:\n  " + "\n  ".join(lines[:10]),
+            where=str(run),
+            hint="resume runs changed cells again; parse makes tables again if all else is whole",
+        )
 
 
 def done_text(digests: Mapping[str, str]) -> str:
@@ -28,17 +46,17 @@ def done_text(digests: Mapping[str, str]) -> str:
     return json.dumps({"schema": SCHEMA, "sha256": digests}, indent=1, sort_keys=True) + "\n"
 
 
-def read_done(folder: Path) -> dict[str, str]:
-    """Return the digests recorded when a cell finished.
+def read_done(folder: Path, name: str = runfolder.DONE) -> dict[str, str]:
+    """Return the digests recorded when a cell finished, in the file of this name.
 
     Raises:
         ParseError: the DONE file is missing or is not one.
     """
-    path = folder / runfolder.DONE
+    path = folder / name
     try:
         value = json.loads(path.read_text())
         recorded = value["sha256"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("not a finished cell", where=str(path), got=str(error)) from error
     if not isinstance(recorded, dict):
         raise ParseError("not a finished cell", where=str(path), got="no table of digests")
@@ -58,22 +76,20 @@ def differences(recorded: Mapping[str, str], found: Mapping[str, str]) -> list[s
     return lines
 
 
-def check_stored(run: Path, cell_ids: Iterable[str]) -> None:
-    """Check that finished cells still are what they were when they finished.
+def changed(run: Path, cell_ids: Iterable[str]) -> dict[str, str]:
+    """Return the finished cells that are no longer what they were when they finished, and why.
 
-    Raises:
-        ParseError: a DONE file is not one.
-        DisagreementError: a file was changed, removed or added since.
+    A file changed, removed, added or no longer readable, and a DONE that is none, are such reasons:
+    who damaged a cell or edited it cannot be told, so neither may pass for a measurement.
     """
-    problems = []
+    found = {}
     for cell_id in cell_ids:
         folder = runfolder.cell_folder(run, cell_id)
-        problems += [
-            f"cells/{cell_id}/{line}" for line in differences(read_done(folder), of_cell(folder))
-        ]
-    if problems:
-        raise DisagreementError(
-            f"{len(problems)} files are not what their run left:\n  " + "\n  ".join(problems[:10]),
-            where=str(run),
-            hint="remove a changed cell's folder and resume the run to measure it again",
-        )
+        try:
+            lines = differences(read_done(folder), of_cell(folder))
+        except (ParseError, OSError) as error:
+            lines = [str(error).replace(f"{folder}/", "")]
+        if lines:
+            more = f"; and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else ""
+            found[cell_id] = "; ".join(lines[:MOST_NAMED]) + more
+    return found

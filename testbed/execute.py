@@ -10,10 +10,11 @@ import dataclasses
 import json
 import shutil
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from collectors.raw_parse import read_json, read_text
+from collectors.raw_parse import read_as, read_json, read_text, whole, word
 from testbed import digests, runfolder
 from testbed.cell import Cell, cell_json
 from testbed.errors import ParseError, RunError, VerifyError
@@ -59,9 +60,14 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
 
 
 def finish(folder: Path) -> None:
-    """Write DONE with the digests of all that is there, whole or not at all."""
-    partial = folder / f".{runfolder.DONE}"
-    partial.write_text(digests.done_text(digests.of_cell(folder)))
+    """Write DONE with the digests of all that is there."""
+    write_done(folder, digests.of_cell(folder))
+
+
+def write_done(folder: Path, recorded: Mapping[str, str]) -> None:
+    """Write DONE with these digests, whole or not at all."""
+    partial = folder / runfolder.DONE_PARTIAL
+    partial.write_text(digests.done_text(recorded))
     partial.rename(folder / runfolder.DONE)
 
 
@@ -72,7 +78,7 @@ def write_json(path: Path, value: Any) -> None:
 
 def check_ledger(folder: Path) -> None:
     """Raise :class:`VerifyError` if any host setting was read back other than asked."""
-    wrong = disagreements(read_json(folder / runfolder.LEDGER))
+    wrong = read_as(folder / runfolder.LEDGER, disagreements)
     if wrong:
         where, wanted, got = wrong[0]
         raise VerifyError(
@@ -84,12 +90,24 @@ def check_ledger(folder: Path) -> None:
         )
 
 
+def _measurements(value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what a calibration measured, by run; raise ``ValueError`` for what counts nothing."""
+    found = {}
+    for run, entry in value.items():
+        counts = {name: whole(entry[name]) for name in ("packets", "ip_bytes")}
+        log = word(entry["log"])
+        if 0 in counts.values() or "/" in log:
+            raise ValueError(f"{run}: {counts}, {log!r}")
+        found[run] = {**counts, "log": log}
+    return found
+
+
 def judge_calibration(cell: Cell, folder: Path) -> None:
     """Judge a calibrating cell, add the judgements to its checks, and raise if one disagrees."""
     from testbed import judge  # when needed: statistics take a second to load
 
     source = folder / "raw" / "calibration.json"
-    found = read_json(source)
+    found = read_as(source, _measurements)
     verify = read_json(folder / runfolder.VERIFY)
     logs = {}
     try:

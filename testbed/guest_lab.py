@@ -14,6 +14,7 @@ from mininet_topos import dumbbell, listed_drops, verify
 from mininet_topos.netns import Journal, Namespace
 from testbed import ledger
 from testbed.cell import Cell, Flow
+from testbed.check import Check
 from testbed.errors import VerifyError
 
 #: More than any buffer a host profile may want; what each socket got is read back.
@@ -108,7 +109,7 @@ def read_back(lab: Lab) -> None:
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
         got = lab.spaces[node].read_sysctl(name)
         checks.append(
-            verify.Check(
+            Check(
                 check="sysctl", where=f"{node} {name}", wanted=value, got=got,
                 agrees=ledger.agrees(value, got),
             )
@@ -118,7 +119,7 @@ def read_back(lab: Lab) -> None:
     raise_for(checks)
 
 
-def raise_for(checks: list[verify.Check]) -> None:
+def raise_for(checks: list[Check]) -> None:
     """Raise :class:`VerifyError` for the first check that disagrees."""
     wrong = [check for check in checks if not check.agrees]
     if wrong:

@@ -18,6 +18,7 @@ from scipy.stats import binom
 
 from testbed.calibration import other_pairs
 from testbed.cell import Direction, Network
+from testbed.check import Check
 from testbed.errors import ParseError
 
 NS_PER_S = 1_000_000_000
@@ -38,17 +39,6 @@ class Packet:
     seq: int
     send_ns: int
     recv_ns: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """One property of the path: wanted, measured, and whether they agree."""
-
-    check: str
-    where: str
-    wanted: str
-    got: str
-    agrees: bool
 
 
 def read_log(text: str, where: str) -> list[Packet]:
@@ -81,7 +71,7 @@ def delay_s(stages: Sequence[Direction], ip_bytes: int) -> float:
 
 def judge_delay(
     network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]], pair: int = 1
-) -> Judgement:
+) -> Check:
     """Round-trip time of a small packet on one pair's idle path; pairs count from 1."""
     wanted_s = got_s = 0.0
     missing = []
@@ -94,7 +84,7 @@ def judge_delay(
         else:
             missing.append(way)
     agrees = not missing and abs(wanted_s - got_s) <= DELAY_TOLERANCE_S
-    return Judgement(
+    return Check(
         check="rtt",
         where=f"src{pair} to dst{min(pair, network.destinations)} and back",
         wanted=f"{wanted_s * 1000:.3f} ms within {DELAY_TOLERANCE_S * 1000:.3f} ms",
@@ -105,14 +95,14 @@ def judge_delay(
 
 def judge_loss(
     network: Network, way: str, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
-) -> Judgement:
+) -> Check:
     """Packets lost on the way against the binomial interval of the loss asked for."""
     run = f"loss_{way}"
     sent = int(found[run]["packets"])
     lost = sent - len({p.seq for p in logs[run]})
     passed_frac = math.prod(1 - stage.loss.loss_frac for stage in path(network, way))
     low, high = binom.interval(LOSS_CONFIDENCE, sent, 1 - passed_frac)
-    return Judgement(
+    return Check(
         check=f"loss {way}",
         where="bottleneck" if way == "forward" else "bottleneck, acknowledgements",
         wanted=f"{(1 - passed_frac) * 100:.4g} %: {low:.0f} to {high:.0f} of {sent} packets",
@@ -133,7 +123,7 @@ def _back_to_back_s(gaps_s: Sequence[float]) -> float:
 
 def judge_fill(
     network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
-) -> list[Judgement]:
+) -> list[Check]:
     """Rate and buffer of the bottleneck while it is overloaded.
 
     Back-to-back packets leave the shaper one serialisation time apart, so their gap is the rate.
@@ -146,7 +136,7 @@ def judge_fill(
     if "fill_forward" not in found:
         unmeasured = "not measured: an access link is not faster than the bottleneck"
         return [
-            Judgement(check=check, where=where, wanted=wanted, got=unmeasured, agrees=True)
+            Check(check=check, where=where, wanted=wanted, got=unmeasured, agrees=True)
             for check, wanted in (
                 ("rate", f"{bottleneck.rate_bps} bit/s"),
                 ("buffer", f"{bottleneck.queue_pkts} packets"),
@@ -157,7 +147,7 @@ def judge_fill(
     if len(packets) < 10:
         got = f"only {len(packets)} packets arrived"
         return [
-            Judgement(check=check, where=where, wanted=wanted, got=got, agrees=False)
+            Check(check=check, where=where, wanted=wanted, got=got, agrees=False)
             for check, wanted in (
                 ("rate", f"{bottleneck.rate_bps} bit/s"),
                 ("buffer", f"{bottleneck.queue_pkts} packets"),
@@ -177,14 +167,14 @@ def judge_fill(
     slack_s = min(DELAY_TOLERANCE_S, send_s / 4)
     held = math.ceil((max(stays_s) - slack_s) / send_s)
     return [
-        Judgement(
+        Check(
             check="rate",
             where=where,
             wanted=f"{bottleneck.rate_bps} bit/s within {tolerance_frac * 100:.1f} %",
             got=f"{rate_bps:.0f} bit/s",
             agrees=abs(rate_bps / bottleneck.rate_bps - 1) <= tolerance_frac,
         ),
-        Judgement(
+        Check(
             check="buffer",
             where=where,
             wanted=f"{bottleneck.queue_pkts} packets",
@@ -196,7 +186,7 @@ def judge_fill(
 
 def judge(
     network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
-) -> list[Judgement]:
+) -> list[Check]:
     """Judge all measurements of one calibration."""
     return [
         judge_delay(network, found, logs),

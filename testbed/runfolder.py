@@ -34,9 +34,14 @@ SOCKET_SAMPLES = "raw/sockets.bin.gz"
 SOCKET_SOURCES = "raw/sockets.json"
 TRACE_PAGES = "raw/trace/pages.bin.gz"
 TRACE_FORMATS = "raw/trace/formats.json"
+TRACE_COUNTS = "raw/trace/counts.json"
 CONSOLE = "console.log"
 TIMING = "timing.json"
 DONE = "DONE"
+#: DONE until it is whole.
+DONE_PARTIAL = ".DONE"
+#: What DONE was while new tables take the place of the old ones.
+DONE_BEFORE = "DONE.before"
 FLOWS_TABLE = "tables/flows.parquet"
 INTERVALS_TABLE = "tables/intervals.parquet"
 QDISCS_TABLE = "tables/qdiscs.parquet"
@@ -51,7 +56,7 @@ AUDIT_TABLE = "tables/audit.parquet"
 EPISODES_TABLE = "tables/episodes.parquet"
 
 #: Files of a cell that describe this execution rather than its outcome; never compared.
-NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE})
+NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})
 
 
 def cell_folder(run: Path, cell_id: str) -> Path:

@@ -184,7 +184,7 @@ def load_cells(run: Path) -> list[PlannedCell]:
     try:
         listed = json.loads(path.read_text())
         cells = [PlannedCell(id=entry["id"], cell=from_dict(entry["cell"])) for entry in listed]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("cannot read a run's cells", where=str(path), got=str(error)) from error
     for planned in cells:
         if cell_id(planned.cell) != planned.id:

@@ -24,6 +24,7 @@ TESTBED_MODULES = (
     "calibration.py",
     "captures.py",
     "cell.py",
+    "check.py",
     "errors.py",
     "guest_flows.py",
     "guest_lab.py",

@@ -16,6 +16,13 @@ METRICS = {
     "pct_increase": "percentage increase of goodput, compare.of over compare.over",
     "utilisation_pct": "all groups' goodput as a percentage of the bottleneck's rate",
     "loss_{group}_frac": "realised loss: packets lost of packets offered to the loss model",
+    "owd_mean_{group}_s": "mean one-way delay of packets with data, over the group's flows",
+    "owd_p95_{group}_s": "95th percentile of the same, mean over the group's flows",
+    "jitter_{group}_s": "mean difference of the delays of consecutive arrivals",
+    "queueing_{group}_s": "mean time in the bottleneck's buffer, being sent included",
+    "connect_to_data_{group}_s": "from a flow's first packet until its first data arrived",
+    "ack_wire_rate_{group}_bps": "IP packets of the group's acknowledgements, bits per second",
+    "queue_dropped_{group}_pkts": "data packets of the group the bottleneck's buffer dropped",
     "jain_flows": "Jain's fairness index over the single flows",
     "jain_protocols": "Jain's fairness index over the groups' totals",
 }

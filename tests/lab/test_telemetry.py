@@ -141,6 +141,12 @@ def test_a_full_access_link_tells_of_its_drops(
     drops = pl.read_parquet(place / runfolder.DROPS_TABLE)
     freed = drops.filter(pl.col("event") == "kfree_skb", pl.col("reason") == "NOT_SPECIFIED")
     assert freed.height == shapers["dropped_pkts"].sum() > 0
+    # The audit has them too, and compares them with the events and the channel's counters.
+    audit = read_json(place / runfolder.AUDIT)
+    assert {check["agrees"] for check in audit["checks"]} <= {True, None}
+    assert (
+        pl.read_parquet(place / runfolder.AUDIT_TABLE)["access_dropped_pkts"].sum() == freed.height
+    )
 
 
 def test_queues_are_sampled_on_time_and_stay_within_the_buffer(folder: Path) -> None:

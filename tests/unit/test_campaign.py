@@ -176,7 +176,7 @@ def test_an_interrupt_stops_the_labs_and_keeps_what_is_finished(tmp_path: Path) 
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("testbed.campaign.wait", interrupt)
+        patch.setattr("testbed.workers.wait", interrupt)
         with pytest.raises(KeyboardInterrupt):
             run_cells(tmp_path, cells, lab, jobs=2, report=nothing)
     # Two were running and saw the event; the other two never began.

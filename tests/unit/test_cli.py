@@ -30,7 +30,8 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (
-    "run", "resume", "plan", "validate", "report", "verify", "wireshark", "build", "doctor",
+    "run", "resume", "plan", "validate", "report", "parse", "verify", "wireshark", "build",
+    "doctor",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 

@@ -12,10 +12,11 @@ import pytest
 from testbed import commands, runfolder
 from testbed.cell import Cell
 from testbed.cli import command_status
-from testbed.commands import choose, jobs_or_cores
+from testbed.commands import jobs_or_cores
 from testbed.errors import RunError
 from testbed.labs import virtual
 from testbed.plan import PlannedCell
+from testbed.repeat import choose
 from tests.fake_lab import FakeLab, write_recorded
 from tests.recorded import wireless_cell
 from tests.study_file import WIRELESS
@@ -62,7 +63,7 @@ def lab(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake
 def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Remember which runs were reported."""
     runs: list[Path] = []
-    monkeypatch.setattr(commands, "_report", runs.append)
+    monkeypatch.setattr(commands, "_report", lambda run, changed: runs.append(run))
     return runs
 
 
@@ -164,3 +165,64 @@ def test_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 3, 5})
     assert jobs_or_cores(None) == 3
     assert jobs_or_cores(7) == 7
+
+
+def raw_counters(run: Path, purpose: str = "measure") -> Path:
+    """Return the counters of the first finished cell of a purpose."""
+    cells = json.loads((run / runfolder.CELLS).read_text())
+    cell_id = next(cell["id"] for cell in cells if cell["cell"]["purpose"] == purpose)
+    return runfolder.cell_folder(run, cell_id) / "raw" / "counters.json"
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """Remember which cells each report was told to leave out."""
+    told: list[dict[str, str]] = []
+    monkeypatch.setattr(commands, "_report", lambda run, changed: told.append(dict(changed)))
+    return told
+
+
+def test_a_damaged_cell_is_left_out_and_run_again(
+    lab: FakeLab, changes: list[dict[str, str]], said: Said, tmp_path: Path
+) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "3", "-j", "2", "-D", "r"]) == 0
+    run = Path("r/latest")
+    path = raw_counters(run)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-2])
+    said()
+
+    assert command_status(["report", "r/latest"]) == 0  # the report itself raises, see reports
+    (told,) = changes[-1].items()
+    assert told[0] == path.parents[1].name
+    assert "raw/counters.json: " in told[1]
+
+    ran = len(lab.ran)
+    assert command_status(["verify", "r/latest", "--cells", "0"]) == 1
+    assert f"1 cells are not the same:\n  cells/{told[0]}: raw/counters.json" in said()[1]
+    assert len(lab.ran) == ran + 3  # the other two, and the calibration
+
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
+    assert f"run again: cells/{told[0]}: raw/counters.json: " in said()[1]
+    assert path.read_bytes() == whole
+    assert len(lab.ran) == ran + 4
+    assert command_status(["verify", "r/latest", "--cells", "0"]) == 0
+
+
+def test_a_cell_whose_raw_files_cannot_be_parsed_fails_alone_and_says_where(
+    lab: FakeLab, changes: list[dict[str, str]], said: Said
+) -> None:
+    def act(cell: Cell, folder: Path) -> None:
+        write_recorded(cell, folder)
+        if cell.seed == 2 and cell.purpose == "measure":
+            path = folder / "raw" / "flows" / "T.sender.jsonl"
+            path.write_text(path.read_text()[:-20])
+
+    lab.act = act
+    assert command_status(["run", "w.yaml", "--reps", "3", "-j", "1", "-D", "r"]) == 3
+    run = Path("r/latest")
+    (warning,) = json.loads((run / runfolder.WARNINGS).read_text())
+    assert warning["text"].startswith(f"{warning['where']}/raw/flows/T.sender.jsonl:4: not JSON")
+    assert changes == [{}]
+    assert "1 cells failed:" in said()[1]
+    assert sum((cell / runfolder.DONE).is_file() for cell in cells_of(run)) == 3

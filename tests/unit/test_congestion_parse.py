@@ -146,3 +146,24 @@ def test_rows_are_in_order_of_time_and_typed(kernel: str) -> None:
     assert rows(kernel, flows=()).schema == congestion_parse.COLUMNS
     assert of(frame, "T", "ack").height == 11
     assert of(frame, "T", "retransmit").height == 17
+
+
+def test_a_state_without_a_name_is_told_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = rows()
+    monkeypatch.setattr(congestion_parse, "TCP_STATES", ("open",))
+    monkeypatch.setattr(congestion_parse, "SCTP_STATES", {0: "inactive"})
+    found = rows()
+    numbers = {
+        "disorder": "1",
+        "recovery": "3",
+        "loss": "4",
+        "active": "2",
+        "cwr": "2",
+        "unconfirmed": "3",
+    }
+    numbers |= {"open": "open", "inactive": "inactive", "potentially failed": "1"}
+    assert found["state"].to_list() == [numbers.get(state) for state in named["state"]]
+    # What a retransmission is in such a state is not known, and is not guessed.
+    kinds = {"handshake": "handshake", "probe": "probe"}
+    assert found["retransmission"].to_list() == [kinds.get(k) for k in named["retransmission"]]
+    assert named.filter(retransmission="fast").height

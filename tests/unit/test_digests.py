@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed import runfolder
-from testbed.digests import check_stored, differences, done_text, of_cell, read_done
+from testbed.digests import changed, differences, done_text, of_cell, raise_if_any, read_done
 from testbed.errors import DisagreementError, ParseError
 
 pytestmark = pytest.mark.unit
@@ -38,7 +38,8 @@ def test_done_holds_the_digests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [None, "", "{", "[]", "5", "{}", '{"sha256": []}', '{"sha256": null}', "\0"]
+    "content",
+    [None, "", "{", "[" * 100_000, "[]", "5", "{}", '{"sha256": []}', '{"sha256": null}', "\0"],
 )
 def test_what_is_not_done_is_named(tmp_path: Path, content: str | None) -> None:
     if content is not None:
@@ -58,16 +59,43 @@ def test_differences_are_told_by_name_in_order() -> None:
     assert differences(recorded, dict(reversed(recorded.items()))) == []
 
 
-def test_a_run_edited_afterwards_is_not_the_run(tmp_path: Path) -> None:
-    for cell in ("a", "b"):
-        folder = tmp_path / "cells" / cell
+def finished(run: Path, *names: str) -> list[str]:
+    for name in names:
+        folder = run / "cells" / name
         (folder / "raw").mkdir(parents=True)
         (folder / "raw" / "counters.json").write_text("[]")
         (folder / "DONE").write_text(done_text(of_cell(folder)))
-    check_stored(tmp_path, ["a", "b"])
+    return list(names)
+
+
+def test_cells_edited_afterwards_are_told_apart(tmp_path: Path) -> None:
+    cells = finished(tmp_path, "a", "b", "c", "d")
+    assert changed(tmp_path, cells) == {}
     (tmp_path / "cells" / "b" / "raw" / "counters.json").write_text("[1]")
-    with pytest.raises(
-        DisagreementError, match=r"1 files are not .*\n  cells/b/raw/counters\.json"
-    ):
-        check_stored(tmp_path, ["a", "b"])
-    check_stored(tmp_path, ["a"])
+    (tmp_path / "cells" / "c" / "DONE").write_text("{}")
+    for number in range(7):
+        (tmp_path / "cells" / "d" / f"{number}").touch()
+    found = changed(tmp_path, cells)
+    assert list(found) == ["b", "c", "d"]
+    assert found["b"].startswith("raw/counters.json: ")
+    assert found["c"] == "DONE: not a finished cell: got 'sha256'"
+    assert found["d"].startswith("0: was not there before; 1: ")
+    assert found["d"].endswith("4: was not there before; and 2 more")
+
+
+def test_a_file_that_cannot_be_read_is_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = finished(tmp_path, "a")
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert "counters.json: Input/output error" in changed(tmp_path, cells)["a"]
+
+
+def refuse(path: Path) -> bytes:
+    raise OSError(f"{path}: Input/output error")
+
+
+def test_problems_are_raised_by_place(tmp_path: Path) -> None:
+    raise_if_any({}, tmp_path, "differ")
+    with pytest.raises(DisagreementError, match=r"2 differ:\n  cells/a: x\n  cells/b: y \(resume"):
+        raise_if_any({"cells/a": "x", "cells/b": "y"}, tmp_path, "differ")

@@ -181,3 +181,28 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "cells" / "x"
     with pytest.raises(RunError, match=rf"^{folder}: cannot prepare a cell: got .*Not a directory"):
         run(MEASURE, folder, FakeLab())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]", "5", "{", '{"delay_forward": null}', '{"delay_forward": {}}',
+        '{"delay_forward": {"packets": 0, "ip_bytes": 128, "log": "x.tsv"}}',
+        '{"delay_forward": {"packets": "x", "ip_bytes": 128, "log": "x.tsv"}}',
+        '{"delay_forward": {"packets": 5, "ip_bytes": 1.5, "log": "x.tsv"}}',
+        '{"delay_forward": {"packets": 5, "ip_bytes": 128, "log": "/etc/passwd"}}',
+    ],
+)  # fmt: skip
+def test_what_is_no_calibration_is_named(tmp_path: Path, content: str) -> None:
+    write_calibrated(tmp_path)
+    (tmp_path / "raw" / "calibration.json").write_text(content)
+    with pytest.raises(ParseError, match=r"raw/calibration\.json: not "):
+        execute.judge_calibration(CALIBRATE, tmp_path)
+
+
+@pytest.mark.parametrize("content", ["null", "5", "[5]", "[{}]", '[{"knobs": [{}]}]', "[" * 9999])
+def test_what_is_no_ledger_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "ledger.json").write_text(content)
+    with pytest.raises(ParseError, match=r"raw/ledger\.json: not "):
+        execute.check_ledger(tmp_path)

@@ -14,6 +14,7 @@ from scipy.stats import binom
 
 from testbed import calibration, judge
 from testbed.cell import Direction, Link, Loss, Network
+from testbed.check import Check
 from testbed.errors import ParseError
 from testbed.judge import LOG_HEADER, Packet, delay_s, judge_delay, judge_fill, judge_loss, path
 from tests.recorded import both_ways, direction, text, wireless_cell
@@ -94,7 +95,7 @@ def test_recorded_round_trip() -> None:
     logs = {run: judge.read_log(text(f"probes-0.1.0/{run}.tsv"), run) for run in DELAYS}
     assert (len(logs["delay_forward"]), len(logs["delay_reverse"])) == (198, 200)
     # Twice 254.546133 ms, each a few 256 ns clock ticks late.
-    assert judge_delay(NETWORK, DELAYS, logs) == judge.Judgement(
+    assert judge_delay(NETWORK, DELAYS, logs) == Check(
         check="rtt",
         where="src1 to dst1 and back",
         wanted="509.092 ms within 0.020 ms",
@@ -128,7 +129,7 @@ def test_no_packet_arrived_is_never_a_delay() -> None:
     assert judge_delay(NETWORK, DELAYS, half).agrees is False
 
 
-def lossy(sent: int, lost: int, way: str = "forward") -> judge.Judgement:
+def lossy(sent: int, lost: int, way: str = "forward") -> Check:
     found = {f"loss_{way}": {"packets": sent}}
     return judge_loss(NETWORK, way, found, {f"loss_{way}": log(*[(0, 1)] * (sent - lost))})
 
@@ -147,7 +148,7 @@ def test_loss_bounds_are_the_binomials() -> None:
 
 
 def test_a_way_without_loss_loses_nothing() -> None:
-    assert lossy(2000, 0, "reverse") == judge.Judgement(
+    assert lossy(2000, 0, "reverse") == Check(
         check="loss reverse",
         where="bottleneck, acknowledgements",
         wanted="0 %: 0 to 0 of 2000 packets",

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.metrics import Sample, Value, evaluate, metrics_of
+from reports.metrics import Value, evaluate, metrics_of
 from reports.records import Compare, FlowRow, Group
+from reports.sample import Sample
 from testbed.spec.vocabulary import metric_names
 
 pytestmark = pytest.mark.unit
@@ -144,7 +145,15 @@ def test_names_and_order_are_stable() -> None:
         "utilisation_pct",
         "jain_flows",
         "jain_protocols",
-    ]
+        *(
+            name.format(group)
+            for name in (
+                "owd_mean_{}_s", "owd_p95_{}_s", "jitter_{}_s", "queueing_{}_s",
+                "connect_to_data_{}_s", "ack_wire_rate_{}_bps", "queue_dropped_{}_pkts",
+            )
+            for group in ("T", "S")
+        ),
+    ]  # fmt: skip
 
 
 def test_every_metric_a_study_may_ask_for_exists_here() -> None:

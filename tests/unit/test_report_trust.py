@@ -201,3 +201,41 @@ def test_packets_that_do_not_add_up_are_told_with_their_cell(run: Path) -> None:
         "2 packets are missing.",
     )
     assert exclusions(read_run(run)) == {}
+
+
+def test_a_changed_cell_is_left_out_and_said_so(run: Path) -> None:
+    folder = only_cell(run, seed=2)
+    found = read_run(run, {folder.name: "raw/pcap/r1.pcap: missing now"})
+    (warning,) = [w for w in collect_warnings(found) if w.rule == "cell-damaged"]
+    assert warning.where == f"loss_frac 1 %, seed 2 (cells/{folder.name})"
+    assert warning.text == (
+        "This cell is not what its run left; not part of any number here: "
+        "raw/pcap/r1.pcap: missing now."
+    )
+    assert folder.name not in {cell.plan.id for cell in found.measured()}
+    assert "cells-unfinished" not in {w.rule for w in collect_warnings(found)}
+
+
+def test_a_changed_calibration_covers_no_point(run: Path) -> None:
+    folder = only_cell(run, "calibrate")
+    found = collect_warnings(read_run(run, {folder.name: "verify.json: missing now"}))
+    assert [w.rule for w in found][:2] == ["cell-damaged", "not-calibrated"]
+
+
+def test_why_a_cell_failed_is_said_once(run: Path) -> None:
+    folder, other = only_cell(run, seed=2), only_cell(run, seed=3)
+    for cell in (folder, other):
+        (cell / runfolder.DONE).unlink()
+    text = f"cells/{folder.name}/raw/pcap/r1.pcap: byte 24: cut short in packet 1"
+    stale = f"cells/{only_cell(run).name}"  # has finished since
+    write_json(
+        run / runfolder.WARNINGS,
+        [
+            {"rule": "cell-failed", "where": where, "text": text}
+            for where in (f"cells/{folder.name}", stale)
+        ],
+    )
+    where, said = text_of(run, "cell-failed")
+    assert where == f"loss_frac 1 %, seed 2 (cells/{folder.name})"
+    assert said == f"This cell failed; not part of any number here: {text}"
+    assert text_of(run, "cells-unfinished")[0] == f"loss_frac 1 %, seed 3 (cells/{other.name})"

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from collectors import congestion_parse, protocol_parse, socket_columns_parse
-from collectors.audit_parse import Check
 from collectors.protocol_parse import protocol_table
 from collectors.socket_checks_parse import checks
 from collectors.sockets_parse import sockets_table
+from testbed.check import Check
 from tests.recorded import value, wireless_cell
 from tests.recorded_sockets import EPOCH_NS, KERNELS, samples
 

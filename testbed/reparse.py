@@ -1,0 +1,180 @@
+"""Make the tables of finished cells again from their raw files, with the parsers of now.
+
+Invariant: a cell is always whole. It has its old tables or its new ones; if the program is killed
+between the two it has no DONE, so that no report takes it, and parsing it again completes it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed import digests, runfolder, workers
+from testbed.campaign import Progress
+from testbed.errors import ParseError, RunError
+from testbed.execute import write_done
+from testbed.plan import PlannedCell, virtual_s
+
+SCRATCH = ".parse-"
+TABLES = "tables"
+#: What the parsers make; everything else in a cell is evidence.
+MADE = (TABLES, runfolder.AUDIT)
+CHANGES = ("new", "changed", "gone", "same")
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What parsing a run again did: how often each table changed how, and why cells failed."""
+
+    cells: int = 0
+    unfinished: int = 0
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+
+def parse_cells(
+    run: Path,
+    cells: Sequence[PlannedCell],
+    *,
+    jobs: int,
+    report: Callable[[Progress], None],
+) -> Outcome:
+    """Parse every finished measuring cell again, ``jobs`` at once; one that fails is left alone."""
+    for left in run.glob(f"{SCRATCH}*"):  # by a program that was killed; the run is locked
+        shutil.rmtree(left)
+    measuring = [planned for planned in cells if planned.cell.purpose == "measure"]
+    todo = [p for p in measuring if _recorded_in(runfolder.cell_folder(run, p.id))]
+    outcome = Outcome(unfinished=len(measuring) - len(todo))
+    progress = Progress(total_cells=len(todo), total_virtual_s=sum(virtual_s(p.cell) for p in todo))
+    report(progress)
+    cancelled = threading.Event()
+    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=run))
+
+    changes: dict[str, dict[str, str]] = {}
+
+    def act(planned: PlannedCell) -> None:
+        if not cancelled.is_set():
+            changes[planned.id] = parse_cell(run, planned, scratch)
+
+    def ended(planned: PlannedCell, error: Exception | None) -> None:
+        progress.done_virtual_s += virtual_s(planned.cell)
+        if error is None:
+            progress.done_cells += 1
+            outcome.cells += 1
+            outcome.changes.update(changes[planned.id].items())
+        else:
+            progress.failed_cells += 1
+            text = str(error).replace(f"{scratch}/", "").replace(f"{run}/", "")
+            outcome.failures.append((planned.id, text))
+        report(progress)
+
+    try:
+        workers.each(todo, act, jobs=jobs, cancelled=cancelled, ended=ended)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return outcome
+
+
+def _recorded_in(folder: Path) -> str:
+    """Return the name of the file that says what a cell's files were; empty if it is not done."""
+    names = (runfolder.DONE, runfolder.DONE_BEFORE)
+    return next((name for name in names if (folder / name).is_file()), "")
+
+
+def parse_cell(run: Path, planned: PlannedCell, scratch: Path) -> dict[str, str]:
+    """Parse one finished cell again; return what became of each table: a word of ``CHANGES``.
+
+    Raises:
+        ParseError: a raw file is not what the run left, or cannot be parsed; nothing has changed.
+    """
+    from collectors.tables_parse import write_tables  # when needed: tables are slow to load
+
+    folder = runfolder.cell_folder(run, planned.id)
+    if (folder / runfolder.DONE).is_file():  # so the swap that made this was over
+        (folder / runfolder.DONE_BEFORE).unlink(missing_ok=True)
+    found = digests.of_cell(folder)
+    evidence = _check_evidence(folder, found)
+    view = _view(folder, runfolder.cell_folder(scratch, planned.id))
+    write_tables(view, planned.cell)
+    made = {f"{TABLES}/{name}": one for name, one in digests.of_cell(view / TABLES).items()}
+    made[runfolder.AUDIT] = digests.of_file(view / runfolder.AUDIT)
+    old = {name: digest for name, digest in found.items() if _is_made(name)}
+    recorded = {**evidence, **made}
+    if made != old or digests.read_done(folder, _recorded_in(folder)) != recorded:
+        _swap(folder, view, recorded)
+    return {name: _change(name, old, made) for name in sorted({*old, *made})}
+
+
+def _is_made(name: str) -> bool:
+    return name.partition("/")[0] in MADE
+
+
+def _change(name: str, old: Mapping[str, str], made: Mapping[str, str]) -> str:
+    if name not in old:
+        return "new"
+    if name not in made:
+        return "gone"
+    return "same" if old[name] == made[name] else "changed"
+
+
+def _check_evidence(folder: Path, found: Mapping[str, str]) -> dict[str, str]:
+    """Return the digests of all that is not made by parsers; raise unless they are as recorded."""
+
+    def evidence(all_of_them: Mapping[str, str]) -> dict[str, str]:
+        return {name: digest for name, digest in all_of_them.items() if not _is_made(name)}
+
+    recorded = evidence(digests.read_done(folder, _recorded_in(folder)))
+    wrong = digests.differences(recorded, evidence(found))
+    if wrong:
+        raise ParseError(
+            "raw files are not what the run left",
+            where=str(folder),
+            got="; ".join(wrong[: digests.MOST_NAMED]),
+            hint="resume runs this cell again",
+        )
+    return recorded
+
+
+def _view(folder: Path, view: Path) -> Path:
+    """Return a folder that has a cell's evidence, by links, and room for new tables beside it."""
+    view.mkdir(parents=True)
+    for path in folder.iterdir():
+        if not _is_made(path.name):
+            (view / path.name).symlink_to(path)
+    return view
+
+
+def _swap(folder: Path, view: Path, recorded: Mapping[str, str]) -> None:
+    """Put what was made in ``view`` in place of what the cell has; DONE comes back last."""
+    done, before = folder / runfolder.DONE, folder / runfolder.DONE_BEFORE
+    if done.is_file():
+        done.replace(before)
+    if (folder / TABLES).exists():
+        (folder / TABLES).rename(view / f"{TABLES}.before")
+    (view / TABLES).rename(folder / TABLES)
+    (view / runfolder.AUDIT).replace(folder / runfolder.AUDIT)
+    write_done(folder, recorded)
+    before.unlink()
+
+
+def table_lines(outcome: Outcome) -> list[str]:
+    """Return what became of each table, in words, one line each."""
+    lines = [f"{outcome.cells} cells parsed"]
+    if outcome.unfinished:
+        lines[0] += f", {outcome.unfinished} not finished"
+    for name in sorted({name for name, _ in outcome.changes}):
+        counts = [(outcome.changes[name, change], change) for change in CHANGES]
+        lines.append(f"{name}: {', '.join(f'{n} {change}' for n, change in counts if n)}")
+    return lines
+
+
+def raise_if_failed(outcome: Outcome) -> None:
+    """Raise one :class:`RunError` that names the first cells that could not be parsed."""
+    if outcome.failures:
+        shown = "\n".join(f"  {why}" for _, why in outcome.failures[:10])
+        raise RunError(f"{len(outcome.failures)} cells could not be parsed:\n{shown}")
