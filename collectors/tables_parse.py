@@ -17,6 +17,8 @@ from collectors import audit_parse, evidence_parse
 from collectors.audit_parse import AuditRow
 from collectors.congestion_parse import congestion
 from collectors.drops_parse import drops
+from collectors.episode_row_parse import EpisodeRow
+from collectors.episodes_parse import episodes
 from collectors.flows_parse import (
     FlowRow,
     IntervalRow,
@@ -25,10 +27,12 @@ from collectors.flows_parse import (
     counters,
     flow_row,
     iperf3_received,
+    json_lines,
     probe_mss_bytes,
     probe_received,
     probe_sent,
 )
+from collectors.limits_parse import LimitsRow, Observed, limits
 from collectors.path_parse import PathRow, path_rows
 from collectors.queue_parse import queue
 from collectors.raw_parse import read_as, read_text
@@ -40,6 +44,7 @@ TYPES = {
     "str": pl.String,
     "int": pl.Int64,
     "float": pl.Float64,
+    "str | None": pl.String,
     "int | None": pl.Int64,
     "float | None": pl.Float64,
     "bool | None": pl.Boolean,
@@ -123,13 +128,42 @@ def write_tables(folder: Path, cell: Cell) -> None:
     _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
-    _write_telemetry(folder, cell, epoch_ns)
-    _write_packets(folder, cell, counted, received)
+    state, sampled = _write_telemetry(folder, cell, epoch_ns)
+    packets, paths = _write_packets(folder, cell, counted, received)
+    happened = episodes(cell, packets, state)
+    if happened is not None:
+        _write(happened, EpisodeRow, folder / runfolder.EPISODES_TABLE)
+    if happened is not None and state is not None:
+        seen = Observed(
+            cell=cell,
+            flows=flows,
+            congestion=state,
+            episodes=happened,
+            queue=sampled,
+            paths=paths,
+            totals={flow.id: _sender_totals(folder, flow) for flow in cell.flows},
+        )
+        _write(limits(seen), LimitsRow, folder / runfolder.LIMITS_TABLE)
 
 
-def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
-    """Write the tables of what the cell was asked to record; what was not recorded has none."""
+def _sender_totals(folder: Path, flow: Flow) -> dict[str, Any]:
+    """Return what a flow's sender counted in the end; empty for a generator of others."""
+    if flow.generator != "probe":
+        return {}
+    path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    records = json_lines(read_text(path), str(path))
+    return next((r for r in reversed(records) if r.get("event") == "totals"), {})
+
+
+def _write_telemetry(
+    folder: Path, cell: Cell, epoch_ns: int
+) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """Write the tables of what the cell was asked to record; what was not recorded has none.
+
+    Returns the congestion table and the queue's.
+    """
     places = folder / runfolder.PLACES
+    rows = sampled = None
     if cell.collect.telemetry:
         trace = read_trace(folder / runfolder.TRACE_PAGES, folder / runfolder.TRACE_FORMATS)
         known = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
@@ -143,6 +177,7 @@ def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
         text = read_text(path)
         sampled = read_as(places, lambda value: queue(text, value, epoch_ns, str(path)))
         write_parquet(sampled, folder / runfolder.QUEUE_TABLE)
+    return rows, sampled
 
 
 def _mss_bytes(folder: Path, flow: Flow) -> int | None:
@@ -157,8 +192,11 @@ def _write_packets(
     cell: Cell,
     counted: Mapping[str, Mapping[str, int]],
     received: Mapping[str, Received],
-) -> None:
-    """Write what rests on captures, if there are any, and the audit of the cell."""
+) -> tuple[pl.DataFrame | None, list[PathRow]]:
+    """Write what rests on captures, if there are any, and the audit of the cell.
+
+    Returns the packets table and the path's rows.
+    """
     packets = evidence_parse.packets(folder, cell)
     paths: list[PathRow] = []
     if packets is not None:
@@ -170,6 +208,7 @@ def _write_packets(
     checks = evidence_parse.checks(cell, found, packets, paths) + evidence_parse.row_checks(audit)
     _write(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
     (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks))
+    return packets, paths
 
 
 def _write(rows: Sequence[Any], row_type: type, path: Path) -> None:

@@ -41,6 +41,8 @@ DROPS_TABLE = "tables/drops.parquet"
 QUEUE_TABLE = "tables/queue.parquet"
 PACKETS_TABLE = "tables/packets.parquet"
 PATH_TABLE = "tables/path.parquet"
+EPISODES_TABLE = "tables/episodes.parquet"
+LIMITS_TABLE = "tables/limits.parquet"
 AUDIT_TABLE = "tables/audit.parquet"
 
 #: Files of a cell that describe this execution rather than its outcome; never compared.

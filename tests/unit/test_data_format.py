@@ -11,7 +11,9 @@ import pytest
 
 from collectors import congestion_parse, drops_parse, packet_columns_parse, queue_parse
 from collectors.audit_parse import AuditRow
+from collectors.episode_row_parse import EpisodeRow
 from collectors.flows_parse import FlowRow
+from collectors.limits_parse import LimitsRow
 from collectors.path_parse import PathRow
 from collectors.tables_parse import schema
 
@@ -30,6 +32,8 @@ TABLES: dict[str, dict[str, Any]] = {
     "packets": packet_columns_parse.COLUMNS,
     "path": schema(PathRow),
     "audit": schema(AuditRow),
+    "episodes": schema(EpisodeRow),
+    "limits": schema(LimitsRow),
     "congestion": congestion_parse.COLUMNS,
     "drops": drops_parse.COLUMNS,
     "queue": queue_parse.COLUMNS,
@@ -39,7 +43,8 @@ NAMES = {
     "local_port", "connection", "packet", "ttl", "ip_id", "ip_checksum_ok", "checksum_ok",
     "retransmission", "tcp_flags", "seq", "ack", "sack_blocks", "dupack_count", "window_scale",
     "data_chunk_count", "tsn", "data_chunks", "cum_tsn_ack", "gap_blocks", "duplicate_tsns",
-    "closes",
+    "closes", "episode", "first_lost_segment", "first_lost_packet", "dupacks", "timeouts",
+    "unacked_chunks",
 }  # fmt: skip
 SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_bps", "_frac")
 
