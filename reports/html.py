@@ -16,6 +16,7 @@ from reports import evidence, page
 from reports.display import count
 from reports.figures import Figure
 from reports.run import Run
+from reports.story_page import story_page
 from reports.summary import Summary
 
 _TEMPLATES = jinja2.Environment(
@@ -65,6 +66,7 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "losses": page.overview(summary, losses),
         "others": page.overview(summary, others),
         "runs": page.single_runs(summary),
+        "story": story_page(summary),
         "calibrations": evidence.calibrations(run),
         "check_words": check_words,
         "failed_checks": failed_checks,

@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reports.happened import GroupStory, stories
 from reports.metrics import Metric, Sample, Value, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
+from reports.published_episodes import EpisodeClaim, claims
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
 from reports.run import FinishedCell, Run
 from reports.statistics import Estimate, estimate, inside
@@ -46,6 +48,8 @@ class PointSummary:
     cells_counted: int
     metrics: Mapping[str, MetricSummary]
     contradictions: tuple[Contradiction, ...]
+    happened: tuple[GroupStory, ...]
+    episode_claims: tuple[EpisodeClaim, ...]
 
     def contradicted(self, metric: str) -> bool:
         """Return whether the published value of this metric is part of a contradiction."""
@@ -137,6 +141,8 @@ def _summarise_point(
     study = run.study
     planned = sum(cell.purpose == "measure" and cell.point == point for cell in run.plan)
     counted = [cell for cell in cells if cell.point == point and cell.excluded is None]
+    ids = {cell.id for cell in counted}
+    runs = [cell for cell in run.measured() if cell.plan.id in ids]
     row: PublishedRow | None = None
     found: tuple[Contradiction, ...] = ()
     if study.published:
@@ -152,6 +158,8 @@ def _summarise_point(
             name: _summarise_metric(name, counted, planned, values.get(name)) for name in metrics
         },
         contradictions=found,
+        happened=stories(runs, study.groups, study.duration_s),
+        episode_claims=claims(study.published.episodes if study.published else (), point, runs),
     )
 
 
