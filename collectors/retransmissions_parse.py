@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from collectors.path_parse import Floats
-from collectors.sent_data_parse import Acks, Bools, Captured
+from collectors.sent_data_parse import Bools, Captured
 
 #: A clock read takes 256 ns of virtual time; the next timer may be a tick (10 ms) away.
 AT_ONCE_S = 20e-6
 #: RFC 6675's DupThresh and RFC 9260's missing reports (section 7.2.4).
 THRESHOLD = 3
+#: Linux's least retransmission timeout is a round trip and this (TCP_RTO_MIN).
+RTO_MIN_S = 0.2
 #: Times and kinds of TCP's retransmissions from the kernel's events, in order of time.
 Kinds = tuple[Floats, list[str]]
 #: What a retransmission answers.
@@ -52,10 +54,10 @@ def reasons(captured: Captured, kinds: Kinds | None, protocol: str) -> list[str]
 
     ``kinds``: times and kinds of TCP's retransmissions from the kernel's events, where known.
     Without them a timer's retransmission is told by what it repeats and when: a probe repeats
-    what is not first in line; the reordering timer of RACK fires within a round trip of progress.
+    what is not first in line, and the reordering timer of RACK never waits as long as a timeout.
     SCTP has one timer.
     """
-    data, acks = captured.data, captured.acks
+    data = captured.data
     again = np.flatnonzero(data.again)
     triggered = at_once(captured)[again]
     told = _told(data.t_s[again], kinds)
@@ -69,7 +71,7 @@ def reasons(captured: Captured, kinds: Kinds | None, protocol: str) -> list[str]
         elif kind is not None:
             found.append({"fast": REORDERING, "probe": PROBE}.get(kind, TIMEOUT))
         else:
-            found.append(_timer(data.start[index], data.t_s[index], acks, rtt_s))
+            found.append(_timer(captured, int(index), rtt_s))
     return found
 
 
@@ -84,15 +86,21 @@ def _told(sent_s: Floats, kinds: Kinds | None) -> list[str | None]:
     ]
 
 
-def _timer(start: int, t_s: float, acks: Acks, rtt_s: float) -> str:
+def _timer(captured: Captured, index: int, rtt_s: float) -> str:
+    """Return which of TCP's timers repeated a packet, by what it is and how long that waited."""
+    data, acks = captured.data, captured.acks
+    t_s, start = data.t_s[index], data.start[index]
     seen = int(np.searchsorted(acks.t_s, t_s, side="right"))
     if not seen:
         return TIMEOUT
     reached = acks.reached[seen - 1]
     if start > reached:
         return PROBE
-    advanced = int(np.searchsorted(acks.reached, reached))
-    return REORDERING if t_s - acks.t_s[advanced] < rtt_s else TIMEOUT
+    copies = np.flatnonzero(data.start[:index] == start)
+    progress_s = acks.t_s[np.searchsorted(acks.reached, reached)]
+    since_s = max(float(data.t_s[copies[-1]]), progress_s) if len(copies) else progress_s
+    reports = bool(acks.blocks[seen - 1 : seen].list.len().fill_null(0)[0])
+    return REORDERING if reports and t_s - since_s < rtt_s + RTO_MIN_S else TIMEOUT
 
 
 def least_rtt_s(captured: Captured) -> float:
