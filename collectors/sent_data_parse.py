@@ -7,7 +7,6 @@ the last. A packet that may still be under way when the capture ends is not lost
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,16 +124,13 @@ def captured_flow(
     sent before and did not arrive was lost.
     """
     data = chosen.filter(pl.col("payload_bytes") > 0, pl.col("direction") == "data")
-    seen = data.partition_by("point", as_dict=True)
-    sent = seen.get(("sent",), data.clear()).sort("packet")
+    sent = data.filter(pl.col("point") == "sent").sort("packet")
     if not sent.height:
         return None
     arriving = chosen.filter(direction="ack", point="delivered")
     acks = arriving.filter(is_acknowledgement())
     start, end = _ranges(flow, sent, packets)
-    lost_s, lost_at = _losses(
-        sent, {str(point): part for (point,), part in seen.items()}, settled_s
-    )
+    lost_s, lost_at = _losses(sent, data, settled_s)
     tcp = flow.protocol == "tcp"
     cumulative = acks["ack"] if tcp else acks["cum_tsn_ack"] + 1
     reached = np.maximum.accumulate(cumulative.to_numpy().astype(np.int64))
@@ -174,14 +170,16 @@ def _ranges(flow: Flow, sent: pl.DataFrame, packets: pl.DataFrame) -> tuple[Ints
 
 
 def _losses(
-    sent: pl.DataFrame, seen: Mapping[str, pl.DataFrame], settled_s: float
+    sent: pl.DataFrame, data: pl.DataFrame, settled_s: float
 ) -> tuple[Floats, npt.NDArray[np.object_]]:
     """Return when each sent packet was lost (NaN: it was not) and by what."""
     number = sent["packet"].to_numpy()
-    at_s = {point: _times_s(seen.get(point), number) for point in POINTS}
+    arrived = data.filter(pl.col("point") == "delivered")["packet"].to_numpy()
+    gone = (sent["t_s"].to_numpy() < settled_s) & ~np.isin(number, arrived)
+    trail = data.filter(pl.col("packet").is_in(pl.Series(number[gone]).implode()))
+    at_s = {point: _times_s(trail.filter(point=point), number) for point in POINTS}
     lost_s = np.full(len(number), np.nan)
     lost_at = np.full(len(number), None, dtype=object)
-    gone = (at_s["sent"] < settled_s) & np.isnan(at_s["delivered"])
     for before, after, what in STAGES:
         here = gone & ~np.isnan(at_s[before]) & np.isnan(at_s[after]) & np.isnan(lost_s)
         lost_s[here] = at_s[before][here]
@@ -189,9 +187,8 @@ def _losses(
     return lost_s, lost_at
 
 
-def _times_s(seen: pl.DataFrame | None, number: Ints) -> Floats:
+def _times_s(seen: pl.DataFrame, number: Ints) -> Floats:
     """Return when packets, whose numbers ascend, were at a point; NaN: they were not."""
     found = np.full(len(number), np.nan)
-    if seen is not None:
-        found[np.searchsorted(number, seen["packet"].to_numpy())] = seen["t_s"].to_numpy()
+    found[np.searchsorted(number, seen["packet"].to_numpy())] = seen["t_s"].to_numpy()
     return found
