@@ -137,7 +137,7 @@ def _kernel(value: float | None) -> str:
 
 def terminal_rows(summary: Summary) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
     """Return heads and rows of the compact table on a terminal; no rows: nothing recorded."""
-    heads = ("group", "losses/1000 s", "found by", "window > threshold", "detect s", "recover s")
+    heads = ("group", "in 1000 s", "found by", "window", "recover")
     rows = []
     for point in summary.points:
         for story in point.happened:
@@ -153,8 +153,7 @@ def terminal_rows(summary: Summary) -> tuple[tuple[str, ...], Sequence[tuple[str
                     f"{found.per_1000_s:.0f}",
                     found_by(found),
                     f"{before} > {after}",
-                    mean_of(known["detect_s"], 2),
-                    mean_of(known["recover_s"], 2),
+                    f"{mean_of(known['recover_s'], 2)} s",
                 )
             )
     return heads, rows
@@ -165,4 +164,7 @@ def terminal_words(summary: Summary) -> str:
     found = [s.episodes for p in summary.points for s in p.happened if s.episodes]
     bases = sorted({episodes.basis for episodes in found})
     episodes = count(sum(story.episodes for story in found), "loss episode")
-    return f"{episodes}, told from {' and '.join(bases)}; windows in bytes, means over episodes."
+    return (
+        f"{episodes}, told from {' and '.join(bases)}; means over episodes; window in "
+        "bytes > threshold after."
+    )
