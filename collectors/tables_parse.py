@@ -170,7 +170,8 @@ def _write_telemetry(
         mss_bytes = {name: size for name, size in known.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
-        dropped = read_as(places, lambda value: drops(trace, value, epoch_ns))
+        hooks = {listed.place for listed in evidence_parse.listed_drops(folder, cell)}
+        dropped = read_as(places, lambda value: drops(trace, value, epoch_ns, hooks))
         write_parquet(dropped, folder / runfolder.DROPS_TABLE)
     if cell.collect.queue_s:
         path = folder / runfolder.QUEUE_SAMPLES
@@ -205,9 +206,14 @@ def _write_packets(
         _write(paths, PathRow, folder / runfolder.PATH_TABLE)
     found = evidence_parse.evidence(folder, cell, packets, counted, received)
     audit = audit_parse.rows(cell, found)
-    checks = evidence_parse.checks(cell, found, packets, paths) + evidence_parse.row_checks(audit)
+    lists = evidence_parse.listed_drops(folder, cell)
+    checks = [
+        *evidence_parse.checks(cell, found, packets, paths),
+        *evidence_parse.listed_checks(folder, lists, packets),
+        *evidence_parse.row_checks(audit),
+    ]
     _write(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
-    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks))
+    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks, lists))
     return packets, paths
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors import snapshot_live
-from mininet_topos import dumbbell, verify
+from mininet_topos import dumbbell, listed_drops, verify
 from mininet_topos.netns import Journal, Namespace
 from testbed import ledger
 from testbed.cell import Cell, Flow
@@ -31,6 +31,7 @@ class Lab:
     roles: ledger.Roles
     spaces: dict[str, Namespace]
     routes: dict[str, dict[str, str]]
+    drops: tuple[listed_drops.Installed, ...]
     raw: dict[str, Any] = field(default_factory=dict)
 
     def source(self, flow: Flow) -> Namespace:
@@ -62,8 +63,9 @@ def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
     for node, name, value in ledger.sysctls(cell.hosts, roles):
         spaces[node].write_sysctl(name, value)
     return Lab(
-        cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes
-    )
+        cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
+        drops=listed_drops.install(spaces, cell.flows),
+    )  # fmt: skip
 
 
 def _allow_large_buffers() -> None:
@@ -79,6 +81,8 @@ def read_back(lab: Lab) -> None:
         VerifyError: one of them is not as asked.
     """
     checks, lab.raw = verify.read_back(lab.laid_out, lab.spaces, lab.routes)
+    found, lab.raw["listed_drops"] = listed_drops.read_back(lab.spaces, lab.drops)
+    checks += found
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
         got = lab.spaces[node].read_sysctl(name)
         checks.append(

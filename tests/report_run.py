@@ -122,6 +122,7 @@ def _flow(flow_id: str, host: int) -> Flow:
         streams=1,
         ordered=True,
         rate_bps=0,
+        drop_data_pkts=(),
     )
 
 

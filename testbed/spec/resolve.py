@@ -66,7 +66,7 @@ def resolve_cell(
             snapshot_s=min(max(at.duration_s / SNAPSHOTS_PER_RUN, SNAPSHOT_MIN_S), SNAPSHOT_MAX_S),
             queue_s=max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S) if telemetry else 0.0,
             telemetry=telemetry,
-            pcap=pcap,
+            pcap=pcap or at.collect.captures,
         ),
         limits=Limits(
             wall_s=WALL_BASE_S + at.duration_s * WALL_PER_VIRTUAL,
@@ -138,6 +138,7 @@ def _flow(at: form.StudyFile, flow: form.Flow, index: int) -> Flow:
         streams=flow.streams,
         ordered=flow.ordered,
         rate_bps=0 if flow.rate_bps == "bulk" else flow.rate_bps,
+        drop_data_pkts=at.drops[flow.id].drop_data_pkts if flow.id in at.drops else (),
     )
 
 

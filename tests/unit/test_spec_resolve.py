@@ -70,6 +70,7 @@ def test_the_wireless_study_in_base_units() -> None:
         streams=1,
         ordered=True,
         rate_bps=0,
+        drop_data_pkts=(),
     )
     assert first.duration_s == 1000.0
     assert (first.limits.wall_s, first.limits.virtual_s) == (160.0, 1400.0)
