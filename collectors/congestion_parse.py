@@ -45,6 +45,9 @@ COLUMNS: dict[str, Any] = {
     "ssthresh_segments": pl.Int64,
     "flight_bytes": pl.Int64,
     "flight_segments": pl.Int64,
+    "unacked_chunks": pl.Int64,
+    "una_bytes": pl.Int64,
+    "nxt_bytes": pl.Int64,
     "srtt_s": pl.Float64,
     "snd_wnd_bytes": pl.Int64,
     "rcv_wnd_bytes": pl.Int64,
@@ -132,7 +135,9 @@ def _tcp_acks(trace: Trace, flows: Sequence[Flow], mss_bytes: Mapping[str, int])
     at, event = trace.records("tcp/tcp_probe", names, ("daddr",))
     flow = _flow_column(event["dport"], flows, "tcp")
     sizes = {flow.port: mss_bytes[flow.id] for flow in flows if flow.id in mss_bytes}
-    flight = event["snd_nxt"].astype(np.uint32) - event["snd_una"].astype(np.uint32)
+    una, nxt = event["snd_una"].astype(np.uint32), event["snd_nxt"].astype(np.uint32)
+    flight = nxt - una
+    una_bytes = _since_first(una, event["sport"].astype(np.int64) << 16 | event["dport"])
     cwnd, ssthresh = pl.col("cwnd_segments"), pl.col("ssthresh_segments")
     mss = pl.col("mss_bytes")
     return (
@@ -146,6 +151,8 @@ def _tcp_acks(trace: Trace, flows: Sequence[Flow], mss_bytes: Mapping[str, int])
             cwnd_segments=_numbers(event["snd_cwnd"]),
             ssthresh_segments=_numbers(event["ssthresh"]),
             flight_bytes=_numbers(flight),
+            una_bytes=pl.Series(una_bytes),
+            nxt_bytes=pl.Series(una_bytes + flight),
             srtt_s=pl.Series(event["srtt"] / US_PER_S),
             snd_wnd_bytes=_numbers(event["snd_wnd"]),
             rcv_wnd_bytes=_numbers(event["rcv_wnd"]),
@@ -163,6 +170,15 @@ def _tcp_acks(trace: Trace, flows: Sequence[Flow], mss_bytes: Mapping[str, int])
         )
         .drop("dport")
     )
+
+
+def _since_first(numbers: NDArray[np.uint32], connections: NDArray[Any]) -> NDArray[np.int64]:
+    """Return each connection's sequence numbers counted from its first; they do not wrap."""
+    found = np.zeros(len(numbers), np.int64)
+    for connection in np.unique(connections):
+        rows = np.flatnonzero(connections == connection)
+        found[rows[1:]] = np.cumsum(np.diff(numbers[rows]).view(np.int32).astype(np.int64))
+    return found
 
 
 def _tcp_retransmissions(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
@@ -195,7 +211,8 @@ def _tcp_states(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
 
 def _sctp_acks(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
     """Return one row per SACK and path; a SACK that was discarded as old has no path."""
-    at, sack = trace.records("sctp/sctp_probe", ("asoc", "bind_port", "peer_port", "rwnd"))
+    names: tuple[str, ...] = ("asoc", "bind_port", "peer_port", "rwnd", "unack_data")
+    at, sack = trace.records("sctp/sctp_probe", names)
     sacks = _frame(
         at,
         _flow_column(sack["peer_port"], flows, "sctp"),
@@ -203,6 +220,7 @@ def _sctp_acks(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
         event="ack",
         local_port=_numbers(sack["bind_port"]),
         snd_wnd_bytes=_numbers(sack["rwnd"]),
+        unacked_chunks=_numbers(sack["unack_data"]),
         asoc=_numbers(sack["asoc"]),
     )
     names = (

@@ -144,17 +144,21 @@ def _qdiscs(
     return found
 
 
-def _sender_totals(folder: Path, flow: Flow) -> dict[str, Any]:
-    """Return a sender's totals; empty where they do not hold all it ever sent."""
+def last_totals(folder: Path, flow: Flow) -> dict[str, Any]:
+    """Return what a sender counted in the end; empty for a generator of others."""
     if flow.generator != "probe":
         return {}
     path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
     records = json_lines(read_text(path), str(path))
     totals = [record for record in records if record.get("event") == "totals"]
+    return totals[-1] if totals else {}
+
+
+def _sender_totals(folder: Path, flow: Flow) -> dict[str, Any]:
+    """Return a sender's totals; empty where they do not hold all it ever sent."""
+    totals = last_totals(folder, flow)
     # TCP and SCTP go on sending after these are written unless all was acknowledged before.
-    if not totals or (flow.protocol != "udp" and totals[-1].get("end") != "drained"):
-        return {}
-    return totals[-1]
+    return totals if flow.protocol == "udp" or totals.get("end") == "drained" else {}
 
 
 def probe_totals(folder: Path, cell: Cell) -> dict[tuple[str, str], dict[str, Any]]:

@@ -7,17 +7,17 @@ known, so that tables of many cells can be stacked.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from collectors import audit_parse, evidence_parse, socket_checks_parse
+from collectors import audit_parse, evidence_parse
 from collectors.audit_parse import AuditRow
-from collectors.congestion_parse import congestion
 from collectors.drop_checks_parse import Told, drop_checks
-from collectors.drops_parse import drops, tells_places
+from collectors.episode_row_parse import EpisodeRow
+from collectors.episodes_parse import episodes
 from collectors.flows_parse import (
     FlowRow,
     IntervalRow,
@@ -26,31 +26,17 @@ from collectors.flows_parse import (
     counters,
     flow_row,
     iperf3_received,
-    probe_mss_bytes,
     probe_received,
     probe_sent,
 )
+from collectors.limits_parse import LimitsRow, Observed, limits
 from collectors.path_parse import PathRow, path_rows
-from collectors.places_parse import parse_places
-from collectors.protocol_parse import protocol_table
-from collectors.queue_parse import queue
 from collectors.raw_parse import read_as, read_text, whole, word
-from collectors.socket_samples_parse import read_samples
-from collectors.sockets_parse import sockets_table
-from collectors.trace_parse import read_trace
+from collectors.recorded_parse import write_recorded, write_sockets
+from collectors.table_files_parse import write_parquet, write_rows
 from testbed import runfolder
 from testbed.cell import Cell, Flow
 from testbed.check import Check
-from testbed.errors import ParseError
-
-TYPES = {
-    "str": pl.String,
-    "int": pl.Int64,
-    "float": pl.Float64,
-    "int | None": pl.Int64,
-    "float | None": pl.Float64,
-    "bool | None": pl.Boolean,
-}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,11 +51,6 @@ class QdiscRow:
     sent_bytes: int
     dropped_pkts: int
     backlog_pkts: int
-
-
-def schema(row_type: type) -> dict[str, Any]:
-    """Return the Parquet columns of a row type."""
-    return {f.name: TYPES[str(f.type)] for f in dataclasses.fields(row_type)}
 
 
 def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
@@ -126,70 +107,27 @@ def write_tables(folder: Path, cell: Cell) -> None:
     ]
     intervals = [interval for flow in cell.flows for interval in received[flow.id].intervals]
     (folder / "tables").mkdir(exist_ok=True)
-    _write(flows, FlowRow, folder / runfolder.FLOWS_TABLE)
-    _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
+    write_rows(flows, FlowRow, folder / runfolder.FLOWS_TABLE)
+    write_rows(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
-    _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
-    recorded = _write_telemetry(folder, cell, epoch_ns)
-    checks = _write_sockets(folder, cell, epoch_ns, recorded.windows)
-    _write_packets(folder, cell, counted, received, recorded.told, checks)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Recorded:
-    """What the kernel's events told: the congestion table and the drops, if they were recorded."""
-
-    windows: pl.DataFrame | None = None
-    told: Told | None = None
-
-
-def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> Recorded:
-    """Write the tables of what the cell was asked to record; what was not recorded has none."""
-    recorded = Recorded()
-    if not cell.collect.telemetry and not cell.collect.queue_s:
-        return recorded
-    places = read_as(folder / runfolder.PLACES, parse_places)
-    if cell.collect.telemetry:
-        names = (runfolder.TRACE_PAGES, runfolder.TRACE_FORMATS, runfolder.TRACE_COUNTS)
-        trace = read_trace(*(folder / name for name in names))
-        known = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
-        mss_bytes = {name: size for name, size in known.items() if size is not None}
-        rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
-        write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
-        hooks = {listed.place for listed in evidence_parse.listed_drops(folder, cell)}
-        dropped = drops(trace, places, epoch_ns, hooks)
-        write_parquet(dropped, folder / runfolder.DROPS_TABLE)
-        told = Told(rows=dropped, placed=tells_places(trace))
-        recorded = Recorded(windows=rows, told=told)
-    if cell.collect.queue_s:
-        path = folder / runfolder.QUEUE_SAMPLES
-        sampled = queue(read_text(path), places, epoch_ns, str(path))
-        if not sampled.height:  # the first is taken when the flows start
-            raise ParseError("no sample of any qdisc", where=str(path))
-        write_parquet(sampled, folder / runfolder.QUEUE_TABLE)
-    return recorded
-
-
-def _write_sockets(
-    folder: Path, cell: Cell, epoch_ns: int, windows: pl.DataFrame | None
-) -> list[Check]:
-    """Write the tables of sampled sockets and counters; return what they are compared with."""
-    if not cell.collect.sockets_s:
-        return []
-    samples = read_samples(folder / runfolder.SOCKET_SAMPLES, folder / runfolder.SOCKET_SOURCES)
-    sockets = sockets_table(samples, cell.flows, epoch_ns)
-    protocol = protocol_table(samples, cell.flows, epoch_ns)
-    write_parquet(sockets, folder / runfolder.SOCKETS_TABLE)
-    write_parquet(protocol, folder / runfolder.PROTOCOL_TABLE)
-    totals = evidence_parse.probe_totals(folder, cell)
-    return socket_checks_parse.checks(cell, sockets, protocol, windows, totals)
-
-
-def _mss_bytes(folder: Path, flow: Flow) -> int | None:
-    if flow.protocol != "tcp" or flow.generator != "probe":
-        return None
-    path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
-    return probe_mss_bytes(read_text(path), str(path))
+    write_rows(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
+    recorded = write_recorded(folder, cell, epoch_ns)
+    checks = write_sockets(folder, cell, epoch_ns, recorded.windows)
+    packets, paths = _write_packets(folder, cell, counted, received, recorded.told, checks)
+    happened = episodes(cell, packets, recorded.windows)
+    if happened is not None:
+        write_rows(happened, EpisodeRow, folder / runfolder.EPISODES_TABLE)
+    if happened is not None and recorded.windows is not None:
+        seen = Observed(
+            cell=cell,
+            flows=flows,
+            congestion=recorded.windows,
+            episodes=happened,
+            queue=recorded.queue,
+            paths=paths,
+            totals={flow.id: evidence_parse.last_totals(folder, flow) for flow in cell.flows},
+        )
+        write_rows(limits(seen), LimitsRow, folder / runfolder.LIMITS_TABLE)
 
 
 def _write_packets(
@@ -199,14 +137,17 @@ def _write_packets(
     received: Mapping[str, Received],
     told: Told | None,
     sampled: list[Check],
-) -> None:
-    """Write what rests on captures, if there are any, and the audit of the cell."""
+) -> tuple[pl.DataFrame | None, list[PathRow]]:
+    """Write what rests on captures, if there are any, and the audit of the cell.
+
+    Returns the packets table and the path's rows.
+    """
     packets = evidence_parse.packets(folder, cell)
     paths: list[PathRow] = []
     if packets is not None:
         paths = path_rows(cell, packets)
         write_parquet(packets, folder / runfolder.PACKETS_TABLE)
-        _write(paths, PathRow, folder / runfolder.PATH_TABLE)
+        write_rows(paths, PathRow, folder / runfolder.PATH_TABLE)
     found = evidence_parse.evidence(folder, cell, packets, counted, received)
     audit = audit_parse.rows(cell, found)
     lists = evidence_parse.listed_drops(folder, cell)
@@ -218,15 +159,6 @@ def _write_packets(
     ]
     if told is not None:
         checks += drop_checks(cell, found, told, audit, packets)
-    _write(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
+    write_rows(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
     (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks, lists))
-
-
-def _write(rows: Sequence[Any], row_type: type, path: Path) -> None:
-    frame = pl.DataFrame([dataclasses.asdict(row) for row in rows], schema=schema(row_type))
-    write_parquet(frame, path)
-
-
-def write_parquet(frame: pl.DataFrame, path: Path) -> None:
-    """Write one table; equal rows give equal bytes."""
-    frame.write_parquet(path, compression="zstd", statistics=False)
+    return packets, paths

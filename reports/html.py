@@ -16,6 +16,7 @@ from reports import evidence, packet_page, page
 from reports.display import count
 from reports.figures import Figure
 from reports.run import Run
+from reports.story_page import story_page
 from reports.summary import Summary
 
 _TEMPLATES = jinja2.Environment(
@@ -67,6 +68,7 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "others": page.overview(summary, others),
         "runs": page.single_runs(summary),
         "packets": packet_page.packet_evidence(run, summary),
+        "story": story_page(summary),
         "calibrations": evidence.calibrations(run),
         "check_words": check_words,
         "failed_checks": failed_checks,

@@ -16,6 +16,7 @@ from reports.records import (
     PlannedCell,
     Point,
     Published,
+    PublishedEpisode,
     PublishedRow,
     RunWarning,
     Source,
@@ -56,7 +57,18 @@ def _parse_published(doc: Doc) -> Published:
         }
         values = {name: _as_printed(value) for name, value in row.get("values").fields()}
         rows.append(PublishedRow(point=Point.of(settings), values=values))
-    return Published(where=doc.get("where").text(), rows=tuple(rows))
+    listed = doc.maybe("episodes")
+    episodes = tuple(_parse_episode(item) for item in listed.items()) if listed else ()
+    return Published(where=doc.get("where").text(), rows=tuple(rows), episodes=episodes)
+
+
+def _parse_episode(doc: Doc) -> PublishedEpisode:
+    return PublishedEpisode(
+        flow=doc.get("flow").text(),
+        episode=doc.get("episode").integer(),
+        where=doc.get("where").text(),
+        values={name: _as_printed(value) for name, value in doc.get("values").fields()},
+    )
 
 
 def _parse_groups(doc: Doc) -> tuple[Group, ...]:

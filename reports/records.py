@@ -78,11 +78,22 @@ class PublishedRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublishedEpisode:
+    """What was printed of one loss episode of a flow, digits kept; ``where`` in the publication."""
+
+    flow: str
+    episode: int
+    where: str
+    values: dict[str, Decimal]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Published:
-    """The published table; ``where`` is its name in the paper."""
+    """The published table, ``where`` being its name in the paper, and single episodes."""
 
     where: str
     rows: tuple[PublishedRow, ...]
+    episodes: tuple[PublishedEpisode, ...] = ()
 
     def row_at(self, point: Point) -> PublishedRow | None:
         """Return the row of a point, or None if the paper has none."""

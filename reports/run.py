@@ -35,6 +35,7 @@ from reports.records import (
     RunWarning,
     Study,
 )
+from reports.story_tables import Row, read_episodes, read_limits
 from testbed import cell as cells
 from testbed import runfolder
 from testbed.check import Check
@@ -43,7 +44,7 @@ from testbed.errors import ParseError
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedCell:
-    """A cell with DONE; calibrating cells have neither flows nor ledger here."""
+    """A cell with DONE; calibrating cells have neither flows nor ledger; others may lack more."""
 
     plan: PlannedCell
     cell: cells.Cell
@@ -53,6 +54,8 @@ class FinishedCell:
     checks: tuple[Check, ...]
     ledger: tuple[LedgerReading, ...]
     flows: tuple[FlowRow, ...]
+    episodes: tuple[Row, ...] | None
+    limits: tuple[Row, ...] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +169,8 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         checks=parse_checks(_read_json(folder, runfolder.VERIFY)),
         ledger=ledger,
         flows=flows,
+        episodes=read_episodes(folder / runfolder.EPISODES_TABLE),
+        limits=read_limits(folder / runfolder.LIMITS_TABLE),
     )
 
 

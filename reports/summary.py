@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reports.happened import GroupStory, stories
 from reports.metrics import Metric, Value, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
+from reports.published_episodes import EpisodeClaim, claims
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
 from reports.run import FinishedCell, Run
 from reports.sample import Sample
@@ -51,6 +53,8 @@ class PointSummary:
     chance: bool
     metrics: Mapping[str, MetricSummary]
     contradictions: tuple[Contradiction, ...]
+    happened: tuple[GroupStory, ...]
+    episode_claims: tuple[EpisodeClaim, ...]
 
     def contradicted(self, metric: str) -> bool:
         """Return whether the published value of this metric is part of a contradiction."""
@@ -151,6 +155,8 @@ def _summarise_point(
     study = run.study
     planned = sum(cell.purpose == "measure" and cell.point == point for cell in run.plan)
     counted = [cell for cell in cells if cell.point == point and cell.excluded is None]
+    ids = {cell.id for cell in counted}
+    runs = [cell for cell in run.measured() if cell.plan.id in ids]
     row: PublishedRow | None = None
     found: tuple[Contradiction, ...] = ()
     if study.published:
@@ -170,6 +176,8 @@ def _summarise_point(
             for name in metrics
         },
         contradictions=found,
+        happened=stories(runs, study.groups, study.duration_s),
+        episode_claims=claims(study.published.episodes if study.published else (), point, runs),
     )
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from reports.happened import Distribution, Episodes, GroupStory
 from reports.published import Contradiction
+from reports.published_episodes import EpisodeClaim
 from reports.records import Parameter, Point
 from reports.statistics import Interval
 from reports.summary import CellSummary, MetricSummary, Summary
@@ -57,6 +60,54 @@ def _contradiction_json(found: Contradiction) -> dict[str, Any]:
     }
 
 
+def _distribution_json(found: Distribution) -> dict[str, Any]:
+    return {
+        "mean": rounded(found.mean),
+        "median": rounded(found.median),
+        "p95": rounded(found.p95),
+        "n": found.n,
+    }
+
+
+def _distributions_json(found: Mapping[str, Distribution]) -> dict[str, Any]:
+    return {name: _distribution_json(values) for name, values in found.items()}
+
+
+def _episodes_json(found: Episodes) -> dict[str, Any]:
+    return {
+        "basis": found.basis,
+        "runs": found.runs,
+        "episodes": found.episodes,
+        "per_run": _distribution_json(found.per_run),
+        "per_1000_s": rounded(found.per_1000_s),
+        "detected_by": dict(found.detected_by),
+        "dupacks": {str(count): n for count, n in found.dupacks.items()},
+        "timeouts": found.timeouts,
+        "measures": _distributions_json(found.measures),
+    }
+
+
+def _story_json(story: GroupStory) -> dict[str, Any]:
+    return {
+        "group": story.group,
+        "episodes": None if story.episodes is None else _episodes_json(story.episodes),
+        "limits": None if story.limits is None else _distributions_json(story.limits),
+        "reason": story.reason,
+    }
+
+
+def _claim_json(claim: EpisodeClaim) -> dict[str, Any]:
+    return {
+        "flow": claim.flow,
+        "episode": claim.episode,
+        "where": claim.where,
+        "name": claim.name,
+        "published": rounded(claim.published),
+        "kernel": rounded(claim.kernel),
+        "reason": claim.reason,
+    }
+
+
 def _point_json(point: Point, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
     settings = point.as_dict()
     order = [parameter.name for parameter in parameters if parameter.name in settings]
@@ -95,6 +146,8 @@ def summary_json(summary: Summary) -> str:
                 "cells_counted": point.cells_counted,
                 "metrics": {name: _metric_json(m) for name, m in point.metrics.items()},
                 "contradictions": [_contradiction_json(c) for c in point.contradictions],
+                "happened": [_story_json(story) for story in point.happened],
+                "published_episodes": [_claim_json(claim) for claim in point.episode_claims],
             }
             for point in summary.points
         ],

@@ -17,6 +17,7 @@ from rich.text import Text
 from reports.display import UNKNOWN, as_printed, count, number, setting, setting_label
 from reports.metrics import Metric
 from reports.records import RunWarning
+from reports.story_page import terminal_rows, terminal_words
 from reports.summary import MetricSummary, PointSummary, Summary
 from reports.trust import point_words
 
@@ -172,6 +173,23 @@ def _print_footnotes(console: Console, summary: Summary, marks: _Marks) -> None:
             console.print(Text(_printable(words), style="dim"))
 
 
+def _print_story(console: Console, summary: Summary, marks: _Marks) -> None:
+    """Print what happened; nothing if no run recorded it (the page says why)."""
+    heads, rows = terminal_rows(summary)
+    if not rows:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    point = "; ".join(setting_label(parameter.path) for parameter in summary.parameters)
+    table.add_column(Text(_printable(point)), justify="right", max_width=11)
+    for head in heads:
+        table.add_column(head, justify="right")
+    for row in rows:
+        shown = (field.replace(UNKNOWN, marks.unknown) for field in row)
+        table.add_row(*(Text(_printable(field)) for field in shown))
+    console.print(Text(f"What happened: {terminal_words(summary)}"))
+    console.print(table)
+
+
 def print_summary(summary: Summary, console: Console | None = None) -> None:
     """Print the summary; colour follows the terminal and ``NO_COLOR``."""
     console = console or Console()
@@ -181,3 +199,4 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     for table in _tables(summary, console, marks):
         console.print(table)
     _print_footnotes(console, summary, marks)
+    _print_story(console, summary, marks)

@@ -186,7 +186,21 @@ def _published(study: Study) -> dict[str, Any] | None:
         }
         for i, (row, index) in enumerate(zip(published.rows, study.published_points, strict=True))
     ]
-    return {"where": published.where, "rows": rows}
+    record: dict[str, Any] = {"where": published.where, "rows": rows}
+    if published.episodes:
+        record["episodes"] = [
+            {
+                "flow": entry.flow,
+                "episode": entry.episode,
+                "where": entry.where,
+                "values": {
+                    name: f"\0{texts['published', 'episodes', i, 'values', name]}\0"
+                    for name in entry.values
+                },
+            }
+            for i, entry in enumerate(published.episodes)
+        ]
+    return record
 
 
 def _with_digits(text: str) -> str:

@@ -52,6 +52,8 @@ SOCKETS_TABLE = "tables/sockets.parquet"
 PROTOCOL_TABLE = "tables/protocol.parquet"
 PACKETS_TABLE = "tables/packets.parquet"
 PATH_TABLE = "tables/path.parquet"
+EPISODES_TABLE = "tables/episodes.parquet"
+LIMITS_TABLE = "tables/limits.parquet"
 AUDIT_TABLE = "tables/audit.parquet"
 EPISODES_TABLE = "tables/episodes.parquet"
 

@@ -13,7 +13,7 @@ from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
 from testbed.spec.study import StudyFile
-from testbed.spec.vocabulary import COMPARING_METRICS, metric_names
+from testbed.spec.vocabulary import COMPARING_METRICS, EPISODE_VALUES, metric_names
 
 Check = Callable[[StudyFile, Document], Iterator[Problem]]
 
@@ -190,6 +190,25 @@ def _published_values(study: StudyFile, document: Document) -> Iterator[Problem]
         for name in row.values:
             loc: Loc = ("published", "rows", i, "values", name)
             yield from _unknown(name, study.metrics, loc, "metric", document)
+
+
+@_reads("published")
+def _published_something(study: StudyFile, document: Document) -> Iterator[Problem]:
+    if study.published and not (study.published.rows or study.published.episodes):
+        yield document.problem(
+            ("published",), "nothing is published here", wanted="'rows' or 'episodes'"
+        )
+
+
+@_reads("published", "flows")
+def _published_episodes(study: StudyFile, document: Document) -> Iterator[Problem]:
+    flows = [flow.id for flow in study.flows if flow.protocol != "udp"]
+    for i, entry in enumerate(study.published.episodes if study.published else ()):
+        at: Loc = ("published", "episodes", i)
+        yield from _unknown(entry.flow, flows, (*at, "flow"), "flow", document)
+        for name in entry.values:
+            loc: Loc = (*at, "values", name)
+            yield from _unknown(name, EPISODE_VALUES, loc, "column", document)
 
 
 @_reads("assumptions")

@@ -155,11 +155,21 @@ class PublishedRow(Settings):
     values: dict[str, float] = Field(min_length=1, description="a mapping of metrics to numbers")
 
 
+class PublishedEpisode(Settings):
+    """What a publication says of one loss episode of a flow."""
+
+    flow: FlowName = Field(description="one of the study's flows")
+    episode: int = Field(0, ge=0, description="its number, from 0")
+    where: Text = Field(description="a figure or section")
+    values: dict[str, float] = Field(min_length=1, description="a mapping of columns to numbers")
+
+
 class Published(Settings):
-    """The published table a study is compared with."""
+    """The published table a study is compared with, and single episodes."""
 
     where: Text = Field(description="its name in the publication, such as Table 2")
-    rows: tuple[PublishedRow, ...] = Field(min_length=1, description="a list of rows")
+    rows: tuple[PublishedRow, ...] = Field((), description="a list of rows")
+    episodes: tuple[PublishedEpisode, ...] = Field((), description="a list of loss episodes")
 
 
 class Assumption(Settings):

@@ -47,6 +47,8 @@ def test_a_tcp_acknowledgement() -> None:
         "ssthresh_segments": 45,
         "flight_bytes": 5792,
         "flight_segments": 4,
+        "una_bytes": 2896,  # two segments since the first event
+        "nxt_bytes": 8688,
         "srtt_s": 0.532157,
         "snd_wnd_bytes": 65535,
         "rcv_wnd_bytes": 65160,
@@ -67,6 +69,7 @@ def test_an_sctp_acknowledgement() -> None:
         "cwnd_bytes": 5828,
         "ssthresh_bytes": 65536,
         "flight_bytes": 7240,
+        "unacked_chunks": 5,
         "snd_wnd_bytes": 56848,
         "partial_bytes_acked_bytes": 0,
         "mtu_bytes": 1500,

@@ -18,9 +18,11 @@ from collectors import (
     socket_columns_parse,
 )
 from collectors.audit_parse import AuditRow
+from collectors.episode_row_parse import EpisodeRow
 from collectors.flows_parse import FlowRow
+from collectors.limits_parse import LimitsRow
 from collectors.path_parse import PathRow
-from collectors.tables_parse import schema
+from collectors.table_files_parse import schema
 
 pytestmark = pytest.mark.unit
 
@@ -37,6 +39,8 @@ TABLES: dict[str, dict[str, Any]] = {
     "packets": packet_columns_parse.COLUMNS,
     "path": schema(PathRow),
     "audit": schema(AuditRow),
+    "episodes": schema(EpisodeRow),
+    "limits": schema(LimitsRow),
     "congestion": congestion_parse.COLUMNS,
     "drops": drops_parse.COLUMNS,
     "queue": queue_parse.COLUMNS,
@@ -50,6 +54,7 @@ NAMES = {
     "data_chunk_count", "tsn", "data_chunks", "cum_tsn_ack", "gap_blocks", "duplicate_tsns",
     "closes", "reorderings", "timeouts", "backoffs", "gap_blocks_received", "delivery_app_limited",
     "paths", "streams_in", "streams_out", "path_errors", "association_errors", "value",
+    "episode", "first_lost_segment", "first_lost_packet", "dupacks", "unacked_chunks",
 }  # fmt: skip
 SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_chunks", "_bps", "_frac")
 

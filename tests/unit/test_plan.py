@@ -168,6 +168,29 @@ def test_reports_read_what_is_written() -> None:
     assert {cell.id for cell in cells} == {cell.id for cell in plan.cells}
 
 
+def test_published_episodes_keep_their_digits() -> None:
+    episodes = """\
+published:
+  where: Section 4
+  episodes:
+    - {flow: T, episode: 2, where: Figure 5, values: {recover_s: 1.050, dupacks: 3}}
+"""
+    text = resolved((UNPUBLISHED[0], episodes))
+    assert '"recover_s": 1.050' in text
+    assert json.loads(text)["published"] == {
+        "where": "Section 4",
+        "rows": [],
+        "episodes": [
+            {
+                "flow": "T",
+                "episode": 2,
+                "where": "Figure 5",
+                "values": {"recover_s": 1.05, "dupacks": 3},
+            }
+        ],
+    }
+
+
 def test_the_wireless_study_itself() -> None:
     loaded = load_study(STUDIES / "wireless.yaml")
     values = [0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03]

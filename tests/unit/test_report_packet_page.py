@@ -11,7 +11,7 @@ import pytest
 
 from collectors.audit_parse import AuditRow
 from collectors.path_parse import PathRow
-from collectors.tables_parse import schema
+from collectors.table_files_parse import schema
 from reports.html import render_page
 from reports.packet_page import PacketEvidence, packet_evidence
 from reports.run import read_run

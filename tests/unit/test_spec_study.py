@@ -264,3 +264,36 @@ def test_the_reference_names_every_word() -> None:
     words = [*RULES, *TOPOLOGIES, *(name for names in KNOB_OPTIONS.values() for name in names)]
     sided = tuple(f"_{side}" for side in ("sender", "receiver"))
     assert [w for w in (*keys, *words) if w not in text and not w.endswith(sided)] == []
+
+
+EPISODES = """\
+published:
+  where: Section 4
+  episodes:
+    - flow: T
+      where: Figure 5
+      values: {dupacks: 3, recover_s: 1.050}
+"""
+
+
+def test_published_episodes_need_no_table() -> None:
+    published = study((UNPUBLISHED[0], EPISODES)).settings.published
+    assert published is not None
+    assert published.rows == ()
+    (entry,) = published.episodes
+    assert (entry.flow, entry.episode, entry.where) == ("T", 0, "Figure 5")
+    assert entry.values == {"dupacks": 3.0, "recover_s": 1.05}
+
+
+def test_published_episodes_are_of_flows_and_columns() -> None:
+    cases = {
+        ("flow: T", "flow: X"): "published.episodes[0].flow: unknown flow",
+        ("dupacks: 3", "dupack: 3"): "published.episodes[0].values.dupack: unknown column",
+        ("dupacks: 3", "dupacks: three"): "published.episodes[0].values.dupacks: wrong kind",
+        ("      where: Figure 5\n", ""): "published.episodes[0]",
+        ("      where", "      which"): "published.episodes[0].which",
+        (EPISODES.split("  where: Section 4\n")[1], ""): "published: nothing is published here",
+    }
+    for (old, new), message in cases.items():
+        found = problems(edited((UNPUBLISHED[0], EPISODES.replace(old, new))))
+        assert any(message in line for line in found), (message, found)

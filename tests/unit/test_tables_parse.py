@@ -13,7 +13,8 @@ import pytest
 
 from collectors.flows_parse import FlowRow, IntervalRow
 from collectors.raw_parse import read_json, read_text
-from collectors.tables_parse import QdiscRow, qdisc_rows, schema, write_tables
+from collectors.table_files_parse import schema
+from collectors.tables_parse import QdiscRow, qdisc_rows, write_tables
 from testbed import runfolder
 from testbed.errors import ParseError
 from tests.fake_lab import write_measured

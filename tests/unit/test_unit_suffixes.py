@@ -47,6 +47,7 @@ COUNTS = {
     "pairs": "number of host pairs",
     "pair": "number of a host pair",
     "streams": "number of SCTP streams",
+    "episode": "number of a loss episode",
 }
 #: Names of knobs are the kernel's own where they do not end in a unit.
 KERNEL_NAMES = {

@@ -1,0 +1,97 @@
+"""One loss episode, and the congestion window around the moment the sender acted. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from collectors.path_parse import Floats
+from collectors.retransmissions_parse import AT_ONCE_S
+
+CAPTURES, TELEMETRY = "captures", "telemetry"
+#: What detected a loss.
+DUPACKS, RACK, PROBE, TIMEOUT = "dupacks", "rack", "probe", "timeout"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpisodeRow:
+    """One loss episode of a flow; columns of ``episodes.parquet``. None is unknown."""
+
+    flow: str
+    protocol: str
+    episode: int
+    basis: str
+    lost_s: float | None = None
+    lost_at: str | None = None
+    lost_pkts: int | None = None
+    first_lost_segment: int | None = None
+    first_lost_packet: int | None = None
+    detected_s: float | None = None
+    detected_by: str | None = None
+    dupacks: int | None = None
+    new_data_pkts: int | None = None
+    retransmitted_pkts: int | None = None
+    timeouts: int | None = None
+    cwnd_before_bytes: int | None = None
+    cwnd_after_bytes: int | None = None
+    ssthresh_after_bytes: int | None = None
+    flight_before_bytes: int | None = None
+    recovered_s: float | None = None
+    detect_s: float | None = None
+    recover_s: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """One flow's congestion window as each acknowledgement met it; unknown is NaN."""
+
+    t_s: Floats
+    cwnd_bytes: Floats
+    ssthresh_bytes: Floats
+
+    def before(self, t_s: float) -> int | None:
+        """Return the window that the last acknowledgement up to a time met.
+
+        None if no acknowledgement is known from then on: the kernel may have stopped telling.
+        """
+        index = self._after(t_s) - 1
+        told = index + 1 < len(self.t_s) or (index >= 0 and t_s - self.t_s[index] <= AT_ONCE_S)
+        return _whole(self.cwnd_bytes, index) if told else None
+
+    def after(self, t_s: float) -> tuple[int | None, int | None]:
+        """Return window and threshold that the first acknowledgement after a time met."""
+        index = self._after(t_s)
+        return _whole(self.cwnd_bytes, index), _whole(self.ssthresh_bytes, index)
+
+    def _after(self, t_s: float) -> int:
+        return int(np.searchsorted(self.t_s, t_s + AT_ONCE_S, side="right"))
+
+
+def window(congestion: pl.DataFrame, flow: str) -> Window:
+    """Return a flow's window: of its busiest connection and path."""
+    rows = main_rows(congestion, flow).filter(pl.col("event") == "ack")
+    names = ("t_s", "cwnd_bytes", "ssthresh_bytes")
+    return Window(**{n: rows[n].cast(pl.Float64).fill_null(np.nan).to_numpy() for n in names})
+
+
+def main_rows(congestion: pl.DataFrame, flow: str) -> pl.DataFrame:
+    """Return the rows of a flow's busiest connection, and of the busiest path of its ACKs."""
+    rows = congestion.filter(pl.col("flow") == flow)
+    for name in ("local_port", "path"):
+        if rows[name].drop_nulls().n_unique() > 1:
+            busiest = rows[name].drop_nulls().value_counts(sort=True)[name][0]
+            rows = rows.filter(pl.col(name) == busiest)
+    return rows
+
+
+def _whole(values: Floats, index: int) -> int | None:
+    if not 0 <= index < len(values) or np.isnan(values[index]):
+        return None
+    return int(values[index])
+
+
+def between_s(start_s: float | None, end_s: float | None) -> float | None:
+    """Return the time from one event to another; None if one of them is not known."""
+    return None if start_s is None or end_s is None else end_s - start_s

@@ -1,0 +1,67 @@
+"""Reads a cell's ``episodes.parquet`` and ``limits.parquet``; what is unsound is a ``ParseError``.
+
+A cell that recorded neither has no such tables: that is None, and nothing is ever read as 0.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from testbed.errors import ParseError
+
+Row = dict[str, Any]
+
+EPISODE_COLUMNS = (
+    "flow", "protocol", "episode", "basis", "lost_s", "lost_pkts", "first_lost_segment",
+    "detected_s", "detected_by", "dupacks", "new_data_pkts", "retransmitted_pkts", "timeouts",
+    "cwnd_before_bytes", "cwnd_after_bytes", "ssthresh_after_bytes", "flight_before_bytes",
+    "recovered_s", "detect_s", "recover_s",
+)  # fmt: skip
+#: What of limits.parquet is averaged.
+LIMIT_COLUMNS = (
+    "recovering_frac", "cwnd_frac", "rwnd_frac", "sender_frac", "unknown_frac",
+    "bottleneck_busy_frac", "tcp_busy_s", "tcp_rwnd_limited_s", "tcp_sndbuf_limited_s",
+    "loss_frac", "rtt_s", "rto_s", "rate_bps", "sqrt_bound_bps", "pftk_bound_bps",
+    "rate_of_sqrt_frac", "rate_of_pftk_frac",
+)  # fmt: skip
+_TEXTS = frozenset({"flow", "protocol", "basis", "detected_by", "span"})
+
+
+def read_episodes(path: Path) -> tuple[Row, ...] | None:
+    """Return the rows of a cell's episodes; None if it has no such table."""
+    return _read(path, EPISODE_COLUMNS)
+
+
+def read_limits(path: Path) -> tuple[Row, ...] | None:
+    """Return what limited each flow over the whole run; None if the cell has no such table."""
+    rows = _read(path, ("flow", "span", *LIMIT_COLUMNS))
+    return None if rows is None else tuple(row for row in rows if row["span"] == "run")
+
+
+def _read(path: Path, wanted: tuple[str, ...]) -> tuple[Row, ...] | None:
+    if not path.exists():
+        return None
+    try:
+        table = pl.read_parquet(path.read_bytes())
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ParseError("file is not a Parquet table", where=str(path), got=str(error)) from error
+    missing = [name for name in wanted if name not in table.columns]
+    if missing:
+        raise ParseError(
+            "columns are missing",
+            where=str(path),
+            wanted=", ".join(missing),
+            got=", ".join(table.columns) or "none",
+        )
+    for name in wanted:
+        dtype = table.schema[name]
+        fits = dtype == pl.String if name in _TEXTS else dtype.is_numeric()
+        if not fits and dtype != pl.Null:
+            kind = "text" if name in _TEXTS else "numbers"
+            raise ParseError(
+                f"column {name} has another type", where=str(path), wanted=kind, got=str(dtype)
+            )
+    return tuple(table.select(wanted).iter_rows(named=True))
