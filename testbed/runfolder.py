@@ -42,6 +42,7 @@ QUEUE_TABLE = "tables/queue.parquet"
 PACKETS_TABLE = "tables/packets.parquet"
 PATH_TABLE = "tables/path.parquet"
 AUDIT_TABLE = "tables/audit.parquet"
+EPISODES_TABLE = "tables/episodes.parquet"
 
 #: Files of a cell that describe this execution rather than its outcome; never compared.
 NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE})

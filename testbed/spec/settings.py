@@ -6,13 +6,14 @@ Each is an annotated base type: the text in the file becomes a number in base un
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from testbed import units
 from testbed.spec.problems import SettingError, one_of, suggestion
-from testbed.spec.vocabulary import RULES, TOPOLOGIES
+from testbed.spec.vocabulary import FIGURES, RULES, TOPOLOGIES
 
 MAX_SEED = 2**63 - 1
 
@@ -125,7 +126,7 @@ FlowName = Annotated[
 ]
 
 
-def _known(kind: str, known: dict[str, str]) -> BeforeValidator:
+def _known(kind: str, known: Collection[str]) -> BeforeValidator:
     def check(value: object) -> object:
         if isinstance(value, str) and value not in known:
             hint = suggestion(value, known)
@@ -139,3 +140,4 @@ def _known(kind: str, known: dict[str, str]) -> BeforeValidator:
 
 TopologyName = Annotated[str, _known("topology", TOPOLOGIES)]
 RuleName = Annotated[str, _known("rule", RULES)]
+FigureKind = Annotated[str, _known("figure", FIGURES)]
