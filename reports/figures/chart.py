@@ -77,16 +77,17 @@ def layered(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the chart of some layers for print and for the page.
 
-    The first layer's x and y are those that zoom; ``hover`` is what only a pointer finds.
+    The first layer's x and y are those that zoom; ``hover`` is what only a pointer finds, where no
+    later layer lies over it.
     """
     select = alt.selection_interval(name=_ZOOM, bind="scales", encodings=list(zoom))
     first, *rest = layers
-    live = _chart([first.add_params(select), *rest, *hover]).to_dict()
+    live = _chart([first.add_params(select), *hover, *rest]).to_dict()
     # Otherwise a name made by the library, which its versions may change.
     live["layer"][0]["name"] = live["params"][0]["views"][0] = "zoomed"
     legend = _legend(keys)
     printed = {key: value for key, value in live.items() if key != "params"}
-    printed["layer"] = [*live["layer"][: len(layers)], *legend]
+    printed["layer"] = [*live["layer"][:1], *live["layer"][1 + len(hover) :], *legend]
     live["layer"] = [*live["layer"], *legend]
     return printed, live
 
