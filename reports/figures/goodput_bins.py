@@ -46,8 +46,8 @@ def binned(news: pl.DataFrame, source: str, from_s: float, to_s: float, bin_s: f
     )
     end = pl.min_horizontal(pl.col("at") + bin_ns, pl.lit(to_ns))
     rows = starts.join(found, on="at", how="left", maintain_order="left").select(
-        start_s=pl.col("at") / _NS_PER_S,
-        end_s=end / _NS_PER_S,
+        start_s=(pl.col("at") / _NS_PER_S).round(9),
+        end_s=(end / _NS_PER_S).round(9),
         goodput_kbps=pl.col("goodput_bytes").fill_null(0) * 8e-3 * _NS_PER_S / (end - pl.col("at")),
     )
     return Bins(rows.with_columns(pl.col("goodput_kbps").round(3)), source)

@@ -108,8 +108,8 @@ def single_loss_s(packets: pl.DataFrame, flow: Flow, before_s: float, after_s: f
     """Return when the first packet was sent that was lost alone: no other in the time around it."""
     lost = data_sent(packets, flow).join(losses(packets, flow), on="packet").sort("t_s")
     alone = lost.filter(
-        pl.col("t_s").diff().fill_null(before_s) >= before_s,
-        pl.col("t_s").diff(-1).neg().fill_null(after_s) >= after_s,
+        pl.col("t_s").diff().fill_null(float("inf")) > before_s,
+        pl.col("t_s").diff(-1).neg().fill_null(float("inf")) > after_s,
         pl.col("t_s").is_between(before_s, end_s - after_s),
         ~pl.col("retransmission"),
     )
