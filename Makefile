@@ -33,7 +33,7 @@ test: setup-dev lab browser ## run every test, those in the virtual lab and in a
 	@$(PYTEST)
 
 .PHONY: test-unit
-test-unit: setup-dev ## run the tests that need neither lab nor browser: seconds
+test-unit: setup-dev ## run the tests that need neither lab nor browser
 	@$(PYTEST) -m 'not lab and not browser'
 
 .PHONY: browser
