@@ -8,6 +8,7 @@ in anything that matters differ in :func:`cell_id`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -188,11 +189,18 @@ def to_dict(value: Any) -> Any:
     return value
 
 
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Return the fields of a dataclass with their types; resolving them is what reading costs."""
+    resolved = typing.get_type_hints(kind)
+    return {field.name: resolved[field.name] for field in dataclasses.fields(kind)}
+
+
 def _build(kind: Any, data: Any, where: str) -> Any:
     origin = typing.get_origin(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = typing.get_type_hints(kind)
-        names = {f.name for f in dataclasses.fields(kind)}
+        hints = _hints(kind)
+        names = set(hints)
         if not isinstance(data, dict) or set(data) != names:
             got = sorted(data) if isinstance(data, dict) else type(data).__name__
             raise ValueError(f"{where}: wanted keys {sorted(names)}, got {got}")

@@ -84,8 +84,12 @@ def run(
     data_dir: DataDir = Path("results"),
     pcap: Annotated[bool, typer.Option("--pcap", help="capture packets of every cell")] = False,
     telemetry: Annotated[
-        bool, typer.Option("--telemetry", help="record the kernel's state per acknowledgement")
-    ] = False,
+        bool,
+        typer.Option(
+            "--telemetry/--no-telemetry",
+            help="record the kernel's state per acknowledgement, drops and queues",
+        ),
+    ] = True,
 ) -> None:
     """Run a study and report what holds."""
     commands.run(
@@ -122,7 +126,7 @@ def plan(
     commands.plan(
         study,
         commands.Choices(
-            reps=reps, lab=lab, kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=False
+            reps=reps, lab=lab, kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True
         ),
     )
 

@@ -72,7 +72,7 @@ def make_plan(
     seeds: Sequence[int],
     lab: Mapping[str, str],
     pcap: bool = False,
-    telemetry: bool = False,
+    telemetry: bool = True,
 ) -> Plan:
     """Return the plan that measures every point with every seed, each point calibrated once.
 

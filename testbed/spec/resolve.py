@@ -45,7 +45,7 @@ def resolve_cell(
     lab: Mapping[str, str],
     purpose: Literal["measure", "calibrate"] = "measure",
     pcap: bool = False,
-    telemetry: bool = False,
+    telemetry: bool = True,
 ) -> Cell:
     """Return the cell of one point and seed; ``lab`` names the digests of what it runs on."""
     at = point.settings

@@ -74,7 +74,7 @@ def test_the_wireless_study_in_base_units() -> None:
     assert first.duration_s == 1000.0
     assert (first.limits.wall_s, first.limits.virtual_s) == (160.0, 1400.0)
     assert (first.collect.interval_s, first.collect.snapshot_s) == (1.0, 250.0)
-    assert (first.collect.queue_s, first.collect.telemetry) == (0.0, False)
+    assert (first.collect.queue_s, first.collect.telemetry) == (5.0, True)
     assert first.lab == LAB
 
 
