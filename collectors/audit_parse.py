@@ -90,10 +90,11 @@ class Passage:
 class Evidence:
     """All that was counted in a cell.
 
-    ``qdiscs`` are the root qdiscs by node and device; ``counters`` the flower filters by flow and
-    name; ``tally`` what the captures show, or None; ``sent_data`` the data segments or chunks each
-    flow's sender says it sent, repetitions included, ``repeated`` how many of them repeated;
-    ``received_bytes`` what its receiver says it got.
+    ``qdiscs`` are the root qdiscs by node and device, with the listed packets dropped on their
+    way into one; ``counters`` the flower filters by flow and name; ``tally`` what the captures
+    show, or None; ``sent_data`` the data segments or chunks each flow's sender says it sent,
+    repetitions included, ``repeated`` how many of them repeated; ``received_bytes`` what its
+    receiver says it got.
     """
 
     stretches: tuple[Stretch, ...]

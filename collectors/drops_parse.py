@@ -1,12 +1,13 @@
 """Packets the kernel dropped, and where: rows of ``drops.parquet``. Pure.
 
 A qdisc tells itself of its drops on kernels that have qdisc:qdisc_drop; elsewhere only the
-freeing of the packet is seen, which has a reason and no place.
+freeing of the packet is seen, which has a reason and no place. A drop by a filter on a device's
+egress has a reason of its own, and the lab has such filters for listed packets only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from collectors.trace_parse import Trace
 
 NS_PER_S = 1_000_000_000
+#: The kernel's reason for a drop by a filter on egress, and the role of the filters that do it.
+BY_FILTER, LISTED = "TC_EGRESS", "listed"
 COLUMNS: dict[str, Any] = {
     "t_s": pl.Float64,
     "node": pl.String,
@@ -27,11 +30,17 @@ COLUMNS: dict[str, Any] = {
 }
 
 
-def drops(trace: Trace, places: Sequence[Mapping[str, Any]], epoch_ns: int) -> pl.DataFrame:
+def drops(
+    trace: Trace,
+    places: Sequence[Mapping[str, Any]],
+    epoch_ns: int,
+    hooks: Collection[tuple[str, str]] = (),
+) -> pl.DataFrame:
     """Return one row per dropped packet, in order of time.
 
     ``places`` are the watched qdiscs as ``places.json`` has them. An interface number is one
     network namespace's: where two places share number and handle, the node stays unknown.
+    ``hooks`` are node and device of the filters that drop listed packets.
     """
     at, event = trace.records("qdisc/qdisc_drop", ("ifindex", "handle", "reason"))
     by_qdisc = pl.DataFrame(
@@ -55,6 +64,14 @@ def drops(trace: Trace, places: Sequence[Mapping[str, Any]], epoch_ns: int) -> p
     rows = rows.join(
         _unique_places(places), on=("ifindex", "handle_number"), how="left", maintain_order="left"
     ).with_columns(t_s=pl.Series((trace.t_ns(rows["at"].to_numpy()) - epoch_ns) / NS_PER_S))
+    if len(hooks) == 1:
+        ((node, device),) = hooks
+        here = {"node": node, "device": device, "role": LISTED}
+        rows = rows.with_columns(
+            pl.when(pl.col("reason") == BY_FILTER).then(pl.lit(text)).otherwise(pl.col(name))
+            .alias(name)
+            for name, text in here.items()
+        )  # fmt: skip
     return rows.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
 
 

@@ -14,18 +14,21 @@ from typing import Any
 import polars as pl
 
 from collectors import audit_checks_parse as checks_of
-from collectors import audit_parse
+from collectors import audit_parse, listed_parse
 from collectors.audit_parse import AuditRow, Check, Evidence, Passage, Stretch
 from collectors.flows_parse import Received, json_lines
+from collectors.listed_parse import Listed
 from collectors.packets_parse import Tap, parse_packets
 from collectors.path_parse import PathRow
-from collectors.pcap_parse import merged, read
+from collectors.pcap_parse import Records, merged, read
 from collectors.raw_parse import read_as, read_text
 from collectors.tally_parse import tally
+from testbed import runfolder
 from testbed.cell import Cell, Flow
 from testbed.errors import ParseError
 
 SCHEMA = 1
+POINTS = "raw/pcap/points.json"
 
 
 def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
@@ -36,11 +39,23 @@ def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
     """
     if not cell.collect.pcap:
         return None
-    place = folder / "raw" / "pcap"
-    taps = read_as(place / "points.json", lambda value: [Tap.of(tap) for tap in value["taps"]])
-    epoch_ns = read_as(folder / "raw" / "epoch.json", lambda value: int(value["epoch_realtime_ns"]))
-    captures = [read(place / name)[0] for name in sorted({tap.file for tap in taps})]
-    return parse_packets(merged(captures), taps, cell.flows, epoch_ns)
+    taps = read_as(folder / POINTS, lambda value: [Tap.of(tap) for tap in value["taps"]])
+    return parse_packets(captures(folder), taps, cell.flows, epoch_ns(folder))
+
+
+def epoch_ns(folder: Path) -> int:
+    """Return a cell's time zero, since 1970."""
+    return read_as(folder / "raw" / "epoch.json", lambda value: int(value["epoch_realtime_ns"]))
+
+
+def captures(folder: Path) -> Records:
+    """Return all captures of a cell together: record i is row i of its packets table.
+
+    Raises:
+        ParseError: a capture is missing, cut short or damaged.
+    """
+    files = read_as(folder / POINTS, lambda value: {str(tap["file"]) for tap in value["taps"]})
+    return merged([read(folder / "raw" / "pcap" / name)[0] for name in sorted(files)])
 
 
 def evidence(
@@ -57,7 +72,8 @@ def evidence(
     """
     raw = folder / "raw"
     stretches = read_as(raw / "path.json", lambda value: tuple(map(Stretch.of, value)))
-    qdiscs = _qdiscs(raw, stretches)
+    hooks = _hooks(raw, listed_drops(folder, cell))
+    qdiscs = _qdiscs(raw, stretches, hooks)
     totals = {flow.id: _sender_totals(folder, flow) for flow in cell.flows}
     return Evidence(
         stretches=stretches,
@@ -75,7 +91,28 @@ def evidence(
     )
 
 
-def _qdiscs(raw: Path, stretches: tuple[Stretch, ...]) -> dict[tuple[str, str], Passage]:
+def listed_drops(folder: Path, cell: Cell) -> tuple[Listed, ...]:
+    """Return what became of the lists of packets to drop; none where no flow has one.
+
+    Raises:
+        ParseError: the file is missing or broken.
+    """
+    if not any(flow.drop_data_pkts for flow in cell.flows):
+        return ()
+    path = folder / runfolder.LISTED_DROPS
+    return read_as(path, lambda value: tuple(map(Listed.of, value)))
+
+
+def _hooks(raw: Path, lists: tuple[Listed, ...]) -> dict[tuple[str, str], int]:
+    """Return what the filters dropped on each device with lists, as the hooks there counted."""
+    found = read_as(raw / "qdiscs.json", listed_parse.hook_drops)
+    return {place: found[place] for listed in lists if (place := listed.place) in found}
+
+
+def _qdiscs(
+    raw: Path, stretches: tuple[Stretch, ...], hooks: Mapping[tuple[str, str], int]
+) -> dict[tuple[str, str], Passage]:
+    """Return what each qdisc did; listed packets dropped on its device count as dropped by it."""
     start = read_as(raw / "qdiscs-start.json", audit_parse.roots)
     found = read_as(raw / "qdiscs.json", lambda end: audit_parse.passages(start, end))
     for stretch in stretches:
@@ -85,6 +122,9 @@ def _qdiscs(raw: Path, stretches: tuple[Stretch, ...]) -> dict[tuple[str, str], 
                     "no counters of a qdisc", where=str(raw / "qdiscs.json"),
                     wanted=f"{stretch.node}: {device}, {stretch.name}",
                 )  # fmt: skip
+            passage = found[stretch.node, device]
+            dropped_pkts = passage.dropped_pkts + hooks.get((stretch.node, device), 0)
+            found[stretch.node, device] = dataclasses.replace(passage, dropped_pkts=dropped_pkts)
     return found
 
 
@@ -99,6 +139,31 @@ def _sender_totals(folder: Path, flow: Flow) -> dict[str, Any]:
     if not totals or (flow.protocol != "udp" and totals[-1].get("end") != "drained"):
         return {}
     return totals[-1]
+
+
+def probe_totals(folder: Path, cell: Cell) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the totals of every flow's sender and receiver; empty where they are not all of it.
+
+    Raises:
+        ParseError: a raw file is missing or broken.
+    """
+    found = {}
+    for flow in cell.flows:
+        found[flow.id, "sender"] = _sender_totals(folder, flow)
+        found[flow.id, "receiver"] = _receiver_totals(folder, flow)
+    return found
+
+
+def _receiver_totals(folder: Path, flow: Flow) -> dict[str, Any]:
+    """Return what a receiver wrote at the end of its connection; empty if there is nothing."""
+    if flow.generator != "probe":
+        return {}
+    path = folder / "raw" / "flows" / f"{flow.id}.receiver.jsonl"
+    # Among a line for every interval; those were read before.
+    lines = [line for line in read_text(path).splitlines() if '"totals"' in line]
+    records = json_lines("\n".join(lines), str(path))
+    totals = [record for record in records if record.get("event") == "totals"]
+    return totals[-1] if totals else {}
 
 
 def _whole(value: Any) -> int | None:
@@ -146,11 +211,18 @@ def row_checks(rows: list[AuditRow]) -> list[Check]:
     ]
 
 
-def audit_text(made: list[Check]) -> str:
+def listed_checks(
+    folder: Path, lists: tuple[Listed, ...], captured: pl.DataFrame | None
+) -> list[Check]:
+    """Return the comparisons of the packets that were to be dropped with those that were."""
+    return listed_parse.checks(lists, _hooks(folder / "raw", lists), captured)
+
+
+def audit_text(made: list[Check], lists: tuple[Listed, ...]) -> str:
     """Return the content of a cell's audit.json."""
     content = {
         "schema": SCHEMA,
         "checks": [dataclasses.asdict(check) for check in made],
-        "warnings": audit_parse.warnings(made),
+        "warnings": audit_parse.warnings(made) + listed_parse.warnings(lists),
     }
     return json.dumps(content, indent=1, sort_keys=True) + "\n"

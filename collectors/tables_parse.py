@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from collectors import audit_parse, evidence_parse
-from collectors.audit_parse import AuditRow
+from collectors import audit_parse, evidence_parse, socket_checks_parse
+from collectors.audit_parse import AuditRow, Check
 from collectors.congestion_parse import congestion
 from collectors.drops_parse import drops
 from collectors.flows_parse import (
@@ -30,8 +30,11 @@ from collectors.flows_parse import (
     probe_sent,
 )
 from collectors.path_parse import PathRow, path_rows
+from collectors.protocol_parse import protocol_table
 from collectors.queue_parse import queue
 from collectors.raw_parse import read_as, read_text
+from collectors.socket_samples_parse import read_samples
+from collectors.sockets_parse import sockets_table
 from collectors.trace_parse import read_trace
 from testbed import runfolder
 from testbed.cell import Cell, Flow
@@ -123,12 +126,17 @@ def write_tables(folder: Path, cell: Cell) -> None:
     _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
-    _write_telemetry(folder, cell, epoch_ns)
-    _write_packets(folder, cell, counted, received)
+    windows = _write_telemetry(folder, cell, epoch_ns)
+    checks = _write_sockets(folder, cell, epoch_ns, windows)
+    _write_packets(folder, cell, counted, received, checks)
 
 
-def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
-    """Write the tables of what the cell was asked to record; what was not recorded has none."""
+def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> pl.DataFrame | None:
+    """Write the tables of what the cell was asked to record; what was not recorded has none.
+
+    Returns the congestion table, if there is one.
+    """
+    rows = None
     places = folder / runfolder.PLACES
     if cell.collect.telemetry:
         trace = read_trace(folder / runfolder.TRACE_PAGES, folder / runfolder.TRACE_FORMATS)
@@ -136,13 +144,30 @@ def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> None:
         mss_bytes = {name: size for name, size in known.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
-        dropped = read_as(places, lambda value: drops(trace, value, epoch_ns))
+        hooks = {listed.place for listed in evidence_parse.listed_drops(folder, cell)}
+        dropped = read_as(places, lambda value: drops(trace, value, epoch_ns, hooks))
         write_parquet(dropped, folder / runfolder.DROPS_TABLE)
     if cell.collect.queue_s:
         path = folder / runfolder.QUEUE_SAMPLES
         text = read_text(path)
         sampled = read_as(places, lambda value: queue(text, value, epoch_ns, str(path)))
         write_parquet(sampled, folder / runfolder.QUEUE_TABLE)
+    return rows
+
+
+def _write_sockets(
+    folder: Path, cell: Cell, epoch_ns: int, windows: pl.DataFrame | None
+) -> list[Check]:
+    """Write the tables of sampled sockets and counters; return what they are compared with."""
+    if not cell.collect.sockets_s:
+        return []
+    samples = read_samples(folder / runfolder.SOCKET_SAMPLES, folder / runfolder.SOCKET_SOURCES)
+    sockets = sockets_table(samples, cell.flows, epoch_ns)
+    protocol = protocol_table(samples, cell.flows, epoch_ns)
+    write_parquet(sockets, folder / runfolder.SOCKETS_TABLE)
+    write_parquet(protocol, folder / runfolder.PROTOCOL_TABLE)
+    totals = evidence_parse.probe_totals(folder, cell)
+    return socket_checks_parse.checks(cell, sockets, protocol, windows, totals)
 
 
 def _mss_bytes(folder: Path, flow: Flow) -> int | None:
@@ -157,6 +182,7 @@ def _write_packets(
     cell: Cell,
     counted: Mapping[str, Mapping[str, int]],
     received: Mapping[str, Received],
+    sampled: list[Check],
 ) -> None:
     """Write what rests on captures, if there are any, and the audit of the cell."""
     packets = evidence_parse.packets(folder, cell)
@@ -167,9 +193,15 @@ def _write_packets(
         _write(paths, PathRow, folder / runfolder.PATH_TABLE)
     found = evidence_parse.evidence(folder, cell, packets, counted, received)
     audit = audit_parse.rows(cell, found)
-    checks = evidence_parse.checks(cell, found, packets, paths) + evidence_parse.row_checks(audit)
+    lists = evidence_parse.listed_drops(folder, cell)
+    checks = [
+        *evidence_parse.checks(cell, found, packets, paths),
+        *sampled,
+        *evidence_parse.listed_checks(folder, lists, packets),
+        *evidence_parse.row_checks(audit),
+    ]
     _write(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
-    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks))
+    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks, lists))
 
 
 def _write(rows: Sequence[Any], row_type: type, path: Path) -> None:

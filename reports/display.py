@@ -29,6 +29,7 @@ FRACTION = Quantity("%", 100, 3)
 
 #: How settings are shown, by the unit at the end of their name.
 SETTING_UNITS: dict[str, Quantity] = {
+    "drop_data_pkts": Quantity("", 1, 0),  # numbers of packets, not how many
     "_frac": Quantity("%", 100, 6),
     "_bps": Quantity("Mbit/s", 1e-6, 6),
     "_s": Quantity("s", 1, 6),

@@ -35,7 +35,10 @@ class ResultRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultTable:
-    """One metric over all points; ``verdict`` counts the published values one run could be."""
+    """One metric over all points; ``verdict`` counts the published values one run could be.
+
+    It is empty where nothing is published; ``spread`` is whether any point has an interval.
+    """
 
     metric: str
     label: str
@@ -43,6 +46,7 @@ class ResultTable:
     rows: tuple[ResultRow, ...]
     notes: tuple[str, ...]
     verdict: str
+    spread: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +97,8 @@ def _runs(point: PointSummary, found: MetricSummary) -> str:
 
 
 def _verdict(rows: tuple[ResultRow, ...]) -> str:
+    if all(row.judgement == "absent" for row in rows):
+        return ""
     judged = [row for row in rows if row.judgement in ("inside", "outside")]
     if not judged:
         return "no published value could be judged"
@@ -102,7 +108,8 @@ def _verdict(rows: tuple[ResultRow, ...]) -> str:
 
 def result_table(summary: Summary, metric: Metric) -> ResultTable:
     """Return the table of one metric: published beside measured at every point."""
-    rows, notes = [], []
+    rows = []
+    notes: dict[str, list[str]] = {}
     for point in summary.points:
         found = point.metrics[metric.name]
         settings = settings_of(point.point, summary)
@@ -119,14 +126,15 @@ def result_table(summary: Summary, metric: Metric) -> ResultTable:
             )
         )
         if found.reason:
-            notes.append(f"{', '.join(settings) or 'All'}: {found.reason}.")
+            notes.setdefault(found.reason, []).append(", ".join(settings) or "All")
     return ResultTable(
         metric=metric.name,
         label=metric.label,
         unit=metric.quantity.unit,
         rows=tuple(rows),
-        notes=tuple(notes),
+        notes=tuple(f"{'; '.join(where)}: {reason}." for reason, where in notes.items()),
         verdict=_verdict(tuple(rows)),
+        spread=any(point.metrics[metric.name].estimate.ci95 for point in summary.points),
     )
 
 

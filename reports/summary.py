@@ -5,6 +5,7 @@ Pure. Invariant: only finished cells without a failed check or calibration are a
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +20,8 @@ from testbed.errors import ParseError
 
 #: Below this Student's t makes the interval of one further run more than 3.6 sd wide either way.
 ENOUGH_RUNS = 4
+#: Why one run has no interval where no packet is lost at random.
+ALL_THERE_IS = "one run is all there is: nothing is left to chance"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +42,12 @@ class MetricSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PointSummary:
-    """One point of the sweep."""
+    """One point of the sweep; ``chance`` is whether its cells lose packets at random."""
 
     point: Point
     cells_planned: int
     cells_counted: int
+    chance: bool
     metrics: Mapping[str, MetricSummary]
     contradictions: tuple[Contradiction, ...]
 
@@ -110,10 +114,12 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
 
 
 def _summarise_metric(
-    name: str, cells: list[CellSummary], planned: int, published: Decimal | None
+    name: str, cells: list[CellSummary], planned: int, published: Decimal | None, *, chance: bool
 ) -> MetricSummary:
     values = [cell.values[name] for cell in cells]
     result = estimate([value.value for value in values if value.value is not None])
+    if result.n == 1 and not chance:
+        result = dataclasses.replace(result, reason=ALL_THERE_IS)
     nulls = [value.reason for value in values if value.reason is not None]
     reasons = [result.reason] if result.reason else []
     if nulls:
@@ -144,12 +150,16 @@ def _summarise_point(
         if row:
             found = contradictions(row, study.groups, study.compare)
     values = row.values if row else {}
+    ran = [cell.cell for cell in run.measured() if cell.plan.point == point]
+    chance = not ran or any(cell.network.loses_at_random() for cell in ran)
     return PointSummary(
         point=point,
         cells_planned=planned,
         cells_counted=len(counted),
+        chance=chance,
         metrics={
-            name: _summarise_metric(name, counted, planned, values.get(name)) for name in metrics
+            name: _summarise_metric(name, counted, planned, values.get(name), chance=chance)
+            for name in metrics
         },
         contradictions=found,
     )
@@ -168,7 +178,8 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
                 "rounding; they are marked, and the arithmetic is shown.",
             )
         )
-    few = [point_words(point.point) for point in points if 0 < point.cells_counted < ENOUGH_RUNS]
+    drawn = [point for point in points if point.chance]
+    few = [point_words(point.point) for point in drawn if 0 < point.cells_counted < ENOUGH_RUNS]
     if few:
         found.append(
             RunWarning(
@@ -180,7 +191,7 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
         )
     rigid = [
         point_words(point.point)
-        for point in points
+        for point in drawn
         if point.metrics
         and all(m.estimate.n > 1 and m.estimate.sd == 0 for m in point.metrics.values())
     ]

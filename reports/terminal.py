@@ -75,6 +75,10 @@ def _published(point: PointSummary, metric: Metric, marks: _Marks) -> Text:
     return Text(as_printed(found.published, metric.quantity) + sign)
 
 
+def _is_published(summary: Summary, metric: Metric) -> bool:
+    return any(point.metrics[metric.name].published is not None for point in summary.points)
+
+
 def _table(summary: Summary, metrics: list[Metric], marks: _Marks) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for parameter in summary.parameters:
@@ -85,19 +89,18 @@ def _table(summary: Summary, metrics: list[Metric], marks: _Marks) -> Table:
     for metric in metrics:
         unit = f" ({metric.quantity.unit})" if metric.quantity.unit else ""
         table.add_column(Text(_printable(f"{metric.label}{unit}")), justify="right", max_width=17)
-        table.add_column("paper", justify="right")
-        table.add_column("")
+        if _is_published(summary, metric):
+            table.add_column("paper", justify="right")
+            table.add_column("")
     for point in summary.points:
         settings = point.point.as_dict()
         row = [Text(_printable(setting(p.name, settings[p.name]))) for p in summary.parameters]
         row.append(Text(_runs(point)))
         for metric in metrics:
             found = point.metrics[metric.name]
-            row += [
-                _measured(metric, found, marks),
-                _published(point, metric, marks),
-                _mark(found, marks),
-            ]
+            row.append(_measured(metric, found, marks))
+            if _is_published(summary, metric):
+                row += [_published(point, metric, marks), _mark(found, marks)]
         table.add_row(*row)
     return table
 
@@ -152,12 +155,15 @@ def _print_warnings(console: Console, warnings: tuple[RunWarning, ...]) -> None:
 
 
 def _print_footnotes(console: Console, summary: Summary, marks: _Marks) -> None:
-    printed = [m for p in summary.points for m in p.metrics.values() if m.published is not None]
-    legend = f"kernel mean {marks.plus_minus} half its 95 % confidence interval; paper: published."
-    if printed:
+    metrics = [m for p in summary.points for m in p.metrics.values()]
+    legend = "kernel mean"
+    if any(m.estimate.ci95 for m in metrics):
+        legend += f" {marks.plus_minus} half its 95 % confidence interval"
+    if any(m.published is not None for m in metrics):
         legend += (
-            f" {marks.inside} published value inside the 95 % prediction interval of one run "
-            f"(an ordinary draw), {marks.outside} outside, {marks.unknown} not known."
+            f"; paper: published. {marks.inside} published value inside the 95 % prediction "
+            f"interval of one run (an ordinary draw), {marks.outside} outside, {marks.unknown} "
+            "not known."
         )
     console.print(Text(legend))
     for point in summary.points:

@@ -72,6 +72,12 @@ class Network:
     bottleneck: Link
     destination_access: Link
 
+    def loses_at_random(self) -> bool:
+        """Return whether any direction of any link loses packets by chance."""
+        links = (self.source_access, self.bottleneck, self.destination_access)
+        ways = (way for link in links for way in (link.forward, link.reverse))
+        return any(way.loss.model == "random" for way in ways)
+
     def base_rtt_s(self) -> float:
         """Return the round trip of an empty packet, to the nanosecond: all one-way delays."""
         links = (self.source_access, self.bottleneck, self.destination_access)
@@ -85,6 +91,8 @@ class Flow:
 
     ``group`` is what metrics compare (``T``, ``S``, ...). ``rate_bps`` is the rate of IP packets
     of a constant-bit-rate flow; it is 0 for bulk transfer, which sends all the stack lets it.
+    ``drop_data_pkts`` are numbers of data packets that are dropped before the bottleneck's loss
+    model: in order, from 1, as they leave its buffer, retransmissions counted too.
     """
 
     id: str
@@ -100,6 +108,7 @@ class Flow:
     streams: int
     ordered: bool
     rate_bps: int
+    drop_data_pkts: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,13 +149,15 @@ class HostProfile:
 class Collect:
     """What evidence to record, and how finely.
 
-    ``queue_s`` is the time between two samples of every queue; 0 takes none. ``telemetry`` is the
-    kernel's own account of congestion state and drops.
+    ``queue_s`` is the time between two samples of every queue, ``sockets_s`` of every socket,
+    ``counters_s`` of every host's protocol counters; 0 takes none, and the last two are both 0 or
+    neither. ``telemetry`` is the kernel's own account of congestion state and drops.
     """
 
     interval_s: float
-    snapshot_s: float
     queue_s: float
+    sockets_s: float
+    counters_s: float
     telemetry: bool
     pcap: bool
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import dumbbell, verify
+from mininet_topos import dumbbell, listed_drops, verify
 from mininet_topos.netns import Journal
 from testbed import (
     calibration,
@@ -63,8 +63,7 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
 
 def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     cell = lab.cell
-    for name in ("raw/flows", "raw/snapshots"):
-        (lab.folder / name).mkdir(parents=True)
+    (lab.folder / "raw" / "flows").mkdir(parents=True)
     say_phase("prepare the hosts")
     guest_metrics.prime_initial_ssthresh(lab)
     _await_silence(cell)
@@ -117,6 +116,7 @@ def _await_silence(cell: Cell) -> None:
 def _write_counters(lab: Lab) -> None:
     wanted = dumbbell.counters(lab.laid_out, lab.cell.flows)
     lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
+    lab.write("raw/listed_drops.json", listed_drops.read_counts(lab.drops))
     lab.write("raw/qdiscs.json", _qdiscs(lab))
     os.sync()
 

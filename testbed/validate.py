@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from testbed.cell import Cell
 from testbed.spec.load import Study
 from testbed.spec.misleading import CELL_RULES, SEED_RULES, Hit
 from testbed.spec.resolve import resolve_cell
@@ -49,11 +50,14 @@ class Findings:
 
 def find(study: Study, *, seeds: Sequence[int]) -> Findings:
     """Return the findings of a study that is to run with these seeds, in order of rule."""
-    found = [*_cell_findings(study, seeds[0]), *_seed_findings(study, seeds)]
+    cells = [
+        resolve_cell(study, point, seed=seeds[0], replicate=1, lab={}) for point in study.points
+    ]
+    found = [*_cell_findings(study, cells), *_seed_findings(study, seeds, cells)]
     found.sort(key=lambda finding: finding.rule)
     reasons = {a.rule: a.why for a in study.settings.acknowledged}
     fired = {finding.rule for finding in found}
-    fired |= {finding.rule for finding in _seed_findings(study, study.settings.seeds)}
+    fired |= {finding.rule for finding in _seed_findings(study, study.settings.seeds, cells)}
     found += _needless(study, fired)
     return Findings(
         warnings=tuple(finding for finding in found if finding.rule not in reasons),
@@ -67,11 +71,10 @@ def find(study: Study, *, seeds: Sequence[int]) -> Findings:
     )
 
 
-def _cell_findings(study: Study, seed: int) -> Iterator[Finding]:
+def _cell_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:
     """Yield one finding per rule and subject: that of the point where it is worst."""
     hits: dict[tuple[str, str], list[tuple[Point, Hit]]] = {}
-    for point in study.points:
-        cell = resolve_cell(study, point, seed=seed, replicate=1, lab={})
+    for point, cell in zip(study.points, cells, strict=True):
         for rule, check in CELL_RULES.items():
             for hit in check(cell):
                 hits.setdefault((rule, hit.subject), []).append((point, hit))
@@ -86,9 +89,9 @@ def _points_words(worst: Point, count: int, study: Study) -> str:
     return f" (at {count} of {len(study.points)} points; these numbers: {worst.words()})"
 
 
-def _seed_findings(study: Study, seeds: Sequence[int]) -> Iterator[Finding]:
+def _seed_findings(study: Study, seeds: Sequence[int], cells: Sequence[Cell]) -> Iterator[Finding]:
     for rule, check in SEED_RULES.items():
-        for hit in check(seeds):
+        for hit in check(seeds, cells):
             yield Finding(rule=rule, where=study.document.where(hit.loc), text=hit.text)
 
 

@@ -141,6 +141,22 @@ def _flow_groups(study: StudyFile, document: Document) -> Iterator[Problem]:
             yield document.problem(("groups", group), "no flow is in this group")
 
 
+@_reads("drops", "flows", "generator")
+def _drops(study: StudyFile, document: Document) -> Iterator[Problem]:
+    flows = {flow.id: flow for flow in study.flows}
+    for name in study.drops:
+        yield from _unknown(name, flows, ("drops", name), "flow", document)
+        own = flows[name].generator if name in flows else ""
+        if (study.generator if own == "study" else own) == "iperf3":
+            yield document.problem(
+                ("drops", name),
+                "cannot number the data packets of iperf3",
+                wanted="generator probe",
+                got="generator iperf3",
+                hint="its control connection has the same port",
+            )
+
+
 @_reads("compare", "groups")
 def _compare(study: StudyFile, document: Document) -> Iterator[Problem]:
     if study.compare is None:

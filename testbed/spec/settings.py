@@ -6,6 +6,7 @@ Each is an annotated base type: the text in the file becomes a number in base un
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,10 @@ from testbed.spec.problems import SettingError, one_of, suggestion
 from testbed.spec.vocabulary import FIGURES, RULES, TOPOLOGIES
 
 MAX_SEED = 2**63 - 1
+#: Listed packets are written into the program that drops them, each number in 31 bits.
+MAX_PACKET_NUMBER, MAX_LISTED_PACKETS = 2**31 - 1, 1000
+NO_PACKET = "none"
+_PACKET_NUMBERS = f"whole numbers such as [8], or {NO_PACKET}"
 
 
 class Settings(BaseModel):
@@ -51,6 +56,10 @@ def _delay(text: object) -> float:
 
 def _duration(text: object) -> float:
     return units.parse_time_s(text, more_than="0 s", at_most="10000000 s")
+
+
+def _period(text: object) -> float:
+    return units.parse_time_s(text, at_least="10 ms", at_most="10000000 s")
 
 
 def _queue(text: object) -> int:
@@ -92,8 +101,51 @@ ChannelLimitPkts = Annotated[
     int | Literal["derived"], _or_word("derived", _queue), _schema(units.PACKETS, "derived")
 ]
 StopS = Annotated[float | Literal["end"], _or_word("end", _duration), _schema(units.TIME, "end")]
+PeriodS = Annotated[
+    float | Literal["derived"], _or_word("derived", _period), _schema(units.TIME, "derived")
+]
 FlowRateBps = Annotated[
     int | Literal["bulk"], _or_word("bulk", _flow_rate), _schema(units.RATE, "bulk")
+]
+
+
+def _packet_numbers(value: object) -> tuple[int, ...]:
+    """Return numbers of packets in order; one alone may stand for itself, a word for none."""
+    if value == NO_PACKET:
+        return ()
+    numbers = value if isinstance(value, tuple) else (value,)
+    if not numbers:
+        raise SettingError("empty", wanted=_PACKET_NUMBERS, got=units.shown(value))
+    for number in numbers:
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise SettingError(
+                "not a packet's number", wanted=_PACKET_NUMBERS, got=units.shown(number)
+            )
+        if not 1 <= number <= MAX_PACKET_NUMBER:
+            raise SettingError(
+                "no such packet", wanted=f"from 1 to {MAX_PACKET_NUMBER}", got=units.shown(number)
+            )
+    if len(numbers) > MAX_LISTED_PACKETS:
+        wanted, got = f"at most {MAX_LISTED_PACKETS} packets", str(len(numbers))
+        raise SettingError("too many packets", wanted=wanted, got=got)
+    twice = sorted(number for number, count in Counter(numbers).items() if count > 1)
+    if twice:
+        raise SettingError("packet listed twice", wanted="each once", got=str(twice[0]))
+    return tuple(sorted(numbers))
+
+
+PacketNumbers = Annotated[
+    tuple[int, ...],
+    BeforeValidator(_packet_numbers),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
+                {"type": "integer", "minimum": 1},
+                {"const": NO_PACKET},
+            ]
+        }
+    ),
 ]
 
 

@@ -26,6 +26,8 @@ from testbed.spec.settings import (
     GroupName,
     LossFrac,
     MessageBytes,
+    PacketNumbers,
+    PeriodS,
     QueuePkts,
     RateBps,
     RuleName,
@@ -120,6 +122,26 @@ class Flow(Settings):
     rate_bps: FlowRateBps = Field("bulk", alias="rate", description="a rate (udp), or bulk")
 
 
+class ListedDrops(Settings):
+    """Which data packets of a flow are dropped, whatever the loss model does."""
+
+    drop_data_pkts: PacketNumbers = Field(
+        alias="data_packets", description="a list of packet numbers such as [8], or none"
+    )
+
+
+class Collect(Settings):
+    """What evidence the study needs beyond what every run records, and how finely."""
+
+    captures: bool = Field(False, description="true or false")
+    sockets_s: PeriodS = Field(
+        "derived", alias="sockets", description="a time between samples such as '1 s', or derived"
+    )
+    counters_s: PeriodS = Field(
+        "derived", alias="counters", description="a time between samples such as '10 s', or derived"
+    )
+
+
 class Compare(Settings):
     """Whose increase over whom is reported."""
 
@@ -202,6 +224,8 @@ class StudyFile(Settings):
     generator: Generator = Field(description="probe or iperf3")
     network: Network = Field(description="the topology and its links")
     flows: tuple[Flow, ...] = Field(min_length=1, description="a list of flows")
+    drops: dict[FlowName, ListedDrops] = Field({}, description="data packets to drop, by flow")
+    collect: Collect = Field(Collect.model_validate({}), description="evidence to record")
     groups: dict[GroupName, Text] = Field(min_length=1, description="a name per group of flows")
     compare: Compare | None = Field(None, description="which group over which")
     sweep: dict[str, SweptValues] = Field(

@@ -19,11 +19,12 @@ from testbed import units
 from testbed.spec.checks import cross_problems
 from testbed.spec.document import Document
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
+from testbed.spec.settings import NO_PACKET
 from testbed.spec.study import StudyFile
 from testbed.spec.validation import field_name_at, validate_sections
 
 MAX_POINTS = 1000
-SWEEPABLE = ("network", "duration", "hosts", "generator", "flows")
+SWEEPABLE = ("network", "duration", "hosts", "generator", "flows", "drops")
 
 PointValue = float | int | str
 
@@ -242,12 +243,14 @@ def _at(problem: Problem, point: Point, written_there: bool) -> Problem:
 
 
 def value_at(study: StudyFile, loc: Loc) -> PointValue:
-    """Return a setting of a valid section in base units; true and false as words."""
+    """Return a setting of a valid section in base units; true, false and no packet as words."""
     here: Any = study
     for part in loc:
         if isinstance(here, BaseModel):
             here = getattr(here, field_name_at(type(here), (part,)))
         else:
             here = here[part]
+    if isinstance(here, tuple):  # packet numbers: a point has one of them, or none
+        here = here[0] if here else NO_PACKET
     value: PointValue = units.shown(here) if isinstance(here, bool) else here
     return value

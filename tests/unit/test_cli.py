@@ -29,7 +29,9 @@ from testbed.errors import (
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("run", "resume", "plan", "validate", "report", "verify", "build", "doctor")
+COMMANDS = (
+    "run", "resume", "plan", "validate", "report", "verify", "wireshark", "build", "doctor",
+)  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 
 

@@ -47,6 +47,21 @@ def test_unwatched_qdiscs_have_no_place() -> None:
     assert drops(trace("7.3"), [], EPOCH_NS)["node"].null_count() == 43
 
 
+def test_what_a_filter_dropped_has_the_place_of_the_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = trace("6.12")
+    symbols = recorded.formats.events["skb/kfree_skb"].symbols
+    (number,) = [number for number, name in symbols.items() if name == "QDISC_DROP"]
+    # No filter dropped anything in the recording: give its drops the reason of one.
+    monkeypatch.setitem(symbols, number, "TC_EGRESS")
+    columns = ["node", "device", "role", "reason"]
+    found = drops(recorded, PLACES, EPOCH_NS, {("r2", "ifb-bottleneck")})
+    assert found.select(columns).unique().rows() == [
+        ("r2", "ifb-bottleneck", "listed", "TC_EGRESS")
+    ]
+    found = drops(recorded, PLACES, EPOCH_NS)
+    assert found.select(columns).unique().rows() == [(None, None, None, "TC_EGRESS")]
+
+
 @pytest.mark.parametrize(("number", "text"), [(0x100000, "10:"), (0x10000, "1:"), (0x10001, "1:1")])
 def test_handles_are_written_as_tc_writes_them(number: int, text: str) -> None:
     assert handle_text(number) == text

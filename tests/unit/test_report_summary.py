@@ -143,6 +143,20 @@ def test_runs_that_are_all_alike_are_suspicious(tmp_path: Path) -> None:
     assert "seeds-change-nothing" in {w["rule"] for w in written(run)["warnings"]}
 
 
+def test_where_nothing_is_left_to_chance_one_run_is_all_there_is(tmp_path: Path) -> None:
+    found = written(build_run(tmp_path / "one", losses=(0.0,), seeds=1))
+    goodput = found["points"][0]["metrics"]["goodput_T_bps"]
+    assert (goodput["n"], goodput["ci95"]) == (1, None)
+    assert goodput["reason"] == "one run is all there is: nothing is left to chance"
+    alike = build_run(tmp_path / "alike", losses=(0.0,), seeds=4)
+    for seed in range(2, 5):
+        table = (only_cell(alike, loss=0.0, seed=1) / runfolder.FLOWS_TABLE).read_bytes()
+        (only_cell(alike, loss=0.0, seed=seed) / runfolder.FLOWS_TABLE).write_bytes(table)
+    for rules in ({w["rule"] for w in found["warnings"]},
+                  {w["rule"] for w in written(alike)["warnings"]}):  # fmt: skip
+        assert rules.isdisjoint({"few-runs", "seeds-change-nothing"})
+
+
 def test_an_unknown_metric_is_refused(tmp_path: Path) -> None:
     run = build_run(tmp_path, losses=(0.01,), seeds=1, changes={"metrics": ["speed"]})
     with pytest.raises(ParseError, match="speed"):

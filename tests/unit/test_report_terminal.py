@@ -43,6 +43,13 @@ def test_published_stands_beside_measured_at_80_columns(summary: Summary) -> Non
     ]
 
 
+def test_what_is_not_published_has_no_column(tmp_path: Path) -> None:
+    run = build_run(tmp_path, losses=(0.0,), seeds=1, changes={"published": None})
+    text = printed(summarise(read_run(run)))
+    assert "paper" not in text
+    assert "kernel mean\n" in text
+
+
 def test_nothing_published_is_lost(summary: Summary) -> None:
     text = printed(summary, width=60)
     for row in PUBLISHED:

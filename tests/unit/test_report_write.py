@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 import reports
-from reports.write import write_whole
+from reports.whole_file import write_whole
 from testbed import runfolder
 from tests.report_run import PUBLISHED, build_run, only_cell
 
@@ -232,7 +232,24 @@ def test_a_study_that_sweeps_nothing_and_one_that_sweeps_words(tmp_path: Path) -
     reports.write_report(nothing)
     page = Page((nothing / runfolder.REPORT_HTML).read_text())
     assert page.open == []
-    assert "no published value could be judged" in page.text()
+    text = page.text()
+    assert "Measured, in %" in text
+    assert "95 % CI of the mean" in text
+    for words in (
+        "Published beside",
+        "could be judged",
+        "A published number is one simulation run",
+    ):
+        assert words not in text
+
+
+def test_a_run_that_leaves_nothing_to_chance_shows_no_intervals(tmp_path: Path) -> None:
+    run = build_run(tmp_path, losses=(0.0,), seeds=1, changes={"published": None})
+    reports.write_report(run)
+    text = Page((run / runfolder.REPORT_HTML).read_text()).text()
+    assert "95 % CI of the mean" not in text
+    assert "0 %: one run is all there is: nothing is left to chance." in text
+    assert "few-runs" not in text
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:

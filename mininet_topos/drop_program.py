@@ -1,0 +1,152 @@
+"""The eBPF program that drops the listed data packets of one flow, as exact bytes. Pure.
+
+It runs as a tc classifier with direct action and sees Ethernet frames. Packets of the flow that
+carry data are counted from 1, retransmissions too; one whose number is listed is dropped, every
+other packet goes on to the next filter. Both counts are kept in the single value of an array map.
+Invariants: a program is written out for one flow, so what is loaded says all it can do; a packet
+too short for the headers it should have goes on (the kernel ends a program that reads past one).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Literal
+
+#: One instruction: operation, registers (destination in the low half), jump offset, constant.
+INSTRUCTION = struct.Struct("=BBhi")
+#: The map's value: data packets seen, data packets dropped.
+COUNTS = struct.Struct("=QQ")
+SEEN_AT, DROPPED_AT = 0, 8
+#: What a classifier with direct action answers (linux/pkt_cls.h): go on, drop.
+TC_ACT_UNSPEC, TC_ACT_SHOT = -1, 2
+
+# Operations (linux/bpf.h), named as in the kernel's instruction set: 64-bit, constant or register.
+LOAD_BYTE, LOAD_HALF = 0x30, 0x28  # r0 = packet[constant], in host byte order
+LOAD_BYTE_AT, LOAD_HALF_AT = 0x50, 0x48  # r0 = packet[source + constant]
+LOAD_CONSTANT64, MAP_VALUE = 0x18, 2  # two instructions; with this source: an address in a map
+MOVE, MOVE_FROM, ADD, ADD_FROM, AND, SHIFT_LEFT, SHIFT_RIGHT = (
+    0xB7, 0xBF, 0x07, 0x0F, 0x57, 0x67, 0x77,
+)  # fmt: skip
+JUMP, JUMP_EQUAL, JUMP_NOT_EQUAL, JUMP_ANY_BIT, JUMP_LESS, JUMP_NOT_LESS_THAN, EXIT = (
+    0x05, 0x15, 0x55, 0x45, 0xA5, 0x3D, 0x95,
+)  # fmt: skip
+ATOMIC64, FETCH_AND_ADD = 0xDB, 0x01
+
+# Registers: r0 is the answer, r1 to r5 do not outlive a load from the packet.
+R0, R1, R2, CONTEXT, AT, END, ROUND = 0, 1, 2, 6, 7, 8, 9
+
+ETHERTYPE_AT, ETHERTYPE_IPV4 = 12, 0x0800
+IP_AT = 14
+IP_LENGTH_AT, IP_FRAGMENT_AT, IP_PROTOCOL_AT = IP_AT + 2, IP_AT + 6, IP_AT + 9
+FRAGMENT_OFFSET = 0x1FFF
+IP_PROTOCOLS = {"tcp": 6, "udp": 17, "sctp": 132}
+PORT_AT = 2
+TCP_OFFSET_AT = 12
+SCTP_HEADER_BYTES, CHUNK_HEADER_BYTES, CHUNK_ALIGN_BYTES = 12, 4, 4
+CHUNK_LENGTH_AT, CHUNK_DATA = 2, 0
+#: More chunks than fit into a packet of 1500 bytes; the kernel wants to see that a loop ends.
+CHUNKS_MAX = 375
+
+Protocol = Literal["tcp", "sctp", "udp"]
+
+
+@dataclass
+class _Assembly:
+    """Instructions so far, labels, and jumps that wait for theirs."""
+
+    code: list[tuple[int, int, int, int]] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    jumps: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, op: int, to: int = 0, source: int = 0, constant: int = 0, at: int = 0) -> None:
+        self.code.append((op, to | source << 4, at, constant))
+
+    def jump(self, op: int, label: str, to: int = 0, source: int = 0, constant: int = 0) -> None:
+        self.jumps.append((len(self.code), label))
+        self.add(op, to, source, constant)
+
+    def label(self, name: str) -> None:
+        self.labels[name] = len(self.code)
+
+    def done(self) -> bytes:
+        for at, name in self.jumps:
+            op, registers, _, constant = self.code[at]
+            self.code[at] = (op, registers, self.labels[name] - at - 1, constant)
+        return b"".join(INSTRUCTION.pack(*instruction) for instruction in self.code)
+
+
+def instructions(protocol: Protocol, port: int, drop_pkts: tuple[int, ...], map_fd: int) -> bytes:
+    """Return the program that drops these data packets of the flow to ``port``.
+
+    ``map_fd`` is the descriptor, in the process that loads it, of the map that holds the counts.
+    """
+    program = _Assembly()
+    _match_flow(program, protocol, port)
+    _match_data(program, protocol)
+    program.label("count")
+    program.add(LOAD_CONSTANT64, R2, MAP_VALUE, map_fd)
+    program.add(0)
+    program.add(MOVE, R1, constant=1)
+    program.add(ATOMIC64, R2, R1, FETCH_AND_ADD, SEEN_AT)
+    program.add(ADD, R1, constant=1)  # this packet's number
+    for number in drop_pkts:
+        program.jump(JUMP_EQUAL, "drop", R1, constant=number)
+    program.label("next")
+    program.add(MOVE, R0, constant=TC_ACT_UNSPEC)
+    program.add(EXIT)
+    program.label("drop")
+    program.add(MOVE, R1, constant=1)
+    program.add(ATOMIC64, R2, R1, FETCH_AND_ADD, DROPPED_AT)
+    program.add(MOVE, R0, constant=TC_ACT_SHOT)
+    program.add(EXIT)
+    return program.done()
+
+
+def _match_flow(program: _Assembly, protocol: Protocol, port: int) -> None:
+    """Go on unless it is IPv4, not a later fragment, and to the flow's port; leave ``AT``, ``END``.
+
+    ``AT`` is where the transport header begins, ``END`` where the IP packet ends.
+    """
+    program.add(MOVE_FROM, CONTEXT, R1)
+    program.add(LOAD_HALF, constant=ETHERTYPE_AT)
+    program.jump(JUMP_NOT_EQUAL, "next", R0, constant=ETHERTYPE_IPV4)
+    program.add(LOAD_BYTE, constant=IP_PROTOCOL_AT)
+    program.jump(JUMP_NOT_EQUAL, "next", R0, constant=IP_PROTOCOLS[protocol])
+    program.add(LOAD_HALF, constant=IP_FRAGMENT_AT)
+    program.jump(JUMP_ANY_BIT, "next", R0, constant=FRAGMENT_OFFSET)
+    program.add(LOAD_HALF, constant=IP_LENGTH_AT)
+    program.add(MOVE_FROM, END, R0)
+    program.add(ADD, END, constant=IP_AT)
+    program.add(LOAD_BYTE, constant=IP_AT)
+    program.add(AND, R0, constant=0x0F)
+    program.add(SHIFT_LEFT, R0, constant=2)
+    program.add(MOVE_FROM, AT, R0)
+    program.add(ADD, AT, constant=IP_AT)
+    program.add(LOAD_HALF_AT, source=AT, constant=PORT_AT)
+    program.jump(JUMP_NOT_EQUAL, "next", R0, constant=port)
+
+
+def _match_data(program: _Assembly, protocol: Protocol) -> None:
+    """Go on unless it carries data: TCP payload, a DATA chunk anywhere, any UDP packet."""
+    if protocol == "tcp":
+        program.add(LOAD_BYTE_AT, source=AT, constant=TCP_OFFSET_AT)
+        program.add(SHIFT_RIGHT, R0, constant=4)
+        program.add(SHIFT_LEFT, R0, constant=2)
+        program.add(ADD_FROM, R0, AT)
+        program.jump(JUMP_NOT_LESS_THAN, "next", R0, END)
+    elif protocol == "sctp":
+        program.add(ADD, AT, constant=SCTP_HEADER_BYTES)
+        program.add(MOVE, ROUND, constant=0)
+        program.label("chunk")
+        program.jump(JUMP_NOT_LESS_THAN, "next", AT, END)
+        program.add(LOAD_BYTE_AT, source=AT)
+        program.jump(JUMP_EQUAL, "count", R0, constant=CHUNK_DATA)
+        program.add(LOAD_HALF_AT, source=AT, constant=CHUNK_LENGTH_AT)
+        program.jump(JUMP_LESS, "next", R0, constant=CHUNK_HEADER_BYTES)
+        program.add(ADD, R0, constant=CHUNK_ALIGN_BYTES - 1)
+        program.add(AND, R0, constant=-CHUNK_ALIGN_BYTES)
+        program.add(ADD_FROM, AT, R0)
+        program.add(ADD, ROUND, constant=1)
+        program.jump(JUMP_LESS, "chunk", ROUND, constant=CHUNKS_MAX)
+        program.jump(JUMP, "next")

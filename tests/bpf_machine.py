@@ -1,0 +1,68 @@
+"""An eBPF machine for the tests: runs a classifier's bytes on a frame, as Linux would.
+
+It knows the instructions the project's programs use, and one map value. Loads from the packet that
+reach past its end leave the program with answer 0, as the kernel's do.
+"""
+
+from __future__ import annotations
+
+import struct
+
+INSTRUCTION = struct.Struct("=BBhi")
+MASK = (1 << 64) - 1
+#: Where the map's value lies, in this machine.
+VALUE_AT = 1 << 40
+STEPS_MAX = 10_000
+
+
+def run(program: bytes, frame: bytes, value: bytearray) -> int:
+    """Run a program on a frame; change the map's value; return the answer as a signed number."""
+    code = [INSTRUCTION.unpack_from(program, at) for at in range(0, len(program), 8)]
+    register = [0] * 11
+    at = 0
+    for _ in range(STEPS_MAX):
+        op, registers, jump, constant = code[at]
+        to, source = registers & 15, registers >> 4
+        at += 1
+        if op == 0x95:
+            answer = register[0]
+            return answer - (1 << 64) if answer >> 63 else answer
+        if op in (0x30, 0x28, 0x50, 0x48):
+            width = 1 if op in (0x30, 0x50) else 2
+            place = constant + (register[source] if op in (0x50, 0x48) else 0)
+            if not 0 <= place <= len(frame) - width:
+                return 0
+            register[0] = int.from_bytes(frame[place : place + width], "big")
+            register[1:6] = [MASK] * 5  # gone after a load
+        elif op == 0x18:
+            register[to] = VALUE_AT if source == 2 else constant
+            at += 1
+        elif op == 0xDB:
+            place = register[to] - VALUE_AT + jump
+            before = int.from_bytes(value[place : place + 8], "little")
+            value[place : place + 8] = ((before + register[source]) & MASK).to_bytes(8, "little")
+            assert constant == 1, "fetch and add"
+            register[source] = before
+        elif op & 7 == 7:
+            register[to] = _calculate(op, register[to], register[source], constant)
+        elif _jumps(op, register[to], register[source], constant):
+            at += jump
+    raise AssertionError("the program does not end")
+
+
+def _calculate(op: int, left: int, other: int, constant: int) -> int:
+    right = other if op & 8 else constant & MASK
+    results = {
+        0xB0: right, 0x00: left + right, 0x50: left & right, 0x60: left << (right & 63),
+        0x70: left >> (right & 63),
+    }  # fmt: skip
+    return results[op & 0xF0] & MASK
+
+
+def _jumps(op: int, left: int, other: int, constant: int) -> bool:
+    right = other if op & 8 else constant & MASK
+    results = {
+        0x00: True, 0x10: left == right, 0x50: left != right, 0x40: bool(left & right),
+        0xA0: left < right, 0x30: left >= right,
+    }  # fmt: skip
+    return results[op & 0xF0]
