@@ -29,12 +29,16 @@ experiment: setup ## run a study and write its report: [STUDY= REPS= LAB= KERNEL
 	@$(GROUNDTRUTH) run $(study_file) $(run_options)
 
 .PHONY: test
-test: setup-dev lab ## run every test, those in the virtual lab too
+test: setup-dev lab browser ## run every test, those in the virtual lab and in a browser too
 	@$(PYTEST)
 
 .PHONY: test-unit
-test-unit: setup-dev ## run the tests that need no lab: seconds
-	@$(PYTEST) -m 'not lab'
+test-unit: setup-dev ## run the tests that need neither lab nor browser
+	@$(PYTEST) -m 'not lab and not browser'
+
+.PHONY: browser
+browser: ## find a browser for the tests of the report, or fetch one into the cache
+	@setup/browser >/dev/null
 
 .PHONY: lab
 lab: setup ## build the virtual lab into the cache: [KERNEL=]

@@ -1,7 +1,7 @@
-"""The report as one HTML page that needs nothing else: no network, no fonts, no script. Pure.
+"""The report as one HTML page that needs nothing else: no network, no fonts, no other file. Pure.
 
 Invariant: every text from a file is escaped by the template engine; only our own figures, whose
-text the drawing library escapes, are placed as they are.
+text the drawing library escapes, and their program are placed as they are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from reports import evidence, packet_page, page
+from reports import evidence, live, packet_page, page
+from reports.asked import FigureSet
 from reports.display import count
 from reports.figures import Figure
 from reports.run import Run
@@ -80,8 +81,23 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
     }
 
 
-def render_page(run: Run, summary: Summary, drawn: Mapping[str, tuple[Figure, str]]) -> str:
-    """Return ``report/index.html``; ``drawn`` is figure and SVG by metric."""
-    placed = {name: (figure, Markup(svg)) for name, (figure, svg) in drawn.items()}
-    template = _TEMPLATES.get_template("report.html.j2")
-    return template.render(_content(run, summary), drawn=placed)
+def render_page(
+    run: Run,
+    summary: Summary,
+    headline: tuple[Figure, ...],
+    asked: tuple[FigureSet, ...],
+    svgs: Mapping[str, str],
+) -> str:
+    """Return ``report/index.html``; ``svgs`` is the drawn figures by their id."""
+    shown = {figure.id: live.placed(figure, svgs[figure.id]) for figure in headline}
+    beside = {name: shown.pop(name) for name in summary.headline if name in shown}
+    script = live.program() if svgs else Markup("")
+    return _TEMPLATES.get_template("report.html.j2").render(
+        _content(run, summary),
+        drawn=beside,
+        further=tuple(shown.values()),
+        sets=tuple(live.placed_set(found, svgs) for found in asked),
+        colours=live.COLOURS,
+        script=script,
+        script_digest=live.digest(script) if script else "",
+    )

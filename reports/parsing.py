@@ -9,6 +9,7 @@ from reports.records import (
     Acknowledged,
     Assumption,
     Compare,
+    FigureAsked,
     Group,
     KnobReading,
     LedgerReading,
@@ -71,6 +72,22 @@ def _parse_episode(doc: Doc) -> PublishedEpisode:
     )
 
 
+def _parse_figure(doc: Doc) -> FigureAsked:
+    def seconds(key: str) -> float | None:
+        found = doc.maybe(key)
+        return found.number() if found else None
+
+    return FigureAsked(
+        kind=doc.get("kind").text(),
+        from_s=seconds("from_s"),
+        to_s=seconds("to_s"),
+        bin_s=seconds("bin_s"),
+        before_s=seconds("before_s"),
+        after_s=seconds("after_s"),
+        points=tuple(parse_point(item) for item in doc.get("points").items()),
+    )
+
+
 def _parse_groups(doc: Doc) -> tuple[Group, ...]:
     return tuple(
         Group(id=item.get("id").name(), label=item.get("label").text()) for item in doc.items()
@@ -104,6 +121,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
     doc.require_schema(SCHEMA)
     compare, published = doc.maybe("compare"), digits.maybe("published")
     groups = _parse_groups(doc.get("groups"))
+    asked = doc.maybe("figures")  # runs of older versions have no such key
     return Study(
         id=doc.get("study").name(),
         title=doc.get("title").text(),
@@ -121,6 +139,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         points=tuple(parse_point(item) for item in doc.get("points").items()),
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
         published=_parse_published(published) if published else None,
+        figures=tuple(_parse_figure(item) for item in asked.items()) if asked else (),
         assumptions=tuple(
             Assumption(
                 id=item.get("id").text(), text=item.get("text").text(), why=item.get("why").text()

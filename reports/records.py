@@ -101,6 +101,22 @@ class Published:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FigureAsked:
+    """A figure the study asks for, and where; a key its kind does not have is None.
+
+    ``to_s`` of None is the end of the run for kinds that have ``from_s``.
+    """
+
+    kind: str
+    from_s: float | None
+    to_s: float | None
+    bin_s: float | None
+    before_s: float | None
+    after_s: float | None
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Assumption:
     """What had to be assumed because the paper is silent or contradicts itself, and why."""
 
@@ -145,6 +161,7 @@ class Study:
     points: tuple[Point, ...]
     metrics: tuple[str, ...]
     published: Published | None
+    figures: tuple[FigureAsked, ...]
     assumptions: tuple[Assumption, ...]
     warnings: tuple[RunWarning, ...]
     acknowledged: tuple[Acknowledged, ...]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from reports.figures import figures, render_pdf, render_svg
+from reports.asked import asked_figures, asked_metrics
+from reports.figures import headline_figures, render_pdf, render_svg
 from reports.html import render_page
 from reports.run import read_run
 from reports.summary import Summary, summarise
@@ -31,15 +32,19 @@ def write_report(run: Path, changed: Mapping[str, str] | None = None) -> Summary
     found = read_run(run, changed)
     summary = summarise(found)
     report = (run / runfolder.REPORT_HTML).parent
-    drawn = {figure.id: (figure, render_svg(figure)) for figure in figures(summary)}
+    headline = headline_figures(summary, asked_metrics(found))
+    asked = asked_figures(run, found, summary)
+    every = [*headline, *(figure for one in asked for figure in one.figures)]
+    svgs = {figure.id: render_svg(figure) for figure in every}
     files = {
         run / runfolder.SUMMARY_JSON: summary_json(summary).encode(),
         run / runfolder.SUMMARY_CSV: summary_csv(summary).encode(),
     }
-    for name, (_, svg) in drawn.items():
+    for name, svg in svgs.items():
         files[report / "figures" / f"{name}.svg"] = svg.encode()
         files[report / "figures" / f"{name}.pdf"] = render_pdf(svg)
-    files[run / runfolder.REPORT_HTML] = render_page(found, summary, drawn).encode()
+    page = render_page(found, summary, headline, asked, svgs)
+    files[run / runfolder.REPORT_HTML] = page.encode()
     for path, content in files.items():
         write_whole(path, content)
     return summary

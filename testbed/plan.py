@@ -19,6 +19,7 @@ from testbed.spec.load import Study
 from testbed.spec.resolve import resolve_cell
 from testbed.spec.settings import MAX_SEED
 from testbed.spec.sweep import Point
+from testbed.spec.vocabulary import FIGURES
 
 SCHEMA = 1
 #: Virtual time of a calibrating cell: it measures the path, not the flows.
@@ -165,6 +166,7 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
         "points": [point.values for point in study.points],
         "metrics": list(at.metrics),
         "published": _published(study),
+        "figures": _figures(study),
         "assumptions": [assumption.model_dump() for assumption in at.assumptions],
         "warnings": [finding.record() for finding in findings.warnings],
         "acknowledged": [a.record() for a in findings.acknowledged],
@@ -201,6 +203,21 @@ def _published(study: Study) -> dict[str, Any] | None:
             for i, entry in enumerate(published.episodes)
         ]
     return record
+
+
+def _figures(study: Study) -> list[dict[str, Any]]:
+    """Return the figures asked for: each with its own keys only, and its points written out."""
+    return [
+        {
+            "kind": figure.kind,
+            **{
+                f"{key}_s": None if (value := getattr(figure, f"{key}_s")) == "end" else value
+                for key in FIGURES[figure.kind]
+            },
+            "points": [study.points[index].values for index in indexes],
+        }
+        for figure, indexes in zip(study.settings.figures, study.figure_points, strict=True)
+    ]
 
 
 def _with_digits(text: str) -> str:

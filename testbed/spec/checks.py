@@ -13,9 +13,12 @@ from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
 from testbed.spec.study import StudyFile
-from testbed.spec.vocabulary import COMPARING_METRICS, EPISODE_VALUES, metric_names
+from testbed.spec.vocabulary import COMPARING_METRICS, EPISODE_VALUES, FIGURES, metric_names
 
 Check = Callable[[StudyFile, Document], Iterator[Problem]]
+
+#: What a figure of bins may hold: one per pixel of a wide print, several times over.
+MAX_BINS = 10_000
 
 _CHECKS: list[tuple[frozenset[str], Check]] = []
 
@@ -209,6 +212,50 @@ def _published_episodes(study: StudyFile, document: Document) -> Iterator[Proble
         for name in entry.values:
             loc: Loc = (*at, "values", name)
             yield from _unknown(name, EPISODE_VALUES, loc, "column", document)
+
+
+@_reads("figures")
+def _figure_keys(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, figure in enumerate(study.figures):
+        own = FIGURES[figure.kind]
+        for key in document.data["figures"][i]:
+            if key not in ("kind", "at", *own):
+                yield document.problem(
+                    ("figures", i, key),
+                    f"a figure {figure.kind} has no such key",
+                    wanted=one_of([*own, "at"]),
+                )
+
+
+@_reads("figures", "compare")
+def _figure_shares(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, figure in enumerate(study.figures):
+        if figure.kind == "share" and study.compare is None:
+            yield document.problem(
+                ("figures", i), "share needs the key 'compare'", wanted="compare: {of, over}"
+            )
+
+
+@_reads("figures", "duration_s")
+def _figure_times(study: StudyFile, document: Document) -> Iterator[Problem]:
+    end = f"{units.format_time(study.duration_s)} (duration)"
+    for i, figure in enumerate(study.figures):
+        to_s = study.duration_s if figure.to_s == "end" else figure.to_s
+        window_s = to_s - figure.from_s
+        if to_s > study.duration_s:
+            got = units.format_time(to_s)
+            what = "after the end of the run"
+            yield document.problem(("figures", i, "to"), what, wanted=f"at most {end}", got=got)
+        elif window_s <= 0:
+            limit = end if figure.to_s == "end" else f"{units.format_time(to_s)} (its to)"
+            got, wanted = units.format_time(figure.from_s), f"less than {limit}"
+            yield document.problem(("figures", i, "from"), "ends before it begins", wanted=wanted,
+                                   got=got)  # fmt: skip
+        elif "bin" in FIGURES[figure.kind] and window_s / figure.bin_s > MAX_BINS:
+            got = f"{window_s / figure.bin_s:.0f}"
+            what = "too many bins for a figure"
+            loc: Loc = ("figures", i, "bin" if "bin_s" in figure.model_fields_set else "kind")
+            yield document.problem(loc, what, wanted=f"at most {MAX_BINS}", got=got)
 
 
 @_reads("assumptions")

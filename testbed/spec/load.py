@@ -5,18 +5,19 @@ Invariant: a :class:`Study` is valid at every point, and every point's host prof
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import units
 from testbed.errors import StudyError
+from testbed.spec.at import figure_points, published_points
 from testbed.spec.checks import cross_problems
 from testbed.spec.document import Document, parse_document, read_document
 from testbed.spec.problems import Problem, StudyFileError, one_of, suggestion
 from testbed.spec.profiles import LoadedProfile, ProfileShelf
 from testbed.spec.study import StudyFile
-from testbed.spec.sweep import Parameter, Point, point_overrides, read_point, read_points
+from testbed.spec.sweep import Parameter, Point, read_points
 from testbed.spec.validation import validate_sections
 
 STUDIES_FOLDER = Path(__file__).resolve().parents[2] / "studies"
@@ -27,7 +28,8 @@ HOSTS_FOLDER = STUDIES_FOLDER / "hosts"
 class Study:
     """A valid study: settings as written, and at each point.
 
-    ``published_points`` holds, for each published row, the index of its point.
+    ``published_points`` holds, for each published row, the index of its point, ``figure_points``
+    for each figure those of its points.
     """
 
     settings: StudyFile
@@ -35,6 +37,7 @@ class Study:
     parameters: tuple[Parameter, ...]
     points: tuple[Point, ...]
     published_points: tuple[int, ...]
+    figure_points: tuple[tuple[int, ...], ...]
     profiles: dict[str, LoadedProfile]
 
 
@@ -84,13 +87,17 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
     names: tuple[Parameter, ...] = ()
     points: tuple[Point, ...] = ()
     rows: tuple[int, ...] = ()
+    drawn: tuple[tuple[int, ...], ...] = ()
     if {"sweep", "points"} <= valid:
         known = frozenset(problems)
         names, points, found = read_points(settings, document, known)
         problems += found
         if "published" in valid and not found:
-            rows, found = _published_points(settings, document, names, points, known)
-            problems += found
+            rows, wrong = published_points(settings, document, names, points, known)
+            problems += wrong
+        if "figures" in valid and not found:
+            drawn, wrong = figure_points(settings, document, names, points, known)
+            problems += wrong
     if {"hosts", "profiles"} <= valid:
         problems += shelf.load(settings, document, points)
     raise_problems([*document.problems, *problems], document)
@@ -100,6 +107,7 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
         parameters=names,
         points=points,
         published_points=rows,
+        figure_points=drawn,
         profiles=shelf.profiles,
     )
 
@@ -123,55 +131,3 @@ def _with_hosts(document: Document, hosts: str) -> Document:
                 got=units.shown(hosts),
             )
     return document.replaced(("hosts",), hosts, document.line(("hosts",)))
-
-
-def _published_points(
-    study: StudyFile,
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
-) -> tuple[tuple[int, ...], list[Problem]]:
-    """Return the index of each published row's point, and what is wrong with the rows."""
-    indexes: list[int] = []
-    problems: list[Problem] = []
-    for i, row in enumerate(study.published.rows if study.published else ()):
-        unknown = list(_unswept(row.at, i, names, document))
-        problems += unknown
-        if unknown:
-            continue
-        at = ("published", "rows", i, "at")
-        point, found = read_point(point_overrides(row.at, at), names, document, known)
-        problems += found
-        if point is None:
-            continue
-        matches = [
-            index
-            for index, other in enumerate(points)
-            if point.values.items() <= other.values.items()
-        ]
-        index = matches[0] if matches else -1
-        if not matches:
-            problems.append(document.problem(at, "not a point of the study", got=point.words()))
-        elif len(matches) > 1:
-            missing = ", ".join(p.path for p in names if p.path not in row.at)
-            what = f"{len(matches)} points of the study are at this"
-            problems.append(document.problem(at, what, wanted=f"also {missing}"))
-        elif index in indexes:
-            problems.append(document.problem(at, "a second row for the same point"))
-        indexes.append(index)
-    return tuple(indexes), problems
-
-
-def _unswept(
-    at: Iterable[str], row: int, names: tuple[Parameter, ...], document: Document
-) -> Iterator[Problem]:
-    paths = [parameter.path for parameter in names]
-    for path in at:
-        if path not in paths:
-            yield document.problem(
-                ("published", "rows", row, "at", path),
-                "not swept",
-                wanted=one_of(paths) if paths else "no settings: the study has one point",
-                hint=suggestion(path, paths) if len(paths) > 1 else "",
-            )

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from testbed import units
 from testbed.spec.problems import SettingError, one_of, suggestion
-from testbed.spec.vocabulary import RULES, TOPOLOGIES
+from testbed.spec.vocabulary import FIGURES, RULES, TOPOLOGIES
 
 MAX_SEED = 2**63 - 1
 #: Listed packets are written into the program that drops them, each number in 31 bits.
@@ -177,7 +178,7 @@ FlowName = Annotated[
 ]
 
 
-def _known(kind: str, known: dict[str, str]) -> BeforeValidator:
+def _known(kind: str, known: Collection[str]) -> BeforeValidator:
     def check(value: object) -> object:
         if isinstance(value, str) and value not in known:
             hint = suggestion(value, known)
@@ -191,3 +192,4 @@ def _known(kind: str, known: dict[str, str]) -> BeforeValidator:
 
 TopologyName = Annotated[str, _known("topology", TOPOLOGIES)]
 RuleName = Annotated[str, _known("rule", RULES)]
+FigureKind = Annotated[str, _known("figure", FIGURES)]

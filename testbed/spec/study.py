@@ -20,6 +20,7 @@ from testbed.spec.settings import (
     ChannelLimitPkts,
     DelayS,
     DurationS,
+    FigureKind,
     FlowName,
     FlowRateBps,
     GroupName,
@@ -172,6 +173,36 @@ class Published(Settings):
     episodes: tuple[PublishedEpisode, ...] = Field((), description="a list of loss episodes")
 
 
+def _scalars(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    for value in values:
+        _scalar(value)
+    return values
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, dict | tuple):
+        raise SettingError("not one value", wanted="one value each", got=units.shown(value))
+    return value
+
+
+SweptValues = Annotated[tuple[Any, ...], Field(min_length=1), AfterValidator(_scalars)]
+PointValue = Annotated[Any, AfterValidator(_scalar)]
+
+
+class Figure(Settings):
+    """A figure of the publication to be drawn from the kernel's runs, and at which points."""
+
+    kind: FigureKind = Field(description="a figure such as cwnd")
+    from_s: DelayS = Field(0.0, alias="from", description="a time such as '100 s'")
+    to_s: StopS = Field("end", alias="to", description="a time, or end")
+    bin_s: DurationS = Field(0.1, alias="bin", description="a time such as '100 ms'")
+    before_s: DelayS = Field(1.0, alias="before", description="a time such as '1 s'")
+    after_s: DurationS = Field(3.0, alias="after", description="a time such as '3 s'")
+    at: dict[str, PointValue] = Field(
+        {}, description="a mapping of swept settings to values; none: every point"
+    )
+
+
 class Assumption(Settings):
     """What had to be assumed because the publication is silent or contradicts itself."""
 
@@ -187,20 +218,6 @@ class Acknowledgement(Settings):
     why: Text = Field(description="the reason")
 
 
-def _scalars(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    for value in values:
-        _scalar(value)
-    return values
-
-
-def _scalar(value: Any) -> Any:
-    if value is None or isinstance(value, dict | tuple):
-        raise SettingError("not one value", wanted="one value each", got=units.shown(value))
-    return value
-
-
-SweptValues = Annotated[tuple[Any, ...], Field(min_length=1), AfterValidator(_scalars)]
-PointValue = Annotated[Any, AfterValidator(_scalar)]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 
 
@@ -229,6 +246,7 @@ class StudyFile(Settings):
     )
     metrics: tuple[str, ...] = Field(min_length=1, description="a list of metrics")
     published: Published | None = Field(None, description="the published table")
+    figures: tuple[Figure, ...] = Field((), description="a list of figures")
     assumptions: tuple[Assumption, ...] = Field((), description="a list of assumptions")
     acknowledged: tuple[Acknowledgement, ...] = Field((), description="a list of rules and why")
     profiles: dict[StudyName, Profile] = Field({}, description="host profiles by name")

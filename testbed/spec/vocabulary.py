@@ -37,6 +37,15 @@ METRICS = {
 #: Metrics that need the study's ``compare``.
 COMPARING_METRICS = frozenset({"pct_increase"})
 
+#: Figures a study may ask for, and the keys of its own that each has besides `at`.
+FIGURES = {
+    "cwnd": ("from", "to"),
+    "time_sequence": ("from", "to"),
+    "single_loss": ("before", "after"),
+    "goodput_bins": ("from", "to", "bin"),
+    "share": (),
+}
+
 #: Rules about settings that are legal but misleading; a study may acknowledge them with a reason.
 RULES = {
     "ack-loss": "acknowledgements are lost too",

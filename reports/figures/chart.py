@@ -1,0 +1,173 @@
+"""What all figures share: size, colours, axes, legend, and how layers become one chart.
+
+Invariants: one definition gives the picture for print and the one the page can zoom into, which
+only has more: what follows the pointer. Colours are those the page knows in both its schemes
+(style.css.j2). A chart holds its data and names no address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import altair as alt
+import polars as pl
+
+#: Of a whole figure, and of what its axes enclose.
+WIDTH_PX, HEIGHT_PX = 500, 250
+
+INK, FAINT_INK, GRID = "#1c1b19", "#6f6a62", "#e4e0d8"
+KERNEL, PUBLISHED, GOOD, BAD = "#0f5c8c", "#b3541e", "#2b6b3f", "#a32a2a"
+
+#: The axes a reader can zoom.
+Axes = Sequence[Literal["x", "y"]]
+
+#: A Vega-Lite mark: its type and style.
+Mark = Mapping[str, Any]
+
+#: What only a pointer finds, near a point of a curve.
+NEAR: Mark = {"type": "point", "size": 90, "opacity": 0, "filled": True}
+
+_ZOOM = "zoom"
+_LEGEND_ROW_PX, _LEGEND_SYMBOL_PX, _LEGEND_LETTER_PX = 16, 26, 5.7
+_LEGEND_WIDE_PX, _LEGEND_NARROW_PX = 430, 250
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure: a file name without ending, what it shows in words, and its Vega-Lite charts.
+
+    ``spec`` is what is printed; ``live`` is the same to zoom into.
+    """
+
+    id: str
+    title: str
+    caption: str
+    spec: Mapping[str, Any]
+    live: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a legend: its words, the mark it explains, and the symbol's form."""
+
+    name: str
+    mark: Mark
+    form: Literal["point", "line", "bar"] = "point"
+
+
+def marked(data: alt.InlineData, mark: Mark) -> alt.Chart:
+    """Return data drawn with a mark, inside the axes only."""
+    return alt.Chart(data, mark=alt.MarkDef(**mark, clip=True))
+
+
+def drawn(rows: pl.DataFrame, mark: Mark) -> alt.Chart:
+    """Return the rows of a table drawn with a mark; in the chart they stand as columns."""
+    columns = alt.InlineData(values=[rows.to_dict(as_series=False)])
+    return marked(columns, mark).transform_flatten([*rows.columns])
+
+
+def layered(
+    layers: Sequence[alt.Chart],
+    keys: Sequence[Key],
+    *,
+    hover: Sequence[alt.Chart] = (),
+    zoom: Axes = ("x", "y"),
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the chart of some layers for print and for the page.
+
+    The first layer's x and y are those that zoom; ``hover`` is what only a pointer finds, where no
+    later layer lies over it.
+    """
+    select = alt.selection_interval(name=_ZOOM, bind="scales", encodings=list(zoom))
+    first, *rest = layers
+    live = _chart([first.add_params(select), *hover, *rest]).to_dict()
+    # Otherwise a name made by the library, which its versions may change.
+    live["layer"][0]["name"] = live["params"][0]["views"][0] = "zoomed"
+    legend = _legend(keys)
+    printed = {key: value for key, value in live.items() if key != "params"}
+    printed["layer"] = [*live["layer"][:1], *live["layer"][1 + len(hover) :], *legend]
+    live["layer"] = [*live["layer"], *legend]
+    return printed, live
+
+
+def _chart(layers: Sequence[alt.Chart]) -> alt.LayerChart:
+    chart: alt.LayerChart = (
+        alt.layer(*layers)
+        .properties(
+            width=WIDTH_PX,
+            height=HEIGHT_PX,
+            background="transparent",
+            padding=4,
+            autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        )
+        .configure(aria=False, font="Liberation Sans, Arimo, Helvetica, Arial, sans-serif")
+        .configure_view(stroke=None)
+        .configure_axis(
+            domainColor=FAINT_INK,
+            tickColor=FAINT_INK,
+            gridColor=GRID,
+            labelColor=INK,
+            titleColor=INK,
+            titleFontWeight="normal",
+            labelFontSize=11,
+            titleFontSize=12,
+            titlePadding=8,
+            labelFlush=False,
+        )
+        .configure_axisX(grid=False)
+    )
+    return chart
+
+
+def _places(keys: Sequence[Key], room_px: int) -> list[tuple[float, int]]:
+    """Return where each key goes, in rows above the plot that are at most ``room_px`` long."""
+    rows: list[list[float]] = [[]]
+    x_px = 6.0
+    for key in keys:
+        length_px = _LEGEND_SYMBOL_PX + _LEGEND_LETTER_PX * len(key.name)
+        if rows[-1] and x_px + length_px > room_px:
+            rows.append([])
+            x_px = 6.0
+        rows[-1].append(x_px)
+        x_px += length_px
+    lowest = len(rows) - 1
+    return [
+        (x, -_LEGEND_ROW_PX * (lowest - number + 1)) for number, row in enumerate(rows) for x in row
+    ]
+
+
+def _either(wide_px: float, narrow_px: float) -> dict[str, Any]:
+    """Return a place that depends on how wide the plot is."""
+    return {"value": {"expr": f"width < {_LEGEND_WIDE_PX} ? {narrow_px:g} : {wide_px:g}"}}
+
+
+def _legend(keys: Sequence[Key]) -> list[dict[str, Any]]:
+    """Return the layers of a legend above the plot, in more rows where the page is narrow."""
+    layers: list[dict[str, Any]] = []
+    places = zip(_places(keys, _LEGEND_WIDE_PX), _places(keys, _LEGEND_NARROW_PX), strict=True)
+    for key, ((x_px, y_px), (narrow_x_px, narrow_y_px)) in zip(keys, places, strict=True):
+        place = {"x": _either(x_px, narrow_x_px), "y": _either(y_px, narrow_y_px)}
+        words = {**place, "x": _either(x_px + 10, narrow_x_px + 10)}
+        if key.form == "bar":
+            place["y"] = _either(y_px - 6, narrow_y_px - 6)
+            place["y2"] = _either(y_px + 6, narrow_y_px + 6)
+        elif key.form == "line":
+            place["x"] = _either(x_px - 6, narrow_x_px - 6)
+            place["x2"] = _either(x_px + 6, narrow_x_px + 6)
+        # Said, because charts that zoom clip every mark that does not say.
+        symbol = {**key.mark, "clip": False}
+        if key.form == "line":
+            symbol["type"] = "rule"
+        layers += [
+            {"data": _ONE, "mark": symbol, "encoding": place},
+            {"data": _ONE, "mark": {**_WORDS, "text": key.name}, "encoding": words},
+        ]
+    return layers
+
+
+#: One row without columns: drawn once.
+_ONE: dict[str, Any] = {"values": [{}]}
+_WORDS = {"type": "text", "align": "left", "baseline": "middle", "color": INK, "fontSize": 11,
+          "clip": False}  # fmt: skip

@@ -1,0 +1,185 @@
+"""Congestion window and slow-start threshold of a flow against time, in segments. Pure.
+
+Invariants: TCP's kernel counts segments, SCTP's bytes of user data; both are shown in segments of
+the flow's payload per packet, and in bytes under the pointer. The kernel's events tell the state
+an event *meets*, so each value is drawn from the event before to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import polars as pl
+
+from reports.figures.chart import BAD, KERNEL, NEAR, PUBLISHED, Figure, Key, drawn, layered
+from reports.figures.thinning import held_until, outline
+from testbed.cell import Flow
+
+WINDOW, THRESHOLD, EPISODE = "congestion window", "slow-start threshold", "loss detected"
+#: Headers of IPv4, SCTP and a DATA chunk: what a packet holds besides one message.
+SCTP_HEADERS_BYTES = 20 + 12 + 16
+#: The y axis goes this far above the highest window; a threshold may lie beyond.
+HEADROOM = 1.12
+
+_STEPS = {"type": "line", "interpolate": "step-before"}
+_WINDOW = {**_STEPS, "color": KERNEL, "strokeWidth": 1.4}
+_THRESHOLD = {**_STEPS, "color": PUBLISHED, "strokeWidth": 1.2, "strokeDash": [4, 3]}
+_EPISODE = {"type": "point", "shape": "triangle-up", "size": 36, "filled": True, "opacity": 1,
+            "color": BAD}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One flow's curve in a window of time: rows, the segment they count in, and their mean.
+
+    ``rows``: ``t_s``, ``cwnd`` and ``ssthresh`` in segments, the same in bytes, ``flight_bytes``.
+    """
+
+    flow: Flow
+    rows: pl.DataFrame
+    segment_bytes: int | None
+    mean: float | None
+    events: int
+    thinned: bool
+
+
+def curve(congestion: pl.DataFrame, flow: Flow, from_s: float, to_s: float) -> Curve | str:
+    """Return a flow's curve between two times, or why there is none."""
+    known = pl.col("cwnd_bytes").is_not_null() | pl.col("cwnd_segments").is_not_null()
+    rows = congestion.filter(known, flow=flow.id)
+    if rows.is_empty():
+        return f"the kernel's telemetry has no congestion window of flow {flow.id}"
+    main = rows.group_by("local_port", "path").len().sort("len", "path", "local_port").tail(1)
+    rows = rows.join(main, on=["local_port", "path"], maintain_order="left")
+    segment_bytes = _segment_bytes(rows, flow)
+    size = pl.lit(segment_bytes, dtype=pl.Int64)
+    rows = rows.select(
+        "t_s",
+        cwnd=pl.coalesce(pl.col("cwnd_segments"), pl.col("cwnd_bytes") / size).cast(pl.Float64),
+        ssthresh=pl.coalesce(pl.col("ssthresh_segments"), pl.col("ssthresh_bytes") / size).cast(
+            pl.Float64
+        ),
+        cwnd_bytes="cwnd_bytes",
+        ssthresh_bytes="ssthresh_bytes",
+        flight_bytes="flight_bytes",
+    ).filter(pl.col("t_s").is_between(from_s, to_s))
+    if rows.is_empty() or rows["cwnd"].null_count():
+        return f"flow {flow.id} has no congestion window known in segments in this window of time"
+    steps = held_until(rows, ("cwnd", "ssthresh"))
+    kept = outline(steps, "t_s", "cwnd")
+    return Curve(flow, kept, segment_bytes, _mean(rows), rows.height, kept.height < steps.height)
+
+
+def _segment_bytes(rows: pl.DataFrame, flow: Flow) -> int | None:
+    """Return the user data in a full packet: TCP's segment, or a message if it fits one packet."""
+    if flow.protocol == "tcp":
+        found = rows["mss_bytes"].drop_nulls().mode().sort(descending=True)
+        return int(found[0]) if len(found) else None
+    room = rows["mtu_bytes"].drop_nulls().mode().sort(descending=True)
+    most = int(room[0]) - SCTP_HEADERS_BYTES if len(room) else flow.message_bytes
+    return min(flow.message_bytes, most)
+
+
+def _mean(rows: pl.DataFrame) -> float | None:
+    """Return the mean over time of the window, each value held since the row before."""
+    held = rows.select(for_s=pl.col("t_s").diff(), cwnd="cwnd").drop_nulls()
+    total_s = float(held["for_s"].sum())
+    return float((held["cwnd"] * held["for_s"]).sum()) / total_s if total_s else None
+
+
+def top(curves: Sequence[Curve]) -> float:
+    """Return how high the y axis of all these curves goes, in segments."""
+    return HEADROOM * max(float(str(found.rows["cwnd"].max())) for found in curves)
+
+
+def congestion_figure(
+    found: Curve, *, id: str, label: str, top: float, window_s: tuple[float, float],
+    episodes: pl.DataFrame | None,
+) -> Figure:  # fmt: skip
+    """Return a flow's figure; ``top`` is where its y axis ends."""
+    rows = found.rows.with_columns(pl.col("t_s", "cwnd", "ssthresh").round(6))
+    x = alt.X("t_s:Q", title="Time (s)", scale=alt.Scale(domain=list(window_s), nice=False))
+    unit = f"segments of {found.segment_bytes} bytes" if found.segment_bytes else "segments"
+    window, threshold = (
+        alt.Y(f"{name}:Q", title=f"Window ({unit})", scale=alt.Scale(domain=[0, round(top, 3)]))
+        for name in ("cwnd", "ssthresh")
+    )
+    layers = [
+        drawn(rows, _WINDOW).encode(x, window),
+        drawn(rows, _THRESHOLD).encode(x, threshold),
+    ]
+    keys = [Key(WINDOW, _WINDOW, "line"), Key(THRESHOLD, _THRESHOLD, "line")]
+    if episodes is not None:
+        marks = _episode_rows(episodes, found.flow, window_s)
+        shown = drawn(marks, _EPISODE)
+        layers.append(shown.encode(x, alt.Y("zero:Q"), tooltip=_EPISODE_WORDS))
+        keys.append(Key(EPISODE, _EPISODE))
+    near = drawn(rows, NEAR).encode(x, window, tooltip=_WORDS)
+    spec, live = layered(layers, keys, hover=[near])
+    return Figure(
+        id=id,
+        title=f"Congestion window of {label}",
+        caption=_caption(found, top),
+        spec=spec,
+        live=live,
+    )
+
+
+_WORDS = [
+    alt.Tooltip("t_s:Q", title="until (s)", format=".3f"),
+    alt.Tooltip("cwnd:Q", title="window (segments)", format=".2f"),
+    alt.Tooltip("ssthresh:Q", title="threshold (segments)", format=".2f"),
+    alt.Tooltip("cwnd_bytes:Q", title="window (bytes)"),
+    alt.Tooltip("ssthresh_bytes:Q", title="threshold (bytes)"),
+    alt.Tooltip("flight_bytes:Q", title="in flight (bytes)"),
+]
+_EPISODE_WORDS = [
+    alt.Tooltip("number:Q", title="loss episode"),
+    alt.Tooltip("t_s:Q", title="detected at (s)", format=".3f"),
+    alt.Tooltip("detected_by:N", title="by"),
+    alt.Tooltip("dupacks:Q", title="duplicate acknowledgements"),
+    alt.Tooltip("lost_at:N", title="first loss at"),
+    alt.Tooltip("recovered_s:Q", title="recovered at (s)", format=".3f"),
+]
+
+
+def _episode_rows(
+    episodes: pl.DataFrame, flow: Flow, window_s: tuple[float, float]
+) -> pl.DataFrame:
+    return episodes.filter(pl.col("detected_s").is_between(*window_s), flow=flow.id).select(
+        t_s=pl.col("detected_s").round(6),
+        zero=pl.lit(0),
+        number=pl.col("episode"),
+        detected_by="detected_by",
+        dupacks="dupacks",
+        lost_at="lost_at",
+        recovered_s=pl.col("recovered_s").round(6),
+    )
+
+
+def _caption(found: Curve, top: float) -> str:
+    counted = (
+        "The kernel counts segments."
+        if found.flow.protocol == "tcp"
+        else f"The kernel counts bytes of user data; they are divided by {found.segment_bytes}."
+    )
+    words = [counted]
+    if found.mean is not None:
+        words.append(f"Mean over the time shown: {found.mean:.2f} segments.")
+    if found.flow.protocol == "tcp":
+        words.append(
+            "The threshold is what the kernel would use now: outside recovery at least three "
+            "quarters of the window."
+        )
+    highest = found.rows["ssthresh"].max()
+    if isinstance(highest, float) and highest > top:
+        words.append(f"Thresholds up to {highest:.1f} lie above the axis.")
+    rest = (
+        "of the others, none is higher or lower than its neighbours drawn"
+        if found.thinned
+        else "the others change nothing"
+    )
+    words.append(f"{found.rows.height} of {found.events} events are drawn; {rest}.")
+    return " ".join(words)

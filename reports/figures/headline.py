@@ -1,0 +1,192 @@
+"""One chart per headline metric: what the paper printed against the kernel's runs. Pure.
+
+Each shows the kernel's mean with its confidence interval, the prediction interval of one further
+run as a band, and every single run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from reports.display import setting, setting_label, setting_number, setting_quantity
+from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
+from reports.metrics import Metric
+from reports.records import Parameter, Point
+from reports.summary import CellSummary, PointSummary, Summary
+
+PAPER, MEAN, RUN, BAND = "published", "kernel mean, 95 % CI", "one run", "95 % of single runs"
+
+#: Series in the order of the legend, and how each is drawn.
+_MARKS: dict[str, dict[str, Any]] = {
+    PAPER: {"type": "point", "shape": "diamond", "size": 62, "strokeWidth": 1.6, "opacity": 1,
+            "color": PUBLISHED},
+    MEAN: {"type": "circle", "size": 58, "opacity": 1, "color": KERNEL},
+    RUN: {"type": "circle", "size": 14, "opacity": 0.7, "color": FAINT_INK},
+    BAND: {"type": "rule", "strokeWidth": 11, "opacity": 0.16, "color": KERNEL},
+}  # fmt: skip
+_BAR = {"type": "rule", "strokeWidth": 1.6, "color": KERNEL}
+_CAP = {"type": "tick", "thickness": 1.6, "size": 9, "orient": "horizontal", "color": KERNEL}
+_LINE = {"type": "line", "strokeWidth": 1.2, "strokeDash": [4, 3], "color": PUBLISHED}
+#: Single runs stand beside their mean, not on it.
+_ASIDE_PX = 9
+
+_SEED = alt.Tooltip("seed:Q", title="seed")
+
+Row = dict[str, float | str | None]
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """The x axis: numbers if one number is swept, else one tick per point."""
+
+    title: str
+    numeric: bool
+    names: tuple[str, ...]
+    ticks: tuple[str, ...]
+
+    def place(self, point: Point) -> float | str:
+        settings = point.as_dict()
+        if self.numeric:
+            return setting_number(self.names[0], float(settings[self.names[0]]))
+        return _words(point, self.names)
+
+
+def _words(point: Point, names: tuple[str, ...]) -> str:
+    settings = point.as_dict()
+    return ", ".join(setting(name, settings[name]) for name in names) or "as published"
+
+
+def _axis(parameters: tuple[Parameter, ...], points: tuple[PointSummary, ...]) -> _Axis:
+    names = tuple(parameter.name for parameter in parameters)
+    numeric = len(names) == 1 and all(
+        not isinstance(point.point.as_dict()[names[0]], str) for point in points
+    )
+    titles = [setting_label(parameter.path) for parameter in parameters]
+    if numeric and setting_quantity(names[0]).unit:
+        titles = [f"{titles[0]} ({setting_quantity(names[0]).unit})"]
+    return _Axis(
+        title="; ".join([*titles[:1], *(f"{t[:1].lower()}{t[1:]}" for t in titles[1:])]) or "Point",
+        numeric=numeric,
+        names=names,
+        ticks=tuple(_words(point.point, names) for point in points),
+    )
+
+
+def _point_rows(points: tuple[PointSummary, ...], metric: Metric, axis: _Axis) -> list[Row]:
+    rows: list[Row] = []
+    scale = metric.quantity.scale
+    for point in points:
+        found, x = point.metrics[metric.name], axis.place(point.point)
+        if found.estimate.pi95:
+            low, high = found.estimate.pi95
+            rows.append({"x": x, "lo": low * scale, "hi": high * scale, "series": BAND})
+        if found.estimate.mean is not None:
+            low, high = found.estimate.ci95 or (found.estimate.mean, found.estimate.mean)
+            row: Row = {"x": x, "y": found.estimate.mean * scale, "series": MEAN}
+            rows.append({**row, "lo": low * scale, "hi": high * scale})
+        if found.published is not None:
+            rows.append({"x": x, "y": float(found.published) * scale, "series": PAPER})
+    return rows
+
+
+def _run_rows(cells: tuple[CellSummary, ...], metric: Metric, axis: _Axis) -> list[Row]:
+    scale = metric.quantity.scale
+    return [
+        {"x": axis.place(cell.point), "y": value * scale, "series": RUN, "seed": cell.seed}
+        for cell in cells
+        if cell.excluded is None and (value := cell.values[metric.name].value) is not None
+    ]
+
+
+def _x(axis: _Axis) -> alt.X:
+    if axis.numeric:
+        return alt.X("x:Q", title=axis.title, scale=alt.Scale(zero=False, padding=14))
+    ticks = list(dict.fromkeys(axis.ticks))
+    return alt.X("x:N", title=axis.title, sort=ticks, axis=alt.Axis(labelAngle=-30))
+
+
+def _layers(rows: list[Row], metric: Metric, axis: _Axis, present: list[str]) -> list[alt.Chart]:
+    unit = f"{metric.label} ({metric.quantity.unit})" if metric.quantity.unit else metric.label
+    x = _x(axis)
+    y, low_y, high_y = (
+        alt.Y(f"{field}:Q", title=unit, scale=alt.Scale(zero=False, nice=True, padding=6))
+        for field in ("y", "lo", "hi")
+    )
+
+    def of(series: str, mark: Mark) -> alt.Chart:
+        found = alt.InlineData(values=[row for row in rows if row["series"] == series])
+        return marked(found, mark)
+
+    def told(*fields: str) -> list[alt.Tooltip]:
+        digits = f".{metric.quantity.decimals}f"
+        words = {"y": unit, "lo": "from", "hi": "to"}
+        place = alt.Tooltip("x:Q" if axis.numeric else "x:N", title=axis.title)
+        shown = [alt.Tooltip(f"{name}:Q", title=words[name], format=digits) for name in fields]
+        return [alt.Tooltip("series:N", title="what"), place, *shown]
+
+    cap, run = of(MEAN, _CAP), {**_MARKS[RUN], "xOffset": _ASIDE_PX}
+    drawn = {
+        BAND: [of(BAND, _MARKS[BAND]).encode(x, low_y, y2="hi", tooltip=told("lo", "hi"))],
+        RUN: [of(RUN, run).encode(x, y, tooltip=[*told("y"), _SEED])],
+        PAPER: [
+            of(PAPER, _LINE).encode(x, y),
+            of(PAPER, _MARKS[PAPER]).encode(x, y, tooltip=told("y")),
+        ],
+        MEAN: [
+            of(MEAN, _BAR).encode(x, low_y, y2="hi"),
+            cap.encode(x, low_y),
+            cap.encode(x, high_y),
+            of(MEAN, _MARKS[MEAN]).encode(x, y, tooltip=told("y", "lo", "hi")),
+        ],
+    }
+    return [part for name in (BAND, RUN, PAPER, MEAN) if name in present for part in drawn[name]]
+
+
+def _shown_metrics(summary: Summary) -> list[str]:
+    """Return the headline metrics; of two shares that add to 100 only the compared one."""
+    hidden = set()
+    if summary.compare and len(summary.groups) == 2:
+        hidden = {f"share_{summary.compare.over}_pct"} & {*summary.headline}
+        if f"share_{summary.compare.of}_pct" not in summary.headline:
+            hidden = set()
+    return [name for name in summary.headline if name not in hidden]
+
+
+def headline_figures(summary: Summary, also: tuple[str, ...] = ()) -> tuple[Figure, ...]:
+    """Return one figure per headline metric, and per metric of ``also``, with anything to show."""
+    axis = _axis(summary.parameters, summary.points)
+    table = summary.metric_table()
+    found = []
+    for name in dict.fromkeys((*_shown_metrics(summary), *also)):
+        metric = table[name]
+        rows = _point_rows(summary.points, metric, axis) + _run_rows(summary.cells, metric, axis)
+        if rows:
+            present = [name for name in _MARKS if any(row["series"] == name for row in rows)]
+            spec, live = layered(
+                _layers(rows, metric, axis, present),
+                [Key(one, _MARKS[one], "bar" if one == BAND else "point") for one in present],
+                zoom=("x", "y") if axis.numeric else ("y",),
+            )
+            found.append(
+                Figure(
+                    id=name,
+                    title=f"{metric.label}, by {axis.title[:1].lower()}{axis.title[1:]}",
+                    caption=_caption(present, summary),
+                    spec=spec,
+                    live=live,
+                )
+            )
+    return tuple(found)
+
+
+def _caption(present: list[str], summary: Summary) -> str:
+    words = {
+        PAPER: f"Diamonds: published ({summary.published_where}).",
+        MEAN: "Discs with bars: the kernel's mean and its 95 % confidence interval.",
+        RUN: "Dots: single kernel runs.",
+        BAND: "Bands: where one further run falls with 95 % probability.",
+    }
+    return " ".join(text for name, text in words.items() if name in present)

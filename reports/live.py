@@ -1,0 +1,81 @@
+"""What makes the page's figures ones to zoom into: their charts, and one program, both in the page.
+
+Invariants: the program is all the page runs, and the page's policy names it by its digest; nothing
+in the page can fetch anything. Equal charts give equal text.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+import vl_convert
+from markupsafe import Markup
+
+from reports.asked import FigureSet
+from reports.figures import Figure
+from reports.figures.chart import BAD, FAINT_INK, GOOD, GRID, INK, KERNEL, PUBLISHED
+
+#: Colours of the pictures, and the page's own that stand for them in both its schemes.
+COLOURS = (
+    (INK, "ink"), (FAINT_INK, "faint"), (GRID, "hair"), (KERNEL, "kernel"),
+    (PUBLISHED, "published"), (GOOD, "good"), (BAD, "bad"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """A figure ready for the page: its picture, and its chart as JSON."""
+
+    figure: Figure
+    svg: Markup
+    spec: Markup
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlacedSet:
+    """The figures of a set ready for the page, and why others are missing."""
+
+    title: str
+    run: str
+    drawn: tuple[Placed, ...]
+    missing: tuple[str, ...]
+
+
+def placed(figure: Figure, svg: str) -> Placed:
+    """Return a drawn figure ready for the page; ``<`` is escaped, so no text ends the script."""
+    text = json.dumps(figure.live, separators=(",", ":"), ensure_ascii=False)
+    return Placed(figure=figure, svg=Markup(svg), spec=Markup(text.replace("<", "\\u003c")))
+
+
+def placed_set(found: FigureSet, svgs: Mapping[str, str]) -> PlacedSet:
+    """Return a set ready for the page; ``svgs`` by the id of the figure."""
+    return PlacedSet(
+        title=found.title,
+        run=found.run,
+        drawn=tuple(placed(figure, svgs[figure.id]) for figure in found.figures),
+        missing=found.missing,
+    )
+
+
+@functools.cache
+def program() -> Markup:
+    """Return the drawing library, with its licences, and what starts it; takes seconds once."""
+    ours = resources.files("reports") / "templates"
+    licences = (ours / "vega-licences.txt").read_text(encoding="utf-8")
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    starter = (ours / "figures.js").read_text(encoding="utf-8")
+    text = f"/*!\n{licences}*/\n{library}\n{starter}"
+    # Of an HTML parser's view: what would end the script, or open a comment in it.
+    return Markup(text.replace("</script", "<\\/script").replace("<!--", "\\x3c!--"))
+
+
+def digest(script: str) -> str:
+    """Return a script's name in a content security policy."""
+    found = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(found).decode()}"

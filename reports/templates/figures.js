@@ -1,0 +1,77 @@
+// Makes each figure one to zoom into, when it comes near the window. Until then, without this
+// program and in print, the same figure stands there as a picture.
+(() => {
+  "use strict";
+  const NEARBY = "400px";
+  const STEP = 0.2; // part of what is shown that one press moves
+  const CLOSER = 0.7;
+
+  // The zoomed axes of a view: the name of the signal that holds each one's range.
+  const axes = (view) =>
+    view.signal("zoom_tuple_fields").map((axis) => [axis.channel, `zoom_${axis.field}`]);
+
+  const change = (view, next) => {
+    for (const [channel, signal] of axes(view)) {
+      const [low, high] = view.scale(channel).domain();
+      view.signal(signal, next(channel, low, high));
+    }
+    return view.runAsync();
+  };
+
+  const scaled = (factor) => (_, low, high) => {
+    const middle = (low + high) / 2, half = ((high - low) / 2) * factor;
+    return [middle - half, middle + half];
+  };
+  const moved = (along, parts) => (channel, low, high) => {
+    const by = channel === along ? (high - low) * parts : 0;
+    return [low + by, high + by];
+  };
+  const ACTIONS = {
+    closer: (view) => change(view, scaled(CLOSER)),
+    wider: (view) => change(view, scaled(1 / CLOSER)),
+    reset: (view) => change(view, () => null),
+    left: (view) => change(view, moved("x", -STEP)),
+    right: (view) => change(view, moved("x", STEP)),
+    up: (view) => change(view, moved("y", STEP)),
+    down: (view) => change(view, moved("y", -STEP)),
+  };
+  const KEYS = {
+    "+": "closer", "=": "closer", "-": "wider", "0": "reset",
+    ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down",
+  };
+
+  const start = async (figure) => {
+    const frame = figure.querySelector(".frame"), live = figure.querySelector(".live");
+    const spec = JSON.parse(figure.querySelector("script").textContent);
+    const width = () => Math.floor(frame.clientWidth);
+    const { view } = await window.vegaEmbed(live, { ...spec, width: width() }, {
+      mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
+      tooltip: { disableDefaultStyle: true },
+    });
+    figure.classList.add("is-live");
+    for (const button of figure.querySelectorAll("button[data-do]")) {
+      button.addEventListener("click", () => ACTIONS[button.dataset.do](view));
+    }
+    live.addEventListener("keydown", (event) => {
+      const action = event.ctrlKey || event.altKey || event.metaKey ? null : KEYS[event.key];
+      if (!action) return;
+      event.preventDefault();
+      ACTIONS[action](view);
+    });
+    let drawn = width();
+    new ResizeObserver(() => {
+      if (width() === 0 || width() === drawn) return; // not shown, as in print, or as it is
+      drawn = width();
+      view.width(drawn).runAsync();
+    }).observe(frame);
+  };
+
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (!isIntersecting) continue;
+      seen.unobserve(target);
+      start(target).catch((error) => console.error(target.id, error));
+    }
+  }, { rootMargin: NEARBY });
+  for (const figure of document.querySelectorAll("figure.zoomable")) seen.observe(figure);
+})();

@@ -1,0 +1,94 @@
+"""Where on the sweep a part of a study belongs: its ``at``, read like a point and found among them.
+
+A value under ``at`` is checked like a swept one, and its errors name its own line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from testbed.spec.document import Document
+from testbed.spec.problems import Loc, Problem, one_of, suggestion
+from testbed.spec.study import StudyFile
+from testbed.spec.sweep import Parameter, Point, point_overrides, read_point
+
+
+def points_at(
+    at: Mapping[str, Any],
+    loc: Loc,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    document: Document,
+    known: Collection[Problem],
+) -> tuple[tuple[int, ...], list[Problem]]:
+    """Return the indexes of the points an ``at`` covers, and what is wrong with it.
+
+    There is at least one index, or a problem.
+    """
+    unknown = list(_unswept(at, loc, names, document))
+    if unknown:
+        return (), unknown
+    point, problems = read_point(point_overrides(at, loc), names, document, known)
+    if point is None:
+        return (), problems
+    covered = [i for i, other in enumerate(points) if point.values.items() <= other.values.items()]
+    if not covered:
+        problems.append(document.problem(loc, "not a point of the study", got=point.words()))
+    return tuple(covered), problems
+
+
+def published_points(
+    study: StudyFile,
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+) -> tuple[tuple[int, ...], list[Problem]]:
+    """Return the index of each published row's point, and what is wrong with the rows."""
+    indexes: list[int] = []
+    problems: list[Problem] = []
+    for i, row in enumerate(study.published.rows if study.published else ()):
+        at: Loc = ("published", "rows", i, "at")
+        covered, found = points_at(row.at, at, names, points, document, known)
+        problems += found
+        if len(covered) > 1:
+            missing = ", ".join(p.path for p in names if p.path not in row.at)
+            what = f"{len(covered)} points of the study are at this"
+            problems.append(document.problem(at, what, wanted=f"also {missing}"))
+        elif covered and covered[0] in indexes:
+            problems.append(document.problem(at, "a second row for the same point"))
+        indexes += covered[:1]
+    return tuple(indexes), problems
+
+
+def figure_points(
+    study: StudyFile,
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
+    """Return the indexes of each figure's points, and what is wrong with the figures' ``at``."""
+    covered: list[tuple[int, ...]] = []
+    problems: list[Problem] = []
+    for i, figure in enumerate(study.figures):
+        at: Loc = ("figures", i, "at")
+        indexes, found = points_at(figure.at, at, names, points, document, known)
+        covered.append(indexes)
+        problems += found
+    return tuple(covered), problems
+
+
+def _unswept(
+    at: Mapping[str, Any], loc: Loc, names: tuple[Parameter, ...], document: Document
+) -> Iterator[Problem]:
+    paths = [parameter.path for parameter in names]
+    for path in at:
+        if path not in paths:
+            yield document.problem(
+                (*loc, path),
+                "not swept",
+                wanted=one_of(paths) if paths else "no settings: the study has one point",
+                hint=suggestion(path, paths) if len(paths) > 1 else "",
+            )

@@ -1,0 +1,84 @@
+"""A report written from recorded tables, in a real browser without a network."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+
+import reports
+from testbed import runfolder
+from tests.figure_run import build_figure_run
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Fetching a browser may take minutes; finding one takes none.
+FIND_TIMEOUT_S = 600
+WAIT_MS, HEIGHT_PX = 20_000, 900
+
+
+@dataclass
+class Shown:
+    """A page with what it asked for and complained about."""
+
+    page: Page
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+Show = Callable[..., Shown]
+
+
+def opened(context: BrowserContext, report: Path) -> Shown:
+    """Return the report in a new page, listened to."""
+    shown = Shown(context.new_page())
+    shown.page.set_default_timeout(WAIT_MS)
+    shown.page.on("request", lambda request: shown.asked.append(request.url))
+    shown.page.on("console", lambda message: shown.complaints.append(message.text))
+    shown.page.on("pageerror", lambda error: shown.complaints.append(str(error)))
+    shown.page.goto(report.as_uri())
+    return shown
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = build_figure_run(tmp_path_factory.mktemp("runs") / "run")
+    reports.write_report(run)
+    return run / runfolder.REPORT_HTML
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = subprocess.run(
+        [ROOT / "setup" / "browser"], stdout=subprocess.PIPE, text=True, check=True,
+        timeout=FIND_TIMEOUT_S,
+    )  # fmt: skip
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found.stdout.strip())
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def show(browser: Browser, report: Path) -> Iterator[Show]:
+    """Return what opens the report with settings of the browser's."""
+    contexts = []
+
+    def shown(width_px: int = 1200, **settings: Any) -> Shown:
+        size: ViewportSize = {"width": width_px, "height": HEIGHT_PX}
+        contexts.append(browser.new_context(viewport=size, offline=True, **settings))
+        return opened(contexts[-1], report)
+
+    yield shown
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(show: Show) -> Page:
+    """Return the report in a window of usual width."""
+    return show().page
