@@ -15,8 +15,8 @@ from typing import Any
 
 from mininet_topos import bpf, drop_program
 from mininet_topos.netns import Namespace
-from mininet_topos.verify import Check
 from testbed.cell import Flow
+from testbed.check import Check
 
 NODE, DEVICE = "r2", "ifb-bottleneck"
 #: Where sysfs has a place for the bpf file system.
