@@ -60,6 +60,10 @@ parse: setup ## make a run's tables again from its raw files: [RUN= JOBS=]
 report: setup ## write a finished run's report again: [RUN=]
 	@$(GROUNDTRUTH) report $(run_folder)
 
+.PHONY: wireshark
+wireshark: setup ## write a run's captures for Wireshark, with comments: [RUN=]
+	@$(GROUNDTRUTH) wireshark $(run_folder)
+
 .PHONY: doctor
 doctor: setup ## say what this machine can and cannot run, and why
 	@$(GROUNDTRUTH) doctor

@@ -4,7 +4,8 @@
 
 A cell is 1000 s at 1 % loss, executed as a campaign does it: pinned to one core, from boot to
 DONE. The first round is not counted, because it loads the parsers. Prints the median of each, the
-median of the rounds' ratios, and how fast pages are parsed.
+median of the rounds' ratios, what sampling sockets and counters has of it, and how fast pages are
+parsed.
 """
 
 from __future__ import annotations
@@ -28,12 +29,15 @@ from testbed.execute import execute
 from testbed.labs import virtual
 
 
-def with_telemetry(cell: Cell, *, on: bool) -> Cell:
-    """Return a cell that records all there is, or none of it."""
-    collect = dataclasses.replace(
-        cell.collect, telemetry=on, queue_s=cell.collect.queue_s if on else 0.0
-    )
-    return dataclasses.replace(cell, collect=collect)
+def variants(cell: Cell) -> dict[str, Cell]:
+    """Return a cell that records nothing, all but samples of sockets and counters, and all."""
+    unsampled = dataclasses.replace(cell.collect, sockets_s=0.0, counters_s=0.0)
+    nothing = dataclasses.replace(unsampled, telemetry=False, queue_s=0.0)
+    return {
+        "nothing": dataclasses.replace(cell, collect=nothing),
+        "all but sockets": dataclasses.replace(cell, collect=unsampled),
+        "all": cell,
+    }
 
 
 def run(lab: virtual.VirtualLab, cell: Cell) -> tuple[float, float]:
@@ -43,7 +47,8 @@ def run(lab: virtual.VirtualLab, cell: Cell) -> tuple[float, float]:
         began_s = time.perf_counter()
         execute(cell, folder / "cell", lab, threading.Event())
         wall_s = time.perf_counter() - began_s
-        return wall_s, events_per_s(folder / "cell") if cell.collect.telemetry else 0.0
+        speed = events_per_s(folder / "cell") if cell.collect.telemetry else 0.0
+        return wall_s, speed
     finally:
         shutil.rmtree(folder)
 
@@ -65,22 +70,33 @@ def main() -> None:
     args = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     lab = virtual.ensure(args.kernel, lambda _what, _done: None)
-    cell = make_cell(lab, 1000.0)
-    off_s, on_s, speeds = [], [], []
+    cells = variants(make_cell(lab, 1000.0))
+    walls_s: dict[str, list[float]] = {name: [] for name in cells}
+    speeds = []
     for number in range(args.rounds + 1):
-        off = run(lab, with_telemetry(cell, on=False))[0]
-        on, speed = run(lab, with_telemetry(cell, on=True))
-        if number:
-            off_s.append(off)
-            on_s.append(on)
-            speeds.append(speed)
-    ratios = [on / off for off, on in zip(off_s, on_s, strict=True)]
+        for name, cell in cells.items():
+            wall_s, speed = run(lab, cell)
+            if number:
+                walls_s[name].append(wall_s)
+                speeds += [speed] if speed else []
+    for name, taken_s in walls_s.items():
+        sys.stdout.write(
+            f"{name:16} {statistics.median(taken_s):6.2f} s, fastest {min(taken_s):.2f} s\n"
+        )
     sys.stdout.write(
-        f"without telemetry {statistics.median(off_s):6.2f} s, fastest {min(off_s):.2f} s\n"
-        f"with telemetry    {statistics.median(on_s):6.2f} s, fastest {min(on_s):.2f} s\n"
-        f"ratio             {statistics.median(ratios):6.2f}"
-        f"   ({min(ratios):.2f} to {max(ratios):.2f}, {args.rounds} rounds)\n"
-        f"parsing           {statistics.median(speeds):6.0f} events/s\n"
+        f"{'all, ratio':16} {ratio(walls_s, 'all', 'nothing')}\n"
+        f"{'sockets, ratio':16} {ratio(walls_s, 'all', 'all but sockets')}\n"
+        f"{'parsing':16} {statistics.median(speeds):6.0f} events/s\n"
+    )
+
+
+def ratio(taken_s: dict[str, list[float]], of: str, over: str) -> str:
+    """Return the median and the range of the rounds' ratios in words."""
+    ratios = [above / below for above, below in zip(taken_s[of], taken_s[over], strict=True)]
+    fastest = min(taken_s[of]) / min(taken_s[over])
+    return (
+        f"{statistics.median(ratios):6.3f}   ({min(ratios):.2f} to {max(ratios):.2f},"
+        f" {len(ratios)} rounds), fastest {fastest:.3f}"
     )
 
 

@@ -20,7 +20,7 @@ from collectors.flows_parse import Received, json_lines
 from collectors.listed_parse import Listed
 from collectors.packets_parse import Tap, parse_packets
 from collectors.path_parse import PathRow
-from collectors.pcap_parse import merged, read
+from collectors.pcap_parse import Records, merged, read
 from collectors.raw_parse import check_count, read_as, read_text, whole
 from collectors.tally_parse import tally
 from testbed import runfolder
@@ -29,6 +29,7 @@ from testbed.check import Check
 from testbed.errors import ParseError
 
 SCHEMA = 1
+POINTS = "raw/pcap/points.json"
 
 
 def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
@@ -39,19 +40,32 @@ def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
     """
     if not cell.collect.pcap:
         return None
-    place = folder / "raw" / "pcap"
-    taps = read_as(place / "points.json", _taps)
+    taps = read_as(folder / POINTS, _taps)
+    return parse_packets(captures(folder), taps, cell.flows, epoch_ns(folder))
+
+
+def epoch_ns(folder: Path) -> int:
+    """Return a cell's time zero, since 1970."""
     epoch = folder / "raw" / "epoch.json"
-    epoch_ns = read_as(epoch, lambda value: whole(value["epoch_realtime_ns"]))
-    names = sorted({tap.file for tap in taps})
+    return read_as(epoch, lambda value: whole(value["epoch_realtime_ns"]))
+
+
+def captures(folder: Path) -> Records:
+    """Return all captures of a cell together: record i is row i of its packets table.
+
+    Raises:
+        ParseError: a capture is missing, cut short or damaged, or not all that tcpdump counted.
+    """
+    place = (folder / POINTS).parent
+    names = sorted({tap.file for tap in read_as(folder / POINTS, _taps)})
     counted = read_as(
         place / "counts.json", lambda value: [whole(value[n]["captured_pkts"]) for n in names]
     )
-    captures = []
+    found = []
     for name, count in zip(names, counted, strict=True):
-        captures.append(read(place / name)[0])
-        check_count(place / name, count, len(captures[-1]), "packets")
-    return parse_packets(merged(captures), taps, cell.flows, epoch_ns)
+        found.append(read(place / name)[0])
+        check_count(place / name, count, len(found[-1]), "packets")
+    return merged(found)
 
 
 def _taps(value: Mapping[str, Any]) -> list[Tap]:
@@ -142,6 +156,31 @@ def _sender_totals(folder: Path, flow: Flow) -> dict[str, Any]:
     if not totals or (flow.protocol != "udp" and totals[-1].get("end") != "drained"):
         return {}
     return totals[-1]
+
+
+def probe_totals(folder: Path, cell: Cell) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the totals of every flow's sender and receiver; empty where they are not all of it.
+
+    Raises:
+        ParseError: a raw file is missing or broken.
+    """
+    found = {}
+    for flow in cell.flows:
+        found[flow.id, "sender"] = _sender_totals(folder, flow)
+        found[flow.id, "receiver"] = _receiver_totals(folder, flow)
+    return found
+
+
+def _receiver_totals(folder: Path, flow: Flow) -> dict[str, Any]:
+    """Return what a receiver wrote at the end of its connection; empty if there is nothing."""
+    if flow.generator != "probe":
+        return {}
+    path = folder / "raw" / "flows" / f"{flow.id}.receiver.jsonl"
+    # Among a line for every interval; those were read before.
+    lines = [line for line in read_text(path).splitlines() if '"totals"' in line]
+    records = json_lines("\n".join(lines), str(path))
+    totals = [record for record in records if record.get("event") == "totals"]
+    return totals[-1] if totals else {}
 
 
 def _whole(value: Any) -> int | None:

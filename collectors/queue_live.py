@@ -9,27 +9,22 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TextIO
 
+from collectors.netlink import attributes, connect, dump, dump_request, messages
 from testbed.errors import RunError
 
 NETLINK_ROUTE = 0
-NLMSG_ERROR, NLMSG_DONE, RTM_NEWQDISC, RTM_GETQDISC = 2, 3, 36, 38
-NLM_F_REQUEST, NLM_F_DUMP = 0x1, 0x300
+RTM_NEWQDISC, RTM_GETQDISC = 36, 38
 TCA_STATS2, TCA_STATS_BASIC, TCA_STATS_QUEUE = 7, 1, 3
-NLA_TYPE_MASK = 0x3FFF
-HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence number, port
 TCMSG = struct.Struct("=BxxxiIII")  # family, ifindex, handle, parent, info
-ATTRIBUTE = struct.Struct("=HH")  # length, type
-ERROR = struct.Struct("=i")
 BASIC = struct.Struct("=QI")  # bytes, packets
 QUEUE = struct.Struct("=III")  # packets held, bytes held, drops
-RECEIVE_BYTES = 1 << 16
-TIMEOUT_S = 10.0
+QUESTION = dump_request(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0))
 
 
 class Host(Protocol):
@@ -99,10 +94,7 @@ def start(hosts: Sequence[Host], places: Sequence[Place], file: Path) -> Sampler
     sockets = {}
     for host in hosts:
         with host.entered():
-            connection = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE)
-        connection.settimeout(TIMEOUT_S)
-        connection.bind((0, 0))
-        sockets[host.name] = connection
+            sockets[host.name] = connect(NETLINK_ROUTE)
     return Sampler(places=tuple(places), sockets=sockets, file=file.open("w"))
 
 
@@ -134,51 +126,18 @@ def stop(sampler: Sampler) -> None:
 
 def ask(connection: socket.socket, node: str) -> dict[tuple[int, int], Counters]:
     """Return a node's qdiscs by interface number and handle."""
-    request = HEADER.pack(
-        HEADER.size + TCMSG.size, RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP, 1, 0
-    ) + TCMSG.pack(0, 0, 0, 0, 0)
-    connection.send(request)
     found: dict[tuple[int, int], Counters] = {}
-    while True:
-        answer = connection.recv(RECEIVE_BYTES)
-        for kind, message in messages(answer):
-            if kind == NLMSG_DONE:
-                return found
-            if kind == NLMSG_ERROR:
-                (status,) = ERROR.unpack_from(message)
-                raise RunError("the kernel does not list qdiscs", where=node, got=f"error {status}")
-            if kind == RTM_NEWQDISC:
-                found.update(qdisc(message))
-
-
-def messages(answer: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield type and content of each netlink message."""
-    at = 0
-    while at + HEADER.size <= len(answer):
-        length, kind, _, _, _ = HEADER.unpack_from(answer, at)
-        if length < HEADER.size:
-            return
-        yield kind, answer[at + HEADER.size : at + length]
-        at += (length + 3) & ~3
-
-
-def attributes(data: bytes) -> dict[int, bytes]:
-    """Return the attributes of a message or of a nest by type."""
-    found = {}
-    at = 0
-    while at + ATTRIBUTE.size <= len(data):
-        length, kind = ATTRIBUTE.unpack_from(data, at)
-        if length < ATTRIBUTE.size:
-            break
-        found[kind & NLA_TYPE_MASK] = data[at + ATTRIBUTE.size : at + length]
-        at += (length + 3) & ~3
+    for message in messages(dump(connection, QUESTION, node), node):
+        if message.kind == RTM_NEWQDISC:
+            found.update(qdisc(message.body, node))
     return found
 
 
-def qdisc(message: bytes) -> dict[tuple[int, int], Counters]:
+def qdisc(body: bytes, node: str) -> dict[tuple[int, int], Counters]:
     """Return one qdisc's counters by interface number and handle; nothing if it keeps none."""
-    _, ifindex, handle, _, _ = TCMSG.unpack_from(message)
-    statistics = attributes(attributes(message[TCMSG.size :]).get(TCA_STATS2, b""))
+    _, ifindex, handle, _, _ = TCMSG.unpack_from(body)
+    nest = attributes(body[TCMSG.size :], node).get(TCA_STATS2, b"")
+    statistics = attributes(nest, node)
     if TCA_STATS_BASIC not in statistics or TCA_STATS_QUEUE not in statistics:
         return {}
     _, sent_pkts = BASIC.unpack_from(statistics[TCA_STATS_BASIC])

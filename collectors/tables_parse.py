@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from collectors import audit_parse, evidence_parse
+from collectors import audit_parse, evidence_parse, socket_checks_parse
 from collectors.audit_parse import AuditRow
 from collectors.congestion_parse import congestion
 from collectors.drop_checks_parse import Told, drop_checks
@@ -32,11 +32,15 @@ from collectors.flows_parse import (
 )
 from collectors.path_parse import PathRow, path_rows
 from collectors.places_parse import parse_places
+from collectors.protocol_parse import protocol_table
 from collectors.queue_parse import queue
 from collectors.raw_parse import read_as, read_text, whole, word
+from collectors.socket_samples_parse import read_samples
+from collectors.sockets_parse import sockets_table
 from collectors.trace_parse import read_trace
 from testbed import runfolder
 from testbed.cell import Cell, Flow
+from testbed.check import Check
 from testbed.errors import ParseError
 
 TYPES = {
@@ -126,23 +130,29 @@ def write_tables(folder: Path, cell: Cell) -> None:
     _write(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     _write(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
-    told = _write_telemetry(folder, cell, epoch_ns)
-    _write_packets(folder, cell, counted, received, told)
+    told, windows = _write_telemetry(folder, cell, epoch_ns)
+    checks = _write_sockets(folder, cell, epoch_ns, windows)
+    _write_packets(folder, cell, counted, received, checks, told)
 
 
-def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> Told | None:
-    """Write the tables of what the cell was asked to record; what was not recorded has none."""
-    told = None
+def _write_telemetry(
+    folder: Path, cell: Cell, epoch_ns: int
+) -> tuple[Told | None, pl.DataFrame | None]:
+    """Write the tables of what the cell was asked to record; what was not recorded has none.
+
+    Returns what was told of drops, and the congestion table, if there are.
+    """
+    told, windows = None, None
     if not cell.collect.telemetry and not cell.collect.queue_s:
-        return told
+        return told, windows
     places = read_as(folder / runfolder.PLACES, parse_places)
     if cell.collect.telemetry:
         names = (runfolder.TRACE_PAGES, runfolder.TRACE_FORMATS, runfolder.TRACE_COUNTS)
         trace = read_trace(*(folder / name for name in names))
         known = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
         mss_bytes = {name: size for name, size in known.items() if size is not None}
-        rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
-        write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
+        windows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
+        write_parquet(windows, folder / runfolder.CONGESTION_TABLE)
         hooks = {listed.place for listed in evidence_parse.listed_drops(folder, cell)}
         rows = drops(trace, places, epoch_ns, hooks)
         told = Told(rows=rows, placed=tells_places(trace))
@@ -153,7 +163,22 @@ def _write_telemetry(folder: Path, cell: Cell, epoch_ns: int) -> Told | None:
         if not sampled.height:  # the first is taken when the flows start
             raise ParseError("no sample of any qdisc", where=str(path))
         write_parquet(sampled, folder / runfolder.QUEUE_TABLE)
-    return told
+    return told, windows
+
+
+def _write_sockets(
+    folder: Path, cell: Cell, epoch_ns: int, windows: pl.DataFrame | None
+) -> list[Check]:
+    """Write the tables of sampled sockets and counters; return what they are compared with."""
+    if not cell.collect.sockets_s:
+        return []
+    samples = read_samples(folder / runfolder.SOCKET_SAMPLES, folder / runfolder.SOCKET_SOURCES)
+    sockets = sockets_table(samples, cell.flows, epoch_ns)
+    protocol = protocol_table(samples, cell.flows, epoch_ns)
+    write_parquet(sockets, folder / runfolder.SOCKETS_TABLE)
+    write_parquet(protocol, folder / runfolder.PROTOCOL_TABLE)
+    totals = evidence_parse.probe_totals(folder, cell)
+    return socket_checks_parse.checks(cell, sockets, protocol, windows, totals)
 
 
 def _mss_bytes(folder: Path, flow: Flow) -> int | None:
@@ -168,6 +193,7 @@ def _write_packets(
     cell: Cell,
     counted: Mapping[str, Mapping[str, int]],
     received: Mapping[str, Received],
+    sampled: list[Check],
     told: Told | None,
 ) -> None:
     """Write what rests on captures, if there are any, and the audit of the cell."""
@@ -182,6 +208,7 @@ def _write_packets(
     lists = evidence_parse.listed_drops(folder, cell)
     checks = [
         *evidence_parse.checks(cell, found, packets, paths),
+        *sampled,
         *evidence_parse.listed_checks(folder, lists, packets),
         *evidence_parse.row_checks(audit),
     ]

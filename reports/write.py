@@ -6,8 +6,6 @@ twice gives the same bytes; nothing under ``cells/`` is touched.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,25 +14,8 @@ from reports.html import render_page
 from reports.run import read_run
 from reports.summary import Summary, summarise
 from reports.summary_files import summary_csv, summary_json
+from reports.whole_file import write_whole
 from testbed import runfolder
-
-_MODE = 0o644
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file by renaming a complete one into place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, _MODE)
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def write_report(run: Path, changed: Mapping[str, str] | None = None) -> Summary:

@@ -149,13 +149,15 @@ class HostProfile:
 class Collect:
     """What evidence to record, and how finely.
 
-    ``queue_s`` is the time between two samples of every queue; 0 takes none. ``telemetry`` is the
-    kernel's own account of congestion state and drops.
+    ``queue_s`` is the time between two samples of every queue, ``sockets_s`` of every socket,
+    ``counters_s`` of every host's protocol counters; 0 takes none, and the last two are both 0 or
+    neither. ``telemetry`` is the kernel's own account of congestion state and drops.
     """
 
     interval_s: float
-    snapshot_s: float
     queue_s: float
+    sockets_s: float
+    counters_s: float
     telemetry: bool
     pcap: bool
 

@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 
 from testbed import commands
+from testbed import wireshark as tracing
 from testbed.errors import GroundtruthError, StudyError
 from testbed.labs import kernel, virtual
 
@@ -159,6 +160,43 @@ def verify(
 ) -> None:
     """Repeat cells of a run and compare every artefact to the byte."""
     commands.verify(run, cells, jobs)
+
+
+@app.command(
+    epilog="Examples: groundtruth wireshark results/latest; groundtruth wireshark results/latest "
+    "--cell 02c9; groundtruth wireshark --install-profile. Then: wireshark -C Groundtruth FILE, "
+    "tcptrace FILE-senders.pcap."
+)
+def wireshark(
+    run: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="a run folder with captures: results/latest")
+    ] = "",
+    cells: Annotated[
+        list[str] | None,
+        typer.Option("--cell", metavar="ID", help="just this cell; the start of its id is enough"),
+    ] = None,
+    install_profile: Annotated[
+        bool, typer.Option("--install-profile", help="install the Wireshark profile Groundtruth")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="overwrite a profile that was changed")
+    ] = False,
+) -> None:
+    """Write a run's captures for Wireshark, each packet's story in its comment.
+
+    For each captured cell RUN/pcap gets a pcapng with all capture points, and a classic pcap of
+    the senders' view for tcptrace.
+    """
+    if not run and not install_profile:
+        raise typer.BadParameter("give a run folder, or --install-profile", param_hint="RUN")
+    if force and not install_profile:
+        raise typer.BadParameter("goes with --install-profile", param_hint="--force")
+    if cells and not run:
+        raise typer.BadParameter("goes with a run folder", param_hint="--cell")
+    if install_profile:
+        tracing.install_profile(force)
+    if run:
+        tracing.command(run, cells or [])
 
 
 @app.command()

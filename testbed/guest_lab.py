@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collectors import snapshot_live
 from mininet_topos import dumbbell, listed_drops, verify
 from mininet_topos.netns import Journal, Namespace
 from testbed import ledger
@@ -19,6 +19,19 @@ from testbed.errors import VerifyError
 
 #: More than any buffer a host profile may want; what each socket got is read back.
 BUFFER_BOUND_BYTES = 64 * 1024 * 1024
+#: Pages that all sockets of a protocol may hold: never reached, so no run meets memory pressure.
+UNREACHED_PAGES = "1048576 1048576 1048576"
+#: TCP's buffers (least, first, most) are what Linux gives itself from 2 GiB of memory up
+#: (tcp_init): a lab has less, and how much of it is free at start depends on the host.
+MEMORY_LIMITS = {
+    "core/rmem_max": str(BUFFER_BOUND_BYTES),
+    "core/wmem_max": str(BUFFER_BOUND_BYTES),
+    "ipv4/tcp_rmem": "4096 131072 6291456",
+    "ipv4/tcp_wmem": "4096 16384 4194304",
+    "ipv4/tcp_mem": UNREACHED_PAGES,
+    "ipv4/udp_mem": UNREACHED_PAGES,
+    "sctp/sctp_mem": UNREACHED_PAGES,
+}
 TOOLS = ("iperf3", "iproute2", "libsctp1", "mininet", "python3.13", "tcpdump")
 
 
@@ -56,7 +69,8 @@ class Lab:
 
 def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
-    _allow_large_buffers()
+    _set_memory_limits()
+    _hide_kernel_addresses()
     laid_out = dumbbell.plan(cell.network, cell.seed)
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)
@@ -69,10 +83,18 @@ def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
     )  # fmt: skip
 
 
-def _allow_large_buffers() -> None:
-    """Lift the bounds on socket buffers, which older kernels keep for all namespaces at once."""
-    for name in ("rmem_max", "wmem_max"):
-        (Path("/proc/sys/net/core") / name).write_text(f"{BUFFER_BOUND_BYTES}\n")
+def _set_memory_limits() -> None:
+    """Set what the kernel would work out from the lab's own small memory at its start.
+
+    Namespaces made afterwards start with these values.
+    """
+    for name, value in MEMORY_LIMITS.items():
+        (Path("/proc/sys/net") / name).write_text(f"{value}\n")
+
+
+def _hide_kernel_addresses() -> None:
+    """Have the kernel print 0 for where its objects are, which differs between machines."""
+    Path("/proc/sys/kernel/kptr_restrict").write_text("2\n")
 
 
 def read_back(lab: Lab) -> None:
@@ -122,13 +144,25 @@ def environment(lab: Lab) -> dict[str, Any]:
         "schema": 1,
         "kernel_release": platform.release(),
         "kernel_version": platform.version(),
-        "tools": snapshot_live.packages(status, lambda name: name in TOOLS),
+        "tools": packages(status, TOOLS),
         "lab": dict(lab.cell.lab),
         "seed": lab.cell.seed,
         "clock": "virtual",
         "sysctls": sysctls,
         "warnings": [],
     }
+
+
+def packages(status: str, names: Collection[str]) -> dict[str, str]:
+    """Return versions of the chosen packages from dpkg's status file."""
+    versions: dict[str, str] = {}
+    name = ""
+    for line in status.splitlines():
+        if line.startswith("Package: "):
+            name = line[9:]
+        elif line.startswith("Version: ") and name in names:
+            versions[name] = line[9:]
+    return dict(sorted(versions.items()))
 
 
 def _sysctl_tree(branches: tuple[str, ...]) -> dict[str, str]:

@@ -63,8 +63,7 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
 
 def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     cell = lab.cell
-    for name in ("raw/flows", "raw/snapshots"):
-        (lab.folder / name).mkdir(parents=True)
+    (lab.folder / "raw" / "flows").mkdir(parents=True)
     say_phase("prepare the hosts")
     guest_metrics.prime_initial_ssthresh(lab)
     _await_silence(cell)

@@ -68,6 +68,13 @@ class Display:
         """Show how far a one-time build is."""
         self._show(f"building {what}", done_frac, self._left(f"building {what}", done_frac))
 
+    def exporting(self, done_cells: int, total_cells: int) -> None:
+        """Show how far an export is."""
+        name, done_frac = "exporting captures", done_cells / total_cells
+        left = self._left(name, done_frac)
+        note = f"{done_cells}/{total_cells} cells{', ' if left else ''}{left}"
+        self._show(name, done_frac, note)
+
     def cells(self, progress: CellProgress) -> None:
         """Show how far a campaign is."""
         name = "running cells"

@@ -3,7 +3,7 @@
 <run>/ study.yaml resolved.json plan.json cells.json provenance.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
-<run>/summary.json summary.csv report/index.html
+<run>/summary.json summary.csv report/index.html pcap/
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PROVENANCE = "provenance.json"
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT_HTML = "report/index.html"
+PCAP = "pcap"
 
 CELL = "cell.json"
 ENV = "env.json"
@@ -29,6 +30,8 @@ LEDGER = "raw/ledger.json"
 PLACES = "raw/places.json"
 LISTED_DROPS = "raw/listed_drops.json"
 QUEUE_SAMPLES = "raw/queue.jsonl"
+SOCKET_SAMPLES = "raw/sockets.bin.gz"
+SOCKET_SOURCES = "raw/sockets.json"
 TRACE_PAGES = "raw/trace/pages.bin.gz"
 TRACE_FORMATS = "raw/trace/formats.json"
 TRACE_COUNTS = "raw/trace/counts.json"
@@ -45,9 +48,12 @@ QDISCS_TABLE = "tables/qdiscs.parquet"
 CONGESTION_TABLE = "tables/congestion.parquet"
 DROPS_TABLE = "tables/drops.parquet"
 QUEUE_TABLE = "tables/queue.parquet"
+SOCKETS_TABLE = "tables/sockets.parquet"
+PROTOCOL_TABLE = "tables/protocol.parquet"
 PACKETS_TABLE = "tables/packets.parquet"
 PATH_TABLE = "tables/path.parquet"
 AUDIT_TABLE = "tables/audit.parquet"
+EPISODES_TABLE = "tables/episodes.parquet"
 
 #: Files of a cell that describe this execution rather than its outcome; never compared.
 NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})

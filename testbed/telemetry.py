@@ -1,4 +1,4 @@
-"""What is recorded while flows run: trace events, queue samples and socket snapshots.
+"""What is recorded while flows run: trace events, samples of queues and of sockets.
 
 The agent has one thread, so everything periodic happens while it waits, in
 :meth:`Telemetry.wait_until`. Computing takes no virtual time, but each look at the clock takes
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collectors import queue_live, snapshot_live, trace_live
+from collectors import queue_live, socket_live, trace_live
 from mininet_topos import dumbbell
 from mininet_topos.netns import Namespace
 from probes.process import wait_until
@@ -41,6 +42,7 @@ class Telemetry:
     folder: Path
     trace: trace_live.Trace | None = None
     sampler: queue_live.Sampler | None = None
+    sockets: socket_live.Recorder | None = None
     recurring: list[Recurring] = field(default_factory=list)
 
     def wait_until(self, when_ns: int) -> None:
@@ -56,6 +58,8 @@ class Telemetry:
         """End all recorders; raise :class:`RunError` if one of them lost something."""
         if self.sampler:
             queue_live.stop(self.sampler)
+        if self.sockets:
+            socket_live.stop(self.sockets, time.monotonic_ns())
         if self.trace:
             counts = trace_live.stop(self.trace)
             (self.folder / "trace" / "counts.json").write_text(
@@ -97,16 +101,11 @@ def start(
         trace = trace_live.start(raw / "trace", ports(cell), size_bytes)
         telemetry.trace = trace
         every(size_bytes / 2 / rate, epoch_ns, lambda _: trace_live.look(trace))
-    senders = frozenset(laid_out.sources)
-    hosts = [spaces[name] for name in (*laid_out.sources, *laid_out.destinations)]
-    snapshot_ns = round(cell.collect.snapshot_s * NS_PER_S)
-
-    def snapshot(now_ns: int) -> None:
-        label = f"{(now_ns - epoch_ns) / NS_PER_S:010.3f}s"
-        for host in hosts:
-            snapshot_live.take(host, raw / "snapshots", label, with_ss=host.name in senders)
-
-    every(cell.collect.snapshot_s, epoch_ns + snapshot_ns, snapshot)
+    if cell.collect.sockets_s:
+        recorder = socket_live.start(sources(cell, laid_out, spaces), raw)
+        telemetry.sockets = recorder
+        every(cell.collect.sockets_s, epoch_ns, lambda at: socket_live.take_sockets(recorder, at))
+        every(cell.collect.counters_s, epoch_ns, lambda at: socket_live.take_counters(recorder, at))
     return telemetry
 
 
@@ -116,6 +115,19 @@ def _places(laid_out: dumbbell.Plan, routers: Sequence[Namespace]) -> list[queue
         stages = [(s.device, s.handle, s.role) for s in laid_out.stages if s.node == router.name]
         places += queue_live.find_places(router, stages)
     return places
+
+
+def sources(
+    cell: Cell, laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace]
+) -> list[tuple[Namespace, list[socket_live.Source]]]:
+    """Return every end host with what to ask it, by the protocols of its flows."""
+    protocols: dict[str, set[str]] = {
+        name: set() for name in (*laid_out.sources, *laid_out.destinations)
+    }
+    for flow in cell.flows:
+        protocols[laid_out.sources[flow.source]].add(flow.protocol)
+        protocols[laid_out.destinations[flow.destination]].add(flow.protocol)
+    return [(spaces[name], socket_live.sources(name, used)) for name, used in protocols.items()]
 
 
 def ports(cell: Cell) -> dict[str, list[int]]:

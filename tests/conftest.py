@@ -1,5 +1,7 @@
 """What holds for every test: with CI set nothing is skipped, and no process outlives the tests.
 
+No test depends on how busy the machine is, nor on signals that whoever started it had ignored.
+
 Invariant: only processes this run started are looked at, so other labs on the machine are safe.
 """
 
@@ -7,11 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
 
+import hypothesis
 import pytest
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -21,6 +25,16 @@ PR_SET_CHILD_SUBREAPER = 36
 LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "qemu")
 #: How long a lab that was told to end may take to be gone.
 END_DEADLINE_S = 5.0
+
+hypothesis.settings.register_profile(
+    "any machine",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    print_blob=True,
+)
+hypothesis.settings.load_profile("any machine")
+# A shell that starts a command in the background lets it ignore interrupts, and so its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _fail_instead(report: Report) -> Report:

@@ -14,6 +14,7 @@ from testbed.judge import LOG_HEADER
 from tests.recorded import DATA, text, value
 
 PROBES = DATA / "probes-0.1.0"
+SOCKETS = DATA / "sockets-7.3"
 TRACE = DATA / "trace-7.3"
 FLOW_FILES = {
     "T.sender": "tcp_send",
@@ -60,7 +61,9 @@ def write_measured(folder: Path) -> None:
 
 
 def write_telemetry(folder: Path) -> None:
-    """Leave the recorded trace and queue samples: four seconds of another run of these flows."""
+    """Leave recorded traces and samples: some seconds of other runs of these flows."""
+    for name in ("sockets.bin.gz", "sockets.json"):
+        shutil.copy(SOCKETS / name, folder / "raw")
     (folder / "raw" / "trace").mkdir()
     for name in ("pages.bin.gz", "formats.json"):
         shutil.copy(TRACE / name, folder / "raw" / "trace")

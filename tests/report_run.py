@@ -146,7 +146,9 @@ def make_cell(purpose: str, loss: float, seed: int) -> Cell:
         ),
         flows=(_flow("T", 1), _flow("S", 2)),
         hosts=HostProfile(id="paper", title="Hosts as published", entries=()),
-        collect=Collect(interval_s=0.1, snapshot_s=0.1, queue_s=0.0, telemetry=False, pcap=False),
+        collect=Collect(
+            interval_s=0.1, queue_s=0.0, sockets_s=0.0, counters_s=0.0, telemetry=False, pcap=False
+        ),
         limits=Limits(wall_s=60.0, virtual_s=1100.0),
         lab={"name": "virtual", "kernel": "sha256:1f2e3d4c", "image": "sha256:5a6b7c8d"},
     )

@@ -28,9 +28,9 @@ from testbed.spec.sweep import Point
 
 FIRST_PORT = 5001
 INTERVAL_S = 1.0
-SNAPSHOTS_PER_RUN = 4
-SNAPSHOT_MIN_S, SNAPSHOT_MAX_S = 10.0, 1000.0
 QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S = 200, 1.0
+SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S = 100, 1.0
+COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S = 10, 1.0
 #: Virtual time beyond the traffic: set-up, ends of connections, a last retransmission timeout.
 VIRTUAL_MARGIN_S = 400.0
 WALL_BASE_S, WALL_PER_VIRTUAL = 60.0, 0.1
@@ -49,6 +49,12 @@ def resolve_cell(
 ) -> Cell:
     """Return the cell of one point and seed; ``lab`` names the digests of what it runs on."""
     at = point.settings
+    sockets_s = _period_s(
+        at.collect.sockets_s, at.duration_s, SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S
+    )
+    counters_s = _period_s(
+        at.collect.counters_s, at.duration_s, COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S
+    )
     network = resolve_network(at.network)
     return Cell(
         schema=SCHEMA,
@@ -63,8 +69,9 @@ def resolve_cell(
         hosts=_hosts(study, at.hosts, network),
         collect=Collect(
             interval_s=INTERVAL_S,
-            snapshot_s=min(max(at.duration_s / SNAPSHOTS_PER_RUN, SNAPSHOT_MIN_S), SNAPSHOT_MAX_S),
             queue_s=max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S) if telemetry else 0.0,
+            sockets_s=sockets_s if telemetry else 0.0,
+            counters_s=counters_s if telemetry else 0.0,
             telemetry=telemetry,
             pcap=pcap or at.collect.captures,
         ),
@@ -74,6 +81,13 @@ def resolve_cell(
         ),
         lab=dict(lab),
     )
+
+
+def _period_s(
+    wanted: float | Literal["derived"], duration_s: float, samples: int, least_s: float
+) -> float:
+    """Return the time between two samples: a study's own, or so many in a run."""
+    return max(duration_s / samples, least_s) if wanted == "derived" else wanted
 
 
 def resolve_network(network: form.Network) -> Network:

@@ -57,6 +57,10 @@ def _duration(text: object) -> float:
     return units.parse_time_s(text, more_than="0 s", at_most="10000000 s")
 
 
+def _period(text: object) -> float:
+    return units.parse_time_s(text, at_least="10 ms", at_most="10000000 s")
+
+
 def _queue(text: object) -> int:
     return units.parse_count_pkts(text, at_least="1 packet", at_most="1000000000 packets")
 
@@ -96,6 +100,9 @@ ChannelLimitPkts = Annotated[
     int | Literal["derived"], _or_word("derived", _queue), _schema(units.PACKETS, "derived")
 ]
 StopS = Annotated[float | Literal["end"], _or_word("end", _duration), _schema(units.TIME, "end")]
+PeriodS = Annotated[
+    float | Literal["derived"], _or_word("derived", _period), _schema(units.TIME, "derived")
+]
 FlowRateBps = Annotated[
     int | Literal["bulk"], _or_word("bulk", _flow_rate), _schema(units.RATE, "bulk")
 ]

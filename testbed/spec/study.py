@@ -26,6 +26,7 @@ from testbed.spec.settings import (
     LossFrac,
     MessageBytes,
     PacketNumbers,
+    PeriodS,
     QueuePkts,
     RateBps,
     RuleName,
@@ -129,9 +130,15 @@ class ListedDrops(Settings):
 
 
 class Collect(Settings):
-    """What evidence the study needs beyond what every run records."""
+    """What evidence the study needs beyond what every run records, and how finely."""
 
     captures: bool = Field(False, description="true or false")
+    sockets_s: PeriodS = Field(
+        "derived", alias="sockets", description="a time between samples such as '1 s', or derived"
+    )
+    counters_s: PeriodS = Field(
+        "derived", alias="counters", description="a time between samples such as '10 s', or derived"
+    )
 
 
 class Compare(Settings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import multiprocessing
 import threading
 from collections.abc import Callable
@@ -59,3 +60,15 @@ def test_another_seed_gives_another_run(
     two = _run(dataclasses.replace(cell, seed=2), tmp_path / "two", lab)
     assert one["raw/pcap/r1.pcap"] != two["raw/pcap/r1.pcap"]
     assert one["tables/flows.parquet"] != two["tables/flows.parquet"]
+
+
+def test_no_default_depends_on_how_much_memory_was_free(
+    wireless: Callable[..., Cell], lab: VirtualLab, tmp_path: Path
+) -> None:
+    _run(wireless(duration_s=5.0), tmp_path / "one", lab)
+    found = json.loads((tmp_path / "one" / "env.json").read_text())["sysctls"]
+    assert {node: values["net.ipv4.tcp_rmem"] for node, values in found.items()} == {
+        "src1": "4096 131072 6291456",
+        "dst1": "4096 131072 6291456",
+    }
+    assert found["src1"]["net.ipv4.tcp_wmem"] == "4096 16384 4194304"

@@ -29,7 +29,10 @@ from testbed.errors import (
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("run", "resume", "plan", "validate", "report", "parse", "verify", "build", "doctor")
+COMMANDS = (
+    "run", "resume", "plan", "validate", "report", "parse", "verify", "wireshark", "build",
+    "doctor",
+)  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 
 

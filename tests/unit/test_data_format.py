@@ -9,7 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors import congestion_parse, drops_parse, packet_columns_parse, queue_parse
+from collectors import (
+    congestion_parse,
+    drops_parse,
+    packet_columns_parse,
+    protocol_parse,
+    queue_parse,
+    socket_columns_parse,
+)
 from collectors.audit_parse import AuditRow
 from collectors.flows_parse import FlowRow
 from collectors.path_parse import PathRow
@@ -33,15 +40,18 @@ TABLES: dict[str, dict[str, Any]] = {
     "congestion": congestion_parse.COLUMNS,
     "drops": drops_parse.COLUMNS,
     "queue": queue_parse.COLUMNS,
+    "sockets": socket_columns_parse.COLUMNS,
+    "protocol": protocol_parse.COLUMNS,
 }
 #: Numbers without a unit: names, counts and numbers of something, or whether it is so.
 NAMES = {
     "local_port", "connection", "packet", "ttl", "ip_id", "ip_checksum_ok", "checksum_ok",
     "retransmission", "tcp_flags", "seq", "ack", "sack_blocks", "dupack_count", "window_scale",
     "data_chunk_count", "tsn", "data_chunks", "cum_tsn_ack", "gap_blocks", "duplicate_tsns",
-    "closes",
+    "closes", "reorderings", "timeouts", "backoffs", "gap_blocks_received", "delivery_app_limited",
+    "paths", "streams_in", "streams_out", "path_errors", "association_errors", "value",
 }  # fmt: skip
-SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_bps", "_frac")
+SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_chunks", "_bps", "_frac")
 
 
 def documented(table: str) -> list[tuple[str, str]]:

@@ -65,4 +65,5 @@ def test_study_may_be_any_file(study: str) -> None:
 
 def test_run_folder_defaults_to_the_latest_and_may_hold_spaces() -> None:
     assert command("verify") == ["verify", "results/latest"]
+    assert command("wireshark") == ["wireshark", "results/latest"]
     assert command("report", "RUN=results/a b") == ["report", "results/a b"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.packets_parse import parse_packets
@@ -200,7 +200,6 @@ def test_a_capture_cut_anywhere_is_a_table_or_a_parse_error(size: int) -> None:
     survives(FEW_TCP[:size])
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([FEW_TCP, FEW_SCTP]),
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(min_size=1, max_size=4)),
@@ -216,7 +215,6 @@ def test_a_damaged_capture_is_a_table_or_a_parse_error(
     survives(bytes(damaged[: len(data)]))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 200), st.binary(max_size=120)), max_size=12))
 def test_damaged_packets_leave_the_others_as_they_are(
     changes: list[tuple[int, bytes]],

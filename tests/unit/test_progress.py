@@ -94,6 +94,18 @@ def test_a_campaign_of_nothing(clock: Clock) -> None:
     assert out.getvalue() == "running cells:   0 %  0/0 cells\n"
 
 
+def test_an_export_counts_its_cells(clock: Clock) -> None:
+    shown, out = display()
+    for second, done in ((0, 0), (10, 1), (11, 2), (40, 4)):
+        clock.now_s = 1000.0 + second
+        shown.exporting(done, 4)
+    assert out.getvalue().splitlines() == [
+        "exporting captures:   0 %  0/4 cells",
+        "exporting captures:  25 %  1/4 cells, 30 s left",
+        "exporting captures: 100 %  4/4 cells",
+    ]
+
+
 def test_builds_are_told_apart(clock: Clock) -> None:
     shown, out = display()
     shown.building("lab image", 0.0)

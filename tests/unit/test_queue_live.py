@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors import queue_live
+from collectors import netlink, queue_live
 from collectors.queue_live import Counters, Place
 from testbed.errors import RunError
 from tests.recorded import DATA, value
@@ -42,7 +42,7 @@ def ask(*datagrams: bytes) -> dict[tuple[int, int], Counters]:
 
 
 def done() -> bytes:
-    return queue_live.HEADER.pack(20, queue_live.NLMSG_DONE, 2, 1, 0) + bytes(4)
+    return netlink.HEADER.pack(20, netlink.NLMSG_DONE, 2, 1, 0) + bytes(4)
 
 
 def test_a_recorded_answer() -> None:
@@ -56,17 +56,22 @@ def test_a_recorded_answer() -> None:
 
 
 def test_an_answer_may_come_in_parts() -> None:
-    whole = list(queue_live.messages(ANSWER))
-    first = queue_live.HEADER.unpack_from(ANSWER)[0]
+    whole = list(netlink.messages(ANSWER, "r1"))
+    first = netlink.HEADER.unpack_from(ANSWER)[0]
     assert ask(ANSWER[:first], ANSWER[first:]) == ask(ANSWER)
-    assert whole[-1][0] == queue_live.NLMSG_DONE
+    assert whole[-1].kind == netlink.NLMSG_DONE
     assert ask(done()) == {}
 
 
 def test_a_refusal_is_named() -> None:
-    refusal = queue_live.HEADER.pack(36, queue_live.NLMSG_ERROR, 0, 1, 0) + struct.pack("<i", -1)
-    with pytest.raises(RunError, match=r"^r1: the kernel does not list qdiscs: got error -1"):
+    refusal = netlink.HEADER.pack(36, netlink.NLMSG_ERROR, 0, 1, 0) + struct.pack("<i", -1)
+    with pytest.raises(RunError, match=r"^r1: the kernel refuses to answer: got error -1"):
         ask(refusal + bytes(16))
+
+
+def test_silence_is_named() -> None:
+    with pytest.raises(RunError, match=r"^r1: the kernel does not answer"):
+        ask(ANSWER[: netlink.HEADER.unpack_from(ANSWER)[0]])
 
 
 def test_handles_are_the_kernels_numbers() -> None:

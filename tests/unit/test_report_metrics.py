@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.metrics import Value, evaluate, metrics_of
@@ -163,7 +163,6 @@ def test_every_metric_a_study_may_ask_for_exists_here() -> None:
 GOODPUTS = st.lists(st.floats(0, 1e12), min_size=1, max_size=20).filter(lambda v: max(v) > 0)
 
 
-@settings(deadline=None)
 @given(GOODPUTS)
 def test_jain_lies_between_one_nth_and_one(goodputs_bps: list[float]) -> None:
     flows = [flow(str(i), "T", bps, 1, 0) for i, bps in enumerate(goodputs_bps)]
@@ -172,14 +171,12 @@ def test_jain_lies_between_one_nth_and_one(goodputs_bps: list[float]) -> None:
     assert 1 / len(flows) - 1e-12 <= index <= 1 + 1e-12
 
 
-@settings(deadline=None)
 @given(st.floats(1e-300, 1e12), st.integers(1, 20))
 def test_jain_of_equal_flows_is_one(goodput_bps: float, n: int) -> None:
     flows = [flow(str(i), "T", goodput_bps, 1, 0) for i in range(n)]
     assert value("jain_flows", sample(*flows)).value == pytest.approx(1.0)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1e12), st.floats(1e-3, 1e12))
 def test_shares_add_to_100_and_agree_with_the_increase(s_bps: float, t_bps: float) -> None:
     found = sample(

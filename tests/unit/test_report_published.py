@@ -4,7 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.published import (
@@ -137,7 +137,6 @@ def test_a_share_that_may_be_zero_bounds_nothing() -> None:
     assert increase_span((Fraction(99), Fraction(100)), (Fraction(0), Fraction(1))) is None
 
 
-@settings(deadline=None)
 @given(st.fractions(1, 99, max_denominator=10_000), st.integers(0, 2))
 def test_a_table_printed_from_true_values_never_contradicts_itself(
     share_s: Fraction, decimals: int

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.statistics import estimate, inside, student_t
@@ -70,7 +70,6 @@ def test_inside_an_unknown_interval_is_unknown() -> None:
     assert inside(1.0, None) is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
 def test_the_order_of_runs_does_not_matter_and_prediction_is_wider(values: list[float]) -> None:
     found = estimate(values)

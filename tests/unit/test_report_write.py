@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import reports
-from reports.write import write_whole
+from reports.whole_file import write_whole
 from testbed import runfolder
 from tests.report_run import PUBLISHED, build_run, only_cell
 

@@ -8,10 +8,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.cell import Cell, Direction, Flow, Link, Loss, cell_id, cell_json, from_dict, to_dict
+from testbed.cell import (
+    Cell,
+    Collect,
+    Direction,
+    Flow,
+    Link,
+    Loss,
+    cell_id,
+    cell_json,
+    from_dict,
+    to_dict,
+)
 from testbed.spec import Study, resolve_cell
 from testbed.spec.path import derived_channel_limit_pkts
 from tests.study_file import SWEEP, UNPUBLISHED, Edit, study
@@ -21,8 +32,9 @@ pytestmark = pytest.mark.unit
 LAB = {"kernel": "k", "image": "i"}
 
 
-def cell(loaded: Study, index: int = 0) -> Cell:
-    return resolve_cell(loaded, loaded.points[index], seed=1, replicate=1, lab=LAB)
+def cell(loaded: Study, index: int = 0, *, telemetry: bool = True) -> Cell:
+    point = loaded.points[index]
+    return resolve_cell(loaded, point, seed=1, replicate=1, lab=LAB, telemetry=telemetry)
 
 
 def lossless(rate_bps: int, queue_pkts: int, owd_s: float, limit_pkts: int) -> Direction:
@@ -74,8 +86,9 @@ def test_the_wireless_study_in_base_units() -> None:
     )
     assert first.duration_s == 1000.0
     assert (first.limits.wall_s, first.limits.virtual_s) == (160.0, 1400.0)
-    assert (first.collect.interval_s, first.collect.snapshot_s) == (1.0, 250.0)
-    assert (first.collect.queue_s, first.collect.telemetry) == (5.0, True)
+    assert first.collect == Collect(
+        interval_s=1.0, queue_s=5.0, sockets_s=10.0, counters_s=100.0, telemetry=True, pcap=False
+    )
     assert first.lab == LAB
 
 
@@ -113,10 +126,22 @@ def test_an_access_link_that_loses() -> None:
     assert (link.forward.loss.loss_frac, link.reverse.loss.loss_frac) == (0.01, 0.02)
 
 
-def test_snapshots_are_neither_rare_nor_dense() -> None:
-    for duration, snapshot_s in (("30 s", 10.0), ("500 s", 125.0), ("5000 s", 1000.0)):
-        found = cell(study(("duration: 1000 s", f"duration: {duration}")))
-        assert found.collect.snapshot_s == snapshot_s
+@pytest.mark.parametrize(
+    ("duration", "sockets_s", "counters_s"),
+    [("30 s", 1.0, 3.0), ("1000 s", 10.0, 100.0), ("5000 s", 50.0, 500.0)],
+)
+def test_samples_are_neither_rare_nor_dense(
+    duration: str, sockets_s: float, counters_s: float
+) -> None:
+    found = cell(study(("duration: 1000 s", f"duration: {duration}")))
+    assert (found.collect.sockets_s, found.collect.counters_s) == (sockets_s, counters_s)
+
+
+def test_a_study_may_choose_how_often_sockets_are_sampled() -> None:
+    chosen = study(("seeds:", "collect: {sockets: 500 ms}\nseeds:"))
+    found = cell(chosen)
+    assert (found.collect.sockets_s, found.collect.counters_s) == (0.5, 100.0)
+    assert cell(chosen, telemetry=False).collect.sockets_s == 0.0
 
 
 def test_a_channel_holds_the_smallest_packets() -> None:
@@ -218,7 +243,6 @@ def test_every_setting_is_in_the_id(at: tuple[Any, ...]) -> None:
     assert (id_of(other) == id_of(BASE)) == (at == ("limits", "wall_s"))
 
 
-@settings(deadline=None)
 @given(st.sampled_from([at for at in LEAVES if at != ("limits", "wall_s")]), st.data())
 def test_cells_that_differ_have_different_ids(at: tuple[Any, ...], data: st.DataObject) -> None:
     kinds: dict[type, st.SearchStrategy[Any]] = {

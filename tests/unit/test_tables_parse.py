@@ -150,19 +150,28 @@ def test_raw_files_are_text_or_named(tmp_path: Path) -> None:
 
 
 def watched(**changes: Any) -> Any:
-    collect = dataclasses.replace(CELL.collect, telemetry=True, queue_s=1.0)
+    collect = dataclasses.replace(
+        CELL.collect, telemetry=True, queue_s=1.0, sockets_s=2.0, counters_s=6.0
+    )
     return dataclasses.replace(CELL, collect=dataclasses.replace(collect, **changes))
 
 
-TELEMETRY_TABLES = (runfolder.CONGESTION_TABLE, runfolder.DROPS_TABLE, runfolder.QUEUE_TABLE)
+TELEMETRY_TABLES = (
+    runfolder.CONGESTION_TABLE,
+    runfolder.DROPS_TABLE,
+    runfolder.QUEUE_TABLE,
+    runfolder.SOCKETS_TABLE,
+    runfolder.PROTOCOL_TABLE,
+)
 
 
 @pytest.mark.parametrize(
     ("changes", "written"),
     [
-        ({}, [True, True, True]),
-        ({"telemetry": False}, [False, False, True]),
-        ({"queue_s": 0.0}, [True, True, False]),
+        ({}, [True, True, True, True, True]),
+        ({"telemetry": False}, [False, False, True, True, True]),
+        ({"queue_s": 0.0}, [True, True, False, True, True]),
+        ({"sockets_s": 0.0, "counters_s": 0.0}, [True, True, True, False, False]),
     ],
 )
 def test_what_was_recorded_has_its_tables(
@@ -181,9 +190,24 @@ def test_telemetry_tables_of_the_recorded_trace(folder: Path) -> None:
     assert pl.read_parquet(folder / runfolder.QUEUE_TABLE).height == 100
 
 
+def test_tables_of_the_recorded_sockets(folder: Path) -> None:
+    write_tables(folder, watched())
+    assert pl.read_parquet(folder / runfolder.SOCKETS_TABLE).height == 26
+    protocol = pl.read_parquet(folder / runfolder.PROTOCOL_TABLE)
+    assert protocol.filter(group="Tcp", counter="RetransSegs", node="src1")["value"][-1] == 23
+    # The samples are of a shorter run than the totals: none is above them, and others differ.
+    checks = read_json(folder / runfolder.AUDIT)["checks"]
+    found = {(check["check"], check["where"]): check["agrees"] for check in checks}
+    assert found["socket counters grow to the totals", "flow T, sender"] is True
+    assert found["Tcp RetransSegs", "src1, sender"] is False
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("sockets.bin.gz", None, "sockets.bin.gz: cannot read samples"),
+        ("sockets.bin.gz", "", "sockets.bin.gz: cannot read samples: got the file is empty"),
+        ("sockets.json", "{}", "sockets.json: not what the lab writes"),
         ("trace/pages.bin.gz", None, "pages.bin.gz: cannot read trace pages"),
         ("trace/pages.bin.gz", "", "pages.bin.gz: cannot read trace pages: got the file is empty"),
         ("trace/formats.json", "{}", "formats.json: not what the lab writes"),

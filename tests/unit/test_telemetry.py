@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mininet_topos import dumbbell
+from mininet_topos.netns import Journal, Namespace
 from testbed import telemetry
 from testbed.telemetry import Recurring, Telemetry
 from tests.recorded import wireless_cell
@@ -47,6 +49,19 @@ def test_nothing_to_do_is_just_waiting(waited: list[int]) -> None:
 
 def test_flows_are_told_by_protocol_and_port() -> None:
     assert telemetry.ports(wireless_cell()) == {"tcp": [5001], "sctp": [5002]}
+
+
+def test_hosts_are_asked_for_their_flows_protocols() -> None:
+    cell = wireless_cell()
+    journal = Journal()
+    laid_out = dumbbell.plan(cell.network, cell.seed)
+    names = (*laid_out.sources, *laid_out.destinations)
+    spaces = {name: Namespace(name=name, pid=1, journal=journal) for name in names}
+    asked = {
+        host.name: [source.what for source in sources if not source.what.startswith("/")]
+        for host, sources in telemetry.sources(cell, laid_out, spaces)
+    }
+    assert asked == {"src1": ["tcp"], "src2": ["sctp"], "dst1": ["tcp"], "dst2": ["sctp"]}
 
 
 def test_how_fast_a_trace_can_grow() -> None:

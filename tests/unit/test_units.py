@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from testbed import units
@@ -202,13 +202,11 @@ def test_conversions() -> None:
     assert units.average_rate_bps(125_000, 2) == 500_000
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**12))
 def test_a_rate_survives_the_round_trip(rate_bps: int) -> None:
     assert units.parse_rate_bps(units.format_rate(rate_bps)) == rate_bps
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**12))
 def test_a_time_survives_the_round_trip(time_ns: int) -> None:
     time_s = units.ns_to_seconds(time_ns)
@@ -216,14 +214,12 @@ def test_a_time_survives_the_round_trip(time_ns: int) -> None:
     assert units.seconds_to_ns(time_s) == time_ns
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**10))
 def test_a_percentage_is_the_decimal_it_says(steps: int) -> None:
     percent = Decimal(steps).scaleb(-8)
     assert units.parse_frac(f"{percent:f} %") == float(percent.scaleb(-2))
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.binary(), st.none(), st.booleans()))
 def test_anything_else_is_a_study_error(anything: object) -> None:
     for kind in (units.RATE, units.TIME, units.SIZE, units.PACKETS, units.FRACTION):

@@ -1,16 +1,16 @@
-"""The live parts of the evidence: tcpdump started and ended, snapshots, package versions."""
+"""The live parts of the evidence: tcpdump started and ended, and when it cannot be."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from collectors import capture_live, snapshot_live
+from collectors import capture_live
 from collectors.capture_live import Tap, argv, expression, parse_counts, start, stop
 from testbed.cell import Knob
 from testbed.errors import RunError
@@ -24,21 +24,9 @@ ENDED = text("tcpdump-4.99/ended.txt")
 class Host:
     name = "r1"
 
-    def __init__(self, files: dict[str, str] | None = None) -> None:
-        self.files = files or {}
-
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         yield
-
-    def run(self, argv: Sequence[str]) -> str:
-        assert tuple(argv) == snapshot_live.SS
-        return "tcp ESTAB\n"
-
-    def read_file(self, path: str) -> str:
-        if path not in self.files:
-            raise FileNotFoundError(path)
-        return self.files[path]
 
 
 TAPS = (Tap(ifindex=4, way="out"), Tap(ifindex=3, way="in"), Tap(ifindex=3, way="out"))
@@ -152,33 +140,3 @@ def test_a_capture_that_does_not_start_is_told_in_its_words(
     with pytest.raises(RunError) as caught:
         start(Host(), TAPS, 160, tmp_path / "x.pcap")
     assert str(caught.value) == f"r1: tcpdump does not capture: got {words}"
-
-
-def test_snapshot_keeps_what_the_kernel_has(tmp_path: Path) -> None:
-    host = Host({"/proc/net/snmp": "Tcp: 1\n", "/proc/net/netstat": "TcpExt: 2\n"})
-    snapshot_live.take(host, tmp_path, "000025.000s", with_ss=True)
-    assert (tmp_path / "000025.000s-r1.proc").read_text() == (
-        "# /proc/net/snmp\nTcp: 1\n# /proc/net/netstat\nTcpExt: 2\n"
-    )
-    assert (tmp_path / "000025.000s-r1.ss").read_text() == "tcp ESTAB\n"
-
-
-def test_snapshot_of_a_host_that_sends_nothing(tmp_path: Path) -> None:
-    snapshot_live.take(Host(), tmp_path, "0", with_ss=False)
-    assert [path.name for path in tmp_path.iterdir()] == ["0-r1.proc"]
-
-
-def test_recorded_package_versions() -> None:
-    status = text("dpkg-1.22/status")
-    assert snapshot_live.packages(status, lambda name: name in ("iproute2", "libsctp1")) == {
-        "iproute2": "6.15.0-1",
-        "libsctp1": "1.0.21+dfsg-1",
-    }
-    assert list(snapshot_live.packages(status, lambda name: True)) == [
-        "iperf3",
-        "iproute2",
-        "libc6",
-        "libsctp1",
-        "python3.13",
-    ]
-    assert snapshot_live.packages("", lambda name: True) == {}

@@ -1,0 +1,180 @@
+"""Export one cell's captures: a pcapng with the story in it, and the senders' view for tcptrace.
+
+Invariants: nothing is written unless the captures and ``packets.parquet`` are of the same packets;
+each file appears whole or not at all; the same cell gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from reports.jsondoc import Doc
+from reports.whole_file import write_pieces
+from reports.wireshark import classic, pcapng
+from reports.wireshark.episodes import read_episodes
+from reports.wireshark.points import Interface, file_stem, interfaces, point_text
+from reports.wireshark.sights import Ints, Octets, Sights
+from reports.wireshark.story import USED, comments
+from testbed import runfolder
+from testbed.cell import Cell
+from testbed.errors import ParseError
+
+APPLICATION = "Groundtruth"
+LINUX_SLL2 = 276
+NS_PER_S = 1_000_000_000
+#: Times of the table are floats: good to this, a thousand times finer than packets are apart.
+SAME_TIME_NS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """A cell's captures as they were read: all packets in order of time, link type LINUX_SLL2.
+
+    ``points`` is ``raw/pcap/points.json``, ``epoch_ns`` time zero since 1970; ``files`` are indexes
+    into ``names``; ``ifindexes`` the capturing kernel's.
+    """
+
+    points: Doc
+    epoch_ns: int
+    kernel: str
+    names: tuple[str, ...]
+    files: Ints
+    ifindexes: Ints
+    octets: Octets
+    t_ns: Ints
+    starts: Ints
+    network: Ints
+    captured_bytes: Ints
+    wire_bytes: Ints
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What was written for one cell."""
+
+    pcapng: Path
+    senders_view: Path
+    packets: int
+    comments: int
+
+
+def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Exported:
+    """Write both files of a cell below the run's ``pcap`` folder.
+
+    Raises:
+        ParseError: captures and tables do not belong together, or a table cannot be read.
+        OSError: a file cannot be written.
+    """
+    folder = runfolder.cell_folder(run, cell_id)
+    table = _read_packets(folder / runfolder.PACKETS_TABLE)
+    _check_same(table, recorded, str(folder))
+    places = interfaces(recorded.points)
+    sights = _sights(recorded, places)
+    said = comments(table, read_episodes(folder / runfolder.EPISODES_TABLE))
+    stem = file_stem(cell.study, cell.point, cell.seed, cell_id)
+    into = run / runfolder.PCAP
+    traced, view = into / f"{stem}.pcapng", into / f"{stem}-senders.pcap"
+    snap_bytes = recorded.points.get("snap_bytes").integer()
+    head = _head(section_comment(cell, cell_id, recorded), places, snap_bytes)
+    write_pieces(traced, chain(head, pcapng.packets(sights, said)))
+    write_pieces(view, chain([classic.header()], classic.packets(sights, _senders_rows(table))))
+    return Exported(pcapng=traced, senders_view=view, packets=len(sights), comments=len(said))
+
+
+def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> str:
+    """Return what the file says of itself."""
+    since_1970 = f"{recorded.epoch_ns // NS_PER_S}.{recorded.epoch_ns % NS_PER_S:09d}"
+    zero = datetime.datetime.fromtimestamp(recorded.epoch_ns // NS_PER_S, tz=datetime.UTC)
+    flows = [
+        f"  {flow.id}: {flow.protocol.upper()}, src{flow.source + 1} to dst{flow.destination + 1}, "
+        f"port {flow.port}"
+        for flow in cell.flows
+    ]
+    lines = [
+        f"{cell.study}: {point_text(cell.point)}; seed {cell.seed}; cell {cell_id}",
+        f"kernel {recorded.kernel}, lab {cell.lab.get('name', 'unknown')}",
+        "Every packet at every point where it was captured, as it was captured.",
+        "The interface says where, a comment what happened to it.",
+        f"Time zero of the experiment: {since_1970} s since 1970 ({zero:%Y-%m-%d %H:%M:%S} UTC).",
+        f"At most {recorded.points.get('snap_bytes').integer()} bytes of each packet were kept.",
+        "Flows:",
+        *flows,
+    ]
+    return "\n".join(lines)
+
+
+def _head(comment: str, places: Sequence[Interface], snap_bytes: int) -> list[bytes]:
+    described = [
+        pcapng.interface(
+            name=place.name, description=place.description, linktype=LINUX_SLL2,
+            snap_bytes=snap_bytes,
+        )
+        for place in places
+    ]  # fmt: skip
+    return [pcapng.section(comment=comment, application=APPLICATION), *described]
+
+
+def _read_packets(path: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(path.read_bytes(), columns=list(USED))
+    except FileNotFoundError:
+        raise ParseError("file is missing", where=str(path)) from None
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ParseError("not a packets table", where=str(path), got=str(error)) from error
+
+
+def _check_same(table: pl.DataFrame, recorded: Recorded, where: str) -> None:
+    """Raise unless row i of the table is packet i of the captures."""
+    captured = len(recorded.t_ns)
+    if len(table) != captured:
+        raise ParseError(
+            "captures and packets table differ", where=where, wanted=f"{len(table)} packets",
+            got=f"{captured} captured", hint="were the captures changed after the run?",
+        )  # fmt: skip
+    table_ns = table["t_s"].fill_null(np.nan).to_numpy() * NS_PER_S
+    apart = ~(np.abs(recorded.t_ns - recorded.epoch_ns - table_ns) <= SAME_TIME_NS)
+    if apart.any():
+        raise ParseError(
+            f"captures and packets table differ at packet {int(np.argmax(apart)) + 1}",
+            where=where, hint="were the captures changed after the run?",
+        )  # fmt: skip
+
+
+def _sights(recorded: Recorded, places: Sequence[Interface]) -> Sights:
+    interface = np.full(len(recorded.t_ns), -1, np.int64)
+    for number, place in enumerate(places):
+        for file, name in enumerate(recorded.names):
+            if name.rpartition("/")[2] == place.file:
+                here = (recorded.files == file) & (recorded.ifindexes == place.ifindex)
+                interface[here] = number
+    if (interface < 0).any():
+        first = int(np.argmax(interface < 0))
+        raise ParseError(
+            "a packet of no capture point", where=recorded.names[int(recorded.files[first])],
+            wanted=f"an interface of {recorded.points.file}",
+            got=f"interface {int(recorded.ifindexes[first])}, packet {first + 1} in all",
+        )  # fmt: skip
+    return Sights(
+        octets=recorded.octets,
+        t_ns=recorded.t_ns,
+        starts=recorded.starts,
+        network=recorded.network,
+        captured_bytes=recorded.captured_bytes,
+        wire_bytes=recorded.wire_bytes,
+        interfaces=interface,
+    )
+
+
+def _senders_rows(table: pl.DataFrame) -> Ints:
+    """Return the rows senders see: data as sent, acknowledgements as delivered."""
+    sent = (pl.col("point") == "sent") & (pl.col("direction") == "data")
+    heard = (pl.col("point") == "delivered") & (pl.col("direction") == "ack")
+    rows: Ints = table.with_row_index("row").filter(sent | heard)["row"].to_numpy().astype(np.int64)
+    return rows

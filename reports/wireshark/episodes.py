@@ -1,0 +1,75 @@
+"""Loss episodes as ``tables/episodes.parquet`` tells them, for those cells that have it. Pure.
+
+Invariants: an episode without the times that place it in the capture is left out; a cell without
+the table has no episodes, and the captures alone tell the story.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from testbed.errors import ParseError
+
+#: How far a time in the table may be from the same one in the packets table, both being floats.
+SAME_TIME_S = 1e-6
+COLUMNS = {
+    "flow": pl.String,
+    "episode": pl.Int64,
+    "basis": pl.String,
+    "detected_s": pl.Float64,
+    "detected_by": pl.String,
+    "dupacks": pl.Int64,
+    "recovered_s": pl.Float64,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Episode:
+    """One loss episode of a flow: ``by`` is what made the sender act, on the n-th dupack."""
+
+    number: int
+    detected_s: float
+    by: str | None
+    dupacks: int | None
+    recovered_s: float | None
+
+    def begins_at(self, t_s: float) -> bool:
+        """Return whether the sender acted at this time."""
+        return abs(t_s - self.detected_s) <= SAME_TIME_S
+
+    def over_at(self, t_s: float) -> bool:
+        """Return whether all of it is acknowledged by this time."""
+        return self.recovered_s is not None and t_s >= self.recovered_s - SAME_TIME_S
+
+
+def read_episodes(path: Path) -> dict[str, tuple[Episode, ...]]:
+    """Return the episodes of each flow in order of time; none if there is no such table.
+
+    Raises:
+        ParseError: the file is no such table.
+    """
+    if not path.exists():
+        return {}
+    try:
+        table = pl.read_parquet(path.read_bytes(), columns=list(COLUMNS)).cast(pl.Schema(COLUMNS))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise ParseError("not a table of loss episodes", where=str(path), got=str(error)) from error
+    return by_flow(table)
+
+
+def by_flow(table: pl.DataFrame) -> dict[str, tuple[Episode, ...]]:
+    """Return the episodes that captures can place, by flow."""
+    placed = table.filter(
+        pl.col("basis") == "captures", pl.col("flow", "episode", "detected_s").is_not_null()
+    ).sort("flow", "detected_s")
+    found: dict[str, list[Episode]] = {}
+    for row in placed.iter_rows(named=True):
+        episode = Episode(
+            number=row["episode"], detected_s=row["detected_s"], by=row["detected_by"],
+            dupacks=row["dupacks"], recovered_s=row["recovered_s"],
+        )  # fmt: skip
+        found.setdefault(row["flow"], []).append(episode)
+    return {flow: tuple(episodes) for flow, episodes in found.items()}

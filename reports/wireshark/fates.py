@@ -1,0 +1,70 @@
+"""Where each packet ended: delivered, lost at which place, or not to be told. Pure.
+
+Invariant: a packet counts as lost at a place only if one that came later passed that place: each
+is first in, first out. What nothing has overtaken may still be under way, and is left open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from reports.wireshark.points import POINTS
+from reports.wireshark.sights import Ints
+
+Place = Literal["access", "queue", "loss", "exit", "way back", "open"]
+#: Place of a data packet last seen at a point; the last point is the receiver.
+PLACES: tuple[Place, ...] = ("access", "queue", "loss", "exit")
+#: Places that all flows share; the others are each host's own.
+SHARED = ("queue", "loss")
+UNSEEN = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fate:
+    """The end of a packet that was not delivered, and the row of its last sight."""
+
+    place: Place
+    row: int
+
+
+def fates(packets: pl.DataFrame) -> dict[int, Fate]:
+    """Return the fate of every packet of ``packets.parquet`` that was not delivered."""
+    numbered = packets.select(
+        "packet", "direction", pl.col("connection").fill_null(-1),
+        row=pl.int_range(pl.len()),
+        point=pl.col("point").replace_strict(POINTS, range(len(POINTS)), default=None),
+    ).drop_nulls()  # fmt: skip
+    count = int(numbered.select(pl.col("packet").max().fill_null(-1)).item()) + 1
+    rows = np.full((len(POINTS), count), UNSEEN, np.int64)
+    lane = np.zeros(count, np.int64)
+    for (point,), here in numbered.group_by("point"):
+        rows[int(str(point)), here["packet"].to_numpy()] = here["row"].to_numpy()
+    lane[numbered["packet"].to_numpy()] = numbered["connection"].to_numpy()
+    acks = numbered.filter(pl.col("direction") == "ack")["packet"].to_numpy()
+    is_ack = np.zeros(count, np.bool_)
+    is_ack[acks] = True
+    found: dict[int, Fate] = {}
+    for at, place in enumerate(PLACES):
+        shared = np.zeros_like(lane) if place in SHARED else lane
+        _ended(np.flatnonzero(~is_ack), rows, at, shared, place, found)
+    _ended(np.flatnonzero(is_ack), rows, 0, lane, "way back", found)
+    return found
+
+
+def _ended(
+    chosen: Ints, rows: Ints, at: int, lane: Ints, place: Place, found: dict[int, Fate]
+) -> None:
+    """Add those of the chosen packets that were last seen at this point."""
+    here = chosen[rows[at, chosen] != UNSEEN]
+    passed = (rows[at + 1 :, here] != UNSEEN).any(axis=0)
+    last_passed: dict[int, int] = {}
+    for one in np.unique(lane[here[passed]]).tolist():
+        last_passed[one] = int(rows[at, here[passed & (lane[here] == one)]].max())
+    for packet in here[~passed].tolist():
+        row = int(rows[at, packet])
+        overtaken = row < last_passed.get(int(lane[packet]), UNSEEN)
+        found[packet] = Fate(place=place if overtaken else "open", row=row)

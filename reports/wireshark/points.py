@@ -1,0 +1,89 @@
+"""Names that readers understand: of capture points and of exported files. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reports.display import setting
+from reports.jsondoc import Doc
+
+#: In the order in which data pass.
+POINTS = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
+LONGEST_STEM = 180
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """One device where packets were captured: ``name`` is short, ``description`` says it all."""
+
+    file: str
+    ifindex: int
+    device: str
+    name: str
+    description: str
+
+
+def interfaces(points: Doc) -> tuple[Interface, ...]:
+    """Return the devices of ``raw/pcap/points.json``, each once, as data pass them.
+
+    A host's link is one interface for both ways, so that Wireshark, told to keep interfaces apart,
+    has data and acknowledgements of each host's view together.
+    """
+    found: dict[tuple[str, int], tuple[int, Interface]] = {}
+    for tap in points.get("taps").items():
+        key = tap.get("file").text(), tap.get("ifindex").integer()
+        point, device = tap.get("point").text(), tap.get("device").text()
+        if tap.get("direction").text() == "data" and point in POINTS:
+            name, description = _words(point, device)
+            made = Interface(
+                file=key[0], ifindex=key[1], device=device, name=name, description=description
+            )
+            found[key] = POINTS.index(point), made
+    ordered = sorted(found.values(), key=lambda item: item[0])
+    return tuple(made for _, made in ordered)
+
+
+def _words(point: str, device: str) -> tuple[str, str]:
+    host = device.partition("-")[2]
+    words = {
+        "sent": (
+            f"{host} sends",
+            f"data as {host} sends them, acknowledgements as they reach {host}",
+        ),
+        "queue_offered": (
+            f"before the queue, from {host}",
+            f"data of {host} as they arrive at the bottleneck's queue",
+        ),
+        "loss_offered": (
+            "after the queue",
+            "data as they leave the bottleneck's queue, before loss and delay",
+        ),
+        "loss_passed": (
+            "after loss and delay",
+            "data that were not lost, after the bottleneck's delay",
+        ),
+        "delivered": (
+            f"{host} receives",
+            f"data as they reach {host}, acknowledgements as {host} sends them",
+        ),
+    }
+    name, description = words[point]
+    return f"{name} ({device})", f"{description}; captured at {device}"
+
+
+def file_stem(study: str, point: Mapping[str, float | int | str], seed: int, cell_id: str) -> str:
+    """Return a file name without its ending: ``wireless-loss_frac-0.015-seed-1-02c9bf7ad103c05d``.
+
+    Other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``; the id stays whole.
+    """
+    words = [study, *(f"{name}-{value}" for name, value in point.items()), f"seed-{seed}"]
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
+    return f"{stem[:LONGEST_STEM]}-{cell_id}"
+
+
+def point_text(point: Mapping[str, float | int | str]) -> str:
+    """Return a point in words: ``loss_frac 1.5 %``."""
+    settings = [f"{name} {setting(name, value)}" for name, value in point.items()]
+    return ", ".join(settings) or "the study's settings"

@@ -1,0 +1,180 @@
+"""What happened to one SCTP association, told on the packets its sender sends and gets. Pure.
+
+Invariants: rows come in order of time, data as sent and acknowledgements as delivered; TSNs count
+from 0, as in ``packets.parquet`` and as Wireshark shows relative ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from reports.wireshark.fates import Fate
+from reports.wireshark.recovery import AT_ONCE_S, THRESHOLD, Cause, Recovery
+from reports.wireshark.words import nth, why_again
+
+#: Columns of ``packets.parquet`` behind :class:`SctpSight`, in its order; TSNs are derived.
+COLUMNS = (
+    "row", "t_s", "direction", "packet", "chunk_types", "tsns", "retransmission", "cum_tsn_ack",
+    "gap_blocks", "duplicate_tsns", "a_rwnd_bytes",
+)  # fmt: skip
+REPORT = "SACK that reports it missing"
+REPORTS = "SACK reporting it missing"
+#: More TSNs than these are counted, not named, in one comment.
+MOST_NAMED = 3
+CONTROL = {
+    "INIT": "connect: INIT",
+    "COOKIE_ECHO": "connect: COOKIE-ECHO",
+    "SHUTDOWN": "close: SHUTDOWN",
+    "ABORT": "abort",
+}
+ANSWERS = {
+    "INIT_ACK": "connect: INIT-ACK",
+    "COOKIE_ACK": "connect: accepted (COOKIE-ACK)",
+    "SHUTDOWN_ACK": "close: SHUTDOWN-ACK",
+    "ABORT": "aborted by the receiver",
+}
+
+
+class SctpSight(NamedTuple):
+    """One packet at the sender's own link; what is unknown is None."""
+
+    row: int
+    t_s: float
+    direction: str
+    packet: int | None
+    chunk_types: str | None
+    tsns: Sequence[int] | None
+    retransmission: bool | None
+    cum_tsn_ack: int | None
+    gap_blocks: Sequence[Mapping[str, int]] | None
+    duplicate_tsns: Sequence[int] | None
+    a_rwnd_bytes: int | None
+
+
+def named(tsns: Sequence[int]) -> str:
+    """Return TSNs in words: ``TSN 7``, ``TSN 7, 9``, ``TSN 7, 9, 12 and 4 more``."""
+    more = f" and {len(tsns) - MOST_NAMED} more" if len(tsns) > MOST_NAMED else ""
+    return f"TSN {', '.join(map(str, tsns[:MOST_NAMED]))}{more}"
+
+
+def missing(cum_tsn_ack: int, gap_blocks: Sequence[Mapping[str, int]]) -> list[int]:
+    """Return the TSNs between those a SACK acknowledges, both included blocks sorted or not."""
+    found: list[int] = []
+    after = cum_tsn_ack + 1
+    for gap in sorted(gap_blocks, key=lambda block: block["start"]):
+        found += range(after, gap["start"])
+        after = max(after, gap["end"] + 1)
+    return found
+
+
+class SctpStory:
+    """Follows one association; ``said`` is by row, ``labels`` names what a lost packet carried."""
+
+    def __init__(self, fates: Mapping[int, Fate], recovery: Recovery) -> None:
+        self.said: dict[int, list[str]] = {}
+        self.labels: dict[int, str] = {}
+        self._fates = fates
+        self._recovery = recovery
+        self._copies: dict[int, list[int | None]] = {}
+        self._reports: dict[int, int] = {}
+        self._reached = -1
+        self._acked = -1
+        self._heard_s = -math.inf
+        self._window_shut = False
+
+    def tell(self, sights: Iterable[SctpSight]) -> None:
+        """Take in all packets."""
+        for sight in sights:
+            if sight.direction == "data":
+                self._sent(sight)
+            else:
+                self._heard(sight)
+
+    def _say(self, row: int, text: str) -> None:
+        self.said.setdefault(row, []).append(text)
+
+    def _sent(self, sight: SctpSight) -> None:
+        kinds = (sight.chunk_types or "").split("+")
+        for kind in kinds:
+            if kind in CONTROL:
+                self._say(sight.row, CONTROL[kind])
+        tsns = sight.tsns or ()
+        if tsns and not self._copies:
+            self._say(sight.row, "first data")
+        again = [tsn for tsn in tsns if tsn in self._copies]
+        if again:
+            self._repeated(sight, again)
+        for tsn in tsns:
+            self._copies.setdefault(tsn, []).append(sight.packet)
+            self._reached = max(self._reached, tsn)
+        if sight.packet is not None and sight.packet in self._fates:
+            self.labels[sight.packet] = named(tsns) if tsns else sight.chunk_types or "no data"
+
+    def _repeated(self, sight: SctpSight, again: Sequence[int]) -> None:
+        what, cause = named(again), self._cause(sight, again)
+        if not self._recovery.going_on:
+            text = self._recovery.begin(sight.t_s, self._reached, cause).text(what, REPORT)
+        elif cause.by == "timeout":
+            self._recovery.timed_out(self._reached)
+            text = cause.text(what, REPORT)
+        elif self._recovery.after_timeout:
+            text = f"retransmission of {what}, in the recovery after the timeout"
+        elif cause.reports >= THRESHOLD and len(self._copies[again[0]]) == 1:
+            text = f"{cause.text(what, REPORT)}, in the same recovery"
+        else:
+            text = f"retransmission of {what}, in the same recovery"
+        self._say(sight.row, text + self._why(again[0]))
+
+    def _why(self, tsn: int) -> str:
+        copies = self._copies[tsn]
+        if copies[-1] is None:
+            return ""
+        return f"; {why_again(self._fates.get(copies[-1]), len(copies))}"
+
+    def _cause(self, sight: SctpSight, again: Sequence[int]) -> Cause:
+        """Return why: SCTP acts on the threshold of reports, or when its timer ends.
+
+        What a timeout marked is sent then and whenever any packet, be it a HEARTBEAT, arrives.
+        """
+        reports = max(self._reports.get(tsn, 0) for tsn in again)
+        answering = sight.t_s - self._heard_s <= AT_ONCE_S
+        fast = answering and (reports >= THRESHOLD or self._recovery.after_timeout)
+        return Cause(by="dupacks" if fast else "timeout", reports=reports)
+
+    def _heard(self, sight: SctpSight) -> None:
+        self._heard_s = sight.t_s
+        for kind in (sight.chunk_types or "").split("+"):
+            if kind in ANSWERS:
+                self._say(sight.row, ANSWERS[kind])
+        if sight.cum_tsn_ack is None:
+            return
+        for tsn in [tsn for tsn in self._reports if tsn <= sight.cum_tsn_ack]:
+            del self._reports[tsn]
+        self._acked = max(self._acked, sight.cum_tsn_ack)
+        self._look_at_window(sight)
+        if sight.gap_blocks:
+            self._count(sight, missing(sight.cum_tsn_ack, sight.gap_blocks))
+        if sight.duplicate_tsns:
+            self._say(sight.row, f"reports {named(sight.duplicate_tsns)} received again")
+        over = self._recovery.acknowledged(sight.t_s, self._acked)
+        if over:
+            self._say(sight.row, over)
+
+    def _count(self, sight: SctpSight, lacking: Sequence[int]) -> None:
+        """Count the reports of each missing TSN and tell the first few."""
+        times: list[str] = []
+        for tsn in lacking:
+            self._reports[tsn] = self._reports.get(tsn, 0) + 1
+            if len(times) < MOST_NAMED:
+                times.append(f"TSN {tsn} missing for the {nth(self._reports[tsn])} time")
+        more = f", and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
+        if times:
+            self._say(sight.row, f"reports {', '.join(times)}{more}")
+
+    def _look_at_window(self, sight: SctpSight) -> None:
+        shut = sight.a_rwnd_bytes == 0
+        if shut != self._window_shut:
+            self._say(sight.row, "zero window" if shut else "the window is open again")
+        self._window_shut = shut

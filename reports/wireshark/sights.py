@@ -1,0 +1,50 @@
+"""Packets as captured, ready to be written: arrays, one entry per packet and capture point.
+
+Invariants: all arrays of a :class:`Sights` are parallel and in order of time, and row i is row i
+of ``packets.parquet``; ``octets`` ends in enough zeros that reading a packet never leaves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Octets = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sights:
+    """Captured packets with their link headers.
+
+    ``interfaces`` are indexes into the file's interfaces; a packet's bytes start at ``starts`` of
+    ``octets`` and are ``captured_bytes`` of its ``wire_bytes``, its IP header at ``network``.
+    """
+
+    octets: Octets
+    t_ns: Ints
+    starts: Ints
+    network: Ints
+    captured_bytes: Ints
+    wire_bytes: Ints
+    interfaces: Ints
+
+    def __len__(self) -> int:
+        return len(self.t_ns)
+
+
+def windows(octets: Octets, width: int) -> npt.NDArray[np.void]:
+    """Return a view of the ``width`` bytes from every byte on, to read or write as one item."""
+    return np.ndarray((max(len(octets) - width + 1, 0),), f"V{width}", octets, 0, (1,))
+
+
+def copy_packets(source: Octets, starts: Ints, lengths: Ints, target: Octets, places: Ints) -> None:
+    """Copy packets of any lengths, all of one length at a time."""
+    for length in np.unique(lengths):
+        if length > 0:
+            chosen = np.flatnonzero(lengths == length)
+            found = windows(source, int(length))[starts[chosen]]
+            windows(target, int(length))[places[chosen]] = found

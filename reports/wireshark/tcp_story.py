@@ -1,0 +1,172 @@
+"""What happened to one TCP connection, told on the packets its sender sends and gets. Pure.
+
+Invariants: rows come in order of time, data as sent and acknowledgements as delivered; segments are
+numbered from 1 in the order in which they were first sent.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from reports.wireshark.fates import Fate
+from reports.wireshark.recovery import AT_ONCE_S, THRESHOLD, Cause, Recovery
+from reports.wireshark.words import nth, why_again
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+#: Columns of ``packets.parquet`` behind :class:`TcpSight`, in its order; the last is derived.
+COLUMNS = (
+    "row", "t_s", "direction", "packet", "tcp_flags", "seq", "payload_bytes", "retransmission",
+    "ack", "window_bytes", "dupack_count",
+)  # fmt: skip
+REPORT = "duplicate acknowledgement"
+
+
+class TcpSight(NamedTuple):
+    """One packet at the sender's own link; what is unknown is None."""
+
+    row: int
+    t_s: float
+    direction: str
+    packet: int | None
+    flags: int | None
+    seq: int | None
+    payload_bytes: int | None
+    retransmission: bool | None
+    ack: int | None
+    window_bytes: int | None
+    dupack_count: int | None
+
+
+class TcpStory:
+    """Follows one connection; ``said`` is by row, ``labels`` names what a lost packet carried."""
+
+    def __init__(self, fates: Mapping[int, Fate], recovery: Recovery) -> None:
+        self.said: dict[int, list[str]] = {}
+        self.labels: dict[int, str] = {}
+        self._fates = fates
+        self._recovery = recovery
+        self._starts: list[int] = []
+        self._copies: dict[int, list[int | None]] = {}
+        self._sent_s: dict[int, float] = {}
+        self._reached = 0
+        self._acked = 0
+        self._heard_s = -math.inf
+        self._progress_s = -math.inf
+        self._dupacks = 0
+        self._rtt_s = math.inf
+        self._window_shut = False
+
+    def tell(self, sights: Iterable[TcpSight]) -> None:
+        """Take in all packets."""
+        for sight in sights:
+            if sight.flags is None:
+                continue
+            if sight.direction == "data":
+                self._sent(sight, sight.flags)
+            else:
+                self._heard(sight, sight.flags)
+
+    def _say(self, row: int, text: str) -> None:
+        self.said.setdefault(row, []).append(text)
+
+    def _sent(self, sight: TcpSight, flags: int) -> None:
+        if flags & SYN:
+            again = "connect again: the SYN was not answered in time"
+            self._say(sight.row, again if sight.retransmission else "connect: SYN")
+        if flags & FIN and not sight.retransmission:
+            self._say(sight.row, "close: FIN, no more data")
+        if flags & RST:
+            self._say(sight.row, "reset")
+        seq, payload_bytes = sight.seq, sight.payload_bytes
+        if seq is None or not payload_bytes:
+            self._name_lost(sight, "SYN" if flags & SYN else "FIN" if flags & FIN else "no data")
+            return
+        end = seq + payload_bytes
+        if sight.retransmission:
+            self._repeated(sight, seq, end)
+        else:
+            if not self._starts:
+                self._say(sight.row, "first data")
+            self._starts.append(seq)
+            self._copies[seq] = []
+            self._sent_s[end] = sight.t_s
+        self._reached = max(self._reached, end)
+        self._copies.setdefault(seq, []).append(sight.packet)
+        self._name_lost(sight, self._label(seq))
+
+    def _name_lost(self, sight: TcpSight, label: str) -> None:
+        if sight.packet is not None and sight.packet in self._fates:
+            self.labels[sight.packet] = label
+
+    def _label(self, seq: int) -> str:
+        number = bisect_right(self._starts, seq)
+        return f"segment {number} (seq {seq})" if number else f"seq {seq}"
+
+    def _repeated(self, sight: TcpSight, seq: int, end: int) -> None:
+        what, cause = self._label(seq), self._cause(sight, seq, end)
+        timer = cause.by in ("timeout", "probe", "silence")
+        if not self._recovery.going_on:
+            text = self._recovery.begin(sight.t_s, self._reached, cause).text(what, REPORT)
+        elif timer:
+            if cause.by != "probe":
+                self._recovery.timed_out(self._reached)
+            text = cause.text(what, REPORT)
+        elif self._recovery.after_timeout:
+            text = f"retransmission of {what}, in the recovery after the timeout"
+        else:
+            text = f"retransmission of {what}, in the same recovery"
+        self._say(sight.row, text + self._why(seq))
+
+    def _why(self, seq: int) -> str:
+        copies = self._copies.get(seq, [])
+        if not copies or copies[-1] is None:
+            return ""
+        return f"; {why_again(self._fates.get(copies[-1]), len(copies))}"
+
+    def _cause(self, sight: TcpSight, seq: int, end: int) -> Cause:
+        silent_s = sight.t_s - self._heard_s
+        if silent_s <= AT_ONCE_S:
+            return Cause(
+                by="dupacks" if self._dupacks >= THRESHOLD else "rack", reports=self._dupacks
+            )
+        # RACK's timer is shorter than a round trip; the others are longer, counted from progress.
+        if min(silent_s if self._dupacks else math.inf, sight.t_s - self._progress_s) < self._rtt_s:
+            return Cause(by="rack", reports=self._dupacks)
+        lowest, highest = seq <= self._acked, end >= self._reached
+        by = "timeout" if not highest else "silence" if lowest else "probe"
+        return Cause(by=by, reports=self._dupacks)
+
+    def _heard(self, sight: TcpSight, flags: int) -> None:
+        if flags & RST:
+            self._say(sight.row, "reset by the receiver")
+        if sight.ack is None:
+            return
+        if flags & SYN:
+            self._say(sight.row, "connect: accepted (SYN, ACK)")
+        self._heard_s = sight.t_s
+        self._look_at_window(sight, flags)
+        count = sight.dupack_count or 0
+        if sight.ack > self._acked:
+            self._advanced(sight.ack, sight.t_s)
+        elif count and sight.ack < self._reached:
+            self._say(sight.row, f"{nth(count)} {REPORT}, asks for {self._label(sight.ack)}")
+        self._dupacks = count
+        over = self._recovery.acknowledged(sight.t_s, self._acked)
+        if over:
+            self._say(sight.row, over)
+
+    def _advanced(self, ack: int, t_s: float) -> None:
+        self._acked, self._progress_s = ack, t_s
+        sent_s = self._sent_s.get(ack)
+        start = self._starts[bisect_right(self._starts, ack - 1) - 1] if self._starts else 0
+        if sent_s is not None and len(self._copies.get(start, [])) == 1:
+            self._rtt_s = min(self._rtt_s, t_s - sent_s)
+
+    def _look_at_window(self, sight: TcpSight, flags: int) -> None:
+        shut = sight.window_bytes == 0 and not flags & (SYN | RST)
+        if shut != self._window_shut:
+            self._say(sight.row, "zero window" if shut else "the window is open again")
+        self._window_shut = shut

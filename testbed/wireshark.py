@@ -1,0 +1,186 @@
+"""The command that exports a run's captures for Wireshark: here collectors and reports meet.
+
+The writer knows no parser of raw files, and the parsers no report, so this reads and hands over.
+Invariants: a cell that cannot be exported is named and the others still are; only finished cells
+are read, and only if their files are what the run left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from testbed import digests, runfolder, session
+from testbed.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
+from testbed.plan import PlannedCell
+from testbed.progress import Display
+
+if TYPE_CHECKING:
+    from reports.wireshark import Recorded
+
+#: Told of every cell: how many are done, and of how many.
+Report = Callable[[int, int], None]
+HOW_TO_OPEN = (
+    "open: wireshark -C Groundtruth FILE (the profile: groundtruth wireshark --install-profile)"
+)
+#: Files of a cell that an export rests on, by the beginning of their names.
+SOURCES = ("raw/pcap/", "raw/epoch.json", runfolder.PACKETS_TABLE, runfolder.EPISODES_TABLE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of an export: lines about written cells, and (cell, why not) of the others."""
+
+    written: tuple[str, ...]
+    failures: tuple[tuple[str, str], ...]
+
+
+def command(run_name: str, wanted: Sequence[str]) -> None:
+    """Write a run's captures for Wireshark and tcptrace, and say where.
+
+    Raises:
+        RunError: some cells could not be exported; the others were.
+    """
+    folder = session.find_run(run_name)
+    chosen = choose(session.load_cells(folder), wanted, run_name)
+    with Display(Console(stderr=True, highlight=False)) as display:
+        outcome = export(folder, chosen, display.exporting)
+    out = Console(highlight=False, soft_wrap=True)
+    for line in outcome.written:
+        out.print(line, markup=False)
+    if outcome.written:
+        out.print(HOW_TO_OPEN, markup=False)
+    raise_if_failed(outcome, len(chosen), folder)
+
+
+def install_profile(force: bool) -> None:
+    """Install the Wireshark profile for the user, and say where."""
+    from reports import wireshark as writer  # when needed: reports take long to load
+
+    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    target = writer.install_profile(Path(config), force=force)
+    Console(highlight=False, soft_wrap=True).print(f"profile: {target}", markup=False)
+
+
+def choose(cells: Sequence[PlannedCell], wanted: Sequence[str], run: str) -> list[PlannedCell]:
+    """Return the captured cells to export: all, or those whose ids begin with what is wanted.
+
+    Raises:
+        StudyError: the run has no captures, or no single captured cell is meant.
+    """
+    captured = [planned for planned in cells if _captured(planned)]
+    if not captured:
+        raise StudyError(
+            "the run has no captures", where=run,
+            hint="packets are captured on request: groundtruth run STUDY --pcap",
+        )  # fmt: skip
+    if not wanted:
+        return captured
+    meant = {_only(captured, word, run).id for word in wanted}
+    return [planned for planned in captured if planned.id in meant]
+
+
+def _captured(planned: PlannedCell) -> bool:
+    return planned.cell.purpose == "measure" and planned.cell.collect.pcap
+
+
+def _only(captured: Sequence[PlannedCell], word: str, run: str) -> PlannedCell:
+    found = [planned for planned in captured if word and planned.id.startswith(word)]
+    if len(found) != 1:
+        raise StudyError(
+            "not one captured cell", where=f"{run}: --cell",
+            wanted="the beginning of one cell's id",
+            got=f"{word!r}, which {len(found) or 'no'} captured cells begin with",
+            hint=f"ids are the names of the folders in {run}/cells",
+        )  # fmt: skip
+    return found[0]
+
+
+def export(run: Path, chosen: Sequence[PlannedCell], report: Report) -> Outcome:
+    """Export cells one after the other.
+
+    Raises:
+        OSError: nothing more can be written: the disk is full, say.
+    """
+    written, failures = [], []
+    for done, planned in enumerate(chosen):
+        report(done, len(chosen))
+        try:
+            written.append(_export_cell(run, planned))
+        except GroundtruthError as error:
+            failures.append((planned.id, str(error)))
+    report(len(chosen), len(chosen))
+    return Outcome(written=tuple(written), failures=tuple(failures))
+
+
+def _export_cell(run: Path, planned: PlannedCell) -> str:
+    # Imported when needed: reports and tables take longer to load than most commands.
+    from reports import wireshark as writer
+
+    folder = runfolder.cell_folder(run, planned.id)
+    if not (folder / runfolder.DONE).is_file():
+        raise RunError("the cell is not finished", hint="run it: groundtruth resume RUN")
+    recorded = read_recorded(folder)
+    _check_sources(folder)
+    done = writer.export_cell(run, planned.id, planned.cell, recorded)
+    return f"{done.pcapng}: {done.packets} packets, {done.comments} comments"
+
+
+def read_recorded(folder: Path) -> Recorded:
+    """Return a cell's captures as the writer takes them; raise :class:`ParseError` if damaged."""
+    from collectors import evidence_parse, ipv4_parse
+    from collectors.pcap_parse import LINUX_SLL2
+    from collectors.raw_parse import read_as, read_json
+    from reports import wireshark as writer
+
+    records = evidence_parse.captures(folder)
+    link = ipv4_parse.parse_link(records)
+    foreign = records.linktypes != LINUX_SLL2
+    if foreign.any():
+        name = records.names[int(records.files[int(foreign.argmax())])]
+        raise ParseError("not a capture of a router", where=name, wanted="link type LINUX_SLL2")
+    points = folder / evidence_parse.POINTS
+    return writer.Recorded(
+        points=writer.Doc(read_json(points), str(points)),
+        epoch_ns=evidence_parse.epoch_ns(folder),
+        kernel=read_as(folder / runfolder.ENV, lambda env: str(env["kernel_release"])),
+        names=records.names,
+        files=records.files,
+        ifindexes=link.ifindexes,
+        octets=records.octets,
+        t_ns=records.t_ns,
+        starts=records.starts,
+        network=link.network,
+        captured_bytes=records.captured_bytes,
+        wire_bytes=records.wire_bytes,
+    )
+
+
+def _check_sources(folder: Path) -> None:
+    """Raise :class:`DisagreementError` unless what is exported is what the run left."""
+    for name, digest in digests.read_done(folder).items():
+        if not name.startswith(SOURCES):
+            continue
+        path = folder / name
+        try:
+            found = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise ParseError("cannot be read", where=str(path), got=str(error)) from error
+        if found != digest:
+            raise DisagreementError("changed since the run", where=str(path))
+
+
+def raise_if_failed(outcome: Outcome, chosen: int, run: Path) -> None:
+    """Raise :class:`RunError` naming every cell that could not be exported."""
+    if outcome.failures:
+        lines = "".join(f"\n  cell {cell}: {why}" for cell, why in outcome.failures)
+        raise RunError(
+            f"{len(outcome.failures)} of {chosen} cells could not be exported:{lines}",
+            where=str(run),
+        )

@@ -1,0 +1,59 @@
+"""A run folder around the recorded cell of the virtual lab, ready to be exported for Wireshark.
+
+``python -m tests.exported_cell FOLDER`` exports it into a new folder, to be recorded anew.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from collectors.tables_parse import write_tables
+from reports.wireshark import export_cell
+from testbed import runfolder
+from testbed.cell import Cell, cell_id, from_dict, to_dict
+from testbed.execute import finish, write_json
+from testbed.wireshark import read_recorded
+from tests.recorded import DATA
+
+RECORDED = DATA / "lab-cell-7.3"
+
+
+def recorded_cell() -> Cell:
+    """Return the recorded cell's settings."""
+    return from_dict(json.loads((RECORDED / "cell.json").read_text()))
+
+
+def make_run(run: Path) -> Path:
+    """Make a run folder whose one measuring cell is the recorded one; return the cell's folder."""
+    cell = recorded_cell()
+    folder = runfolder.cell_folder(run, cell_id(cell))
+    shutil.copytree(RECORDED, folder)
+    (folder / "README").unlink()
+    write_json(folder / runfolder.ENV, {"kernel_release": "7.3.4-groundtruth", "warnings": []})
+    write_tables(folder, cell)
+    finish(folder)
+    write_json(run / runfolder.PLAN, {"schema": 1, "cells": []})
+    write_json(run / runfolder.CELLS, [{"id": cell_id(cell), "cell": to_dict(cell)}])
+    return folder
+
+
+def export_recorded(run: Path) -> tuple[Path, Path]:
+    """Export a run's recorded cell under a name that no change to cells' ids changes.
+
+    Returns the pcapng and the senders' view, whose bytes are what was recorded.
+    """
+    (folder,) = (run / "cells").iterdir()
+    cell = from_dict(json.loads((folder / runfolder.CELL).read_text()))
+    apart = run / "apart"
+    shutil.copytree(folder, runfolder.cell_folder(apart, "recorded"))
+    done = export_cell(apart, "recorded", cell, read_recorded(folder))
+    return done.pcapng, done.senders_view
+
+
+if __name__ == "__main__":
+    make_run(Path(sys.argv[1]))
+    for file in export_recorded(Path(sys.argv[1])):
+        print(file)  # noqa: T201

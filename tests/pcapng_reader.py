@@ -1,0 +1,69 @@
+"""A reader of pcapng that shares nothing with the writer: blocks and options by the draft."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Capture:
+    """What a file holds: its section's options, interfaces, packets."""
+
+    section: dict[int, bytes] = field(default_factory=dict)
+    interfaces: list[dict[str, Any]] = field(default_factory=list)
+    packets: list[dict[str, Any]] = field(default_factory=list)
+
+
+def options(data: bytes) -> dict[int, bytes]:
+    """Return a block's options by code; whatever follows the end of options is an error."""
+    found: dict[int, bytes] = {}
+    at = 0
+    while at < len(data):
+        code, length = struct.unpack_from("<HH", data, at)
+        if code == 0:
+            assert (length, at + 4) == (0, len(data))
+            return found
+        assert code not in found
+        found[code] = data[at + 4 : at + 4 + length]
+        padding = -length % 4
+        assert data[at + 4 + length : at + 4 + length + padding] == bytes(padding)
+        at += 4 + length + padding
+    assert not data
+    return found
+
+
+def read(data: bytes) -> Capture:
+    """Return what a file holds; anything malformed is an AssertionError."""
+    found, at = Capture(), 0
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        assert size % 4 == 0
+        assert struct.unpack_from("<I", data, at + size - 4) == (size,)
+        body = data[at + 8 : at + size - 4]
+        if kind == 0x0A0D0D0A:
+            assert at == 0
+            assert struct.unpack_from("<IHHq", body) == (0x1A2B3C4D, 1, 0, -1)
+            found.section = options(body[16:])
+        elif kind == 1:
+            linktype, _, snap_bytes = struct.unpack_from("<HHI", body)
+            found.interfaces.append(
+                {"linktype": linktype, "snap_bytes": snap_bytes, "options": options(body[8:])}
+            )
+        else:
+            assert kind == 6
+            interface, high, low, captured, wire = struct.unpack_from("<IIIII", body)
+            assert interface < len(found.interfaces)
+            end = 20 + captured + -captured % 4
+            found.packets.append(
+                {
+                    "interface": interface,
+                    "t_ns": high << 32 | low,
+                    "data": body[20 : 20 + captured],
+                    "wire_bytes": wire,
+                    "comment": options(body[end:]).get(1, b"").decode(),
+                }
+            )
+        at += size
+    return found
