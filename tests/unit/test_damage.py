@@ -175,6 +175,8 @@ def kernel_formats(folder: Path, event: str, old: str, new: str) -> bytes:
         ("tcp/tcp_probe", "snd_cwnd;", "snd_cwnd[4];", "field 'snd_cwnd' of .* wanted a number"),
         ("tcp/tcp_probe", "daddr[28];\toffset:36;\tsize:28", "daddr;\toffset:36;\tsize:4",
          "field 'daddr' of .* wanted bytes, got 4 bytes"),
+        ("tcp/tcp_probe", "daddr[28];\toffset:36;\tsize:28", "daddr[];\toffset:36;\tsize:0",
+         "field 'daddr' of .* wanted bytes, got 0 bytes"),
         ("tcp/tcp_probe", "srtt;\toffset:100;", "srtt;\toffset:99999999;", "field 'srtt' of"),
         ("tcp/tcp_probe", "srtt;\toffset:100;\tsize:4;", "srtt;\toffset:100;\tsize:99999999;",
          "a field longer than a page"),
