@@ -21,7 +21,7 @@ from collectors.listed_parse import Listed
 from collectors.packets_parse import Tap, parse_packets
 from collectors.path_parse import PathRow
 from collectors.pcap_parse import Records, merged, read
-from collectors.raw_parse import check_count, read_as, read_text, whole
+from collectors.raw_parse import WHOLE_MAX, check_count, read_as, read_text, whole
 from collectors.tally_parse import tally
 from testbed import runfolder
 from testbed.cell import Cell, Flow
@@ -151,6 +151,12 @@ def last_totals(folder: Path, flow: Flow) -> dict[str, Any]:
     path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
     records = json_lines(read_text(path), str(path))
     totals = [record for record in records if record.get("event") == "totals"]
+    for name, value in totals[-1].items() if totals else ():
+        if type(value) is int and not -WHOLE_MAX <= value <= WHOLE_MAX:
+            raise ParseError(
+                f"no counter can show {name}", where=str(path), got=f"a number of {value.bit_length()} bits",
+                wanted=f"at most {WHOLE_MAX}",
+            )  # fmt: skip
     return totals[-1] if totals else {}
 
 

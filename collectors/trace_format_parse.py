@@ -58,7 +58,7 @@ class EventFormat:
             if name not in self.fields:
                 raise self._unknown(f"no field {name!r}", wanted=name, got=", ".join(self.fields))
             field = self.fields[name]
-            if (field.dtype.subdtype is not None) != (name in arrays):
+            if not field.size or (field.dtype.subdtype is not None) != (name in arrays):
                 wanted = "bytes" if name in arrays else "a number"
                 raise self._unknown(f"field {name!r}", wanted=wanted, got=f"{field.size} bytes")
             if field.offset + field.size > LONGEST_EVENT_BYTES:

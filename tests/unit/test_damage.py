@@ -138,7 +138,7 @@ def changed(content: Any, path: tuple[Any, ...], odd: Any) -> Any:
     return [*content[: path[0]], part, *content[path[0] + 1 :]]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=st.data(), name=st.sampled_from(JSON_FILES), odd=st.sampled_from(ODD))
 def test_an_odd_value_is_harmless_or_named(
     shared: Path, data: st.DataObject, name: str, odd: Any
@@ -148,7 +148,7 @@ def test_an_odd_value_is_harmless_or_named(
     problem(shared, name, json.dumps(changed(content, place, odd)).encode())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data(), name=st.sampled_from([*LINE_FILES, "queue.jsonl"]), odd=st.sampled_from(ODD))
 def test_an_odd_value_in_a_line_is_harmless_or_named(
     shared: Path, data: st.DataObject, name: str, odd: Any
@@ -175,6 +175,8 @@ def kernel_formats(folder: Path, event: str, old: str, new: str) -> bytes:
         ("tcp/tcp_probe", "snd_cwnd;", "snd_cwnd[4];", "field 'snd_cwnd' of .* wanted a number"),
         ("tcp/tcp_probe", "daddr[28];\toffset:36;\tsize:28", "daddr;\toffset:36;\tsize:4",
          "field 'daddr' of .* wanted bytes, got 4 bytes"),
+        ("tcp/tcp_probe", "daddr[28];\toffset:36;\tsize:28", "daddr[];\toffset:36;\tsize:0",
+         "field 'daddr' of .* wanted bytes, got 0 bytes"),
         ("tcp/tcp_probe", "srtt;\toffset:100;", "srtt;\toffset:99999999;", "field 'srtt' of"),
         ("tcp/tcp_probe", "srtt;\toffset:100;\tsize:4;", "srtt;\toffset:100;\tsize:99999999;",
          "a field longer than a page"),
@@ -190,7 +192,7 @@ def test_a_kernel_with_other_fields_is_named(
     assert "formats.json" in found
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data(), size=st.sampled_from([0, 1, 2, 3, 4, 8, 16, 10**12]))
 def test_any_size_and_place_of_any_field_is_harmless_or_named(
     shared: Path, data: st.DataObject, size: int

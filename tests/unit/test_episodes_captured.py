@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.episode_row_parse import EpisodeRow
@@ -276,7 +276,6 @@ def test_loss_on_an_access_link_has_no_name() -> None:
     assert (row.lost_at, row.lost_s, row.lost_pkts) == (None, 0.0, 1)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 12), st.sampled_from([None, "queue", "loss"])), max_size=40),
     st.lists(st.integers(0, 12), max_size=20),

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.figures.congestion import Curve, curve, top
@@ -96,7 +96,6 @@ def test_a_real_run_keeps_every_change() -> None:
         )
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60))
 def test_held_until_loses_no_step(values: list[int]) -> None:
     rows = pl.DataFrame({"t_s": range(len(values)), "value": values})

@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 import reports
+from collectors.episode_row_parse import EpisodeRow
+from collectors.table_files_parse import schema
 from reports.asked import FigureSet, asked_figures, asked_metrics
 from reports.run import read_run
 from reports.summary import summarise
@@ -118,7 +120,9 @@ def test_loss_episodes_are_marked_where_they_are_known(tmp_path: Path) -> None:
     episodes = {"flow": ["T", "S", "T"], "episode": [0, 0, 1], "detected_s": [2.6, 3.0, 99.0],
                 "detected_by": ["dupacks"] * 3, "lost_at": ["queue"] * 3, "dupacks": [3] * 3,
                 "recovered_s": [4.0, 5.0, None]}  # fmt: skip
-    pl.DataFrame(episodes).write_parquet(only_cell(run) / runfolder.EPISODES_TABLE)
+    unknown = {name: None for name in schema(EpisodeRow) if name not in episodes}
+    table = pl.DataFrame({**episodes, **unknown}, schema=schema(EpisodeRow), strict=False)
+    table.write_parquet(only_cell(run) / runfolder.EPISODES_TABLE)
     (found,) = sets(run)
     assert [figure.live["layer"][-2]["mark"]["shape"] for figure in found.figures] == [
         "triangle-up"

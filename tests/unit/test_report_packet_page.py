@@ -67,7 +67,7 @@ def shown(run: Path) -> PacketEvidence | None:
 def test_without_an_audit_there_is_no_section(run: Path) -> None:
     assert shown(run) is None
     found = read_run(run)
-    assert 'id="evidence"' not in render_page(found, summarise(found), {})
+    assert 'id="evidence"' not in render_page(found, summarise(found), (), (), {})
 
 
 def test_means_are_of_what_counts_and_every_run_is_shown(run: Path) -> None:
