@@ -154,9 +154,11 @@ def last_totals(folder: Path, flow: Flow) -> dict[str, Any]:
     for name, value in totals[-1].items() if totals else ():
         if type(value) is int and not -WHOLE_MAX <= value <= WHOLE_MAX:
             raise ParseError(
-                f"no counter can show {name}", where=str(path), got=f"a number of {value.bit_length()} bits",
+                f"no counter can show {name}",
+                where=str(path),
                 wanted=f"at most {WHOLE_MAX}",
-            )  # fmt: skip
+                got=f"a number of {value.bit_length()} bits",
+            )
     return totals[-1] if totals else {}
 
 

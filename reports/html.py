@@ -6,7 +6,7 @@ text the drawing library escapes, and their program are placed as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jinja2
@@ -87,11 +87,15 @@ def render_page(
     headline: tuple[Figure, ...],
     asked: tuple[FigureSet, ...],
     svgs: Mapping[str, str],
+    library: Callable[[], str],
 ) -> str:
-    """Return ``report/index.html``; ``svgs`` is the drawn figures by their id."""
+    """Return ``report/index.html``; ``svgs`` is the drawn figures by their id.
+
+    ``library`` gives the script that draws them, and is asked only where there are any.
+    """
     shown = {figure.id: live.placed(figure, svgs[figure.id]) for figure in headline}
     beside = {name: shown.pop(name) for name in summary.headline if name in shown}
-    script = live.program() if svgs else Markup("")
+    script = live.program(library()) if svgs else Markup("")
     return _TEMPLATES.get_template("report.html.j2").render(
         _content(run, summary),
         drawn=beside,

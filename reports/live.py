@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
+from importlib import metadata, resources
 
 import vl_convert
 from markupsafe import Markup
@@ -26,6 +26,10 @@ COLOURS = (
     (INK, "ink"), (FAINT_INK, "faint"), (GRID, "hair"), (KERNEL, "kernel"),
     (PUBLISHED, "published"), (GOOD, "good"), (BAD, "bad"),
 )  # fmt: skip
+
+
+#: What the bundled script does: it gives the library's one function to the page.
+ENTRY = "window.vegaEmbed = vegaEmbed;"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +67,21 @@ def placed_set(found: FigureSet, svgs: Mapping[str, str]) -> PlacedSet:
     )
 
 
+def bundler() -> str:
+    """Return what :func:`library` depends on: equal texts stand for equal libraries."""
+    return f"vl-convert-python {metadata.version('vl-convert-python')}: {ENTRY}"
+
+
 @functools.cache
-def program() -> Markup:
-    """Return the drawing library, with its licences, and what starts it; takes seconds once."""
+def library() -> str:
+    """Return the drawing library as one script; takes seconds once."""
+    return str(vl_convert.javascript_bundle(ENTRY))
+
+
+def program(library: str) -> Markup:
+    """Return the drawing library, with its licences, and what starts it."""
     ours = resources.files("reports") / "templates"
     licences = (ours / "vega-licences.txt").read_text(encoding="utf-8")
-    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     starter = (ours / "figures.js").read_text(encoding="utf-8")
     text = f"/*!\n{licences}*/\n{library}\n{starter}"
     # Of an HTML parser's view: what would end the script, or open a comment in it.

@@ -6,9 +6,10 @@ twice gives the same bytes; nothing under ``cells/`` is touched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from reports import live
 from reports.asked import asked_figures, asked_metrics
 from reports.figures import headline_figures, render_pdf, render_svg
 from reports.html import render_page
@@ -19,12 +20,17 @@ from reports.whole_file import write_whole
 from testbed import runfolder
 
 
-def write_report(run: Path, changed: Mapping[str, str] | None = None) -> Summary:
+def write_report(
+    run: Path,
+    changed: Mapping[str, str] | None = None,
+    library: Callable[[], str] = live.library,
+) -> Summary:
     """Read a run folder, write its summary, figures and page into it, and return the summary.
 
     Args:
         run: the folder.
         changed: finished cells to leave out, by id, and why; see :func:`read_run`.
+        library: gives the script that draws the page's figures.
 
     Raises:
         ParseError: the folder is not a readable run; the file is named.
@@ -43,7 +49,7 @@ def write_report(run: Path, changed: Mapping[str, str] | None = None) -> Summary
     for name, svg in svgs.items():
         files[report / "figures" / f"{name}.svg"] = svg.encode()
         files[report / "figures" / f"{name}.pdf"] = render_pdf(svg)
-    page = render_page(found, summary, headline, asked, svgs)
+    page = render_page(found, summary, headline, asked, svgs, library)
     files[run / runfolder.REPORT_HTML] = page.encode()
     for path, content in files.items():
         write_whole(path, content)

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from testbed import campaign, digests, reparse, repeat, runfolder, session, validate
+from testbed import campaign, digests, drawing, reparse, repeat, runfolder, session, validate
 from testbed import doctor as doctoring
 from testbed import plan as planning
 from testbed.errors import StudyError, UnsupportedError
@@ -159,7 +159,7 @@ def _report(folder: Path, changed: Mapping[str, str]) -> None:
     # Imported when needed: tables, statistics and figures take longer to load than most commands.
     from reports import print_summary, write_report
 
-    summary = write_report(folder, changed)
+    summary = write_report(folder, changed, drawing.library)
     print_summary(summary, _out())
     _out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
     digests.raise_if_any(dict(summary.damaged), folder, "cells are changed, and left out")
