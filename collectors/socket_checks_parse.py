@@ -92,7 +92,11 @@ def checks(
 
 
 def _grows(flow: Flow, side: str, rows: pl.DataFrame, totals: Mapping[str, Any]) -> Check:
-    """Counters never run back and end at no more than the totals."""
+    """Counters never run back and end at no more than the totals.
+
+    These are taken between the flow's stop and its last packets (FIN, SHUTDOWN), which count too.
+    """
+    rows = rows.filter(pl.col("t_s") <= flow.stop_s)
     names = SCTP if flow.protocol == "sctp" else TCP_SENDER if side == "sender" else TCP_RECEIVER
     ends = {
         column: total for column, name in names.items() if type(total := totals.get(name)) is int

@@ -12,6 +12,7 @@ from collectors import congestion_parse, protocol_parse, socket_columns_parse
 from collectors.protocol_parse import protocol_table
 from collectors.socket_checks_parse import checks
 from collectors.sockets_parse import sockets_table
+from testbed.cell import Cell
 from testbed.check import Check
 from tests.recorded import value, wireless_cell
 from tests.recorded_sockets import EPOCH_NS, KERNELS, samples
@@ -22,7 +23,7 @@ CELL = wireless_cell(duration_s=12.0)
 ENDS = [(flow, side) for flow in ("T", "S") for side in ("sender", "receiver")]
 
 
-def recorded(kernel: str, **changes: Any) -> dict[str, Check]:
+def recorded(kernel: str, cell: Cell = CELL, **changes: Any) -> dict[str, Check]:
     """Return the comparisons of a recorded cell by what and where; a total can be changed."""
     totals = {
         (flow, side): value(f"sockets-{kernel}/{flow}.{side}.jsonl") | changes
@@ -30,7 +31,7 @@ def recorded(kernel: str, **changes: Any) -> dict[str, Check]:
     }
     sockets = sockets_table(samples(kernel), CELL.flows, EPOCH_NS)
     protocol = protocol_table(samples(kernel), CELL.flows, EPOCH_NS)
-    found = checks(CELL, sockets, protocol, None, totals)
+    found = checks(cell, sockets, protocol, None, totals)
     return {f"{check.check}, {check.where}": check for check in found}
 
 
@@ -54,6 +55,16 @@ def test_a_sample_above_its_total_disagrees() -> None:
     assert found[f"{GROWS} T, sender"].agrees is False
     assert found[f"{GROWS} T, sender"].got == "sent_pkts: highest sample 107, total 106"
     assert found[f"{GROWS} S, sender"].agrees is True
+
+
+def test_what_a_flow_sends_after_its_stop_is_not_in_its_totals() -> None:
+    flows = tuple(dataclasses.replace(flow, stop_s=8.0) for flow in CELL.flows)
+    stopped = dataclasses.replace(CELL, flows=flows)
+    sampled = sockets_table(samples("7.3"), CELL.flows, EPOCH_NS).filter(flow="T", side="sender")
+    by_stop = sampled.filter(pl.col("t_s") <= 8.0)["sent_pkts"].max()
+    assert isinstance(by_stop, int)
+    assert recorded("7.3", stopped, segs_out=by_stop)[f"{GROWS} T, sender"].agrees is True
+    assert recorded("7.3", stopped, segs_out=by_stop - 1)[f"{GROWS} T, sender"].agrees is False
 
 
 @pytest.mark.parametrize(
