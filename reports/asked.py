@@ -95,8 +95,10 @@ def _shown(folder: Path, run: Run, summary: Summary, point: Point) -> _Shown | N
 
 def _settings(run: Run, point: Point) -> list[str]:
     values, swept = point.as_dict(), run.study.parameters
+    labels = [setting_label(one.path) for one in swept]
     return [
-        f"{setting_label(one.path).lower()} {setting(one.name, values[one.name])}" for one in swept
+        f"{label[:1].lower()}{label[1:]} {setting(one.name, values[one.name])}"
+        for label, one in zip(labels, swept, strict=True)
     ]
 
 

@@ -64,6 +64,8 @@ def setting(name: str, value: float | int | str) -> str:
 
 def setting_label(path: str) -> str:
     """Return words for a path in the study file: ``Bottleneck loss, data``."""
+    if path.startswith("drops."):
+        return f"Packets lost of {path.split('.')[1]}"
     parts = [part.replace("_", " ") for part in path.split(".") if part != "network"]
     words = f"{' '.join(parts[:-1])}, {parts[-1]}" if len(parts) > 2 else " ".join(parts)
     return words[:1].upper() + words[1:]

@@ -69,7 +69,7 @@ def story_page(summary: Summary) -> StoryPage:
         words=tuple(BASES[basis] for basis in bases),
         episodes=GridTable(heads=(head, *HEADS), rows=tuple(episodes)) if episodes else None,
         limits=GridTable(heads=(head, *LIMIT_HEADS), rows=tuple(limits)) if limits else None,
-        claims=_claims(summary, head),
+        claims=claims_table(summary),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -114,7 +114,9 @@ def found_by(found: Episodes) -> str:
     return ", ".join(f"{kind} {share * 100:.0f} %" for kind, share in shares if share)
 
 
-def _claims(summary: Summary, head: str) -> GridTable | None:
+def claims_table(summary: Summary) -> GridTable | None:
+    """Return what was published of single losses beside the kernel's; None if nothing was."""
+    head = "; ".join(setting_heads(summary)) or "Point"
     rows = [
         (
             _at(point, summary),

@@ -17,7 +17,7 @@ from rich.text import Text
 from reports.display import UNKNOWN, as_printed, count, number, setting, setting_label
 from reports.metrics import Metric
 from reports.records import RunWarning
-from reports.story_page import terminal_rows, terminal_words
+from reports.story_page import claims_table, terminal_rows, terminal_words
 from reports.summary import MetricSummary, PointSummary, Summary
 from reports.trust import point_words
 
@@ -178,6 +178,7 @@ def _print_story(console: Console, summary: Summary, marks: _Marks) -> None:
     heads, rows = terminal_rows(summary)
     if not rows:
         return
+    _print_claims(console, summary, marks)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     point = "; ".join(setting_label(parameter.path) for parameter in summary.parameters)
     table.add_column(Text(_printable(point)), justify="right", max_width=11)
@@ -187,6 +188,22 @@ def _print_story(console: Console, summary: Summary, marks: _Marks) -> None:
         shown = (field.replace(UNKNOWN, marks.unknown) for field in row)
         table.add_row(*(Text(_printable(field)) for field in shown))
     console.print(Text(f"What happened: {terminal_words(summary)}"))
+    console.print(table)
+
+
+def _print_claims(console: Console, summary: Summary, marks: _Marks) -> None:
+    """Print what was published of single losses, if anything was, beside the kernel's."""
+    found = claims_table(summary)
+    if not found:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for head in found.heads:
+        table.add_column(Text(_printable(head)), max_width=24 if head == found.heads[0] else None)
+    for point, where, *row in found.rows:
+        flow = where.split(",")[0]  # the page says where it is printed
+        shown = (field.replace(UNKNOWN, marks.unknown) for field in (point, flow, *row))
+        table.add_row(*(Text(_printable(field)) for field in shown))
+    console.print(Text("Single losses: published, and the same episode of the first run"))
     console.print(table)
 
 
