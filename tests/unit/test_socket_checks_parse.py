@@ -23,7 +23,7 @@ CELL = wireless_cell(duration_s=12.0)
 ENDS = [(flow, side) for flow in ("T", "S") for side in ("sender", "receiver")]
 
 
-def recorded(kernel: str, cell: Cell = CELL, **changes: Any) -> dict[str, Check]:
+def recorded(kernel: str, *, cell: Cell = CELL, **changes: Any) -> dict[str, Check]:
     """Return the comparisons of a recorded cell by what and where; a total can be changed."""
     totals = {
         (flow, side): value(f"sockets-{kernel}/{flow}.{side}.jsonl") | changes
@@ -63,8 +63,8 @@ def test_what_a_flow_sends_after_its_stop_is_not_in_its_totals() -> None:
     sampled = sockets_table(samples("7.3"), CELL.flows, EPOCH_NS).filter(flow="T", side="sender")
     by_stop = sampled.filter(pl.col("t_s") <= 8.0)["sent_pkts"].max()
     assert isinstance(by_stop, int)
-    assert recorded("7.3", stopped, segs_out=by_stop)[f"{GROWS} T, sender"].agrees is True
-    assert recorded("7.3", stopped, segs_out=by_stop - 1)[f"{GROWS} T, sender"].agrees is False
+    assert recorded("7.3", cell=stopped, segs_out=by_stop)[f"{GROWS} T, sender"].agrees is True
+    assert recorded("7.3", cell=stopped, segs_out=by_stop - 1)[f"{GROWS} T, sender"].agrees is False
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,10 @@ def test_what_a_flow_sends_after_its_stop_is_not_in_its_totals() -> None:
     ],
 )
 def test_another_total_disagrees_and_an_unknown_one_says_nothing(name: str, where: str) -> None:
-    assert recorded("7.3", **{name: 10**9})[where].agrees is False
-    assert recorded("7.3", **{name: None})[where].agrees is None
+    totals: dict[str, Any] = {name: 10**9}
+    assert recorded("7.3", **totals)[where].agrees is False
+    totals = {name: None}
+    assert recorded("7.3", **totals)[where].agrees is None
 
 
 @pytest.mark.parametrize(
