@@ -18,7 +18,7 @@ from reports.happened import Distribution, distribution, stories
 from reports.published_episodes import claims
 from reports.records import PublishedEpisode
 from reports.run import FinishedCell, read_run
-from reports.story_page import story_page, terminal_rows, terminal_words
+from reports.story_page import found_by, story_page, terminal_rows, terminal_words
 from reports.story_tables import read_episodes, read_limits
 from reports.summary import summarise
 from testbed import runfolder
@@ -161,3 +161,22 @@ def test_a_broken_table_is_named(tmp_path: Path) -> None:
     pl.DataFrame(rows).write_parquet(broken)
     with pytest.raises(ParseError, match="dupacks has another type"):
         read_episodes(broken)
+
+
+@pytest.mark.parametrize(
+    ("dupacks", "timeouts", "words"),
+    [(999, 1, "dupacks >99 %, timeout <1 %"), (3, 1, "dupacks 75 %, timeout 25 %"),
+     (7, 0, "dupacks 100 %")],
+)  # fmt: skip
+def test_neither_none_nor_all_is_said_where_it_is_not_so(
+    run: Path, dupacks: int, timeouts: int, words: str
+) -> None:
+    found = next(
+        story.episodes
+        for point in summarise(read_run(run)).points
+        for story in point.happened
+        if story.episodes
+    )
+    counted = {"dupacks": dupacks, "timeout": timeouts}
+    changed = dataclasses.replace(found, episodes=dupacks + timeouts, detected_by=counted)
+    assert found_by(changed) == words
