@@ -92,6 +92,7 @@ def seen(*rows: dict[str, Any], **more: Any) -> Observed:
     known: dict[str, Any] = {
         "cell": cell, "flows": [counted], "congestion": pl.DataFrame(list(rows), schema=COLUMNS),
         "episodes": [], "queue": None, "paths": [], "totals": {"T": totals},
+        "data_until_s": {},
     }  # fmt: skip
     return Observed(**(known | more))
 
@@ -157,3 +158,11 @@ def test_the_buffer_is_looked_at_now_and_then() -> None:
     busy = [row.bottleneck_busy_frac for row in (run, first, second)]
     assert busy == [0.25, 0.5, 0.0]
     assert S.protocol == "sctp"
+
+
+def test_what_was_delivered_after_the_stop_took_its_time() -> None:
+    acked = [met(1.0, 10, 10, 65535)]
+    (run, *_) = limits(seen(*acked, data_until_s={"T": 25.0}))
+    assert run.rate_bps == 100_000 * 8 / 25.0
+    (run, *_) = limits(seen(*acked, data_until_s={"T": 20.0}))
+    assert run.rate_bps == 100_000 * 8 / 20.0
