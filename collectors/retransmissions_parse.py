@@ -17,7 +17,7 @@ from collectors.path_parse import Floats
 from collectors.sent_data_parse import Bools, Captured
 
 #: A clock read takes 256 ns of virtual time; the next timer may be a tick (10 ms) away.
-AT_ONCE_S = 20e-6
+AT_ONCE_S = 3e-6
 #: RFC 6675's DupThresh and RFC 9260's missing reports (section 7.2.4).
 THRESHOLD = 3
 #: Linux's least retransmission timeout is a round trip and this (TCP_RTO_MIN).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -33,4 +34,6 @@ def write_rows(rows: Sequence[Any], row_type: type, path: Path) -> None:
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """Write one table; equal rows give equal bytes."""
-    frame.write_parquet(path, compression="zstd", statistics=False)
+    content = io.BytesIO()
+    frame.write_parquet(content, compression="zstd", statistics=False)
+    path.write_bytes(content.getbuffer())  # a full disk is an OSError here, polars has its own

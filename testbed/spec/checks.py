@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from testbed import units
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
+from testbed.spec.path import HEADER_BYTES, MTU_BYTES
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
 from testbed.spec.study import StudyFile
 from testbed.spec.vocabulary import COMPARING_METRICS, EPISODE_VALUES, FIGURES, metric_names
@@ -80,6 +81,20 @@ def _flow_pairs(study: StudyFile, document: Document) -> Iterator[Problem]:
                 "no such pair",
                 wanted=f"at most {pairs} (network.pairs)",
                 got=str(flow.pair),
+            )
+
+
+@_reads("flows")
+def _udp_in_one_packet(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """IP would cut it: fragments but the first carry no port, so no counter tells their flow."""
+    most_bytes = MTU_BYTES - HEADER_BYTES["udp"]
+    for i, flow in enumerate(study.flows):
+        if flow.protocol == "udp" and flow.message_bytes > most_bytes:
+            yield document.problem(
+                ("flows", i, "message"),
+                "more than a udp packet holds",
+                wanted=f"at most {most_bytes} bytes",
+                got=units.shown(f"{flow.message_bytes} bytes"),
             )
 
 

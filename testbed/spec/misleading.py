@@ -215,7 +215,7 @@ def _packing(cell: Cell, flow: Flow) -> str:
             return ""
         return f"TCP fills segments of {payload_bytes} bytes (maxseg_bytes, tcp_timestamps)"
     if flow.protocol == "udp":
-        return f"IP fragments what exceeds {room_bytes} bytes" if size_bytes > room_bytes else ""
+        return ""  # a larger one is refused
     limit_bytes = min(
         room_bytes, int(knob(cell, "sctp_socket", "maxseg_bytes", "sender") or room_bytes)
     )

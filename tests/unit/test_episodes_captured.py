@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.episode_row_parse import EpisodeRow
+from collectors.episode_row_parse import EpisodeRow, Window
 from tests.loss_story import MSS, S, Story, T
 
 pytestmark = pytest.mark.unit
@@ -294,3 +295,15 @@ def test_each_retransmission_is_in_one_episode(
     ends = [row.recovered_s for row in rows]
     assert all(end is not None for end in ends[:-1])
     assert [row.episode for row in rows] == list(range(len(rows)))
+
+
+def test_windows_of_acknowledgements_twelve_microseconds_apart_are_told_apart() -> None:
+    # What 1 Gbit/s makes of packets of 1500 bytes; what is sent because of one follows in 1 us.
+    met = Window(
+        t_s=np.array([1.0, 1.000012, 1.000024]),
+        cwnd_bytes=np.array([64878.0, 63430.0, 31715.0]),
+        ssthresh_bytes=np.array([9e9, 9e9, 31715.0]),
+    )
+    acted_s = 1.000012 + 0.8e-6
+    assert met.before(acted_s) == 63430
+    assert met.after(acted_s) == (31715, 31715)

@@ -102,13 +102,6 @@ def test_a_quiet_study_has_no_findings() -> None:
             "flow S: a message of 700 bytes is not one packet: SCTP bundles up to 2 of them",
         ),
         (
-            [("protocol: tcp\n    pair: 1\n    message: 1448 bytes",
-              "protocol: udp\n    rate: 1 Mbit/s\n    pair: 1\n    message: 1473 bytes")],
-            "message-not-one-packet",
-            ("flow T: a message of 1473 bytes is not one packet: IP fragments what exceeds 1472"
-            " bytes"),
-        ),
-        (
             [("    streams: 1\n    ordered: true", "    streams: 2\n    ordered: false"),
              ("generator: probe", "generator: iperf3"),
              ("rcvbuf_bytes: 1000000}", "rcvbuf_bytes: 1000000, sack_freq_packets: 1}")],

@@ -397,7 +397,7 @@ def test_a_changed_or_missing_file_is_named(run: Path, status: Status) -> None:
     capture.write_bytes(data)
     found, said = status(run)
     assert found == 3
-    assert "r2.pcap: changed since the run" in said
+    assert "changed since the run: got raw/pcap/r2.pcap" in said
     capture.unlink()
     assert "r2.pcap" in status(run)[1]
     assert not (run / runfolder.PCAP).exists()
