@@ -1,0 +1,53 @@
+"""The anatomy studies lose what they say, one flow after the other, and tell what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from collectors.tables_parse import write_tables
+from testbed import runfolder
+from testbed.labs.virtual import VirtualLab
+from testbed.spec import find_study, load_study, resolve_cell
+
+pytestmark = pytest.mark.lab
+
+Run = Callable[..., Path]
+
+
+def ran(lab: VirtualLab, run_cell: Run, name: str) -> Path:
+    """Run the study's first point; return the cell's folder with its tables."""
+    study = load_study(find_study(name))
+    cell = resolve_cell(study, study.points[0], seed=1, replicate=1, lab=lab.describe(), pcap=True)
+    folder = run_cell(cell)
+    write_tables(folder, cell)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["anatomy", "anatomy-wireless"])
+def test_the_flows_have_the_path_to_themselves(lab: VirtualLab, run_cell: Run, name: str) -> None:
+    folder = ran(lab, run_cell, name)
+    packets = pl.read_parquet(folder / runfolder.PACKETS_TABLE)
+    tcp, sctp = (packets.filter(flow=flow)["t_s"] for flow in ("T", "S"))
+    assert tcp.max() < sctp.min()  # type: ignore[operator]  # polars' scalars
+
+
+def test_one_segment_is_lost_and_repeated_at_the_third_duplicate(
+    lab: VirtualLab, run_cell: Run
+) -> None:
+    folder = ran(lab, run_cell, "anatomy")
+    rows = pl.read_parquet(folder / runfolder.EPISODES_TABLE).to_dicts()
+    assert [(row["flow"], row["episode"]) for row in rows] == [("T", 0), ("S", 0)]
+    for row in rows:
+        assert (row["lost_at"], row["lost_pkts"], row["first_lost_segment"]) == ("loss", 1, 8)
+        assert (row["detected_by"], row["dupacks"]) == ("dupacks", 3)
+        # A round trip of 504 ms, and three more packets until the third duplicate.
+        assert 0.5 < row["detect_s"] < 0.6
+    tcp, sctp = rows
+    assert tcp["cwnd_before_bytes"] == 9 * 1448  # two at first, and one for each acknowledged
+    assert tcp["ssthresh_after_bytes"] == 4 * 1448
+    assert sctp["cwnd_before_bytes"] == 4380 + (7 + 2) * 1448
+    assert sctp["cwnd_after_bytes"] == (4380 + (7 + 3) * 1448) // 2
