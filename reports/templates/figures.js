@@ -44,7 +44,9 @@
     const frame = figure.querySelector(".frame"), live = figure.querySelector(".live");
     const spec = JSON.parse(figure.querySelector("script").textContent);
     const width = () => Math.floor(frame.clientWidth);
-    const { view } = await window.vegaEmbed(live, { ...spec, width: width() }, {
+    // The library names what it draws into; the frame around it has a name of its own.
+    const drawing = live.appendChild(document.createElement("div"));
+    const { view } = await window.vegaEmbed(drawing, { ...spec, width: width() }, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
       tooltip: { disableDefaultStyle: true },
     });

@@ -158,6 +158,14 @@ def test_keys_move_and_zoom(page: Page) -> None:
     until_ticks(figure, y_before, 1)
 
 
+def test_a_figure_keeps_its_name_and_says_which_keys_it_takes(page: Page) -> None:
+    frame = live(page, CWND).locator(".live")
+    expect(frame).to_have_attribute("role", "img")
+    expect(frame).to_have_accessible_name(
+        re.compile(r"Congestion window of .*Arrow keys move, plus and minus zoom, 0 resets\.$")
+    )
+
+
 def test_a_tab_reaches_the_figure_and_its_buttons(page: Page) -> None:
     live(page, CWND).locator(".live").focus()
     names = []
