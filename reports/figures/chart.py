@@ -30,6 +30,9 @@ Mark = Mapping[str, Any]
 NEAR: Mark = {"type": "point", "size": 90, "opacity": 0, "filled": True}
 
 _ZOOM = "zoom"
+#: The wheel alone scrolls the page. A drag ends where a touch became a scrolling of the page.
+_WHEEL = "wheel![event.ctrlKey || event.metaKey]"
+_DRAG = "[pointerdown, window:pointerup] > window:pointermove![event.buttons]"
 _LEGEND_ROW_PX, _LEGEND_SYMBOL_PX, _LEGEND_LETTER_PX = 16, 26, 5.7
 _LEGEND_WIDE_PX, _LEGEND_NARROW_PX = 430, 250
 
@@ -80,7 +83,9 @@ def layered(
     The first layer's x and y are those that zoom; ``hover`` is what only a pointer finds, where no
     later layer lies over it.
     """
-    select = alt.selection_interval(name=_ZOOM, bind="scales", encodings=list(zoom))
+    select = alt.selection_interval(
+        name=_ZOOM, bind="scales", encodings=list(zoom), zoom=_WHEEL, translate=_DRAG
+    )
     first, *rest = layers
     live = _chart([first.add_params(select), *hover, *rest]).to_dict()
     # Otherwise a name made by the library, which its versions may change.

@@ -60,6 +60,15 @@
       event.preventDefault();
       ACTIONS[action](view);
     });
+    // A touch that turns out to scroll the page leaves the figure as it was.
+    let ranges = [];
+    live.addEventListener("pointerdown", () => {
+      ranges = axes(view).map(([, signal]) => [signal, view.signal(signal)]);
+    }, { capture: true });
+    live.addEventListener("pointercancel", () => {
+      for (const [signal, range] of ranges) view.signal(signal, range);
+      view.runAsync();
+    });
     let drawn = width();
     new ResizeObserver(() => {
       if (width() === 0 || width() === drawn) return; // not shown, as in print, or as it is

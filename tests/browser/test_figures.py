@@ -109,14 +109,42 @@ def test_the_policy_stops_what_would_be_fetched_or_run(
 
 
 @pytest.mark.parametrize("figure_id", [HEADLINE, CWND, SEQUENCE, BINS])
-def test_the_wheel_zooms_and_a_double_click_shows_all_again(page: Page, figure_id: str) -> None:
+def test_the_wheel_with_control_zooms_and_a_double_click_shows_all_again(
+    page: Page, figure_id: str
+) -> None:
     figure = live(page, figure_id)
     before = ticks(figure)
     page.mouse.move(*middle(figure))
+    page.keyboard.down("Control")
     page.mouse.wheel(0, -700)
+    page.keyboard.up("Control")
     assert span(other_ticks(figure, before)) < span(before)
     page.mouse.dblclick(*middle(figure))
     until_ticks(figure, before)
+
+
+def test_the_wheel_alone_scrolls_the_page(page: Page) -> None:
+    figure = live(page, CWND)
+    before, from_px = ticks(figure), page.evaluate("scrollY")
+    page.mouse.move(*middle(figure))
+    page.mouse.wheel(0, 300)
+    page.wait_for_function("(px) => scrollY > px + 200", arg=from_px)
+    assert ticks(figure) == before
+
+
+def test_a_finger_moving_up_scrolls_the_page(show: Show) -> None:
+    page = show(width_px=360, has_touch=True, is_mobile=True).page
+    figure = live(page, CWND)
+    before, from_px = (ticks(figure), ticks(figure, 1)), page.evaluate("scrollY")
+    x_px, y_px = middle(figure)
+    finger = page.context.new_cdp_session(page)
+    for kind, up_px in [("touchStart", 0), *(("touchMove", 15 * n) for n in range(1, 11))]:
+        at = [{"x": x_px, "y": y_px - up_px}]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("(px) => scrollY > px + 50", arg=from_px)
+    until_ticks(figure, before[0])
+    until_ticks(figure, before[1], 1)
 
 
 def test_dragging_moves(page: Page) -> None:
