@@ -77,11 +77,13 @@ def layered(
     *,
     hover: Sequence[alt.Chart] = (),
     zoom: Axes = ("x", "y"),
+    reach: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the chart of some layers for print and for the page.
 
     The first layer's x and y are those that zoom; ``hover`` is what only a pointer finds, where no
-    later layer lies over it.
+    later layer lies over it. ``reach`` is how far an axis has something to show, by its letter,
+    where that is more than it shows at first.
     """
     select = alt.selection_interval(
         name=_ZOOM, bind="scales", encodings=list(zoom), zoom=_WHEEL, translate=_DRAG
@@ -94,6 +96,8 @@ def layered(
     printed = {key: value for key, value in live.items() if key != "params"}
     printed["layer"] = [*live["layer"][:1], *live["layer"][1 + len(hover) :], *legend]
     live["layer"] = [*live["layer"], *legend]
+    if reach:
+        live["usermeta"] = {"reach": {axis: list(ends) for axis, ends in reach.items()}}
     return printed, live
 
 

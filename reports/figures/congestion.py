@@ -117,7 +117,8 @@ def congestion_figure(
         layers.append(shown.encode(x, alt.Y("zero:Q"), tooltip=_EPISODE_WORDS))
         keys.append(Key(EPISODE, _EPISODE))
     near = drawn(rows, NEAR).encode(x, window, tooltip=_WORDS)
-    spec, live = layered(layers, keys, hover=[near])
+    highest = max(top, float(str(rows["ssthresh"].max() or 0)))
+    spec, live = layered(layers, keys, hover=[near], reach={"y": (0, round(highest, 3))})
     return Figure(
         id=id,
         title=f"Congestion window of {label}",

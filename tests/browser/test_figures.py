@@ -170,6 +170,24 @@ def test_buttons_zoom_and_reset(page: Page) -> None:
     assert span(other_ticks(figure, before)) > span(before)
 
 
+def test_zooming_out_and_moving_away_end_near_what_there_is(show: Show) -> None:
+    shown = show()
+    page, figure = shown.page, live(shown.page, CWND)
+    figure.locator(".live").focus()
+    for _ in range(12):
+        page.keyboard.press("-")
+    # Of 0 s to 60 s half as much on either side, and there it stays.
+    until_ticks(figure, [float(n) for n in range(-30, 100, 10)])
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    until_ticks(figure, [float(n) for n in range(-30, 100, 10)])
+    page.keyboard.press("0")
+    for _ in range(20):
+        page.keyboard.press("ArrowLeft")
+    until_ticks(figure, [float(n) for n in range(-30, 35, 5)])
+    assert shown.complaints == []
+
+
 def test_keys_move_and_zoom(page: Page) -> None:
     figure = live(page, CWND)
     x_before, y_before = ticks(figure), ticks(figure, 1)
