@@ -127,6 +127,9 @@ def test_loss_episodes_are_marked_where_they_are_known(tmp_path: Path) -> None:
     assert [figure.live["layer"][-2]["mark"]["shape"] for figure in found.figures] == [
         "triangle-up"
     ] * 2
+    for figure in found.figures:
+        # Inside the plot: a triangle at 0 would be cut in half by the axis.
+        assert figure.spec["layer"][2]["encoding"]["y"] == {"value": {"expr": "height - 5"}}
     assert "2.6" in str(found.figures[0].spec)
     assert "99.0" not in str(found.figures[0].spec)
 
