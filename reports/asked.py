@@ -29,6 +29,8 @@ from testbed.errors import ParseError
 
 NO_CAPTURES = "this run has no captures (groundtruth run --pcap)"
 NO_TELEMETRY = "this run has no kernel telemetry"
+#: A loss is shown from its flow's start if that lies at most this long before the time asked for.
+START_WITHIN_S = 2.0
 #: Kinds that are drawn per flow from a window of time, or around a moment.
 Drawn = Figure | str
 
@@ -163,11 +165,12 @@ def _cwnd(asked: FigureAsked, shown: _Shown, stem: str) -> Iterator[Drawn]:
 
 
 def _time_sequence(asked: FigureAsked, shown: _Shown, stem: str) -> Iterator[Drawn]:
-    from_s, to_s = _window(asked, shown)
-    for flow, packets in _sequenced(shown):
-        yield _sequence(shown, packets, flow, stem, from_s, to_s)
+    window_s = _window(asked, shown)
     if shown.packets is None:
         yield NO_CAPTURES
+        return
+    windows = [(flow, window_s) for flow in _numbered(shown)]
+    yield from _sequences(shown, shown.packets, windows, stem)
 
 
 def _single_loss(asked: FigureAsked, shown: _Shown, stem: str) -> Iterator[Drawn]:
@@ -176,34 +179,58 @@ def _single_loss(asked: FigureAsked, shown: _Shown, stem: str) -> Iterator[Drawn
         raise ParseError(
             f"a figure {asked.kind} without before_s, after_s", where=runfolder.RESOLVED
         )
-    for flow, packets in _sequenced(shown):
-        at_s = single_loss_s(packets, flow, before_s, after_s, shown.cell.duration_s)
-        if at_s is None:
-            around = f"{before_s:g} s before to {after_s:g} s after it"
-            yield f"flow {flow.id} never lost one packet alone, from {around}"
-        else:
-            from_s, to_s = round(at_s - before_s, 3), round(at_s + after_s, 3)
-            yield _sequence(shown, packets, flow, stem, from_s, to_s)
     if shown.packets is None:
         yield NO_CAPTURES
+        return
+    around = {}
+    for flow in _numbered(shown):
+        at_s = single_loss_s(shown.packets, flow, before_s, after_s, shown.cell.duration_s)
+        if at_s is None:
+            words = f"{before_s:g} s before to {after_s:g} s after it"
+            yield f"flow {flow.id} never lost one packet alone, from {words}"
+        else:
+            around[flow] = (_seen_from_s(flow, at_s - before_s), at_s + after_s)
+    span_s = max((to_s - from_s for from_s, to_s in around.values()), default=0.0)
+    windows = [
+        (flow, (round(from_s, 3), round(from_s + span_s, 3)))
+        for flow, (from_s, _) in around.items()
+    ]
+    yield from _sequences(shown, shown.packets, windows, stem)
 
 
-def _sequenced(shown: _Shown) -> Iterator[tuple[Flow, pl.DataFrame]]:
-    """Yield the flows with sequence numbers, if there are captures."""
-    packets = shown.packets
-    if packets is not None:
-        yield from ((flow, packets) for flow in shown.cell.flows if flow.protocol != "udp")
+def _seen_from_s(flow: Flow, from_s: float) -> float:
+    """Return the flow's start if that is soon before a time, or after it; else the time."""
+    return flow.start_s if from_s - flow.start_s <= START_WITHIN_S else from_s
 
 
-def _sequence(
-    shown: _Shown, packets: pl.DataFrame, flow: Flow, stem: str, from_s: float, to_s: float
-) -> Drawn:
-    found = sequence(packets, shown.tables.reported_blocks(from_s, to_s), flow, from_s, to_s)
-    if found.sent.is_empty():
-        return f"flow {flow.id} sent no data from {from_s:g} s to {to_s:g} s"
-    return sequence_figure(
-        found, id=f"{stem}-{flow.id}", label=shown.label(flow), window_s=(from_s, to_s)
-    )
+def _numbered(shown: _Shown) -> list[Flow]:
+    """Return the flows with sequence numbers."""
+    return [flow for flow in shown.cell.flows if flow.protocol != "udp"]
+
+
+def _sequences(
+    shown: _Shown,
+    packets: pl.DataFrame,
+    windows: list[tuple[Flow, tuple[float, float]]],
+    stem: str,
+) -> Iterator[Drawn]:
+    """Yield the diagrams of flows, each in its window; as many segments are as high in each."""
+    drawn = []
+    for flow, (from_s, to_s) in windows:
+        found = sequence(packets, shown.tables.reported_blocks(from_s, to_s), flow, from_s, to_s)
+        if found.sent.is_empty():
+            yield f"flow {flow.id} sent no data from {from_s:g} s to {to_s:g} s"
+        else:
+            drawn.append((found, (from_s, to_s)))
+    span = max((high - low for low, high in (found.segments for found, _ in drawn)), default=0.0)
+    for found, window_s in drawn:
+        yield sequence_figure(
+            found,
+            id=f"{stem}-{found.flow.id}",
+            label=shown.label(found.flow),
+            window_s=window_s,
+            span=span,
+        )
 
 
 def _goodput_bins(asked: FigureAsked, shown: _Shown, stem: str) -> Iterator[Drawn]:

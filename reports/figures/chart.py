@@ -30,6 +30,9 @@ Mark = Mapping[str, Any]
 NEAR: Mark = {"type": "point", "size": 90, "opacity": 0, "filled": True}
 
 _ZOOM = "zoom"
+#: The wheel alone scrolls the page. A drag ends where a touch became a scrolling of the page.
+_WHEEL = "wheel![event.ctrlKey || event.metaKey]"
+_DRAG = "[pointerdown, window:pointerup] > window:pointermove![event.buttons]"
 _LEGEND_ROW_PX, _LEGEND_SYMBOL_PX, _LEGEND_LETTER_PX = 16, 26, 5.7
 _LEGEND_WIDE_PX, _LEGEND_NARROW_PX = 430, 250
 
@@ -74,13 +77,17 @@ def layered(
     *,
     hover: Sequence[alt.Chart] = (),
     zoom: Axes = ("x", "y"),
+    reach: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the chart of some layers for print and for the page.
 
     The first layer's x and y are those that zoom; ``hover`` is what only a pointer finds, where no
-    later layer lies over it.
+    later layer lies over it. ``reach`` is how far an axis has something to show, by its letter,
+    where that is more than it shows at first.
     """
-    select = alt.selection_interval(name=_ZOOM, bind="scales", encodings=list(zoom))
+    select = alt.selection_interval(
+        name=_ZOOM, bind="scales", encodings=list(zoom), zoom=_WHEEL, translate=_DRAG
+    )
     first, *rest = layers
     live = _chart([first.add_params(select), *hover, *rest]).to_dict()
     # Otherwise a name made by the library, which its versions may change.
@@ -89,6 +96,8 @@ def layered(
     printed = {key: value for key, value in live.items() if key != "params"}
     printed["layer"] = [*live["layer"][:1], *live["layer"][1 + len(hover) :], *legend]
     live["layer"] = [*live["layer"], *legend]
+    if reach:
+        live["usermeta"] = {"reach": {axis: list(ends) for axis, ends in reach.items()}}
     return printed, live
 
 

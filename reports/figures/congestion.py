@@ -29,6 +29,9 @@ _THRESHOLD = {**_STEPS, "color": PUBLISHED, "strokeWidth": 1.2, "strokeDash": [4
 _EPISODE = {"type": "point", "shape": "triangle-up", "size": 36, "filled": True, "opacity": 1,
             "color": BAD}  # fmt: skip
 
+#: Just inside the plot, wherever its y axis is moved to.
+_FOOT = alt.value(alt.ExprRef("height - 5"))
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -114,10 +117,11 @@ def congestion_figure(
     if episodes is not None:
         marks = _episode_rows(episodes, found.flow, window_s)
         shown = drawn(marks, _EPISODE)
-        layers.append(shown.encode(x, alt.Y("zero:Q"), tooltip=_EPISODE_WORDS))
+        layers.append(shown.encode(x, y=_FOOT, tooltip=_EPISODE_WORDS))
         keys.append(Key(EPISODE, _EPISODE))
     near = drawn(rows, NEAR).encode(x, window, tooltip=_WORDS)
-    spec, live = layered(layers, keys, hover=[near])
+    highest = max(top, float(str(rows["ssthresh"].max() or 0)))
+    spec, live = layered(layers, keys, hover=[near], reach={"y": (0, round(highest, 3))})
     return Figure(
         id=id,
         title=f"Congestion window of {label}",
@@ -150,7 +154,6 @@ def _episode_rows(
 ) -> pl.DataFrame:
     return episodes.filter(pl.col("detected_s").is_between(*window_s), flow=flow.id).select(
         t_s=pl.col("detected_s").round(6),
-        zero=pl.lit(0),
         number=pl.col("episode"),
         detected_by="detected_by",
         dupacks="dupacks",

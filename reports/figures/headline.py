@@ -1,7 +1,7 @@
 """One chart per headline metric: what the paper printed against the kernel's runs. Pure.
 
 Each shows the kernel's mean with its confidence interval, the prediction interval of one further
-run as a band, and every single run.
+run as a band, and every single run. Where only one run counts, there is that run alone.
 """
 
 from __future__ import annotations
@@ -15,21 +15,25 @@ from reports.display import setting, setting_label, setting_number, setting_quan
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
 from reports.metrics import Metric
 from reports.records import Parameter, Point
-from reports.summary import CellSummary, PointSummary, Summary
+from reports.summary import PointSummary, Summary
 
 PAPER, MEAN, RUN, BAND = "published", "kernel mean, 95 % CI", "one run", "95 % of single runs"
+ALONE = "kernel, one run"
 
 #: Series in the order of the legend, and how each is drawn.
 _MARKS: dict[str, dict[str, Any]] = {
     PAPER: {"type": "point", "shape": "diamond", "size": 62, "strokeWidth": 1.6, "opacity": 1,
             "color": PUBLISHED},
     MEAN: {"type": "circle", "size": 58, "opacity": 1, "color": KERNEL},
+    ALONE: {"type": "circle", "size": 58, "opacity": 1, "color": KERNEL},
     RUN: {"type": "circle", "size": 14, "opacity": 0.7, "color": FAINT_INK},
     BAND: {"type": "rule", "strokeWidth": 11, "opacity": 0.16, "color": KERNEL},
 }  # fmt: skip
 _BAR = {"type": "rule", "strokeWidth": 1.6, "color": KERNEL}
 _CAP = {"type": "tick", "thickness": 1.6, "size": 9, "orient": "horizontal", "color": KERNEL}
 _LINE = {"type": "line", "strokeWidth": 1.2, "strokeDash": [4, 3], "color": PUBLISHED}
+#: An axis from 0 goes this far beyond the one value there is.
+HEADROOM = 1.2
 #: Single runs stand beside their mean, not on it.
 _ASIDE_PX = 9
 
@@ -83,8 +87,8 @@ def _point_rows(points: tuple[PointSummary, ...], metric: Metric, axis: _Axis) -
         if found.estimate.pi95:
             low, high = found.estimate.pi95
             rows.append({"x": x, "lo": low * scale, "hi": high * scale, "series": BAND})
-        if found.estimate.mean is not None:
-            low, high = found.estimate.ci95 or (found.estimate.mean, found.estimate.mean)
+        if found.estimate.mean is not None and found.estimate.ci95:
+            low, high = found.estimate.ci95
             row: Row = {"x": x, "y": found.estimate.mean * scale, "series": MEAN}
             rows.append({**row, "lo": low * scale, "hi": high * scale})
         if found.published is not None:
@@ -92,11 +96,20 @@ def _point_rows(points: tuple[PointSummary, ...], metric: Metric, axis: _Axis) -
     return rows
 
 
-def _run_rows(cells: tuple[CellSummary, ...], metric: Metric, axis: _Axis) -> list[Row]:
+def _run_rows(summary: Summary, metric: Metric, axis: _Axis) -> list[Row]:
     scale = metric.quantity.scale
+    series = {
+        point.point: RUN if point.metrics[metric.name].estimate.ci95 else ALONE
+        for point in summary.points
+    }
     return [
-        {"x": axis.place(cell.point), "y": value * scale, "series": RUN, "seed": cell.seed}
-        for cell in cells
+        {
+            "x": axis.place(cell.point),
+            "y": value * scale,
+            "series": series[cell.point],
+            "seed": cell.seed,
+        }
+        for cell in summary.cells
         if cell.excluded is None and (value := cell.values[metric.name].value) is not None
     ]
 
@@ -108,12 +121,25 @@ def _x(axis: _Axis) -> alt.X:
     return alt.X("x:N", title=axis.title, sort=ticks, axis=alt.Axis(labelAngle=-30))
 
 
+def _y_axis(rows: list[Row], metric: Metric) -> tuple[alt.Scale, alt.Axis]:
+    """Return the y axis; where all values are one as shown, from 0, with a tick at the value."""
+    digits = metric.quantity.decimals
+    ends = [row[name] for row in rows for name in ("y", "lo", "hi") if name in row]
+    shown = {round(end, digits) for end in ends if isinstance(end, int | float)}
+    if len(shown) > 1:
+        return alt.Scale(zero=False, nice=True, padding=6), alt.Axis()
+    (value,) = shown
+    far = value * HEADROOM or 1.0
+    scale = alt.Scale(domain=[min(0.0, far), max(0.0, far)], nice=False)
+    return scale, alt.Axis(values=sorted({0.0, value}), format=f".{digits}f")
+
+
 def _layers(rows: list[Row], metric: Metric, axis: _Axis, present: list[str]) -> list[alt.Chart]:
     unit = f"{metric.label} ({metric.quantity.unit})" if metric.quantity.unit else metric.label
     x = _x(axis)
+    scale, ticks = _y_axis(rows, metric)
     y, low_y, high_y = (
-        alt.Y(f"{field}:Q", title=unit, scale=alt.Scale(zero=False, nice=True, padding=6))
-        for field in ("y", "lo", "hi")
+        alt.Y(f"{field}:Q", title=unit, scale=scale, axis=ticks) for field in ("y", "lo", "hi")
     )
 
     def of(series: str, mark: Mark) -> alt.Chart:
@@ -135,6 +161,7 @@ def _layers(rows: list[Row], metric: Metric, axis: _Axis, present: list[str]) ->
             of(PAPER, _LINE).encode(x, y),
             of(PAPER, _MARKS[PAPER]).encode(x, y, tooltip=told("y")),
         ],
+        ALONE: [of(ALONE, _MARKS[ALONE]).encode(x, y, tooltip=[*told("y"), _SEED])],
         MEAN: [
             of(MEAN, _BAR).encode(x, low_y, y2="hi"),
             cap.encode(x, low_y),
@@ -142,7 +169,8 @@ def _layers(rows: list[Row], metric: Metric, axis: _Axis, present: list[str]) ->
             of(MEAN, _MARKS[MEAN]).encode(x, y, tooltip=told("y", "lo", "hi")),
         ],
     }
-    return [part for name in (BAND, RUN, PAPER, MEAN) if name in present for part in drawn[name]]
+    order = (BAND, RUN, PAPER, ALONE, MEAN)
+    return [part for name in order if name in present for part in drawn[name]]
 
 
 def _shown_metrics(summary: Summary) -> list[str]:
@@ -162,7 +190,7 @@ def headline_figures(summary: Summary, also: tuple[str, ...] = ()) -> tuple[Figu
     found = []
     for name in dict.fromkeys((*_shown_metrics(summary), *also)):
         metric = table[name]
-        rows = _point_rows(summary.points, metric, axis) + _run_rows(summary.cells, metric, axis)
+        rows = _point_rows(summary.points, metric, axis) + _run_rows(summary, metric, axis)
         if rows:
             present = [name for name in _MARKS if any(row["series"] == name for row in rows)]
             spec, live = layered(
@@ -186,6 +214,7 @@ def _caption(present: list[str], summary: Summary) -> str:
     words = {
         PAPER: f"Diamonds: published ({summary.published_where}).",
         MEAN: "Discs with bars: the kernel's mean and its 95 % confidence interval.",
+        ALONE: "Discs without bars: single runs." if MEAN in present else "Discs: single runs.",
         RUN: "Dots: single kernel runs.",
         BAND: "Bands: where one further run falls with 95 % probability.",
     }

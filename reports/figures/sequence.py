@@ -43,6 +43,9 @@ _KEYS = (
     Key(SACKED, _SACKED, "bar"),
 )  # fmt: skip
 
+#: Room below and above what is drawn, as a part of it.
+MARGIN = 0.04
+
 #: Packets between two capture points of the data's way can only have been dropped in between.
 STRETCHES = (
     ("sent", "queue_offered", "source's access link"),
@@ -67,6 +70,14 @@ class Diagram:
     acked: pl.DataFrame
     sacked: pl.DataFrame
     first_sent_pkts: int
+
+    @property
+    def segments(self) -> tuple[float, float]:
+        """Return the lowest and the highest segment drawn; packets must have been sent."""
+        places = (self.sent["segment"], self.acked["segment"], *self.sacked["low", "high"])
+        ends = [end for column in places for end in (column.min(), column.max())]
+        numbers = [float(end) for end in ends if isinstance(end, int | float)]
+        return min(numbers), max(numbers)
 
 
 def segment_bytes(packets: pl.DataFrame, flow: Flow) -> int | None:
@@ -110,7 +121,7 @@ def single_loss_s(packets: pl.DataFrame, flow: Flow, before_s: float, after_s: f
     alone = lost.filter(
         pl.col("t_s").diff().fill_null(float("inf")) > before_s,
         pl.col("t_s").diff(-1).neg().fill_null(float("inf")) > after_s,
-        pl.col("t_s").is_between(before_s, end_s - after_s),
+        pl.col("t_s") <= end_s - after_s,
         ~pl.col("retransmission"),
     )
     return float(alone["t_s"][0]) if alone.height else None
@@ -179,9 +190,14 @@ def _reported(blocks: pl.DataFrame, size: int | None) -> pl.DataFrame:
 
 
 def sequence_figure(
-    found: Diagram, *, id: str, label: str, window_s: tuple[float, float]
+    found: Diagram, *, id: str, label: str, window_s: tuple[float, float], span: float
 ) -> Figure:
-    """Return the time-sequence diagram of a flow between two times."""
+    """Return the time-sequence diagram of a flow between two times.
+
+    ``span`` is how many segments the y axis shows; more than one flow has the same.
+    """
+    lowest, margin = found.segments[0], max(span, 1) * MARGIN
+    heights = [round(lowest - margin, 3), round(lowest + span + margin, 3)]
     counted = (
         f"Segment of {found.segment_bytes} bytes" if found.segment_bytes else "DATA chunk (TSN)"
     )
@@ -190,7 +206,7 @@ def sequence_figure(
         alt.Y(
             f"{name}:Q",
             title=f"{counted}, from 1",
-            scale=alt.Scale(zero=False, nice=False, padding=8),
+            scale=alt.Scale(domain=heights, nice=False),
         )
         for name in ("segment", "low")
     )

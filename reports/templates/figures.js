@@ -5,6 +5,7 @@
   const NEARBY = "400px";
   const STEP = 0.2; // part of what is shown that one press moves
   const CLOSER = 0.7;
+  const MARGIN = 0.5; // part of what an axis first shows that it may show beyond all there is
 
   // The zoomed axes of a view: the name of the signal that holds each one's range.
   const axes = (view) =>
@@ -16,6 +17,28 @@
       view.signal(signal, next(channel, low, high));
     }
     return view.runAsync();
+  };
+
+  const within = ([low, high], [least, most]) => {
+    const span = Math.min(high - low, most - least);
+    const start = Math.min(Math.max(low, least), most - span);
+    return [start, start + span];
+  };
+
+  // Stops every axis a margin beyond what it first shows, or beyond its reach if that is wider.
+  const limit = (view, reach) => {
+    for (const [channel, signal] of axes(view)) {
+      const [first, last] = view.scale(channel).domain(), further = reach[channel] ?? [];
+      const low = Math.min(first, ...further), high = Math.max(last, ...further);
+      const margin = (last - first) * MARGIN, rounding = margin * 1e-9;
+      view.addSignalListener(signal, (_, range) => {
+        if (!range) return;
+        const wanted = within(range, [low - margin, high + margin]);
+        if (wanted.every((end, i) => Math.abs(end - range[i]) <= rounding)) return;
+        // The run that is ending waits for what is returned, and this for that run.
+        view.runAfter(() => { view.signal(signal, wanted).runAsync(); });
+      });
+    }
   };
 
   const scaled = (factor) => (_, low, high) => {
@@ -44,10 +67,13 @@
     const frame = figure.querySelector(".frame"), live = figure.querySelector(".live");
     const spec = JSON.parse(figure.querySelector("script").textContent);
     const width = () => Math.floor(frame.clientWidth);
-    const { view } = await window.vegaEmbed(live, { ...spec, width: width() }, {
+    // The library names what it draws into; the frame around it has a name of its own.
+    const drawing = live.appendChild(document.createElement("div"));
+    const { view } = await window.vegaEmbed(drawing, { ...spec, width: width() }, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
       tooltip: { disableDefaultStyle: true },
     });
+    limit(view, spec.usermeta?.reach ?? {});
     figure.classList.add("is-live");
     for (const button of figure.querySelectorAll("button[data-do]")) {
       button.addEventListener("click", () => ACTIONS[button.dataset.do](view));
@@ -57,6 +83,15 @@
       if (!action) return;
       event.preventDefault();
       ACTIONS[action](view);
+    });
+    // A touch that turns out to scroll the page leaves the figure as it was.
+    let ranges = [];
+    live.addEventListener("pointerdown", () => {
+      ranges = axes(view).map(([, signal]) => [signal, view.signal(signal)]);
+    }, { capture: true });
+    live.addEventListener("pointercancel", () => {
+      for (const [signal, range] of ranges) view.signal(signal, range);
+      view.runAsync();
     });
     let drawn = width();
     new ResizeObserver(() => {

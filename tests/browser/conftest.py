@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 import reports
 from testbed import runfolder
@@ -19,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Fetching a browser may take minutes; finding one takes none.
 FIND_TIMEOUT_S = 600
 WAIT_MS, HEIGHT_PX = 20_000, 900
+
+expect.set_options(timeout=WAIT_MS)
 
 
 @dataclass

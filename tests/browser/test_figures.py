@@ -109,14 +109,42 @@ def test_the_policy_stops_what_would_be_fetched_or_run(
 
 
 @pytest.mark.parametrize("figure_id", [HEADLINE, CWND, SEQUENCE, BINS])
-def test_the_wheel_zooms_and_a_double_click_shows_all_again(page: Page, figure_id: str) -> None:
+def test_the_wheel_with_control_zooms_and_a_double_click_shows_all_again(
+    page: Page, figure_id: str
+) -> None:
     figure = live(page, figure_id)
     before = ticks(figure)
     page.mouse.move(*middle(figure))
+    page.keyboard.down("Control")
     page.mouse.wheel(0, -700)
+    page.keyboard.up("Control")
     assert span(other_ticks(figure, before)) < span(before)
     page.mouse.dblclick(*middle(figure))
     until_ticks(figure, before)
+
+
+def test_the_wheel_alone_scrolls_the_page(page: Page) -> None:
+    figure = live(page, CWND)
+    before, from_px = ticks(figure), page.evaluate("scrollY")
+    page.mouse.move(*middle(figure))
+    page.mouse.wheel(0, 300)
+    page.wait_for_function("(px) => scrollY > px + 200", arg=from_px)
+    assert ticks(figure) == before
+
+
+def test_a_finger_moving_up_scrolls_the_page(show: Show) -> None:
+    page = show(width_px=360, has_touch=True, is_mobile=True).page
+    figure = live(page, CWND)
+    before, from_px = (ticks(figure), ticks(figure, 1)), page.evaluate("scrollY")
+    x_px, y_px = middle(figure)
+    finger = page.context.new_cdp_session(page)
+    for kind, up_px in [("touchStart", 0), *(("touchMove", 15 * n) for n in range(1, 11))]:
+        at = [{"x": x_px, "y": y_px - up_px}]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
+    finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("(px) => scrollY > px + 50", arg=from_px)
+    until_ticks(figure, before[0])
+    until_ticks(figure, before[1], 1)
 
 
 def test_dragging_moves(page: Page) -> None:
@@ -142,6 +170,24 @@ def test_buttons_zoom_and_reset(page: Page) -> None:
     assert span(other_ticks(figure, before)) > span(before)
 
 
+def test_zooming_out_and_moving_away_end_near_what_there_is(show: Show) -> None:
+    shown = show()
+    page, figure = shown.page, live(shown.page, CWND)
+    figure.locator(".live").focus()
+    for _ in range(12):
+        page.keyboard.press("-")
+    # Of 0 s to 60 s half as much on either side, and there it stays.
+    until_ticks(figure, [float(n) for n in range(-30, 100, 10)])
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    until_ticks(figure, [float(n) for n in range(-30, 100, 10)])
+    page.keyboard.press("0")
+    for _ in range(20):
+        page.keyboard.press("ArrowLeft")
+    until_ticks(figure, [float(n) for n in range(-30, 35, 5)])
+    assert shown.complaints == []
+
+
 def test_keys_move_and_zoom(page: Page) -> None:
     figure = live(page, CWND)
     x_before, y_before = ticks(figure), ticks(figure, 1)
@@ -156,6 +202,14 @@ def test_keys_move_and_zoom(page: Page) -> None:
     page.keyboard.press("0")
     until_ticks(figure, x_before)
     until_ticks(figure, y_before, 1)
+
+
+def test_a_figure_keeps_its_name_and_says_which_keys_it_takes(page: Page) -> None:
+    frame = live(page, CWND).locator(".live")
+    expect(frame).to_have_attribute("role", "img")
+    expect(frame).to_have_accessible_name(
+        re.compile(r"Congestion window of .*Arrow keys move, plus and minus zoom, 0 resets\.$")
+    )
 
 
 def test_a_tab_reaches_the_figure_and_its_buttons(page: Page) -> None:

@@ -100,7 +100,7 @@ def test_only_what_lies_in_the_window_is_shown() -> None:
     [
         ({3}, 3.0),
         ({3, 4}, None),
-        ({0}, None),
+        ({0}, 0.0),  # nothing before the first one can be lost
         ({2, 4, 8}, 4.0),
         ({2, 4, 6}, 6.0),
         ({9}, None),

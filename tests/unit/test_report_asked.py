@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,13 @@ import pytest
 import reports
 from collectors.episode_row_parse import EpisodeRow
 from collectors.table_files_parse import schema
-from reports.asked import FigureSet, asked_figures, asked_metrics
+from reports.asked import FigureSet, _seen_from_s, asked_figures, asked_metrics
 from reports.run import read_run
 from reports.summary import summarise
 from testbed import runfolder
 from testbed.errors import ParseError
 from tests.figure_run import AT, FIGURES, TABLES, build_figure_run
-from tests.report_run import only_cell, write_json
+from tests.report_run import make_cell, only_cell, write_json
 
 pytestmark = pytest.mark.unit
 
@@ -115,6 +116,30 @@ def test_a_window_without_data_and_a_flow_without_a_single_loss_are_reasons(tmp_
     )
 
 
+def spans(found: FigureSet) -> list[tuple[float, float]]:
+    """Return how far each figure's axes go."""
+    domains = []
+    for figure in found.figures:
+        axes = figure.spec["layer"][2]["encoding"]
+        ends = [axes[axis]["scale"]["domain"] for axis in ("x", "y")]
+        domains.append(tuple(round(high - low, 3) for low, high in ends))
+    return domains
+
+
+@pytest.mark.parametrize("asked", [FIGURES[1], FIGURES[2]])
+def test_flows_side_by_side_have_axes_of_one_length(tmp_path: Path, asked: dict[str, Any]) -> None:
+    one, other = spans(one_set(tmp_path / "run", asked))
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("from_s", "wanted_s"), [(14.5, 15.0), (15.0, 15.0), (17.0, 15.0), (17.1, 17.1)]
+)
+def test_a_flows_beginning_is_shown_if_it_is_near(from_s: float, wanted_s: float) -> None:
+    flow = dataclasses.replace(make_cell("measure", 0.01, 1).flows[0], start_s=15.0)
+    assert _seen_from_s(flow, from_s) == wanted_s
+
+
 def test_loss_episodes_are_marked_where_they_are_known(tmp_path: Path) -> None:
     run = build_figure_run(tmp_path / "run", [FIGURES[0]])
     episodes = {"flow": ["T", "S", "T"], "episode": [0, 0, 1], "detected_s": [2.6, 3.0, 99.0],
@@ -127,6 +152,9 @@ def test_loss_episodes_are_marked_where_they_are_known(tmp_path: Path) -> None:
     assert [figure.live["layer"][-2]["mark"]["shape"] for figure in found.figures] == [
         "triangle-up"
     ] * 2
+    for figure in found.figures:
+        # Inside the plot: a triangle at 0 would be cut in half by the axis.
+        assert figure.spec["layer"][2]["encoding"]["y"] == {"value": {"expr": "height - 5"}}
     assert "2.6" in str(found.figures[0].spec)
     assert "99.0" not in str(found.figures[0].spec)
 
