@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from testbed import units
+from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
@@ -63,8 +64,9 @@ def _unknown(
 
 @_reads("flows")
 def _flow_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
-    places: list[Loc] = [("flows", i, "id") for i in range(len(study.flows))]
-    yield from _duplicates((flow.id for flow in study.flows), places, "flow", document)
+    flows = copies(study.flows)
+    places: list[Loc] = [("flows", copy.index, "id") for copy in flows]
+    yield from _duplicates((copy.id for copy in flows), places, "flow", document)
 
 
 @_reads("flows")
@@ -73,13 +75,15 @@ def _flow_pairs(study: StudyFile, document: Document) -> Iterator[Problem]:
     pairs = network.get("pairs") if isinstance(network, dict) else None
     if not isinstance(pairs, int) or pairs < 1:
         return
-    for i, flow in enumerate(study.flows):
-        if flow.pair > pairs:
+    # By flow of the file: of its copies the last has the highest pair.
+    last = {copy.index: copy for copy in copies(study.flows)}
+    for i, copy in last.items():
+        if copy.pair > pairs:
             yield document.problem(
                 ("flows", i, "pair"),
                 "no such pair",
                 wanted=f"at most {pairs} (network.pairs)",
-                got=str(flow.pair),
+                got=f"{copy.pair} ({copy.id})" if copy.flow.copies > 1 else str(copy.pair),
             )
 
 
@@ -205,7 +209,7 @@ def _published_something(study: StudyFile, document: Document) -> Iterator[Probl
 
 @_reads("published", "flows")
 def _published_episodes(study: StudyFile, document: Document) -> Iterator[Problem]:
-    flows = [flow.id for flow in study.flows if flow.protocol != "udp"]
+    flows = [copy.id for copy in copies(study.flows) if copy.flow.protocol != "udp"]
     for i, entry in enumerate(study.published.episodes if study.published else ()):
         at: Loc = ("published", "episodes", i)
         yield from _unknown(entry.flow, flows, (*at, "flow"), "flow", document)

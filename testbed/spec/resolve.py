@@ -21,6 +21,7 @@ from testbed.cell import (
     Network,
 )
 from testbed.spec import study as form
+from testbed.spec.copies import Copy, copies
 from testbed.spec.hosts import resolve_profile
 from testbed.spec.load import Study
 from testbed.spec.path import derived_channel_limit_pkts
@@ -65,7 +66,7 @@ def resolve_cell(
         seed=seed,
         duration_s=at.duration_s,
         network=network,
-        flows=tuple(_flow(at, flow, index) for index, flow in enumerate(at.flows)),
+        flows=tuple(_flow(at, copy, index) for index, copy in enumerate(copies(at.flows))),
         hosts=_hosts(study, at.hosts, network),
         collect=Collect(
             interval_s=INTERVAL_S,
@@ -136,10 +137,10 @@ def _direction(
     )
 
 
-def _flow(at: form.StudyFile, flow: form.Flow, index: int) -> Flow:
-    host = flow.pair - 1
+def _flow(at: form.StudyFile, copy: Copy, index: int) -> Flow:
+    flow, host = copy.flow, copy.pair - 1
     return Flow(
-        id=flow.id,
+        id=copy.id,
         group=flow.group,
         protocol=flow.protocol,
         generator=at.generator if flow.generator == "study" else flow.generator,

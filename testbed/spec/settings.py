@@ -134,6 +134,21 @@ def _packet_numbers(value: object) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
+def _pair(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SettingError("wrong kind", wanted="a pair's number, or next", got=units.shown(value))
+    if value < 1:
+        raise SettingError("out of range", wanted="at least 1", got=units.shown(value))
+    return value
+
+
+PairNumber = Annotated[
+    int | Literal["next"],
+    _or_word("next", _pair),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "next"}]}),
+]
+
+
 PacketNumbers = Annotated[
     tuple[int, ...],
     BeforeValidator(_packet_numbers),

@@ -27,6 +27,7 @@ from testbed.spec.settings import (
     LossFrac,
     MessageBytes,
     PacketNumbers,
+    PairNumber,
     PeriodS,
     QueuePkts,
     RateBps,
@@ -105,12 +106,13 @@ class Network(Settings):
 
 
 class Flow(Settings):
-    """One flow or association from the source to the destination of a pair."""
+    """One flow or association from the source to the destination of a pair, or copies of it."""
 
     id: FlowName = Field(description="a name such as T1")
     group: GroupName = Field(description="one of the study's groups")
     protocol: Protocol = Field(description="tcp, sctp or udp")
-    pair: int = Field(ge=1, description="a pair's number, from 1")
+    pair: PairNumber = Field(description="a pair's number, from 1, or next")
+    copies: int = Field(1, ge=1, le=100, description="a number of flows like this one")
     message_bytes: MessageBytes = Field(alias="message", description="a size such as '1448 bytes'")
     generator: Generator | Literal["study"] = Field(
         "study", description="probe, iperf3, or study for the study's own"
