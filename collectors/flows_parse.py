@@ -206,8 +206,8 @@ def flow_row(
 ) -> FlowRow:
     """Put one flow's sources together; drops are differences of adjacent counters.
 
-    Goodput is over the whole run for every flow, however long it sent, so that flows of one run
-    can be added and compared.
+    Goodput is over the whole measuring window for every flow, however long it sent in it, so that
+    flows of one run can be added and compared. Counters are of the whole run.
     """
     before, offered, passed = (
         counted.get(name) for name in ("queue_offered", "loss_offered", "loss_passed")
@@ -219,7 +219,7 @@ def flow_row(
         protocol=flow.protocol,
         generator=flow.generator,
         goodput_bytes=received.window_bytes,
-        goodput_bps=received.window_bytes * 8 / cell.duration_s,
+        goodput_bps=received.window_bytes * 8 / cell.measured_s(),
         total_bytes=received.total_bytes,
         connect_s=sent.connect_s,
         first_byte_s=received.first_byte_s,

@@ -189,7 +189,7 @@ def _of_the_run(seen: Observed, flow: Flow, acks: pl.DataFrame) -> dict[str, Any
     rtt_s, rtt_from = _rtt_s(seen, flow, acks)
     rto_s = _scaled(totals, "rto_us", US_PER_S) or _scaled(totals, "rto_ms", MS_PER_S)
     window_bytes, per_ack_pkts = _window_bytes(flow, acks), _per_ack_pkts(flow, totals)
-    rate_bps = row.goodput_bytes * 8 / (flow.stop_s - flow.start_s)
+    rate_bps = _rate_bps(seen.cell, flow, row)
     loss_frac = _loss_frac(row)
     sqrt_bps = pftk_bps = None
     packet_bytes = _packet_bytes(flow, acks)
@@ -213,9 +213,19 @@ def _of_the_run(seen: Observed, flow: Flow, acks: pl.DataFrame) -> dict[str, Any
         "rate_bps": rate_bps,
         "sqrt_bound_bps": sqrt_bps,
         "pftk_bound_bps": pftk_bps,
-        "rate_of_sqrt_frac": None if sqrt_bps is None else rate_bps / sqrt_bps,
-        "rate_of_pftk_frac": None if pftk_bps is None else rate_bps / pftk_bps,
+        "rate_of_sqrt_frac": _over(rate_bps, sqrt_bps),
+        "rate_of_pftk_frac": _over(rate_bps, pftk_bps),
     }
+
+
+def _rate_bps(cell: Cell, flow: Flow, row: FlowRow) -> float | None:
+    """Return a flow's goodput per second of its own time within the measuring window."""
+    own_s = min(flow.stop_s, cell.measure_to_s) - max(flow.start_s, cell.measure_from_s)
+    return row.goodput_bytes * 8 / own_s if own_s > 0 else None
+
+
+def _over(value: float | None, bound: float | None) -> float | None:
+    return None if value is None or bound is None else value / bound
 
 
 def _times(value: float | None, factor: float) -> float | None:

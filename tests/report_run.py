@@ -136,6 +136,8 @@ def make_cell(purpose: str, loss: float, seed: int) -> Cell:
         replicate=seed,
         seed=seed,
         duration_s=DURATION_S,
+        measure_from_s=0.0,
+        measure_to_s=DURATION_S,
         network=Network(
             topology="dumbbell",
             sources=2,

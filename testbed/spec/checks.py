@@ -135,6 +135,34 @@ def _flow_times(study: StudyFile, document: Document) -> Iterator[Problem]:
             )
 
 
+@_reads("measure", "duration_s")
+def _measure_times(study: StudyFile, document: Document) -> Iterator[Problem]:
+    span = study.measure
+    end = f"{units.format_time(study.duration_s)} (duration)"
+    to_s = study.duration_s if span.measure_to_s == "end" else span.measure_to_s
+    if to_s > study.duration_s:
+        got, what = units.format_time(to_s), "after the end of the run"
+        yield document.problem(("measure", "to"), what, wanted=f"at most {end}", got=got)
+    elif span.measure_from_s >= to_s:
+        limit = end if span.measure_to_s == "end" else f"{units.format_time(to_s)} (its to)"
+        got, what = units.format_time(span.measure_from_s), "ends before it begins"
+        yield document.problem(("measure", "from"), what, wanted=f"less than {limit}", got=got)
+
+
+@_reads("measure", "flows", "generator")
+def _measure_generators(study: StudyFile, document: Document) -> Iterator[Problem]:
+    whole = study.measure.measure_from_s == 0 and study.measure.measure_to_s == "end"
+    generators = {study.generator if f.generator == "study" else f.generator for f in study.flows}
+    if not whole and "iperf3" in generators:
+        yield document.problem(
+            ("measure",),
+            "iperf3 cannot count a part of the run",
+            wanted="generator probe, or the whole run",
+            got="generator iperf3",
+            hint="its intervals count from its own start",
+        )
+
+
 @_reads("flows", "groups")
 def _flow_groups(study: StudyFile, document: Document) -> Iterator[Problem]:
     for i, flow in enumerate(study.flows):

@@ -65,6 +65,10 @@ def resolve_cell(
         replicate=replicate,
         seed=seed,
         duration_s=at.duration_s,
+        measure_from_s=at.measure.measure_from_s,
+        measure_to_s=(
+            at.duration_s if at.measure.measure_to_s == "end" else at.measure.measure_to_s
+        ),
         network=network,
         flows=tuple(_flow(at, copy, index) for index, copy in enumerate(copies(at.flows))),
         hosts=_hosts(study, at.hosts, network),

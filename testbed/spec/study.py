@@ -132,6 +132,13 @@ class ListedDrops(Settings):
     )
 
 
+class Measure(Settings):
+    """The span of each run in which goodput is counted."""
+
+    measure_from_s: DelayS = Field(0.0, alias="from", description="a time such as '50 s'")
+    measure_to_s: StopS = Field("end", alias="to", description="a time, or end")
+
+
 class Collect(Settings):
     """What evidence the study needs beyond what every run records, and how finely."""
 
@@ -231,6 +238,7 @@ class StudyFile(Settings):
     title: Text = Field(description="one line")
     source: Source = Field(description="where the study was published")
     duration_s: DurationS = Field(alias="duration", description="a time such as '1000 s'")
+    measure: Measure = Field(Measure.model_validate({}), description="when goodput is counted")
     seeds: tuple[Seed, ...] = Field(min_length=1, description="a list such as [1, 2, 3]")
     hosts: StudyName = Field(description="a host profile such as paper")
     generator: Generator = Field(description="probe or iperf3")

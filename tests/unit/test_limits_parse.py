@@ -80,7 +80,7 @@ def met(t_s: float, cwnd: int, flight: int, window: int) -> dict[str, Any]:
 
 def seen(*rows: dict[str, Any], **more: Any) -> Observed:
     flow = dataclasses.replace(T, start_s=0.0, stop_s=20.0)
-    cell = dataclasses.replace(CELL, duration_s=20.0, flows=(flow,))
+    cell = dataclasses.replace(CELL, duration_s=20.0, measure_to_s=20.0, flows=(flow,))
     counted = FlowRow(
         flow="T", group="T", protocol="tcp", generator="probe", goodput_bytes=100_000,
         goodput_bps=40_000.0, total_bytes=100_000, connect_s=None, first_byte_s=None,
