@@ -38,6 +38,7 @@ class FlowRow:
     loss_dropped_pkts: int | None
     loss_frac: float | None
     retransmitted_pkts: int | None
+    cwnd_mean_segments: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +203,12 @@ def counters(rows: Sequence[Mapping[str, Any]], flow: str) -> dict[str, int]:
 
 
 def flow_row(
-    flow: Flow, cell: Cell, received: Received, sent: Sent, counted: Mapping[str, int]
+    flow: Flow,
+    cell: Cell,
+    received: Received,
+    sent: Sent,
+    counted: Mapping[str, int],
+    cwnd_mean_segments: float | None = None,
 ) -> FlowRow:
     """Put one flow's sources together; drops are differences of adjacent counters.
 
@@ -230,4 +236,5 @@ def flow_row(
         loss_dropped_pkts=lost,
         loss_frac=None if lost is None or not offered else lost / offered,
         retransmitted_pkts=sent.retransmitted_pkts,
+        cwnd_mean_segments=cwnd_mean_segments,
     )

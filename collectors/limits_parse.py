@@ -192,12 +192,12 @@ def _of_the_run(seen: Observed, flow: Flow, acks: pl.DataFrame) -> dict[str, Any
     rate_bps = _rate_bps(seen.cell, flow, row)
     loss_frac = _loss_frac(row)
     sqrt_bps = pftk_bps = None
-    packet_bytes = _packet_bytes(flow, acks)
-    bits = packet_bytes * 8
+    size_bytes = packet_bytes(flow, acks)
+    bits = size_bytes * 8
     if loss_frac is not None and rtt_s is not None and per_ack_pkts is not None:
         sqrt_bps = _times(sqrt_bound_pps(loss_frac, rtt_s, per_ack_pkts), bits)
         if rto_s is not None and window_bytes is not None:
-            window_pkts = window_bytes / packet_bytes
+            window_pkts = window_bytes / size_bytes
             pps = pftk_bound_pps(loss_frac, rtt_s, rto_s, window_pkts, per_ack_pkts)
             pftk_bps = _times(pps, bits)
     return {
@@ -232,7 +232,7 @@ def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def _packet_bytes(flow: Flow, acks: pl.DataFrame) -> int:
+def packet_bytes(flow: Flow, acks: pl.DataFrame) -> int:
     """Return the user data of a full packet: a segment, or a message or as much of it as fits."""
     mss, mtu = acks["mss_bytes"].max(), acks["mtu_bytes"].max()
     if isinstance(mss, int):
@@ -265,7 +265,7 @@ def _rtt_s(seen: Observed, flow: Flow, acks: pl.DataFrame) -> tuple[float | None
     network = seen.cell.network
     links = (network.source_access, network.bottleneck, network.destination_access)
     fixed_s = sum(link.forward.owd_s + link.reverse.owd_s for link in links)
-    packet_s = sum(_packet_bytes(flow, acks) * 8 / link.forward.rate_bps for link in links)
+    packet_s = sum(packet_bytes(flow, acks) * 8 / link.forward.rate_bps for link in links)
     return fixed_s + packet_s + _queue_s(seen), "path"
 
 

@@ -36,6 +36,7 @@ class PathRow:
     total_bytes: int | None
     connect_to_data_s: float | None
     data_wire_rate_bps: float
+    bottleneck_wire_rate_bps: float
     ack_pkts: int
     ack_ip_bytes: int
     ack_wire_rate_bps: float
@@ -72,6 +73,7 @@ def path_row(flow: Flow, cell: Cell, packets: pl.DataFrame) -> PathRow:
     sent = bare.filter(inside, point="sent")
     acks_sent = acks.filter(inside, is_acknowledgement(), point="sent")
     data_bytes, ack_bytes = (int(part["ip_bytes"].sum()) for part in (sent, acks_sent))
+    passed_bytes = int(bare.filter(inside, point="loss_offered")["ip_bytes"].sum())
     # Delays are those of packets that left their sender inside the window.
     bare = bare.filter(pl.col("packet").is_in(sent["packet"].implode()))
     acks = acks.filter(
@@ -88,6 +90,7 @@ def path_row(flow: Flow, cell: Cell, packets: pl.DataFrame) -> PathRow:
         total_bytes=accepted_bytes(data, flow, None),
         connect_to_data_s=_connect_to_data_s(data),
         data_wire_rate_bps=data_bytes * 8 / measured_s,
+        bottleneck_wire_rate_bps=passed_bytes * 8 / measured_s,
         ack_pkts=acks_sent.height,
         ack_ip_bytes=ack_bytes,
         ack_wire_rate_bps=ack_bytes * 8 / measured_s,

@@ -230,6 +230,7 @@ def flow_rows(index: int, loss: float, seed: int) -> list[dict[str, Any]]:
                 "loss_dropped_pkts": dropped,
                 "loss_frac": dropped / offered,
                 "retransmitted_pkts": dropped,
+                "cwnd_mean_segments": None,
             }
         )
     return rows

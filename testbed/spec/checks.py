@@ -13,8 +13,15 @@ from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
+from testbed.spec.settings import INTERVAL_S
 from testbed.spec.study import StudyFile
-from testbed.spec.vocabulary import COMPARING_METRICS, EPISODE_VALUES, FIGURES, metric_names
+from testbed.spec.vocabulary import (
+    EPISODE_VALUES,
+    FIGURES,
+    flow_metric_names,
+    metric_names,
+    metric_needs,
+)
 
 Check = Callable[[StudyFile, Document], Iterator[Problem]]
 
@@ -149,13 +156,15 @@ def _measure_times(study: StudyFile, document: Document) -> Iterator[Problem]:
         yield document.problem(("measure", "from"), what, wanted=f"less than {limit}", got=got)
 
 
-@_reads("measure", "flows", "generator")
-def _measure_generators(study: StudyFile, document: Document) -> Iterator[Problem]:
+@_reads("measure", "delivered", "flows", "generator")
+def _parts_of_runs(study: StudyFile, document: Document) -> Iterator[Problem]:
     whole = study.measure.measure_from_s == 0 and study.measure.measure_to_s == "end"
     generators = {study.generator if f.generator == "study" else f.generator for f in study.flows}
-    if not whole and "iperf3" in generators:
+    for key, is_part in (("measure", not whole), ("delivered", study.delivered is not None)):
+        if not is_part or "iperf3" not in generators:
+            continue
         yield document.problem(
-            ("measure",),
+            (key,),
             "iperf3 cannot count a part of the run",
             wanted="generator probe, or the whole run",
             got="generator iperf3",
@@ -204,22 +213,51 @@ def _compare(study: StudyFile, document: Document) -> Iterator[Problem]:
         )
 
 
-@_reads("metrics", "groups", "compare")
+#: What a key that metrics need looks like.
+_NEEDED = {"compare": "compare: {of, over}", "delivered": "delivered: {from, to}"}
+
+
+def _known_metrics(study: StudyFile) -> tuple[str, ...]:
+    flows = [copy.id for copy in copies(study.flows)]
+    return (*metric_names(study.groups), *flow_metric_names(flows))
+
+
+@_reads("metrics", "groups", "flows", "compare", "delivered")
 def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
-    known = metric_names(study.groups)
+    known, needs = _known_metrics(study), metric_needs(study.groups)
     places: list[Loc] = [("metrics", i) for i in range(len(study.metrics))]
     for name, loc in zip(study.metrics, places, strict=True):
-        yield from _unknown(name, known, loc, "metric", document)
-        if name in COMPARING_METRICS and study.compare is None:
-            yield document.problem(
-                loc, f"{name} needs the key 'compare'", wanted="compare: {of, over}"
-            )
+        listed = known if name.startswith("flow_") else metric_names(study.groups)
+        yield from _unknown(name, listed, loc, "metric", document)
+        key = needs.get(name)
+        if key and getattr(study, key) is None:
+            yield document.problem(loc, f"{name} needs the key '{key}'", wanted=_NEEDED[key])
     yield from _duplicates(study.metrics, places, "metric", document)
 
 
-@_reads("published", "metrics", "groups")
+@_reads("delivered", "duration_s")
+def _delivered_times(study: StudyFile, document: Document) -> Iterator[Problem]:
+    if study.delivered is None:
+        return
+    times = {"from": study.delivered.from_s, "to": study.delivered.to_s}
+    for key, t_s in times.items():
+        if t_s % INTERVAL_S:
+            got, what = units.format_time(t_s), "not the bound of a receiver's interval"
+            wanted = f"a multiple of {units.format_time(INTERVAL_S)}"
+            yield document.problem(("delivered", key), what, wanted=wanted, got=got)
+    if times["to"] > study.duration_s:
+        wanted = f"at most {units.format_time(study.duration_s)} (duration)"
+        got, what = units.format_time(times["to"]), "after the end of the run"
+        yield document.problem(("delivered", "to"), what, wanted=wanted, got=got)
+    elif times["from"] >= times["to"]:
+        wanted = f"less than {units.format_time(times['to'])} (its to)"
+        got, what = units.format_time(times["from"]), "ends before it begins"
+        yield document.problem(("delivered", "from"), what, wanted=wanted, got=got)
+
+
+@_reads("published", "metrics", "groups", "flows")
 def _published_values(study: StudyFile, document: Document) -> Iterator[Problem]:
-    if not set(study.metrics) <= set(metric_names(study.groups)):
+    if not set(study.metrics) <= set(_known_metrics(study)):
         return  # said once, where the metrics are listed
     for i, row in enumerate(study.published.rows if study.published else ()):
         for name in row.values:

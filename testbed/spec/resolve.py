@@ -25,10 +25,10 @@ from testbed.spec.copies import Copy, copies
 from testbed.spec.hosts import resolve_profile
 from testbed.spec.load import Study
 from testbed.spec.path import derived_channel_limit_pkts
+from testbed.spec.settings import INTERVAL_S
 from testbed.spec.sweep import Point
 
 FIRST_PORT = 5001
-INTERVAL_S = 1.0
 QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S = 200, 1.0
 SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S = 100, 1.0
 COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S = 10, 1.0

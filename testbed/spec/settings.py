@@ -20,6 +20,8 @@ MAX_SEED = 2**63 - 1
 #: Listed packets are written into the program that drops them, each number in 31 bits.
 MAX_PACKET_NUMBER, MAX_LISTED_PACKETS = 2**31 - 1, 1000
 NO_PACKET = "none"
+#: Receivers say what came in each interval of this length, from the start of the run.
+INTERVAL_S = 1.0
 _PACKET_NUMBERS = f"whole numbers such as [8], or {NO_PACKET}"
 
 

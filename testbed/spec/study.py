@@ -139,6 +139,13 @@ class Measure(Settings):
     measure_to_s: StopS = Field("end", alias="to", description="a time, or end")
 
 
+class Delivered(Settings):
+    """Between which times delivered segments are counted."""
+
+    from_s: DelayS = Field(alias="from", description="a time such as '50 s'")
+    to_s: DurationS = Field(alias="to", description="a time such as '150 s'")
+
+
 class Collect(Settings):
     """What evidence the study needs beyond what every run records, and how finely."""
 
@@ -162,6 +169,10 @@ class PublishedRow(Settings):
     """One row of a published table: where on the sweep, and what was printed."""
 
     at: dict[str, Any] = Field(description="a mapping of swept settings to values")
+    points: Literal["one", "all"] = Field(
+        "one", description="how many points may be there: one, or all"
+    )
+    where: Text | None = Field(None, description="its table or figure, if not the study's")
     values: dict[str, float] = Field(min_length=1, description="a mapping of metrics to numbers")
 
 
@@ -248,6 +259,7 @@ class StudyFile(Settings):
     collect: Collect = Field(Collect.model_validate({}), description="evidence to record")
     groups: dict[GroupName, Text] = Field(min_length=1, description="a name per group of flows")
     compare: Compare | None = Field(None, description="which group over which")
+    delivered: Delivered | None = Field(None, description="between which times segments count")
     sweep: dict[str, SweptValues] = Field(
         {}, description="a list of values per setting: every combination is a point"
     )
