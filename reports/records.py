@@ -96,6 +96,11 @@ class Published:
     rows: tuple[PublishedRow, ...]
     episodes: tuple[PublishedEpisode, ...] = ()
 
+    @property
+    def tables(self) -> str:
+        """The names of all tables the rows are from, in their order."""
+        return "; ".join(dict.fromkeys(row.where for row in self.rows)) or self.where
+
     def rows_at(self, point: Point) -> tuple[PublishedRow, ...]:
         """Return the rows of a point: none, or some that share no metric."""
         return tuple(row for row in self.rows if row.point == point)

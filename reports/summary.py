@@ -95,6 +95,11 @@ class Summary:
         """Place and reason of every finished cell that was left out because it was changed."""
         return tuple((w.where, w.text) for w in self.warnings if w.rule == DAMAGED)
 
+    def tables_of(self, metric: str) -> str:
+        """Return the names of the tables a metric's published values are from; empty if none."""
+        found = (point.metrics[metric].published_where for point in self.points)
+        return "; ".join(dict.fromkeys(where for where in found if where))
+
     def metric_table(self) -> dict[str, Metric]:
         """Return every metric of the study by name, for labels and units."""
         asked = asked_metrics_of(self.groups, self.flows)
@@ -255,7 +260,7 @@ def summarise(run: Run) -> Summary:
         compare=study.compare,
         flows=study.flows,
         headline=study.metrics,
-        published_where=study.published.where if study.published else None,
+        published_where=study.published.tables if study.published else None,
         points=points,
         cells=cells,
         warnings=(*collect_warnings(run), *_late_warnings(study, points)),
