@@ -66,7 +66,10 @@ class LimitsRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What a cell's tables and senders say; ``totals`` by flow, empty where a sender gave none."""
+    """What a cell's tables and senders say, by flow; ``totals`` are empty where a sender gave none.
+
+    ``data_until_s`` is the end of the last interval of the run in which a receiver got data.
+    """
 
     cell: Cell
     flows: Sequence[FlowRow]
@@ -74,6 +77,7 @@ class Observed:
     episodes: Sequence[EpisodeRow]
     queue: pl.DataFrame | None
     paths: Sequence[PathRow]
+    data_until_s: Mapping[str, float]
     totals: Mapping[str, Mapping[str, Any]]
 
 
@@ -189,7 +193,7 @@ def _of_the_run(seen: Observed, flow: Flow, acks: pl.DataFrame) -> dict[str, Any
     rtt_s, rtt_from = _rtt_s(seen, flow, acks)
     rto_s = _scaled(totals, "rto_us", US_PER_S) or _scaled(totals, "rto_ms", MS_PER_S)
     window_bytes, per_ack_pkts = _window_bytes(flow, acks), _per_ack_pkts(flow, totals)
-    rate_bps = _rate_bps(seen.cell, flow, row)
+    rate_bps = _rate_bps(seen, flow, row)
     loss_frac = _loss_frac(row)
     sqrt_bps = pftk_bps = None
     size_bytes = packet_bytes(flow, acks)
@@ -218,9 +222,11 @@ def _of_the_run(seen: Observed, flow: Flow, acks: pl.DataFrame) -> dict[str, Any
     }
 
 
-def _rate_bps(cell: Cell, flow: Flow, row: FlowRow) -> float | None:
+def _rate_bps(seen: Observed, flow: Flow, row: FlowRow) -> float | None:
     """Return a flow's goodput per second of its own time within the measuring window."""
-    own_s = min(flow.stop_s, cell.measure_to_s) - max(flow.start_s, cell.measure_from_s)
+    # What a sender had written when it stopped is delivered later, and counts.
+    until_s = max(flow.stop_s, seen.data_until_s.get(flow.id, flow.stop_s))
+    own_s = min(until_s, seen.cell.measure_to_s) - max(flow.start_s, seen.cell.measure_from_s)
     return row.goodput_bytes * 8 / own_s if own_s > 0 else None
 
 

@@ -134,6 +134,7 @@ def write_tables(folder: Path, cell: Cell) -> None:
             episodes=happened,
             queue=recorded.queue,
             paths=paths,
+            data_until_s={interval.flow: interval.end_s for interval in intervals},
             totals={flow.id: evidence_parse.last_totals(folder, flow) for flow in cell.flows},
         )
         write_rows(limits(seen), LimitsRow, folder / runfolder.LIMITS_TABLE)

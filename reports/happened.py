@@ -6,6 +6,7 @@ run recorded is null with a reason, never 0.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -66,14 +67,12 @@ class GroupStory:
     reason: str | None
 
 
-def stories(
-    cells: Sequence[FinishedCell], groups: Sequence[Group], duration_s: float
-) -> tuple[GroupStory, ...]:
+def stories(cells: Sequence[FinishedCell], groups: Sequence[Group]) -> tuple[GroupStory, ...]:
     """Return each group's story over the runs of a point that count."""
-    return tuple(_story(cells, group.id, duration_s) for group in groups)
+    return tuple(_story(cells, group.id) for group in groups)
 
 
-def _story(cells: Sequence[FinishedCell], group: str, duration_s: float) -> GroupStory:
+def _story(cells: Sequence[FinishedCell], group: str) -> GroupStory:
     told = [cell for cell in cells if cell.episodes is not None]
     bounded = [cell for cell in cells if cell.limits is not None]
     members = {f.id for cell in cells for f in cell.cell.flows if f.group == group}
@@ -93,7 +92,7 @@ def _story(cells: Sequence[FinishedCell], group: str, duration_s: float) -> Grou
         reasons.append("no run recorded what limited it: the kernel's events were off")
     return GroupStory(
         group=group,
-        episodes=_episodes(told, members, duration_s) if told and numbered else None,
+        episodes=_episodes(told, members) if told and numbered else None,
         limits=_limits(bounded, members) if bounded and numbered else None,
         reason="; ".join(reasons) or None,
     )
@@ -103,7 +102,7 @@ def _of(rows: Sequence[Row] | None, members: set[str]) -> list[Row]:
     return [row for row in rows or () if row["flow"] in members]
 
 
-def _episodes(cells: Sequence[FinishedCell], members: set[str], duration_s: float) -> Episodes:
+def _episodes(cells: Sequence[FinishedCell], members: set[str]) -> Episodes:
     by_run = [_of(cell.episodes, members) for cell in cells]
     rows = [row for run in by_run for row in run]
     bases = {str(row["basis"]) for row in rows}
@@ -112,12 +111,20 @@ def _episodes(cells: Sequence[FinishedCell], members: set[str], duration_s: floa
         runs=len(cells),
         episodes=len(rows),
         per_run=distribution([len(run) for run in by_run]),
-        per_1000_s=len(rows) / (len(cells) * duration_s) * S_PER_THOUSAND,
+        per_1000_s=len(rows) / _sending_s(cells, members) * S_PER_THOUSAND,
         detected_by=_counted([row["detected_by"] or NOT_KNOWN for row in rows]),
         dupacks=_counted([row["dupacks"] for row in rows if row["dupacks"] is not None]),
         timeouts=sum(row["timeouts"] or 0 for row in rows),
         measures={name: distribution([row[name] for row in rows]) for name in MEASURES},
     )
+
+
+def _sending_s(cells: Sequence[FinishedCell], members: set[str]) -> float:
+    """Return for how long flows of a group were to send in these runs, together."""
+    return math.fsum(
+        flow.stop_s - flow.start_s for cell in cells for flow in cell.cell.flows
+        if flow.id in members
+    )  # fmt: skip
 
 
 def _recorded(cells: Sequence[FinishedCell]) -> str:

@@ -28,7 +28,7 @@ _FATES = (
     ("sent_pkts", "Sent"),
     ("access_dropped_pkts", "Dropped on access link"),
     ("queue_dropped_pkts", "Dropped by buffer"),
-    ("loss_dropped_pkts", "Dropped by loss model"),
+    ("loss_dropped_pkts", "Dropped by loss model, or listed"),
     ("exit_dropped_pkts", "Dropped on last link"),
     ("delivered_pkts", "Delivered"),
     ("in_flight_pkts", "Under way at the end"),
@@ -90,8 +90,11 @@ def _checks(cells: Sequence[FinishedCell]) -> tuple[str, int]:
         f"{sum(one is True for one in agrees)} of {count(len(agrees), 'comparison')} in "
         f"{count(len(cells), 'cell')} agree to the packet, {disagreeing} disagree"
     )
-    unknown = sum(one is None for one in agrees)
-    return words + (f"; {unknown} could not be made" if unknown else ""), disagreeing
+    unknown = [check for cell in cells for check in cell.evidence.checks if check.agrees is None]
+    if unknown:
+        names = ", ".join(sorted({check.check for check in unknown}))
+        words += f"; {len(unknown)} could not be made ({names})"
+    return words, disagreeing
 
 
 def _of_group(cell: FinishedCell, group: Group, way: str) -> list[AuditReading]:

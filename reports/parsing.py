@@ -50,18 +50,26 @@ def _as_printed(doc: Doc) -> Decimal:
     return Decimal(doc.value)
 
 
+def _parse_exact_point(doc: Doc) -> Point:
+    """Return the point in an object of settings that was read with exact decimals."""
+    return Point.of(
+        {
+            name: float(value.value) if isinstance(value.value, Decimal) else value.scalar()
+            for name, value in doc.fields()
+        }
+    )
+
+
 def _parse_published(doc: Doc) -> Published:
     rows, where = [], doc.get("where").text()
     for row in doc.get("rows").items():
-        settings = {
-            name: float(value.value) if isinstance(value.value, Decimal) else value.scalar()
-            for name, value in row.get("point").fields()
-        }
         values = {name: _as_printed(value) for name, value in row.get("values").fields()}
         own = row.maybe("where")  # runs of older versions have one table
         rows.append(
             PublishedRow(
-                point=Point.of(settings), where=own.text() if own else where, values=values
+                point=_parse_exact_point(row.get("point")),
+                where=own.text() if own else where,
+                values=values,
             )
         )
     listed = doc.maybe("episodes")
@@ -70,10 +78,13 @@ def _parse_published(doc: Doc) -> Published:
 
 
 def _parse_episode(doc: Doc) -> PublishedEpisode:
+    grown = doc.maybe("grown_s")
     return PublishedEpisode(
         flow=doc.get("flow").text(),
         episode=doc.get("episode").integer(),
         where=doc.get("where").text(),
+        points=tuple(_parse_exact_point(item) for item in doc.get("points").items()),
+        grown_s=None if grown is None else float(_as_printed(grown)),
         values={name: _as_printed(value) for name, value in doc.get("values").fields()},
     )
 

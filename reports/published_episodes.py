@@ -8,9 +8,11 @@ from decimal import Decimal
 
 from reports.records import Point, PublishedEpisode
 from reports.run import FinishedCell
+from reports.story_tables import Row
 from testbed.cell import Flow
 
 SEGMENTS, BYTES = "_segments", "_bytes"
+GROWN = "cwnd_grown"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,8 @@ def claims(
     """Return every claim about an episode, with what happened in the first run that counts."""
     found = []
     for entry in published:
+        if point not in entry.points:
+            continue
         for name, value in entry.values.items():
             kernel, reason = _kernel(entry, name, cells)
             found.append(
@@ -63,12 +67,26 @@ def _kernel(
     )
     if row is None:
         return None, f"the flow has no episode {entry.episode}"
+    flow = next(flow for flow in cell.cell.flows if flow.id == entry.flow)
+    if name.startswith(GROWN):
+        return _grown(entry, name, cell, row, flow)
     in_segments = name.endswith(SEGMENTS) and name not in row
     value = row[name.removesuffix(SEGMENTS) + BYTES if in_segments else name]
     if value is None:
         return None, f"not known from {row['basis']}"
-    flow = next(flow for flow in cell.cell.flows if flow.id == entry.flow)
     return (value / _segment_bytes(flow) if in_segments else float(value)), None
+
+
+def _grown(
+    entry: PublishedEpisode, name: str, cell: FinishedCell, row: Row, flow: Flow
+) -> tuple[float | None, str | None]:
+    """Return the window some time after the sender acted: what the next acknowledgement met."""
+    if entry.grown_s is None or row["detected_s"] is None:
+        return None, f"not known from {row['basis']}"
+    found = cell.windows.get((flow.id, row["detected_s"] + entry.grown_s))
+    if found is None:
+        return None, "the kernel's events tell no window then"
+    return (found / _segment_bytes(flow) if name.endswith(SEGMENTS) else float(found)), None
 
 
 def _segment_bytes(flow: Flow) -> int:

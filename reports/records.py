@@ -80,11 +80,16 @@ class PublishedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedEpisode:
-    """What was printed of one loss episode of a flow, digits kept; ``where`` in the publication."""
+    """What was printed of one loss episode of a flow, digits kept; ``where`` in the publication.
+
+    ``cwnd_grown`` among the values is the window ``grown_s`` after the sender acted.
+    """
 
     flow: str
     episode: int
     where: str
+    points: tuple[Point, ...]
+    grown_s: float | None
     values: dict[str, Decimal]
 
 

@@ -35,7 +35,7 @@ from reports.records import (
     RunWarning,
     Study,
 )
-from reports.story_tables import Row, read_episodes, read_limits
+from reports.story_tables import Row, read_episodes, read_limits, read_windows
 from testbed import cell as cells
 from testbed import runfolder
 from testbed.check import Check
@@ -44,7 +44,10 @@ from testbed.errors import ParseError
 
 @dataclass(frozen=True, kw_only=True)
 class FinishedCell:
-    """A cell with DONE; calibrating cells have neither flows nor ledger; others may lack more."""
+    """A cell with DONE; calibrating cells have neither flows nor ledger; others may lack more.
+
+    ``windows`` are congestion windows in bytes, by flow and the time asked for.
+    """
 
     plan: PlannedCell
     cell: cells.Cell
@@ -57,6 +60,7 @@ class FinishedCell:
     delivered_segments: Mapping[str, float]
     episodes: tuple[Row, ...] | None
     limits: tuple[Row, ...] | None
+    windows: Mapping[tuple[str, float], int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +168,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         audited = (folder / runfolder.AUDIT).exists()  # cells of older versions have no audit
         audit = _read_json(folder, runfolder.AUDIT) if audited else None
         evidence = read_evidence(folder, cell, audit)
+    episodes = read_episodes(folder / runfolder.EPISODES_TABLE)
     return FinishedCell(
         plan=planned,
         cell=cell,
@@ -174,9 +179,23 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         ledger=ledger,
         flows=flows,
         delivered_segments=delivered,
-        episodes=read_episodes(folder / runfolder.EPISODES_TABLE),
+        episodes=episodes,
         limits=read_limits(folder / runfolder.LIMITS_TABLE),
+        windows=read_windows(folder / runfolder.CONGESTION_TABLE, _times(study, episodes)),
     )
+
+
+def _times(study: Study, episodes: tuple[Row, ...] | None) -> list[tuple[str, float]]:
+    """Return the flows and times at which something was published of a grown window."""
+    published = study.published.episodes if study.published else ()
+    return [
+        (entry.flow, row["detected_s"] + entry.grown_s)
+        for entry in published
+        for row in episodes or ()
+        if entry.grown_s is not None
+        and row["detected_s"] is not None
+        and (row["flow"], row["episode"]) == (entry.flow, entry.episode)
+    ]
 
 
 def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:

@@ -111,7 +111,15 @@ def found_by(found: Episodes) -> str:
     if not found.episodes:
         return UNKNOWN
     shares = ((kind, found.detected_by.get(kind, 0) / found.episodes) for kind in KINDS)
-    return ", ".join(f"{kind} {share * 100:.0f} %" for kind, share in shares if share)
+    return ", ".join(f"{kind} {_percent(share)} %" for kind, share in shares if share)
+
+
+def _percent(share: float) -> str:
+    """Return a share above 0 so that neither none nor all is said where it is not so."""
+    rounded = f"{share * 100:.0f}"
+    if rounded == "0":
+        return "<1"
+    return ">99" if rounded == "100" and share < 1 else rounded
 
 
 def claims_table(summary: Summary) -> GridTable | None:

@@ -5,6 +5,7 @@ A cell that recorded neither has no such tables: that is None, and nothing is ev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ LIMIT_COLUMNS = (
     "loss_frac", "rtt_s", "rto_s", "rate_bps", "sqrt_bound_bps", "pftk_bound_bps",
     "rate_of_sqrt_frac", "rate_of_pftk_frac",
 )  # fmt: skip
-_TEXTS = frozenset({"flow", "protocol", "basis", "detected_by", "span"})
+_TEXTS = frozenset({"flow", "protocol", "basis", "detected_by", "span", "event"})
 
 
 def read_episodes(path: Path) -> tuple[Row, ...] | None:
@@ -39,6 +40,22 @@ def read_limits(path: Path) -> tuple[Row, ...] | None:
     """Return what limited each flow over the whole run; None if the cell has no such table."""
     rows = _read(path, ("flow", "span", *LIMIT_COLUMNS))
     return None if rows is None else tuple(row for row in rows if row["span"] == "run")
+
+
+def read_windows(path: Path, times: Sequence[tuple[str, float]]) -> dict[tuple[str, float], int]:
+    """Return the congestion window of flows at times: what the next acknowledgement meets.
+
+    What is not known has no entry; without times the table is not read.
+    """
+    rows = _read(path, ("flow", "event", "t_s", "cwnd_bytes")) if times else None
+    found = {}
+    for flow, t_s in times:
+        for row in rows or ():
+            if (row["flow"], row["event"]) == (flow, "ack") and row["t_s"] >= t_s:
+                if row["cwnd_bytes"] is not None:
+                    found[flow, t_s] = row["cwnd_bytes"]
+                break
+    return found
 
 
 def _read(path: Path, wanted: tuple[str, ...]) -> tuple[Row, ...] | None:

@@ -186,7 +186,7 @@ def _summarise_point(
             for name in metrics
         },
         contradictions=tuple(found),
-        happened=stories(runs, study.groups, study.duration_s),
+        happened=stories(runs, study.groups),
         episode_claims=claims(study.published.episodes if study.published else (), point, runs),
     )
 

@@ -206,12 +206,16 @@ def _published(study: Study) -> dict[str, Any] | None:
                 "flow": entry.flow,
                 "episode": entry.episode,
                 "where": entry.where,
+                "points": [study.points[index].values for index in indexes],
+                "grown_s": entry.grown_s,
                 "values": {
                     name: f"\0{texts['published', 'episodes', i, 'values', name]}\0"
                     for name in entry.values
                 },
             }
-            for i, entry in enumerate(published.episodes)
+            for i, (entry, indexes) in enumerate(
+                zip(published.episodes, study.episode_points, strict=True)
+            )
         ]
     return record
 

@@ -47,7 +47,7 @@ _KEYS = (
 STRETCHES = (
     ("sent", "queue_offered", "source's access link"),
     ("queue_offered", "loss_offered", "bottleneck's queue"),
-    ("loss_offered", "loss_passed", "loss model"),
+    ("loss_offered", "loss_passed", "loss model, or listed"),
     ("loss_passed", "delivered", "destination's access link"),
 )
 

@@ -77,7 +77,8 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     _check_same(table, recorded, str(folder))
     places = interfaces(recorded.points)
     sights = _sights(recorded, places)
-    said = comments(table, read_episodes(folder / runfolder.EPISODES_TABLE))
+    listed = {flow.id: flow.drop_data_pkts for flow in cell.flows}
+    said = comments(table, read_episodes(folder / runfolder.EPISODES_TABLE), listed)
     stem = file_stem(cell.study, cell.point, cell.seed, cell_id)
     into = run / runfolder.PCAP
     traced, view = into / f"{stem}.pcapng", into / f"{stem}-senders.pcap"

@@ -6,6 +6,7 @@ is first in, first out. What nothing has overtaken may still be under way, and i
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +16,7 @@ import polars as pl
 from reports.wireshark.points import POINTS
 from reports.wireshark.sights import Ints
 
-Place = Literal["access", "queue", "loss", "exit", "way back", "open"]
+Place = Literal["access", "queue", "loss", "listed", "exit", "way back", "open"]
 #: Place of a data packet last seen at a point; the last point is the receiver.
 PLACES: tuple[Place, ...] = ("access", "queue", "loss", "exit")
 #: Places that all flows share; the others are each host's own.
@@ -31,8 +32,14 @@ class Fate:
     row: int
 
 
-def fates(packets: pl.DataFrame) -> dict[int, Fate]:
-    """Return the fate of every packet of ``packets.parquet`` that was not delivered."""
+def fates(
+    packets: pl.DataFrame, listed: Mapping[str, Sequence[int]] | None = None
+) -> dict[int, Fate]:
+    """Return the fate of every packet of ``packets.parquet`` that was not delivered.
+
+    ``listed`` holds by flow which of its data packets, in the order in which they left the
+    bottleneck's buffer and counted from 1, the study has dropped.
+    """
     numbered = packets.select(
         "packet", "direction", pl.col("connection").fill_null(-1),
         row=pl.int_range(pl.len()),
@@ -52,7 +59,21 @@ def fates(packets: pl.DataFrame) -> dict[int, Fate]:
         shared = np.zeros_like(lane) if place in SHARED else lane
         _ended(np.flatnonzero(~is_ack), rows, at, shared, place, found)
     _ended(np.flatnonzero(is_ack), rows, 0, lane, "way back", found)
+    for flow, numbers in (listed or {}).items():
+        _name_listed(packets, flow, numbers, found)
     return found
+
+
+def _name_listed(
+    packets: pl.DataFrame, flow: str, numbers: Sequence[int], found: dict[int, Fate]
+) -> None:
+    offered = packets.filter(
+        pl.col("payload_bytes") > 0, flow=flow, direction="data", point="loss_offered"
+    )["packet"].to_list()
+    for number in numbers:
+        fate = found.get(offered[number - 1]) if number <= len(offered) else None
+        if fate is not None and fate.place == "loss":
+            found[offered[number - 1]] = Fate(place="listed", row=fate.row)
 
 
 def _ended(

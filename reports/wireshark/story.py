@@ -28,14 +28,19 @@ USED = (
 )  # fmt: skip
 
 
-def comments(packets: pl.DataFrame, episodes: Mapping[str, Sequence[Episode]]) -> dict[int, str]:
+def comments(
+    packets: pl.DataFrame,
+    episodes: Mapping[str, Sequence[Episode]],
+    listed: Mapping[str, Sequence[int]] | None = None,
+) -> dict[int, str]:
     """Return the comment of every row that has one.
 
     Args:
         packets: ``packets.parquet``, the columns :data:`USED`.
         episodes: of each flow, in order of time; a flow without is told by its packets alone.
+        listed: numbers of each flow's data packets that the study has dropped.
     """
-    ends = fates(packets)
+    ends = fates(packets, listed)
     said: dict[int, list[str]] = {}
     labels: dict[int, str] = {}
     own = _at_the_sender(packets)

@@ -9,6 +9,7 @@ LOST = {
     "access": "dropped on the sender's access link",
     "queue": "dropped by the queue",
     "loss": "dropped by the loss model",
+    "listed": "dropped because the study lists it",
     "exit": "dropped on the receiver's access link",
     "way back": "dropped on the way back, where packets are not captured",
     "open": "not seen again: under way at the end of the capture, or dropped",

@@ -5,7 +5,7 @@ A value under ``at`` is checked like a swept one, and its errors name its own li
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from testbed.spec.document import Document
@@ -76,11 +76,34 @@ def figure_points(
     known: Collection[Problem],
 ) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
     """Return the indexes of each figure's points, and what is wrong with the figures' ``at``."""
+    ats = [(figure.at, ("figures", i, "at")) for i, figure in enumerate(study.figures)]
+    return _all_points_at(ats, document, names, points, known)
+
+
+def episode_points(
+    study: StudyFile,
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
+    """Return the indexes of each published episode's points, and what is wrong with the ``at``."""
+    listed = study.published.episodes if study.published else ()
+    ats = [(entry.at, ("published", "episodes", i, "at")) for i, entry in enumerate(listed)]
+    return _all_points_at(ats, document, names, points, known)
+
+
+def _all_points_at(
+    ats: Sequence[tuple[Mapping[str, Any], Loc]],
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
     covered: list[tuple[int, ...]] = []
     problems: list[Problem] = []
-    for i, figure in enumerate(study.figures):
-        at: Loc = ("figures", i, "at")
-        indexes, found = points_at(figure.at, at, names, points, document, known)
+    for at, loc in ats:
+        indexes, found = points_at(at, loc, names, points, document, known)
         covered.append(indexes)
         problems += found
     return tuple(covered), problems

@@ -282,6 +282,8 @@ def _published_episodes(study: StudyFile, document: Document) -> Iterator[Proble
         for name in entry.values:
             loc: Loc = (*at, "values", name)
             yield from _unknown(name, EPISODE_VALUES, loc, "column", document)
+            if name.startswith("cwnd_grown") and entry.grown_s is None:
+                yield document.problem(loc, "grown until when?", wanted="the key 'grown' beside")
 
 
 @_reads("figures")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from testbed import units
 from testbed.errors import StudyError
-from testbed.spec.at import figure_points, published_points
+from testbed.spec.at import episode_points, figure_points, published_points
 from testbed.spec.checks import cross_problems
 from testbed.spec.document import Document, parse_document, read_document
 from testbed.spec.problems import Problem, StudyFileError, one_of, suggestion
@@ -29,7 +29,7 @@ class Study:
     """A valid study: settings as written, and at each point.
 
     ``published_points`` holds, for each published row, the indexes of its points,
-    ``figure_points`` for each figure.
+    ``figure_points`` for each figure, ``episode_points`` for each published episode.
     """
 
     settings: StudyFile
@@ -38,6 +38,7 @@ class Study:
     points: tuple[Point, ...]
     published_points: tuple[tuple[int, ...], ...]
     figure_points: tuple[tuple[int, ...], ...]
+    episode_points: tuple[tuple[int, ...], ...]
     profiles: dict[str, LoadedProfile]
 
 
@@ -88,13 +89,15 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
     points: tuple[Point, ...] = ()
     rows: tuple[tuple[int, ...], ...] = ()
     drawn: tuple[tuple[int, ...], ...] = ()
+    told: tuple[tuple[int, ...], ...] = ()
     if {"sweep", "points"} <= valid:
         known = frozenset(problems)
         names, points, found = read_points(settings, document, known)
         problems += found
         if "published" in valid and not found:
             rows, wrong = published_points(settings, document, names, points, known)
-            problems += wrong
+            told, wrong_at = episode_points(settings, document, names, points, known)
+            problems += [*wrong, *wrong_at]
         if "figures" in valid and not found:
             drawn, wrong = figure_points(settings, document, names, points, known)
             problems += wrong
@@ -108,6 +111,7 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
         points=points,
         published_points=rows,
         figure_points=drawn,
+        episode_points=told,
         profiles=shelf.profiles,
     )
 

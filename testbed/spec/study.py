@@ -182,6 +182,10 @@ class PublishedEpisode(Settings):
     flow: FlowName = Field(description="one of the study's flows")
     episode: int = Field(0, ge=0, description="its number, from 0")
     where: Text = Field(description="a figure or section")
+    at: dict[str, Any] = Field({}, description="a mapping of swept settings to values")
+    grown_s: DurationS | None = Field(
+        None, alias="grown", description="a time after the detection, such as '1 s'"
+    )
     values: dict[str, float] = Field(min_length=1, description="a mapping of columns to numbers")
 
 

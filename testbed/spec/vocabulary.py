@@ -14,8 +14,8 @@ EPISODE_VALUES = (
     "dupacks", "new_data_pkts", "lost_pkts", "retransmitted_pkts", "timeouts",
     "first_lost_segment", "cwnd_before_bytes", "cwnd_before_segments", "cwnd_after_bytes",
     "cwnd_after_segments", "ssthresh_after_bytes", "ssthresh_after_segments",
-    "flight_before_bytes", "flight_before_segments", "lost_s", "detected_s", "recovered_s",
-    "detect_s", "recover_s",
+    "cwnd_grown_bytes", "cwnd_grown_segments", "flight_before_bytes", "flight_before_segments",
+    "lost_s", "detected_s", "recovered_s", "detect_s", "recover_s",
 )  # fmt: skip
 #: Metrics a study may ask for and print published values of; ``{group}`` is one of its groups.
 METRICS = {

@@ -50,7 +50,7 @@ def test_a_packet_is_lost_where_a_later_one_got_through() -> None:
     assert dict(found.iter_rows()) == {
         0: "source's access link",
         1: "bottleneck's queue",
-        2: "loss model",
+        2: "loss model, or listed",
         3: "destination's access link",
     }
 

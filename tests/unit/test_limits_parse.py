@@ -92,6 +92,7 @@ def seen(*rows: dict[str, Any], **more: Any) -> Observed:
     known: dict[str, Any] = {
         "cell": cell, "flows": [counted], "congestion": pl.DataFrame(list(rows), schema=COLUMNS),
         "episodes": [], "queue": None, "paths": [], "totals": {"T": totals},
+        "data_until_s": {},
     }  # fmt: skip
     return Observed(**(known | more))
 
@@ -157,3 +158,29 @@ def test_the_buffer_is_looked_at_now_and_then() -> None:
     busy = [row.bottleneck_busy_frac for row in (run, first, second)]
     assert busy == [0.25, 0.5, 0.0]
     assert S.protocol == "sctp"
+
+
+def test_what_was_delivered_after_the_stop_took_its_time() -> None:
+    acked = [met(1.0, 10, 10, 65535)]
+    longer = dataclasses.replace(seen().cell, duration_s=30.0, measure_to_s=30.0)
+    (run, *_) = limits(seen(*acked, cell=longer, data_until_s={"T": 25.0}))
+    assert run.rate_bps == 100_000 * 8 / 25.0
+    (run, *_) = limits(seen(*acked, data_until_s={"T": 20.0}))
+    assert run.rate_bps == 100_000 * 8 / 20.0
+
+
+@pytest.mark.parametrize(("window", "own_s"), [((5.0, 30.0), 15.0), ((0.0, 8.0), 8.0)])
+def test_the_rate_is_of_the_flows_own_time_within_the_window(
+    window: tuple[float, float], own_s: float
+) -> None:
+    cell = dataclasses.replace(
+        seen().cell, duration_s=30.0, measure_from_s=window[0], measure_to_s=window[1]
+    )
+    (run, *_) = limits(seen(met(1.0, 10, 10, 65535), cell=cell))
+    assert run.rate_bps == pytest.approx(100_000 * 8 / own_s)
+
+
+def test_a_flow_outside_the_window_has_no_rate() -> None:
+    cell = dataclasses.replace(seen().cell, duration_s=30.0, measure_from_s=25.0, measure_to_s=30.0)
+    (run, *_) = limits(seen(met(1.0, 10, 10, 65535), cell=cell))
+    assert (run.rate_bps, run.rate_of_sqrt_frac) == (None, None)

@@ -26,6 +26,8 @@ from tests.study_file import STUDIES, UNPUBLISHED, study
 
 pytestmark = pytest.mark.unit
 
+LOSSES = (0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03)
+
 
 def test_the_wireless_plan() -> None:
     loaded = study()
@@ -186,6 +188,8 @@ published:
                 "flow": "T",
                 "episode": 2,
                 "where": "Figure 5",
+                "points": [{"loss_frac": value} for value in LOSSES],
+                "grown_s": None,
                 "values": {"recover_s": 1.05, "dupacks": 3},
             }
         ],
@@ -194,8 +198,7 @@ published:
 
 def test_the_wireless_study_itself() -> None:
     loaded = load_study(STUDIES / "wireless.yaml")
-    values = [0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03]
-    assert [point.values for point in loaded.points] == [{"loss_frac": value} for value in values]
+    assert [point.values for point in loaded.points] == [{"loss_frac": value} for value in LOSSES]
     plan = make_plan(loaded, seeds=(1, 2, 3, 4, 5), lab={})
     assert [c.cell.purpose for c in plan.cells].count("measure") == 35
     assert [c.cell.purpose for c in plan.cells].count("calibrate") == 7

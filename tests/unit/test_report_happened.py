@@ -18,8 +18,8 @@ from reports.happened import Distribution, distribution, stories
 from reports.published_episodes import claims
 from reports.records import PublishedEpisode
 from reports.run import FinishedCell, read_run
-from reports.story_page import story_page, terminal_rows, terminal_words
-from reports.story_tables import read_episodes, read_limits
+from reports.story_page import found_by, story_page, terminal_rows, terminal_words
+from reports.story_tables import read_episodes, read_limits, read_windows
 from reports.summary import summarise
 from testbed import runfolder
 from testbed.errors import ParseError
@@ -76,7 +76,7 @@ def test_a_distribution_is_of_what_is_known() -> None:
 
 def test_episodes_of_a_group(run: Path) -> None:
     found = read_run(run)
-    tcp, sctp = stories(found.measured(), found.study.groups, 1000.0)
+    tcp, sctp = stories(found.measured(), found.study.groups)
     assert tcp.reason == "1 of 2 runs recorded episodes"
     assert tcp.episodes is not None
     assert (tcp.episodes.runs, tcp.episodes.episodes, tcp.episodes.per_1000_s) == (1, 2, 2.0)
@@ -96,18 +96,20 @@ def test_episodes_of_a_group(run: Path) -> None:
 
 def test_nothing_recorded_is_not_zero(run: Path) -> None:
     found = read_run(run)
-    (tcp, _) = stories(found.measured()[1:], found.study.groups, 1000.0)
+    (tcp, _) = stories(found.measured()[1:], found.study.groups)
     assert (tcp.episodes, tcp.limits) == (None, None)
     assert tcp.reason == "no run was captured or recorded the kernel's events"
-    assert stories((), found.study.groups, 1000.0)[0].reason == "no run counts"
+    assert stories((), found.study.groups)[0].reason == "no run counts"
 
 
 def test_published_episodes_beside_the_kernels(run: Path) -> None:
     cells = measured(run)
     values = {"dupacks": Decimal("3"), "cwnd_before_segments": Decimal("9"),
               "flight_before_bytes": Decimal("1")}  # fmt: skip
-    published = PublishedEpisode(flow="T", episode=0, where="Figure 5", values=values)
     point = cells[0].plan.point
+    published = PublishedEpisode(
+        flow="T", episode=0, where="Figure 5", points=(point,), grown_s=None, values=values
+    )
     dupacks, cwnd, flight = claims([published], point, cells)
     assert (dupacks.published, dupacks.kernel, dupacks.reason) == (Decimal("3"), 3.0, None)
     assert cwnd.kernel == 9.0  # 13032 bytes in messages of 1448
@@ -116,12 +118,42 @@ def test_published_episodes_beside_the_kernels(run: Path) -> None:
     assert claims([later], point, cells)[0].reason == "the flow has no episode 7"
     assert claims([published], point, cells[1:])[0].kernel is None
     assert claims([published], point, [])[0].reason == "no run counts"
+    assert claims([dataclasses.replace(published, points=())], point, cells) == ()
+
+
+def test_a_window_that_grew_is_what_the_next_acknowledgement_met(run: Path) -> None:
+    cells = measured(run)
+    published = PublishedEpisode(
+        flow="T", episode=0, where="Figure 5", points=(cells[0].plan.point,), grown_s=1.05,
+        values={"cwnd_grown_segments": Decimal("5.124"), "cwnd_grown_bytes": Decimal("7240")},
+    )  # fmt: skip
+    table = runfolder.cell_folder(run, cells[0].plan.id) / runfolder.CONGESTION_TABLE
+    rows = [("T", "ack", 2.5, 5792), ("S", "ack", 2.56, 1), ("T", "state", 2.57, None),
+            ("T", "ack", 2.6, 7240), ("T", "ack", 2.7, 8688)]  # fmt: skip
+    pl.DataFrame(
+        rows, schema={"flow": pl.String, "event": pl.String, "t_s": pl.Float64,
+                      "cwnd_bytes": pl.Int64}, orient="row",
+    ).write_parquet(table)  # fmt: skip
+    at_s = ("T", 1.5 + 1.05)  # the first episode is detected at 1.5 s
+    windows = read_windows(table, [at_s, ("T", 9.0)])
+    assert windows == {at_s: 7240}
+    grown = [dataclasses.replace(cells[0], windows=windows)]
+    found = claims([published], cells[0].plan.point, grown)
+    assert [(claim.kernel, claim.reason) for claim in found] == [(5.0, None), (7240.0, None)]
+    (unknown, _) = claims([published], cells[0].plan.point, cells)
+    assert (unknown.kernel, unknown.reason) == (None, "the kernel's events tell no window then")
 
 
 def test_published_episodes_are_read_with_their_digits(run: Path) -> None:
     path = run / runfolder.RESOLVED
     content = json.loads(path.read_text())
-    entry: dict[str, Any] = {"flow": "T", "episode": 0, "where": "Figure 5"}
+    entry: dict[str, Any] = {
+        "flow": "T",
+        "episode": 0,
+        "where": "Figure 5",
+        "grown_s": None,
+        "points": content["points"],
+    }
     content["published"]["episodes"] = [{**entry, "values": {"recover_s": "DIGITS"}}]
     path.write_text(json.dumps(content).replace('"DIGITS"', "1.050"))
     summary = summarise(read_run(run))
@@ -161,3 +193,22 @@ def test_a_broken_table_is_named(tmp_path: Path) -> None:
     pl.DataFrame(rows).write_parquet(broken)
     with pytest.raises(ParseError, match="dupacks has another type"):
         read_episodes(broken)
+
+
+@pytest.mark.parametrize(
+    ("dupacks", "timeouts", "words"),
+    [(999, 1, "dupacks >99 %, timeout <1 %"), (3, 1, "dupacks 75 %, timeout 25 %"),
+     (7, 0, "dupacks 100 %")],
+)  # fmt: skip
+def test_neither_none_nor_all_is_said_where_it_is_not_so(
+    run: Path, dupacks: int, timeouts: int, words: str
+) -> None:
+    found = next(
+        story.episodes
+        for point in summarise(read_run(run)).points
+        for story in point.happened
+        if story.episodes
+    )
+    counted = {"dupacks": dupacks, "timeout": timeouts}
+    changed = dataclasses.replace(found, episodes=dupacks + timeouts, detected_by=counted)
+    assert found_by(changed) == words

@@ -101,6 +101,7 @@ def test_what_disagrees_and_what_is_not_known_is_counted(run: Path) -> None:
     assert evidence is not None
     assert evidence.checks == (
         "2 of 4 comparisons in 2 cells agree to the packet, 1 disagree; 1 could not be made"
+        " (captured)"
     )
     assert evidence.paths == ()
     found = read_run(run)

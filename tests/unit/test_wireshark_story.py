@@ -316,6 +316,17 @@ def test_another_flow_tells_of_a_shared_place_but_not_of_anothers_link() -> None
     assert fates(table([*seen(0, ALL[:1]), *others]))[0].place == "open"
 
 
+def test_a_packet_the_study_lists_is_not_the_loss_models() -> None:
+    rows = [*seen(0, ALL[:2]), *seen(1, ALL[:3]), *seen(2, ALL[:3]), *seen(3, ALL)]
+    rows = [{**row, "payload_bytes": 1448} for row in rows]
+    found = fates(table(rows), {"T": (2, 9)})  # the 2nd to leave the buffer is packet 2
+    assert {packet: fate.place for packet, fate in found.items()} == {
+        0: "queue", 1: "loss", 2: "listed",
+    }  # fmt: skip
+    told = comments(table(rows), {}, {"T": (2,)})
+    assert told[found[2].row] == "dropped because the study lists it"
+
+
 def test_lost_acknowledgements_were_lost_on_the_way_back() -> None:
     rows = [
         {**row, "direction": "ack"} for n, points in ((0, ("sent",)), (1, ("sent", "delivered")))
