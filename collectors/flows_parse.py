@@ -38,6 +38,7 @@ class FlowRow:
     loss_dropped_pkts: int | None
     loss_frac: float | None
     retransmitted_pkts: int | None
+    cwnd_mean_segments: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,12 +203,17 @@ def counters(rows: Sequence[Mapping[str, Any]], flow: str) -> dict[str, int]:
 
 
 def flow_row(
-    flow: Flow, cell: Cell, received: Received, sent: Sent, counted: Mapping[str, int]
+    flow: Flow,
+    cell: Cell,
+    received: Received,
+    sent: Sent,
+    counted: Mapping[str, int],
+    cwnd_mean_segments: float | None = None,
 ) -> FlowRow:
     """Put one flow's sources together; drops are differences of adjacent counters.
 
-    Goodput is over the whole run for every flow, however long it sent, so that flows of one run
-    can be added and compared.
+    Goodput is over the whole measuring window for every flow, however long it sent in it, so that
+    flows of one run can be added and compared. Counters are of the whole run.
     """
     before, offered, passed = (
         counted.get(name) for name in ("queue_offered", "loss_offered", "loss_passed")
@@ -219,7 +225,7 @@ def flow_row(
         protocol=flow.protocol,
         generator=flow.generator,
         goodput_bytes=received.window_bytes,
-        goodput_bps=received.window_bytes * 8 / cell.duration_s,
+        goodput_bps=received.window_bytes * 8 / cell.measured_s(),
         total_bytes=received.total_bytes,
         connect_s=sent.connect_s,
         first_byte_s=received.first_byte_s,
@@ -230,4 +236,5 @@ def flow_row(
         loss_dropped_pkts=lost,
         loss_frac=None if lost is None or not offered else lost / offered,
         retransmitted_pkts=sent.retransmitted_pkts,
+        cwnd_mean_segments=cwnd_mean_segments,
     )

@@ -193,17 +193,15 @@ def _of_the_run(seen: Observed, flow: Flow, acks: pl.DataFrame) -> dict[str, Any
     rtt_s, rtt_from = _rtt_s(seen, flow, acks)
     rto_s = _scaled(totals, "rto_us", US_PER_S) or _scaled(totals, "rto_ms", MS_PER_S)
     window_bytes, per_ack_pkts = _window_bytes(flow, acks), _per_ack_pkts(flow, totals)
-    # What a sender had written when it stopped is delivered later, and counts.
-    until_s = max(flow.stop_s, seen.data_until_s.get(flow.id, flow.stop_s))
-    rate_bps = row.goodput_bytes * 8 / (until_s - flow.start_s)
+    rate_bps = _rate_bps(seen, flow, row)
     loss_frac = _loss_frac(row)
     sqrt_bps = pftk_bps = None
-    packet_bytes = _packet_bytes(flow, acks)
-    bits = packet_bytes * 8
+    size_bytes = packet_bytes(flow, acks)
+    bits = size_bytes * 8
     if loss_frac is not None and rtt_s is not None and per_ack_pkts is not None:
         sqrt_bps = _times(sqrt_bound_pps(loss_frac, rtt_s, per_ack_pkts), bits)
         if rto_s is not None and window_bytes is not None:
-            window_pkts = window_bytes / packet_bytes
+            window_pkts = window_bytes / size_bytes
             pps = pftk_bound_pps(loss_frac, rtt_s, rto_s, window_pkts, per_ack_pkts)
             pftk_bps = _times(pps, bits)
     return {
@@ -219,16 +217,28 @@ def _of_the_run(seen: Observed, flow: Flow, acks: pl.DataFrame) -> dict[str, Any
         "rate_bps": rate_bps,
         "sqrt_bound_bps": sqrt_bps,
         "pftk_bound_bps": pftk_bps,
-        "rate_of_sqrt_frac": None if sqrt_bps is None else rate_bps / sqrt_bps,
-        "rate_of_pftk_frac": None if pftk_bps is None else rate_bps / pftk_bps,
+        "rate_of_sqrt_frac": _over(rate_bps, sqrt_bps),
+        "rate_of_pftk_frac": _over(rate_bps, pftk_bps),
     }
+
+
+def _rate_bps(seen: Observed, flow: Flow, row: FlowRow) -> float | None:
+    """Return a flow's goodput per second of its own time within the measuring window."""
+    # What a sender had written when it stopped is delivered later, and counts.
+    until_s = max(flow.stop_s, seen.data_until_s.get(flow.id, flow.stop_s))
+    own_s = min(until_s, seen.cell.measure_to_s) - max(flow.start_s, seen.cell.measure_from_s)
+    return row.goodput_bytes * 8 / own_s if own_s > 0 else None
+
+
+def _over(value: float | None, bound: float | None) -> float | None:
+    return None if value is None or bound is None else value / bound
 
 
 def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def _packet_bytes(flow: Flow, acks: pl.DataFrame) -> int:
+def packet_bytes(flow: Flow, acks: pl.DataFrame) -> int:
     """Return the user data of a full packet: a segment, or a message or as much of it as fits."""
     mss, mtu = acks["mss_bytes"].max(), acks["mtu_bytes"].max()
     if isinstance(mss, int):
@@ -261,7 +271,7 @@ def _rtt_s(seen: Observed, flow: Flow, acks: pl.DataFrame) -> tuple[float | None
     network = seen.cell.network
     links = (network.source_access, network.bottleneck, network.destination_access)
     fixed_s = sum(link.forward.owd_s + link.reverse.owd_s for link in links)
-    packet_s = sum(_packet_bytes(flow, acks) * 8 / link.forward.rate_bps for link in links)
+    packet_s = sum(packet_bytes(flow, acks) * 8 / link.forward.rate_bps for link in links)
     return fixed_s + packet_s + _queue_s(seen), "path"
 
 

@@ -36,6 +36,7 @@ class PathRow:
     total_bytes: int | None
     connect_to_data_s: float | None
     data_wire_rate_bps: float
+    bottleneck_wire_rate_bps: float
     ack_pkts: int
     ack_ip_bytes: int
     ack_wire_rate_bps: float
@@ -67,10 +68,17 @@ def path_row(flow: Flow, cell: Cell, packets: pl.DataFrame) -> PathRow:
     data = packets.filter(direction="data")
     acks = packets.drop("data_chunks").filter(direction="ack")
     bare = data.drop("data_chunks")
-    inside = pl.col("t_s").is_between(0, cell.duration_s, closed="left")
+    measured_s = cell.measured_s()
+    inside = pl.col("t_s").is_between(cell.measure_from_s, cell.measure_to_s, closed="left")
     sent = bare.filter(inside, point="sent")
     acks_sent = acks.filter(inside, is_acknowledgement(), point="sent")
     data_bytes, ack_bytes = (int(part["ip_bytes"].sum()) for part in (sent, acks_sent))
+    passed_bytes = int(bare.filter(inside, point="loss_offered")["ip_bytes"].sum())
+    # Delays are those of packets that left their sender inside the window.
+    bare = bare.filter(pl.col("packet").is_in(sent["packet"].implode()))
+    acks = acks.filter(
+        pl.col("packet").is_in(acks.filter(inside, point="sent")["packet"].implode())
+    )
     carrying = bare.filter(pl.col("payload_bytes") > 0)
     owd_s = delays_s(carrying, "sent", "delivered")
     queue_s = delays_s(bare, "queue_offered", "loss_offered")
@@ -78,13 +86,14 @@ def path_row(flow: Flow, cell: Cell, packets: pl.DataFrame) -> PathRow:
     steps_s = np.abs(np.diff(owd_s))
     return PathRow(
         flow=flow.id,
-        goodput_bytes=accepted_bytes(data, flow, cell.duration_s),
+        goodput_bytes=_window_bytes(data, flow, cell),
         total_bytes=accepted_bytes(data, flow, None),
-        connect_to_data_s=_connect_to_data_s(bare),
-        data_wire_rate_bps=data_bytes * 8 / cell.duration_s,
+        connect_to_data_s=_connect_to_data_s(data),
+        data_wire_rate_bps=data_bytes * 8 / measured_s,
+        bottleneck_wire_rate_bps=passed_bytes * 8 / measured_s,
         ack_pkts=acks_sent.height,
         ack_ip_bytes=ack_bytes,
-        ack_wire_rate_bps=ack_bytes * 8 / cell.duration_s,
+        ack_wire_rate_bps=ack_bytes * 8 / measured_s,
         owd_mean_s=_mean(owd_s),
         owd_min_s=_quantile(owd_s, 0),
         owd_p50_s=_quantile(owd_s, 0.5),
@@ -130,6 +139,15 @@ def delays_s(packets: pl.DataFrame, start: str, end: str) -> Floats:
     delays = (arrived - times_s(packets, start, count))[order]
     known: Floats = delays[~np.isnan(delays)]
     return known
+
+
+def _window_bytes(data: pl.DataFrame, flow: Flow, cell: Cell) -> int | None:
+    """Return the bytes the receiver could hand over inside the measuring window."""
+    until = accepted_bytes(data, flow, cell.measure_to_s)
+    if until is None or not cell.measure_from_s:
+        return until
+    before = accepted_bytes(data, flow, cell.measure_from_s)
+    return None if before is None else until - before
 
 
 def accepted_bytes(data: pl.DataFrame, flow: Flow, until_s: float | None) -> int | None:

@@ -115,22 +115,33 @@ def _grows(flow: Flow, side: str, rows: pl.DataFrame, totals: Mapping[str, Any])
 
 
 def _read(flow: Flow, cell: Cell, rows: pl.DataFrame, totals: Mapping[str, Any]) -> Check:
-    """The kernel handed over what the receiver says it read by the end of the run.
+    """The kernel handed over what the receiver says it read in the measuring window.
 
-    The sample is taken some looks at the clock later: one segment more may have come by then, and
+    Samples are taken some looks at the clock later: one segment more may have come by then, and
     says nothing.
     """
     wanted = totals.get("window_goodput_bytes")
-    # The end of a connection counts as a byte received.
-    last = rows.filter(pl.col("t_s") == cell.duration_s, state="established")
-    got = None
-    if last.height == 1:
-        got = int(last["received_bytes"][0] - last["receive_queue_bytes"][0])
     known = wanted if type(wanted) is int else None
+    began = flow.start_s >= cell.measure_from_s  # nothing was read before the window
+    start = 0 if began else _read_by(rows, cell.measure_from_s)
+    end = _read_by(rows, cell.measure_to_s)
+    got = None if start is None or end is None else end - start
     made = compare("read from the socket", f"flow {flow.id}, receiver", known, got, "bytes")
-    if known is not None and got is not None and 0 < got - known <= last["mss_bytes"][0]:
-        return dataclasses.replace(made, agrees=None)
+    if known is not None and got is not None and got != known:
+        segment_bytes = rows["mss_bytes"].max()
+        more_bytes = got - known if began else abs(got - known)
+        if isinstance(segment_bytes, int) and 0 < more_bytes <= segment_bytes:
+            return dataclasses.replace(made, agrees=None)
     return made
+
+
+def _read_by(rows: pl.DataFrame, t_s: float) -> int | None:
+    """Return what the kernel had handed over at a time; None if there is no sample of then."""
+    # The end of a connection counts as a byte received.
+    seen = rows.filter(pl.col("t_s") == t_s, state="established")
+    if seen.height != 1:
+        return None
+    return int(seen["received_bytes"][0] - seen["receive_queue_bytes"][0])
 
 
 def _windows(flow: Flow, rows: pl.DataFrame, congestion: pl.DataFrame) -> Check:

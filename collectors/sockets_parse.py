@@ -38,6 +38,8 @@ SCTP_CONNECTION_STATES = {
 NO_RTT = 0xFFFFFFFF  # of tcp_min_rtt() before the first sample
 #: What idiag_timer says of a running retransmission timer; SCTP's is T3, of the primary path.
 TCP_TIMER, SCTP_TIMER = 1, 4
+#: From here on milliseconds of a timer, 32 bits without a sign, are negative ones.
+TIMER_DUE_MS = 1 << 31
 APP_LIMITED = 1  # the lowest bit of the byte of flags
 
 _KNOWN: dict[str, Any] = {
@@ -182,7 +184,13 @@ def _sctp(raw: pl.DataFrame, ticks_per_s: int) -> pl.DataFrame:
         data_received_pkts=received,
         # As SCTP_STATUS: some times are in ticks, others in milliseconds.
         srtt_s=_known_if(_per("p_srtt", ticks_per_s), _info("p_srtt") > 0),
-        retransmit_timer_s=_known_if(_per("timer_ms", MS_PER_S), pl.col("timer") == SCTP_TIMER),
+        # The kernel subtracts unsigned ticks: a timer that is due ends "before zero".
+        retransmit_timer_s=_known_if(
+            pl.when(_info("timer_ms") >= TIMER_DUE_MS)
+            .then(0.0)
+            .otherwise(_per("timer_ms", MS_PER_S)),
+            pl.col("timer") == SCTP_TIMER,
+        ),
         heartbeat_s=_per("p_hbinterval", ticks_per_s),
         rto_s=_per("p_rto", MS_PER_S),
         sack_delay_s=_per("p_sackdelay", MS_PER_S),

@@ -30,6 +30,7 @@ from collectors.flows_parse import (
     probe_sent,
 )
 from collectors.limits_parse import LimitsRow, Observed, limits
+from collectors.mean_window_parse import mean_cwnd_segments
 from collectors.path_parse import PathRow, path_rows
 from collectors.raw_parse import read_as, read_text, whole, word
 from collectors.recorded_parse import write_recorded, write_sockets
@@ -101,27 +102,35 @@ def write_tables(folder: Path, cell: Cell) -> None:
         raw / "counters.json", lambda rows: {f.id: counters(rows, f.id) for f in cell.flows}
     )
     received = {flow.id: _received(folder, flow, epoch_ns) for flow in cell.flows}
+    (folder / "tables").mkdir(exist_ok=True)
+    recorded = write_recorded(folder, cell, epoch_ns)
+    windows = recorded.windows
     flows = [
-        flow_row(flow, cell, received[flow.id], _sent(folder, flow), counted[flow.id])
+        flow_row(
+            flow,
+            cell,
+            received[flow.id],
+            _sent(folder, flow),
+            counted[flow.id],
+            None if windows is None else mean_cwnd_segments(flow, cell, windows),
+        )
         for flow in cell.flows
     ]
     intervals = [interval for flow in cell.flows for interval in received[flow.id].intervals]
-    (folder / "tables").mkdir(exist_ok=True)
     write_rows(flows, FlowRow, folder / runfolder.FLOWS_TABLE)
     write_rows(intervals, IntervalRow, folder / runfolder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     write_rows(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
-    recorded = write_recorded(folder, cell, epoch_ns)
-    checks = write_sockets(folder, cell, epoch_ns, recorded.windows)
+    checks = write_sockets(folder, cell, epoch_ns, windows)
     packets, paths = _write_packets(folder, cell, counted, received, recorded.told, checks)
-    happened = episodes(cell, packets, recorded.windows)
+    happened = episodes(cell, packets, windows)
     if happened is not None:
         write_rows(happened, EpisodeRow, folder / runfolder.EPISODES_TABLE)
-    if happened is not None and recorded.windows is not None:
+    if happened is not None and windows is not None:
         seen = Observed(
             cell=cell,
             flows=flows,
-            congestion=recorded.windows,
+            congestion=windows,
             episodes=happened,
             queue=recorded.queue,
             paths=paths,

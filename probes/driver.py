@@ -48,17 +48,18 @@ def receiver_argv(
     address: str,
     options: Mapping[str, str],
     epoch_ns: int,
-    duration_s: float,
+    window_s: tuple[float, float],
     interval_s: float,
 ) -> list[str]:
-    """Return the receiver's command line."""
+    """Return the receiver's command line; ``window_s`` is start and length of what it measures."""
     known = RECEIVER_OPTIONS[flow.protocol]
     argv = [
         str(BIN / f"{flow.protocol}_recv"),
         "--bind", address,
         "--port", str(flow.port),
         "--epoch-ns", str(epoch_ns),
-        "--duration-s", decimal(duration_s),
+        "--window-from-s", decimal(window_s[0]),
+        "--duration-s", decimal(window_s[1]),
         "--interval-s", decimal(interval_s),
         *option_words({k: v for k, v in options.items() if k in known}),
     ]  # fmt: skip

@@ -4,12 +4,14 @@
 #include "probe_json.h"
 
 void meter_start(struct goodput_meter *meter, int64_t epoch_ns,
-		 int64_t interval_ns, int64_t window_ns, bool counts_messages)
+		 int64_t interval_ns, int64_t window_start_ns,
+		 int64_t window_end_ns, bool counts_messages)
 {
 	*meter = (struct goodput_meter){
 	    .epoch_ns = epoch_ns,
 	    .interval_ns = interval_ns,
-	    .window_ns = window_ns,
+	    .window_start_ns = window_start_ns,
+	    .window_end_ns = window_end_ns,
 	    .counts_messages = counts_messages,
 	    .first_byte_ns = NO_TIME_NS,
 	    .last_byte_ns = NO_TIME_NS,
@@ -24,6 +26,24 @@ static void report_messages(const struct goodput_meter *meter, uint64_t count)
 		json_null("messages");
 }
 
+static enum window_side side_of(const struct goodput_meter *meter,
+				int64_t since_ns)
+{
+	if (since_ns < meter->window_start_ns)
+		return BEFORE_WINDOW;
+	return since_ns < meter->window_end_ns ? IN_WINDOW : AFTER_WINDOW;
+}
+
+static int64_t earlier(int64_t one, int64_t other)
+{
+	return one < other ? one : other;
+}
+
+static int64_t later(int64_t one, int64_t other)
+{
+	return one > other ? one : other;
+}
+
 static void close_interval(struct goodput_meter *meter)
 {
 	int64_t start_ns = meter->interval_index * meter->interval_ns;
@@ -32,17 +52,20 @@ static void close_interval(struct goodput_meter *meter)
 	if (!meter->interval_is_open)
 		return;
 	meter->interval_is_open = false;
-	if (meter->interval_in_window && end_ns > meter->window_ns)
-		end_ns = meter->window_ns;
-	if (!meter->interval_in_window && start_ns >= 0 &&
-	    start_ns < meter->window_ns)
-		start_ns = meter->window_ns;
+	if (meter->interval_side == BEFORE_WINDOW)
+		end_ns = earlier(end_ns, meter->window_start_ns);
+	else
+		start_ns = later(start_ns, meter->window_start_ns);
+	if (meter->interval_side == IN_WINDOW)
+		end_ns = earlier(end_ns, meter->window_end_ns);
+	if (meter->interval_side == AFTER_WINDOW)
+		start_ns = later(start_ns, meter->window_end_ns);
 	json_begin("interval");
 	json_seconds("start_s", start_ns);
 	json_seconds("end_s", end_ns);
 	json_unsigned("goodput_bytes", meter->interval_bytes);
 	report_messages(meter, meter->interval_messages);
-	json_bool("in_window", meter->interval_in_window);
+	json_bool("in_window", meter->interval_side == IN_WINDOW);
 	json_end();
 }
 
@@ -56,14 +79,14 @@ void meter_add(struct goodput_meter *meter, int64_t t_ns, uint64_t bytes,
 {
 	int64_t since_ns = t_ns - meter->epoch_ns;
 	int64_t index = floor_divide(since_ns, meter->interval_ns);
-	bool in_window = since_ns >= 0 && since_ns < meter->window_ns;
+	enum window_side side = side_of(meter, since_ns);
 
 	if (!meter->interval_is_open || index != meter->interval_index ||
-	    in_window != meter->interval_in_window) {
+	    side != meter->interval_side) {
 		close_interval(meter);
 		meter->interval_is_open = true;
 		meter->interval_index = index;
-		meter->interval_in_window = in_window;
+		meter->interval_side = side;
 		meter->interval_bytes = 0;
 		meter->interval_messages = 0;
 	}
@@ -71,7 +94,7 @@ void meter_add(struct goodput_meter *meter, int64_t t_ns, uint64_t bytes,
 	meter->interval_messages += messages;
 	meter->bytes += bytes;
 	meter->messages += messages;
-	if (in_window)
+	if (side == IN_WINDOW)
 		meter->window_bytes += bytes;
 	if (meter->first_byte_ns == NO_TIME_NS)
 		meter->first_byte_ns = t_ns;
@@ -82,8 +105,8 @@ bool meter_takes_bulk(const struct goodput_meter *meter, int64_t now_ns)
 {
 	int64_t since_ns = now_ns - meter->epoch_ns;
 
-	return meter->window_ns != INT64_MAX && since_ns >= 0 &&
-	       since_ns < meter->window_ns &&
+	return meter->window_end_ns != INT64_MAX && since_ns >= 0 &&
+	       since_ns < meter->window_end_ns &&
 	       meter->first_byte_ns != NO_TIME_NS;
 }
 
@@ -93,8 +116,10 @@ int64_t meter_boundary_ns(const struct goodput_meter *meter, int64_t now_ns)
 	int64_t end_ns = (floor_divide(since_ns, meter->interval_ns) + 1) *
 			 meter->interval_ns;
 
-	if (since_ns < meter->window_ns && end_ns > meter->window_ns)
-		end_ns = meter->window_ns;
+	if (since_ns < meter->window_start_ns)
+		end_ns = earlier(end_ns, meter->window_start_ns);
+	else if (since_ns < meter->window_end_ns)
+		end_ns = earlier(end_ns, meter->window_end_ns);
 	return meter->epoch_ns + end_ns;
 }
 

@@ -38,13 +38,19 @@ const struct probe_option receiver_options[] = {
      .min = 1,
      .max = MAX_TIME_NS,
      .help = "length of the intervals goodput is reported for"},
+    {.name = "window-from-s",
+     .kind = OPTION_SECONDS,
+     .to.seconds = &receiver.window_from,
+     .max = MAX_TIME_NS,
+     .help = "start of the measurement window after the epoch; not given: "
+	     "0"},
     {.name = "duration-s",
      .kind = OPTION_SECONDS,
      .to.seconds = &receiver.duration,
      .min = 1,
      .max = MAX_TIME_NS,
-     .help = "length of the measurement window from the epoch; not given: "
-	     "no end.\n      What arrives later is read and counted apart"},
+     .help = "length of the measurement window; not given: no end.\n"
+	     "      What arrives before or after it is read and counted apart"},
     {0},
 };
 
@@ -103,7 +109,9 @@ void receiver_start_meter(struct goodput_meter *meter, int64_t arrival_ns,
 	meter_start(meter,
 		    receiver.epoch_ns.is_set ? (int64_t)receiver.epoch_ns.value
 					     : arrival_ns,
-		    receiver.interval.ns,
-		    receiver.duration.is_set ? receiver.duration.ns : INT64_MAX,
+		    receiver.interval.ns, receiver.window_from.ns,
+		    receiver.duration.is_set
+			? receiver.window_from.ns + receiver.duration.ns
+			: INT64_MAX,
 		    counts_messages);
 }

@@ -14,6 +14,7 @@ struct receiver_settings {
 	struct probe_integer ready_fd;
 	struct probe_integer epoch_ns;
 	struct probe_seconds interval;
+	struct probe_seconds window_from;
 	struct probe_seconds duration;
 };
 

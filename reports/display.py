@@ -29,6 +29,7 @@ FRACTION = Quantity("%", 100, 3)
 MILLISECONDS = Quantity("ms", 1e3, 2)
 SECONDS = Quantity("s", 1, 3)
 PACKETS = Quantity("packets", 1, 1)
+SEGMENTS = Quantity("segments", 1, 2)
 
 #: How settings are shown, by the unit at the end of their name.
 SETTING_UNITS: dict[str, Quantity] = {

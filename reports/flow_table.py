@@ -1,12 +1,16 @@
-"""Reads ``tables/flows.parquet``; whatever is not one sound row per flow raises ``ParseError``."""
+"""Reads what the receivers of a cell counted: a row per flow, and what came between two times.
+
+Whatever is not one sound row per flow raises ``ParseError``.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 from reports.columns import read_columns
-from reports.records import FlowRow
+from reports.records import Delivered, FlowRow
 from testbed import cell as cells
 from testbed.errors import ParseError
 
@@ -16,6 +20,7 @@ _COLUMNS = {
     "goodput_bps": "numbers",
     "loss_offered_pkts": "numbers",
     "loss_dropped_pkts": "numbers",
+    "cwnd_mean_segments": "numbers",
 }
 
 
@@ -39,3 +44,24 @@ def read_flows(path: Path, cell: cells.Cell, groups: frozenset[str]) -> tuple[Fl
                 got=str(row.goodput_bps),
             )
     return rows
+
+
+_INTERVALS = {
+    "flow": "text",
+    "start_s": "numbers",
+    "end_s": "numbers",
+    "goodput_bytes": "numbers",
+}
+
+
+def read_delivered(path: Path, cell: cells.Cell, between: Delivered) -> Mapping[str, float]:
+    """Return the messages' worth of new data each flow delivered between two times.
+
+    Both are bounds of receivers' intervals; intervals without data are absent.
+    """
+    rows = read_columns(path, _INTERVALS)
+    inside = rows.filter(rows["start_s"] >= between.from_s, rows["end_s"] <= between.to_s)
+    return {
+        flow.id: int(inside.filter(flow=flow.id)["goodput_bytes"].sum()) / flow.message_bytes
+        for flow in cell.flows
+    }

@@ -11,7 +11,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reports.display import FRACTION, INDEX, KBIT_PER_S, PERCENT, Quantity
+from reports.display import FRACTION, INDEX, KBIT_PER_S, PERCENT, SEGMENTS, Quantity
+from reports.flow_metrics import FLOW_METRICS, FlowFunction
 from reports.path_metrics import PATH_METRICS, GroupFunction, GroupMetric
 from reports.records import Compare, Group
 from reports.sample import Sample, UnavailableError, ratio, total
@@ -57,6 +58,22 @@ def loss_frac(sample: Sample, group: Group) -> float:
     dropped = total((f.loss_dropped_pkts for f in flows), f"loss of {group.label}")
     offered = total((f.loss_offered_pkts for f in flows), f"packets of {group.label}")
     return ratio(dropped, offered, f"the number of {group.label} packets offered to the loss model")
+
+
+def cwnd_mean_segments(sample: Sample, group: Group) -> float:
+    """Return the group's congestion window: each flow's mean over time, each of equal weight."""
+    means = [flow.cwnd_mean_segments for flow in sample.flows if flow.group == group.id]
+    what = f"congestion window of {group.label} (the kernel's telemetry tells TCP's and SCTP's)"
+    return total(means, what) / len(means)
+
+
+def delivered_segments(sample: Sample, group: Group) -> float:
+    """Return the messages' worth of new data the group delivered between the study's times."""
+    if not sample.delivered_segments:
+        raise UnavailableError("the study has no times for it (delivered)")
+    flows = [flow.flow for flow in sample.flows if flow.group == group.id]
+    delivered = (sample.delivered_segments.get(flow) for flow in flows)
+    return total(delivered, f"delivered segments of {group.label}")
 
 
 def pct_increase(sample: Sample) -> float:
@@ -108,6 +125,11 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     ("share_{group}_pct", "Share of goodput, {label}", PERCENT, share_pct),
     ("goodput_{group}_bps", "Goodput, {label}", KBIT_PER_S, goodput_bps),
     ("loss_{group}_frac", "Realised loss, {label}", FRACTION, loss_frac),
+    ("cwnd_mean_{group}_segments", "Mean congestion window, {label}", SEGMENTS, cwnd_mean_segments),
+)
+#: Shown only where the study asks for them.
+ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
+    ("delivered_{group}_segments", "Segments delivered, {label}", SEGMENTS, delivered_segments),
 )
 
 
@@ -115,25 +137,30 @@ def _of_group(function: GroupFunction, group: Group) -> Callable[[Sample], float
     return lambda sample: function(sample, group)
 
 
+def _of_flow(function: FlowFunction, flow: str) -> Callable[[Sample], float]:
+    return lambda sample: function(sample, flow)
+
+
+def _of_groups(metrics: tuple[GroupMetric, ...], groups: tuple[Group, ...]) -> list[Metric]:
+    return [
+        Metric(
+            name.replace("{group}", group.id),
+            label.replace("{label}", group.label),
+            quantity,
+            _of_group(function, group),
+        )
+        for name, label, quantity, function in metrics
+        for group in groups
+    ]
+
+
 def metrics_of(groups: tuple[Group, ...], compare: Compare | None) -> dict[str, Metric]:
-    """Return every metric a study with these groups has, by name, in a stable order."""
+    """Return every metric each study with these groups has, by name, in a stable order."""
     labels = {group.id: group.label for group in groups}
     of = labels.get(compare.of, compare.of) if compare else "one group"
     over = labels.get(compare.over, compare.over) if compare else "another"
 
-    def of_groups(metrics: tuple[GroupMetric, ...]) -> list[Metric]:
-        return [
-            Metric(
-                name.replace("{group}", group.id),
-                label.replace("{label}", group.label),
-                quantity,
-                _of_group(function, group),
-            )
-            for name, label, quantity, function in metrics
-            for group in groups
-        ]
-
-    found = of_groups(GROUP_METRICS)
+    found = _of_groups(GROUP_METRICS, groups)
     found += [
         Metric(
             metric.name,
@@ -143,7 +170,23 @@ def metrics_of(groups: tuple[Group, ...], compare: Compare | None) -> dict[str, 
         )
         for metric in CELL_METRICS
     ]
-    found += of_groups(PATH_METRICS)
+    found += _of_groups(PATH_METRICS, groups)
+    return {metric.name: metric for metric in found}
+
+
+def asked_metrics_of(groups: tuple[Group, ...], flows: tuple[str, ...]) -> dict[str, Metric]:
+    """Return the metrics a study has only if it asks for them, by name, in a stable order."""
+    found = [
+        Metric(
+            name.replace("{flow}", flow),
+            label.replace("{flow}", flow),
+            quantity,
+            _of_flow(function, flow),
+        )
+        for name, label, quantity, function in FLOW_METRICS
+        for flow in flows
+    ]
+    found += _of_groups(ASKED_GROUP_METRICS, groups)
     return {metric.name: metric for metric in found}
 
 

@@ -37,7 +37,8 @@ class ResultRow:
 class ResultTable:
     """One metric over all points; ``verdict`` counts the published values one run could be.
 
-    It is empty where nothing is published; ``spread`` is whether any point has an interval.
+    It and ``where``, the published tables' names, are empty where nothing is published; ``spread``
+    is whether any point has an interval.
     """
 
     metric: str
@@ -46,6 +47,7 @@ class ResultTable:
     rows: tuple[ResultRow, ...]
     notes: tuple[str, ...]
     verdict: str
+    where: str
     spread: bool
 
 
@@ -134,6 +136,7 @@ def result_table(summary: Summary, metric: Metric) -> ResultTable:
         rows=tuple(rows),
         notes=tuple(f"{'; '.join(where)}: {reason}." for reason, where in notes.items()),
         verdict=_verdict(tuple(rows)),
+        where=summary.tables_of(metric.name),
         spread=any(point.metrics[metric.name].estimate.ci95 for point in summary.points),
     )
 

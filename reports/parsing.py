@@ -9,6 +9,7 @@ from reports.records import (
     Acknowledged,
     Assumption,
     Compare,
+    Delivered,
     FigureAsked,
     Group,
     KnobReading,
@@ -60,13 +61,20 @@ def _parse_exact_point(doc: Doc) -> Point:
 
 
 def _parse_published(doc: Doc) -> Published:
-    rows = []
+    rows, where = [], doc.get("where").text()
     for row in doc.get("rows").items():
         values = {name: _as_printed(value) for name, value in row.get("values").fields()}
-        rows.append(PublishedRow(point=_parse_exact_point(row.get("point")), values=values))
+        own = row.maybe("where")  # runs of older versions have one table
+        rows.append(
+            PublishedRow(
+                point=_parse_exact_point(row.get("point")),
+                where=own.text() if own else where,
+                values=values,
+            )
+        )
     listed = doc.maybe("episodes")
     episodes = tuple(_parse_episode(item) for item in listed.items()) if listed else ()
-    return Published(where=doc.get("where").text(), rows=tuple(rows), episodes=episodes)
+    return Published(where=where, rows=tuple(rows), episodes=episodes)
 
 
 def _parse_episode(doc: Doc) -> PublishedEpisode:
@@ -103,6 +111,10 @@ def _parse_groups(doc: Doc) -> tuple[Group, ...]:
     )
 
 
+def _parse_delivered(doc: Doc) -> Delivered:
+    return Delivered(from_s=doc.get("from_s").number(), to_s=doc.get("to_s").number())
+
+
 def _parse_compare(doc: Doc, groups: tuple[Group, ...]) -> Compare:
     known = [group.id for group in groups]
     for key in ("of", "over"):
@@ -130,7 +142,8 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
     doc.require_schema(SCHEMA)
     compare, published = doc.maybe("compare"), digits.maybe("published")
     groups = _parse_groups(doc.get("groups"))
-    asked = doc.maybe("figures")  # runs of older versions have no such key
+    # Runs of older versions have no such keys.
+    asked, flows, delivered = (doc.maybe(key) for key in ("figures", "flows", "delivered"))
     return Study(
         id=doc.get("study").name(),
         title=doc.get("title").text(),
@@ -147,6 +160,8 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         ),
         points=tuple(parse_point(item) for item in doc.get("points").items()),
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
+        flows=tuple(item.name() for item in flows.items()) if flows else (),
+        delivered=_parse_delivered(delivered) if delivered else None,
         published=_parse_published(published) if published else None,
         figures=tuple(_parse_figure(item) for item in asked.items()) if asked else (),
         assumptions=tuple(

@@ -33,6 +33,12 @@ def _mean_over_flows(column: str, what: str) -> GroupFunction:
     return compute
 
 
+def wire_rate_bps(sample: Sample, group: Group) -> float:
+    """Return the bottleneck's bandwidth the group's data takes, IP headers included, summed."""
+    rates = (path.bottleneck_wire_rate_bps for path in _paths(sample, group))
+    return total(rates, f"data of {group.label}")
+
+
 def ack_wire_rate_bps(sample: Sample, group: Group) -> float:
     """Return the bandwidth the group's acknowledgements take, IP headers included, summed."""
     rates = (path.ack_wire_rate_bps for path in _paths(sample, group))
@@ -73,6 +79,7 @@ PATH_METRICS: tuple[GroupMetric, ...] = (
         "connect_to_data_{group}_s", "Time to first data, {label}", SECONDS,
         _mean_over_flows("connect_to_data_s", "time to first data"),
     ),
+    ("wire_rate_{group}_bps", "Wire rate of data, {label}", KBIT_PER_S, wire_rate_bps),
     (
         "ack_wire_rate_{group}_bps", "Bandwidth of acknowledgements, {label}", KBIT_PER_S,
         ack_wire_rate_bps,

@@ -71,9 +71,10 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedRow:
-    """One row of the published table, digits kept."""
+    """One row of a published table, digits kept; ``where`` is that table's name."""
 
     point: Point
+    where: str
     values: dict[str, Decimal]
 
 
@@ -94,15 +95,28 @@ class PublishedEpisode:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """The published table, ``where`` being its name in the paper, and single episodes."""
+    """The published tables, ``where`` being their name in the paper, and single episodes."""
 
     where: str
     rows: tuple[PublishedRow, ...]
     episodes: tuple[PublishedEpisode, ...] = ()
 
-    def row_at(self, point: Point) -> PublishedRow | None:
-        """Return the row of a point, or None if the paper has none."""
-        return next((row for row in self.rows if row.point == point), None)
+    @property
+    def tables(self) -> str:
+        """The names of all tables the rows are from, in their order."""
+        return "; ".join(dict.fromkeys(row.where for row in self.rows)) or self.where
+
+    def rows_at(self, point: Point) -> tuple[PublishedRow, ...]:
+        """Return the rows of a point: none, or some that share no metric."""
+        return tuple(row for row in self.rows if row.point == point)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivered:
+    """Between which times of a run delivered segments are counted."""
+
+    from_s: float
+    to_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +165,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """``resolved.json``: the study as it was run."""
+    """``resolved.json``: the study as it was run; ``flows`` are those that run at every point."""
 
     id: str
     title: str
@@ -165,6 +179,8 @@ class Study:
     parameters: tuple[Parameter, ...]
     points: tuple[Point, ...]
     metrics: tuple[str, ...]
+    flows: tuple[str, ...]
+    delivered: Delivered | None
     published: Published | None
     figures: tuple[FigureAsked, ...]
     assumptions: tuple[Assumption, ...]
@@ -215,6 +231,7 @@ class FlowRow:
     goodput_bps: float | None
     loss_offered_pkts: int | None
     loss_dropped_pkts: int | None
+    cwnd_mean_segments: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +240,7 @@ class PathReading:
 
     flow: str
     connect_to_data_s: float | None
+    bottleneck_wire_rate_bps: float | None
     ack_wire_rate_bps: float | None
     owd_mean_s: float | None
     owd_p95_s: float | None

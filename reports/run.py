@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.cell_evidence import Evidence, read_evidence
-from reports.flow_table import read_flows
+from reports.flow_table import read_delivered, read_flows
 from reports.jsondoc import Doc
 from reports.parsing import (
     parse_checks,
@@ -57,6 +57,7 @@ class FinishedCell:
     checks: tuple[Check, ...]
     ledger: tuple[LedgerReading, ...]
     flows: tuple[FlowRow, ...]
+    delivered_segments: Mapping[str, float]
     episodes: tuple[Row, ...] | None
     limits: tuple[Row, ...] | None
     windows: Mapping[tuple[str, float], int]
@@ -155,11 +156,14 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     env = _read_json(folder, runfolder.ENV)
     env.get("kernel_release").text()
     flows: tuple[FlowRow, ...] = ()
+    delivered: Mapping[str, float] = {}
     ledger: tuple[LedgerReading, ...] = ()
     evidence = Evidence()
     if planned.purpose == "measure":
         groups = frozenset(group.id for group in study.groups)
         flows = read_flows(folder / runfolder.FLOWS_TABLE, cell, groups)
+        if study.delivered:
+            delivered = read_delivered(folder / runfolder.INTERVALS_TABLE, cell, study.delivered)
         ledger = parse_ledger(_read_json(folder, runfolder.LEDGER))
         audited = (folder / runfolder.AUDIT).exists()  # cells of older versions have no audit
         audit = _read_json(folder, runfolder.AUDIT) if audited else None
@@ -174,6 +178,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         checks=parse_checks(_read_json(folder, runfolder.VERIFY)),
         ledger=ledger,
         flows=flows,
+        delivered_segments=delivered,
         episodes=episodes,
         limits=read_limits(folder / runfolder.LIMITS_TABLE),
         windows=read_windows(folder / runfolder.CONGESTION_TABLE, _times(study, episodes)),

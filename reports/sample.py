@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from reports.records import AuditReading, Compare, FlowRow, Group, PathReading
 
@@ -18,6 +18,7 @@ class Sample:
     """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
 
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
+    ``delivered_segments`` holds, by flow, what arrived between the times the study asks for.
     """
 
     flows: tuple[FlowRow, ...]
@@ -26,6 +27,7 @@ class Sample:
     bottleneck_rate_bps: int
     paths: tuple[PathReading, ...] = ()
     audit: tuple[AuditReading, ...] = ()
+    delivered_segments: Mapping[str, float] = field(default_factory=dict)
 
 
 def total(values: Iterable[float | int | None], what: str) -> float:

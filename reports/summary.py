@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from reports.happened import GroupStory, stories
-from reports.metrics import Metric, Value, evaluate, metrics_of
+from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
@@ -37,6 +37,7 @@ class MetricSummary:
 
     estimate: Estimate
     published: Decimal | None
+    published_where: str | None
     published_in_ci95: bool | None
     published_in_pi95: bool | None
     simulated: float | None
@@ -82,6 +83,7 @@ class Summary:
     parameters: tuple[Parameter, ...]
     groups: tuple[Group, ...]
     compare: Compare | None
+    flows: tuple[str, ...]
     headline: tuple[str, ...]
     published_where: str | None
     points: tuple[PointSummary, ...]
@@ -93,13 +95,22 @@ class Summary:
         """Place and reason of every finished cell that was left out because it was changed."""
         return tuple((w.where, w.text) for w in self.warnings if w.rule == DAMAGED)
 
+    def tables_of(self, metric: str) -> str:
+        """Return the names of the tables a metric's published values are from; empty if none."""
+        found = (point.metrics[metric].published_where for point in self.points)
+        return "; ".join(dict.fromkeys(where for where in found if where))
+
     def metric_table(self) -> dict[str, Metric]:
         """Return every metric of the study by name, for labels and units."""
-        return metrics_of(self.groups, self.compare)
+        asked = asked_metrics_of(self.groups, self.flows)
+        known = metrics_of(self.groups, self.compare)
+        return {**known, **{name: asked[name] for name in self.headline if name in asked}}
 
 
 def _ordered_metrics(study: Study) -> dict[str, Metric]:
     known = metrics_of(study.groups, study.compare)
+    asked = asked_metrics_of(study.groups, study.flows)
+    known |= {name: asked[name] for name in study.metrics if name in asked}
     published = [name for row in study.published.rows for name in row.values] if (
         study.published
     ) else []  # fmt: skip
@@ -122,12 +133,14 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         bottleneck_rate_bps=cell.cell.network.bottleneck.forward.rate_bps,
         paths=cell.evidence.paths,
         audit=cell.evidence.rows,
+        delivered_segments=cell.delivered_segments,
     )
 
 
 def _summarise_metric(
-    name: str, cells: list[CellSummary], planned: int, published: Decimal | None, *, chance: bool
+    name: str, cells: list[CellSummary], planned: int, row: PublishedRow | None, *, chance: bool
 ) -> MetricSummary:
+    published = row.values[name] if row else None
     values = [cell.values[name] for cell in cells]
     result = estimate([value.value for value in values if value.value is not None])
     if result.n == 1 and not chance:
@@ -142,6 +155,7 @@ def _summarise_metric(
     return MetricSummary(
         estimate=result,
         published=published,
+        published_where=row.where if row else None,
         published_in_ci95=inside(printed, result.ci95),
         published_in_pi95=inside(printed, result.pi95),
         simulated=None,
@@ -157,13 +171,9 @@ def _summarise_point(
     counted = [cell for cell in cells if cell.point == point and cell.excluded is None]
     ids = {cell.id for cell in counted}
     runs = [cell for cell in run.measured() if cell.plan.id in ids]
-    row: PublishedRow | None = None
-    found: tuple[Contradiction, ...] = ()
-    if study.published:
-        row = study.published.row_at(point)
-        if row:
-            found = contradictions(row, study.groups, study.compare)
-    values = row.values if row else {}
+    rows = study.published.rows_at(point) if study.published else ()
+    found = [c for row in rows for c in contradictions(row, study.groups, study.compare)]
+    printed = {name: row for row in rows for name in row.values}
     ran = [cell.cell for cell in run.measured() if cell.plan.point == point]
     chance = not ran or any(cell.network.loses_at_random() for cell in ran)
     return PointSummary(
@@ -172,10 +182,10 @@ def _summarise_point(
         cells_counted=len(counted),
         chance=chance,
         metrics={
-            name: _summarise_metric(name, counted, planned, values.get(name), chance=chance)
+            name: _summarise_metric(name, counted, planned, printed.get(name), chance=chance)
             for name in metrics
         },
-        contradictions=found,
+        contradictions=tuple(found),
         happened=stories(runs, study.groups),
         episode_claims=claims(study.published.episodes if study.published else (), point, runs),
     )
@@ -185,7 +195,7 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
     found = []
     contradicted = sum(bool(point.contradictions) for point in points)
     if contradicted and study.published:
-        printed = sum(study.published.row_at(point.point) is not None for point in points)
+        printed = sum(bool(study.published.rows_at(point.point)) for point in points)
         found.append(
             RunWarning(
                 rule="published-contradicts-itself",
@@ -248,8 +258,9 @@ def summarise(run: Run) -> Summary:
         parameters=study.parameters,
         groups=study.groups,
         compare=study.compare,
+        flows=study.flows,
         headline=study.metrics,
-        published_where=study.published.where if study.published else None,
+        published_where=study.published.tables if study.published else None,
         points=points,
         cells=cells,
         warnings=(*collect_warnings(run), *_late_warnings(study, points)),

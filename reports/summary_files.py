@@ -42,6 +42,7 @@ def _metric_json(metric: MetricSummary) -> dict[str, Any]:
         "pi95": _bounds(found.pi95),
         "n": found.n,
         "published": rounded(metric.published),
+        "published_where": metric.published_where,
         "published_in_ci95": metric.published_in_ci95,
         "published_in_pi95": metric.published_in_pi95,
         "simulated": rounded(metric.simulated),

@@ -172,7 +172,11 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Everything that fixes one run. ``purpose`` tells measuring cells from calibrating ones."""
+    """Everything that fixes one run. ``purpose`` tells measuring cells from calibrating ones.
+
+    Goodput is counted from ``measure_from_s`` until just before ``measure_to_s``, both since the
+    start of the run.
+    """
 
     schema: int
     study: str
@@ -181,12 +185,18 @@ class Cell:
     replicate: int
     seed: int
     duration_s: float
+    measure_from_s: float
+    measure_to_s: float
     network: Network
     flows: tuple[Flow, ...]
     hosts: HostProfile
     collect: Collect
     limits: Limits
     lab: dict[str, str]
+
+    def measured_s(self) -> float:
+        """Return the length of the measuring window, to the nanosecond."""
+        return round(self.measure_to_s - self.measure_from_s, 9)
 
 
 def to_dict(value: Any) -> Any:

@@ -18,8 +18,9 @@ def start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
         argv = iperf3.server_argv(flow, lab.address(host.name), cell.collect.interval_s)
         return iperf3.start_server(host, argv, stem, host.read_file, flow.port)
     options = ledger.socket_options(cell.hosts, flow.protocol, "receiver")
+    window_s = (cell.measure_from_s, cell.measured_s())
     argv = driver.receiver_argv(
-        flow, lab.address(host.name), options, epoch_ns, cell.duration_s, cell.collect.interval_s
+        flow, lab.address(host.name), options, epoch_ns, window_s, cell.collect.interval_s
     )
     return driver.start_receiver(host, argv, stem)
 

@@ -15,6 +15,7 @@ from typing import Any
 from testbed import validate
 from testbed.cell import Cell, cell_id
 from testbed.errors import StudyError
+from testbed.spec.copies import copies
 from testbed.spec.load import Study
 from testbed.spec.resolve import resolve_cell
 from testbed.spec.settings import MAX_SEED
@@ -162,6 +163,8 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
         "generator": at.generator,
         "groups": [{"id": group, "label": label} for group, label in at.groups.items()],
         "compare": at.compare.model_dump() if at.compare else None,
+        "flows": _flows_everywhere(study),
+        "delivered": at.delivered.model_dump() if at.delivered else None,
         "parameters": [{"name": p.name, "path": p.path} for p in study.parameters],
         "points": [point.values for point in study.points],
         "metrics": list(at.metrics),
@@ -174,6 +177,12 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
     return _with_digits(json.dumps(record, indent=1, ensure_ascii=False)) + "\n"
 
 
+def _flows_everywhere(study: Study) -> list[str]:
+    """Return the flows that run at every point, in order: those that metrics can be of."""
+    at = [[copy.id for copy in copies(point.settings.flows)] for point in study.points]
+    return [name for name in at[0] if all(name in flows for flows in at[1:])]
+
+
 def _published(study: Study) -> dict[str, Any] | None:
     published = study.settings.published
     if published is None:
@@ -182,11 +191,13 @@ def _published(study: Study) -> dict[str, Any] | None:
     rows = [
         {
             "point": study.points[index].values,
+            "where": row.where or published.where,
             "values": {
                 name: f"\0{texts['published', 'rows', i, 'values', name]}\0" for name in row.values
             },
         }
-        for i, (row, index) in enumerate(zip(published.rows, study.published_points, strict=True))
+        for i, (row, indexes) in enumerate(zip(published.rows, study.published_points, strict=True))
+        for index in indexes
     ]
     record: dict[str, Any] = {"where": published.where, "rows": rows}
     if published.episodes:

@@ -6,10 +6,12 @@ break, with its reason; what it acknowledges without cause is itself a finding.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from testbed.cell import Cell
+from testbed.spec.copies import Copy, copies
 from testbed.spec.load import Study
 from testbed.spec.misleading import CELL_RULES, SEED_RULES, Hit
 from testbed.spec.resolve import resolve_cell
@@ -72,17 +74,30 @@ def find(study: Study, *, seeds: Sequence[int]) -> Findings:
 
 
 def _cell_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Yield one finding per rule and subject: that of the point where it is worst."""
-    hits: dict[tuple[str, str], list[tuple[Point, Hit]]] = {}
-    for point, cell in zip(study.points, cells, strict=True):
+    """Yield one finding per rule and subject: that of the point, and copy, where it is worst."""
+    worst_at: dict[tuple[str, str], dict[int, tuple[Point, Hit]]] = {}
+    for number, (point, cell) in enumerate(zip(study.points, cells, strict=True)):
+        written = copies(point.settings.flows)
         for rule, check in CELL_RULES.items():
-            for hit in check(cell):
-                hits.setdefault((rule, hit.subject), []).append((point, hit))
-    for (rule, _), at in hits.items():
+            for hit in (_as_written(hit, written) for hit in check(cell)):
+                points = worst_at.setdefault((rule, hit.subject), {})
+                if number not in points or hit.severity > points[number][1].severity:
+                    points[number] = (point, hit)
+    for (rule, _), points in worst_at.items():
+        at = list(points.values())
         point, worst = max(at, key=lambda pair: pair[1].severity)
         everywhere = len(at) == len(study.points) and len({hit.text for _, hit in at}) == 1
         text = worst.text if everywhere else worst.text + _points_words(point, len(at), study)
         yield Finding(rule=rule, where=point.document.where(worst.loc), text=text)
+
+
+def _as_written(hit: Hit, written: Sequence[Copy]) -> Hit:
+    """Return a hit of a run's flow as one of the flow it was written as."""
+    if hit.loc[0] != "flows":
+        return hit
+    _, number, *rest = hit.loc
+    copy = written[int(number)]
+    return dataclasses.replace(hit, subject=copy.flow.id, loc=("flows", copy.index, *rest))
 
 
 def _points_words(worst: Point, count: int, study: Study) -> str:

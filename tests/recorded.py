@@ -23,7 +23,12 @@ def value(name: str) -> Any:
 
 
 def wireless_cell(**changes: Any) -> Cell:
-    """Return the cell the probes' outputs come from: 1 % loss, seed 1, 100 s; with changes."""
+    """Return the cell the probes' outputs come from: 1 % loss, seed 1, 100 s; with changes.
+
+    All of a run of another length is measured.
+    """
+    if "duration_s" in changes:
+        changes = {"measure_to_s": changes["duration_s"], **changes}
     return dataclasses.replace(from_dict(value("probes-0.1.0/cell.json")), **changes)
 
 

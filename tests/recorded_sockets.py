@@ -37,9 +37,16 @@ def attribute(kind: int, data: bytes) -> bytes:
     return ATTRIBUTE.pack(4 + len(data), kind) + data + bytes(-len(data) % 4)
 
 
-def message(info: bytes, *, sport: int, dport: int, peers: int = 0) -> bytes:
-    """Return sock_diag's message about an established socket from 10.0.0.1 to 10.0.0.2."""
-    head = struct.pack(">BBBBHH4s12x4s12x", 2, 1, 0, 0, sport, dport, b"\n\0\0\1", b"\n\0\0\2")
+def message(
+    info: bytes, *, sport: int, dport: int, peers: int = 0, timer: tuple[int, int] = (0, 0)
+) -> bytes:
+    """Return sock_diag's message about an established socket from 10.0.0.1 to 10.0.0.2.
+
+    ``timer`` is the timer's kind and after how many milliseconds it ends.
+    """
+    ends = (b"\n\0\0\1", b"\n\0\0\2")
+    head = struct.pack(">BBBBHH4s12x4s12x12x", 2, 1, timer[0], 0, sport, dport, *ends)
+    head += struct.pack("<I", timer[1])
     body = head + bytes(72 - len(head)) + attribute(INET_DIAG_INFO, info)
     if peers:
         body += attribute(INET_DIAG_PEERS, bytes(128 * peers))

@@ -136,6 +136,8 @@ def make_cell(purpose: str, loss: float, seed: int) -> Cell:
         replicate=seed,
         seed=seed,
         duration_s=DURATION_S,
+        measure_from_s=0.0,
+        measure_to_s=DURATION_S,
         network=Network(
             topology="dumbbell",
             sources=2,
@@ -228,6 +230,7 @@ def flow_rows(index: int, loss: float, seed: int) -> list[dict[str, Any]]:
                 "loss_dropped_pkts": dropped,
                 "loss_frac": dropped / offered,
                 "retransmitted_pkts": dropped,
+                "cwnd_mean_segments": None,
             }
         )
     return rows

@@ -202,7 +202,7 @@ def headline_figures(summary: Summary, also: tuple[str, ...] = ()) -> tuple[Figu
                 Figure(
                     id=name,
                     title=f"{metric.label}, by {axis.title[:1].lower()}{axis.title[1:]}",
-                    caption=_caption(present, summary),
+                    caption=_caption(present, summary.tables_of(name)),
                     spec=spec,
                     live=live,
                 )
@@ -210,9 +210,9 @@ def headline_figures(summary: Summary, also: tuple[str, ...] = ()) -> tuple[Figu
     return tuple(found)
 
 
-def _caption(present: list[str], summary: Summary) -> str:
+def _caption(present: list[str], tables: str) -> str:
     words = {
-        PAPER: f"Diamonds: published ({summary.published_where}).",
+        PAPER: f"Diamonds: published ({tables}).",
         MEAN: "Discs with bars: the kernel's mean and its 95 % confidence interval.",
         ALONE: "Discs without bars: single runs." if MEAN in present else "Discs: single runs.",
         RUN: "Dots: single kernel runs.",

@@ -44,21 +44,27 @@ def published_points(
     names: tuple[Parameter, ...],
     points: tuple[Point, ...],
     known: Collection[Problem],
-) -> tuple[tuple[int, ...], list[Problem]]:
-    """Return the index of each published row's point, and what is wrong with the rows."""
-    indexes: list[int] = []
+) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
+    """Return the indexes of each published row's points, and what is wrong with the rows."""
+    indexes: list[tuple[int, ...]] = []
     problems: list[Problem] = []
+    taken: set[tuple[int, str]] = set()
     for i, row in enumerate(study.published.rows if study.published else ()):
         at: Loc = ("published", "rows", i, "at")
         covered, found = points_at(row.at, at, names, points, document, known)
         problems += found
-        if len(covered) > 1:
+        if len(covered) > 1 and row.points == "one":
             missing = ", ".join(p.path for p in names if p.path not in row.at)
             what = f"{len(covered)} points of the study are at this"
-            problems.append(document.problem(at, what, wanted=f"also {missing}"))
-        elif covered and covered[0] in indexes:
-            problems.append(document.problem(at, "a second row for the same point"))
-        indexes += covered[:1]
+            wanted = f"also {missing}, or points: all"
+            problems.append(document.problem(at, what, wanted=wanted))
+        here = {(index, name) for index in covered for name in row.values}
+        twice = sorted({name for _, name in here & taken})
+        if twice:
+            what = "a second value for the same point"
+            problems.append(document.problem(at, what, got=", ".join(twice)))
+        taken |= here
+        indexes.append(covered)
     return tuple(indexes), problems
 
 

@@ -9,12 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from testbed import units
+from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
+from testbed.spec.settings import INTERVAL_S
 from testbed.spec.study import StudyFile
-from testbed.spec.vocabulary import COMPARING_METRICS, EPISODE_VALUES, FIGURES, metric_names
+from testbed.spec.vocabulary import (
+    EPISODE_VALUES,
+    FIGURES,
+    flow_metric_names,
+    metric_names,
+    metric_needs,
+)
 
 Check = Callable[[StudyFile, Document], Iterator[Problem]]
 
@@ -64,8 +72,9 @@ def _unknown(
 
 @_reads("flows")
 def _flow_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
-    places: list[Loc] = [("flows", i, "id") for i in range(len(study.flows))]
-    yield from _duplicates((flow.id for flow in study.flows), places, "flow", document)
+    flows = copies(study.flows)
+    places: list[Loc] = [("flows", copy.index, "id") for copy in flows]
+    yield from _duplicates((copy.id for copy in flows), places, "flow", document)
 
 
 @_reads("flows")
@@ -74,13 +83,15 @@ def _flow_pairs(study: StudyFile, document: Document) -> Iterator[Problem]:
     pairs = network.get("pairs") if isinstance(network, dict) else None
     if not isinstance(pairs, int) or pairs < 1:
         return
-    for i, flow in enumerate(study.flows):
-        if flow.pair > pairs:
+    # By flow of the file: of its copies the last has the highest pair.
+    last = {copy.index: copy for copy in copies(study.flows)}
+    for i, copy in last.items():
+        if copy.pair > pairs:
             yield document.problem(
                 ("flows", i, "pair"),
                 "no such pair",
                 wanted=f"at most {pairs} (network.pairs)",
-                got=str(flow.pair),
+                got=f"{copy.pair} ({copy.id})" if copy.flow.copies > 1 else str(copy.pair),
             )
 
 
@@ -146,6 +157,36 @@ def _flow_times(study: StudyFile, document: Document) -> Iterator[Problem]:
             )
 
 
+@_reads("measure", "duration_s")
+def _measure_times(study: StudyFile, document: Document) -> Iterator[Problem]:
+    span = study.measure
+    end = f"{units.format_time(study.duration_s)} (duration)"
+    to_s = study.duration_s if span.measure_to_s == "end" else span.measure_to_s
+    if to_s > study.duration_s:
+        got, what = units.format_time(to_s), "after the end of the run"
+        yield document.problem(("measure", "to"), what, wanted=f"at most {end}", got=got)
+    elif span.measure_from_s >= to_s:
+        limit = end if span.measure_to_s == "end" else f"{units.format_time(to_s)} (its to)"
+        got, what = units.format_time(span.measure_from_s), "ends before it begins"
+        yield document.problem(("measure", "from"), what, wanted=f"less than {limit}", got=got)
+
+
+@_reads("measure", "delivered", "flows", "generator")
+def _parts_of_runs(study: StudyFile, document: Document) -> Iterator[Problem]:
+    whole = study.measure.measure_from_s == 0 and study.measure.measure_to_s == "end"
+    generators = {study.generator if f.generator == "study" else f.generator for f in study.flows}
+    for key, is_part in (("measure", not whole), ("delivered", study.delivered is not None)):
+        if not is_part or "iperf3" not in generators:
+            continue
+        yield document.problem(
+            (key,),
+            "iperf3 cannot count a part of the run",
+            wanted="generator probe, or the whole run",
+            got="generator iperf3",
+            hint="its intervals count from its own start",
+        )
+
+
 @_reads("flows", "groups")
 def _flow_groups(study: StudyFile, document: Document) -> Iterator[Problem]:
     for i, flow in enumerate(study.flows):
@@ -187,22 +228,51 @@ def _compare(study: StudyFile, document: Document) -> Iterator[Problem]:
         )
 
 
-@_reads("metrics", "groups", "compare")
+#: What a key that metrics need looks like.
+_NEEDED = {"compare": "compare: {of, over}", "delivered": "delivered: {from, to}"}
+
+
+def _known_metrics(study: StudyFile) -> tuple[str, ...]:
+    flows = [copy.id for copy in copies(study.flows)]
+    return (*metric_names(study.groups), *flow_metric_names(flows))
+
+
+@_reads("metrics", "groups", "flows", "compare", "delivered")
 def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
-    known = metric_names(study.groups)
+    known, needs = _known_metrics(study), metric_needs(study.groups)
     places: list[Loc] = [("metrics", i) for i in range(len(study.metrics))]
     for name, loc in zip(study.metrics, places, strict=True):
-        yield from _unknown(name, known, loc, "metric", document)
-        if name in COMPARING_METRICS and study.compare is None:
-            yield document.problem(
-                loc, f"{name} needs the key 'compare'", wanted="compare: {of, over}"
-            )
+        listed = known if name.startswith("flow_") else metric_names(study.groups)
+        yield from _unknown(name, listed, loc, "metric", document)
+        key = needs.get(name)
+        if key and getattr(study, key) is None:
+            yield document.problem(loc, f"{name} needs the key '{key}'", wanted=_NEEDED[key])
     yield from _duplicates(study.metrics, places, "metric", document)
 
 
-@_reads("published", "metrics", "groups")
+@_reads("delivered", "duration_s")
+def _delivered_times(study: StudyFile, document: Document) -> Iterator[Problem]:
+    if study.delivered is None:
+        return
+    times = {"from": study.delivered.from_s, "to": study.delivered.to_s}
+    for key, t_s in times.items():
+        if t_s % INTERVAL_S:
+            got, what = units.format_time(t_s), "not the bound of a receiver's interval"
+            wanted = f"a multiple of {units.format_time(INTERVAL_S)}"
+            yield document.problem(("delivered", key), what, wanted=wanted, got=got)
+    if times["to"] > study.duration_s:
+        wanted = f"at most {units.format_time(study.duration_s)} (duration)"
+        got, what = units.format_time(times["to"]), "after the end of the run"
+        yield document.problem(("delivered", "to"), what, wanted=wanted, got=got)
+    elif times["from"] >= times["to"]:
+        wanted = f"less than {units.format_time(times['to'])} (its to)"
+        got, what = units.format_time(times["from"]), "ends before it begins"
+        yield document.problem(("delivered", "from"), what, wanted=wanted, got=got)
+
+
+@_reads("published", "metrics", "groups", "flows")
 def _published_values(study: StudyFile, document: Document) -> Iterator[Problem]:
-    if not set(study.metrics) <= set(metric_names(study.groups)):
+    if not set(study.metrics) <= set(_known_metrics(study)):
         return  # said once, where the metrics are listed
     for i, row in enumerate(study.published.rows if study.published else ()):
         for name in row.values:
@@ -220,7 +290,7 @@ def _published_something(study: StudyFile, document: Document) -> Iterator[Probl
 
 @_reads("published", "flows")
 def _published_episodes(study: StudyFile, document: Document) -> Iterator[Problem]:
-    flows = [flow.id for flow in study.flows if flow.protocol != "udp"]
+    flows = [copy.id for copy in copies(study.flows) if copy.flow.protocol != "udp"]
     for i, entry in enumerate(study.published.episodes if study.published else ()):
         at: Loc = ("published", "episodes", i)
         yield from _unknown(entry.flow, flows, (*at, "flow"), "flow", document)

@@ -28,15 +28,15 @@ HOSTS_FOLDER = STUDIES_FOLDER / "hosts"
 class Study:
     """A valid study: settings as written, and at each point.
 
-    ``published_points`` holds, for each published row, the index of its point, ``figure_points``
-    for each figure those of its points, ``episode_points`` for each published episode.
+    ``published_points`` holds, for each published row, the indexes of its points,
+    ``figure_points`` for each figure, ``episode_points`` for each published episode.
     """
 
     settings: StudyFile
     document: Document
     parameters: tuple[Parameter, ...]
     points: tuple[Point, ...]
-    published_points: tuple[int, ...]
+    published_points: tuple[tuple[int, ...], ...]
     figure_points: tuple[tuple[int, ...], ...]
     episode_points: tuple[tuple[int, ...], ...]
     profiles: dict[str, LoadedProfile]
@@ -87,7 +87,7 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
     problems += cross_problems(settings, valid, document)
     names: tuple[Parameter, ...] = ()
     points: tuple[Point, ...] = ()
-    rows: tuple[int, ...] = ()
+    rows: tuple[tuple[int, ...], ...] = ()
     drawn: tuple[tuple[int, ...], ...] = ()
     told: tuple[tuple[int, ...], ...] = ()
     if {"sweep", "points"} <= valid:

@@ -21,13 +21,14 @@ from testbed.cell import (
     Network,
 )
 from testbed.spec import study as form
+from testbed.spec.copies import Copy, copies
 from testbed.spec.hosts import resolve_profile
 from testbed.spec.load import Study
 from testbed.spec.path import derived_channel_limit_pkts
+from testbed.spec.settings import INTERVAL_S
 from testbed.spec.sweep import Point
 
 FIRST_PORT = 5001
-INTERVAL_S = 1.0
 QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S = 200, 1.0
 SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S = 100, 1.0
 COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S = 10, 1.0
@@ -64,8 +65,12 @@ def resolve_cell(
         replicate=replicate,
         seed=seed,
         duration_s=at.duration_s,
+        measure_from_s=at.measure.measure_from_s,
+        measure_to_s=(
+            at.duration_s if at.measure.measure_to_s == "end" else at.measure.measure_to_s
+        ),
         network=network,
-        flows=tuple(_flow(at, flow, index) for index, flow in enumerate(at.flows)),
+        flows=tuple(_flow(at, copy, index) for index, copy in enumerate(copies(at.flows))),
         hosts=_hosts(study, at.hosts, network),
         collect=Collect(
             interval_s=INTERVAL_S,
@@ -136,10 +141,10 @@ def _direction(
     )
 
 
-def _flow(at: form.StudyFile, flow: form.Flow, index: int) -> Flow:
-    host = flow.pair - 1
+def _flow(at: form.StudyFile, copy: Copy, index: int) -> Flow:
+    flow, host = copy.flow, copy.pair - 1
     return Flow(
-        id=flow.id,
+        id=copy.id,
         group=flow.group,
         protocol=flow.protocol,
         generator=at.generator if flow.generator == "study" else flow.generator,

@@ -20,6 +20,8 @@ MAX_SEED = 2**63 - 1
 #: Listed packets are written into the program that drops them, each number in 31 bits.
 MAX_PACKET_NUMBER, MAX_LISTED_PACKETS = 2**31 - 1, 1000
 NO_PACKET = "none"
+#: Receivers say what came in each interval of this length, from the start of the run.
+INTERVAL_S = 1.0
 _PACKET_NUMBERS = f"whole numbers such as [8], or {NO_PACKET}"
 
 
@@ -132,6 +134,21 @@ def _packet_numbers(value: object) -> tuple[int, ...]:
     if twice:
         raise SettingError("packet listed twice", wanted="each once", got=str(twice[0]))
     return tuple(sorted(numbers))
+
+
+def _pair(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SettingError("wrong kind", wanted="a pair's number, or next", got=units.shown(value))
+    if value < 1:
+        raise SettingError("out of range", wanted="at least 1", got=units.shown(value))
+    return value
+
+
+PairNumber = Annotated[
+    int | Literal["next"],
+    _or_word("next", _pair),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "next"}]}),
+]
 
 
 PacketNumbers = Annotated[

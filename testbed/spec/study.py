@@ -27,6 +27,7 @@ from testbed.spec.settings import (
     LossFrac,
     MessageBytes,
     PacketNumbers,
+    PairNumber,
     PeriodS,
     QueuePkts,
     RateBps,
@@ -105,12 +106,13 @@ class Network(Settings):
 
 
 class Flow(Settings):
-    """One flow or association from the source to the destination of a pair."""
+    """One flow or association from the source to the destination of a pair, or copies of it."""
 
     id: FlowName = Field(description="a name such as T1")
     group: GroupName = Field(description="one of the study's groups")
     protocol: Protocol = Field(description="tcp, sctp or udp")
-    pair: int = Field(ge=1, description="a pair's number, from 1")
+    pair: PairNumber = Field(description="a pair's number, from 1, or next")
+    copies: int = Field(1, ge=1, le=100, description="a number of flows like this one")
     message_bytes: MessageBytes = Field(alias="message", description="a size such as '1448 bytes'")
     generator: Generator | Literal["study"] = Field(
         "study", description="probe, iperf3, or study for the study's own"
@@ -128,6 +130,20 @@ class ListedDrops(Settings):
     drop_data_pkts: PacketNumbers = Field(
         alias="data_packets", description="a list of packet numbers such as [8], or none"
     )
+
+
+class Measure(Settings):
+    """The span of each run in which goodput is counted."""
+
+    measure_from_s: DelayS = Field(0.0, alias="from", description="a time such as '50 s'")
+    measure_to_s: StopS = Field("end", alias="to", description="a time, or end")
+
+
+class Delivered(Settings):
+    """Between which times delivered segments are counted."""
+
+    from_s: DelayS = Field(alias="from", description="a time such as '50 s'")
+    to_s: DurationS = Field(alias="to", description="a time such as '150 s'")
 
 
 class Collect(Settings):
@@ -153,6 +169,10 @@ class PublishedRow(Settings):
     """One row of a published table: where on the sweep, and what was printed."""
 
     at: dict[str, Any] = Field(description="a mapping of swept settings to values")
+    points: Literal["one", "all"] = Field(
+        "one", description="how many points may be there: one, or all"
+    )
+    where: Text | None = Field(None, description="its table or figure, if not the study's")
     values: dict[str, float] = Field(min_length=1, description="a mapping of metrics to numbers")
 
 
@@ -233,6 +253,7 @@ class StudyFile(Settings):
     title: Text = Field(description="one line")
     source: Source = Field(description="where the study was published")
     duration_s: DurationS = Field(alias="duration", description="a time such as '1000 s'")
+    measure: Measure = Field(Measure.model_validate({}), description="when goodput is counted")
     seeds: tuple[Seed, ...] = Field(min_length=1, description="a list such as [1, 2, 3]")
     hosts: StudyName = Field(description="a host profile such as paper")
     generator: Generator = Field(description="probe or iperf3")
@@ -242,6 +263,7 @@ class StudyFile(Settings):
     collect: Collect = Field(Collect.model_validate({}), description="evidence to record")
     groups: dict[GroupName, Text] = Field(min_length=1, description="a name per group of flows")
     compare: Compare | None = Field(None, description="which group over which")
+    delivered: Delivered | None = Field(None, description="between which times segments count")
     sweep: dict[str, SweptValues] = Field(
         {}, description="a list of values per setting: every combination is a point"
     )

@@ -29,13 +29,23 @@ METRICS = {
     "jitter_{group}_s": "mean difference of the delays of consecutive arrivals",
     "queueing_{group}_s": "mean time in the bottleneck's buffer, being sent included",
     "connect_to_data_{group}_s": "from a flow's first packet until its first data arrived",
+    "cwnd_mean_{group}_segments": "congestion window, mean over time and over the group's flows",
+    "delivered_{group}_segments": "the group's goodput between two times, in messages",
+    "wire_rate_{group}_bps": "IP packets of the group's data out of the buffer, bits per second",
     "ack_wire_rate_{group}_bps": "IP packets of the group's acknowledgements, bits per second",
     "queue_dropped_{group}_pkts": "data packets of the group the bottleneck's buffer dropped",
     "jain_flows": "Jain's fairness index over the single flows",
     "jain_protocols": "Jain's fairness index over the groups' totals",
 }
-#: Metrics that need the study's ``compare``.
-COMPARING_METRICS = frozenset({"pct_increase"})
+#: Metrics of one flow; ``{flow}`` is one that runs at every point.
+FLOW_METRICS = {
+    "flow_goodput_{flow}_bps": "new application bytes of the flow per second, in bits",
+    "flow_owd_mean_{flow}_s": "mean one-way delay of the flow's packets with data",
+    "flow_jitter_{flow}_s": "mean difference of the delays of its consecutive arrivals",
+    "flow_wire_rate_{flow}_bps": "IP packets of its data out of the buffer, bits per second",
+}
+#: Metrics that need another key of the study: name as above, and the key.
+METRIC_NEEDS = {"pct_increase": "compare", "delivered_{group}_segments": "delivered"}
 
 #: Figures a study may ask for, and the keys of its own that each has besides `at`.
 FIGURES = {
@@ -93,6 +103,22 @@ IPERF3_TCP_OPTIONS = frozenset(
 IPERF3_SCTP_OPTIONS = frozenset({"maxseg_bytes", "nodelay", "rcvbuf_bytes", "sndbuf_bytes"})
 
 SYSCTL_NAME = re.compile(r"net\.[a-z0-9_.]+")
+
+
+def flow_metric_names(flows: Iterable[str]) -> tuple[str, ...]:
+    """Return the name of every metric of these flows."""
+    names = list(flows)
+    return tuple(template.format(flow=flow) for template in FLOW_METRICS for flow in names)
+
+
+def metric_needs(groups: Iterable[str]) -> dict[str, str]:
+    """Return the key of the study that a metric needs, by the metric's name."""
+    names = list(groups)
+    return {
+        template.format(group=group): key
+        for template, key in METRIC_NEEDS.items()
+        for group in names
+    }
 
 
 def metric_names(groups: Iterable[str]) -> tuple[str, ...]:

@@ -32,7 +32,9 @@ def wireless(lab: VirtualLab) -> Callable[..., Cell]:
     def make(*, duration_s: float = 100.0, pcap: bool = False, **changes: object) -> Cell:
         cell = resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe(), pcap=pcap)
         flows = tuple(dataclasses.replace(flow, stop_s=duration_s) for flow in cell.flows)
-        cell = dataclasses.replace(cell, duration_s=duration_s, flows=flows)
+        cell = dataclasses.replace(
+            cell, duration_s=duration_s, measure_to_s=duration_s, flows=flows
+        )
         return dataclasses.replace(cell, **changes)  # type: ignore[arg-type]
 
     return make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 from collectors.tables_parse import write_tables
 from testbed import runfolder
 from testbed.cell import Cell, Direction, Flow, HostProfile, Loss
+from testbed.execute import execute
+from testbed.labs.virtual import VirtualLab
 from testbed.spec import find_study, load_study, resolve_cell
 
 pytestmark = pytest.mark.lab
@@ -78,6 +81,32 @@ def test_a_cell_closes_to_the_packet_and_its_goodput_to_the_byte(
         assert idle_s < path["owd_min_s"] < path["owd_p50_s"] <= path["owd_p99_s"] < idle_s + 0.1
         assert 0 < path["jitter_mean_s"] < path["queue_max_s"] < 0.05
         assert path["ack_wire_rate_bps"] < path["data_wire_rate_bps"] / 10
+
+
+def test_a_measuring_window_is_counted_to_the_byte_by_all(
+    wireless: Make, lab: VirtualLab, tmp_path: Path
+) -> None:
+    """No bound is that of an interval: receivers, captures and sampled sockets agree even so."""
+    cell = wireless(duration_s=60.0, pcap=True, measure_from_s=20.3, measure_to_s=50.7)
+    collect = dataclasses.replace(cell.collect, sockets_s=0.1)
+    cell = dataclasses.replace(cell, collect=collect)
+    execute(cell, tmp_path / "part", lab, threading.Event())
+    checks = json.loads((tmp_path / "part" / runfolder.AUDIT).read_text())["checks"]
+    read = [check for check in checks if check["check"] == "read from the socket"]
+    assert len(read) == 1
+    assert {check["agrees"] for check in checks} <= {True, None}
+    flows = pl.read_parquet(tmp_path / "part" / runfolder.FLOWS_TABLE)
+    paths = pl.read_parquet(tmp_path / "part" / runfolder.PATH_TABLE)
+    assert flows["goodput_bytes"].to_list() == paths["goodput_bytes"].to_list()
+    assert (flows["goodput_bytes"] < flows["total_bytes"] * 0.6).all()
+    wanted_bps = [goodput_bytes * 8 / 30.4 for goodput_bytes in flows["goodput_bytes"]]
+    assert flows["goodput_bps"].to_list() == pytest.approx(wanted_bps)
+    assert flows["cwnd_mean_segments"].is_between(2, 45).all()
+    inside = pl.read_parquet(tmp_path / "part" / runfolder.INTERVALS_TABLE).filter(
+        pl.col("start_s") >= 20.3, pl.col("end_s") <= 50.7
+    )
+    per_flow = inside.group_by("flow", maintain_order=True).agg(pl.col("goodput_bytes").sum())
+    assert per_flow["goodput_bytes"].to_list() == flows["goodput_bytes"].to_list()
 
 
 def test_every_capture_point_is_where_it_is_said_to_be(wireless: Make, run_cell: Run) -> None:

@@ -171,7 +171,9 @@ def test_a_small_ring_buffer_is_emptied_in_time(
     cell = _watched(wireless)
     flows = tuple(dataclasses.replace(flow, stop_s=2000.0) for flow in cell.flows)
     limits = dataclasses.replace(cell.limits, virtual_s=3000.0)
-    cell = dataclasses.replace(cell, duration_s=2000.0, flows=flows, limits=limits)
+    cell = dataclasses.replace(
+        cell, duration_s=2000.0, measure_to_s=2000.0, flows=flows, limits=limits
+    )
     execute(cell, tmp_path / "long", lab, threading.Event())
     pages = gzip.decompress((tmp_path / "long" / runfolder.TRACE_PAGES).read_bytes())
     assert len(pages) > trace_live.BUFFER_MAX_BYTES

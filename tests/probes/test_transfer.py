@@ -92,6 +92,22 @@ def test_interval_is_cut_where_the_window_ends(tcp_transfer: Any) -> None:
     assert (interval["start_s"], interval["end_s"], interval["in_window"]) == (0, 500.25, True)
 
 
+def test_interval_is_cut_where_the_window_starts(tcp_transfer: Any) -> None:
+    epoch_ns = time.monotonic_ns()
+    window = ["--window-from-s", "300.5", "--duration-s", "100", "--interval-s", "900"]
+    early = tcp_transfer(["--count", 7], ["--epoch-ns", epoch_ns, *window])[1]
+    inside = tcp_transfer(["--count", 7], ["--epoch-ns", epoch_ns - 310 * 10**9, *window])[1]
+    late = tcp_transfer(["--count", 7], ["--epoch-ns", epoch_ns - 410 * 10**9, *window])[1]
+    for received, span in (
+        (early, (0, 300.5, False)), (inside, (300.5, 400.5, True)), (late, (400.5, 900, False)),
+    ):  # fmt: skip
+        (interval,) = received.all("interval")
+        assert (interval["start_s"], interval["end_s"], interval["in_window"]) == span
+        totals = received.one("totals")
+        assert totals["goodput_bytes"] == 7 * 1448
+        assert totals["window_goodput_bytes"] == (7 * 1448 if span[2] else 0)
+
+
 @pytest.mark.parametrize("probe", ["tcp_recv", "udp_recv"])
 def test_receiver_without_a_sender_ends_on_sigterm(probes: Any, probe: str) -> None:
     receiver = probes.start_receiver(probe)

@@ -81,29 +81,29 @@ OPTIONS = {"congestion_control": "reno", "sndbuf_bytes": "262144", "rcvbuf_bytes
         (
             TCP,
             (
-                "tcp_recv --bind 10.2.1.2 --port 5001 --epoch-ns 4000000000 --duration-s 100"
-                " --interval-s 0.5 --congestion-control reno --rcvbuf-bytes 65536"
+                "tcp_recv --bind 10.2.1.2 --port 5001 --epoch-ns 4000000000 --window-from-s 20"
+                " --duration-s 80 --interval-s 0.5 --congestion-control reno --rcvbuf-bytes 65536"
             ),
         ),
         (
             SCTP,
             (
-                "sctp_recv --bind 10.2.1.2 --port 5002 --epoch-ns 4000000000 --duration-s 100"
-                " --interval-s 0.5 --rcvbuf-bytes 65536 --streams 1"
+                "sctp_recv --bind 10.2.1.2 --port 5002 --epoch-ns 4000000000 --window-from-s 20"
+                " --duration-s 80 --interval-s 0.5 --rcvbuf-bytes 65536 --streams 1"
             ),
         ),
         (
             UDP,
             (
-                "udp_recv --bind 10.2.1.2 --port 5001 --epoch-ns 4000000000 --duration-s 100"
-                " --interval-s 0.5 --rcvbuf-bytes 65536"
+                "udp_recv --bind 10.2.1.2 --port 5001 --epoch-ns 4000000000 --window-from-s 20"
+                " --duration-s 80 --interval-s 0.5 --rcvbuf-bytes 65536"
             ),
         ),
     ],
     ids=["tcp", "sctp", "udp"],
 )
 def test_receivers_get_their_own_options_only(flow: Flow, line: str) -> None:
-    argv = receiver_argv(flow, "10.2.1.2", OPTIONS, 4_000_000_000, 100.0, 0.5)
+    argv = receiver_argv(flow, "10.2.1.2", OPTIONS, 4_000_000_000, (20.0, 80.0), 0.5)
     assert " ".join(argv) == f"{BIN}/{line}"
 
 

@@ -80,7 +80,7 @@ def met(t_s: float, cwnd: int, flight: int, window: int) -> dict[str, Any]:
 
 def seen(*rows: dict[str, Any], **more: Any) -> Observed:
     flow = dataclasses.replace(T, start_s=0.0, stop_s=20.0)
-    cell = dataclasses.replace(CELL, duration_s=20.0, flows=(flow,))
+    cell = dataclasses.replace(CELL, duration_s=20.0, measure_to_s=20.0, flows=(flow,))
     counted = FlowRow(
         flow="T", group="T", protocol="tcp", generator="probe", goodput_bytes=100_000,
         goodput_bps=40_000.0, total_bytes=100_000, connect_s=None, first_byte_s=None,
@@ -162,7 +162,25 @@ def test_the_buffer_is_looked_at_now_and_then() -> None:
 
 def test_what_was_delivered_after_the_stop_took_its_time() -> None:
     acked = [met(1.0, 10, 10, 65535)]
-    (run, *_) = limits(seen(*acked, data_until_s={"T": 25.0}))
+    longer = dataclasses.replace(seen().cell, duration_s=30.0, measure_to_s=30.0)
+    (run, *_) = limits(seen(*acked, cell=longer, data_until_s={"T": 25.0}))
     assert run.rate_bps == 100_000 * 8 / 25.0
     (run, *_) = limits(seen(*acked, data_until_s={"T": 20.0}))
     assert run.rate_bps == 100_000 * 8 / 20.0
+
+
+@pytest.mark.parametrize(("window", "own_s"), [((5.0, 30.0), 15.0), ((0.0, 8.0), 8.0)])
+def test_the_rate_is_of_the_flows_own_time_within_the_window(
+    window: tuple[float, float], own_s: float
+) -> None:
+    cell = dataclasses.replace(
+        seen().cell, duration_s=30.0, measure_from_s=window[0], measure_to_s=window[1]
+    )
+    (run, *_) = limits(seen(met(1.0, 10, 10, 65535), cell=cell))
+    assert run.rate_bps == pytest.approx(100_000 * 8 / own_s)
+
+
+def test_a_flow_outside_the_window_has_no_rate() -> None:
+    cell = dataclasses.replace(seen().cell, duration_s=30.0, measure_from_s=25.0, measure_to_s=30.0)
+    (run, *_) = limits(seen(met(1.0, 10, 10, 65535), cell=cell))
+    assert (run.rate_bps, run.rate_of_sqrt_frac) == (None, None)

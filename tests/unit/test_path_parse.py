@@ -17,7 +17,7 @@ pytestmark = pytest.mark.unit
 
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 TCP, SCTP = (dataclasses.replace(flow, stop_s=10.0) for flow in CELL.flows)
-TEN_S = dataclasses.replace(CELL, duration_s=10.0, flows=(TCP, SCTP))
+TEN_S = dataclasses.replace(CELL, duration_s=10.0, measure_to_s=10.0, flows=(TCP, SCTP))
 
 
 def table(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -75,7 +75,18 @@ def test_bandwidth_is_of_the_measuring_window_alone() -> None:
     assert (row.ack_pkts, row.ack_ip_bytes) == (2, 104)
     assert row.ack_wire_rate_bps == pytest.approx(104 * 8 / 10)
     assert row.data_wire_rate_bps == pytest.approx(5 * 1000 * 8 / 10)
-    assert row.ack_owd_mean_s == pytest.approx(0.35)
+    # The last one leaves when the window is over.
+    assert row.ack_owd_mean_s == pytest.approx((0.3 + 0.3 + 0.5) / 3)
+
+
+def test_a_window_that_begins_later_leaves_out_what_was_before() -> None:
+    cell = dataclasses.replace(TEN_S, measure_from_s=2.1, measure_to_s=3.5)
+    row = path_row(TCP, cell, table(*FOUR))
+    # Packet 3 alone leaves inside; packets 2 and 3 arrive inside.
+    assert row.owd_mean_s == pytest.approx(0.12)
+    assert row.data_wire_rate_bps == pytest.approx(1000 * 8 / 1.4)
+    assert (row.goodput_bytes, row.total_bytes) == (2 * 960, 4 * 960)
+    assert row.connect_to_data_s == pytest.approx(1.1)
 
 
 def test_the_first_byte_counts_from_the_first_packet_of_all() -> None:

@@ -130,6 +130,7 @@ def test_resolved_json() -> None:
     assert record["points"][0] == {"loss_frac": 0.008}
     assert record["published"]["rows"][0] == {
         "point": {"loss_frac": 0.008},
+        "where": "Table 2",
         "values": {
             "share_T_pct": 49.8, "share_S_pct": 50.2, "pct_increase": 6.1, "utilisation_pct": 20.9
         },

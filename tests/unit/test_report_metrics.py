@@ -1,15 +1,16 @@
 """Metrics against numbers worked by hand, and what they say when they cannot be computed."""
 
+import dataclasses
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.metrics import Value, evaluate, metrics_of
+from reports.metrics import Value, asked_metrics_of, evaluate, metrics_of
 from reports.records import Compare, FlowRow, Group
 from reports.sample import Sample
-from testbed.spec.vocabulary import metric_names
+from testbed.spec.vocabulary import flow_metric_names, metric_names
 
 pytestmark = pytest.mark.unit
 
@@ -141,6 +142,8 @@ def test_names_and_order_are_stable() -> None:
         "goodput_S_bps",
         "loss_T_frac",
         "loss_S_frac",
+        "cwnd_mean_T_segments",
+        "cwnd_mean_S_segments",
         "pct_increase",
         "utilisation_pct",
         "jain_flows",
@@ -149,15 +152,43 @@ def test_names_and_order_are_stable() -> None:
             name.format(group)
             for name in (
                 "owd_mean_{}_s", "owd_p95_{}_s", "jitter_{}_s", "queueing_{}_s",
-                "connect_to_data_{}_s", "ack_wire_rate_{}_bps", "queue_dropped_{}_pkts",
+                "connect_to_data_{}_s", "wire_rate_{}_bps", "ack_wire_rate_{}_bps",
+                "queue_dropped_{}_pkts",
             )
             for group in ("T", "S")
         ),
     ]  # fmt: skip
 
 
+def test_windows_and_delivered_segments_by_hand() -> None:
+    windows = {"T1": 6.0, "T2": 8.0, "S1": 9.0, "S2": None}
+    flows = [
+        dataclasses.replace(f, cwnd_mean_segments=windows[f.flow]) for f in FOUR_FLOWS.flows
+    ]  # fmt: skip
+    found = dataclasses.replace(
+        sample(*flows), delivered_segments={"T1": 700.0, "T2": 800.5, "S1": 0.0, "S2": 4.0}
+    )
+    asked = asked_metrics_of((T, S), ("T2",))
+    # Of windows the mean, of segments the sum.
+    assert value("cwnd_mean_T_segments", found).value == 7.0
+    assert evaluate(asked["delivered_T_segments"], found).value == 1500.5
+    assert evaluate(asked["delivered_S_segments"], found).value == 4.0
+    assert evaluate(asked["flow_goodput_T2_bps"], found).value == 100_000.0
+    assert value("cwnd_mean_S_segments", found) == Value(
+        None, "congestion window of SCTP (the kernel's telemetry tells TCP's and SCTP's) is not"
+        " known for every flow",
+    )  # fmt: skip
+    assert evaluate(asked["delivered_T_segments"], FOUR_FLOWS) == Value(
+        None, "the study has no times for it (delivered)"
+    )
+    assert evaluate(asked["flow_jitter_T2_s"], found) == Value(
+        None, "packets were not captured (--pcap)"
+    )
+
+
 def test_every_metric_a_study_may_ask_for_exists_here() -> None:
-    assert set(metrics_of((T, S), None)) == set(metric_names(["T", "S"]))
+    known = {*metrics_of((T, S), None), *asked_metrics_of((T, S), ("T1",))}
+    assert known == {*metric_names(["T", "S"]), *flow_metric_names(["T1"])}
 
 
 GOODPUTS = st.lists(st.floats(0, 1e12), min_size=1, max_size=20).filter(lambda v: max(v) > 0)

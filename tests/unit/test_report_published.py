@@ -25,6 +25,7 @@ COMPARE = Compare(of="S", over="T")
 def printed_row(values: dict[str, str]) -> PublishedRow:
     return PublishedRow(
         point=Point.of({"loss_frac": 0.01}),
+        where="Table 2",
         values={name: Decimal(text) for name, text in values.items()},
     )
 

@@ -49,8 +49,8 @@ def test_reads_what_was_written(run: Path) -> None:
 def test_published_numbers_keep_their_digits(run: Path) -> None:
     published = read_run(run).study.published
     assert published is not None
-    row = published.row_at(Point.of({"loss_frac": 0.02}))
-    assert row is not None
+    (row,) = published.rows_at(Point.of({"loss_frac": 0.02}))
+    assert row.where == "Table 2"
     assert row.values["pct_increase"] == Decimal("17.0")
     assert str(row.values["pct_increase"]) == "17.0"
 

@@ -165,7 +165,7 @@ def test_an_unknown_metric_is_refused(tmp_path: Path) -> None:
 
 def test_csv_has_one_row_per_point_and_metric(whole_run: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(summary_csv(summarise(read_run(whole_run))))))
-    assert len(rows) == 7 * 24
+    assert len(rows) == 7 * 28
     first = rows[2]
     assert (first["study"], first["loss_frac"], first["metric"]) == (
         "wireless",

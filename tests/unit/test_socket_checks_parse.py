@@ -91,6 +91,27 @@ def test_a_segment_that_comes_at_the_end_says_nothing(more_bytes: int, agrees: b
     assert found["read from the socket, flow T, receiver"].agrees is agrees
 
 
+def test_what_was_read_before_the_measuring_window_does_not_count() -> None:
+    receiver = sockets_table(samples("7.3"), CELL.flows, EPOCH_NS).filter(
+        flow="T", side="receiver", t_s=6.0
+    )
+    before = int(receiver["received_bytes"][0] - receiver["receive_queue_bytes"][0])
+    where = "read from the socket, flow T, receiver"
+    cell = dataclasses.replace(CELL, measure_from_s=6.0)
+
+    def agrees(window_bytes: int, cell: Cell = cell) -> bool | None:
+        return recorded("7.3", cell=cell, window_goodput_bytes=window_bytes)[where].agrees
+
+    assert 0 < before < 130320
+    assert agrees(130320 - before) is True
+    assert agrees(130320) is False
+    # Either sample may hold one segment more.
+    assert agrees(130320 - before + 1448) is None
+    assert agrees(130320 - before - 1449) is False
+    # Nobody looked at 6.5 s.
+    assert agrees(130320 - before, dataclasses.replace(CELL, measure_from_s=6.5)) is None
+
+
 def test_what_is_not_known_is_no_disagreement() -> None:
     nothing = {end: dict[str, Any]() for end in ENDS}
     sockets = sockets_table(samples("7.3"), CELL.flows, EPOCH_NS)

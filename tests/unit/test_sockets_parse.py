@@ -18,7 +18,7 @@ from collectors.sock_diag_parse import INFO, MEMORY, sockets
 from collectors.socket_columns_parse import COLUMNS
 from collectors.socket_live import Source
 from collectors.socket_samples_parse import Samples, parse_frames, parse_sources, read_samples
-from collectors.sockets_parse import sockets_table
+from collectors.sockets_parse import SCTP_TIMER, sockets_table
 from testbed.errors import ParseError
 from tests.recorded import DATA, value, wireless_cell
 from tests.recorded_sockets import DONE, EPOCH_NS, KERNELS, content, frame, message, samples
@@ -157,6 +157,19 @@ def test_endpoints_and_sockets_of_no_flow_are_left_out() -> None:
     strangers = message(b"", sport=8, dport=9) + message(b"", sport=1, dport=5002)
     rows = made(frame(EPOCH_NS, 0, strangers + DONE), frame(EPOCH_NS, 1, answer + DONE))
     assert rows.select("flow", "side", "paths").rows() == [("S", "sender", 2)]
+
+
+@pytest.mark.parametrize(
+    ("timer", "runs_s"),
+    [((SCTP_TIMER, 130), 0.13), ((SCTP_TIMER, 2**32 - 10), 0.0), ((0, 0), None)],
+)
+def test_a_retransmission_timer_that_is_due_does_not_run(
+    timer: tuple[int, int], runs_s: float | None
+) -> None:
+    sctp = bytes(INFO["sctp"].whole.size)
+    answer = message(sctp, sport=9, dport=5002, peers=1, timer=timer) + DONE
+    (found,) = made(frame(EPOCH_NS, 1, answer)).to_dicts()
+    assert found["retransmit_timer_s"] == runs_s
 
 
 def test_no_sample_has_the_same_columns() -> None:

@@ -52,7 +52,7 @@ def test_the_wireless_study_in_base_units() -> None:
     assert [p.name for p in loaded.parameters] == ["loss_frac"]
     values = [0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03]
     assert [p.values for p in loaded.points] == [{"loss_frac": value} for value in values]
-    assert loaded.published_points == (0, 1, 2, 3, 4, 5, 6)
+    assert loaded.published_points == ((0,), (1,), (2,), (3,), (4,), (5,), (6,))
     first = cell(loaded)
     access = lossless(10_000_000, 100, 0.002, 1063)
     back = lossless(3_000_000, 10, 0.25, 3344)

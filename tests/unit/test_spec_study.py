@@ -9,14 +9,20 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from reports.metrics import metrics_of
+from reports.metrics import asked_metrics_of, metrics_of
 from reports.records import Group
 from testbed.errors import StudyError
 from testbed.spec import find_study, load_study
 from testbed.spec.document import parse_document
 from testbed.spec.hosts import ProfileEntry
 from testbed.spec.study import AccessLink, Flow, Network, StudyFile
-from testbed.spec.vocabulary import KNOB_OPTIONS, RULES, TOPOLOGIES, metric_names
+from testbed.spec.vocabulary import (
+    KNOB_OPTIONS,
+    RULES,
+    TOPOLOGIES,
+    flow_metric_names,
+    metric_names,
+)
 from tests.study_file import (
     PAPER,
     ROOT,
@@ -179,7 +185,10 @@ def test_published_rows_lie_at_points() -> None:
         ),
         (
             [(row, "at: {network.bottleneck.loss.data: 0.9 %}")],
-            "published.rows[1].at: a second row for the same point",
+            (
+                "published.rows[1].at: a second value for the same point: got pct_increase,"
+                " share_S_pct, share_T_pct, utilisation_pct"
+            ),
         ),
         (
             [(row, "at: {network.bottleneck.rate: 1 Mbit/s}")],
@@ -197,7 +206,10 @@ def test_published_rows_lie_at_points() -> None:
         ),
         (
             [(SWEEP, two)],
-            "published.rows[0].at: 2 points of the study are at this: wanted also duration",
+            (
+                "published.rows[0].at: 2 points of the study are at this: wanted also duration, or"
+                " points: all"
+            ),
         ),
     ]
     for edits, message in cases:
@@ -236,7 +248,8 @@ def test_hosts_from_the_command_line(tmp_path: Path) -> None:
 
 def test_metrics_are_those_reports_compute() -> None:
     groups = (Group(id="T", label="TCP"), Group(id="S", label="SCTP"))
-    assert set(metric_names(["T", "S"])) == set(metrics_of(groups, None))
+    known = set(metrics_of(groups, None)) | set(asked_metrics_of(groups, ("T1", "T2")))
+    assert {*metric_names(["T", "S"]), *flow_metric_names(["T1", "T2"])} == known
 
 
 def test_a_misspelt_key_is_unknown_and_missing() -> None:

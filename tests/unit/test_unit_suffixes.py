@@ -46,6 +46,7 @@ COUNTS = {
     "port": "number of a port",
     "pairs": "number of host pairs",
     "pair": "number of a host pair",
+    "copies": "number of flows",
     "streams": "number of SCTP streams",
     "episode": "number of a loss episode",
 }
