@@ -28,8 +28,9 @@ def schema(row_type: type) -> dict[str, Any]:
 
 def write_rows(rows: Sequence[Any], row_type: type, path: Path) -> None:
     """Write one table from its rows, which may be none."""
-    frame = pl.DataFrame([dataclasses.asdict(row) for row in rows], schema=schema(row_type))
-    write_parquet(frame, path)
+    columns = schema(row_type)
+    values = {name: [getattr(row, name) for row in rows] for name in columns}
+    write_parquet(pl.DataFrame(values, schema=columns), path)
 
 
 def write_parquet(frame: pl.DataFrame, path: Path) -> None:
