@@ -9,20 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors import (
-    congestion_parse,
-    drops_parse,
-    packet_columns_parse,
-    protocol_parse,
-    queue_parse,
-    socket_columns_parse,
-)
-from collectors.audit_parse import AuditRow
-from collectors.episode_row_parse import EpisodeRow
-from collectors.flows_parse import FlowRow
-from collectors.limits_parse import LimitsRow
-from collectors.path_parse import PathRow
-from collectors.table_files_parse import schema
+from collectors.all_tables_parse import TABLES
+from docs import columns
 
 pytestmark = pytest.mark.unit
 
@@ -33,19 +21,6 @@ TYPES = {
     "float": pl.Float64,
     "boolean": pl.Boolean,
     "list of integers": pl.List(pl.Int64),
-}
-TABLES: dict[str, dict[str, Any]] = {
-    "flows": schema(FlowRow),
-    "packets": packet_columns_parse.COLUMNS,
-    "path": schema(PathRow),
-    "audit": schema(AuditRow),
-    "episodes": schema(EpisodeRow),
-    "limits": schema(LimitsRow),
-    "congestion": congestion_parse.COLUMNS,
-    "drops": drops_parse.COLUMNS,
-    "queue": queue_parse.COLUMNS,
-    "sockets": socket_columns_parse.COLUMNS,
-    "protocol": protocol_parse.COLUMNS,
 }
 #: Numbers without a unit: names, counts and numbers of something, or whether it is so.
 NAMES = {
@@ -88,3 +63,20 @@ def test_a_number_names_its_unit(table: str) -> None:
     columns: dict[str, Any] = TABLES[table]
     numbers = {name for name, kind in columns.items() if kind != pl.String}
     assert {name for name in numbers if not name.endswith(SUFFIXES)} <= NAMES
+
+
+def test_the_page_of_all_columns_is_as_written_from_the_schemas() -> None:
+    page = (columns.FOLDER / "columns.md").read_text()
+    assert page == columns.written(), "write it again: python -m docs.columns"
+    named = sum(len(table) for table in TABLES.values())
+    assert page.count("\n| `") == named
+    assert not re.search(r"\| -? \|$", page, re.MULTILINE), "a column nobody explains"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "unit"),
+    [("t_s", pl.Float64, "s"), ("goodput_bps", pl.Float64, "bit/s"), ("flow", pl.String, "-"),
+     ("lost_pkts", pl.Int64, "packets"), ("dupacks", pl.Int64, "-")],
+)  # fmt: skip
+def test_units_are_read_off_the_names(name: str, kind: Any, unit: str) -> None:
+    assert columns.unit(name, kind) == unit
