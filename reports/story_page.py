@@ -37,6 +37,17 @@ _LIMITS = (
     ("rate_of_pftk_frac", 100, 0),
 )  # fmt: skip
 
+#: What is published of single losses, by its name in the study file without the unit.
+CLAIMS = {
+    "first_lost_segment": "first segment lost", "lost_pkts": "packets lost",
+    "dupacks": "sent again at duplicate number", "new_data_pkts": "packets of new data before that",
+    "retransmitted_pkts": "packets sent again", "timeouts": "timeouts", "lost": "lost at",
+    "detected": "sent again at", "recovered": "recovered at", "detect": "until sent again",
+    "recover": "until recovered", "cwnd_before": "window before", "cwnd_after": "window after",
+    "cwnd_grown": "window grown", "ssthresh_after": "threshold after",
+    "flight_before": "under way before",
+}  # fmt: skip
+
 #: TCP's window follows its new threshold over a round trip, SCTP's at once.
 _STEP = ("cwnd_before_bytes", "ssthresh_after_bytes")
 
@@ -122,6 +133,15 @@ def _percent(share: float) -> str:
     return ">99" if rounded == "100" and share < 1 else rounded
 
 
+def claim_words(name: str) -> str:
+    """Return a published value's name as readers see it: ``window before, bytes``."""
+    for unit in ("bytes", "segments", "s"):
+        base = name.removesuffix(f"_{unit}")
+        if base != name and base in CLAIMS:
+            return f"{CLAIMS[base]}, {unit}"
+    return CLAIMS.get(name, name)
+
+
 def claims_table(summary: Summary) -> GridTable | None:
     """Return what was published of single losses beside the kernel's; None if nothing was."""
     head = "; ".join(setting_heads(summary)) or "Point"
@@ -130,7 +150,7 @@ def claims_table(summary: Summary) -> GridTable | None:
             _at(point, summary),
             f"{claim.flow}, {claim.where}",
             str(claim.episode),
-            claim.name,
+            claim_words(claim.name),
             as_printed(claim.published, setting_quantity("")),
             _kernel(claim.kernel) if claim.reason is None else f"{UNKNOWN} ({claim.reason})",
         )

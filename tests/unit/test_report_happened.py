@@ -18,11 +18,12 @@ from reports.happened import Distribution, distribution, stories
 from reports.published_episodes import claims
 from reports.records import PublishedEpisode
 from reports.run import FinishedCell, read_run
-from reports.story_page import found_by, story_page, terminal_rows, terminal_words
+from reports.story_page import claim_words, found_by, story_page, terminal_rows, terminal_words
 from reports.story_tables import read_episodes, read_limits, read_windows
 from reports.summary import summarise
 from testbed import runfolder
 from testbed.errors import ParseError
+from testbed.spec.vocabulary import EPISODE_VALUES
 from tests.report_run import build_run, only_cell
 
 pytestmark = pytest.mark.unit
@@ -161,7 +162,7 @@ def test_published_episodes_are_read_with_their_digits(run: Path) -> None:
     assert (str(claim.published), claim.kernel) == ("1.050", 0.5)
     shown = story_page(summary)
     assert shown.claims is not None
-    assert shown.claims.rows[0][1:] == ("T, Figure 5", "0", "recover_s", "1.050", "0.5")
+    assert shown.claims.rows[0][1:] == ("T, Figure 5", "0", "until recovered, s", "1.050", "0.5")
 
 
 def test_what_is_shown_says_what_it_rests_on(run: Path) -> None:
@@ -212,3 +213,9 @@ def test_neither_none_nor_all_is_said_where_it_is_not_so(
     counted = {"dupacks": dupacks, "timeout": timeouts}
     changed = dataclasses.replace(found, episodes=dupacks + timeouts, detected_by=counted)
     assert found_by(changed) == words
+
+
+def test_every_value_that_can_be_published_has_words() -> None:
+    assert claim_words("cwnd_before_segments") == "window before, segments"
+    assert claim_words("dupacks") == "sent again at duplicate number"
+    assert [name for name in EPISODE_VALUES if claim_words(name) == name] == ["timeouts"]
