@@ -23,7 +23,7 @@ from testbed.spec import find_study, load_study
 
 #: Measured on two cores for the wireless study, see benchmarks/README.md; only plan's estimate
 #: rests on them, never a result.
-VIRTUAL_S_PER_WALL_S = 700.0
+VIRTUAL_S_PER_WALL_S = 480.0
 CELL_SETUP_WALL_S = 1.2
 
 
