@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from collectors.trace_parse import Trace
 from testbed.cell import Flow
+from testbed.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 US_PER_S = 1_000_000
 #: include/net/tcp.h: the slow-start threshold before there was any loss.
 TCP_INFINITE_SSTHRESH = 0x7FFFFFFF

@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from collectors.trace_parse import Trace
+from testbed.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 #: The kernel's reason for a drop by a filter on egress, and the role of the filters that do it.
 BY_FILTER, LISTED = "TC_EGRESS", "listed"
 COLUMNS: dict[str, Any] = {

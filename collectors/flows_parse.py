@@ -13,8 +13,8 @@ from typing import Any
 from collectors.raw_parse import WHOLE_MAX, json_value, whole
 from testbed.cell import Cell, Flow
 from testbed.errors import ParseError
+from testbed.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 UNKNOWN = type(None)
 
 

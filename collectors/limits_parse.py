@@ -270,9 +270,8 @@ def _rtt_s(seen: Observed, flow: Flow, acks: pl.DataFrame) -> tuple[float | None
             return path.owd_mean_s + path.ack_owd_mean_s, "captures"
     network = seen.cell.network
     links = (network.source_access, network.bottleneck, network.destination_access)
-    fixed_s = sum(link.forward.owd_s + link.reverse.owd_s for link in links)
     packet_s = sum(packet_bytes(flow, acks) * 8 / link.forward.rate_bps for link in links)
-    return fixed_s + packet_s + _queue_s(seen), "path"
+    return network.base_rtt_s() + packet_s + _queue_s(seen), "path"
 
 
 def _queue_s(seen: Observed) -> float:

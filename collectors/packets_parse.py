@@ -24,8 +24,8 @@ from collectors.sctp_parse import Sctp, parse_sctp
 from collectors.sequence_parse import Ends, lanes
 from collectors.tcp_parse import Tcp, parse_tcp
 from testbed.cell import Flow
+from testbed.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 #: In the order in which a packet passes them.
 POINTS = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
 DIRECTIONS = ("data", "ack")

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from testbed.errors import ParseError
+from testbed.units import NS_PER_S
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Octets = npt.NDArray[np.uint8]
 
-NS_PER_S = 1_000_000_000
 FILE_HEADER_BYTES = 24
 RECORD_HEADER_BYTES = 16
 #: No tool writes longer records (libpcap's MAXIMUM_SNAPLEN): more is damage.

@@ -15,8 +15,8 @@ from collectors.socket_live import IP_FILES, Source
 from collectors.socket_samples_parse import Answer, Samples
 from testbed.cell import Flow
 from testbed.errors import ParseError
+from testbed.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 SCTP_COUNTERS, SCTP_ASSOCIATIONS, SCTP_ADDRESSES = (
     "/proc/net/sctp/snmp", "/proc/net/sctp/assocs", "/proc/net/sctp/remaddr",
 )  # fmt: skip

@@ -10,8 +10,8 @@ import polars as pl
 from collectors.drops_parse import handle_text
 from collectors.flows_parse import json_lines
 from testbed.errors import ParseError
+from testbed.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 COUNTERS = ("backlog_pkts", "backlog_bytes", "dropped_pkts", "sent_pkts")
 COLUMNS: dict[str, Any] = {
     "t_s": pl.Float64,

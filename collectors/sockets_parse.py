@@ -13,7 +13,6 @@ from typing import Any
 import polars as pl
 
 from collectors.congestion_parse import (
-    NS_PER_S,
     SCTP_STATES,
     TCP_INFINITE_SSTHRESH,
     TCP_STATES,
@@ -23,6 +22,7 @@ from collectors.sock_diag_parse import INFO, MEMORY, NO_BOUND, Layout, sockets
 from collectors.socket_columns_parse import COLUMNS, MEMORY_COLUMNS
 from collectors.socket_samples_parse import Samples
 from testbed.cell import Flow
+from testbed.units import NS_PER_S
 
 MS_PER_S, BITS_PER_BYTE = 1000, 8
 #: net/tcp_states.h

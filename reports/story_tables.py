@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from testbed.errors import ParseError
+from reports.columns import read_columns
 
 Row = dict[str, Any]
 
@@ -28,7 +28,7 @@ LIMIT_COLUMNS = (
     "loss_frac", "rtt_s", "rto_s", "rate_bps", "sqrt_bound_bps", "pftk_bound_bps",
     "rate_of_sqrt_frac", "rate_of_pftk_frac",
 )  # fmt: skip
-_TEXTS = frozenset({"flow", "protocol", "basis", "detected_by", "span", "event"})
+_TEXTS = frozenset({"flow", "protocol", "basis", "detected_by", "span"})
 
 
 def read_episodes(path: Path) -> tuple[Row, ...] | None:
@@ -47,38 +47,20 @@ def read_windows(path: Path, times: Sequence[tuple[str, float]]) -> dict[tuple[s
 
     What is not known has no entry; without times the table is not read.
     """
-    rows = _read(path, ("flow", "event", "t_s", "cwnd_bytes")) if times else None
+    if not times or not path.exists():
+        return {}
+    kinds = {"flow": "text", "event": "text", "t_s": "numbers", "cwnd_bytes": "numbers"}
+    acks = read_columns(path, kinds).filter(event="ack")
     found = {}
     for flow, t_s in times:
-        for row in rows or ():
-            if (row["flow"], row["event"]) == (flow, "ack") and row["t_s"] >= t_s:
-                if row["cwnd_bytes"] is not None:
-                    found[flow, t_s] = row["cwnd_bytes"]
-                break
+        met = acks.filter(pl.col("t_s") >= t_s, flow=flow)["cwnd_bytes"].head(1).drop_nulls()
+        if len(met):
+            found[flow, t_s] = int(met[0])
     return found
 
 
 def _read(path: Path, wanted: tuple[str, ...]) -> tuple[Row, ...] | None:
     if not path.exists():
         return None
-    try:
-        table = pl.read_parquet(path.read_bytes())
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ParseError("file is not a Parquet table", where=str(path), got=str(error)) from error
-    missing = [name for name in wanted if name not in table.columns]
-    if missing:
-        raise ParseError(
-            "columns are missing",
-            where=str(path),
-            wanted=", ".join(missing),
-            got=", ".join(table.columns) or "none",
-        )
-    for name in wanted:
-        dtype = table.schema[name]
-        fits = dtype == pl.String if name in _TEXTS else dtype.is_numeric()
-        if not fits and dtype != pl.Null:
-            kind = "text" if name in _TEXTS else "numbers"
-            raise ParseError(
-                f"column {name} has another type", where=str(path), wanted=kind, got=str(dtype)
-            )
-    return tuple(table.select(wanted).iter_rows(named=True))
+    kinds = {name: "text" if name in _TEXTS else "numbers" for name in wanted}
+    return tuple(read_columns(path, kinds).iter_rows(named=True))

@@ -20,8 +20,8 @@ from testbed.calibration import other_pairs
 from testbed.cell import Direction, Network
 from testbed.check import Check
 from testbed.errors import ParseError
+from testbed.units import NS_PER_S
 
-NS_PER_S = 1_000_000_000
 #: Largest accepted error of a one-way delay: netem's clock ticks are 64 ns, a few stages each.
 DELAY_TOLERANCE_S = 20e-6
 RATE_TOLERANCE_FRAC = 0.001

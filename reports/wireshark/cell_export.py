@@ -25,10 +25,10 @@ from reports.wireshark.story import USED, comments
 from testbed import runfolder
 from testbed.cell import Cell
 from testbed.errors import ParseError
+from testbed.units import NS_PER_S
 
 APPLICATION = "Groundtruth"
 LINUX_SLL2 = 276
-NS_PER_S = 1_000_000_000
 #: Times of the table are floats: good to this, a thousand times finer than packets are apart.
 SAME_TIME_NS = 1000
 
