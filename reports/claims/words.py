@@ -47,6 +47,8 @@ class Words:
             return f"{'above' if one.strict else 'at least'} {shown(one.low)}{unit}"
         if one.low is None or one.high is None:
             return "anything"
+        if one.low == one.high:
+            return f"exactly {shown(one.low)}{unit}"
         if one.versus and one.low == -one.high:
             return f"within {shown(one.high)}{unit} of 0"
         return f"between {shown(one.low)} and {shown(one.high)}{unit}"
