@@ -55,11 +55,11 @@ def recover_s(sample: Sample, group: Group) -> float:
 
 LOSS_METRICS: tuple[GroupMetric, ...] = (
     (
-        "dupacks_{group}_pkts", "Duplicate acknowledgements before {label} repeats a packet",
+        "dupacks_{group}_pkts", "Duplicates before {label} repeats a lost packet",
         PACKETS, _mean_when_told("dupacks", "duplicates"),
     ),
     (
-        "new_data_on_dupacks_{group}_pkts", "New packets {label} sends on them", PACKETS,
+        "new_data_on_dupacks_{group}_pkts", "New packets {label} sends on duplicates", PACKETS,
         _mean_when_told("new_data_pkts", "new packets sent"),
     ),
     ("recover_{group}_s", "Time to recover from a loss, {label}", SECONDS, recover_s),

@@ -157,9 +157,9 @@ WRONG = [
     (("metric: pct_increase", "is: {}"), "is:",
      ("claims.one.is: not one predicate: wanted one of above, below, at_least, at_most, between,"
       " equal_within, peak; or falling, or rising, got none")),
-    (("metric: pct_increase", "is: fallin"), "is:",
+    (("metric: pct_increase", "is: risin"), "is:",
      ("claims.one.is: unknown predicate: wanted one of falling, rising, or a mapping such as"
-      " {above: 0}, got 'fallin' (did you mean falling?)")),
+      " {above: 0}, got 'risin' (did you mean rising?)")),
     (("metric: pct_increase", "is: {above: 3 %}"), "is:",
      "claims.one.is.above: wrong kind: wanted a number, got '3 %'"),
     (("metric: pct_increase", "is: {between: [3, 1]}"), "is:",
