@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import dumbbell, listed_drops, verify
+from mininet_topos import dumbbell, numbered_drops, verify
 from mininet_topos.netns import Journal
 from testbed import (
     calibration,
@@ -116,7 +116,7 @@ def _await_silence(cell: Cell) -> None:
 def _write_counters(lab: Lab) -> None:
     wanted = dumbbell.counters(lab.laid_out, lab.cell.flows)
     lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
-    lab.write("raw/listed_drops.json", listed_drops.read_counts(lab.drops))
+    lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
     lab.write("raw/qdiscs.json", _qdiscs(lab))
     os.sync()
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Wit
 
 from testbed import units
 from testbed.spec.problems import SettingError, one_of, suggestion
-from testbed.spec.vocabulary import FIGURES, RULES, TOPOLOGIES
+from testbed.spec.vocabulary import CONGESTION_CONTROLS, FIGURES, OF_HOSTS, RULES, TOPOLOGIES
 
 MAX_SEED = 2**63 - 1
 #: Listed packets are written into the program that drops them, each number in 31 bits.
@@ -209,4 +209,5 @@ def _known(kind: str, known: Collection[str]) -> BeforeValidator:
 
 TopologyName = Annotated[str, _known("topology", TOPOLOGIES)]
 RuleName = Annotated[str, _known("rule", RULES)]
+CongestionControl = Annotated[str, _known("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS))]
 FigureKind = Annotated[str, _known("figure", FIGURES)]
