@@ -21,6 +21,9 @@ SCHEMA = 1
 #: Linux's SCTP: the time between two heartbeats, and from which part of it on one may be sent.
 HEARTBEAT_INTERVAL_S, EARLIEST_HEARTBEAT_FRAC = 30.0, 0.5
 
+#: A flow's congestion control that is its host's own.
+OF_HOSTS = "hosts"
+
 Protocol = Literal["tcp", "sctp", "udp"]
 Generator = Literal["probe", "iperf3"]
 Fidelity = Literal["exact", "approximated", "cannot_be_set"]

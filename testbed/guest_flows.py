@@ -33,9 +33,11 @@ def start_sender(lab: Lab, flow: Flow, epoch_ns: int, watch: Telemetry) -> Runni
     if flow.generator == "iperf3":
         # The client tells the server: what a receiver should have is said on this side too.
         options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
+        options |= ledger.own_options(flow)
         watch.wait_until(epoch_ns + round(flow.start_s * NS_PER_S))
         return driver.start_sender(
             host, iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s), stem
         )
+    options |= ledger.own_options(flow)
     argv = driver.sender_argv(flow, lab.address(host.name), to, options, epoch_ns)
     return driver.start_sender(host, argv, stem)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from testbed import units
+from testbed.cell import OF_HOSTS
 from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
@@ -20,7 +21,6 @@ from testbed.spec.study import StudyFile
 from testbed.spec.vocabulary import (
     EPISODE_VALUES,
     FIGURES,
-    OF_HOSTS,
     flow_metric_names,
     metric_names,
     metric_needs,

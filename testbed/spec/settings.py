@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from testbed import units
+from testbed.cell import OF_HOSTS
 from testbed.spec.problems import SettingError, one_of, suggestion
-from testbed.spec.vocabulary import CONGESTION_CONTROLS, FIGURES, OF_HOSTS, RULES, TOPOLOGIES
+from testbed.spec.vocabulary import CONGESTION_CONTROLS, FIGURES, RULES, TOPOLOGIES
 
 MAX_SEED = 2**63 - 1
 #: Listed packets are written into the program that drops them, each number in 31 bits.

@@ -24,9 +24,6 @@ CONGESTION_CONTROLS = {
     "veno": "TCP Veno",
     "westwood": "TCP Westwood+",
 }
-#: Stands for the congestion control that the host profile sets, or the kernel has by itself.
-OF_HOSTS = "hosts"
-
 #: What a publication may say of one loss episode: columns of episodes.parquet, or in segments.
 EPISODE_VALUES = (
     "dupacks", "new_data_pkts", "lost_pkts", "retransmitted_pkts", "timeouts",
