@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from probes import driver, iperf3
 from probes.process import Running
 from testbed import ledger
@@ -23,6 +26,21 @@ def start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
         flow, lab.address(host.name), options, epoch_ns, window_s, cell.collect.interval_s
     )
     return driver.start_receiver(host, argv, stem)
+
+
+def receiver_ends(lab: Lab, flow: Flow) -> bool:
+    """Return whether a receiver ends by itself, now that its sender has ended."""
+    if flow.generator == "iperf3":
+        return True
+    return flow.protocol != "udp" and sender_totals(lab, flow).get("end") == "drained"
+
+
+def sender_totals(lab: Lab, flow: Flow) -> dict[str, Any]:
+    """Return what a flow's sender counted in the end; nothing if it has not said yet."""
+    path = lab.folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    lines = [line for line in path.read_text().splitlines() if '"totals"' in line]
+    value: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    return value
 
 
 def start_sender(lab: Lab, flow: Flow, epoch_ns: int, watch: Telemetry) -> Running:

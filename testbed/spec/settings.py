@@ -186,13 +186,21 @@ def _readable(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_readable)]
+def _name_schema(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+
+
+STUDY_NAME, STUDY_NAME_WORDS = r"[a-z0-9][a-z0-9_-]{0,63}", "lower-case letters, digits, - and _"
+GROUP_NAME, FLOW_NAME = r"[A-Za-z][A-Za-z0-9]{0,15}", r"[A-Za-z][A-Za-z0-9_-]{0,31}"
+Text = Annotated[str, AfterValidator(_readable), WithJsonSchema({"type": "string", "minLength": 1})]
 StudyName = Annotated[
-    str, _pattern("a name", r"[a-z0-9][a-z0-9_-]{0,63}", "lower-case letters, digits, - and _")
+    str, _pattern("a name", STUDY_NAME, STUDY_NAME_WORDS), _name_schema(STUDY_NAME)
 ]
-GroupName = Annotated[str, _pattern("a name", r"[A-Za-z][A-Za-z0-9]{0,15}", "letters and digits")]
+GroupName = Annotated[
+    str, _pattern("a name", GROUP_NAME, "letters and digits"), _name_schema(GROUP_NAME)
+]
 FlowName = Annotated[
-    str, _pattern("a name", r"[A-Za-z][A-Za-z0-9_-]{0,31}", "letters, digits, - and _")
+    str, _pattern("a name", FLOW_NAME, "letters, digits, - and _"), _name_schema(FLOW_NAME)
 ]
 
 
@@ -208,7 +216,15 @@ def _known(kind: str, known: Collection[str]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-TopologyName = Annotated[str, _known("topology", TOPOLOGIES)]
-RuleName = Annotated[str, _known("rule", RULES)]
-CongestionControl = Annotated[str, _known("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS))]
-FigureKind = Annotated[str, _known("figure", FIGURES)]
+def _words(known: Collection[str]) -> WithJsonSchema:
+    return WithJsonSchema({"enum": list(known)})
+
+
+TopologyName = Annotated[str, _known("topology", TOPOLOGIES), _words(TOPOLOGIES)]
+RuleName = Annotated[str, _known("rule", RULES), _words(RULES)]
+CongestionControl = Annotated[
+    str,
+    _known("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS)),
+    _words((OF_HOSTS, *CONGESTION_CONTROLS)),
+]
+FigureKind = Annotated[str, _known("figure", FIGURES), _words(FIGURES)]
