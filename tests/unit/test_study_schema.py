@@ -50,7 +50,7 @@ def test_every_study_fits(path: Any) -> None:
         (("rate: 3 Mbit/s", "rate: 3 Mbps"), "$.network.bottleneck.rate"),
         (("delay: 250 ms", "delay: 250 s/2"), "$.network.bottleneck.delay"),
         (("data: 1 %", "data: 0.01"), "$.network.bottleneck.loss.data"),
-        (("data: 1 %", "data: 1 %\n      modell: independent"), "$.network.bottleneck.loss"),
+        (("data: 1 %", "data: 1 %\n      kind: independent"), "$.network.bottleneck.loss"),
         (("      acknowledgements: 0 %\n", ""), "$.network.bottleneck.loss"),
         (("protocol: tcp", "protocol: tpc"), "$.flows[0].protocol"),
         (("protocol: tcp", "protocol: tcp\n    congestion_control: cubik"),
