@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reports.claims import Verdict, Words, judge
 from reports.happened import GroupStory, stories
 from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
@@ -46,7 +47,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PointSummary:
-    """One point of the sweep; ``chance`` is whether its cells lose packets at random."""
+    """One point of the sweep; ``chance`` is whether its cells leave anything to it."""
 
     point: Point
     cells_planned: int
@@ -89,6 +90,7 @@ class Summary:
     points: tuple[PointSummary, ...]
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
+    verdicts: tuple[Verdict, ...] = ()
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -104,21 +106,23 @@ class Summary:
         """Return every metric of the study by name, for labels and units."""
         asked = asked_metrics_of(self.groups, self.flows)
         known = metrics_of(self.groups, self.compare)
-        return {**known, **{name: asked[name] for name in self.headline if name in asked}}
+        measured = (name for point in self.points[:1] for name in point.metrics)
+        return {**known, **{name: asked[name] for name in measured if name in asked}}
 
 
 def _ordered_metrics(study: Study) -> dict[str, Metric]:
     known = metrics_of(study.groups, study.compare)
     asked = asked_metrics_of(study.groups, study.flows)
-    known |= {name: asked[name] for name in study.metrics if name in asked}
+    claimed = study.claimed_metrics
+    known |= {name: asked[name] for name in (*study.metrics, *claimed) if name in asked}
     published = [name for row in study.published.rows for name in row.values] if (
         study.published
     ) else []  # fmt: skip
-    unknown = [name for name in (*study.metrics, *published) if name not in known]
+    unknown = [name for name in (*study.metrics, *published, *claimed) if name not in known]
     if unknown:
         raise ParseError(
             "unknown metrics",
-            where="resolved.json: metrics, published",
+            where="resolved.json: metrics, published, claims",
             wanted=f"some of {', '.join(known)}",
             got=", ".join(dict.fromkeys(unknown)),
         )
@@ -134,6 +138,8 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         paths=cell.evidence.paths,
         audit=cell.evidence.rows,
         delivered_segments=cell.delivered_segments,
+        episodes=cell.episodes,
+        variation_pct=cell.variation_pct,
     )
 
 
@@ -252,6 +258,7 @@ def summarise(run: Run) -> Summary:
         for cell in run.measured()
     )
     points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
+    words = Words(metrics, study.parameters)
     return Summary(
         study=study.id,
         title=study.title,
@@ -264,4 +271,5 @@ def summarise(run: Run) -> Summary:
         points=points,
         cells=cells,
         warnings=(*collect_warnings(run), *_late_warnings(study, points)),
+        verdicts=judge(study.claims, points, cells, words=words),
     )
