@@ -15,7 +15,7 @@ from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.known import duplicates, unknown
-from testbed.spec.loss_checks import loss_problems
+from testbed.spec.loss_checks import loss_problems, pairing_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
 from testbed.spec.problems import Loc, Problem, one_of
 from testbed.spec.settings import INTERVAL_S
@@ -48,6 +48,7 @@ def _reads(*sections: str) -> Callable[[Check], Check]:
 
 
 _reads("network")(loss_problems)
+_reads("network", "flows", "generator")(pairing_problems)
 
 
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:

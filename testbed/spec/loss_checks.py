@@ -30,6 +30,22 @@ def loss_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
             yield from _at_bottleneck(loss, at, document)
 
 
+def pairing_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Return why the data packets of a flow cannot be numbered, where losses are paired."""
+    if study.network.bottleneck.loss.process != "paired":
+        return
+    for flow in study.flows:
+        generator = study.generator if flow.generator == "study" else flow.generator
+        if generator == "iperf3":
+            yield document.problem(
+                ("network", "bottleneck", "loss", "process"),
+                "cannot number the data packets of iperf3",
+                wanted="shared, or generator probe",
+                got=f"paired, and flow {flow.id} over iperf3",
+                hint="its control connection has the same port",
+            )
+
+
 def _keys(loss: Loss, at: Loc, document: Document) -> Iterator[Problem]:
     own = KEYS[loss.model]
     for key, field in own.items():

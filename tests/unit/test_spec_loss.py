@@ -92,6 +92,19 @@ def test_what_does_not_go_together_is_refused(edits: list[Edit], said: str) -> N
     assert wrong(NO_SWEEP, *edits) == [said]
 
 
+def test_iperf3s_packets_cannot_be_paired() -> None:
+    paired: Edit = ("data: 1 %", "data: 1 %\n      process: paired")
+    over: Edit = ("generator: probe", "generator: iperf3")
+    alone: Edit = ("    pair: 2\n", "    pair: 2\n    generator: iperf3\n")
+    for edit, flows in ((over, ("T", "S")), (alone, ("S",))):
+        assert wrong(NO_SWEEP, paired, edit) == [
+            "network.bottleneck.loss.process: cannot number the data packets of iperf3: wanted"
+            f" shared, or generator probe, got paired, and flow {flow} over iperf3 (its control"
+            " connection has the same port)"
+            for flow in flows
+        ]
+
+
 SPREAD: Edit = ("    pair: 1\n", "    pair: 1\n    start: 10 s\n    start_spread: 2 s\n")
 
 
