@@ -6,18 +6,21 @@ Pure. Invariant: only finished cells without a failed check or calibration are a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reports.equal_loss import LossAdjustment
 from reports.happened import GroupStory, stories
+from reports.increase_adjusted import INCREASE, adjusted_increases, doubts
 from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
+from reports.ratio_of_means import ratio_of_means
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
 from reports.run import FinishedCell, Run
 from reports.sample import Sample
-from reports.statistics import Estimate, estimate, inside
+from reports.statistics import Estimate, estimate, inside, unknown
 from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
 
@@ -33,9 +36,13 @@ class MetricSummary:
 
     ``published`` keeps its printed digits; ``simulated`` is for a live simulator run and is null
     until one is attached; ``reason`` says why something is null, or which cells are missing.
+    ``ratio_of_means`` is of metrics that are a quotient, ``adjusted`` of the increase: the one at
+    equal realised loss.
     """
 
     estimate: Estimate
+    ratio_of_means: Estimate | None = None
+    adjusted: Estimate | None = None
     published: Decimal | None
     published_where: str | None
     published_in_ci95: bool | None
@@ -89,6 +96,7 @@ class Summary:
     points: tuple[PointSummary, ...]
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
+    loss_adjustment: LossAdjustment | None = None
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -137,23 +145,41 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
     )
 
 
+def _not_estimated(values: Sequence[Value]) -> Estimate | None:
+    """Return the estimate that is none because a run lacks the metric; None if all have it.
+
+    The other runs' mean would be that of a selection: what is missing is seldom missing by chance.
+    """
+    nulls = [value.reason for value in values if value.reason is not None]
+    if not nulls:
+        return None
+    known = len(values) - len(nulls)
+    return unknown(known, f"null in {len(nulls)} of {len(values)} cells: {nulls[0]}")
+
+
+def _ratio(values: Sequence[Value]) -> Estimate | None:
+    """Return the ratio of means of a metric that is a quotient; None of any other."""
+    parts = [value.parts for value in values if value.parts is not None]
+    if not parts:
+        return None
+    return _not_estimated(values) or ratio_of_means(parts)
+
+
 def _summarise_metric(
     name: str, cells: list[CellSummary], planned: int, row: PublishedRow | None, *, chance: bool
 ) -> MetricSummary:
     published = row.values[name] if row else None
     values = [cell.values[name] for cell in cells]
-    result = estimate([value.value for value in values if value.value is not None])
-    if result.n == 1 and not chance:
+    result = _not_estimated(values) or estimate([v.value for v in values if v.value is not None])
+    if result.n == len(values) == 1 and not chance:
         result = dataclasses.replace(result, reason=ALL_THERE_IS)
-    nulls = [value.reason for value in values if value.reason is not None]
     reasons = [result.reason] if result.reason else []
-    if nulls:
-        reasons.append(f"null in {len(nulls)} of {len(cells)} cells: {nulls[0]}")
     if len(cells) < planned and cells:
         reasons.append(f"{len(cells)} of {planned} planned cells count")
     printed = None if published is None else float(published)
     return MetricSummary(
         estimate=result,
+        ratio_of_means=_ratio(values),
         published=published,
         published_where=row.where if row else None,
         published_in_ci95=inside(printed, result.ci95),
@@ -191,6 +217,14 @@ def _summarise_point(
     )
 
 
+def _with_adjusted(point: PointSummary, adjusted: Estimate | None) -> PointSummary:
+    """Return the point with the increase at equal loss beside the plain one."""
+    if adjusted is None:
+        return point
+    increase = dataclasses.replace(point.metrics[INCREASE], adjusted=adjusted)
+    return dataclasses.replace(point, metrics={**point.metrics, INCREASE: increase})
+
+
 def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWarning]:
     found = []
     contradicted = sum(bool(point.contradictions) for point in points)
@@ -219,7 +253,7 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
         point_words(point.point)
         for point in drawn
         if point.cells_counted > 1
-        and all(m.estimate.sd == 0 for m in point.metrics.values() if m.estimate.n > 1)
+        and {m.estimate.sd for m in point.metrics.values()} - {None} == {0}
     ]
     if rigid:
         found.append(
@@ -252,6 +286,8 @@ def summarise(run: Run) -> Summary:
         for cell in run.measured()
     )
     points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
+    adjustment, adjusted = adjusted_increases(study, cells)
+    points = tuple(_with_adjusted(point, adjusted.get(point.point)) for point in points)
     return Summary(
         study=study.id,
         title=study.title,
@@ -263,5 +299,6 @@ def summarise(run: Run) -> Summary:
         published_where=study.published.tables if study.published else None,
         points=points,
         cells=cells,
-        warnings=(*collect_warnings(run), *_late_warnings(study, points)),
+        warnings=(*collect_warnings(run), *_late_warnings(study, points), *doubts(adjustment)),
+        loss_adjustment=adjustment,
     )
