@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from reports.jsondoc import Doc
+from reports.point_paths import PointPath, parse_path
 from reports.records import (
     Acknowledged,
     Assumption,
@@ -137,6 +138,13 @@ def _parse_source(doc: Doc) -> Source:
     )
 
 
+def _parse_paths(doc: Doc) -> dict[Point, PointPath]:
+    """Return the path of each point; none if the run is of a version that wrote none."""
+    listed = doc.maybe("paths")
+    items = listed.items() if listed else ()
+    return {parse_point(item.get("point")): parse_path(item) for item in items}
+
+
 def parse_study(doc: Doc, digits: Doc) -> Study:
     """Return the study in ``resolved.json``; ``digits`` is the same file with exact decimals."""
     doc.require_schema(SCHEMA)
@@ -159,6 +167,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
             for item in doc.get("parameters").items()
         ),
         points=tuple(parse_point(item) for item in doc.get("points").items()),
+        paths=_parse_paths(doc),
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
         flows=tuple(item.name() for item in flows.items()) if flows else (),
         delivered=_parse_delivered(delivered) if delivered else None,

@@ -6,28 +6,28 @@ Pure. Invariant: only finished cells without a failed check or calibration are a
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reports.contradicted import table_contradictions, tables_in_doubt
 from reports.equal_loss import LossAdjustment
 from reports.happened import GroupStory, stories
 from reports.increase_adjusted import INCREASE, adjusted_increases, doubts
 from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
-from reports.ratio_of_means import ratio_of_means
+from reports.published_tables import TableContradiction
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
 from reports.run import FinishedCell, Run
+from reports.run_values import estimated, estimated_ratio
 from reports.sample import Sample
-from reports.statistics import Estimate, estimate, inside, unknown
+from reports.statistics import Estimate, inside
 from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
 
 #: Below this Student's t makes the interval of one further run more than 3.6 sd wide either way.
 ENOUGH_RUNS = 4
-#: Why one run has no interval where no packet is lost at random.
-ALL_THERE_IS = "one run is all there is: nothing is left to chance"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,10 @@ class MetricSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PointSummary:
-    """One point of the sweep; ``chance`` is whether its cells lose packets at random."""
+    """One point of the sweep; ``chance`` is whether its cells lose packets at random.
+
+    ``doubted`` are the metrics whose published values contradict those of other rows or tables.
+    """
 
     point: Point
     cells_planned: int
@@ -63,10 +66,11 @@ class PointSummary:
     contradictions: tuple[Contradiction, ...]
     happened: tuple[GroupStory, ...]
     episode_claims: tuple[EpisodeClaim, ...]
+    doubted: frozenset[str] = frozenset()
 
     def contradicted(self, metric: str) -> bool:
         """Return whether the published value of this metric is part of a contradiction."""
-        return any(metric in found.metrics for found in self.contradictions)
+        return metric in self.doubted or any(metric in one.metrics for one in self.contradictions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +101,7 @@ class Summary:
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
     loss_adjustment: LossAdjustment | None = None
+    contradictions: tuple[TableContradiction, ...] = ()
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -145,41 +150,19 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
     )
 
 
-def _not_estimated(values: Sequence[Value]) -> Estimate | None:
-    """Return the estimate that is none because a run lacks the metric; None if all have it.
-
-    The other runs' mean would be that of a selection: what is missing is seldom missing by chance.
-    """
-    nulls = [value.reason for value in values if value.reason is not None]
-    if not nulls:
-        return None
-    known = len(values) - len(nulls)
-    return unknown(known, f"null in {len(nulls)} of {len(values)} cells: {nulls[0]}")
-
-
-def _ratio(values: Sequence[Value]) -> Estimate | None:
-    """Return the ratio of means of a metric that is a quotient; None of any other."""
-    parts = [value.parts for value in values if value.parts is not None]
-    if not parts:
-        return None
-    return _not_estimated(values) or ratio_of_means(parts)
-
-
 def _summarise_metric(
     name: str, cells: list[CellSummary], planned: int, row: PublishedRow | None, *, chance: bool
 ) -> MetricSummary:
     published = row.values[name] if row else None
     values = [cell.values[name] for cell in cells]
-    result = _not_estimated(values) or estimate([v.value for v in values if v.value is not None])
-    if result.n == len(values) == 1 and not chance:
-        result = dataclasses.replace(result, reason=ALL_THERE_IS)
+    result = estimated(values, chance=chance)
     reasons = [result.reason] if result.reason else []
     if len(cells) < planned and cells:
         reasons.append(f"{len(cells)} of {planned} planned cells count")
     printed = None if published is None else float(published)
     return MetricSummary(
         estimate=result,
-        ratio_of_means=_ratio(values),
+        ratio_of_means=estimated_ratio(values, chance=chance),
         published=published,
         published_where=row.where if row else None,
         published_in_ci95=inside(printed, result.ci95),
@@ -217,12 +200,16 @@ def _summarise_point(
     )
 
 
-def _with_adjusted(point: PointSummary, adjusted: Estimate | None) -> PointSummary:
-    """Return the point with the increase at equal loss beside the plain one."""
-    if adjusted is None:
-        return point
-    increase = dataclasses.replace(point.metrics[INCREASE], adjusted=adjusted)
-    return dataclasses.replace(point, metrics={**point.metrics, INCREASE: increase})
+def _in_context(
+    point: PointSummary, adjusted: Estimate | None, against: tuple[TableContradiction, ...]
+) -> PointSummary:
+    """Return the point with what only all points together tell."""
+    here = (one.metrics for one in against if point.point in one.points)
+    doubted = frozenset(name for names in here for name in names)
+    metrics = dict(point.metrics)
+    if adjusted is not None:
+        metrics[INCREASE] = dataclasses.replace(metrics[INCREASE], adjusted=adjusted)
+    return dataclasses.replace(point, metrics=metrics, doubted=doubted)
 
 
 def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWarning]:
@@ -287,7 +274,8 @@ def summarise(run: Run) -> Summary:
     )
     points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
     adjustment, adjusted = adjusted_increases(study, cells)
-    points = tuple(_with_adjusted(point, adjusted.get(point.point)) for point in points)
+    against = table_contradictions(study)
+    points = tuple(_in_context(point, adjusted.get(point.point), against) for point in points)
     return Summary(
         study=study.id,
         title=study.title,
@@ -299,6 +287,12 @@ def summarise(run: Run) -> Summary:
         published_where=study.published.tables if study.published else None,
         points=points,
         cells=cells,
-        warnings=(*collect_warnings(run), *_late_warnings(study, points), *doubts(adjustment)),
+        warnings=(
+            *collect_warnings(run),
+            *_late_warnings(study, points),
+            *tables_in_doubt(against),
+            *doubts(adjustment),
+        ),
         loss_adjustment=adjustment,
+        contradictions=against,
     )

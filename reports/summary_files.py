@@ -17,6 +17,7 @@ from reports.equal_loss import LossAdjustment
 from reports.happened import Distribution, Episodes, GroupStory
 from reports.published import Contradiction
 from reports.published_episodes import EpisodeClaim
+from reports.published_tables import TableContradiction
 from reports.records import Parameter, Point
 from reports.statistics import Estimate, Interval
 from reports.summary import CellSummary, MetricSummary, Summary
@@ -85,6 +86,17 @@ def _contradiction_json(found: Contradiction) -> dict[str, Any]:
         "printed": rounded(found.printed),
         "implied": rounded(found.implied),
         "implied_range": _bounds(found.implied_range),
+        "text": found.text,
+    }
+
+
+def _table_json(found: TableContradiction, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    return {
+        "rule": found.rule,
+        "where": found.where,
+        "points": [_point_json(point, parameters) for point in found.points],
+        "metrics": list(found.metrics),
+        "title": found.title,
         "text": found.text,
     }
 
@@ -168,6 +180,7 @@ def summary_json(summary: Summary) -> str:
         "compare": summary.compare and {"of": summary.compare.of, "over": summary.compare.over},
         "headline_metrics": list(summary.headline),
         "published_where": summary.published_where,
+        "contradictions": [_table_json(found, names) for found in summary.contradictions],
         "loss_adjustment": _adjustment_json(summary.loss_adjustment),
         "points": [
             {
