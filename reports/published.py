@@ -30,12 +30,17 @@ class Contradiction:
     text: str
 
 
-def rounding_span(value: Decimal) -> Span:
-    """Return the values that are printed like this: the number +- half its last digit."""
+def printed_places(value: Decimal) -> int:
+    """Return how many digits are printed after the point; negative for whole tens and so on."""
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int):
         raise ValueError(f"a printed number is finite, got {value}")
-    half = Fraction(10) ** exponent / 2
+    return -exponent
+
+
+def rounding_span(value: Decimal) -> Span:
+    """Return the values that are printed like this: the number +- half its last digit."""
+    half = Fraction(10) ** -printed_places(value) / 2
     return (Fraction(value) - half, Fraction(value) + half)
 
 
