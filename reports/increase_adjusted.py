@@ -12,8 +12,8 @@ from reports.records import Compare, Point, RunWarning, Study
 from reports.statistics import Estimate, unknown
 
 INCREASE = "pct_increase"
-#: Below this p value one slope, or one spread, is not believed of all points.
-DOUBTFUL_P = 0.01
+#: Below this p value one slope, or one spread, is not believed of all points: 5 % for both tests.
+DOUBTFUL_P = 0.05 / 2
 
 
 class _Cell(Protocol):

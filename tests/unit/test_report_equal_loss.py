@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from reports.equal_loss import Run, at_equal_loss
+from reports.increase_adjusted import DOUBTFUL_P, doubts
 
 pytestmark = pytest.mark.unit
 
@@ -125,11 +126,15 @@ def test_unequal_slopes_and_spreads_are_noticed_and_equal_ones_rarely() -> None:
     draws = np.random.default_rng(2)
     fits = [at_equal_loss(planted(draws, [60.0] * 4, [2.5] * 4))[0] for _ in range(500)]
     for name in ("equal_slopes_p", "equal_spread_p"):
-        wrong = sum(getattr(fit, name) < 0.01 for fit in fits)
-        assert wrong <= stats.binom.ppf(0.999, 500, 0.01)
+        wrong = sum(getattr(fit, name) < DOUBTFUL_P for fit in fits)
+        assert wrong <= stats.binom.ppf(0.999, 500, DOUBTFUL_P)
     slopes = at_equal_loss(planted(draws, [0, 60, 120, 200], [2.5] * 4, runs=12))[0]
     assert slopes.equal_slopes_p is not None
-    assert slopes.equal_slopes_p < 0.01
+    assert slopes.equal_slopes_p < DOUBTFUL_P
+    (warning,) = doubts(slopes)
+    assert warning.rule == "adjustment-doubtful"
+    assert warning.text.startswith("The points do not share one slope (p = ")
     spread = at_equal_loss(planted(draws, [60.0] * 4, [1, 1, 10, 10], runs=12))[0]
     assert spread.equal_spread_p is not None
-    assert spread.equal_spread_p < 0.01
+    assert spread.equal_spread_p < DOUBTFUL_P
+    assert doubts(None) == ()

@@ -140,7 +140,7 @@ def test_measured_columns_are_hardly_ever_taken_for_computed_ones() -> None:
         printed = [[f"{value:.6g}" for value in row] for row in columns]
         study = published_study([({"protocol": "sctp"}, "Table 3", flow_row(printed))])
         wrong += bool(table_contradictions(study))
-    assert wrong <= 4  # 0.2 %
+    assert wrong == 0
 
 
 PAIRS = [("pairs", "network.pairs")]
