@@ -5,37 +5,13 @@ Invariant: the numbers are those of the page, written by the same functions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from reports import page
+from reports.claims import Verdict
 from reports.estimates_page import estimates_table
 from reports.summary import Summary
-
-
-class Judged(Protocol):
-    """A verdict on one claim."""
-
-    @property
-    def id(self) -> str:
-        """Its name in the study file."""
-
-    @property
-    def text(self) -> str:
-        """What is claimed."""
-
-    @property
-    def where(self) -> str:
-        """Its place in the publication."""
-
-    @property
-    def verdict(self) -> str:
-        """Holds, refuted or undecided."""
-
-    @property
-    def evidence(self) -> str:
-        """Why, with numbers."""
+from reports.verdict_page import rule, sure, tally
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,23 +41,23 @@ _JUDGEMENTS = {"inside": "inside", "outside": "outside", "unknown": "not known",
 
 def attachment(summary: Summary) -> Attachment:
     """Return the tables of a study; what was not published is without its columns."""
-    # The claims of the study are judged elsewhere; a summary without verdicts has no such table.
-    verdicts: Sequence[Judged] = getattr(summary, "verdicts", ())
-    tables = [_verdicts(verdicts)] if verdicts else []
+    tables = [_verdicts(summary.verdicts)] if summary.verdicts else []
     for name in summary.headline:
         tables.append(_results(summary, name))
         tables += _estimates(summary, name)
     return Attachment(title=summary.title, tables=tuple(tables), notes=_notes(summary))
 
 
-def _verdicts(verdicts: Sequence[Judged]) -> AttachedTable:
+def _verdicts(verdicts: tuple[Verdict, ...]) -> AttachedTable:
     return AttachedTable(
         title="Verdicts on the published claims",
-        heads=("Claim", "Verdict", "What is claimed", "Evidence"),
+        heads=("Claim", "Verdict", "How sure", "What is claimed", "Evidence"),
         rows=tuple(
-            (one.id, one.verdict, f"{one.text} ({one.where})", one.evidence) for one in verdicts
+            (one.id, one.verdict, sure(one), f"{one.text} ({one.where})", one.evidence)
+            for one in verdicts
         ),
         words=2,
+        notes=(tally(verdicts), rule(verdicts)),
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reports.published_flows import computed_columns
 from reports.published_tables import Check, TableContradiction, once, printed_points
 from reports.published_windows import window_against_utilisation
 from reports.published_wire import wire_rates
-from reports.records import RunWarning, Study
+from reports.records import Point, Published, RunWarning, Study
 
 CHECKS: tuple[Check, ...] = (computed_columns, window_against_utilisation, wire_rates)
 
@@ -15,6 +17,22 @@ def table_contradictions(study: Study) -> tuple[TableContradiction, ...]:
     """Return what the printed numbers of several rows or tables say against each other."""
     printed = printed_points(study)
     return once(found for check in CHECKS for found in check(study, printed))
+
+
+def rows_in_doubt(published: Published, points: Mapping[Point, bool]) -> tuple[RunWarning, ...]:
+    """Return a warning if rows contradict themselves; ``points`` is whether any there does."""
+    contradicted = sum(points.values())
+    if not contradicted:
+        return ()
+    printed = sum(bool(published.rows_at(point)) for point in points)
+    return (
+        RunWarning(
+            rule="published-contradicts-itself",
+            where=published.where,
+            text=f"{contradicted} of {printed} published rows contradict themselves beyond "
+            "rounding; they are marked, and the arithmetic is shown.",
+        ),
+    )
 
 
 def tables_in_doubt(found: tuple[TableContradiction, ...]) -> tuple[RunWarning, ...]:

@@ -19,6 +19,7 @@ from reports.figures import Figure
 from reports.run import Run
 from reports.story_page import story_page
 from reports.summary import Summary
+from reports.verdict_page import verdict_page
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("reports"),
@@ -76,6 +77,7 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "runs": page.single_runs(summary),
         "packets": packet_page.packet_evidence(run, summary),
         "story": story_page(summary),
+        "verdicts": verdict_page(summary),
         "calibrations": evidence.calibrations(run),
         "check_words": check_words,
         "failed_checks": failed_checks,

@@ -8,14 +8,24 @@ docs/metrics.md gives every formula and its source.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from reports.display import FRACTION, INDEX, KBIT_PER_S, PERCENT, SEGMENTS, Quantity
 from reports.flow_metrics import FLOW_METRICS, FlowFunction
+from reports.loss_metrics import LOSS_METRICS
 from reports.path_metrics import PATH_METRICS, GroupFunction, GroupMetric
 from reports.records import Compare, Group
-from reports.sample import Quotient, Sample, UnavailableError, quotient, ratio, total
+from reports.sample import (
+    VARIATION,
+    Quotient,
+    Sample,
+    UnavailableError,
+    quotient,
+    ratio,
+    total,
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,23 @@ def delivered_segments(sample: Sample, group: Group) -> float:
     return total(delivered, f"delivered segments of {group.label}")
 
 
+def goodput_cv_pct(sample: Sample, group: Group) -> float:
+    """Return how the group's flows differ: standard deviation (n - 1) in % of the mean goodput."""
+    flows = [flow.goodput_bps for flow in sample.flows if flow.group == group.id]
+    if len(flows) < 2:
+        raise UnavailableError(f"{group.label} has one flow")
+    mean_bps = goodput_bps(sample, group) / len(flows)
+    known = [flow_bps for flow_bps in flows if flow_bps is not None]
+    return 100 * ratio(statistics.stdev(known), mean_bps, f"the goodput of {group.label}")
+
+
+def goodput_variation_pct(sample: Sample, group: Group) -> float:
+    """Return how goodput varies over time, in % of its mean: the mean over the group's flows."""
+    flows = [flow.flow for flow in sample.flows if flow.group == group.id]
+    found = [sample.variation_pct.get(flow) for flow in flows]
+    return total(found, f"variation of {group.label}'s goodput over time") / len(found)
+
+
 def pct_increase(sample: Sample) -> Quotient:
     """Return by how many per cent the goodput of one group exceeds that of the other."""
     if sample.compare is None:
@@ -132,6 +159,19 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
 #: Shown only where the study asks for them.
 ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
     ("delivered_{group}_segments", "Segments delivered, {label}", SEGMENTS, delivered_segments),
+    (
+        "goodput_cv_{group}_pct",
+        "Spread of goodput over the flows, {label}",
+        PERCENT,
+        goodput_cv_pct,
+    ),
+    (
+        VARIATION + "_{group}_pct",
+        "Variation of goodput over time, {label}",
+        PERCENT,
+        goodput_variation_pct,
+    ),
+    *LOSS_METRICS,
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from reports.claims.reading import parse_claims
 from reports.jsondoc import Doc
 from reports.point_paths import PointPath, parse_path
 from reports.records import (
@@ -152,6 +153,8 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
     groups = _parse_groups(doc.get("groups"))
     # Runs of older versions have no such keys.
     asked, flows, delivered = (doc.maybe(key) for key in ("figures", "flows", "delivered"))
+    claims, comparing = doc.maybe("claims"), _parse_compare(compare, groups) if compare else None
+    points = tuple(parse_point(item) for item in doc.get("points").items())
     return Study(
         id=doc.get("study").name(),
         title=doc.get("title").text(),
@@ -161,12 +164,12 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         hosts=doc.get("hosts").text(),
         generator=doc.get("generator").text(),
         groups=groups,
-        compare=_parse_compare(compare, groups) if compare else None,
+        compare=comparing,
         parameters=tuple(
             Parameter(name=item.get("name").text(), path=item.get("path").text())
             for item in doc.get("parameters").items()
         ),
-        points=tuple(parse_point(item) for item in doc.get("points").items()),
+        points=points,
         paths=_parse_paths(doc),
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
         flows=tuple(item.name() for item in flows.items()) if flows else (),
@@ -189,6 +192,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
             )
             for item in doc.get("acknowledged").items()
         ),
+        claims=parse_claims(claims, points, comparing) if claims else (),
     )
 
 

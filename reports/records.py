@@ -138,6 +138,44 @@ class FigureAsked:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Versus:
+    """What a comparison is with: a metric at a point."""
+
+    metric: str
+    point: Point
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One elementary statement: a metric's mean at a point, or how it differs, lies in a range.
+
+    With ``versus`` it is the difference from that; ``relative``: in % of that. A bound of None is
+    none; ``strict`` leaves the bounds out. ``quotient`` names the two metrics by how many per cent
+    whose means differ, where the metric is just that.
+    """
+
+    metric: str
+    point: Point
+    versus: Versus | None
+    relative: bool
+    low: float | None
+    high: float | None
+    strict: bool
+    quotient: tuple[str, str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What the publication claims, and where; ``untested`` says why there is no comparison."""
+
+    id: str
+    text: str
+    where: str
+    untested: str | None
+    comparisons: tuple[Comparison, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Assumption:
     """What had to be assumed because the paper is silent or contradicts itself, and why."""
 
@@ -189,6 +227,14 @@ class Study:
     assumptions: tuple[Assumption, ...]
     warnings: tuple[RunWarning, ...]
     acknowledged: tuple[Acknowledged, ...]
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def claimed_metrics(self) -> tuple[str, ...]:
+        """The metrics that its claims are about, once each."""
+        made = [one for claim in self.claims for one in claim.comparisons]
+        found = [name for one in made for name in (one.metric, one.versus and one.versus.metric)]
+        return tuple(dict.fromkeys(name for name in found if name))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from reports.records import AuditReading, Compare, FlowRow, Group, PathReading
+
+#: How the metrics begin that need all intervals of a cell: they are read only where asked for.
+VARIATION = "goodput_over_time"
 
 
 class UnavailableError(Exception):
@@ -35,7 +39,9 @@ class Sample:
     """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
 
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
-    ``delivered_segments`` holds, by flow, what arrived between the times the study asks for.
+    ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
+    ``episodes`` the rows of the loss episodes, None if nothing recorded them, ``variation_pct`` by
+    flow how its goodput varies over time, empty unless the study asks.
     """
 
     flows: tuple[FlowRow, ...]
@@ -45,6 +51,8 @@ class Sample:
     paths: tuple[PathReading, ...] = ()
     audit: tuple[AuditReading, ...] = ()
     delivered_segments: Mapping[str, float] = field(default_factory=dict)
+    episodes: Sequence[Mapping[str, Any]] | None = None
+    variation_pct: Mapping[str, float] = field(default_factory=dict)
 
 
 def total(values: Iterable[float | int | None], what: str) -> float:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reports.contradicted import table_contradictions, tables_in_doubt
+from reports.claims import Verdict, Words, judge
+from reports.contradicted import rows_in_doubt, table_contradictions, tables_in_doubt
 from reports.equal_loss import LossAdjustment
 from reports.happened import GroupStory, stories
 from reports.increase_adjusted import INCREASE, adjusted_increases, doubts
@@ -102,6 +103,7 @@ class Summary:
     warnings: tuple[RunWarning, ...]
     loss_adjustment: LossAdjustment | None = None
     contradictions: tuple[TableContradiction, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -117,21 +119,23 @@ class Summary:
         """Return every metric of the study by name, for labels and units."""
         asked = asked_metrics_of(self.groups, self.flows)
         known = metrics_of(self.groups, self.compare)
-        return {**known, **{name: asked[name] for name in self.headline if name in asked}}
+        measured = (name for point in self.points[:1] for name in point.metrics)
+        return {**known, **{name: asked[name] for name in measured if name in asked}}
 
 
 def _ordered_metrics(study: Study) -> dict[str, Metric]:
     known = metrics_of(study.groups, study.compare)
     asked = asked_metrics_of(study.groups, study.flows)
-    known |= {name: asked[name] for name in study.metrics if name in asked}
+    claimed = study.claimed_metrics
+    known |= {name: asked[name] for name in (*study.metrics, *claimed) if name in asked}
     published = [name for row in study.published.rows for name in row.values] if (
         study.published
     ) else []  # fmt: skip
-    unknown = [name for name in (*study.metrics, *published) if name not in known]
+    unknown = [name for name in (*study.metrics, *published, *claimed) if name not in known]
     if unknown:
         raise ParseError(
             "unknown metrics",
-            where="resolved.json: metrics, published",
+            where="resolved.json: metrics, published, claims",
             wanted=f"some of {', '.join(known)}",
             got=", ".join(dict.fromkeys(unknown)),
         )
@@ -147,6 +151,8 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         paths=cell.evidence.paths,
         audit=cell.evidence.rows,
         delivered_segments=cell.delivered_segments,
+        episodes=cell.episodes,
+        variation_pct=cell.variation_pct,
     )
 
 
@@ -213,18 +219,10 @@ def _in_context(
 
 
 def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWarning]:
-    found = []
-    contradicted = sum(bool(point.contradictions) for point in points)
-    if contradicted and study.published:
-        printed = sum(bool(study.published.rows_at(point.point)) for point in points)
-        found.append(
-            RunWarning(
-                rule="published-contradicts-itself",
-                where=study.published.where,
-                text=f"{contradicted} of {printed} published rows contradict themselves beyond "
-                "rounding; they are marked, and the arithmetic is shown.",
-            )
-        )
+    found: list[RunWarning] = []
+    if study.published:
+        contradicted = {point.point: bool(point.contradictions) for point in points}
+        found += rows_in_doubt(study.published, contradicted)
     drawn = [point for point in points if point.chance]
     few = [point_words(point.point) for point in drawn if 0 < point.cells_counted < ENOUGH_RUNS]
     if few:
@@ -276,6 +274,7 @@ def summarise(run: Run) -> Summary:
     adjustment, adjusted = adjusted_increases(study, cells)
     against = table_contradictions(study)
     points = tuple(_in_context(point, adjusted.get(point.point), against) for point in points)
+    words = Words(metrics, study.parameters)
     return Summary(
         study=study.id,
         title=study.title,
@@ -295,4 +294,5 @@ def summarise(run: Run) -> Summary:
         ),
         loss_adjustment=adjustment,
         contradictions=against,
+        verdicts=judge(study.claims, points, cells, words=words),
     )

@@ -13,6 +13,7 @@ from testbed import units
 from testbed.errors import StudyError
 from testbed.spec.at import episode_points, figure_points, published_points
 from testbed.spec.checks import cross_problems
+from testbed.spec.claim_points import Comparison, expand_claims
 from testbed.spec.document import Document, parse_document, read_document
 from testbed.spec.problems import Problem, StudyFileError, one_of, suggestion
 from testbed.spec.profiles import LoadedProfile, ProfileShelf
@@ -29,7 +30,8 @@ class Study:
     """A valid study: settings as written, and at each point.
 
     ``published_points`` holds, for each published row, the indexes of its points,
-    ``figure_points`` for each figure, ``episode_points`` for each published episode.
+    ``figure_points`` for each figure, ``episode_points`` for each published episode;
+    ``comparisons`` holds what each claim comes to.
     """
 
     settings: StudyFile
@@ -39,6 +41,7 @@ class Study:
     published_points: tuple[tuple[int, ...], ...]
     figure_points: tuple[tuple[int, ...], ...]
     episode_points: tuple[tuple[int, ...], ...]
+    comparisons: tuple[tuple[Comparison, ...], ...]
     profiles: dict[str, LoadedProfile]
 
 
@@ -90,6 +93,7 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
     rows: tuple[tuple[int, ...], ...] = ()
     drawn: tuple[tuple[int, ...], ...] = ()
     told: tuple[tuple[int, ...], ...] = ()
+    comparisons: tuple[tuple[Comparison, ...], ...] = ()
     if {"sweep", "points"} <= valid:
         known = frozenset(problems)
         names, points, found = read_points(settings, document, known)
@@ -100,6 +104,9 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
             problems += [*wrong, *wrong_at]
         if "figures" in valid and not found:
             drawn, wrong = figure_points(settings, document, names, points, known)
+            problems += wrong
+        if "claims" in valid and not found and not any(p.key.startswith("claims") for p in known):
+            comparisons, wrong = expand_claims(settings, document, names, points, known)
             problems += wrong
     if {"hosts", "profiles"} <= valid:
         problems += shelf.load(settings, document, points)
@@ -112,6 +119,7 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
         published_points=rows,
         figure_points=drawn,
         episode_points=told,
+        comparisons=comparisons,
         profiles=shelf.profiles,
     )
 

@@ -15,6 +15,7 @@ from markdown_it.token import Token
 import reports
 from reports import latex, markdown
 from reports.attached import AttachedTable, Attachment, attachment
+from reports.claims import Verdict
 from reports.run import read_run
 from reports.summary import Summary, summarise
 from testbed import runfolder
@@ -59,32 +60,20 @@ def test_the_tables_of_a_study(summary: Summary) -> None:
     assert sum(note.startswith("†") for note in found.notes) == 7
 
 
-@dataclasses.dataclass(frozen=True)
-class Verdict:
-    id: str
-    text: str
-    where: str
-    verdict: str
-    evidence: str
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Judged(Summary):
-    """A summary with verdicts."""
-
-    verdicts: tuple[Verdict, ...]
-
-
 def test_verdicts_come_first(summary: Summary) -> None:
-    verdict = Verdict("s-wins", "S > T at every loss.", "conclusion", "holds", "5 of 5, p = 0.001")
-    values = {f.name: getattr(summary, f.name) for f in dataclasses.fields(summary)}
-    table = attachment(Judged(**values, verdicts=(verdict,))).tables[0]
+    verdict = Verdict(
+        id="s-wins", text="S > T at every loss.", where="conclusion", verdict="holds",
+        evidence="7 of 7", p_holds=0.001, p_refuted=1.0, comparisons=(),
+    )  # fmt: skip
+    table = attachment(dataclasses.replace(summary, verdicts=(verdict,))).tables[0]
     assert table.title == "Verdicts on the published claims"
-    assert table.rows == (
-        ("s-wins", "holds", "S > T at every loss. (conclusion)", "5 of 5, p = 0.001"),
-    )
+    (row,) = table.rows
+    assert (row[0], row[1], row[3]) == ("s-wins", "holds", "S > T at every loss. (conclusion)")
+    assert "0.001" in row[2]
+    assert row[4] == "7 of 7"
+    assert table.notes[0] == "Of 1 claim 1 holds."
     text = latex.tables_latex(Attachment(title="t", tables=(table,), notes=()))
-    assert r"\begin{tabular}{llp{0.35\linewidth}p{0.35\linewidth}}" in text
+    assert r"\begin{tabular}{llp{0.23\linewidth}p{0.23\linewidth}p{0.23\linewidth}}" in text
 
 
 def test_both_files_are_written_with_every_published_number(tmp_path: Path) -> None:
