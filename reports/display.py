@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 UNKNOWN = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,19 @@ def as_printed(value: Decimal | None, quantity: Quantity) -> str:
     if quantity.scale == 1:
         return f"{value:f}"
     return f"{float(value) * quantity.scale:.10g}"
+
+
+def typographic(text: str) -> str:
+    """Return the text with minus signs for hyphens; for numbers and intervals only."""
+    return text.replace("-", MINUS)
+
+
+def difference(value: float | None, published: Decimal | None, quantity: Quantity) -> str:
+    """Return value - published with its sign, as shown; a dash if either is not known."""
+    if value is None or published is None:
+        return UNKNOWN
+    text = number(value - float(published), quantity)
+    return text if text.startswith("-") else f"+{text}"
 
 
 def count(number_of: int, noun: str, plural: str | None = None) -> str:

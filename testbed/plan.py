@@ -18,6 +18,7 @@ from testbed.cell import Cell, cell_id
 from testbed.errors import StudyError
 from testbed.spec.copies import copies
 from testbed.spec.load import Study
+from testbed.spec.point_paths import point_paths
 from testbed.spec.resolve import VIRTUAL_MARGIN_S, resolve_cell
 from testbed.spec.settings import MAX_SEED
 from testbed.spec.sweep import Point, PointValue
@@ -179,6 +180,7 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
         "delivered": at.delivered.model_dump() if at.delivered else None,
         "parameters": [{"name": p.name, "path": p.path} for p in study.parameters],
         "points": [point.values for point in study.points],
+        "paths": point_paths(study),
         "metrics": list(at.metrics),
         "published": _published(study),
         "figures": _figures(study),

@@ -19,6 +19,8 @@ PROVENANCE = "provenance.json"
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT_HTML = "report/index.html"
+TABLES_MD = "report/tables.md"
+TABLES_TEX = "report/tables.tex"
 PCAP = "pcap"
 
 CELL = "cell.json"
