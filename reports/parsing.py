@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from reports.jsondoc import Doc
+from reports.parsing_repeats import parse_precision, parse_variations
 from reports.records import (
     Acknowledged,
     Assumption,
@@ -140,6 +141,10 @@ def _parse_source(doc: Doc) -> Source:
 def parse_study(doc: Doc, digits: Doc) -> Study:
     """Return the study in ``resolved.json``; ``digits`` is the same file with exact decimals."""
     doc.require_schema(SCHEMA)
+    every = tuple(parse_point(item) for item in doc.get("points").items())
+    own = doc.maybe("base_points")  # runs of older versions have no variations
+    base = own.integer() if own else len(every)
+    precision = doc.maybe("replication")
     compare, published = doc.maybe("compare"), digits.maybe("published")
     groups = _parse_groups(doc.get("groups"))
     # Runs of older versions have no such keys.
@@ -154,11 +159,8 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         generator=doc.get("generator").text(),
         groups=groups,
         compare=_parse_compare(compare, groups) if compare else None,
-        parameters=tuple(
-            Parameter(name=item.get("name").text(), path=item.get("path").text())
-            for item in doc.get("parameters").items()
-        ),
-        points=tuple(parse_point(item) for item in doc.get("points").items()),
+        parameters=_parse_parameters(doc.get("parameters")),
+        points=every[:base],
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
         flows=tuple(item.name() for item in flows.items()) if flows else (),
         delivered=_parse_delivered(delivered) if delivered else None,
@@ -180,6 +182,22 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
             )
             for item in doc.get("acknowledged").items()
         ),
+        variations=parse_variations(doc, every),
+        varied_points=every[base:],
+        varied_parameters=_parse_parameters(doc.maybe("variation_parameters")),
+        left_out=tuple(item.text() for item in _items(doc.maybe("left_out"))),
+        precision=parse_precision(precision) if precision else None,
+    )
+
+
+def _items(doc: Doc | None) -> tuple[Doc, ...]:
+    return doc.items() if doc else ()
+
+
+def _parse_parameters(doc: Doc | None) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(name=item.get("name").text(), path=item.get("path").text())
+        for item in _items(doc)
     )
 
 
@@ -204,7 +222,7 @@ def parse_plan(doc: Doc, study: Study) -> tuple[PlannedCell, ...]:
     Raises ``ParseError`` if a measuring cell lies at no point of the study.
     """
     doc.require_schema(SCHEMA)
-    rank = {point: index for index, point in enumerate(study.points)}
+    rank = {point: index for index, point in enumerate(study.all_points)}
     cells = []
     for item in doc.get("cells").items():
         cell = _parse_planned(item)

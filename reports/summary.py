@@ -15,6 +15,7 @@ from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_o
 from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
+from reports.replication import Replication, replication
 from reports.run import FinishedCell, Run
 from reports.sample import Sample
 from reports.statistics import Estimate, estimate, inside
@@ -76,7 +77,10 @@ class CellSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order."""
+    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order.
+
+    ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
+    """
 
     study: str
     title: str
@@ -89,6 +93,7 @@ class Summary:
     points: tuple[PointSummary, ...]
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
+    replication: Replication | None = None
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -238,7 +243,7 @@ def summarise(run: Run) -> Summary:
     study = run.study
     metrics = _ordered_metrics(study)
     excluded = exclusions(run)
-    cells = tuple(
+    every = tuple(
         CellSummary(
             id=cell.plan.id,
             point=cell.plan.point,
@@ -251,7 +256,9 @@ def summarise(run: Run) -> Summary:
         )
         for cell in run.measured()
     )
+    cells = tuple(cell for cell in every if cell.point in study.points)
     points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
+    planned = {point.point: point.cells_planned for point in points}
     return Summary(
         study=study.id,
         title=study.title,
@@ -264,4 +271,5 @@ def summarise(run: Run) -> Summary:
         points=points,
         cells=cells,
         warnings=(*collect_warnings(run), *_late_warnings(study, points)),
+        replication=replication(study, cells, planned),
     )

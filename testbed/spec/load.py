@@ -19,6 +19,7 @@ from testbed.spec.profiles import LoadedProfile, ProfileShelf
 from testbed.spec.study import StudyFile
 from testbed.spec.sweep import Parameter, Point, read_points
 from testbed.spec.validation import validate_sections
+from testbed.spec.variations import Variation, Variations, read_variations
 
 STUDIES_FOLDER = Path(__file__).resolve().parents[2] / "studies"
 HOSTS_FOLDER = STUDIES_FOLDER / "hosts"
@@ -40,6 +41,17 @@ class Study:
     figure_points: tuple[tuple[int, ...], ...]
     episode_points: tuple[tuple[int, ...], ...]
     profiles: dict[str, LoadedProfile]
+    varied: Variations
+
+    @property
+    def variations(self) -> tuple[Variation, ...]:
+        """What is tried in place of the study's assumptions."""
+        return self.varied.variations
+
+    @property
+    def all_points(self) -> tuple[Point, ...]:
+        """The study's points, then those of its variations alone."""
+        return (*self.points, *self.varied.points)
 
 
 def find_study(name: str) -> Path:
@@ -90,6 +102,7 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
     rows: tuple[tuple[int, ...], ...] = ()
     drawn: tuple[tuple[int, ...], ...] = ()
     told: tuple[tuple[int, ...], ...] = ()
+    varied = Variations()
     if {"sweep", "points"} <= valid:
         known = frozenset(problems)
         names, points, found = read_points(settings, document, known)
@@ -101,8 +114,11 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
         if "figures" in valid and not found:
             drawn, wrong = figure_points(settings, document, names, points, known)
             problems += wrong
+        if "assumptions" in valid and points and not found:
+            varied, wrong = read_variations(settings, document, names, points, known)
+            problems += wrong
     if {"hosts", "profiles"} <= valid:
-        problems += shelf.load(settings, document, points)
+        problems += shelf.load(settings, document, (*points, *varied.points))
     raise_problems([*document.problems, *problems], document)
     return Study(
         settings=settings,
@@ -113,6 +129,7 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
         figure_points=drawn,
         episode_points=told,
         profiles=shelf.profiles,
+        varied=varied,
     )
 
 
