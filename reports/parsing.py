@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from reports.claims.reading import parse_claims
 from reports.jsondoc import Doc
-from reports.parsing_repeats import parse_precision, parse_variations
+from reports.parsing_repeats import parse_parameters, parse_repeats
 from reports.records import (
     Acknowledged,
     Assumption,
@@ -15,7 +16,6 @@ from reports.records import (
     Group,
     KnobReading,
     LedgerReading,
-    Parameter,
     PlannedCell,
     Point,
     Published,
@@ -141,14 +141,12 @@ def _parse_source(doc: Doc) -> Source:
 def parse_study(doc: Doc, digits: Doc) -> Study:
     """Return the study in ``resolved.json``; ``digits`` is the same file with exact decimals."""
     doc.require_schema(SCHEMA)
-    every = tuple(parse_point(item) for item in doc.get("points").items())
-    own = doc.maybe("base_points")  # runs of older versions have no variations
-    base = own.integer() if own else len(every)
-    precision = doc.maybe("replication")
     compare, published = doc.maybe("compare"), digits.maybe("published")
     groups = _parse_groups(doc.get("groups"))
     # Runs of older versions have no such keys.
     asked, flows, delivered = (doc.maybe(key) for key in ("figures", "flows", "delivered"))
+    claims, comparing = doc.maybe("claims"), _parse_compare(compare, groups) if compare else None
+    points, repeats = parse_repeats(doc, tuple(parse_point(p) for p in doc.get("points").items()))
     return Study(
         id=doc.get("study").name(),
         title=doc.get("title").text(),
@@ -158,9 +156,9 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         hosts=doc.get("hosts").text(),
         generator=doc.get("generator").text(),
         groups=groups,
-        compare=_parse_compare(compare, groups) if compare else None,
-        parameters=_parse_parameters(doc.get("parameters")),
-        points=every[:base],
+        compare=comparing,
+        parameters=parse_parameters(doc.get("parameters")),
+        points=points,
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
         flows=tuple(item.name() for item in flows.items()) if flows else (),
         delivered=_parse_delivered(delivered) if delivered else None,
@@ -182,22 +180,8 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
             )
             for item in doc.get("acknowledged").items()
         ),
-        variations=parse_variations(doc, every),
-        varied_points=every[base:],
-        varied_parameters=_parse_parameters(doc.maybe("variation_parameters")),
-        left_out=tuple(item.text() for item in _items(doc.maybe("left_out"))),
-        precision=parse_precision(precision) if precision else None,
-    )
-
-
-def _items(doc: Doc | None) -> tuple[Doc, ...]:
-    return doc.items() if doc else ()
-
-
-def _parse_parameters(doc: Doc | None) -> tuple[Parameter, ...]:
-    return tuple(
-        Parameter(name=item.get("name").text(), path=item.get("path").text())
-        for item in _items(doc)
+        claims=parse_claims(claims, points, comparing) if claims else (),
+        repeats=repeats,
     )
 
 

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from reports.jsondoc import Doc
-from reports.records import Point, Precision, Variation
+from reports.records import Parameter, Point, Precision, Repeats, Variation
 from testbed.errors import ParseError
 
 
-def parse_variations(doc: Doc, points: tuple[Point, ...]) -> tuple[Variation, ...]:
-    """Return the variations of a study with all these points; older runs have none."""
-    listed = doc.maybe("variations")
-    return tuple(_parse_variation(item, points) for item in listed.items()) if listed else ()
+def parse_repeats(doc: Doc, points: tuple[Point, ...]) -> tuple[tuple[Point, ...], Repeats]:
+    """Return the study's own points, of all there are, and what is repeated how.
+
+    Runs of older versions have neither variations nor a precision.
+    """
+    base, precision = doc.maybe("base_points"), doc.maybe("replication")
+    own = base.integer() if base else len(points)
+    return points[:own], Repeats(
+        variations=tuple(_parse_variation(item, points) for item in _items(doc, "variations")),
+        points=points[own:],
+        parameters=parse_parameters(doc.maybe("variation_parameters")),
+        left_out=tuple(item.text() for item in _items(doc, "left_out")),
+        precision=_parse_precision(precision) if precision else None,
+    )
+
+
+def _items(doc: Doc, key: str) -> tuple[Doc, ...]:
+    listed = doc.maybe(key)
+    return listed.items() if listed else ()
+
+
+def parse_parameters(doc: Doc | None) -> tuple[Parameter, ...]:
+    """Return the settings in a list, or none where there is no list."""
+    return tuple(
+        Parameter(name=item.get("name").text(), path=item.get("path").text())
+        for item in (doc.items() if doc else ())
+    )
 
 
 def _parse_variation(doc: Doc, points: tuple[Point, ...]) -> Variation:
@@ -40,8 +63,7 @@ def _point(doc: Doc, points: tuple[Point, ...]) -> Point:
     return points[index]
 
 
-def parse_precision(doc: Doc) -> Precision:
-    """Return when a run stops adding runs."""
+def _parse_precision(doc: Doc) -> Precision:
     metric, half, relative = (
         doc.maybe(key) for key in ("metric", "half_width", "relative_half_width")
     )

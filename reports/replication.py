@@ -83,7 +83,7 @@ def replication(
         cells: finished measuring cells.
         planned: how many measuring cells each point has so far.
     """
-    precision = study.precision
+    precision = study.repeats.precision
     if precision is None:
         return None
     counted = [cell for cell in cells if cell.excluded is None]

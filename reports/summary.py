@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reports.claims import Verdict, Words, judge
 from reports.happened import GroupStory, stories
 from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
@@ -93,6 +94,7 @@ class Summary:
     points: tuple[PointSummary, ...]
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
+    verdicts: tuple[Verdict, ...] = ()
     replication: Replication | None = None
 
     @property
@@ -109,25 +111,34 @@ class Summary:
         """Return every metric of the study by name, for labels and units."""
         asked = asked_metrics_of(self.groups, self.flows)
         known = metrics_of(self.groups, self.compare)
-        return {**known, **{name: asked[name] for name in self.headline if name in asked}}
+        measured = (name for point in self.points[:1] for name in point.metrics)
+        return {**known, **{name: asked[name] for name in measured if name in asked}}
 
 
 def _ordered_metrics(study: Study) -> dict[str, Metric]:
     known = metrics_of(study.groups, study.compare)
     asked = asked_metrics_of(study.groups, study.flows)
-    known |= {name: asked[name] for name in study.metrics if name in asked}
+    claimed = _claimed_metrics(study)
+    known |= {name: asked[name] for name in (*study.metrics, *claimed) if name in asked}
     published = [name for row in study.published.rows for name in row.values] if (
         study.published
     ) else []  # fmt: skip
-    unknown = [name for name in (*study.metrics, *published) if name not in known]
+    unknown = [name for name in (*study.metrics, *published, *claimed) if name not in known]
     if unknown:
         raise ParseError(
             "unknown metrics",
-            where="resolved.json: metrics, published",
+            where="resolved.json: metrics, published, claims",
             wanted=f"some of {', '.join(known)}",
             got=", ".join(dict.fromkeys(unknown)),
         )
     return {name: known[name] for name in dict.fromkeys((*study.metrics, *known))}
+
+
+def _claimed_metrics(study: Study) -> list[str]:
+    """Return the metrics that the study's claims are about, once each."""
+    made = [one for claim in study.claims for one in claim.comparisons]
+    found = [name for one in made for name in (one.metric, one.versus and one.versus.metric)]
+    return list(dict.fromkeys(name for name in found if name))
 
 
 def _sample(study: Study, cell: FinishedCell) -> Sample:
@@ -258,6 +269,7 @@ def summarise(run: Run) -> Summary:
     )
     cells = tuple(cell for cell in every if cell.point in study.points)
     points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
+    words = Words(metrics, study.parameters)
     planned = {point.point: point.cells_planned for point in points}
     return Summary(
         study=study.id,
@@ -271,5 +283,6 @@ def summarise(run: Run) -> Summary:
         points=points,
         cells=cells,
         warnings=(*collect_warnings(run), *_late_warnings(study, points)),
+        verdicts=judge(study.claims, points, cells, words=words),
         replication=replication(study, cells, planned),
     )

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from reports.claims import Judged, Verdict
 from reports.happened import Distribution, Episodes, GroupStory
 from reports.published import Contradiction
 from reports.published_episodes import EpisodeClaim
@@ -104,6 +105,43 @@ def _claim_json(claim: EpisodeClaim) -> dict[str, Any]:
     }
 
 
+def _comparison_json(judged: Judged, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    one, found = judged.comparison, judged.found
+    versus = one.versus and {
+        "metric": one.versus.metric,
+        "point": _point_json(one.versus.point, parameters),
+    }
+    return {
+        "metric": one.metric,
+        "point": _point_json(one.point, parameters),
+        "versus": versus,
+        "relative": one.relative,
+        "low": rounded(one.low),
+        "high": rounded(one.high),
+        "strict": one.strict,
+        "verdict": judged.verdict,
+        "estimate": rounded(found.estimate),
+        "ci95": _bounds(found.ci95),
+        "n": found.n,
+        "p_holds": rounded(found.p_inside),
+        "p_refuted": rounded(found.p_outside),
+        "reason": found.reason,
+    }
+
+
+def _verdict_json(verdict: Verdict, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    return {
+        "id": verdict.id,
+        "text": verdict.text,
+        "where": verdict.where,
+        "verdict": verdict.verdict,
+        "evidence": verdict.evidence,
+        "p_holds": rounded(verdict.p_holds),
+        "p_refuted": rounded(verdict.p_refuted),
+        "comparisons": [_comparison_json(one, parameters) for one in verdict.comparisons],
+    }
+
+
 def _point_json(point: Point, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
     settings = point.as_dict()
     order = [parameter.name for parameter in parameters if parameter.name in settings]
@@ -148,7 +186,7 @@ def summary_json(summary: Summary) -> str:
             for point in summary.points
         ],
         "cells": [_cell_json(cell, names) for cell in summary.cells],
-        "claims": [],
+        "claims": [_verdict_json(verdict, names) for verdict in summary.verdicts],
         "replication": summary.replication and replication_record(summary.replication),
         "warnings": [
             {"rule": warning.rule, "where": warning.where, "text": warning.text}

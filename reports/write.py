@@ -63,6 +63,6 @@ def read_replication(run: Path) -> Replication | None:
     Raises:
         ParseError: the folder is not a readable run; the file is named.
     """
-    if read_study(run).precision is None:
+    if read_study(run).repeats.precision is None:
         return None
     return summarise(read_run(run)).replication

@@ -244,7 +244,7 @@ def spread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
 
     def read_replication(run: Path) -> Replication | None:
         study = read_study(run)
-        if study.precision is None:
+        if study.repeats.precision is None:
             return None
         plan = json.loads((run / runfolder.PLAN).read_text())["cells"]
         cells = [

@@ -173,8 +173,8 @@ def test_resolved_json_tells_of_variations() -> None:
         Doc(record, "r"), Doc(json.loads(resolved(VARIED), parse_float=Decimal), "r")
     )
     assert len(read.points) == 7
-    assert [v.points for v in read.variations] == [
-        (read.varied_points[0],), (read.varied_points[1],), (read.points[6],)
+    assert [v.points for v in read.repeats.variations] == [
+        (read.repeats.points[0],), (read.repeats.points[1],), (read.points[6],)
     ]  # fmt: skip
     loaded = study(VARIED)
     left = make_plan(loaded, seeds=[1], lab={}, sensitivity=False)
