@@ -17,7 +17,7 @@ from reports.happened import Distribution, Episodes, GroupStory
 from reports.published import Contradiction
 from reports.published_episodes import EpisodeClaim
 from reports.records import Parameter, Point
-from reports.repeats_json import replication_record
+from reports.repeats_json import replication_record, sensitivity_record
 from reports.rounding import rounded
 from reports.statistics import Interval
 from reports.summary import CellSummary, MetricSummary, Summary
@@ -188,6 +188,7 @@ def summary_json(summary: Summary) -> str:
         "cells": [_cell_json(cell, names) for cell in summary.cells],
         "claims": [_verdict_json(verdict, names) for verdict in summary.verdicts],
         "replication": summary.replication and replication_record(summary.replication),
+        "sensitivity": sensitivity_record(summary.sensitivity, summary.headline),
         "warnings": [
             {"rule": warning.rule, "where": warning.where, "text": warning.text}
             for warning in summary.warnings
