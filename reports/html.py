@@ -20,6 +20,7 @@ from reports.repeats_page import repeats_page
 from reports.run import Run
 from reports.story_page import story_page
 from reports.summary import Summary
+from reports.verdict_page import verdict_page
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("reports"),
@@ -79,6 +80,7 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "runs": page.single_runs(summary),
         "packets": packet_page.packet_evidence(run, summary),
         "story": story_page(summary),
+        "verdicts": verdict_page(summary),
         "repeats": repeats_page(summary),
         "calibrations": evidence.calibrations(run),
         "check_words": check_words,

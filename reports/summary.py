@@ -153,6 +153,7 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         paths=cell.evidence.paths,
         audit=cell.evidence.rows,
         delivered_segments=cell.delivered_segments,
+        episodes=cell.episodes,
     )
 
 

@@ -21,6 +21,7 @@ from reports.repeats_page import replication_table, replication_words, variation
 from reports.story_page import claims_table, terminal_rows, terminal_words
 from reports.summary import MetricSummary, PointSummary, Summary
 from reports.trust import point_words
+from reports.verdict_page import sure, tally
 
 #: Longest place or text of a warning shown here; summary.json and the page have all of it.
 _PLACE_CHARS = 160
@@ -192,6 +193,26 @@ def _print_story(console: Console, summary: Summary, marks: _Marks) -> None:
     console.print(table)
 
 
+def _print_verdicts(console: Console, summary: Summary, marks: _Marks) -> None:
+    """Print what became of each claim, its evidence below it; nothing if nothing is claimed."""
+    if not summary.verdicts:
+        return
+    styles = {"holds": (marks.inside, "bold green"), "refuted": (marks.outside, "bold red")}
+    console.print(Text(tally(summary.verdicts), style="bold"))
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for verdict in summary.verdicts:
+        mark, style = styles.get(verdict.verdict, (marks.unknown, ""))
+        words = Text(_printable(verdict.text), style="bold")
+        how = sure(verdict)
+        if how:
+            words.append(f" ({how})", style="not bold")
+        words.append(f"\n{_printable(verdict.evidence)}", style="not bold")
+        table.add_row(Text(f"{mark} {verdict.verdict}", style=style), words)
+    console.print(table)
+
+
 def _print_claims(console: Console, summary: Summary, marks: _Marks) -> None:
     """Print what was published of single losses, if anything was, beside the kernel's."""
     found = claims_table(summary)
@@ -234,6 +255,7 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     marks = _marks(console)
     console.print(Text(_printable(summary.title), style="bold"))
     _print_warnings(console, summary.warnings)
+    _print_verdicts(console, summary, marks)
     for table in _tables(summary, console, marks):
         console.print(table)
     _print_footnotes(console, summary, marks)

@@ -22,7 +22,7 @@ from testbed.spec.copies import copies
 from testbed.spec.load import Study
 from testbed.spec.resolve import resolve_cell
 from testbed.spec.settings import MAX_SEED
-from testbed.spec.sweep import Point
+from testbed.spec.sweep import Point, PointValue
 from testbed.spec.vocabulary import FIGURES
 from testbed.varied import calibrated_points, variations_record
 
@@ -217,6 +217,7 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
         "metrics": list(at.metrics),
         "published": _published(study),
         "figures": _figures(study),
+        "claims": _claims(study),
         "assumptions": [a.model_dump(include={"id", "text", "why"}) for a in at.assumptions],
         "warnings": [finding.record() for finding in findings.warnings],
         "acknowledged": [a.record() for a in findings.acknowledged],
@@ -284,6 +285,29 @@ def _figures(study: Study) -> list[dict[str, Any]]:
             "points": [study.points[index].values for index in indexes],
         }
         for figure, indexes in zip(study.settings.figures, study.figure_points, strict=True)
+    ]
+
+
+def _claims(study: Study) -> list[dict[str, Any]]:
+    """Return the claims, each with the comparisons it comes to."""
+
+    def values(index: int) -> dict[str, PointValue]:
+        return study.points[index].values
+
+    return [
+        {
+            **claim.model_dump(include={"id", "text", "where", "untested"}),
+            "comparisons": [
+                {
+                    **dataclasses.asdict(one),
+                    "point": values(one.point),
+                    "versus": one.versus
+                    and {"metric": one.versus[0], "point": values(one.versus[1])},
+                }
+                for one in comparisons
+            ],
+        }
+        for claim, comparisons in zip(study.settings.claims, study.comparisons, strict=True)
     ]
 
 

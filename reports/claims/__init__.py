@@ -1,6 +1,6 @@
 """A study's claims, judged: from what its runs measured to a verdict on each, with the evidence."""
 
-from reports.claims.verdicts import COMPARISON_VERDICTS, VERDICTS, Judged, Verdict, judge
+from reports.claims.verdicts import LEVEL, VERDICTS, Judged, Verdict, judge
 from reports.claims.words import Words
 
-__all__ = ["COMPARISON_VERDICTS", "VERDICTS", "Judged", "Verdict", "Words", "judge"]
+__all__ = ["LEVEL", "VERDICTS", "Judged", "Verdict", "Words", "judge"]

@@ -32,12 +32,22 @@ VERDICTS = (*COMPARISON_VERDICTS, UNTESTED, NOT_RUN)
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """One comparison, where it was made, what was found, and in words; its p-values are its own."""
+    """One comparison, where it was made, and what was found; its p-values are its own.
+
+    ``what``, ``result`` and ``wanted`` are words.
+    """
 
     comparison: Comparison
     found: Decision
     verdict: str
-    words: str
+    what: str
+    result: str
+    wanted: str
+
+    @property
+    def words(self) -> str:
+        """All of it in one clause."""
+        return f"{self.what}: {self.result}, wanted {self.wanted}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +89,8 @@ def judge(
     """
     runs = _Runs(points, cells)
     tested = sum(claim.untested is None for claim in claims)
-    return tuple(_Court(runs, words, max(1, tested), at).verdict(claim) for claim in claims)
+    court = _Court(runs, words, tested, at)
+    return tuple(court.verdict(claim) for claim in claims)
 
 
 class _Runs:
@@ -92,14 +103,19 @@ class _Runs:
             if cell.excluded is None:
                 self._cells.setdefault(cell.point, {})[cell.seed] = cell
 
-    def decide(self, one: Comparison, words: Words) -> Decision:
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """All points, also those that no claim is about."""
+        return tuple(self._points)
+
+    def decide(self, one: Comparison) -> Decision:
         """Return what the runs say of a comparison: across two points, pairs by seed."""
         wanted = Range(low=one.low, high=one.high, strict=one.strict)
         first, second = one.metric, one.versus
         if one.quotient:
             first, second = one.quotient[0], Versus(metric=one.quotient[1], point=one.point)
-        x = self._values(first, one.point, words)
-        y = self._values(second.metric, second.point, words) if second else None
+        x = self._values(first, one.point)
+        y = self._values(second.metric, second.point) if second else None
         if isinstance(x, str) or isinstance(y, str):
             return undecided(x if isinstance(x, str) else str(y))
         chance = self._chance((one.point, *((second.point,) if second else ())))
@@ -112,7 +128,7 @@ class _Runs:
             return decide_ratio([a for a, _ in pairs], [b for _, b in pairs], wanted, chance)
         return decide_mean([a - b for a, b in pairs], wanted, chance)
 
-    def _values(self, metric: str, point: Point, words: Words) -> dict[int, float] | str:
+    def _values(self, metric: str, point: Point) -> dict[int, float] | str:
         """Return each counted run's value by seed, or why they cannot be used."""
         cells = self._cells.get(point, {})
         if not cells:
@@ -120,10 +136,7 @@ class _Runs:
         found = {seed: cell.values[metric] for seed, cell in sorted(cells.items())}
         missing = [value.reason for value in found.values() if value.value is None]
         if missing:
-            label = words.metrics[metric].label
-            return (
-                f"{label} is missing in {len(missing)} of {count(len(found), 'run')}: {missing[0]}"
-            )
+            return f"missing in {len(missing)} of {count(len(found), 'run')}: {missing[0]}"
         return {seed: value.value for seed, value in found.items() if value.value is not None}
 
     def _chance(self, involved: tuple[Point, ...]) -> Chance:
@@ -147,6 +160,7 @@ class _Court:
         self, runs: _Runs, words: Words, tested: int, at: Mapping[Point, Point] | None
     ) -> None:
         self._runs, self._words, self._tested, self._at = runs, words, tested, at
+        self._naming = words.naming(runs.points)
 
     def verdict(self, claim: Claim) -> Verdict:
         if claim.untested is not None:
@@ -183,21 +197,18 @@ class _Court:
         return Comparison(**{**vars(one), "point": point, "versus": versus})
 
     def _judged(self, comparisons: Sequence[Comparison]) -> tuple[Judged, ...]:
-        places = [
-            p for c in comparisons for p in (c.point, c.versus.point if c.versus else c.point)
-        ]
-        naming = self._words.naming(places)
         judged = []
         for one in comparisons:
-            found = self._runs.decide(one, self._words)
+            found = self._runs.decide(one)
             outside = None if found.p_outside is None else len(comparisons) * found.p_outside
-            result = f"{self._words.result(one, found)}, wanted {self._words.range(one)}"
             judged.append(
                 Judged(
                     comparison=one,
                     found=found,
                     verdict=_verdict(self._corrected(found.p_inside), self._corrected(outside)),
-                    words=f"{self._words.what(one, naming)}: {result}",
+                    what=self._words.what(one, self._naming),
+                    result=self._words.result(one, found),
+                    wanted=self._words.range(one),
                 )
             )
         return tuple(judged)

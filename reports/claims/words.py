@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -47,6 +46,8 @@ class Words:
             return f"{'above' if one.strict else 'at least'} {shown(one.low)}{unit}"
         if one.low is None or one.high is None:
             return "anything"
+        if one.low == one.high:
+            return f"exactly {shown(one.low)}{unit}"
         if one.versus and one.low == -one.high:
             return f"within {shown(one.high)}{unit} of 0"
         return f"between {shown(one.low)} and {shown(one.high)}{unit}"
@@ -72,6 +73,10 @@ class Words:
         over = _lower_first(self._label(other.metric))
         sign = "in % of" if one.relative else "minus"
         if other.point == one.point:
+            shared, _, own = label.rpartition(", ")
+            if shared and over.startswith(f"{_lower_first(shared)}, "):
+                over = self._label(other.metric).removeprefix(f"{shared}, ")
+                label = f"{shared}, {own}"
             words = f"{label} {sign} {over}"
             return f"{words} at {where}" if where else words
         there = self.point(other.point, naming) or "elsewhere"
@@ -90,16 +95,18 @@ class Words:
         )
 
     def naming(self, points: Iterable[Point]) -> tuple[str, ...]:
-        """Return the fewest settings that tell these points apart, first ones first."""
-        found = list(dict.fromkeys(points))
-        names = [parameter.name for parameter in self.parameters]
-        names += sorted({name for point in found for name, _ in point.settings} - set(names))
-        values = [point.as_dict() for point in found]
-        for size in range(len(names) + 1):
-            for chosen in itertools.combinations(names, size):
-                if len({tuple(one.get(name) for name in chosen) for one in values}) == len(found):
-                    return chosen
-        return tuple(names)
+        """Return settings that tell these points apart, few of them, in the study's order."""
+        values = [point.as_dict() for point in dict.fromkeys(points)]
+        order = [parameter.name for parameter in self.parameters]
+        order += sorted({name for one in values for name in one} - set(order))
+
+        def told_apart(names: Sequence[str]) -> int:
+            return len({tuple(one.get(name) for name in names) for one in values})
+
+        chosen: list[str] = []
+        while told_apart(chosen) < len(values):
+            chosen.append(max(order, key=lambda name: told_apart([*chosen, name])))
+        return tuple(name for name in order if name in chosen)
 
     def _label(self, metric: str) -> str:
         return self.metrics[metric].label

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 
 from testbed import units
 from testbed.cell import Generator, Protocol
+from testbed.spec.claims import Claim
 from testbed.spec.hosts import Profile
 from testbed.spec.problems import SettingError
 from testbed.spec.settings import (
@@ -296,6 +297,7 @@ class StudyFile(Settings):
     metrics: tuple[str, ...] = Field(min_length=1, description="a list of metrics")
     published: Published | None = Field(None, description="the published table")
     figures: tuple[Figure, ...] = Field((), description="a list of figures")
+    claims: tuple[Claim, ...] = Field((), description="a list of claims")
     assumptions: tuple[Assumption, ...] = Field((), description="a list of assumptions")
     sensitivity: Sensitivity = Field(
         Sensitivity.model_validate({}), description="how alternatives of assumptions are tried"

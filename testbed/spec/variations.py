@@ -50,6 +50,9 @@ class Variations:
     points: tuple[Point, ...] = ()
 
 
+NO_VARIATIONS = Variations()
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Alternative:
     """One alternative as written: of which assumption, where in the file, at which points."""

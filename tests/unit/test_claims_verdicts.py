@@ -79,7 +79,9 @@ def test_two_metrics_are_compared_run_by_run() -> None:
         comparison("goodput_S_bps", 0.01, low=0, versus=("goodput_T_bps", 0.01)), runs=RUNS
     )
     assert found.comparisons[0].found.estimate == 10e3
-    assert found.evidence.startswith("Goodput, SCTP minus goodput, TCP SACK: 10.0 kbit/s (95 % CI ")
+    assert found.evidence.startswith(
+        "Goodput, SCTP minus TCP SACK at bottleneck loss, data 1 %: 10.0 kbit/s (95 % CI "
+    )
     found = verdict_of(
         comparison("goodput_S_bps", 0.01, low=-20, high=20, relative=True, strict=False,
                    versus=("goodput_T_bps", 0.01)), runs=RUNS,
@@ -113,8 +115,7 @@ def test_what_is_missing_in_one_run_is_not_averaged_over() -> None:
     found = verdict_of(comparison(low=9), runs=runs)
     assert (found.verdict, found.p_holds, found.p_refuted) == ("undecided", None, None)
     assert found.evidence == (
-        "Link utilisation: Link utilisation is missing in 1 of 21 runs: not captured, "
-        "wanted above 9 %."
+        "Link utilisation: missing in 1 of 21 runs: not captured, wanted above 9 %."
     )
 
 
