@@ -6,6 +6,7 @@ Pure. Invariant: only finished cells without a failed check or calibration are a
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,8 +17,10 @@ from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_o
 from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
+from reports.replication import Replication, replication
 from reports.run import FinishedCell, Run
 from reports.sample import Sample
+from reports.sensitivity import NO_SENSITIVITY, Sensitivity, sensitivity, turning
 from reports.statistics import Estimate, estimate, inside
 from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
@@ -77,7 +80,10 @@ class CellSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order."""
+    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order.
+
+    ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
+    """
 
     study: str
     title: str
@@ -91,6 +97,8 @@ class Summary:
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
     verdicts: tuple[Verdict, ...] = ()
+    replication: Replication | None = None
+    sensitivity: Sensitivity = NO_SENSITIVITY
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -244,7 +252,7 @@ def summarise(run: Run) -> Summary:
     study = run.study
     metrics = _ordered_metrics(study)
     excluded = exclusions(run)
-    cells = tuple(
+    every = tuple(
         CellSummary(
             id=cell.plan.id,
             point=cell.plan.point,
@@ -257,8 +265,15 @@ def summarise(run: Run) -> Summary:
         )
         for cell in run.measured()
     )
-    points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
-    words = Words(metrics, study.parameters)
+    every_point = {
+        point: _summarise_point(run, point, metrics, every) for point in study.all_points
+    }
+    points = tuple(every_point[point] for point in study.points)
+    cells = tuple(cell for cell in every if cell.point in study.points)
+    words = Words(metrics, (*study.parameters, *study.repeats.parameters))
+    judged = functools.partial(judge, study.claims, tuple(every_point.values()), every, words=words)
+    tried = sensitivity(study.repeats, every_point, every, lambda at: judged(at=at))
+    planned = {point.point: point.cells_planned for point in points}
     return Summary(
         study=study.id,
         title=study.title,
@@ -270,6 +285,8 @@ def summarise(run: Run) -> Summary:
         published_where=study.published.tables if study.published else None,
         points=points,
         cells=cells,
-        warnings=(*collect_warnings(run), *_late_warnings(study, points)),
-        verdicts=judge(study.claims, points, cells, words=words),
+        warnings=(*turning(tried), *collect_warnings(run), *_late_warnings(study, points)),
+        verdicts=judged(),
+        replication=replication(study, cells, planned),
+        sensitivity=tried,
     )
