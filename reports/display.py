@@ -96,6 +96,11 @@ def as_printed(value: Decimal | None, quantity: Quantity) -> str:
     return f"{float(value) * quantity.scale:.10g}"
 
 
+def typographic(text: str) -> str:
+    """Return a text of numbers with minus signs in place of hyphens."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
 def count(number_of: int, noun: str, plural: str | None = None) -> str:
     """Return ``1 cell`` or ``3 cells``."""
     return f"{number_of} {noun if number_of == 1 else plural or noun + 's'}"

@@ -8,11 +8,13 @@ docs/metrics.md gives every formula and its source.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from reports.display import FRACTION, INDEX, KBIT_PER_S, PERCENT, SEGMENTS, Quantity
 from reports.flow_metrics import FLOW_METRICS, FlowFunction
+from reports.loss_metrics import LOSS_METRICS
 from reports.path_metrics import PATH_METRICS, GroupFunction, GroupMetric
 from reports.records import Compare, Group
 from reports.sample import Sample, UnavailableError, ratio, total
@@ -76,6 +78,16 @@ def delivered_segments(sample: Sample, group: Group) -> float:
     return total(delivered, f"delivered segments of {group.label}")
 
 
+def goodput_cv_pct(sample: Sample, group: Group) -> float:
+    """Return how the group's flows differ: standard deviation (n - 1) in % of the mean goodput."""
+    flows = [flow.goodput_bps for flow in sample.flows if flow.group == group.id]
+    if len(flows) < 2:
+        raise UnavailableError(f"{group.label} has one flow")
+    mean_bps = goodput_bps(sample, group) / len(flows)
+    known = [flow_bps for flow_bps in flows if flow_bps is not None]
+    return 100 * ratio(statistics.stdev(known), mean_bps, f"the goodput of {group.label}")
+
+
 def pct_increase(sample: Sample) -> float:
     """Return by how many per cent the goodput of one group exceeds that of the other."""
     if sample.compare is None:
@@ -130,6 +142,13 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
 #: Shown only where the study asks for them.
 ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
     ("delivered_{group}_segments", "Segments delivered, {label}", SEGMENTS, delivered_segments),
+    (
+        "goodput_cv_{group}_pct",
+        "Spread of goodput over the flows, {label}",
+        PERCENT,
+        goodput_cv_pct,
+    ),
+    *LOSS_METRICS,
 )
 
 

@@ -14,6 +14,7 @@ from reports.display import (
     setting,
     setting_label,
 )
+from reports.display import typographic as _typographic
 from reports.metrics import Metric
 from reports.records import Point
 from reports.summary import MetricSummary, PointSummary, Summary
@@ -70,14 +71,17 @@ class GridTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def _typographic(text: str) -> str:
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
 def settings_of(point: Point, summary: Summary) -> tuple[str, ...]:
     """Return a point's settings with units, in the order of the study."""
     settings = point.as_dict()
     return tuple(setting(p.name, settings[p.name]) for p in summary.parameters)
+
+
+def place_of(point: Point, summary: Summary) -> str:
+    """Return a point of the study or of a variation, whose own settings are named."""
+    swept = {parameter.name for parameter in summary.parameters}
+    more = (f"{name} {setting(name, value)}" for name, value in point.settings if name not in swept)
+    return ", ".join((*settings_of(point, summary), *more)) or "All"
 
 
 def setting_heads(summary: Summary) -> tuple[str, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from reports.claims.reading import parse_claims
 from reports.jsondoc import Doc
+from reports.parsing_repeats import parse_parameters, parse_repeats
 from reports.records import (
     Acknowledged,
     Assumption,
@@ -14,7 +16,6 @@ from reports.records import (
     Group,
     KnobReading,
     LedgerReading,
-    Parameter,
     PlannedCell,
     Point,
     Published,
@@ -144,6 +145,8 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
     groups = _parse_groups(doc.get("groups"))
     # Runs of older versions have no such keys.
     asked, flows, delivered = (doc.maybe(key) for key in ("figures", "flows", "delivered"))
+    claims, comparing = doc.maybe("claims"), _parse_compare(compare, groups) if compare else None
+    points, repeats = parse_repeats(doc, tuple(parse_point(p) for p in doc.get("points").items()))
     return Study(
         id=doc.get("study").name(),
         title=doc.get("title").text(),
@@ -153,12 +156,9 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         hosts=doc.get("hosts").text(),
         generator=doc.get("generator").text(),
         groups=groups,
-        compare=_parse_compare(compare, groups) if compare else None,
-        parameters=tuple(
-            Parameter(name=item.get("name").text(), path=item.get("path").text())
-            for item in doc.get("parameters").items()
-        ),
-        points=tuple(parse_point(item) for item in doc.get("points").items()),
+        compare=comparing,
+        parameters=parse_parameters(doc.get("parameters")),
+        points=points,
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
         flows=tuple(item.name() for item in flows.items()) if flows else (),
         delivered=_parse_delivered(delivered) if delivered else None,
@@ -180,6 +180,8 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
             )
             for item in doc.get("acknowledged").items()
         ),
+        claims=parse_claims(claims, points, comparing) if claims else (),
+        repeats=repeats,
     )
 
 
@@ -204,7 +206,7 @@ def parse_plan(doc: Doc, study: Study) -> tuple[PlannedCell, ...]:
     Raises ``ParseError`` if a measuring cell lies at no point of the study.
     """
     doc.require_schema(SCHEMA)
-    rank = {point: index for index, point in enumerate(study.points)}
+    rank = {point: index for index, point in enumerate(study.all_points)}
     cells = []
     for item in doc.get("cells").items():
         cell = _parse_planned(item)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from reports.records import AuditReading, Compare, FlowRow, Group, PathReading
 
@@ -18,7 +19,8 @@ class Sample:
     """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
 
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
-    ``delivered_segments`` holds, by flow, what arrived between the times the study asks for.
+    ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
+    ``episodes`` the rows of the loss episodes, None if nothing recorded them.
     """
 
     flows: tuple[FlowRow, ...]
@@ -28,6 +30,7 @@ class Sample:
     paths: tuple[PathReading, ...] = ()
     audit: tuple[AuditReading, ...] = ()
     delivered_segments: Mapping[str, float] = field(default_factory=dict)
+    episodes: Sequence[Mapping[str, Any]] | None = None
 
 
 def total(values: Iterable[float | int | None], what: str) -> float:

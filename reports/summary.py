@@ -6,17 +6,21 @@ Pure. Invariant: only finished cells without a failed check or calibration are a
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from reports.claims import Verdict, Words, judge
 from reports.happened import GroupStory, stories
 from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
+from reports.replication import Replication, replication
 from reports.run import FinishedCell, Run
 from reports.sample import Sample
+from reports.sensitivity import NO_SENSITIVITY, Sensitivity, sensitivity, turning
 from reports.statistics import Estimate, estimate, inside
 from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
@@ -76,7 +80,10 @@ class CellSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order."""
+    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order.
+
+    ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
+    """
 
     study: str
     title: str
@@ -89,6 +96,9 @@ class Summary:
     points: tuple[PointSummary, ...]
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    replication: Replication | None = None
+    sensitivity: Sensitivity = NO_SENSITIVITY
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -104,25 +114,34 @@ class Summary:
         """Return every metric of the study by name, for labels and units."""
         asked = asked_metrics_of(self.groups, self.flows)
         known = metrics_of(self.groups, self.compare)
-        return {**known, **{name: asked[name] for name in self.headline if name in asked}}
+        measured = (name for point in self.points[:1] for name in point.metrics)
+        return {**known, **{name: asked[name] for name in measured if name in asked}}
 
 
 def _ordered_metrics(study: Study) -> dict[str, Metric]:
     known = metrics_of(study.groups, study.compare)
     asked = asked_metrics_of(study.groups, study.flows)
-    known |= {name: asked[name] for name in study.metrics if name in asked}
+    claimed = _claimed_metrics(study)
+    known |= {name: asked[name] for name in (*study.metrics, *claimed) if name in asked}
     published = [name for row in study.published.rows for name in row.values] if (
         study.published
     ) else []  # fmt: skip
-    unknown = [name for name in (*study.metrics, *published) if name not in known]
+    unknown = [name for name in (*study.metrics, *published, *claimed) if name not in known]
     if unknown:
         raise ParseError(
             "unknown metrics",
-            where="resolved.json: metrics, published",
+            where="resolved.json: metrics, published, claims",
             wanted=f"some of {', '.join(known)}",
             got=", ".join(dict.fromkeys(unknown)),
         )
     return {name: known[name] for name in dict.fromkeys((*study.metrics, *known))}
+
+
+def _claimed_metrics(study: Study) -> list[str]:
+    """Return the metrics that the study's claims are about, once each."""
+    made = [one for claim in study.claims for one in claim.comparisons]
+    found = [name for one in made for name in (one.metric, one.versus and one.versus.metric)]
+    return list(dict.fromkeys(name for name in found if name))
 
 
 def _sample(study: Study, cell: FinishedCell) -> Sample:
@@ -134,6 +153,7 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         paths=cell.evidence.paths,
         audit=cell.evidence.rows,
         delivered_segments=cell.delivered_segments,
+        episodes=cell.episodes,
     )
 
 
@@ -238,7 +258,7 @@ def summarise(run: Run) -> Summary:
     study = run.study
     metrics = _ordered_metrics(study)
     excluded = exclusions(run)
-    cells = tuple(
+    every = tuple(
         CellSummary(
             id=cell.plan.id,
             point=cell.plan.point,
@@ -251,7 +271,15 @@ def summarise(run: Run) -> Summary:
         )
         for cell in run.measured()
     )
-    points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
+    every_point = {
+        point: _summarise_point(run, point, metrics, every) for point in study.all_points
+    }
+    points = tuple(every_point[point] for point in study.points)
+    cells = tuple(cell for cell in every if cell.point in study.points)
+    words = Words(metrics, (*study.parameters, *study.repeats.parameters))
+    judged = functools.partial(judge, study.claims, tuple(every_point.values()), every, words=words)
+    tried = sensitivity(study.repeats, every_point, every, lambda at: judged(at=at))
+    planned = {point.point: point.cells_planned for point in points}
     return Summary(
         study=study.id,
         title=study.title,
@@ -263,5 +291,8 @@ def summarise(run: Run) -> Summary:
         published_where=study.published.tables if study.published else None,
         points=points,
         cells=cells,
-        warnings=(*collect_warnings(run), *_late_warnings(study, points)),
+        warnings=(*turning(tried), *collect_warnings(run), *_late_warnings(study, points)),
+        verdicts=judged(),
+        replication=replication(study, cells, planned),
+        sensitivity=tried,
     )

@@ -1,6 +1,6 @@
 """``summary.json`` and ``summary.csv`` as text. Pure; docs/data-format.md describes both.
 
-Invariants: versioned; unknown is null; floats are rounded to ``SIGNIFICANT_DIGITS``; nothing
+Invariants: versioned; unknown is null; floats are rounded (``reports.rounding``); nothing
 depends on when or where the report was written, so equal runs give equal bytes.
 """
 
@@ -10,23 +10,19 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
+from reports.claims import Judged, Verdict
 from reports.happened import Distribution, Episodes, GroupStory
 from reports.published import Contradiction
 from reports.published_episodes import EpisodeClaim
 from reports.records import Parameter, Point
+from reports.repeats_json import replication_record, sensitivity_record
+from reports.rounding import rounded
 from reports.statistics import Interval
 from reports.summary import CellSummary, MetricSummary, Summary
 
 SCHEMA = 1
-SIGNIFICANT_DIGITS = 10
-
-
-def rounded(value: float | Decimal | None) -> float | None:
-    """Return a float rounded to the digits that are stored; null stays null."""
-    return None if value is None else float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
 def _bounds(interval: Interval | None) -> list[float | None] | None:
@@ -109,6 +105,43 @@ def _claim_json(claim: EpisodeClaim) -> dict[str, Any]:
     }
 
 
+def _comparison_json(judged: Judged, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    one, found = judged.comparison, judged.found
+    versus = one.versus and {
+        "metric": one.versus.metric,
+        "point": _point_json(one.versus.point, parameters),
+    }
+    return {
+        "metric": one.metric,
+        "point": _point_json(one.point, parameters),
+        "versus": versus,
+        "relative": one.relative,
+        "low": rounded(one.low),
+        "high": rounded(one.high),
+        "strict": one.strict,
+        "verdict": judged.verdict,
+        "estimate": rounded(found.estimate),
+        "ci95": _bounds(found.ci95),
+        "n": found.n,
+        "p_holds": rounded(found.p_inside),
+        "p_refuted": rounded(found.p_outside),
+        "reason": found.reason,
+    }
+
+
+def _verdict_json(verdict: Verdict, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    return {
+        "id": verdict.id,
+        "text": verdict.text,
+        "where": verdict.where,
+        "verdict": verdict.verdict,
+        "evidence": verdict.evidence,
+        "p_holds": rounded(verdict.p_holds),
+        "p_refuted": rounded(verdict.p_refuted),
+        "comparisons": [_comparison_json(one, parameters) for one in verdict.comparisons],
+    }
+
+
 def _point_json(point: Point, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
     settings = point.as_dict()
     order = [parameter.name for parameter in parameters if parameter.name in settings]
@@ -153,7 +186,9 @@ def summary_json(summary: Summary) -> str:
             for point in summary.points
         ],
         "cells": [_cell_json(cell, names) for cell in summary.cells],
-        "claims": [],
+        "claims": [_verdict_json(verdict, names) for verdict in summary.verdicts],
+        "replication": summary.replication and replication_record(summary.replication),
+        "sensitivity": sensitivity_record(summary.sensitivity, summary.headline),
         "warnings": [
             {"rule": warning.rule, "where": warning.where, "text": warning.text}
             for warning in summary.warnings

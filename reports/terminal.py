@@ -17,9 +17,11 @@ from rich.text import Text
 from reports.display import UNKNOWN, as_printed, count, number, setting, setting_label
 from reports.metrics import Metric
 from reports.records import RunWarning
+from reports.repeats_page import replication_table, replication_words, variation_line
 from reports.story_page import claims_table, terminal_rows, terminal_words
 from reports.summary import MetricSummary, PointSummary, Summary
 from reports.trust import point_words
+from reports.verdict_page import sure, tally
 
 #: Longest place or text of a warning shown here; summary.json and the page have all of it.
 _PLACE_CHARS = 160
@@ -191,6 +193,26 @@ def _print_story(console: Console, summary: Summary, marks: _Marks) -> None:
     console.print(table)
 
 
+def _print_verdicts(console: Console, summary: Summary, marks: _Marks) -> None:
+    """Print what became of each claim, its evidence below it; nothing if nothing is claimed."""
+    if not summary.verdicts:
+        return
+    styles = {"holds": (marks.inside, "bold green"), "refuted": (marks.outside, "bold red")}
+    console.print(Text(tally(summary.verdicts), style="bold"))
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1)
+    for verdict in summary.verdicts:
+        mark, style = styles.get(verdict.verdict, (marks.unknown, ""))
+        words = Text(_printable(verdict.text), style="bold")
+        how = sure(verdict)
+        if how:
+            words.append(f" ({how})", style="not bold")
+        words.append(f"\n{_printable(verdict.evidence)}", style="not bold")
+        table.add_row(Text(f"{mark} {verdict.verdict}", style=style), words)
+    console.print(table)
+
+
 def _print_claims(console: Console, summary: Summary, marks: _Marks) -> None:
     """Print what was published of single losses, if anything was, beside the kernel's."""
     found = claims_table(summary)
@@ -207,13 +229,35 @@ def _print_claims(console: Console, summary: Summary, marks: _Marks) -> None:
     console.print(table)
 
 
+def _print_repeats(console: Console, summary: Summary) -> None:
+    """Print how far seeds were added, and what alternatives of assumptions did to verdicts."""
+    if summary.replication:
+        found = replication_table(summary, summary.replication)
+        console.print(Text(_printable(replication_words(summary, summary.replication))))
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for head in found.heads:
+            table.add_column(Text(_printable(head)), max_width=30)
+        for row in found.rows:
+            table.add_row(*(Text(_printable(field)) for field in row))
+        console.print(table)
+    tried = summary.sensitivity
+    if tried.variations or tried.left_out:
+        console.print(Text("Sensitivity to assumptions", style="bold"))
+    for one in tried.variations:
+        console.print(Text(_printable(f"- {variation_line(one)}")))
+    for words in tried.left_out:
+        console.print(Text(_printable(f"- {words}: not run")))
+
+
 def print_summary(summary: Summary, console: Console | None = None) -> None:
     """Print the summary; colour follows the terminal and ``NO_COLOR``."""
     console = console or Console()
     marks = _marks(console)
     console.print(Text(_printable(summary.title), style="bold"))
     _print_warnings(console, summary.warnings)
+    _print_verdicts(console, summary, marks)
     for table in _tables(summary, console, marks):
         console.print(table)
     _print_footnotes(console, summary, marks)
+    _print_repeats(console, summary)
     _print_story(console, summary, marks)

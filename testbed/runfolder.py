@@ -1,6 +1,6 @@
 """Names of everything in a run folder; the only place that knows them. No I/O.
 
-<run>/ study.yaml resolved.json plan.json cells.json provenance.json
+<run>/ study.yaml resolved.json plan.json cells.json replication.json provenance.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
 <run>/summary.json summary.csv report/index.html pcap/
@@ -15,6 +15,7 @@ from pathlib import Path
 STUDY = "study.yaml"
 RESOLVED = "resolved.json"
 PLAN = "plan.json"
+REPLICATION = "replication.json"
 WARNINGS = "warnings.json"
 CELLS = "cells.json"
 PROVENANCE = "provenance.json"

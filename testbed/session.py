@@ -104,7 +104,7 @@ def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) 
     """Write into an empty run folder everything but its cells."""
     (run / runfolder.STUDY).write_text(plan.study.document.text)
     (run / runfolder.RESOLVED).write_text(resolved_json(plan, findings))
-    write_json(run / runfolder.PLAN, plan_record(plan))
+    write_json(run / runfolder.PLAN, plan_record(plan.first))
     cells = [{"id": planned.id, "cell": to_dict(planned.cell)} for planned in plan.cells]
     write_json(run / runfolder.CELLS, cells)
     write_json(run / runfolder.PROVENANCE, started)
@@ -196,6 +196,23 @@ def find_run(text: str) -> Path:
 
 def load_cells(run: Path) -> list[PlannedCell]:
     """Return the planned cells of a run; raise :class:`ParseError` if they cannot be read."""
+    cells = {planned.id: planned for planned in load_candidates(run)}
+    path = run / runfolder.PLAN
+    try:
+        return [cells[entry["id"]] for entry in json.loads(path.read_text())["cells"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ParseError("cannot read a run's plan", where=str(path), got=str(error)) from error
+
+
+def record_plan(run: Path, cells: Sequence[PlannedCell]) -> None:
+    """Replace a run's plan by one of these cells, whole or not at all."""
+    partial = run / f".{runfolder.PLAN}"
+    write_json(partial, plan_record(cells))
+    partial.replace(run / runfolder.PLAN)
+
+
+def load_candidates(run: Path) -> list[PlannedCell]:
+    """Return every cell a run may come to plan; raise :class:`ParseError` if it cannot be read."""
     path = run / runfolder.CELLS
     try:
         listed = json.loads(path.read_text())

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from testbed import units
+from testbed.spec.claim_checks import claim_problems
 from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
+from testbed.spec.known import duplicates, unknown
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
-from testbed.spec.problems import Loc, Problem, one_of, suggestion
+from testbed.spec.problems import Loc, Problem, one_of
 from testbed.spec.settings import INTERVAL_S
 from testbed.spec.study import StudyFile
 from testbed.spec.vocabulary import (
@@ -46,35 +48,11 @@ def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -
     return [p for needed, check in _CHECKS if needed <= known for p in check(study, document)]
 
 
-def _duplicates(
-    names: Iterable[str], places: Iterable[Loc], what: str, document: Document
-) -> Iterator[Problem]:
-    first: dict[str, Loc] = {}
-    for name, loc in zip(names, places, strict=True):
-        if name in first:
-            line = document.line(first[name])
-            yield document.problem(
-                loc, f"duplicate {what}: already on line {line}", got=units.shown(name)
-            )
-        first.setdefault(name, loc)
-
-
-def _unknown(
-    name: str, known: Iterable[str], loc: Loc, what: str, document: Document
-) -> Iterator[Problem]:
-    names = list(known)
-    if name not in names:
-        hint = suggestion(name, names)
-        yield document.problem(
-            loc, f"unknown {what}", wanted=one_of(names, hint), got=units.shown(name), hint=hint
-        )
-
-
 @_reads("flows")
 def _flow_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
     flows = copies(study.flows)
     places: list[Loc] = [("flows", copy.index, "id") for copy in flows]
-    yield from _duplicates((copy.id for copy in flows), places, "flow", document)
+    yield from duplicates((copy.id for copy in flows), places, "flow", document)
 
 
 @_reads("flows")
@@ -190,7 +168,7 @@ def _parts_of_runs(study: StudyFile, document: Document) -> Iterator[Problem]:
 @_reads("flows", "groups")
 def _flow_groups(study: StudyFile, document: Document) -> Iterator[Problem]:
     for i, flow in enumerate(study.flows):
-        yield from _unknown(flow.group, study.groups, ("flows", i, "group"), "group", document)
+        yield from unknown(flow.group, study.groups, ("flows", i, "group"), "group", document)
     used = {flow.group for flow in study.flows}
     for group in study.groups:
         if group not in used:
@@ -201,7 +179,7 @@ def _flow_groups(study: StudyFile, document: Document) -> Iterator[Problem]:
 def _drops(study: StudyFile, document: Document) -> Iterator[Problem]:
     flows = {flow.id: flow for flow in study.flows}
     for name in study.drops:
-        yield from _unknown(name, flows, ("drops", name), "flow", document)
+        yield from unknown(name, flows, ("drops", name), "flow", document)
         own = flows[name].generator if name in flows else ""
         if (study.generator if own == "study" else own) == "iperf3":
             yield document.problem(
@@ -217,8 +195,8 @@ def _drops(study: StudyFile, document: Document) -> Iterator[Problem]:
 def _compare(study: StudyFile, document: Document) -> Iterator[Problem]:
     if study.compare is None:
         return
-    yield from _unknown(study.compare.of, study.groups, ("compare", "of"), "group", document)
-    yield from _unknown(study.compare.over, study.groups, ("compare", "over"), "group", document)
+    yield from unknown(study.compare.of, study.groups, ("compare", "of"), "group", document)
+    yield from unknown(study.compare.over, study.groups, ("compare", "over"), "group", document)
     if study.compare.of == study.compare.over:
         yield document.problem(
             ("compare", "over"),
@@ -243,11 +221,18 @@ def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
     places: list[Loc] = [("metrics", i) for i in range(len(study.metrics))]
     for name, loc in zip(study.metrics, places, strict=True):
         listed = known if name.startswith("flow_") else metric_names(study.groups)
-        yield from _unknown(name, listed, loc, "metric", document)
+        yield from unknown(name, listed, loc, "metric", document)
         key = needs.get(name)
         if key and getattr(study, key) is None:
             yield document.problem(loc, f"{name} needs the key '{key}'", wanted=_NEEDED[key])
-    yield from _duplicates(study.metrics, places, "metric", document)
+    yield from duplicates(study.metrics, places, "metric", document)
+
+
+@_reads("claims", "groups", "flows", "compare", "delivered")
+def _claims(study: StudyFile, document: Document) -> Iterator[Problem]:
+    needs = metric_needs(study.groups).items()
+    lacking = {name: _NEEDED[key] for name, key in needs if getattr(study, key) is None}
+    yield from claim_problems(study, document, _known_metrics(study), lacking)
 
 
 @_reads("delivered", "duration_s")
@@ -277,7 +262,7 @@ def _published_values(study: StudyFile, document: Document) -> Iterator[Problem]
     for i, row in enumerate(study.published.rows if study.published else ()):
         for name in row.values:
             loc: Loc = ("published", "rows", i, "values", name)
-            yield from _unknown(name, study.metrics, loc, "metric", document)
+            yield from unknown(name, study.metrics, loc, "metric", document)
 
 
 @_reads("published")
@@ -293,10 +278,10 @@ def _published_episodes(study: StudyFile, document: Document) -> Iterator[Proble
     flows = [copy.id for copy in copies(study.flows) if copy.flow.protocol != "udp"]
     for i, entry in enumerate(study.published.episodes if study.published else ()):
         at: Loc = ("published", "episodes", i)
-        yield from _unknown(entry.flow, flows, (*at, "flow"), "flow", document)
+        yield from unknown(entry.flow, flows, (*at, "flow"), "flow", document)
         for name in entry.values:
             loc: Loc = (*at, "values", name)
-            yield from _unknown(name, EPISODE_VALUES, loc, "column", document)
+            yield from unknown(name, EPISODE_VALUES, loc, "column", document)
             if name.startswith("cwnd_grown") and entry.grown_s is None:
                 yield document.problem(loc, "grown until when?", wanted="the key 'grown' beside")
 
@@ -348,13 +333,29 @@ def _figure_times(study: StudyFile, document: Document) -> Iterator[Problem]:
 @_reads("assumptions")
 def _assumption_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
     places: list[Loc] = [("assumptions", i, "id") for i in range(len(study.assumptions))]
-    yield from _duplicates((a.id for a in study.assumptions), places, "assumption", document)
+    yield from duplicates((a.id for a in study.assumptions), places, "assumption", document)
+
+
+@_reads("replication", "metrics")
+def _replication(study: StudyFile, document: Document) -> Iterator[Problem]:
+    wanted = study.replication
+    if wanted is None:
+        return
+    yield from unknown(wanted.metric, study.metrics, ("replication", "metric"), "metric", document)
+    if wanted.at_least > wanted.at_most:
+        key = "at_least" if "at_least" in wanted.model_fields_set else "at_most"
+        limits = {"at_least": f"at most {wanted.at_most} (at_most)",
+                  "at_most": f"at least {wanted.at_least} (at_least)"}  # fmt: skip
+        yield document.problem(
+            ("replication", key), "no number of seeds is both", wanted=limits[key],
+            got=str(getattr(wanted, key)),
+        )  # fmt: skip
 
 
 @_reads("acknowledged")
 def _acknowledged_rules(study: StudyFile, document: Document) -> Iterator[Problem]:
     places: list[Loc] = [("acknowledged", i, "rule") for i in range(len(study.acknowledged))]
-    yield from _duplicates((a.rule for a in study.acknowledged), places, "rule", document)
+    yield from duplicates((a.rule for a in study.acknowledged), places, "rule", document)
 
 
 @_reads("profiles")

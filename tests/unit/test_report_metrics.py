@@ -223,3 +223,58 @@ def test_shares_add_to_100_and_agree_with_the_increase(s_bps: float, t_bps: floa
     assert math.isclose(share_t + share_s, 100)
     assert increase >= -100
     assert (increase > 0) == (s_bps > t_bps)
+
+
+def asked(name: str, found: Sample) -> Value:
+    return evaluate(asked_metrics_of(found.groups, ())[name], found)
+
+
+def test_spread_over_the_flows_of_a_group() -> None:
+    flows = [flow(f"T{i}", "T", bps, 1, 0) for i, bps in enumerate((90e3, 100e3, 110e3))]
+    # mean 100, s = 10
+    found = sample(*flows, flow("S1", "S", 1e5, 1, 0))
+    assert asked("goodput_cv_T_pct", found).value == pytest.approx(10)
+    assert asked("goodput_cv_S_pct", found).reason == "SCTP has one flow"
+    unknown = sample(*flows, flow("T9", "T", None, 1, 0))
+    reason = "goodput of TCP SACK is not known for every flow"
+    assert asked("goodput_cv_T_pct", unknown).reason == reason
+
+
+def loss(
+    flow_id: str, by: str | None, dupacks: int | None, new: int | None, end_s: float | None
+) -> dict[str, object]:
+    return {
+        "flow": flow_id, "detected_by": by, "dupacks": dupacks, "new_data_pkts": new,
+        "recovered_s": end_s, "recover_s": end_s,
+    }  # fmt: skip
+
+
+def test_means_over_loss_episodes() -> None:
+    rows = [
+        loss("T1", "dupacks", 3, 2, 0.5),
+        loss("T2", "rack", 2, 1, 1.5),
+        loss("T1", "timeout", 0, 0, 4.0),  # no acknowledgement told of it, yet it recovered
+        loss("T1", "dupacks", 3, 3, None),  # not over when the run ended
+        loss("T1", None, None, None, None),  # the sender never acted
+        loss("S1", "dupacks", 3, None, 0.5),
+    ]
+    found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
+    assert asked("dupacks_T_pkts", found).value == pytest.approx((3 + 2 + 3) / 3)
+    assert asked("new_data_on_dupacks_T_pkts", found).value == 2
+    assert asked("recover_T_s", found).value == 2
+    assert asked("dupacks_S_pkts", found).value == 3
+    assert asked("new_data_on_dupacks_S_pkts", found).reason == (
+        "new packets sent not known in 1 of 1 loss episodes of SCTP: captures tell (--pcap)"
+    )
+
+
+def test_loss_episodes_that_nothing_recorded_or_that_never_were() -> None:
+    for name in ("dupacks_T_pkts", "new_data_on_dupacks_T_pkts", "recover_T_s"):
+        reason = "neither captured (--pcap) nor told by the kernel's events"
+        assert asked(name, FOUR_FLOWS).reason == reason
+        none = asked(name, dataclasses.replace(FOUR_FLOWS, episodes=[]))
+        assert none.value is None
+        assert none.reason in (
+            "no acknowledgement told TCP SACK of a loss",
+            "there is no loss of TCP SACK that was recovered from",
+        )

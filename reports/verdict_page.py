@@ -1,0 +1,136 @@
+"""What the HTML page shows of the verdicts: one row per claim, and every comparison. Pure.
+
+Escaping is the template's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from reports.claims import LEVEL, Verdict
+from reports.claims.verdicts import HOLDS, NOT_RUN, REFUTED, UNDECIDED, UNTESTED
+from reports.claims.words import p_words
+from reports.display import count
+from reports.summary import Summary
+
+#: A verdict's sign and the style of its field.
+_SIGNS = {HOLDS: ("✓", "inside"), REFUTED: ("✗", "outside")}
+_NONE = ("", "unknown")
+_NEGATIVE = re.compile(r"(?<![\w.])-(?=[0-9])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRow:
+    """One comparison in words, its verdict, and the style of that."""
+
+    what: str
+    result: str
+    wanted: str
+    verdict: str
+    style: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictRow:
+    """One claim; ``sure`` is empty where nothing was judged."""
+
+    id: str
+    text: str
+    where: str
+    verdict: str
+    style: str
+    evidence: str
+    sure: str
+    comparisons: tuple[ComparisonRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictPage:
+    """The verdict table, how the verdicts are spread, and what they rest on."""
+
+    tally: str
+    rule: str
+    rows: tuple[VerdictRow, ...]
+
+
+def verdict_page(summary: Summary) -> VerdictPage | None:
+    """Return what is shown of the verdicts; None if the study claims nothing."""
+    if not summary.verdicts:
+        return None
+    return VerdictPage(
+        tally=tally(summary.verdicts),
+        rule=rule(summary.verdicts),
+        rows=tuple(_row(verdict) for verdict in summary.verdicts),
+    )
+
+
+def tally(verdicts: tuple[Verdict, ...]) -> str:
+    """Return ``Of 10 claims 3 hold, 1 is refuted, 4 are undecided, 2 cannot be tested.``"""
+    number = {name: sum(one.verdict == name for one in verdicts) for name in _TALLIED}
+    parts = [
+        f"{n} {_TALLIED[name][0 if n == 1 else 1]}" for name, n in number.items() if n
+    ]  # fmt: skip
+    return f"Of {count(len(verdicts), 'claim')} {', '.join(parts)}."
+
+
+_TALLIED = {
+    HOLDS: ("holds", "hold"),
+    REFUTED: ("is refuted", "are refuted"),
+    UNDECIDED: ("is undecided", "are undecided"),
+    UNTESTED: ("cannot be tested", "cannot be tested"),
+    NOT_RUN: ("was not run", "were not run"),
+}
+
+
+def rule(verdicts: tuple[Verdict, ...]) -> str:
+    """Return how sure the verdicts are, taken together."""
+    tested = sum(one.verdict != UNTESTED for one in verdicts)
+    return (
+        f"A claim holds if the runs show every comparison it makes, and is refuted if they show "
+        f"that one is false; else it is undecided: more runs may tell. The p-values are corrected "
+        f"for the {count(tested, 'claim')} tested, so the chance that any of these verdicts is "
+        f"wrong is at most {100 * LEVEL:g} %."
+    )
+
+
+def sure(verdict: Verdict) -> str:
+    """Return how sure a verdict is, or which way an undecided one leans."""
+    if verdict.verdict == HOLDS and verdict.p_holds is not None:
+        return p_words(verdict.p_holds)
+    if verdict.verdict == REFUTED and verdict.p_refuted is not None:
+        return p_words(verdict.p_refuted)
+    known = [p for p in (verdict.p_holds, verdict.p_refuted) if p is not None]
+    if verdict.verdict != UNDECIDED or not known:
+        return ""
+    if min(known) >= 1:
+        return "far from sure"
+    way = "holding" if verdict.p_holds == min(known) else "refuted"
+    return f"leans to {way}, {p_words(min(known))}"
+
+
+def _row(verdict: Verdict) -> VerdictRow:
+    sign, style = _SIGNS.get(verdict.verdict, _NONE)
+    return VerdictRow(
+        id=verdict.id,
+        text=verdict.text,
+        where=verdict.where,
+        verdict=f"{sign} {verdict.verdict}".strip(),
+        style=style,
+        evidence=_typographic(verdict.evidence),
+        sure=sure(verdict),
+        comparisons=tuple(
+            ComparisonRow(
+                what=one.what,
+                result=_typographic(one.result),
+                wanted=_typographic(one.wanted),
+                verdict=" ".join((*_SIGNS.get(one.verdict, _NONE)[:1], one.verdict)).strip(),
+                style=_SIGNS.get(one.verdict, _NONE)[1],
+            )
+            for one in verdict.comparisons
+        ),
+    )
+
+
+def _typographic(text: str) -> str:
+    return _NEGATIVE.sub("\N{MINUS SIGN}", text)

@@ -1,0 +1,107 @@
+"""What the parts of a claim must agree on, before it is known where on the sweep it belongs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+
+from testbed.spec.claims import Claim, Trend
+from testbed.spec.document import Document
+from testbed.spec.known import duplicates, unknown
+from testbed.spec.problems import Loc, Problem
+from testbed.spec.study import StudyFile
+
+#: Keys that belong to a predicate.
+_PREDICATE = ("metric", "metrics", "at", "versus", "relative", "along", "is")
+_UNIT = re.compile(r"_(bps|pct|frac|s|segments|pkts)$")
+
+
+def claim_problems(
+    study: StudyFile, document: Document, metrics: Collection[str], lacking: Mapping[str, str]
+) -> Iterator[Problem]:
+    """Yield what is wrong with the claims by themselves.
+
+    Args:
+        study: of which ``claims`` are valid.
+        document: the file.
+        metrics: every metric the study can have.
+        lacking: those it cannot for want of another key, and what that looks like.
+    """
+    places: list[Loc] = [("claims", i, "id") for i in range(len(study.claims))]
+    yield from duplicates((claim.id for claim in study.claims), places, "claim", document)
+    for i, claim in enumerate(study.claims):
+        at: Loc = ("claims", i)
+        if claim.untested is not None:
+            given = [key for key in _PREDICATE if key in document.data["claims"][i]]
+            for key in given:
+                yield document.problem((*at, key), "a predicate of an untested claim")
+            continue
+        yield from _form(claim, at, document)
+        yield from _names(claim, at, document, metrics, lacking)
+
+
+def _form(claim: Claim, at: Loc, document: Document) -> Iterator[Problem]:
+    if (claim.metric is None) == (not claim.metrics):
+        what = "both metric and metrics" if claim.metrics else "no metric"
+        yield document.problem(at, what, wanted="metric, metrics, or untested: why")
+    if claim.is_ is None:
+        yield document.problem(at, "missing key", wanted="is: a predicate such as {above: 0}")
+        return
+    ordered = isinstance(claim.is_, Trend) or claim.is_.peak is not None
+    if ordered and claim.along is None:
+        yield document.problem((*at, "is"), "along what?", wanted="the key 'along' beside")
+    if ordered and claim.versus is not None:
+        yield document.problem((*at, "versus"), "compared with its own other points already")
+    if claim.along is not None and not ordered:
+        yield document.problem((*at, "along"), "not needed", wanted="falling, rising or peak")
+    if claim.relative and claim.versus is None:
+        yield document.problem((*at, "relative"), "relative to what?", wanted="the key 'versus'")
+    if claim.is_.equal_within is not None and claim.versus is None:
+        yield document.problem((*at, "is"), "equal to what?", wanted="the key 'versus' beside")
+
+
+def _names(
+    claim: Claim,
+    at: Loc,
+    document: Document,
+    metrics: Collection[str],
+    lacking: Mapping[str, str],
+) -> Iterator[Problem]:
+    places = _metric_places(claim, at)
+    for name, loc in places:
+        yield from unknown(name, metrics, loc, "metric", document)
+        if name in lacking:
+            what = f"{name} needs the key '{lacking[name].partition(':')[0]}'"
+            yield document.problem(loc, what, wanted=lacking[name])
+    versus = claim.versus
+    if versus is None:
+        return
+    loc = (*at, "versus")
+    if versus.metric is not None and versus.metrics:
+        yield document.problem(loc, "both metric and metrics", wanted="one of them")
+    elif not (versus.metric is not None or versus.metrics or versus.at):
+        yield document.problem(loc, "empty", wanted="metric, metrics, at, or two of them")
+    elif versus.metrics and len(versus.metrics) != len(claim.names):
+        wanted = f"{len(claim.names)}, as the claim has"
+        got = str(len(versus.metrics))
+        yield document.problem((*loc, "metrics"), "not as many metrics", wanted=wanted, got=got)
+    else:
+        for name, other in zip(claim.names, claim.versus_names, strict=True):
+            if _unit(name) != _unit(other):
+                what = f"{name} and {other} have different units"
+                yield document.problem(loc, what)
+
+
+def _metric_places(claim: Claim, at: Loc) -> list[tuple[str, Loc]]:
+    found: list[tuple[str, Loc]] = []
+    for part, here in ((claim, at), (claim.versus, (*at, "versus"))):
+        if part is not None and part.metric is not None:
+            found.append((part.metric, (*here, "metric")))
+        if part is not None:
+            found += [(name, (*here, "metrics", i)) for i, name in enumerate(part.metrics)]
+    return found
+
+
+def _unit(metric: str) -> str:
+    found = _UNIT.search(metric)
+    return found.group(1) if found else ""

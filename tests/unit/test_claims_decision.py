@@ -1,0 +1,137 @@
+"""What runs say of a range: hand-worked t-tests, ratios of means, runs that are all equal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.claims.decision import Chance, Range, decide_mean, decide_ratio, fieller
+
+pytestmark = pytest.mark.unit
+
+RANDOM = Chance(none=False, shows=True)
+SILENT = Chance(none=False, shows=False)
+CERTAIN = Chance(none=True, shows=False)
+POSITIVE = Range(low=0, high=None, strict=True)
+
+
+def test_a_mean_above_a_bound() -> None:
+    # 1, 2, 3, 4: mean 2.5, s = 1.29099, t = 2.5 / (1.29099 / 2) = 3.87298 with 3 degrees of
+    # freedom; a table of t gives p = 0.0152 one-sided (t(0.985) = 3.896, t(0.98) = 3.482)
+    found = decide_mean([1, 2, 3, 4], POSITIVE, RANDOM)
+    assert (found.n, found.estimate, found.equal, found.reason) == (4, 2.5, False, None)
+    assert found.p_inside == pytest.approx(0.01523, abs=1e-5)
+    assert found.p_outside == pytest.approx(1 - 0.01523, abs=1e-5)
+    assert found.ci95 == pytest.approx((0.4457, 4.5543), abs=1e-4)
+
+
+def test_a_range_needs_both_sides_and_one_side_leaves_it() -> None:
+    # mean 2.5 in 0 ... 4: t = 3.873 from below, (4 - 2.5) / 0.6455 = 2.324 from above: p = 0.0513
+    found = decide_mean([1, 2, 3, 4], Range(low=0, high=4, strict=False), RANDOM)
+    assert found.p_inside == pytest.approx(0.0513, abs=1e-4)
+    # in -4 ... 0: outside on one of two sides, so twice 0.01523
+    found = decide_mean([1, 2, 3, 4], Range(low=-4, high=0, strict=False), RANDOM)
+    assert found.p_outside == pytest.approx(2 * 0.01523, abs=2e-5)
+    assert found.p_inside == pytest.approx(1 - 0.01523, abs=1e-5)
+
+
+def test_a_ratio_is_that_of_the_means() -> None:
+    # means 110 and 100: 10 %; the mean of the runs' own ratios is 12.1 %
+    of, over = [90.0, 110.0, 130.0], [110.0, 100.0, 90.0]
+    found = decide_ratio(of, over, POSITIVE, RANDOM)
+    assert found.estimate == pytest.approx(10)
+    # of - over: -20, 10, 40: mean 10, s = 30, t = 10 / (30 / sqrt 3) = 0.57735: p = 0.3110
+    assert found.p_inside == pytest.approx(0.31102, abs=1e-5)
+    # at least 5 %: of - 1.05 over: -25.5, 5, 35.5: mean 5, s = 30.5, t = 0.28394: p = 0.40157
+    found = decide_ratio(of, over, Range(low=5, high=None, strict=False), RANDOM)
+    assert found.p_inside == pytest.approx(0.40157, abs=1e-5)
+
+
+def test_fiellers_interval_is_where_the_test_turns() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(120, 10, 8), rng.normal(100, 10, 8)
+    interval = fieller(x, y)
+    assert interval is not None
+    for end, sides in ((interval[0], "p_inside"), (interval[1], "p_outside")):
+        found = decide_ratio(list(x), list(y), Range(low=end, high=None, strict=True), RANDOM)
+        assert getattr(found, sides) == pytest.approx(0.025, abs=1e-9)
+
+
+def test_a_ratio_to_what_may_be_nothing_has_no_ends() -> None:
+    assert fieller(np.array([1.0, 2.0, 3.0]), np.array([-5.0, 1.0, 5.0])) is None
+    assert fieller(np.array([1.0]), np.array([1.0])) is None
+    found = decide_ratio([1.0, 2.0], [0.0, 0.0], POSITIVE, RANDOM)
+    assert (found.p_inside, found.estimate) == (None, None)
+    assert found.reason == "what it is compared with is 0"
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_where_nothing_is_left_to_chance_the_value_decides(runs: int) -> None:
+    found = decide_mean([3.0] * runs, POSITIVE, CERTAIN)
+    assert (found.p_inside, found.p_outside, found.ci95) == (0, 1, None)
+    assert "nothing is left to chance" in str(found.reason)
+    found = decide_mean([-3.0] * runs, POSITIVE, CERTAIN)
+    assert (found.p_inside, found.p_outside) == (1, 0)
+
+
+def test_on_the_bound_it_matters_whether_it_belongs() -> None:
+    for strict, inside in ((True, 1), (False, 0)):
+        found = decide_mean([2.0, 2.0], Range(low=2, high=None, strict=strict), CERTAIN)
+        assert (found.p_inside, found.p_outside) == (inside, 1 - inside)
+    # 1.1 x 300 is not 330 in binary: rounding must not decide
+    found = decide_ratio([330.0] * 3, [300.0] * 3, Range(low=10, high=None, strict=True), CERTAIN)
+    assert (found.p_inside, found.p_outside) == (1, 0)
+
+
+def test_equal_runs_of_something_random_are_as_good_as_tosses_of_a_coin() -> None:
+    found = decide_mean([3.0] * 8, Range(low=2.5, high=3.5, strict=True), RANDOM)
+    assert (found.p_inside, found.equal) == (1 / 256, True)
+    assert found.reason == "all 8 runs equal: by the sign test p = 1/2^8"
+    found = decide_mean([4.0] * 8, Range(low=2.5, high=3.5, strict=True), RANDOM)
+    assert (found.p_inside, found.p_outside) == (1, 2 / 256)
+
+
+def test_equal_runs_whose_seeds_do_nothing_and_one_run_decide_nothing() -> None:
+    for values in ([3.0] * 8, [3.0]):
+        found = decide_mean(values, POSITIVE, SILENT)
+        assert (found.p_inside, found.p_outside, found.estimate) == (None, None, 3.0)
+        assert found.reason
+    assert decide_mean([3.0], POSITIVE, RANDOM).reason == "one run: no spread can be estimated"
+    assert decide_mean([], POSITIVE, RANDOM).reason == "no run counts"
+    assert decide_ratio([], [], POSITIVE, RANDOM).reason == "no run counts"
+
+
+NUMBERS = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
+
+
+@given(
+    st.lists(NUMBERS, min_size=1, max_size=8),
+    st.one_of(st.none(), NUMBERS),
+    st.one_of(st.none(), NUMBERS),
+    st.booleans(),
+    st.sampled_from([RANDOM, SILENT, CERTAIN]),
+)
+def test_no_numbers_are_found_inside_and_outside(
+    values: list[float], low: float | None, high: float | None, strict: bool, chance: Chance
+) -> None:
+    if (low is None and high is None) or (low is not None and high is not None and low > high):
+        low, high = 0.0, None
+    found = decide_mean(values, Range(low=low, high=high, strict=strict), chance)
+    assert (found.p_inside is None) == (found.p_outside is None)
+    if found.p_inside is not None and found.p_outside is not None:
+        assert 0 <= found.p_inside <= 1
+        assert 0 <= found.p_outside <= 1
+        assert not (found.p_inside < 0.5 and found.p_outside < 0.5)
+
+
+@given(
+    st.lists(st.tuples(NUMBERS, NUMBERS), min_size=1, max_size=8),
+    st.floats(min_value=-1e6, max_value=1e6),
+)
+def test_any_pairs_give_a_ratio_or_a_reason(pairs: list[tuple[float, float]], low: float) -> None:
+    of, over = [x for x, _ in pairs], [y for _, y in pairs]
+    found = decide_ratio(of, over, Range(low=low, high=None, strict=True), RANDOM)
+    assert (found.p_inside is None) == (found.p_outside is None)
+    assert found.p_inside is not None or found.reason
