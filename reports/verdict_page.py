@@ -33,13 +33,18 @@ class ComparisonRow:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """One claim; ``sure`` is empty where nothing was judged."""
+    """One claim: ``result`` is the decisive number, ``evidence`` what it is of, or all there is.
+
+    ``sure`` is empty where nothing was judged.
+    """
 
     id: str
     text: str
     where: str
     verdict: str
     style: str
+    result: str
+    wanted: str
     evidence: str
     sure: str
     comparisons: tuple[ComparisonRow, ...]
@@ -111,14 +116,20 @@ def sure(verdict: Verdict) -> str:
 
 def _row(verdict: Verdict) -> VerdictRow:
     sign, style = _SIGNS.get(verdict.verdict, _NONE)
+    decisive, evidence = verdict.decisive, verdict.evidence
+    measured = decisive is not None and decisive.found.estimate is not None
+    if decisive and measured:
+        evidence = "; ".join(words for words in (decisive.what, verdict.spread) if words)
     return VerdictRow(
         id=verdict.id,
         text=verdict.text,
         where=verdict.where,
         verdict=f"{sign} {verdict.verdict}".strip(),
         style=style,
-        evidence=_typographic(verdict.evidence),
-        sure=sure(verdict),
+        result=_typographic(decisive.result) if decisive and measured else "",
+        wanted=_typographic(decisive.wanted) if decisive and measured else "",
+        evidence=evidence,
+        sure=_together(sure(verdict)),
         comparisons=tuple(
             ComparisonRow(
                 what=one.what,
@@ -130,6 +141,12 @@ def _row(verdict: Verdict) -> VerdictRow:
             for one in verdict.comparisons
         ),
     )
+
+
+def _together(text: str) -> str:
+    """Return the text with its p-value on one line."""
+    before, p, value = text.rpartition("p ")
+    return before + p.replace(" ", "\N{NO-BREAK SPACE}") + value.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _typographic(text: str) -> str:
