@@ -4,6 +4,8 @@
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
 <run>/summary.json summary.csv report/index.html pcap/
+
+<set>/ set.json <run>/ <run>/ ... summary.json report/index.html
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ PROVENANCE = "provenance.json"
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT_HTML = "report/index.html"
+REPORT_TABLES = ("report/tables.md", "report/tables.tex")
 PCAP = "pcap"
+#: What makes a folder of run folders a set: their names, in order.
+SET = "set.json"
+#: Names in a set's folder that no run in it can have.
+OF_SET = frozenset({SET, SUMMARY_JSON, "report"})
 
 CELL = "cell.json"
 ENV = "env.json"
