@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 UNKNOWN = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,16 @@ def as_printed(value: Decimal | None, quantity: Quantity) -> str:
 
 
 def typographic(text: str) -> str:
-    """Return a text of numbers with minus signs in place of hyphens."""
-    return text.replace("-", "\N{MINUS SIGN}")
+    """Return the text with minus signs for hyphens; for numbers and intervals only."""
+    return text.replace("-", MINUS)
+
+
+def difference(value: float | None, published: Decimal | None, quantity: Quantity) -> str:
+    """Return value - published with its sign, as shown; a dash if either is not known."""
+    if value is None or published is None:
+        return UNKNOWN
+    text = number(value - float(published), quantity)
+    return text if text.startswith("-") else f"+{text}"
 
 
 def count(number_of: int, noun: str, plural: str | None = None) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from reports import evidence, live, packet_page, page
+from reports import estimates_page, evidence, live, packet_page, page
 from reports.asked import FigureSet
 from reports.display import count
 from reports.figures import Figure
@@ -74,7 +74,13 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "seeds": _seeds(_seeds_used(run)),
         "heads": page.setting_heads(summary),
         "results": [page.result_table(summary, table[name]) for name in summary.headline],
+        "estimates": {
+            name: found
+            for name in summary.headline
+            if (found := estimates_page.estimates_table(summary, table[name]))
+        },
         "contradicted": page.contradicted_rows(summary),
+        "against": page.table_contradictions(summary),
         "losses": page.overview(summary, losses),
         "others": page.overview(summary, others),
         "runs": page.single_runs(summary),

@@ -17,15 +17,24 @@ from reports.flow_metrics import FLOW_METRICS, FlowFunction
 from reports.loss_metrics import LOSS_METRICS
 from reports.path_metrics import PATH_METRICS, GroupFunction, GroupMetric
 from reports.records import Compare, Group
-from reports.sample import VARIATION, Sample, UnavailableError, ratio, total
+from reports.sample import (
+    VARIATION,
+    Quotient,
+    Sample,
+    UnavailableError,
+    quotient,
+    ratio,
+    total,
+)
 
 
 @dataclass(frozen=True)
 class Value:
-    """A metric's value, or None and the reason why there is none."""
+    """A metric's value, or None and the reason why there is none; ``parts`` if it is a quotient."""
 
     value: float | None
     reason: str | None
+    parts: Quotient | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class Metric:
     name: str
     label: str
     quantity: Quantity
-    compute: Callable[[Sample], float]
+    compute: Callable[[Sample], float | Quotient]
 
 
 def goodput_bps(sample: Sample, group: Group) -> float:
@@ -48,18 +57,19 @@ def _goodput_of_all_bps(sample: Sample) -> float:
     return total((flow.goodput_bps for flow in sample.flows), "goodput")
 
 
-def share_pct(sample: Sample, group: Group) -> float:
+def share_pct(sample: Sample, group: Group) -> Quotient:
     """Return the group's goodput as percentage of that of all flows."""
     total_bps = _goodput_of_all_bps(sample)
-    return 100 * ratio(goodput_bps(sample, group), total_bps, "the goodput of all flows")
+    return quotient(goodput_bps(sample, group), total_bps, "the goodput of all flows", 100)
 
 
-def loss_frac(sample: Sample, group: Group) -> float:
+def loss_frac(sample: Sample, group: Group) -> Quotient:
     """Return the group's realised loss: packets the loss model dropped per packet offered to it."""
     flows = [flow for flow in sample.flows if flow.group == group.id]
     dropped = total((f.loss_dropped_pkts for f in flows), f"loss of {group.label}")
     offered = total((f.loss_offered_pkts for f in flows), f"packets of {group.label}")
-    return ratio(dropped, offered, f"the number of {group.label} packets offered to the loss model")
+    what = f"the number of {group.label} packets offered to the loss model"
+    return quotient(dropped, offered, what)
 
 
 def cwnd_mean_segments(sample: Sample, group: Group) -> float:
@@ -95,7 +105,7 @@ def goodput_variation_pct(sample: Sample, group: Group) -> float:
     return total(found, f"variation of {group.label}'s goodput over time") / len(found)
 
 
-def pct_increase(sample: Sample) -> float:
+def pct_increase(sample: Sample) -> Quotient:
     """Return by how many per cent the goodput of one group exceeds that of the other."""
     if sample.compare is None:
         raise UnavailableError("the study compares no groups")
@@ -104,7 +114,7 @@ def pct_increase(sample: Sample) -> float:
         for group_id in (sample.compare.of, sample.compare.over)
     )
     of_bps, over_bps = goodput_bps(sample, of), goodput_bps(sample, over)
-    return 100 * ratio(of_bps - over_bps, over_bps, f"the goodput of {over.label}")
+    return quotient(of_bps - over_bps, over_bps, f"the goodput of {over.label}", 100)
 
 
 def utilisation_pct(sample: Sample) -> float:
@@ -165,7 +175,7 @@ ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
 )
 
 
-def _of_group(function: GroupFunction, group: Group) -> Callable[[Sample], float]:
+def _of_group(function: GroupFunction, group: Group) -> Callable[[Sample], float | Quotient]:
     return lambda sample: function(sample, group)
 
 
@@ -225,6 +235,9 @@ def asked_metrics_of(groups: tuple[Group, ...], flows: tuple[str, ...]) -> dict[
 def evaluate(metric: Metric, sample: Sample) -> Value:
     """Return the metric's value for a cell, or null and why."""
     try:
-        return Value(metric.compute(sample), None)
+        found = metric.compute(sample)
     except UnavailableError as reason:
         return Value(None, str(reason))
+    if isinstance(found, Quotient):
+        return Value(found.value, None, found)
+    return Value(found, None)

@@ -5,17 +5,20 @@ Invariant: numbers become text here and nowhere earlier; escaping is the templat
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.display import (
     as_printed,
+    difference,
     interval,
     number,
     setting,
     setting_label,
+    typographic,
 )
-from reports.display import typographic as _typographic
 from reports.metrics import Metric
+from reports.published import Contradiction, printed_places
 from reports.records import Point
 from reports.summary import MetricSummary, PointSummary, Summary
 
@@ -28,6 +31,7 @@ class ResultRow:
     published: str
     contradicted: bool
     mean: str
+    difference: str
     ci95: str
     pi95: str
     runs: str
@@ -122,11 +126,14 @@ def result_table(summary: Summary, metric: Metric) -> ResultTable:
         rows.append(
             ResultRow(
                 settings=settings,
-                published=_typographic(as_printed(found.published, metric.quantity)),
+                published=typographic(as_printed(found.published, metric.quantity)),
                 contradicted=point.contradicted(metric.name),
-                mean=_typographic(number(found.estimate.mean, metric.quantity)),
-                ci95=_typographic(interval(found.estimate.ci95, metric.quantity)),
-                pi95=_typographic(interval(found.estimate.pi95, metric.quantity)),
+                mean=typographic(number(found.estimate.mean, metric.quantity)),
+                difference=typographic(
+                    difference(found.estimate.mean, found.published, metric.quantity)
+                ),
+                ci95=typographic(interval(found.estimate.ci95, metric.quantity)),
+                pi95=typographic(interval(found.estimate.pi95, metric.quantity)),
                 runs=_runs(point, found),
                 judgement=_judgement(found),
             )
@@ -147,17 +154,42 @@ def result_table(summary: Summary, metric: Metric) -> ResultTable:
 
 def contradicted_rows(summary: Summary) -> tuple[ContradictionRow, ...]:
     """Return every contradiction of the published table, in the order of the points."""
+    units = {name: metric.quantity.suffix for name, metric in summary.metric_table().items()}
     return tuple(
-        ContradictionRow(
-            point=", ".join(settings_of(point.point, summary)) or "All",
-            printed=_typographic(f"{found.printed:f}"),
-            implied=_typographic(f"{found.implied:.1f}"),
-            allowed=_typographic("{:.2f} to {:.2f}".format(*found.implied_range)),
-            text=found.text,
-        )
+        _contradiction_row(found, ", ".join(settings_of(point.point, summary)) or "All", units)
         for point in summary.points
         for found in point.contradictions
     )
+
+
+def _contradiction_row(found: Contradiction, at: str, units: Mapping[str, str]) -> ContradictionRow:
+    """Return a row; what follows has the printed digits, what rounding allows one more."""
+    places, unit = max(printed_places(found.printed), 1), units[found.metrics[0]]
+    low, high = found.implied_range
+    return ContradictionRow(
+        point=at,
+        printed=typographic(f"{found.printed:f}{unit}"),
+        implied=typographic(f"{found.implied:.{places}f}{unit}"),
+        allowed=typographic(f"{low:.{places + 1}f} to {high:.{places + 1}f}{unit}"),
+        text=found.text,
+    )
+
+
+def shared_settings(points: Sequence[Point], summary: Summary) -> str:
+    """Return the settings that several points share, in words; all their own if it is one."""
+    shared = set.intersection(*(set(point.settings) for point in points))
+    known = dict(shared)
+    words = [setting(p.name, known[p.name]) for p in summary.parameters if p.name in known]
+    return ", ".join(words) or "All"
+
+
+def table_contradictions(summary: Summary) -> GridTable | None:
+    """Return what rows and tables say against each other; None if nothing."""
+    rows = tuple(
+        (found.where, shared_settings(found.points, summary), found.title, found.text)
+        for found in summary.contradictions
+    )
+    return GridTable(heads=("Where", "At", "What", "Arithmetic"), rows=rows) if rows else None
 
 
 def overview(summary: Summary, names: list[str]) -> GridTable:
@@ -177,7 +209,7 @@ def overview(summary: Summary, names: list[str]) -> GridTable:
             text = number(found.mean, quantity)
             if found.ci95:
                 text += f" ({interval(found.ci95, quantity)})"
-            row.append(_typographic(text))
+            row.append(typographic(text))
         rows.append(tuple(row))
     head = "; ".join(setting_heads(summary)) or "Point"
     return GridTable(heads=(head, *heads), rows=tuple(rows))
@@ -190,7 +222,7 @@ def single_runs(summary: Summary) -> GridTable:
     rows = []
     for cell in summary.cells:
         values = (
-            _typographic(number(cell.values[name].value, table[name].quantity))
+            typographic(number(cell.values[name].value, table[name].quantity))
             for name in summary.headline
         )
         point = ", ".join(settings_of(cell.point, summary)) or "All"

@@ -7,6 +7,7 @@ from decimal import Decimal
 from reports.claims.reading import parse_claims
 from reports.jsondoc import Doc
 from reports.parsing_repeats import parse_parameters, parse_repeats
+from reports.point_paths import PointPath, parse_path
 from reports.records import (
     Acknowledged,
     Assumption,
@@ -138,6 +139,13 @@ def _parse_source(doc: Doc) -> Source:
     )
 
 
+def _parse_paths(doc: Doc) -> dict[Point, PointPath]:
+    """Return the path of each point; none if the run is of a version that wrote none."""
+    listed = doc.maybe("paths")
+    items = listed.items() if listed else ()
+    return {parse_point(item.get("point")): parse_path(item) for item in items}
+
+
 def parse_study(doc: Doc, digits: Doc) -> Study:
     """Return the study in ``resolved.json``; ``digits`` is the same file with exact decimals."""
     doc.require_schema(SCHEMA)
@@ -159,6 +167,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         compare=comparing,
         parameters=parse_parameters(doc.get("parameters")),
         points=points,
+        paths=_parse_paths(doc),
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
         flows=tuple(item.name() for item in flows.items()) if flows else (),
         delivered=_parse_delivered(delivered) if delivered else None,

@@ -12,6 +12,9 @@ from fractions import Fraction
 
 from reports.records import Compare, Group, PublishedRow
 
+#: The metric that is the index over the groups' totals.
+FAIRNESS = "jain_protocols"
+
 Span = tuple[Fraction, Fraction]
 
 
@@ -27,12 +30,17 @@ class Contradiction:
     text: str
 
 
-def rounding_span(value: Decimal) -> Span:
-    """Return the values that are printed like this: the number +- half its last digit."""
+def printed_places(value: Decimal) -> int:
+    """Return how many digits are printed after the point; negative for whole tens and so on."""
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int):
         raise ValueError(f"a printed number is finite, got {value}")
-    half = Fraction(10) ** exponent / 2
+    return -exponent
+
+
+def rounding_span(value: Decimal) -> Span:
+    """Return the values that are printed like this: the number +- half its last digit."""
+    half = Fraction(10) ** -printed_places(value) / 2
     return (Fraction(value) - half, Fraction(value) + half)
 
 
@@ -119,10 +127,55 @@ def _shares_add_up(row: _Row, groups: tuple[Group, ...]) -> list[Contradiction]:
     ]
 
 
+def fairness_span(increase: Span) -> Span | None:
+    """Return Jain's index over two totals, one so much per cent above the other, of every such.
+
+    (1 + r)^2 / (2 (1 + r^2)) with r = 1 + increase / 100 falls on both sides of r = 1.
+    """
+    low, high = (1 + bound / 100 for bound in increase)
+    if low <= 0:
+        return None
+    ends = [(1 + r) ** 2 / (2 * (1 + r * r)) for r in (low, high)]
+    return (min(ends), Fraction(1) if low <= 1 <= high else max(ends))
+
+
+def _fairness_from_increase(row: _Row, groups: tuple[Group, ...]) -> list[Contradiction]:
+    """Compare the totals' fairness with the increase; a fairness may be cut off, not rounded."""
+    if len(groups) != 2 or not {FAIRNESS, "pct_increase"} <= set(row.values):
+        return []
+    printed, increase = row.values[FAIRNESS], row.values["pct_increase"]
+    allowed = fairness_span(row.spans["pct_increase"])
+    rounded = row.spans[FAIRNESS]
+    if allowed is None or not _apart(allowed, (rounded[0], 2 * rounded[1] - Fraction(printed))):
+        return []
+    r = 1 + Fraction(increase) / 100
+    implied = float((1 + r) ** 2 / (2 * (1 + r * r)))
+    low, high = _range(allowed)
+    text = (
+        f"printed fairness {printed}, but totals that differ by the printed increase {increase} % "
+        f"have (1 + r)^2 / (2 (1 + r^2)) = {implied:.4f} with r = {float(r):g} "
+        f"({low:.4f} to {high:.4f} allowing for rounding)"
+    )
+    return [
+        Contradiction(
+            rule="fairness-against-increase",
+            metrics=(FAIRNESS, "pct_increase"),
+            printed=printed,
+            implied=implied,
+            implied_range=(low, high),
+            text=text,
+        )
+    ]
+
+
 def contradictions(
     row: PublishedRow, groups: tuple[Group, ...], compare: Compare | None
 ) -> tuple[Contradiction, ...]:
     """Return how one row of the published table contradicts itself, in a stable order."""
     spans = {name: rounding_span(value) for name, value in row.values.items()}
     read = _Row(row.values, spans)
-    return (*_increase_from_shares(read, compare), *_shares_add_up(read, groups))
+    return (
+        *_increase_from_shares(read, compare),
+        *_shares_add_up(read, groups),
+        *(_fairness_from_increase(read, groups) if compare else ()),
+    )

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
+from reports.point_paths import PointPath
+
 Scalar = float | int | str
 Purpose = Literal["measure", "calibrate"]
 
@@ -263,6 +265,7 @@ class Study:
     compare: Compare | None
     parameters: tuple[Parameter, ...]
     points: tuple[Point, ...]
+    paths: Mapping[Point, PointPath]
     metrics: tuple[str, ...]
     flows: tuple[str, ...]
     delivered: Delivered | None

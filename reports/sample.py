@@ -17,6 +17,23 @@ class UnavailableError(Exception):
     """Why a metric has no value; never leaves :func:`reports.metrics.evaluate`."""
 
 
+@dataclass(frozen=True)
+class Quotient:
+    """What a metric divides by what, so that runs can be averaged before dividing, too.
+
+    ``scale`` is 100 for a percentage.
+    """
+
+    numerator: float
+    denominator: float
+    scale: float = 1.0
+
+    @property
+    def value(self) -> float:
+        """The metric's value in this run."""
+        return self.scale * (self.numerator / self.denominator)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sample:
     """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
@@ -49,8 +66,13 @@ def total(values: Iterable[float | int | None], what: str) -> float:
     return math.fsum(known)
 
 
-def ratio(numerator: float, denominator: float, what: str) -> float:
+def quotient(numerator: float, denominator: float, what: str, scale: float = 1.0) -> Quotient:
     """Return the quotient; raise :class:`UnavailableError` unless the denominator is positive."""
     if not denominator > 0:
         raise UnavailableError(f"{what} is {denominator:g}")
-    return numerator / denominator
+    return Quotient(numerator, denominator, scale)
+
+
+def ratio(numerator: float, denominator: float, what: str) -> float:
+    """Return the value of the quotient; raises as :func:`quotient`."""
+    return quotient(numerator, denominator, what).value

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from scipy import stats
 
 LEVEL = 0.95
+#: Why one run has no interval.
+ONE_RUN = "one run: no spread can be estimated"
 
 Interval = tuple[float, float]
 
@@ -36,8 +38,19 @@ def student_t(degrees_of_freedom: int) -> float:
     return float(stats.t.ppf((1 + LEVEL) / 2, degrees_of_freedom))
 
 
-def _around(centre: float, half: float) -> Interval:
+def around(centre: float, half: float) -> Interval:
+    """Return the interval of this half width."""
     return (centre - half, centre + half)
+
+
+def unknown(n: int, reason: str) -> Estimate:
+    """Return the estimate of what the n runs that have it cannot tell."""
+    return Estimate(n=n, mean=None, sd=None, ci95=None, pi95=None, reason=reason)
+
+
+def no_run() -> Estimate:
+    """Return the estimate from no run."""
+    return unknown(0, "no run counts")
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -48,19 +61,18 @@ def estimate(values: Sequence[float]) -> Estimate:
     """
     n = len(values)
     if n == 0:
-        return Estimate(n=0, mean=None, sd=None, ci95=None, pi95=None, reason="no run counts")
+        return no_run()
     mean = statistics.mean(values)
     if n == 1:
-        reason = "one run: no spread can be estimated"
-        return Estimate(n=1, mean=mean, sd=None, ci95=None, pi95=None, reason=reason)
+        return Estimate(n=1, mean=mean, sd=None, ci95=None, pi95=None, reason=ONE_RUN)
     sd = statistics.stdev(values)
     t = student_t(n - 1)
     return Estimate(
         n=n,
         mean=mean,
         sd=sd,
-        ci95=_around(mean, t * sd / math.sqrt(n)),
-        pi95=_around(mean, t * sd * math.sqrt(1 + 1 / n)),
+        ci95=around(mean, t * sd / math.sqrt(n)),
+        pi95=around(mean, t * sd * math.sqrt(1 + 1 / n)),
         reason=None,
     )
 

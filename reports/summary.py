@@ -12,23 +12,26 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from reports.claims import Verdict, Words, judge
+from reports.contradicted import rows_in_doubt, table_contradictions, tables_in_doubt
+from reports.equal_loss import LossAdjustment
 from reports.happened import GroupStory, stories
+from reports.increase_adjusted import INCREASE, adjusted_increases, doubts
 from reports.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
+from reports.published_tables import TableContradiction
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
 from reports.replication import Replication, replication
 from reports.run import FinishedCell, Run
+from reports.run_values import estimated, estimated_ratio
 from reports.sample import Sample
 from reports.sensitivity import NO_SENSITIVITY, Sensitivity, sensitivity, turning
-from reports.statistics import Estimate, estimate, inside
+from reports.statistics import Estimate, inside
 from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
 
 #: Below this Student's t makes the interval of one further run more than 3.6 sd wide either way.
 ENOUGH_RUNS = 4
-#: Why one run has no interval where no packet is lost at random.
-ALL_THERE_IS = "one run is all there is: nothing is left to chance"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +40,13 @@ class MetricSummary:
 
     ``published`` keeps its printed digits; ``simulated`` is for a live simulator run and is null
     until one is attached; ``reason`` says why something is null, or which cells are missing.
+    ``ratio_of_means`` is of metrics that are a quotient, ``adjusted`` of the increase: the one at
+    equal realised loss.
     """
 
     estimate: Estimate
+    ratio_of_means: Estimate | None = None
+    adjusted: Estimate | None = None
     published: Decimal | None
     published_where: str | None
     published_in_ci95: bool | None
@@ -50,7 +57,10 @@ class MetricSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PointSummary:
-    """One point of the sweep; ``chance`` is whether its cells lose packets at random."""
+    """One point of the sweep; ``chance`` is whether its cells lose packets at random.
+
+    ``doubted`` are the metrics whose published values contradict those of other rows or tables.
+    """
 
     point: Point
     cells_planned: int
@@ -60,10 +70,11 @@ class PointSummary:
     contradictions: tuple[Contradiction, ...]
     happened: tuple[GroupStory, ...]
     episode_claims: tuple[EpisodeClaim, ...]
+    doubted: frozenset[str] = frozenset()
 
     def contradicted(self, metric: str) -> bool:
         """Return whether the published value of this metric is part of a contradiction."""
-        return any(metric in found.metrics for found in self.contradictions)
+        return metric in self.doubted or any(metric in one.metrics for one in self.contradictions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +107,8 @@ class Summary:
     points: tuple[PointSummary, ...]
     cells: tuple[CellSummary, ...]
     warnings: tuple[RunWarning, ...]
+    loss_adjustment: LossAdjustment | None = None
+    contradictions: tuple[TableContradiction, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     replication: Replication | None = None
     sensitivity: Sensitivity = NO_SENSITIVITY
@@ -156,18 +169,14 @@ def _summarise_metric(
 ) -> MetricSummary:
     published = row.values[name] if row else None
     values = [cell.values[name] for cell in cells]
-    result = estimate([value.value for value in values if value.value is not None])
-    if result.n == 1 and not chance:
-        result = dataclasses.replace(result, reason=ALL_THERE_IS)
-    nulls = [value.reason for value in values if value.reason is not None]
+    result = estimated(values, chance=chance)
     reasons = [result.reason] if result.reason else []
-    if nulls:
-        reasons.append(f"null in {len(nulls)} of {len(cells)} cells: {nulls[0]}")
     if len(cells) < planned and cells:
         reasons.append(f"{len(cells)} of {planned} planned cells count")
     printed = None if published is None else float(published)
     return MetricSummary(
         estimate=result,
+        ratio_of_means=estimated_ratio(values, chance=chance),
         published=published,
         published_where=row.where if row else None,
         published_in_ci95=inside(printed, result.ci95),
@@ -205,19 +214,23 @@ def _summarise_point(
     )
 
 
+def _in_context(
+    point: PointSummary, adjusted: Estimate | None, against: tuple[TableContradiction, ...]
+) -> PointSummary:
+    """Return the point with what only all points together tell."""
+    here = (one.metrics for one in against if point.point in one.points)
+    doubted = frozenset(name for names in here for name in names)
+    metrics = dict(point.metrics)
+    if adjusted is not None:
+        metrics[INCREASE] = dataclasses.replace(metrics[INCREASE], adjusted=adjusted)
+    return dataclasses.replace(point, metrics=metrics, doubted=doubted)
+
+
 def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWarning]:
-    found = []
-    contradicted = sum(bool(point.contradictions) for point in points)
-    if contradicted and study.published:
-        printed = sum(bool(study.published.rows_at(point.point)) for point in points)
-        found.append(
-            RunWarning(
-                rule="published-contradicts-itself",
-                where=study.published.where,
-                text=f"{contradicted} of {printed} published rows contradict themselves beyond "
-                "rounding; they are marked, and the arithmetic is shown.",
-            )
-        )
+    found: list[RunWarning] = []
+    if study.published:
+        contradicted = {point.point: bool(point.contradictions) for point in points}
+        found += rows_in_doubt(study.published, contradicted)
     drawn = [point for point in points if point.chance]
     few = [point_words(point.point) for point in drawn if 0 < point.cells_counted < ENOUGH_RUNS]
     if few:
@@ -233,7 +246,7 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
         point_words(point.point)
         for point in drawn
         if point.cells_counted > 1
-        and all(m.estimate.sd == 0 for m in point.metrics.values() if m.estimate.n > 1)
+        and {m.estimate.sd for m in point.metrics.values()} - {None} == {0}
     ]
     if rigid:
         found.append(
@@ -268,8 +281,12 @@ def summarise(run: Run) -> Summary:
     every_point = {
         point: _summarise_point(run, point, metrics, every) for point in study.all_points
     }
-    points = tuple(every_point[point] for point in study.points)
     cells = tuple(cell for cell in every if cell.point in study.points)
+    adjustment, adjusted = adjusted_increases(study, cells)
+    against = table_contradictions(study)
+    points = tuple(
+        _in_context(every_point[point], adjusted.get(point), against) for point in study.points
+    )
     words = Words(metrics, (*study.parameters, *study.repeats.parameters))
     judged = functools.partial(judge, study.claims, tuple(every_point.values()), every, words=words)
     tried = sensitivity(study.repeats, every_point, every, lambda at: judged(at=at))
@@ -285,7 +302,15 @@ def summarise(run: Run) -> Summary:
         published_where=study.published.tables if study.published else None,
         points=points,
         cells=cells,
-        warnings=(*turning(tried), *collect_warnings(run), *_late_warnings(study, points)),
+        warnings=(
+            *turning(tried),
+            *collect_warnings(run),
+            *_late_warnings(study, points),
+            *tables_in_doubt(against),
+            *doubts(adjustment),
+        ),
+        loss_adjustment=adjustment,
+        contradictions=against,
         verdicts=judged(),
         replication=replication(study, cells, planned),
         sensitivity=tried,

@@ -13,13 +13,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from reports.claims import Judged, Verdict
+from reports.equal_loss import LossAdjustment
 from reports.happened import Distribution, Episodes, GroupStory
 from reports.published import Contradiction
 from reports.published_episodes import EpisodeClaim
+from reports.published_tables import TableContradiction
 from reports.records import Parameter, Point
 from reports.repeats_json import replication_record, sensitivity_record
 from reports.rounding import rounded
-from reports.statistics import Interval
+from reports.statistics import Estimate, Interval
 from reports.summary import CellSummary, MetricSummary, Summary
 
 SCHEMA = 1
@@ -27,6 +29,15 @@ SCHEMA = 1
 
 def _bounds(interval: Interval | None) -> list[float | None] | None:
     return None if interval is None else [rounded(bound) for bound in interval]
+
+
+def _beside_json(name: str, found: Estimate | None) -> dict[str, Any]:
+    """Return another estimate of the metric: value, interval, and why one of them is null."""
+    return {
+        name: rounded(found.mean if found else None),
+        f"{name.removesuffix('_of_means')}_ci95": _bounds(found.ci95 if found else None),
+        f"{name.removesuffix('_of_means')}_reason": found.reason if found else None,
+    }
 
 
 def _metric_json(metric: MetricSummary) -> dict[str, Any]:
@@ -37,12 +48,30 @@ def _metric_json(metric: MetricSummary) -> dict[str, Any]:
         "ci95": _bounds(found.ci95),
         "pi95": _bounds(found.pi95),
         "n": found.n,
+        **_beside_json("ratio_of_means", metric.ratio_of_means),
+        **_beside_json("adjusted", metric.adjusted),
         "published": rounded(metric.published),
         "published_where": metric.published_where,
         "published_in_ci95": metric.published_in_ci95,
         "published_in_pi95": metric.published_in_pi95,
         "simulated": rounded(metric.simulated),
         "reason": metric.reason,
+    }
+
+
+def _adjustment_json(fit: LossAdjustment | None) -> dict[str, Any] | None:
+    if fit is None:
+        return None
+    return {
+        "runs": fit.runs,
+        "degrees_of_freedom": fit.degrees_of_freedom,
+        "slope": rounded(fit.slope),
+        "slope_ci95": _bounds(fit.slope_ci95),
+        "plain_sd": rounded(fit.plain_sd),
+        "residual_sd": rounded(fit.residual_sd),
+        "equal_slopes_p": rounded(fit.equal_slopes_p),
+        "equal_spread_p": rounded(fit.equal_spread_p),
+        "reason": fit.reason,
     }
 
 
@@ -53,6 +82,17 @@ def _contradiction_json(found: Contradiction) -> dict[str, Any]:
         "printed": rounded(found.printed),
         "implied": rounded(found.implied),
         "implied_range": _bounds(found.implied_range),
+        "text": found.text,
+    }
+
+
+def _table_json(found: TableContradiction, parameters: tuple[Parameter, ...]) -> dict[str, Any]:
+    return {
+        "rule": found.rule,
+        "where": found.where,
+        "points": [_point_json(point, parameters) for point in found.points],
+        "metrics": list(found.metrics),
+        "title": found.title,
         "text": found.text,
     }
 
@@ -173,6 +213,8 @@ def summary_json(summary: Summary) -> str:
         "compare": summary.compare and {"of": summary.compare.of, "over": summary.compare.over},
         "headline_metrics": list(summary.headline),
         "published_where": summary.published_where,
+        "contradictions": [_table_json(found, names) for found in summary.contradictions],
+        "loss_adjustment": _adjustment_json(summary.loss_adjustment),
         "points": [
             {
                 "point": _point_json(point.point, names),
@@ -200,6 +242,8 @@ def summary_json(summary: Summary) -> str:
 _CSV_TAIL = (
     "metric", "n", "mean", "sd", "ci95_lo", "ci95_hi", "pi95_lo", "pi95_hi", "published",
     "published_in_ci95", "published_in_pi95", "published_contradicted", "simulated", "reason",
+    "ratio_of_means", "ratio_ci95_lo", "ratio_ci95_hi", "adjusted", "adjusted_ci95_lo",
+    "adjusted_ci95_hi",
 )  # fmt: skip
 
 
@@ -227,6 +271,8 @@ def summary_csv(summary: Summary) -> str:
                 found["published_in_ci95"], found["published_in_pi95"],
                 None if metric.published is None else point.contradicted(name),
                 found["simulated"], found["reason"],
+                found["ratio_of_means"], *(found["ratio_ci95"] or (None, None)),
+                found["adjusted"], *(found["adjusted_ci95"] or (None, None)),
             ]  # fmt: skip
             writer.writerow(
                 [summary.study, *(_csv_value(settings.get(n)) for n in names)]

@@ -14,7 +14,18 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from reports.display import UNKNOWN, as_printed, count, number, setting, setting_label
+from reports.display import (
+    MINUS,
+    UNKNOWN,
+    as_printed,
+    count,
+    difference,
+    number,
+    setting,
+    setting_label,
+)
+from reports.estimates_page import adjustment_words, estimates_table
+from reports.increase_adjusted import INCREASE
 from reports.metrics import Metric
 from reports.records import RunWarning
 from reports.repeats_page import replication_table, replication_words, variation_line
@@ -23,6 +34,8 @@ from reports.summary import MetricSummary, PointSummary, Summary
 from reports.trust import point_words
 from reports.verdict_page import sure, tally
 
+#: How wide a column of settings, and one of means, may be; their heads are broken into lines.
+_SETTING_CHARS, _MEAN_CHARS = 11, 13
 #: Longest place or text of a warning shown here; summary.json and the page have all of it.
 _PLACE_CHARS = 160
 
@@ -78,6 +91,12 @@ def _published(point: PointSummary, metric: Metric, marks: _Marks) -> Text:
     return Text(as_printed(found.published, metric.quantity) + sign)
 
 
+def _difference(metric: Metric, found: MetricSummary, marks: _Marks) -> Text:
+    """Return kernel - paper, and the mark that says where paper lies."""
+    text = difference(found.estimate.mean, found.published, metric.quantity)
+    return Text.assemble(text.replace(UNKNOWN, marks.unknown), " ", _mark(found, marks))
+
+
 def _is_published(summary: Summary, metric: Metric) -> bool:
     return any(point.metrics[metric.name].published is not None for point in summary.points)
 
@@ -86,15 +105,19 @@ def _table(summary: Summary, metrics: list[Metric], marks: _Marks) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for parameter in summary.parameters:
         table.add_column(
-            Text(_printable(setting_label(parameter.path))), justify="right", max_width=11
+            Text(_printable(setting_label(parameter.path))),
+            justify="right",
+            max_width=_SETTING_CHARS,
         )
     table.add_column("runs", justify="right")
     for metric in metrics:
         unit = f" ({metric.quantity.unit})" if metric.quantity.unit else ""
-        table.add_column(Text(_printable(f"{metric.label}{unit}")), justify="right", max_width=17)
+        table.add_column(
+            Text(_printable(f"{metric.label}{unit}")), justify="right", max_width=_MEAN_CHARS
+        )
         if _is_published(summary, metric):
             table.add_column("paper", justify="right")
-            table.add_column("")
+            table.add_column("diff.", justify="right")
     for point in summary.points:
         settings = point.point.as_dict()
         row = [Text(_printable(setting(p.name, settings[p.name]))) for p in summary.parameters]
@@ -103,7 +126,7 @@ def _table(summary: Summary, metrics: list[Metric], marks: _Marks) -> Table:
             found = point.metrics[metric.name]
             row.append(_measured(metric, found, marks))
             if _is_published(summary, metric):
-                row += [_published(point, metric, marks), _mark(found, marks)]
+                row += [_published(point, metric, marks), _difference(metric, found, marks)]
         table.add_row(*row)
     return table
 
@@ -164,14 +187,39 @@ def _print_footnotes(console: Console, summary: Summary, marks: _Marks) -> None:
         legend += f" {marks.plus_minus} half its 95 % confidence interval"
     if any(m.published is not None for m in metrics):
         legend += (
-            f"; paper: published. {marks.inside} published value inside the 95 % prediction "
-            f"interval of one run (an ordinary draw), {marks.outside} outside, {marks.unknown} "
-            "not known."
+            f"; paper: published; diff.: kernel - paper. {marks.inside} published value inside "
+            f"the 95 % prediction interval of one run (an ordinary draw), {marks.outside} outside, "
+            f"{marks.unknown} not known."
         )
     console.print(Text(legend))
-    for point in summary.points:
-        for found in point.contradictions:
-            words = f"{marks.contradicted} {point_words(point.point)}: {found.text}"
+    words = [f"{point_words(p.point)}: {found.text}" for p in summary.points
+             for found in p.contradictions]  # fmt: skip
+    words += [f"{found.where}: {found.text}" for found in summary.contradictions]
+    for line in words:
+        console.print(Text(_printable(f"{marks.contradicted} {line}"), style="dim"))
+
+
+def _print_increase(console: Console, summary: Summary, marks: _Marks) -> None:
+    """Print the estimates of the increase beside each other, if there is more than the mean."""
+    found = INCREASE in summary.headline and estimates_table(
+        summary, summary.metric_table()[INCREASE]
+    )
+    if not found:
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for head in found.table.heads:
+        first = head == found.table.heads[0]
+        table.add_column(
+            Text(_printable(head)), justify="right", max_width=_SETTING_CHARS if first else None
+        )
+    for row in found.table.rows:
+        shown = (f.replace(UNKNOWN, marks.unknown).replace(MINUS, "-") for f in row)
+        table.add_row(*(Text(_printable(field)) for field in shown))
+    label = summary.metric_table()[INCREASE].label
+    console.print(Text(_printable(f"{label} (%): estimates with 95 % intervals")))
+    console.print(table)
+    for words in (adjustment_words(summary), *found.notes):
+        if words:
             console.print(Text(_printable(words), style="dim"))
 
 
@@ -183,7 +231,7 @@ def _print_story(console: Console, summary: Summary, marks: _Marks) -> None:
     _print_claims(console, summary, marks)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     point = "; ".join(setting_label(parameter.path) for parameter in summary.parameters)
-    table.add_column(Text(_printable(point)), justify="right", max_width=11)
+    table.add_column(Text(_printable(point)), justify="right", max_width=_SETTING_CHARS)
     for head in heads:
         table.add_column(head, justify="right")
     for row in rows:
@@ -259,5 +307,6 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
     for table in _tables(summary, console, marks):
         console.print(table)
     _print_footnotes(console, summary, marks)
+    _print_increase(console, summary, marks)
     _print_repeats(console, summary)
     _print_story(console, summary, marks)

@@ -11,8 +11,11 @@ from pathlib import Path
 
 from reports import live
 from reports.asked import asked_figures, asked_metrics
+from reports.attached import attachment
 from reports.figures import headline_figures, render_pdf, render_svg
 from reports.html import render_page
+from reports.latex import tables_latex
+from reports.markdown import tables_markdown
 from reports.replication import Replication
 from reports.run import read_run, read_study
 from reports.summary import Summary, summarise
@@ -26,7 +29,7 @@ def write_report(
     changed: Mapping[str, str] | None = None,
     library: Callable[[], str] = live.library,
 ) -> Summary:
-    """Read a run folder, write its summary, figures and page into it, and return the summary.
+    """Read a run folder, write its summary, figures, page and tables; return the summary.
 
     Args:
         run: the folder.
@@ -52,6 +55,9 @@ def write_report(
         files[report / "figures" / f"{name}.pdf"] = render_pdf(svg)
     page = render_page(found, summary, headline, asked, svgs, library)
     files[run / runfolder.REPORT_HTML] = page.encode()
+    attached = attachment(summary)
+    files[run / runfolder.TABLES_MD] = tables_markdown(attached).encode()
+    files[run / runfolder.TABLES_TEX] = tables_latex(attached).encode()
     for path, content in files.items():
         write_whole(path, content)
     return summary

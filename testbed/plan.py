@@ -20,6 +20,7 @@ from testbed.errors import StudyError
 from testbed.precision import Precision
 from testbed.spec.copies import copies
 from testbed.spec.load import Study
+from testbed.spec.point_paths import point_paths
 from testbed.spec.resolve import resolve_cell
 from testbed.spec.settings import MAX_SEED
 from testbed.spec.sweep import Point, PointValue
@@ -212,6 +213,7 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
         "parameters": [{"name": p.name, "path": p.path} for p in study.parameters],
         "points": [point.values for point in _run_points(plan)],
         "base_points": len(study.points),
+        "paths": point_paths(study),
         **variations_record(study, run=plan.sensitivity),
         "replication": None if plan.precision is None else dataclasses.asdict(plan.precision),
         "metrics": list(at.metrics),

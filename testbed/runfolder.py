@@ -22,7 +22,8 @@ PROVENANCE = "provenance.json"
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT_HTML = "report/index.html"
-REPORT_TABLES = ("report/tables.md", "report/tables.tex")
+TABLES_MD = "report/tables.md"
+TABLES_TEX = "report/tables.tex"
 PCAP = "pcap"
 #: What makes a folder of run folders a set: their names, in order.
 SET = "set.json"

@@ -66,9 +66,7 @@ def folder_names(studies: Sequence[str]) -> list[str]:
     return names
 
 
-def create(
-    data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Sequence[str]
-) -> Found:
+def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Sequence[str]) -> Found:
     """Make a new set with everything but the runs' cells; return it.
 
     Raises:

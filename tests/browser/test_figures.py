@@ -258,6 +258,15 @@ def test_nothing_is_wider_than_a_narrow_window(show: Show) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
+def test_no_result_table_is_wider_than_a_laptop(show: Show) -> None:
+    page = show(width_px=1280).page
+    tables = page.locator("section[aria-labelledby=results] > .result .scroll")
+    assert tables.count() >= 4
+    for table in tables.all():
+        wide = table.evaluate("region => region.scrollWidth - region.clientWidth")
+        assert wide <= 1, table.get_attribute("aria-label")
+
+
 def test_a_figure_follows_the_width_of_the_window(page: Page) -> None:
     figure = live(page, CWND)
     wide = figure.locator(".live svg").get_attribute("width")

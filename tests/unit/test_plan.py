@@ -225,6 +225,27 @@ def test_resolved_json() -> None:
     assert set(record["acknowledged"][0]) == {"rule", "where", "text", "why"}
 
 
+def test_every_point_says_what_its_path_is() -> None:
+    paths = json.loads(resolved())["paths"]
+    assert [path["point"] for path in paths] == json.loads(resolved())["points"]
+    assert {key: paths[0][key] for key in paths[0] if key not in ("point", "flows")} == {
+        "bottleneck_rate_bps": 3_000_000,
+        "forward_rates_bps": [10_000_000, 3_000_000, 10_000_000],
+        "base_owd_s": 0.254,
+        "base_rtt_s": 0.508,
+        "loss_frac": 0.008,
+    }
+    assert paths[0]["flows"] == [
+        {"flow": "T", "group": "T", "protocol": "tcp", "rate_bps": 0, "payload_bytes": 1448,
+         "packet_bytes": 1488},
+        {"flow": "S", "group": "S", "protocol": "sctp", "rate_bps": 0, "payload_bytes": 1448,
+         "packet_bytes": 1496},
+    ]  # fmt: skip
+    larger = json.loads(resolved(("message: 1448 bytes", "message: 8192 bytes")))["paths"][0]
+    assert larger["flows"][0]["payload_bytes"] == 1460
+    assert larger["flows"][0]["packet_bytes"] == 1500
+
+
 def test_published_numbers_keep_their_digits() -> None:
     text = resolved(
         ("share_T_pct: 49.8,", "share_T_pct: 49.800,"), ("pct_increase: 6.1", "pct_increase: 6")
@@ -253,6 +274,8 @@ def test_reports_read_what_is_written() -> None:
     read = parse_study(Doc(json.loads(text), "resolved.json"), Doc(digits, "resolved.json"))
     assert read.published is not None
     assert str(read.published.rows[0].values["pct_increase"]) == "6.1"
+    assert list(read.paths) == list(read.points)
+    assert read.paths[read.points[0]].serialisation_s(1500) == pytest.approx(0.0064)
     cells = parse_plan(Doc(plan_record(plan.cells), "plan.json"), read)
     assert {cell.id for cell in cells} == {cell.id for cell in plan.cells}
 

@@ -112,19 +112,24 @@ def test_what_disagrees_and_what_is_not_known_is_counted(run: Path) -> None:
 
 def test_the_evidence_as_metrics(run: Path) -> None:
     for seed in (1, 2, 3):
-        add_evidence(run, seed, captured=seed < 3)
+        add_evidence(run, seed, captured=True)
     metrics = summarise(read_run(run)).points[0].metrics
     found = {name: metrics[name].estimate.mean for name in metrics}
-    assert found["owd_mean_T_s"] == pytest.approx((0.251 + 0.252) / 2)
+    assert found["owd_mean_T_s"] == pytest.approx((0.251 + 0.252 + 0.253) / 3)
     assert found["ack_wire_rate_S_bps"] == 9000
     assert found["queue_dropped_T_pkts"] == 2
     assert found["owd_mean_S_s"] is found["jitter_T_s"] is None
-    assert metrics["owd_mean_T_s"].reason == (
-        "null in 1 of 3 cells: packets were not captured (--pcap)"
-    )
     assert "one-way delay of SCTP is not known for every flow" in str(
         metrics["owd_mean_S_s"].reason
     )
+
+
+def test_a_run_without_captures_leaves_no_mean_of_the_others(run: Path) -> None:
+    for seed in (1, 2, 3):
+        add_evidence(run, seed, captured=seed < 3)
+    delay = summarise(read_run(run)).points[0].metrics["owd_mean_T_s"]
+    assert (delay.estimate.n, delay.estimate.mean, delay.estimate.ci95) == (2, None, None)
+    assert delay.reason == "null in 1 of 3 cells: packets were not captured (--pcap)"
 
 
 def test_without_an_audit_the_metric_says_so(run: Path) -> None:

@@ -1,6 +1,6 @@
 """What a published table says against itself, exactly, with the rounding of print allowed for."""
 
-from decimal import Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
 import pytest
@@ -107,6 +107,42 @@ def test_shares_that_do_not_add_up_show_their_sum() -> None:
     assert found.text == (
         "printed shares 43.7 + 56.5 = 100.2 %, not 100 % (rounding allows 0.1 either way)"
     )
+
+
+SATELLITE = [
+    ("23.9", "0.988"), ("26.1", "0.986"), ("19.24", "0.992"), ("21.6", "0.989"),
+    ("17.3", "0.994"), ("15.8", "0.995"), ("30.6", "0.983"), ("14.9", "0.995"),
+]  # fmt: skip
+
+
+def test_fairness_against_the_increase_in_the_satellite_study() -> None:
+    found = {
+        increase: found_in({"pct_increase": increase, "jain_protocols": fairness})
+        for increase, fairness in SATELLITE
+    }
+    # r = 1.239: 0.98873, printed 0.988, which is it cut off; r = 1.306: 0.98270, printed 0.983.
+    assert [increase for increase, wrong in found.items() if wrong] == ["21.6"]
+    (wrong,) = found["21.6"]
+    # r = 1.216: 2.216^2 / (2 (1 + 1.216^2)) = 4.910656 / 4.957312 = 0.990589
+    assert wrong.rule == "fairness-against-increase"
+    assert wrong.implied == pytest.approx(0.990589, abs=1e-6)
+    assert wrong.text == (
+        "printed fairness 0.989, but totals that differ by the printed increase 21.6 % have "
+        "(1 + r)^2 / (2 (1 + r^2)) = 0.9906 with r = 1.216 (0.9905 to 0.9906 allowing for rounding)"
+    )
+
+
+@given(st.floats(-60, 300), st.integers(0, 3), st.integers(1, 5), st.booleans())
+def test_fairness_and_increase_of_the_same_totals_never_contradict(
+    increase: float, places: int, fairness_places: int, cut_off: bool
+) -> None:
+    r = 1 + increase / 100
+    fairness = (1 + r) ** 2 / (2 * (1 + r * r))
+    shown = Decimal(fairness).quantize(
+        Decimal(1).scaleb(-fairness_places), ROUND_DOWN if cut_off else ROUND_HALF_EVEN
+    )
+    row = {"pct_increase": f"{increase:.{places}f}", "jain_protocols": str(shown)}
+    assert found_in(row) == ()
 
 
 def test_incomplete_rows_and_studies_without_comparison_are_left_alone() -> None:

@@ -111,18 +111,65 @@ def test_excluded_cells_are_kept_but_not_averaged(tmp_path: Path) -> None:
     assert "few-runs" in {warning["rule"] for warning in found["warnings"]}
 
 
-def test_a_null_metric_of_one_cell_leaves_the_others(tmp_path: Path) -> None:
+def test_a_null_metric_of_one_cell_leaves_no_mean_of_the_others(tmp_path: Path) -> None:
     run = build_run(tmp_path, losses=(0.01,), seeds=3)
     path = only_cell(run, seed=1) / runfolder.FLOWS_TABLE
     pl.read_parquet(path).with_columns(loss_dropped_pkts=None).write_parquet(path)
     found = written(run)
     loss = found["points"][0]["metrics"]["loss_T_frac"]
     reason = "loss of TCP SACK is not known for every flow"
-    assert (loss["n"], loss["mean"]) == (2, 0.01)
+    assert (loss["n"], loss["mean"], loss["sd"], loss["ci95"], loss["pi95"]) == (2, *[None] * 4)
+    assert (loss["ratio_of_means"], loss["ratio_reason"]) == (None, loss["reason"])
     assert loss["reason"] == f"null in 1 of 3 cells: {reason}"
     assert found["cells"][0]["metrics"]["loss_T_frac"] is None
     assert found["cells"][0]["reasons"]["loss_T_frac"] == reason
-    assert found["points"][0]["metrics"]["pct_increase"]["n"] == 3
+    increase = found["points"][0]["metrics"]["pct_increase"]
+    assert (increase["n"], increase["adjusted"]) == (3, None)
+    assert increase["mean"] is not None
+    assert increase["adjusted_reason"] == (
+        "a group's realised loss is 0 or not known in 1 of 3 runs"
+    )
+
+
+def test_quotients_have_a_ratio_of_means_beside_the_mean_of_ratios(tmp_path: Path) -> None:
+    metrics = written(build_run(tmp_path, losses=(0.01,), seeds=3))["points"][0]["metrics"]
+    increase = metrics["pct_increase"]
+    # T: 98, 99, 100 kbit/s, S: 110 in each: 110 / 99 against the mean of 110/98, 110/99, 110/100.
+    assert increase["ratio_of_means"] == pytest.approx(100 * (110 / 99 - 1))
+    assert increase["mean"] == pytest.approx(100 * (110 / 98 + 110 / 99 + 110 / 100 - 3) / 3)
+    # Fieller, b = 99, s_b = 1, s_ab = 0, s_a = 0, t(2)^2 / 3 = 6.170942: with r = a / b,
+    # r (1 +- sqrt(g)) / (1 - g), g = 6.170942 / 99^2.
+    g = 6.170942 / 99**2
+    ends = [100 * (110 / 99 * (1 + sign * g**0.5) / (1 - g) - 1) for sign in (-1, 1)]
+    assert increase["ratio_ci95"] == pytest.approx(ends, rel=1e-5)
+    assert increase["ratio_reason"] is None
+    for name in ("goodput_T_bps", "utilisation_pct", "jain_flows"):
+        assert [metrics[name][key] for key in ("ratio_of_means", "ratio_ci95", "ratio_reason")] == (
+            [None] * 3
+        )
+
+
+def test_the_increase_at_equal_loss(tmp_path: Path) -> None:
+    run = build_run(tmp_path, losses=(0.01,), seeds=5)
+    # Losses of T are 1, 2, 1, 1/2, 1 times those of S.
+    for seed, dropped_of_t in enumerate((100, 200, 100, 50, 100), 1):
+        path = only_cell(run, seed=seed) / runfolder.FLOWS_TABLE
+        table = pl.read_parquet(path).with_columns(
+            loss_dropped_pkts=pl.Series([dropped_of_t, 100]),
+            goodput_bps=pl.Series([100_000.0, 120_000.0 + 100 * dropped_of_t]),
+        )
+        table.write_parquet(path)
+    found = written(run)
+    increase = found["points"][0]["metrics"]["pct_increase"]
+    # Increases 30, 40, 30, 25, 30 at 0, ln 2, 0, -ln 2, 0: the slope is
+    # 15 ln 2 / (2 ln 2 ln 2) = 7.5 / ln 2. The mean of the logarithms is 0: nothing to adjust.
+    assert (increase["mean"], increase["adjusted"]) == (31, 31)
+    assert found["loss_adjustment"]["slope"] == pytest.approx(7.5 / 0.6931472, rel=1e-6)
+    assert found["loss_adjustment"]["degrees_of_freedom"] == 3
+    # Left over: -1, 1.5, -1, 1.5, -1 squares to 7.5: sd sqrt(2.5), t(3) = 3.182446.
+    half = 3.182446 * (2.5 / 5) ** 0.5
+    assert increase["adjusted_ci95"] == pytest.approx([31 - half, 31 + half], rel=1e-6)
+    assert increase["adjusted_reason"] is None
 
 
 def test_one_run_and_no_run(tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ def outputs(run: Path) -> dict[str, bytes]:
 def test_the_files(run: Path) -> None:
     figures = [f"report/figures/{m}" for m in ("pct_increase", "share_S_pct", "utilisation_pct")]
     assert sorted(outputs(run)) == sorted(
-        ["summary.csv", "summary.json", "report/index.html"]
+        ["summary.csv", "summary.json", "report/index.html", "report/tables.md"]
+        + ["report/tables.tex"]
         + [f"{figure}.{ending}" for figure in figures for ending in ("pdf", "svg")]
     )
 
