@@ -8,7 +8,7 @@ PYTEST := .venv/bin/python -m pytest
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=
-unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL JOBS RUN
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL JOBS RUN SENSITIVITY
 
 # quote TEXT: one shell word, whatever is in it.
 quote = '$(subst ','\'',$(1))'
@@ -16,16 +16,16 @@ quote = '$(subst ','\'',$(1))'
 option = $(if $(strip $(2)),--$(1) $(call quote,$(2)))
 study_file = $(call quote,$(if $(filter %.yaml %.yml,$(STUDY)),$(STUDY),studies/$(STUDY).yaml))
 run_options = $(call option,reps,$(REPS)) $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL)) \
-	$(call option,jobs,$(JOBS))
+	$(call option,jobs,$(JOBS)) $(if $(filter no,$(SENSITIVITY)),--no-sensitivity)
 run_folder = $(call quote,$(or $(RUN),results/latest))
 
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY=name or file.yaml, REPS=, LAB=virtual, KERNEL=6.12, JOBS=, RUN=results/...'
+	@echo 'Variables: STUDY=name or file.yaml, REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12, JOBS=, RUN=results/...'
 
 .PHONY: experiment
-experiment: setup ## run a study and write its report: [STUDY= REPS= LAB= KERNEL= JOBS=]
+experiment: setup ## run a study and write its report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS=]
 	@$(GROUNDTRUTH) run $(study_file) $(run_options)
 
 .PHONY: test
@@ -45,7 +45,7 @@ lab: setup ## build the virtual lab into the cache: [KERNEL=]
 	@$(GROUNDTRUTH) build $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL))
 
 .PHONY: plan
-plan: setup ## show what a study would run and how long it takes: [STUDY= REPS= LAB= KERNEL= JOBS=]
+plan: setup ## show what a study would run and how long it takes: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS=]
 	@$(GROUNDTRUTH) plan $(study_file) $(run_options)
 
 .PHONY: validate

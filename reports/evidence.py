@@ -85,8 +85,10 @@ def ledger(run: Run, summary: Summary) -> tuple[LedgerRow, ...]:
 def _applies(where: list[FinishedCell], cells: tuple[FinishedCell, ...], summary: Summary) -> str:
     points = {cell.plan.point for cell in where}
     if len(where) == sum(cell.plan.point in points for cell in cells):
-        ordered = [point.point for point in summary.points if point.point in points]
-        return "at " + "; ".join(", ".join(page.settings_of(point, summary)) for point in ordered)
+        every = dict.fromkeys(cell.plan.point for cell in cells)  # in the plan's order
+        return "at " + "; ".join(
+            page.place_of(point, summary) for point in every if point in points
+        )
     return f"in {len(where)} of {len(cells)} cells"
 
 
@@ -120,7 +122,10 @@ def provenance(run: Run) -> tuple[tuple[str, str], ...]:
 
 def repeat_command(run: Run) -> str:
     """Return the command that runs the same cells again."""
-    words = ["make", "experiment", f"STUDY={run.study.id}", f"REPS={len(run.study.seeds)}"]
+    repeats = run.study.repeats
+    reps = "auto" if repeats.precision else len(run.study.seeds)
+    words = ["make", "experiment", f"STUDY={run.study.id}", f"REPS={reps}"]
+    words += ["SENSITIVITY=no"] * bool(repeats.left_out)
     for name in ("name", "kernel"):
         values = {cell.cell.lab.get(name) for cell in run.finished}
         variable = {"name": "LAB", "kernel": "KERNEL"}[name]

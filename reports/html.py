@@ -16,6 +16,7 @@ from reports import estimates_page, evidence, live, packet_page, page
 from reports.asked import FigureSet
 from reports.display import count
 from reports.figures import Figure
+from reports.repeats_page import repeats_page
 from reports.run import Run
 from reports.story_page import story_page
 from reports.summary import Summary
@@ -37,6 +38,8 @@ def _ran(run: Run, summary: Summary) -> str:
     planned = sum(point.cells_planned for point in summary.points)
     runs = count(planned, "run") if counted == planned else f"{counted} of {count(planned, 'run')}"
     words = f"{runs} of {run.study.duration_s:g} s at {count(len(summary.points), 'point')}"
+    if summary.sensitivity.cells:
+        words += f", {count(len(summary.sensitivity.cells), 'run')} of variations"
     return f"{words} on Linux {', '.join(kernels)}" if kernels else words
 
 
@@ -44,6 +47,12 @@ def _seeds(seeds: tuple[int, ...]) -> str:
     if len(seeds) > 2 and seeds == tuple(range(seeds[0], seeds[-1] + 1)):
         return f"{seeds[0]} to {seeds[-1]}"
     return ", ".join(str(seed) for seed in seeds)
+
+
+def _seeds_used(run: Run) -> tuple[int, ...]:
+    """Return the seeds of the run, of one that adds them those planned so far."""
+    planned = {cell.seed for cell in run.plan if cell.purpose == "measure"}
+    return tuple(seed for seed in run.study.seeds if seed in planned)
 
 
 def _also_measured(summary: Summary) -> tuple[list[str], list[str]]:
@@ -62,7 +71,7 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "study": run.study,
         "summary": summary,
         "ran": _ran(run, summary),
-        "seeds": _seeds(run.study.seeds),
+        "seeds": _seeds(_seeds_used(run)),
         "heads": page.setting_heads(summary),
         "results": [page.result_table(summary, table[name]) for name in summary.headline],
         "estimates": {
@@ -78,6 +87,7 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "packets": packet_page.packet_evidence(run, summary),
         "story": story_page(summary),
         "verdicts": verdict_page(summary),
+        "repeats": repeats_page(summary),
         "calibrations": evidence.calibrations(run),
         "check_words": check_words,
         "failed_checks": failed_checks,

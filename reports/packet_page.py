@@ -17,7 +17,7 @@ from reports.display import (
     count,
     number,
 )
-from reports.page import GridTable, overview, setting_heads, settings_of
+from reports.page import GridTable, overview, place_of, setting_heads, settings_of
 from reports.path_metrics import PATH_METRICS
 from reports.records import AuditReading, Group, PathReading
 from reports.run import FinishedCell, Run
@@ -66,7 +66,8 @@ def packet_evidence(run: Run, summary: Summary) -> PacketEvidence | None:
     audited = [cell for cell in run.measured() if cell.evidence.rows]
     if not audited:
         return None
-    left_out = {cell.id for cell in summary.cells if cell.excluded is not None}
+    every = (*summary.cells, *summary.sensitivity.cells)
+    left_out = {cell.id for cell in every if cell.excluded is not None}
     counted = [cell for cell in audited if cell.plan.id not in left_out]
     words, disagreeing = _checks(audited)
     captured = any(cell.evidence.paths for cell in counted)
@@ -128,7 +129,7 @@ def _cells(cells: Sequence[FinishedCell], summary: Summary, left_out: set[str]) 
     rows = []
     for cell in cells:
         paths = {path.flow: path for path in cell.evidence.paths}
-        settings = ", ".join(settings_of(cell.plan.point, summary)) or "All"
+        settings = place_of(cell.plan.point, summary)
         counts = "no" if cell.plan.id in left_out else "yes"
         for row in cell.evidence.rows:
             fates = (_integer(getattr(row, column)) for column, _ in _FATES)

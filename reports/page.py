@@ -81,6 +81,13 @@ def settings_of(point: Point, summary: Summary) -> tuple[str, ...]:
     return tuple(setting(p.name, settings[p.name]) for p in summary.parameters)
 
 
+def place_of(point: Point, summary: Summary) -> str:
+    """Return a point of the study or of a variation, whose own settings are named."""
+    swept = {parameter.name for parameter in summary.parameters}
+    more = (f"{name} {setting(name, value)}" for name, value in point.settings if name not in swept)
+    return ", ".join((*settings_of(point, summary), *more)) or "All"
+
+
 def setting_heads(summary: Summary) -> tuple[str, ...]:
     """Return the heads of the settings' columns."""
     return tuple(setting_label(parameter.path) for parameter in summary.parameters)

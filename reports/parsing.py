@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from reports.claims.reading import parse_claims
 from reports.jsondoc import Doc
+from reports.parsing_repeats import parse_parameters, parse_repeats
 from reports.point_paths import PointPath, parse_path
 from reports.records import (
     Acknowledged,
@@ -16,7 +17,6 @@ from reports.records import (
     Group,
     KnobReading,
     LedgerReading,
-    Parameter,
     PlannedCell,
     Point,
     Published,
@@ -154,7 +154,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
     # Runs of older versions have no such keys.
     asked, flows, delivered = (doc.maybe(key) for key in ("figures", "flows", "delivered"))
     claims, comparing = doc.maybe("claims"), _parse_compare(compare, groups) if compare else None
-    points = tuple(parse_point(item) for item in doc.get("points").items())
+    points, repeats = parse_repeats(doc, tuple(parse_point(p) for p in doc.get("points").items()))
     return Study(
         id=doc.get("study").name(),
         title=doc.get("title").text(),
@@ -165,10 +165,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         generator=doc.get("generator").text(),
         groups=groups,
         compare=comparing,
-        parameters=tuple(
-            Parameter(name=item.get("name").text(), path=item.get("path").text())
-            for item in doc.get("parameters").items()
-        ),
+        parameters=parse_parameters(doc.get("parameters")),
         points=points,
         paths=_parse_paths(doc),
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
@@ -193,6 +190,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
             for item in doc.get("acknowledged").items()
         ),
         claims=parse_claims(claims, points, comparing) if claims else (),
+        repeats=repeats,
     )
 
 
@@ -217,7 +215,7 @@ def parse_plan(doc: Doc, study: Study) -> tuple[PlannedCell, ...]:
     Raises ``ParseError`` if a measuring cell lies at no point of the study.
     """
     doc.require_schema(SCHEMA)
-    rank = {point: index for index, point in enumerate(study.points)}
+    rank = {point: index for index, point in enumerate(study.all_points)}
     cells = []
     for item in doc.get("cells").items():
         cell = _parse_planned(item)

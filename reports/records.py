@@ -204,8 +204,55 @@ class Acknowledged:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Variation:
+    """An alternative of an assumption: ``points[i]`` is what the study's point ``of[i]`` becomes.
+
+    ``calibrated[i]`` is the point whose calibration is of the same network.
+    """
+
+    assumption: str
+    words: str
+    settings: dict[str, Scalar]
+    of: tuple[Point, ...]
+    points: tuple[Point, ...]
+    calibrated: tuple[Point, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """When a run that adds runs as needed stops; one of the two half-widths is None."""
+
+    metric: str | None
+    half_width: float | None
+    relative_half_width: float | None
+    at_least: int
+    at_most: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """What a run repeats: alternatives of assumptions, and as many runs as are needed.
+
+    ``points`` are those of variations alone, which may have settings of their own, ``parameters``.
+    ``left_out`` names variations that were not run; without ``precision`` seeds are given.
+    """
+
+    variations: tuple[Variation, ...] = ()
+    points: tuple[Point, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    left_out: tuple[str, ...] = ()
+    precision: Precision | None = None
+
+
+NO_REPEATS = Repeats()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Study:
-    """``resolved.json``: the study as it was run; ``flows`` are those that run at every point."""
+    """``resolved.json``: the study as it was run; ``flows`` are those that run at every point.
+
+    ``points`` are the study's own, without those of variations.
+    """
 
     id: str
     title: str
@@ -228,6 +275,22 @@ class Study:
     warnings: tuple[RunWarning, ...]
     acknowledged: tuple[Acknowledged, ...]
     claims: tuple[Claim, ...] = ()
+    repeats: Repeats = NO_REPEATS
+
+    @property
+    def all_points(self) -> tuple[Point, ...]:
+        """The study's points, then those of variations."""
+        return (*self.points, *self.repeats.points)
+
+    def calibrates(self, calibrated: Point, point: Point) -> bool:
+        """Return whether the calibration at one point is of another point's network."""
+        if point in self.points:
+            return calibrated.covers(point)
+        return any(
+            varied == point and at == calibrated
+            for variation in self.repeats.variations
+            for varied, at in zip(variation.points, variation.calibrated, strict=True)
+        )
 
     @property
     def claimed_metrics(self) -> tuple[str, ...]:

@@ -248,6 +248,14 @@ def _read_finished(
         return Damaged(plan=planned, why=str(error).replace(f"{run}/", ""))
 
 
+def read_study(run: Path) -> Study:
+    """Return the study a run folder is of; raises as :func:`read_run`."""
+    return parse_study(
+        _read_json(run, runfolder.RESOLVED),
+        _read_json(run, runfolder.RESOLVED, parse_float=Decimal),
+    )
+
+
 def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
     """Return what a run folder holds.
 
@@ -261,10 +269,7 @@ def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
     """
     if not run.is_dir():
         raise ParseError("no such run folder", where=str(run))
-    study = parse_study(
-        _read_json(run, runfolder.RESOLVED),
-        _read_json(run, runfolder.RESOLVED, parse_float=Decimal),
-    )
+    study = read_study(run)
     plan = parse_plan(_read_json(run, runfolder.PLAN), study)
     done = {
         cell.id for cell in plan if (runfolder.cell_folder(run, cell.id) / runfolder.DONE).is_file()

@@ -6,6 +6,7 @@ Pure. Invariant: only finished cells without a failed check or calibration are a
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,9 +21,11 @@ from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
 from reports.published_tables import TableContradiction
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
+from reports.replication import Replication, replication
 from reports.run import FinishedCell, Run
 from reports.run_values import estimated, estimated_ratio
 from reports.sample import Sample
+from reports.sensitivity import NO_SENSITIVITY, Sensitivity, sensitivity, turning
 from reports.statistics import Estimate, inside
 from reports.trust import DAMAGED, collect_warnings, exclusions, point_words
 from testbed.errors import ParseError
@@ -88,7 +91,10 @@ class CellSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order."""
+    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order.
+
+    ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
+    """
 
     study: str
     title: str
@@ -104,6 +110,8 @@ class Summary:
     loss_adjustment: LossAdjustment | None = None
     contradictions: tuple[TableContradiction, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    replication: Replication | None = None
+    sensitivity: Sensitivity = NO_SENSITIVITY
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -257,7 +265,7 @@ def summarise(run: Run) -> Summary:
     study = run.study
     metrics = _ordered_metrics(study)
     excluded = exclusions(run)
-    cells = tuple(
+    every = tuple(
         CellSummary(
             id=cell.plan.id,
             point=cell.plan.point,
@@ -270,11 +278,19 @@ def summarise(run: Run) -> Summary:
         )
         for cell in run.measured()
     )
-    points = tuple(_summarise_point(run, point, metrics, cells) for point in study.points)
+    every_point = {
+        point: _summarise_point(run, point, metrics, every) for point in study.all_points
+    }
+    cells = tuple(cell for cell in every if cell.point in study.points)
     adjustment, adjusted = adjusted_increases(study, cells)
     against = table_contradictions(study)
-    points = tuple(_in_context(point, adjusted.get(point.point), against) for point in points)
-    words = Words(metrics, study.parameters)
+    points = tuple(
+        _in_context(every_point[point], adjusted.get(point), against) for point in study.points
+    )
+    words = Words(metrics, (*study.parameters, *study.repeats.parameters))
+    judged = functools.partial(judge, study.claims, tuple(every_point.values()), every, words=words)
+    tried = sensitivity(study.repeats, every_point, every, lambda at: judged(at=at))
+    planned = {point.point: point.cells_planned for point in points}
     return Summary(
         study=study.id,
         title=study.title,
@@ -287,6 +303,7 @@ def summarise(run: Run) -> Summary:
         points=points,
         cells=cells,
         warnings=(
+            *turning(tried),
             *collect_warnings(run),
             *_late_warnings(study, points),
             *tables_in_doubt(against),
@@ -294,5 +311,7 @@ def summarise(run: Run) -> Summary:
         ),
         loss_adjustment=adjustment,
         contradictions=against,
-        verdicts=judge(study.claims, points, cells, words=words),
+        verdicts=judged(),
+        replication=replication(study, cells, planned),
+        sensitivity=tried,
     )

@@ -1,6 +1,6 @@
 """``summary.json`` and ``summary.csv`` as text. Pure; docs/data-format.md describes both.
 
-Invariants: versioned; unknown is null; floats are rounded to ``SIGNIFICANT_DIGITS``; nothing
+Invariants: versioned; unknown is null; floats are rounded (``reports.rounding``); nothing
 depends on when or where the report was written, so equal runs give equal bytes.
 """
 
@@ -10,7 +10,6 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 from reports.claims import Judged, Verdict
@@ -20,16 +19,12 @@ from reports.published import Contradiction
 from reports.published_episodes import EpisodeClaim
 from reports.published_tables import TableContradiction
 from reports.records import Parameter, Point
+from reports.repeats_json import replication_record, sensitivity_record
+from reports.rounding import rounded
 from reports.statistics import Estimate, Interval
 from reports.summary import CellSummary, MetricSummary, Summary
 
 SCHEMA = 1
-SIGNIFICANT_DIGITS = 10
-
-
-def rounded(value: float | Decimal | None) -> float | None:
-    """Return a float rounded to the digits that are stored; null stays null."""
-    return None if value is None else float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
 def _bounds(interval: Interval | None) -> list[float | None] | None:
@@ -234,6 +229,8 @@ def summary_json(summary: Summary) -> str:
         ],
         "cells": [_cell_json(cell, names) for cell in summary.cells],
         "claims": [_verdict_json(verdict, names) for verdict in summary.verdicts],
+        "replication": summary.replication and replication_record(summary.replication),
+        "sensitivity": sensitivity_record(summary.sensitivity, summary.headline),
         "warnings": [
             {"rule": warning.rule, "where": warning.where, "text": warning.text}
             for warning in summary.warnings

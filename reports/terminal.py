@@ -28,6 +28,7 @@ from reports.estimates_page import adjustment_words, estimates_table
 from reports.increase_adjusted import INCREASE
 from reports.metrics import Metric
 from reports.records import RunWarning
+from reports.repeats_page import replication_table, replication_words, variation_line
 from reports.story_page import claims_table, terminal_rows, terminal_words
 from reports.summary import MetricSummary, PointSummary, Summary
 from reports.trust import point_words
@@ -276,6 +277,26 @@ def _print_claims(console: Console, summary: Summary, marks: _Marks) -> None:
     console.print(table)
 
 
+def _print_repeats(console: Console, summary: Summary) -> None:
+    """Print how far seeds were added, and what alternatives of assumptions did to verdicts."""
+    if summary.replication:
+        found = replication_table(summary, summary.replication)
+        console.print(Text(_printable(replication_words(summary, summary.replication))))
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for head in found.heads:
+            table.add_column(Text(_printable(head)), max_width=30)
+        for row in found.rows:
+            table.add_row(*(Text(_printable(field)) for field in row))
+        console.print(table)
+    tried = summary.sensitivity
+    if tried.variations or tried.left_out:
+        console.print(Text("Sensitivity to assumptions", style="bold"))
+    for one in tried.variations:
+        console.print(Text(_printable(f"- {variation_line(one)}")))
+    for words in tried.left_out:
+        console.print(Text(_printable(f"- {words}: not run")))
+
+
 def print_summary(summary: Summary, console: Console | None = None) -> None:
     """Print the summary; colour follows the terminal and ``NO_COLOR``."""
     console = console or Console()
@@ -287,4 +308,5 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
         console.print(table)
     _print_footnotes(console, summary, marks)
     _print_increase(console, summary, marks)
+    _print_repeats(console, summary)
     _print_story(console, summary, marks)

@@ -51,7 +51,7 @@ def exclusions(run: Run) -> dict[str, str]:
             found[cell.plan.id] = "; ".join(_check_words(check) for check in failed)
             continue
         for calibration, _ in _failed_calibrations(run):
-            if calibration.point.covers(cell.plan.point):
+            if run.study.calibrates(calibration.point, cell.plan.point):
                 found[cell.plan.id] = f"its calibration failed (cells/{calibration.id})"
     return found
 
@@ -117,9 +117,10 @@ def _failed_checks(run: Run) -> Iterable[RunWarning]:
 def _uncalibrated(run: Run) -> Iterable[RunWarning]:
     done = [cell.plan.point for cell in run.calibrated()]
     done += [plan.point for plan, _ in _failed_calibrations(run)]
-    bare = [p for p in run.study.points if not any(point.covers(p) for point in done)]
+    points, calibrates = run.study.all_points, run.study.calibrates
+    bare = [p for p in points if not any(calibrates(point, p) for point in done)]
     if bare:
-        where = "every point" if len(bare) == len(run.study.points) else "; ".join(
+        where = "every point" if len(bare) == len(points) else "; ".join(
             point_words(point) for point in bare
         )  # fmt: skip
         yield RunWarning(

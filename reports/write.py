@@ -16,7 +16,8 @@ from reports.figures import headline_figures, render_pdf, render_svg
 from reports.html import render_page
 from reports.latex import tables_latex
 from reports.markdown import tables_markdown
-from reports.run import read_run
+from reports.replication import Replication
+from reports.run import read_run, read_study
 from reports.summary import Summary, summarise
 from reports.summary_files import summary_csv, summary_json
 from reports.whole_file import write_whole
@@ -60,3 +61,14 @@ def write_report(
     for path, content in files.items():
         write_whole(path, content)
     return summary
+
+
+def read_replication(run: Path) -> Replication | None:
+    """Return how far a run is that adds runs as needed; None for one with a fixed number.
+
+    Raises:
+        ParseError: the folder is not a readable run; the file is named.
+    """
+    if read_study(run).repeats.precision is None:
+        return None
+    return summarise(read_run(run)).replication

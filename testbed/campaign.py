@@ -1,4 +1,4 @@
-"""Run all cells of a plan on the machine's cores, keeping finished ones whatever happens.
+"""Run all cells of one or several plans on all cores, keeping finished ones whatever happens.
 
 Invariants: a finished cell is never run twice; a failed one stops neither the others nor leaves a
 folder that looks finished; after an interrupt no lab process is left.
@@ -7,8 +7,8 @@ folder that looks finished; after an interrupt no lab process is left.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import runfolder, workers
@@ -37,17 +37,24 @@ class Outcome:
     failures: tuple[tuple[str, str], ...]  # cell id, message
 
 
-@dataclass
-class _Work:
-    run: Path
-    lab: Lab
-    cancelled: threading.Event
-    failures: list[tuple[str, str]] = field(default_factory=list)
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one run folder adds to a campaign: its cells, and the lab they were planned for."""
 
-    def __call__(self, planned: PlannedCell) -> None:
-        if self.cancelled.is_set():
-            return
-        execute(planned.cell, runfolder.cell_folder(self.run, planned.id), self.lab, self.cancelled)
+    run: Path
+    cells: Sequence[PlannedCell]
+    lab: Lab
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    part: Part
+    planned: PlannedCell
+
+    def __call__(self, cancelled: threading.Event) -> None:
+        if not cancelled.is_set():
+            folder = runfolder.cell_folder(self.part.run, self.planned.id)
+            execute(self.planned.cell, folder, self.part.lab, cancelled)
 
 
 def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
@@ -67,31 +74,61 @@ def run_cells(
     jobs: int,
     report: Callable[[Progress], None],
 ) -> Outcome:
+    """Run what is not finished yet of one run folder; see :func:`run_parts`."""
+    (outcome,) = run_parts([Part(run=run, cells=cells, lab=lab)], jobs=jobs, report=report)
+    return outcome
+
+
+def run_parts(
+    parts: Sequence[Part], *, jobs: int, report: Callable[[Progress], None]
+) -> tuple[Outcome, ...]:
     """Run what is not finished yet on ``jobs`` threads; ``report`` is called on every change.
 
-    An interrupt (whatever exception it is) leaves only after all labs have been stopped.
+    All parts are one queue: each keeps its own order, and they advance evenly, so that no core
+    waits for another study's end. Returns one outcome per part. An interrupt (whatever exception
+    it is) leaves only after all labs have been stopped.
     """
-    todo = unfinished(run, cells)
+    todo = _queue(parts)
     progress = Progress(
         total_cells=len(todo),
-        kept_cells=len(cells) - len(todo),
-        total_virtual_s=sum(virtual_s(planned.cell) for planned in todo),
+        kept_cells=sum(len(part.cells) for part in parts) - len(todo),
+        total_virtual_s=sum(virtual_s(task.planned.cell) for task in todo),
     )
     report(progress)
-    work = _Work(run, lab, threading.Event())
+    cancelled = threading.Event()
+    failed: dict[tuple[Path, str], str] = {}
 
-    def ended(planned: PlannedCell, error: Exception | None) -> None:
+    def ended(task: _Task, error: Exception | None) -> None:
         if error is None:
             progress.done_cells += 1
-            progress.done_virtual_s += virtual_s(planned.cell)
+            progress.done_virtual_s += virtual_s(task.planned.cell)
         else:
             progress.failed_cells += 1
-            work.failures.append((planned.id, str(error)))
+            failed[task.part.run, task.planned.id] = str(error)
         report(progress)
 
-    workers.each(todo, work, jobs=jobs, cancelled=work.cancelled, ended=ended)
-    finished = len(cells) - len(unfinished(run, cells))
-    return Outcome(finished_cells=finished, failures=tuple(work.failures))
+    workers.each(todo, lambda task: task(cancelled), jobs=jobs, cancelled=cancelled, ended=ended)
+    return tuple(_outcome(part, failed) for part in parts)
+
+
+def _queue(parts: Sequence[Part]) -> list[_Task]:
+    """Return what is not finished, merged so that of every part the same share has its turn."""
+    placed = [
+        ((index + 1) / len(todo), _Task(part=part, planned=planned))
+        for part in parts
+        for todo in [unfinished(part.run, part.cells)]
+        for index, planned in enumerate(todo)
+    ]
+    return [task for _, task in sorted(placed, key=lambda entry: entry[0])]
+
+
+def _outcome(part: Part, failed: Mapping[tuple[Path, str], str]) -> Outcome:
+    """Return what a part came to; failures in the order of the plan, whichever came first."""
+    ids = [planned.id for planned in part.cells]
+    return Outcome(
+        finished_cells=len(part.cells) - len(unfinished(part.run, part.cells)),
+        failures=tuple((id_, failed[part.run, id_]) for id_ in ids if (part.run, id_) in failed),
+    )
 
 
 def raise_if_failed(outcome: Outcome, run: Path) -> None:

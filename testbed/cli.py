@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import errno
 import importlib.metadata
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -38,9 +39,32 @@ app = typer.Typer(
 
 StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="a study's name or file")]
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="a run folder: results/latest")]
+
+
+def _reps(text: str) -> int | Literal["auto"]:
+    """Return a number of seeds, or the word for as many as are needed."""
+    if text == "auto":
+        return "auto"
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_REPS:
+        raise typer.BadParameter(f"{text!r} is neither from 1 to {MAX_REPS} nor auto")
+    return int(text)
+
+
 Reps = Annotated[
-    int | None,
-    typer.Option("--reps", "--runs", min=1, max=MAX_REPS, help="seeds per point (the study's)"),
+    Any,  # an int, "auto" or None: typer knows no such union
+    typer.Option(
+        "--reps",
+        "--runs",
+        parser=_reps,
+        metavar="N|auto",
+        help="seeds per point (the study's); auto: until its intervals are narrow enough",
+    ),
+]
+WithSensitivity = Annotated[
+    bool,
+    typer.Option(
+        "--sensitivity/--no-sensitivity", help="try the alternatives of the study's assumptions"
+    ),
 ]
 Lab = Annotated[str, typer.Option("--lab", help="where cells run")]
 Kernel = Annotated[str, typer.Option("--kernel", help="kernel version, such as 6.12 or 7.3")]
@@ -91,6 +115,7 @@ def run(
             help="record the kernel's state per acknowledgement, drops and queues",
         ),
     ] = True,
+    sensitivity: WithSensitivity = True,
 ) -> None:
     """Run a study and report what holds."""
     commands.run(
@@ -103,6 +128,7 @@ def run(
             hosts=hosts,
             pcap=pcap,
             telemetry=telemetry,
+            sensitivity=sensitivity,
         ),
         data_dir,
     )
@@ -122,12 +148,20 @@ def plan(
     kernel: Kernel = kernel.DEFAULT,
     jobs: Jobs = None,
     hosts: Hosts = "",
+    sensitivity: WithSensitivity = True,
 ) -> None:
     """Show a study's cells and what they cost, without running anything."""
     commands.plan(
         study,
         commands.Choices(
-            reps=reps, lab=lab, kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True
+            reps=reps,
+            lab=lab,
+            kernel=kernel,
+            jobs=jobs,
+            hosts=hosts,
+            pcap=False,
+            telemetry=True,
+            sensitivity=sensitivity,
         ),
     )
 

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 
-from testbed import campaign, digests, drawing, reparse, repeat, runfolder, session, validate
+from testbed import (
+    campaign,
+    costs,
+    digests,
+    drawing,
+    reparse,
+    repeat,
+    rounds,
+    runfolder,
+    session,
+    validate,
+)
 from testbed import doctor as doctoring
 from testbed import plan as planning
 from testbed.errors import StudyError, UnsupportedError
 from testbed.execute import write_json
 from testbed.labs import image, kernel, virtual
 from testbed.plan import Plan, PlannedCell
-from testbed.progress import Display, duration_text
+from testbed.precision import wanted_precision
+from testbed.progress import Display
 from testbed.spec import find_study, load_study
-
-#: Measured on two cores for the wireless study, see benchmarks/README.md; only plan's estimate
-#: rests on them, never a result.
-VIRTUAL_S_PER_WALL_S = 480.0
-CELL_SETUP_WALL_S = 1.2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
     """What the command line chose; ``None`` is "not given" here and nowhere else."""
 
-    reps: int | None
+    reps: int | Literal["auto"] | None
     lab: str
     kernel: str
     jobs: int | None
     hosts: str
     pcap: bool
     telemetry: bool
+    sensitivity: bool = True
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -61,12 +72,20 @@ def _make_plan(
     study_name: str, choices: Choices, lab: Mapping[str, str]
 ) -> tuple[Plan, validate.Findings]:
     study = load_study(find_study(study_name), hosts=choices.hosts)
+    precision = wanted_precision(study) if choices.reps == "auto" else None
+    reps = precision.at_most if precision else choices.reps
     seeds: Sequence[int] = study.settings.seeds
-    if choices.reps is not None:
-        seeds = planning.replicate_seeds(seeds, choices.reps)
+    if isinstance(reps, int):
+        seeds = planning.replicate_seeds(seeds, reps)
     findings = validate.find(study, seeds=seeds)
     made = planning.make_plan(
-        study, seeds=seeds, lab=lab, pcap=choices.pcap, telemetry=choices.telemetry
+        study,
+        seeds=seeds,
+        lab=lab,
+        pcap=choices.pcap,
+        telemetry=choices.telemetry,
+        sensitivity=choices.sensitivity,
+        precision=precision,
     )
     return made, findings
 
@@ -85,7 +104,7 @@ def run(study_name: str, choices: Choices, data_dir: Path) -> None:
         folder = session.create(data_dir, plan_, findings, sys.argv)
         words.print(f"run folder: {folder}", markup=False, soft_wrap=True)
         with session.locked(folder):
-            outcome = _run_cells(folder, plan_.cells, lab, choices.worker_count(), display)
+            outcome = _run_rounds(folder, plan_.first, lab, choices.worker_count(), display)
     _finish(folder, outcome)
 
 
@@ -105,18 +124,31 @@ def _resume(folder: Path, cells: Sequence[PlannedCell], jobs: int | None) -> Non
         for cell_id, why in changed.items():
             words.print(f"run again: cells/{cell_id}: {why}", markup=False, soft_wrap=True)
             (runfolder.cell_folder(folder, cell_id) / runfolder.DONE).unlink()
-        outcome = _run_cells(folder, cells, lab, jobs_or_cores(jobs), display)
+        outcome = _run_rounds(folder, cells, lab, jobs_or_cores(jobs), display)
     _finish(folder, outcome)
 
 
-def _run_cells(
+def _run_rounds(
     folder: Path,
     cells: Sequence[PlannedCell],
     lab: virtual.VirtualLab,
     jobs: int,
     display: Display,
 ) -> campaign.Outcome:
-    outcome = campaign.run_cells(folder, cells, lab, jobs=jobs, report=display.cells)
+    """Run the planned cells, then round by round what a run with ``--reps auto`` still needs."""
+    for number in itertools.count(1):
+        name = "running cells" if number == 1 else f"running round {number}"
+        report = functools.partial(display.cells, name=name)
+        outcome = campaign.run_cells(folder, cells, lab, jobs=jobs, report=report)
+        _write_failures(folder, outcome)
+        more = () if outcome.failures else rounds.next_cells(folder)
+        if not more:
+            break
+        cells = [*cells, *more]
+    return outcome
+
+
+def _write_failures(folder: Path, outcome: campaign.Outcome) -> None:
     write_json(
         folder / runfolder.WARNINGS,
         [
@@ -128,7 +160,6 @@ def _run_cells(
             for cell, message in outcome.failures
         ],
     )
-    return outcome
 
 
 def _finish(folder: Path, outcome: campaign.Outcome) -> None:
@@ -174,31 +205,14 @@ def plan(study_name: str, choices: Choices) -> None:
     table = Table("point", "seeds", "cells", box=None, pad_edge=False)
     for point in made.study.points:
         text = ", ".join(f"{name}={value}" for name, value in point.values.items())
-        table.add_row(text or "the study's settings", _seeds_text(made.seeds), str(len(made.seeds)))
+        table.add_row(text or "the study's settings", *costs.seeds_words(made))
     out = _out()
     out.print(table)
-    jobs = choices.worker_count()
-    expectation = planning.expected(
-        made.cells,
-        jobs=jobs,
-        virtual_s_per_wall_s=VIRTUAL_S_PER_WALL_S,
-        setup_wall_s=CELL_SETUP_WALL_S,
-    )
-    measuring = sum(1 for planned in made.cells if planned.cell.purpose == "measure")
-    out.print(
-        f"{measuring} measuring cells and {len(made.cells) - measuring} calibrations, "
-        f"{duration_text(expectation.virtual_s)} of virtual time, "
-        f"about {duration_text(expectation.wall_s)} on {jobs} cores"
-    )
+    for line in costs.cost_lines(made, choices.worker_count()):
+        out.print(line)
     missing = _not_built(choices.kernel)
     if missing:
         out.print(f"first built, once, about 6 min: {missing}")
-
-
-def _seeds_text(seeds: Sequence[int]) -> str:
-    if len(seeds) > 3 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
-        return f"{seeds[0]} to {seeds[-1]}"
-    return ", ".join(str(seed) for seed in seeds)
 
 
 def _not_built(version: str) -> str:

@@ -1,6 +1,7 @@
 """The cells of a run: which they are, in which order, how long they take. No I/O.
 
-Invariant: the same study, seeds and lab give the same cells in the same order.
+Invariants: the same study, seeds and lab give the same cells in the same order; a run that adds
+seeds as it goes has all it may come to need here, and plans some of it at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from testbed import calibration, validate
 from testbed.cell import Cell, cell_id
 from testbed.errors import StudyError
+from testbed.precision import Precision
 from testbed.spec.copies import copies
 from testbed.spec.load import Study
 from testbed.spec.point_paths import point_paths
@@ -23,6 +25,7 @@ from testbed.spec.resolve import VIRTUAL_MARGIN_S, resolve_cell
 from testbed.spec.settings import MAX_SEED
 from testbed.spec.sweep import Point, PointValue
 from testbed.spec.vocabulary import FIGURES
+from testbed.varied import calibrated_points, variations_record
 
 SCHEMA = 1
 #: Virtual time of a calibrating cell: it measures the path, not the flows.
@@ -41,11 +44,30 @@ class PlannedCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All cells of a run: calibrations first, then replicate by replicate over all points."""
+    """All cells of a run: calibrations first, then replicate by replicate over all points.
+
+    Those of variations follow, in the same order; ``base_cells`` is how many are before them. With
+    ``precision`` the run begins with the first replicates and adds some until it is reached.
+    """
 
     study: Study
     seeds: tuple[int, ...]
     cells: tuple[PlannedCell, ...]
+    base_cells: int
+    sensitivity: bool
+    precision: Precision | None = None
+
+    @property
+    def varied(self) -> tuple[PlannedCell, ...]:
+        """The cells of variations."""
+        return self.cells[self.base_cells :]
+
+    @property
+    def first(self) -> tuple[PlannedCell, ...]:
+        """The cells the run begins with."""
+        least = self.precision.at_least if self.precision else len(self.seeds)
+        base = self.cells[: self.base_cells]
+        return (*(c for c in base if c.cell.replicate <= least), *self.varied)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +100,14 @@ def make_plan(
     lab: Mapping[str, str],
     pcap: bool = False,
     telemetry: bool = True,
+    sensitivity: bool = True,
+    precision: Precision | None = None,
 ) -> Plan:
     """Return the plan that measures every point with every seed, each point calibrated once.
 
-    ``lab`` holds the digests of all a cell runs on; it is part of every cell's id.
+    ``lab`` holds the digests of all a cell runs on; it is part of every cell's id. Points of
+    variations, unless there is to be no ``sensitivity``, get the study's first few seeds, and a
+    calibration where no other point has the same network.
     """
 
     def planned(point: Point, replicate: int, purpose: Any) -> PlannedCell:
@@ -105,7 +131,24 @@ def make_plan(
         for replicate in range(1, len(seeds) + 1)
         for point in study.points
     ]
-    return Plan(study=study, seeds=tuple(seeds), cells=tuple(cells))
+    base_cells = len(cells)
+    if sensitivity:
+        own = study.varied.points
+        first = len(study.points)
+        networks = enumerate(calibrated_points(study)[first:], first)
+        cells += [planned(own[i - first], 1, "calibrate") for i, at in networks if i == at]
+        few = min(study.settings.sensitivity.seeds, len(seeds))
+        cells += [
+            planned(point, replicate, "measure") for replicate in range(1, few + 1) for point in own
+        ]
+    return Plan(
+        study=study,
+        seeds=tuple(seeds),
+        cells=tuple(cells),
+        base_cells=base_cells,
+        sensitivity=sensitivity,
+        precision=precision,
+    )
 
 
 def _with_time(cell: Cell) -> Cell:
@@ -140,8 +183,8 @@ def virtual_s(cell: Cell) -> float:
     return cell.duration_s if cell.purpose == "measure" else CALIBRATION_VIRTUAL_S
 
 
-def plan_record(plan: Plan) -> dict[str, Any]:
-    """Return ``plan.json``."""
+def plan_record(cells: Sequence[PlannedCell]) -> dict[str, Any]:
+    """Return ``plan.json`` of these cells."""
     return {
         "schema": SCHEMA,
         "cells": [
@@ -152,7 +195,7 @@ def plan_record(plan: Plan) -> dict[str, Any]:
                 "replicate": planned.cell.replicate,
                 "seed": planned.cell.seed,
             }
-            for planned in plan.cells
+            for planned in cells
         ],
     }
 
@@ -176,25 +219,33 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
         "generator": at.generator,
         "groups": [{"id": group, "label": label} for group, label in at.groups.items()],
         "compare": at.compare.model_dump() if at.compare else None,
-        "flows": _flows_everywhere(study),
+        "flows": _flows_everywhere(_run_points(plan)),
         "delivered": at.delivered.model_dump() if at.delivered else None,
         "parameters": [{"name": p.name, "path": p.path} for p in study.parameters],
-        "points": [point.values for point in study.points],
+        "points": [point.values for point in _run_points(plan)],
+        "base_points": len(study.points),
         "paths": point_paths(study),
+        **variations_record(study, run=plan.sensitivity),
+        "replication": None if plan.precision is None else dataclasses.asdict(plan.precision),
         "metrics": list(at.metrics),
         "published": _published(study),
         "figures": _figures(study),
         "claims": _claims(study),
-        "assumptions": [assumption.model_dump() for assumption in at.assumptions],
+        "assumptions": [a.model_dump(include={"id", "text", "why"}) for a in at.assumptions],
         "warnings": [finding.record() for finding in findings.warnings],
         "acknowledged": [a.record() for a in findings.acknowledged],
     }
     return _with_digits(json.dumps(record, indent=1, ensure_ascii=False)) + "\n"
 
 
-def _flows_everywhere(study: Study) -> list[str]:
+def _run_points(plan: Plan) -> tuple[Point, ...]:
+    """Return the study's points, then its variations' if they are run."""
+    return plan.study.all_points if plan.sensitivity else plan.study.points
+
+
+def _flows_everywhere(points: Sequence[Point]) -> list[str]:
     """Return the flows that run at every point, in order: those that metrics can be of."""
-    at = [[copy.id for copy in copies(point.settings.flows)] for point in study.points]
+    at = [[copy.id for copy in copies(point.settings.flows)] for point in points]
     return [name for name in at[0] if all(name in flows for flows in at[1:])]
 
 

@@ -75,9 +75,8 @@ class Display:
         note = f"{done_cells}/{total_cells} cells{', ' if left else ''}{left}"
         self._show(name, done_frac, note)
 
-    def cells(self, progress: CellProgress) -> None:
+    def cells(self, progress: CellProgress, name: str = "running cells") -> None:
         """Show how far a campaign is."""
-        name = "running cells"
         total = progress.total_virtual_s or 1.0
         done_frac = progress.done_virtual_s / total
         ended = progress.done_cells + progress.failed_cells

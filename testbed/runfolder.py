@@ -1,9 +1,11 @@
 """Names of everything in a run folder; the only place that knows them. No I/O.
 
-<run>/ study.yaml resolved.json plan.json cells.json provenance.json
+<run>/ study.yaml resolved.json plan.json cells.json replication.json provenance.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
 <run>/summary.json summary.csv report/index.html pcap/
+
+<set>/ set.json <run>/ <run>/ ... summary.json report/index.html
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import Path
 STUDY = "study.yaml"
 RESOLVED = "resolved.json"
 PLAN = "plan.json"
+REPLICATION = "replication.json"
 WARNINGS = "warnings.json"
 CELLS = "cells.json"
 PROVENANCE = "provenance.json"
@@ -22,6 +25,10 @@ REPORT_HTML = "report/index.html"
 TABLES_MD = "report/tables.md"
 TABLES_TEX = "report/tables.tex"
 PCAP = "pcap"
+#: What makes a folder of run folders a set: their names, in order.
+SET = "set.json"
+#: Names in a set's folder that no run in it can have.
+OF_SET = frozenset({SET, SUMMARY_JSON, "report"})
 
 CELL = "cell.json"
 ENV = "env.json"

@@ -13,7 +13,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,24 +75,39 @@ def _read_only(place: Path) -> bool:
 
 def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) -> Path:
     """Make a new run folder with everything but its cells; return its path."""
+    with new_folder(data_dir, plan.study.settings.study) as (run, now):
+        fill(run, plan, findings, provenance(now, argv))
+    return run
+
+
+@contextlib.contextmanager
+def new_folder(data_dir: Path, name: str) -> Iterator[tuple[Path, datetime.datetime]]:
+    """Give a new folder and its time; what the block made of it becomes the latest, or goes.
+
+    Raises:
+        StudyError: it could not be written.
+    """
     now = datetime.datetime.now(tz=datetime.UTC)
-    name = plan.study.settings.study
-    run = None
+    folder = None
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
-        run = _new_folder(data_dir, f"{now:%Y%m%dT%H%M%SZ}-{name}")
-        (run / runfolder.STUDY).write_text(plan.study.document.text)
-        (run / runfolder.RESOLVED).write_text(resolved_json(plan, findings))
-        write_json(run / runfolder.PLAN, plan_record(plan))
-        cells = [{"id": planned.id, "cell": to_dict(planned.cell)} for planned in plan.cells]
-        write_json(run / runfolder.CELLS, cells)
-        write_json(run / runfolder.PROVENANCE, _provenance(now, argv))
-        _point_latest(data_dir, run)
+        folder = _new_folder(data_dir, f"{now:%Y%m%dT%H%M%SZ}-{name}")
+        yield folder, now
+        _point_latest(data_dir, folder)
     except OSError as error:
-        if run is not None:
-            shutil.rmtree(run, ignore_errors=True)
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
         raise _cannot_write(data_dir, str(error)) from error
-    return run
+
+
+def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) -> None:
+    """Write into an empty run folder everything but its cells."""
+    (run / runfolder.STUDY).write_text(plan.study.document.text)
+    (run / runfolder.RESOLVED).write_text(resolved_json(plan, findings))
+    write_json(run / runfolder.PLAN, plan_record(plan.first))
+    cells = [{"id": planned.id, "cell": to_dict(planned.cell)} for planned in plan.cells]
+    write_json(run / runfolder.CELLS, cells)
+    write_json(run / runfolder.PROVENANCE, started)
 
 
 @contextlib.contextmanager
@@ -127,7 +142,8 @@ def _point_latest(data_dir: Path, run: Path) -> None:
     link.replace(data_dir / LATEST)
 
 
-def _provenance(now: datetime.datetime, argv: Sequence[str]) -> dict[str, Any]:
+def provenance(now: datetime.datetime, argv: Sequence[str]) -> dict[str, Any]:
+    """Return ``provenance.json``: who started a run, when and with what."""
     return {
         "schema": 1,
         "started": now.isoformat(timespec="seconds"),
@@ -171,7 +187,7 @@ def find_run(text: str) -> Path:
         raise StudyError(
             "not a run folder",
             where=text,
-            wanted=f"a folder with {runfolder.PLAN}",
+            wanted=f"a folder with {runfolder.PLAN} or {runfolder.SET}",
             got=problem,
             hint=f"runs are in results/; the newest is results/{LATEST}",
         )
@@ -180,6 +196,23 @@ def find_run(text: str) -> Path:
 
 def load_cells(run: Path) -> list[PlannedCell]:
     """Return the planned cells of a run; raise :class:`ParseError` if they cannot be read."""
+    cells = {planned.id: planned for planned in load_candidates(run)}
+    path = run / runfolder.PLAN
+    try:
+        return [cells[entry["id"]] for entry in json.loads(path.read_text())["cells"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ParseError("cannot read a run's plan", where=str(path), got=str(error)) from error
+
+
+def record_plan(run: Path, cells: Sequence[PlannedCell]) -> None:
+    """Replace a run's plan by one of these cells, whole or not at all."""
+    partial = run / f".{runfolder.PLAN}"
+    write_json(partial, plan_record(cells))
+    partial.replace(run / runfolder.PLAN)
+
+
+def load_candidates(run: Path) -> list[PlannedCell]:
+    """Return every cell a run may come to plan; raise :class:`ParseError` if it cannot be read."""
     path = run / runfolder.CELLS
     try:
         listed = json.loads(path.read_text())

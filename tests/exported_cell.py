@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from collectors.tables_parse import write_tables
@@ -15,6 +16,7 @@ from reports.wireshark import export_cell
 from testbed import runfolder
 from testbed.cell import Cell, cell_id, from_dict, to_dict
 from testbed.execute import finish, write_json
+from testbed.plan import PlannedCell, plan_record
 from testbed.wireshark import read_recorded
 from tests.recorded import DATA
 
@@ -35,9 +37,15 @@ def make_run(run: Path) -> Path:
     write_json(folder / runfolder.ENV, {"kernel_release": "7.3.4-groundtruth", "warnings": []})
     write_tables(folder, cell)
     finish(folder)
-    write_json(run / runfolder.PLAN, {"schema": 1, "cells": []})
-    write_json(run / runfolder.CELLS, [{"id": cell_id(cell), "cell": to_dict(cell)}])
+    plan_cells(run, [cell])
     return folder
+
+
+def plan_cells(run: Path, cells: Sequence[Cell]) -> None:
+    """Make these the planned cells of a run."""
+    planned = [PlannedCell(id=cell_id(cell), cell=cell) for cell in cells]
+    write_json(run / runfolder.PLAN, plan_record(planned))
+    write_json(run / runfolder.CELLS, [{"id": p.id, "cell": to_dict(p.cell)} for p in planned])
 
 
 def export_recorded(run: Path) -> tuple[Path, Path]:

@@ -355,6 +355,22 @@ def _assumption_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
     yield from duplicates((a.id for a in study.assumptions), places, "assumption", document)
 
 
+@_reads("replication", "metrics")
+def _replication(study: StudyFile, document: Document) -> Iterator[Problem]:
+    wanted = study.replication
+    if wanted is None:
+        return
+    yield from unknown(wanted.metric, study.metrics, ("replication", "metric"), "metric", document)
+    if wanted.at_least > wanted.at_most:
+        key = "at_least" if "at_least" in wanted.model_fields_set else "at_most"
+        limits = {"at_least": f"at most {wanted.at_most} (at_most)",
+                  "at_most": f"at least {wanted.at_least} (at_least)"}  # fmt: skip
+        yield document.problem(
+            ("replication", key), "no number of seeds is both", wanted=limits[key],
+            got=str(getattr(wanted, key)),
+        )  # fmt: skip
+
+
 @_reads("acknowledged")
 def _acknowledged_rules(study: StudyFile, document: Document) -> Iterator[Problem]:
     places: list[Loc] = [("acknowledged", i, "rule") for i in range(len(study.acknowledged))]

@@ -5,7 +5,8 @@ Invariant: a :class:`Study` is valid at every point, and every point's host prof
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from testbed.spec.profiles import LoadedProfile, ProfileShelf
 from testbed.spec.study import StudyFile
 from testbed.spec.sweep import Parameter, Point, read_points
 from testbed.spec.validation import validate_sections
+from testbed.spec.variations import NO_VARIATIONS, Variation, Variations, read_variations
 
 STUDIES_FOLDER = Path(__file__).resolve().parents[2] / "studies"
 HOSTS_FOLDER = STUDIES_FOLDER / "hosts"
@@ -43,6 +45,17 @@ class Study:
     episode_points: tuple[tuple[int, ...], ...]
     comparisons: tuple[tuple[Comparison, ...], ...]
     profiles: dict[str, LoadedProfile]
+    varied: Variations
+
+    @property
+    def variations(self) -> tuple[Variation, ...]:
+        """What is tried in place of the study's assumptions."""
+        return self.varied.variations
+
+    @property
+    def all_points(self) -> tuple[Point, ...]:
+        """The study's points, then those of its variations alone."""
+        return (*self.points, *self.varied.points)
 
 
 def find_study(name: str) -> Path:
@@ -90,38 +103,69 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
     problems += cross_problems(settings, valid, document)
     names: tuple[Parameter, ...] = ()
     points: tuple[Point, ...] = ()
-    rows: tuple[tuple[int, ...], ...] = ()
-    drawn: tuple[tuple[int, ...], ...] = ()
-    told: tuple[tuple[int, ...], ...] = ()
-    comparisons: tuple[tuple[Comparison, ...], ...] = ()
+    placed = _Placed()
     if {"sweep", "points"} <= valid:
         known = frozenset(problems)
         names, points, found = read_points(settings, document, known)
         problems += found
-        if "published" in valid and not found:
-            rows, wrong = published_points(settings, document, names, points, known)
-            told, wrong_at = episode_points(settings, document, names, points, known)
-            problems += [*wrong, *wrong_at]
-        if "figures" in valid and not found:
-            drawn, wrong = figure_points(settings, document, names, points, known)
-            problems += wrong
-        if "claims" in valid and not found and not any(p.key.startswith("claims") for p in known):
-            comparisons, wrong = expand_claims(settings, document, names, points, known)
+        if not found:
+            placed, wrong = _place(settings, valid, document, names, points, known)
             problems += wrong
     if {"hosts", "profiles"} <= valid:
-        problems += shelf.load(settings, document, points)
+        problems += shelf.load(settings, document, (*points, *placed.varied.points))
     raise_problems([*document.problems, *problems], document)
     return Study(
         settings=settings,
         document=document,
         parameters=names,
         points=points,
-        published_points=rows,
-        figure_points=drawn,
-        episode_points=told,
-        comparisons=comparisons,
+        published_points=placed.rows,
+        figure_points=placed.figures,
+        episode_points=placed.episodes,
+        comparisons=placed.comparisons,
         profiles=shelf.profiles,
+        varied=placed.varied,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Placed:
+    """What lies at points of the sweep, by their indexes, and the points of variations."""
+
+    rows: tuple[tuple[int, ...], ...] = ()
+    episodes: tuple[tuple[int, ...], ...] = ()
+    figures: tuple[tuple[int, ...], ...] = ()
+    comparisons: tuple[tuple[Comparison, ...], ...] = ()
+    varied: Variations = NO_VARIATIONS
+
+
+def _place(
+    settings: StudyFile,
+    valid: Collection[str],
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+) -> tuple[_Placed, list[Problem]]:
+    """Place the valid sections of a study on its points; return also what is wrong with them."""
+    placed, problems = _Placed(), []
+    where = (settings, document, names, points, known)
+    if "published" in valid:
+        rows, wrong = published_points(*where)
+        episodes, wrong_at = episode_points(*where)
+        placed = dataclasses.replace(placed, rows=rows, episodes=episodes)
+        problems += [*wrong, *wrong_at]
+    if "figures" in valid:
+        figures, wrong = figure_points(*where)
+        placed, problems = dataclasses.replace(placed, figures=figures), [*problems, *wrong]
+    if "claims" in valid and not any(p.key.startswith("claims") for p in known):
+        comparisons, wrong = expand_claims(*where)
+        placed = dataclasses.replace(placed, comparisons=comparisons)
+        problems += wrong
+    if "assumptions" in valid and points:
+        varied, wrong = read_variations(*where)
+        placed, problems = dataclasses.replace(placed, varied=varied), [*problems, *wrong]
+    return placed, problems
 
 
 def raise_problems(problems: list[Problem], document: Document) -> None:

@@ -265,6 +265,29 @@ class Assumption(Settings):
     id: StudyName = Field(description="a name such as access-queue")
     text: Text = Field(description="what is assumed")
     why: Text = Field(description="the reason")
+    alternatives: tuple[dict[str, PointValue], ...] = Field(
+        (), description="a list of what else could be: each settings and their values"
+    )
+    at: dict[str, PointValue] = Field(
+        {}, description="a mapping of swept settings to values: where to vary; none: every point"
+    )
+
+
+class Sensitivity(Settings):
+    """How the alternatives of assumptions are tried."""
+
+    seeds: int = Field(3, ge=1, le=1000, description="with how many seeds, the run's first")
+
+
+class Replication(Settings):
+    """How precisely a metric must be known before a run with ``--reps auto`` adds no more seeds."""
+
+    metric: str = Field(description="one of the study's metrics")
+    half_width: float = Field(
+        gt=0, description="half of its 95 % confidence interval, in the metric's unit"
+    )
+    at_least: int = Field(5, ge=2, le=1000, description="seeds before it is looked at")
+    at_most: int = Field(40, ge=2, le=1000, description="seeds after which it is given up")
 
 
 class Acknowledgement(Settings):
@@ -307,5 +330,9 @@ class StudyFile(Settings):
     figures: tuple[Figure, ...] = Field((), description="a list of figures")
     claims: tuple[Claim, ...] = Field((), description="a list of claims")
     assumptions: tuple[Assumption, ...] = Field((), description="a list of assumptions")
+    sensitivity: Sensitivity = Field(
+        Sensitivity.model_validate({}), description="how alternatives of assumptions are tried"
+    )
+    replication: Replication | None = Field(None, description="when --reps auto stops")
     acknowledged: tuple[Acknowledgement, ...] = Field((), description="a list of rules and why")
     profiles: dict[StudyName, Profile] = Field({}, description="host profiles by name")

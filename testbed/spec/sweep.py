@@ -55,7 +55,7 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Override:
+class Override:
     """One setting of one point: value as written, and the place it is written at."""
 
     path: str
@@ -75,10 +75,10 @@ def read_points(
     if problems:
         return (), (), problems
     listed = _listed(study)
-    places, problems = _places(listed, document)
+    places, problems = places_of(listed, document)
     if problems:
         return (), (), problems
-    names = _parameters(places)
+    names = parameters_at(places)
     points: list[Point] = []
     first: dict[frozenset[tuple[str, PointValue]], int] = {}
     for overrides in listed:
@@ -119,24 +119,25 @@ def _shape_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
             )
 
 
-def _listed(study: StudyFile) -> list[list[_Override]]:
+def _listed(study: StudyFile) -> list[list[Override]]:
     if study.points:
         return [point_overrides(point, ("points", i)) for i, point in enumerate(study.points)]
     axes = [
-        [_Override(path=p, value=v, source=("sweep", p, i)) for i, v in enumerate(values)]
+        [Override(path=p, value=v, source=("sweep", p, i)) for i, v in enumerate(values)]
         for p, values in study.sweep.items()
     ]
     return [list(combination) for combination in itertools.product(*axes)]
 
 
-def point_overrides(values: Mapping[str, Any], at: Loc) -> list[_Override]:
+def point_overrides(values: Mapping[str, Any], at: Loc) -> list[Override]:
     """Return the overrides in a mapping of paths to values at a place of the file."""
-    return [_Override(path=p, value=v, source=(*at, p)) for p, v in values.items()]
+    return [Override(path=p, value=v, source=(*at, p)) for p, v in values.items()]
 
 
-def _places(
-    listed: Iterable[list[_Override]], document: Document
+def places_of(
+    listed: Iterable[list[Override]], document: Document
 ) -> tuple[dict[str, Loc], list[Problem]]:
+    """Return the place of every path that is replaced, and which paths there are none of."""
     places: dict[str, Loc] = {}
     problems: dict[str, Problem] = {}
     for override in itertools.chain.from_iterable(listed):
@@ -190,16 +191,18 @@ def _names(here: Any) -> list[str]:
     return []
 
 
-def _parameters(places: Mapping[str, Loc]) -> tuple[Parameter, ...]:
+def parameters_at(
+    places: Mapping[str, Loc], others: tuple[Parameter, ...] = ()
+) -> tuple[Parameter, ...]:
     """Return a parameter per path, named like its field, or longer where names would be equal.
 
     ``network.bottleneck.rate`` alone is ``rate_bps``; beside ``network.source_access.rate`` the
-    two are ``bottleneck_rate_bps`` and ``source_access_rate_bps``.
+    two are ``bottleneck_rate_bps`` and ``source_access_rate_bps``. ``others`` keep their names.
     """
     fields = {path: field_name_at(StudyFile, loc) or path for path, loc in places.items()}
     names = dict(fields)
     for length in range(1, 1 + max((path.count(".") for path in places), default=0)):
-        taken = list(names.values())
+        taken = [*names.values(), *(parameter.name for parameter in others)]
         for path in places:
             if taken.count(names[path]) > 1:
                 above = path.split(".")[:-1][-length:]
@@ -208,7 +211,7 @@ def _parameters(places: Mapping[str, Loc]) -> tuple[Parameter, ...]:
 
 
 def read_point(
-    overrides: Iterable[_Override],
+    overrides: Iterable[Override],
     names: Iterable[Parameter],
     document: Document,
     known: Collection[Problem],

@@ -36,6 +36,7 @@ _KINDS = {
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
     "less_than_equal": ("at most", "le"),
+    "greater_than": ("more than", "gt"),
 }
 
 

@@ -53,6 +53,8 @@ def test_experiment_passes_on_what_was_given_and_nothing_else() -> None:
     given = ["STUDY=satellite", "REPS=3", "LAB=stock", "KERNEL=6.12", "JOBS=2"]
     options = ["--reps", "3", "--lab", "stock", "--kernel", "6.12", "--jobs", "2"]
     assert command("experiment", *given) == ["run", "studies/satellite.yaml", *options]
+    assert command("experiment", "REPS=auto")[2:] == ["--reps", "auto"]
+    assert command("plan", "SENSITIVITY=no")[2:] == ["--no-sensitivity"]
     assert command("plan", "LAB=stock") == ["plan", "studies/wireless.yaml", "--lab", "stock"]
 
 

@@ -20,8 +20,10 @@ from testbed.plan import (
     replicate_seeds,
     resolved_json,
 )
+from testbed.precision import wanted_precision
 from testbed.spec import load_study
 from testbed.spec.settings import MAX_SEED
+from testbed.varied import calibrated_points
 from tests.study_file import STUDIES, UNPUBLISHED, study
 
 pytestmark = pytest.mark.unit
@@ -102,7 +104,7 @@ def test_expected_time() -> None:
 
 def test_plan_json() -> None:
     plan = make_plan(study(), seeds=[4], lab={})
-    record = plan_record(plan)
+    record = plan_record(plan.cells)
     assert record["schema"] == 1
     assert len(record["cells"]) == 14
     assert record["cells"][7] == {
@@ -112,6 +114,90 @@ def test_plan_json() -> None:
         "replicate": 1,
         "seed": 4,
     }
+
+
+VARIED = (
+    "    why: The published parameter table prints 25, the text says GEO satellite and 250 ms.\n",
+    """\
+    why: It prints 25.
+    alternatives:
+      - {network.bottleneck.delay: 25 ms}
+      - {flows.T.message: 1000 bytes}
+      - {network.bottleneck.loss.data: 3 %}
+    at: {network.bottleneck.loss.data: 1 %}
+""",
+)
+
+
+def test_cells_of_variations_follow_with_the_first_seeds() -> None:
+    loaded = study(VARIED)
+    plan = make_plan(loaded, seeds=[4, 5, 6, 7, 8], lab={})
+    assert plan.base_cells == 42
+    assert plan.cells[:42] == make_plan(study(), seeds=[4, 5, 6, 7, 8], lab={}).cells
+    # The path differs from the study's in the first only; the third is a point of the study.
+    assert [(c.cell.purpose, c.cell.replicate, c.cell.seed) for c in plan.varied] == [
+        ("calibrate", 1, 4),
+        ("measure", 1, 4),
+        ("measure", 1, 4),
+        ("measure", 2, 5),
+        ("measure", 2, 5),
+        ("measure", 3, 6),
+        ("measure", 3, 6),
+    ]
+    assert plan.varied[0].cell.point == {"loss_frac": 0.01, "owd_s": 0.025}
+    assert plan.varied[2].cell.point == {"loss_frac": 0.01, "message_bytes": 1000}
+    assert calibrated_points(loaded) == (0, 1, 2, 3, 4, 5, 6, 7, 2)
+    assert plan.first == plan.cells
+    assert len(make_plan(loaded, seeds=[4], lab={}).varied) == 3
+    assert make_plan(loaded, seeds=[4], lab={}, sensitivity=False).varied == ()
+
+
+def test_resolved_json_tells_of_variations() -> None:
+    record = json.loads(resolved(VARIED))
+    assert record["base_points"] == 7
+    assert record["points"][7:] == [
+        {"loss_frac": 0.01, "owd_s": 0.025},
+        {"loss_frac": 0.01, "message_bytes": 1000},
+    ]
+    assert [v["words"] for v in record["variations"]] == [
+        "bottleneck delay 25 ms", "T message 1000 bytes", "bottleneck loss data 3 %"
+    ]  # fmt: skip
+    assert [(v["of"], v["points"], v["calibrated"]) for v in record["variations"]] == [
+        ([2], [7], [7]),
+        ([2], [8], [2]),
+        ([2], [6], [6]),
+    ]
+    assert [p["name"] for p in record["variation_parameters"]] == ["owd_s", "message_bytes"]
+    assert set(record["assumptions"][0]) == {"id", "text", "why"}
+    read = parse_study(
+        Doc(record, "r"), Doc(json.loads(resolved(VARIED), parse_float=Decimal), "r")
+    )
+    assert len(read.points) == 7
+    assert [v.points for v in read.repeats.variations] == [
+        (read.repeats.points[0],), (read.repeats.points[1],), (read.points[6],)
+    ]  # fmt: skip
+    loaded = study(VARIED)
+    left = make_plan(loaded, seeds=[1], lab={}, sensitivity=False)
+    record = json.loads(resolved_json(left, validate.find(loaded, seeds=[1])))
+    assert (len(record["points"]), record["variations"], len(record["left_out"])) == (7, [], 3)
+
+
+def test_seeds_as_needed_begin_with_the_least() -> None:
+    loaded = study(("metrics:", ("replication: {metric: pct_increase, half_width: 3, at_least: 2,"
+                    " at_most: 9}\nmetrics:")))  # fmt: skip
+    precision = wanted_precision(loaded)
+    seeds = replicate_seeds(loaded.settings.seeds, precision.at_most)
+    plan = make_plan(loaded, seeds=seeds, lab={}, precision=precision)
+    assert len(plan.cells) == 7 * (1 + 9)
+    assert plan.first == plan.cells[: 7 * (1 + 2)]
+    record = json.loads(resolved_json(plan, validate.find(loaded, seeds=seeds)))
+    assert record["replication"] == {
+        "metric": "pct_increase", "half_width": 3.0, "relative_half_width": None,
+        "at_least": 2, "at_most": 9,
+    }  # fmt: skip
+    unsaid = wanted_precision(study())
+    assert (unsaid.metric, unsaid.relative_half_width) == (None, 0.05)
+    assert (unsaid.at_least, unsaid.at_most) == (5, 40)
 
 
 def resolved(*edits: tuple[str, str]) -> str:
@@ -190,7 +276,7 @@ def test_reports_read_what_is_written() -> None:
     assert str(read.published.rows[0].values["pct_increase"]) == "6.1"
     assert list(read.paths) == list(read.points)
     assert read.paths[read.points[0]].serialisation_s(1500) == pytest.approx(0.0064)
-    cells = parse_plan(Doc(plan_record(plan), "plan.json"), read)
+    cells = parse_plan(Doc(plan_record(plan.cells), "plan.json"), read)
     assert {cell.id for cell in cells} == {cell.id for cell in plan.cells}
 
 
@@ -223,8 +309,9 @@ def test_the_wireless_study_itself() -> None:
     loaded = load_study(STUDIES / "wireless.yaml")
     assert [point.values for point in loaded.points] == [{"loss_frac": value} for value in LOSSES]
     plan = make_plan(loaded, seeds=(1, 2, 3, 4, 5), lab={})
-    assert [c.cell.purpose for c in plan.cells].count("measure") == 35
-    assert [c.cell.purpose for c in plan.cells].count("calibrate") == 7
+    own = plan.cells[: plan.base_cells]
+    assert [c.cell.purpose for c in own].count("measure") == 35
+    assert [c.cell.purpose for c in own].count("calibrate") == 7
     bottleneck = plan.cells[0].cell.network.bottleneck.forward
     assert (bottleneck.rate_bps, bottleneck.owd_s, bottleneck.queue_pkts) == (3_000_000, 0.25, 10)
 
@@ -238,5 +325,5 @@ def test_every_study_loads_and_plans(path: Path) -> None:
     loaded = load_study(path)
     assert loaded.settings.study == path.stem
     plan = make_plan(loaded, seeds=loaded.settings.seeds, lab={})
-    assert len(plan.cells) == len(loaded.points) * (1 + len(loaded.settings.seeds))
+    assert plan.base_cells == len(loaded.points) * (1 + len(loaded.settings.seeds))
     validate.find(loaded, seeds=loaded.settings.seeds)

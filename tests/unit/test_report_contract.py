@@ -24,7 +24,7 @@ def planned_run(run: Path, study_file: Path) -> Path:
     seeds = study.settings.seeds
     plan = make_plan(study, seeds=seeds, lab={"name": "virtual"})
     (run / runfolder.RESOLVED).write_text(resolved_json(plan, find(study, seeds=seeds)))
-    (run / runfolder.PLAN).write_text(json.dumps(plan_record(plan)))
+    (run / runfolder.PLAN).write_text(json.dumps(plan_record(plan.cells)))
     return run
 
 

@@ -10,9 +10,10 @@ import jsonschema
 import polars as pl
 import pytest
 
+from reports.rounding import rounded
 from reports.run import read_run
 from reports.summary import summarise
-from reports.summary_files import rounded, summary_csv, summary_json
+from reports.summary_files import summary_csv, summary_json
 from testbed import runfolder
 from testbed.errors import ParseError
 from tests.report_run import LOSSES, METRICS, PUBLISHED, build_run, only_cell, write_json

@@ -49,6 +49,10 @@ COUNTS = {
     "copies": "number of flows",
     "streams": "number of SCTP streams",
     "episode": "number of a loss episode",
+    "base_cells": "number of cells",
+    "at_least": "number of seeds",
+    "at_most": "number of seeds",
+    "half_width": "in the unit of the metric named beside it",
 }
 #: Names of knobs are the kernel's own where they do not end in a unit.
 KERNEL_NAMES = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import errno
 import hashlib
-import json
 import shutil
 import struct
 from collections.abc import Callable, Iterator
@@ -20,10 +19,10 @@ from collectors.pcap_parse import read as read_pcap
 from reports.wireshark import PROFILE, install_profile
 from reports.wireshark.profile import FILES, SOURCE
 from testbed import digests, runfolder, wireshark
-from testbed.cell import cell_id, from_dict, to_dict
+from testbed.cell import cell_id
 from testbed.cli import command_status
-from testbed.execute import finish, write_json
-from tests.exported_cell import export_recorded, make_run, recorded_cell
+from testbed.execute import finish
+from tests.exported_cell import export_recorded, make_run, plan_cells, recorded_cell
 from tests.pcapng_reader import Capture, read
 from tests.recorded import DATA
 
@@ -341,10 +340,10 @@ def test_tcptrace_reads_the_senders_view(exported: Path) -> None:
 
 
 def test_a_run_without_captures_is_told_how_to_have_them(run: Path, status: Status) -> None:
-    listed = json.loads((run / runfolder.CELLS).read_text())
-    listed[0]["cell"]["collect"]["pcap"] = False
-    listed[0]["id"] = cell_id(from_dict(listed[0]["cell"]))
-    write_json(run / runfolder.CELLS, listed)
+    cell = recorded_cell()
+    plan_cells(
+        run, [dataclasses.replace(cell, collect=dataclasses.replace(cell.collect, pcap=False))]
+    )
     found, said = status(run)
     assert found == 2
     assert "no captures (packets are captured on request: groundtruth run STUDY --pcap)" in said
@@ -367,10 +366,8 @@ def test_usage(status: Status) -> None:
 def another_cell(run: Path) -> None:
     """Add a second cell: the same with another seed, measured just like the first."""
     cell = dataclasses.replace(recorded_cell(), seed=3)
-    listed = json.loads((run / runfolder.CELLS).read_text())
-    first = cell_folder(run)
-    shutil.copytree(first, run / "cells" / cell_id(cell))
-    write_json(run / runfolder.CELLS, [*listed, {"id": cell_id(cell), "cell": to_dict(cell)}])
+    shutil.copytree(cell_folder(run), run / "cells" / cell_id(cell))
+    plan_cells(run, [recorded_cell(), cell])
 
 
 def test_a_damaged_capture_is_named_with_the_byte_and_other_cells_are_exported(
