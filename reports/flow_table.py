@@ -6,8 +6,11 @@ Whatever is not one sound row per flow raises ``ParseError``.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
 from pathlib import Path
+
+import polars as pl
 
 from reports.columns import read_columns
 from reports.records import Delivered, FlowRow
@@ -65,3 +68,30 @@ def read_delivered(path: Path, cell: cells.Cell, between: Delivered) -> Mapping[
         flow.id: int(inside.filter(flow=flow.id)["goodput_bytes"].sum()) / flow.message_bytes
         for flow in cell.flows
     }
+
+
+#: Goodput over time is that of bins this long: many round trips, and many bins in a run.
+BIN_S = 10.0
+
+
+def read_variation(path: Path, cell: cells.Cell) -> Mapping[str, float]:
+    """Return how the goodput of each flow varies over time, in % of its mean.
+
+    That is the sample standard deviation over the whole bins of ``BIN_S`` in the measuring window
+    in which the flow runs. A flow with fewer than two of them, or without goodput, is absent.
+    """
+    rows = read_columns(path, _INTERVALS)
+    found = {}
+    for flow in cell.flows:
+        from_s = max(cell.measure_from_s, flow.start_s)
+        bins = math.floor((min(cell.measure_to_s, flow.stop_s) - from_s) / BIN_S)
+        mine = rows.filter(
+            pl.col("start_s") >= from_s, pl.col("end_s") <= from_s + bins * BIN_S, flow=flow.id
+        )
+        number = ((mine["start_s"] - from_s) / BIN_S).floor().cast(pl.Int64)
+        summed = mine.select("goodput_bytes").with_columns(bin=number).group_by("bin").sum()
+        delivered = [int(value) for value in summed["goodput_bytes"]]
+        delivered += [0] * (bins - len(delivered))  # intervals without data are absent
+        if bins >= 2 and sum(delivered) > 0:
+            found[flow.id] = 100 * statistics.stdev(delivered) / statistics.mean(delivered)
+    return found

@@ -17,7 +17,7 @@ from reports.flow_metrics import FLOW_METRICS, FlowFunction
 from reports.loss_metrics import LOSS_METRICS
 from reports.path_metrics import PATH_METRICS, GroupFunction, GroupMetric
 from reports.records import Compare, Group
-from reports.sample import Sample, UnavailableError, ratio, total
+from reports.sample import VARIATION, Sample, UnavailableError, ratio, total
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,13 @@ def goodput_cv_pct(sample: Sample, group: Group) -> float:
     return 100 * ratio(statistics.stdev(known), mean_bps, f"the goodput of {group.label}")
 
 
+def goodput_variation_pct(sample: Sample, group: Group) -> float:
+    """Return how goodput varies over time, in % of its mean: the mean over the group's flows."""
+    flows = [flow.flow for flow in sample.flows if flow.group == group.id]
+    found = [sample.variation_pct.get(flow) for flow in flows]
+    return total(found, f"variation of {group.label}'s goodput over time") / len(found)
+
+
 def pct_increase(sample: Sample) -> float:
     """Return by how many per cent the goodput of one group exceeds that of the other."""
     if sample.compare is None:
@@ -147,6 +154,12 @@ ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
         "Spread of goodput over the flows, {label}",
         PERCENT,
         goodput_cv_pct,
+    ),
+    (
+        VARIATION + "_{group}_pct",
+        "Variation of goodput over time, {label}",
+        PERCENT,
+        goodput_variation_pct,
     ),
     *LOSS_METRICS,
 )

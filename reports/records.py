@@ -289,6 +289,13 @@ class Study:
             for varied, at in zip(variation.points, variation.calibrated, strict=True)
         )
 
+    @property
+    def claimed_metrics(self) -> tuple[str, ...]:
+        """The metrics that its claims are about, once each."""
+        made = [one for claim in self.claims for one in claim.comparisons]
+        found = [name for one in made for name in (one.metric, one.versus and one.versus.metric)]
+        return tuple(dict.fromkeys(name for name in found if name))
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCell:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.cell_evidence import Evidence, read_evidence
-from reports.flow_table import read_delivered, read_flows
+from reports.flow_table import read_delivered, read_flows, read_variation
 from reports.jsondoc import Doc
 from reports.parsing import (
     parse_checks,
@@ -35,6 +35,7 @@ from reports.records import (
     RunWarning,
     Study,
 )
+from reports.sample import VARIATION
 from reports.story_tables import Row, read_episodes, read_limits, read_windows
 from testbed import cell as cells
 from testbed import runfolder
@@ -58,6 +59,7 @@ class FinishedCell:
     ledger: tuple[LedgerReading, ...]
     flows: tuple[FlowRow, ...]
     delivered_segments: Mapping[str, float]
+    variation_pct: Mapping[str, float]
     episodes: tuple[Row, ...] | None
     limits: tuple[Row, ...] | None
     windows: Mapping[tuple[str, float], int]
@@ -157,6 +159,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     env.get("kernel_release").text()
     flows: tuple[FlowRow, ...] = ()
     delivered: Mapping[str, float] = {}
+    variation: Mapping[str, float] = {}
     ledger: tuple[LedgerReading, ...] = ()
     evidence = Evidence()
     if planned.purpose == "measure":
@@ -164,6 +167,8 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         flows = read_flows(folder / runfolder.FLOWS_TABLE, cell, groups)
         if study.delivered:
             delivered = read_delivered(folder / runfolder.INTERVALS_TABLE, cell, study.delivered)
+        if any(name.startswith(VARIATION) for name in (*study.metrics, *study.claimed_metrics)):
+            variation = read_variation(folder / runfolder.INTERVALS_TABLE, cell)
         ledger = parse_ledger(_read_json(folder, runfolder.LEDGER))
         audited = (folder / runfolder.AUDIT).exists()  # cells of older versions have no audit
         audit = _read_json(folder, runfolder.AUDIT) if audited else None
@@ -179,6 +184,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         ledger=ledger,
         flows=flows,
         delivered_segments=delivered,
+        variation_pct=variation,
         episodes=episodes,
         limits=read_limits(folder / runfolder.LIMITS_TABLE),
         windows=read_windows(folder / runfolder.CONGESTION_TABLE, _times(study, episodes)),

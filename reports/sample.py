@@ -9,6 +9,9 @@ from typing import Any
 
 from reports.records import AuditReading, Compare, FlowRow, Group, PathReading
 
+#: How the metrics begin that need all intervals of a cell: they are read only where asked for.
+VARIATION = "goodput_over_time"
+
 
 class UnavailableError(Exception):
     """Why a metric has no value; never leaves :func:`reports.metrics.evaluate`."""
@@ -20,7 +23,8 @@ class Sample:
 
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
     ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
-    ``episodes`` the rows of the loss episodes, None if nothing recorded them.
+    ``episodes`` the rows of the loss episodes, None if nothing recorded them, ``variation_pct`` by
+    flow how its goodput varies over time, empty unless the study asks.
     """
 
     flows: tuple[FlowRow, ...]
@@ -31,6 +35,7 @@ class Sample:
     audit: tuple[AuditReading, ...] = ()
     delivered_segments: Mapping[str, float] = field(default_factory=dict)
     episodes: Sequence[Mapping[str, Any]] | None = None
+    variation_pct: Mapping[str, float] = field(default_factory=dict)
 
 
 def total(values: Iterable[float | int | None], what: str) -> float:

@@ -121,7 +121,7 @@ class Summary:
 def _ordered_metrics(study: Study) -> dict[str, Metric]:
     known = metrics_of(study.groups, study.compare)
     asked = asked_metrics_of(study.groups, study.flows)
-    claimed = _claimed_metrics(study)
+    claimed = study.claimed_metrics
     known |= {name: asked[name] for name in (*study.metrics, *claimed) if name in asked}
     published = [name for row in study.published.rows for name in row.values] if (
         study.published
@@ -137,13 +137,6 @@ def _ordered_metrics(study: Study) -> dict[str, Metric]:
     return {name: known[name] for name in dict.fromkeys((*study.metrics, *known))}
 
 
-def _claimed_metrics(study: Study) -> list[str]:
-    """Return the metrics that the study's claims are about, once each."""
-    made = [one for claim in study.claims for one in claim.comparisons]
-    found = [name for one in made for name in (one.metric, one.versus and one.versus.metric)]
-    return list(dict.fromkeys(name for name in found if name))
-
-
 def _sample(study: Study, cell: FinishedCell) -> Sample:
     return Sample(
         flows=cell.flows,
@@ -154,6 +147,7 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         audit=cell.evidence.rows,
         delivered_segments=cell.delivered_segments,
         episodes=cell.episodes,
+        variation_pct=cell.variation_pct,
     )
 
 

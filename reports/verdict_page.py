@@ -33,13 +33,18 @@ class ComparisonRow:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """One claim; ``sure`` is empty where nothing was judged."""
+    """One claim: ``result`` is the decisive number, ``evidence`` what it is of, or all there is.
+
+    ``sure`` is empty where nothing was judged.
+    """
 
     id: str
     text: str
     where: str
     verdict: str
     style: str
+    result: str
+    wanted: str
     evidence: str
     sure: str
     comparisons: tuple[ComparisonRow, ...]
@@ -111,13 +116,18 @@ def sure(verdict: Verdict) -> str:
 
 def _row(verdict: Verdict) -> VerdictRow:
     sign, style = _SIGNS.get(verdict.verdict, _NONE)
+    decisive, evidence = verdict.decisive, verdict.evidence
+    if decisive:
+        evidence = "; ".join(words for words in (decisive.what, verdict.spread) if words)
     return VerdictRow(
         id=verdict.id,
         text=verdict.text,
         where=verdict.where,
         verdict=f"{sign} {verdict.verdict}".strip(),
         style=style,
-        evidence=_typographic(verdict.evidence),
+        result=_typographic(decisive.result) if decisive else "",
+        wanted=_typographic(decisive.wanted) if decisive else "",
+        evidence=evidence,
         sure=sure(verdict),
         comparisons=tuple(
             ComparisonRow(

@@ -55,7 +55,7 @@ class Verdict:
     """One claim's verdict. Both p-values are corrected for the number of claims tested.
 
     They are to be compared with ``LEVEL``; None where the runs cannot say. ``decisive`` is the
-    comparison on which the verdict turns; ``evidence`` says it in words.
+    comparison on which the verdict turns, ``spread`` says how the others went, ``evidence`` both.
     """
 
     id: str
@@ -67,6 +67,7 @@ class Verdict:
     p_refuted: float | None
     comparisons: tuple[Judged, ...]
     decisive: Judged | None = None
+    spread: str = ""
 
 
 def judge(
@@ -173,12 +174,15 @@ class _Court:
         p_holds, p_refuted = self._corrected(p_holds), self._corrected(p_refuted)
         verdict = _verdict(p_holds, p_refuted)
         decisive = _decisive(judged, verdict)
-        evidence = _evidence(judged, verdict, decisive)
+        spread = _spread(judged, verdict)
         if len(here) < len(claim.comparisons):
-            evidence += f" Only {len(here)} of its {len(claim.comparisons)} comparisons was run."
+            left = f"only {len(here)} of {count(len(claim.comparisons), 'comparison')} was run"
+            spread = f"{spread}; {left}" if spread else left
+        evidence = f"{decisive.words} ({spread})." if spread else f"{decisive.words}."
         return Verdict(
             id=claim.id, text=claim.text, where=claim.where, verdict=verdict, evidence=evidence,
             p_holds=p_holds, p_refuted=p_refuted, comparisons=judged, decisive=decisive,
+            spread=spread,
         )  # fmt: skip
 
     def _moved(self, one: Comparison) -> Comparison | None:
@@ -251,16 +255,15 @@ def _known(p: float | None) -> float:
     return 2.0 if p is None else p
 
 
-def _evidence(judged: Sequence[Judged], verdict: str, decisive: Judged) -> str:
-    """Return the decisive comparison with its numbers, and how the others went."""
+def _spread(judged: Sequence[Judged], verdict: str) -> str:
+    """Return how the comparisons of a claim went, and which of them is shown; empty for one."""
     if len(judged) == 1:
-        return f"{decisive.words}."
+        return ""
     number = len(judged)
     by = {name: sum(one.verdict == name for one in judged) for name in COMPARISON_VERDICTS}
     if verdict == HOLDS:
-        return f"All {number} comparisons hold; the closest: {decisive.words}."
+        return f"all {number} comparisons hold, this the least clearly"
     if verdict == REFUTED:
         held = f", {by[HOLDS]} hold" if by[HOLDS] else ""
-        refuted = f"{by[REFUTED]} of {number} comparisons are refuted{held}"
-        return f"{refuted}; the clearest: {decisive.words}."
-    return f"{by[HOLDS]} of {number} comparisons hold; in doubt: {decisive.words}."
+        return f"{by[REFUTED]} of {number} comparisons are refuted, this the most clearly{held}"
+    return f"{by[HOLDS]} of {number} comparisons hold; this one is in doubt"

@@ -79,10 +79,22 @@ class Words:
                 label = f"{shared}, {own}"
             words = f"{label} {sign} {over}"
             return f"{words} at {where}" if where else words
-        there = self.point(other.point, naming) or "elsewhere"
-        if other.metric == one.metric:
-            return f"{label} at {where} {sign} that at {there}"
-        return f"{label} at {where} {sign} {over} at {there}"
+        if other.metric != one.metric:
+            return f"{label} at {where} {sign} {over} at {self.point(other.point, naming)}"
+        return self._across(label, sign, one.point, other.point, naming)
+
+    def _across(
+        self, label: str, sign: str, one: Point, other: Point, naming: Sequence[str]
+    ) -> str:
+        """Return words for one metric at two points: what differs, then where both are."""
+        here, there = one.as_dict(), other.as_dict()
+        apart = [name for name in naming if here.get(name) != there.get(name)]
+        shared = self.point(one, [name for name in naming if name not in apart])
+        second = self.point(other, apart)
+        if len(apart) == 1 and apart[0] in there:
+            second = setting(apart[0], there[apart[0]])
+        words = f"{label}, {self.point(one, apart)} {sign} {second}"
+        return f"{words}, at {shared}" if shared else words
 
     def point(self, point: Point, naming: Sequence[str]) -> str:
         """Return a point by some of its settings: ``loss 0.8 %``."""

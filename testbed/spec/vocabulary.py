@@ -32,6 +32,7 @@ METRICS = {
     "cwnd_mean_{group}_segments": "congestion window, mean over time and over the group's flows",
     "delivered_{group}_segments": "the group's goodput between two times, in messages",
     "goodput_cv_{group}_pct": "spread of goodput over the group's flows, in % of their mean",
+    "goodput_over_time_{group}_pct": "variation of goodput over 10 s bins, in % of its mean",
     "dupacks_{group}_pkts": "duplicates that had come when a lost packet was repeated, mean",
     "new_data_on_dupacks_{group}_pkts": "new packets sent on those duplicates, mean over losses",
     "recover_{group}_s": "from acting on a loss until all was acknowledged, mean over losses",

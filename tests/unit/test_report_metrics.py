@@ -278,3 +278,10 @@ def test_loss_episodes_that_nothing_recorded_or_that_never_were() -> None:
             "no acknowledgement told TCP SACK of a loss",
             "there is no loss of TCP SACK that was recovered from",
         )
+
+
+def test_variation_over_time_is_the_mean_over_the_flows() -> None:
+    found = dataclasses.replace(FOUR_FLOWS, variation_pct={"T1": 10.0, "T2": 30.0, "S1": 5.0})
+    assert asked("goodput_over_time_T_pct", found).value == 20
+    reason = "variation of SCTP's goodput over time is not known for every flow"
+    assert asked("goodput_over_time_S_pct", found).reason == reason
