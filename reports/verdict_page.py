@@ -117,7 +117,8 @@ def sure(verdict: Verdict) -> str:
 def _row(verdict: Verdict) -> VerdictRow:
     sign, style = _SIGNS.get(verdict.verdict, _NONE)
     decisive, evidence = verdict.decisive, verdict.evidence
-    if decisive:
+    measured = decisive is not None and decisive.found.estimate is not None
+    if decisive and measured:
         evidence = "; ".join(words for words in (decisive.what, verdict.spread) if words)
     return VerdictRow(
         id=verdict.id,
@@ -125,10 +126,10 @@ def _row(verdict: Verdict) -> VerdictRow:
         where=verdict.where,
         verdict=f"{sign} {verdict.verdict}".strip(),
         style=style,
-        result=_typographic(decisive.result) if decisive else "",
-        wanted=_typographic(decisive.wanted) if decisive else "",
+        result=_typographic(decisive.result) if decisive and measured else "",
+        wanted=_typographic(decisive.wanted) if decisive and measured else "",
         evidence=evidence,
-        sure=sure(verdict),
+        sure=_together(sure(verdict)),
         comparisons=tuple(
             ComparisonRow(
                 what=one.what,
@@ -140,6 +141,12 @@ def _row(verdict: Verdict) -> VerdictRow:
             for one in verdict.comparisons
         ),
     )
+
+
+def _together(text: str) -> str:
+    """Return the text with its p-value on one line."""
+    before, p, value = text.rpartition("p ")
+    return before + p.replace(" ", "\N{NO-BREAK SPACE}") + value.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _typographic(text: str) -> str:

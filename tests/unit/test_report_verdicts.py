@@ -123,6 +123,13 @@ def test_the_page_begins_with_them(run: Path) -> None:
     # T's mean is 100 +- 1.963 kbit/s, S's is 110: 110 / 101.963 and 110 / 98.037
     assert "10.0 % (95 % CI 7.9 to 12.2)" in text
     assert "within 11 % of 0" in text
+    assert (
+        "Time to recover from a loss, TCP SACK at bottleneck loss, data 1 %: missing in 5" in text
+    )
+    assert (
+        "p\N{NO-BREAK SPACE}&lt;\N{NO-BREAK SPACE}0.001"
+        in (run / runfolder.REPORT_HTML).read_text()
+    )
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert len(page.all("table")) == len(page.all("caption"))
