@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,19 +52,27 @@ def calibrations(run: Run) -> tuple[CheckGroup, ...]:
     return tuple(_group(plan, checks) for plan, checks in run.checked("calibrate") if checks)
 
 
+def calibration_words(run: Run) -> str:
+    """Return in words how all calibrations' checks went."""
+    return _words([checks for _, checks in run.checked("calibrate") if checks])
+
+
 def measuring_checks(run: Run) -> tuple[str, tuple[CheckGroup, ...]]:
     """Return in words how the measuring cells' own checks went, and those that failed."""
     made = [(plan, checks) for plan, checks in run.checked("measure") if checks]
-    checks = [check for _, group in made for check in group]
-    agreeing = sum(check.agrees is True for check in checks)
-    unknown = sum(check.agrees is None for check in checks)
-    words = f"{agreeing} of {count(len(checks), 'check')} in {count(len(made), 'cell')} agree"
-    if unknown:
-        words += f"; {unknown} could not be made"
+    words = _words([checks for _, checks in made])
     wrong = [
         (plan, tuple(check for check in group if check.agrees is False)) for plan, group in made
     ]
     return words, tuple(_group(plan, group) for plan, group in wrong if group)
+
+
+def _words(groups: Sequence[Sequence[Check]]) -> str:
+    checks = [check for group in groups for check in group]
+    agreeing = sum(check.agrees is True for check in checks)
+    unknown = sum(check.agrees is None for check in checks)
+    words = f"{agreeing} of {count(len(checks), 'check')} in {count(len(groups), 'cell')} agree"
+    return f"{words}; {unknown} could not be made" if unknown else words
 
 
 def ledger(run: Run, summary: Summary) -> tuple[LedgerRow, ...]:
@@ -112,12 +120,12 @@ _MOST_VALUES = 4
 
 
 def provenance(run: Run) -> tuple[tuple[str, str], ...]:
-    """Return who started the run, when and with what, as the run folder says."""
-    shown = {key: value for key, value in run.provenance.items() if key not in _LEFT_OUT}
-    command = shown.get("command")
-    if isinstance(command, list):
-        shown["command"] = shlex.join(str(word) for word in command)
-    return tuple(sorted(_flat(shown)))
+    """Return which version of the project ran it, as the run folder says.
+
+    When, where and by which command stays in the folder: equal runs give equal pages.
+    """
+    git = run.provenance.get("git")
+    return tuple(sorted(_flat({"git": git}))) if git else ()
 
 
 def repeat_command(run: Run) -> str:

@@ -6,7 +6,9 @@ text the drawing library escapes, and their program are placed as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jinja2
@@ -14,13 +16,18 @@ from markupsafe import Markup
 
 from reports import evidence, live, packet_page, page
 from reports.asked import FigureSet
-from reports.display import count
+from reports.claims.verdicts import HOLDS, NOT_RUN, REFUTED, UNDECIDED, UNTESTED
+from reports.display import UNKNOWN, count
 from reports.figures import Figure
 from reports.repeats_page import repeats_page
 from reports.run import Run
 from reports.story_page import story_page
 from reports.summary import Summary
 from reports.verdict_page import verdict_page
+
+SET_TITLE = "What holds on the Linux kernel"
+#: The verdicts that a set's page counts, in its order.
+VERDICT_WORDS = (HOLDS, REFUTED, UNDECIDED, NOT_RUN, UNTESTED)
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("reports"),
@@ -83,6 +90,7 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
         "verdicts": verdict_page(summary),
         "repeats": repeats_page(summary),
         "calibrations": evidence.calibrations(run),
+        "calibration_words": evidence.calibration_words(run),
         "check_words": check_words,
         "failed_checks": failed_checks,
         "ledger": evidence.ledger(run, summary),
@@ -93,27 +101,93 @@ def _content(run: Run, summary: Summary) -> dict[str, Any]:
     }
 
 
-def render_page(
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One study on a page: its markup, and what the page says of it elsewhere.
+
+    Every anchor begins with ``at``, which is empty where the page is of this study alone.
+    ``counts`` are its verdicts by ``VERDICT_WORDS``; ``missing`` says why a study of a set has no
+    markup, else it is empty, and ``warnings`` is None then.
+    """
+
+    at: str
+    title: str
+    counts: tuple[str, ...]
+    warnings: int | None
+    missing: str
+    drawn: bool
+    head: Markup
+    verdicts: Markup
+    body: Markup
+
+
+def study_part(
     run: Run,
     summary: Summary,
     headline: tuple[Figure, ...],
     asked: tuple[FigureSet, ...],
     svgs: Mapping[str, str],
-    library: Callable[[], str],
-) -> str:
-    """Return ``report/index.html``; ``svgs`` is the drawn figures by their id.
+    name: str = "",
+) -> Part:
+    """Return a study for a page: for its own, or by its folder's ``name`` for that of a set.
 
-    ``library`` gives the script that draws them, and is asked only where there are any.
+    ``svgs`` is the drawn figures by their id.
     """
     shown = {figure.id: live.placed(figure, svgs[figure.id]) for figure in headline}
-    beside = {name: shown.pop(name) for name in summary.headline if name in shown}
-    script = live.program(library()) if svgs else Markup("")
-    return _TEMPLATES.get_template("report.html.j2").render(
-        _content(run, summary),
-        drawn=beside,
-        further=tuple(shown.values()),
-        sets=tuple(live.placed_set(found, svgs) for found in asked),
+    beside = {metric: shown.pop(metric) for metric in summary.headline if metric in shown}
+    content = {
+        **_content(run, summary),
+        "at": f"{name}-" if name else "",
+        "h": 3 if name else 2,
+        "beside": f"../{name}/report/" if name else "",
+        "verdicts_title": summary.title if name else "Verdicts",
+        "drawn": beside,
+        "further": tuple(shown.values()),
+        "sets": tuple(live.placed_set(found, svgs) for found in asked),
+    }
+    found = Counter(verdict.verdict for verdict in summary.verdicts)
+    return Part(
+        at=content["at"],
+        title=summary.title,
+        counts=tuple(str(found[word]) for word in VERDICT_WORDS),
+        warnings=len(summary.warnings),
+        missing="",
+        drawn=bool(svgs),
+        head=_markup("study_head.html.j2", content),
+        verdicts=_markup("verdicts.html.j2", content) if content["verdicts"] else Markup(""),
+        body=_markup("study.html.j2", content),
+    )
+
+
+def missing_part(name: str, why: str) -> Part:
+    """Return what stands on a set's page for a study that could not be reported."""
+    nothing = Markup("")
+    return Part(
+        at=f"{name}-", title=name, counts=(UNKNOWN,) * len(VERDICT_WORDS), warnings=None,
+        missing=why, drawn=False, head=nothing, verdicts=nothing, body=nothing,
+    )  # fmt: skip
+
+
+def render_page(
+    part: Part | Sequence[Part], library: Callable[[], str], title: str = SET_TITLE
+) -> str:
+    """Return ``report/index.html`` of one study, or of a set: then ``title`` is the page's.
+
+    ``library`` gives the script that draws figures, and is asked only where there are any.
+    """
+    alone = isinstance(part, Part)
+    parts = [part] if isinstance(part, Part) else list(part)
+    script = live.program(library()) if any(one.drawn for one in parts) else Markup("")
+    return _TEMPLATES.get_template("page.html.j2").render(
+        parts=parts,
+        of_set=not alone,
+        title=parts[0].title if alone else title,
+        words=VERDICT_WORDS,
         colours=live.COLOURS,
         script=script,
         script_digest=live.digest(script) if script else "",
     )
+
+
+def _markup(template: str, content: Mapping[str, Any]) -> Markup:
+    return Markup(_TEMPLATES.get_template(template).render(content))

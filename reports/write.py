@@ -12,7 +12,7 @@ from pathlib import Path
 from reports import live
 from reports.asked import asked_figures, asked_metrics
 from reports.figures import headline_figures, render_pdf, render_svg
-from reports.html import render_page
+from reports.html import Part, render_page, study_part
 from reports.replication import Replication
 from reports.run import read_run, read_study
 from reports.summary import Summary, summarise
@@ -36,6 +36,20 @@ def write_report(
     Raises:
         ParseError: the folder is not a readable run; the file is named.
     """
+    return _write(run, changed, library, for_set=False)[0]
+
+
+def write_study(
+    run: Path, changed: Mapping[str, str] | None, library: Callable[[], str]
+) -> tuple[Summary, Part]:
+    """Write a run's report as :func:`write_report` does; return it for its set's page, too."""
+    summary, part = _write(run, changed, library, for_set=True)
+    return summary, part
+
+
+def _write(
+    run: Path, changed: Mapping[str, str] | None, library: Callable[[], str], *, for_set: bool
+) -> tuple[Summary, Part]:
     found = read_run(run, changed)
     summary = summarise(found)
     report = (run / runfolder.REPORT_HTML).parent
@@ -50,11 +64,13 @@ def write_report(
     for name, svg in svgs.items():
         files[report / "figures" / f"{name}.svg"] = svg.encode()
         files[report / "figures" / f"{name}.pdf"] = render_pdf(svg)
-    page = render_page(found, summary, headline, asked, svgs, library)
-    files[run / runfolder.REPORT_HTML] = page.encode()
+    part = study_part(found, summary, headline, asked, svgs)
+    files[run / runfolder.REPORT_HTML] = render_page(part, library).encode()
     for path, content in files.items():
         write_whole(path, content)
-    return summary
+    if for_set:
+        part = study_part(found, summary, headline, asked, svgs, run.name)
+    return summary, part
 
 
 def read_replication(run: Path) -> Replication | None:

@@ -1,4 +1,4 @@
-"""Run all cells of one or several plans on the machine's cores, keeping finished ones whatever happens.
+"""Run all cells of one or several plans on all cores, keeping finished ones whatever happens.
 
 Invariants: a finished cell is never run twice; a failed one stops neither the others nor leaves a
 folder that looks finished; after an interrupt no lab process is left.

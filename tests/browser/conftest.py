@@ -19,6 +19,7 @@ from playwright.sync_api import (
 )
 
 import reports
+from reports import live
 from testbed import runfolder
 from tests.figure_run import build_figure_run
 
@@ -61,6 +62,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def set_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a set of two studies that are alike."""
+    folder = tmp_path_factory.mktemp("sets") / "set"
+    members = []
+    for name in ("one", "two"):
+        run = build_figure_run(folder / name)
+        _, part = reports.write_study(run, {}, live.library)
+        members.append(reports.Member(run=run, part=part))
+    reports.write_set(folder, members)
+    return folder / runfolder.REPORT_HTML
+
+
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     found = subprocess.run(
         [ROOT / "setup" / "browser"], stdout=subprocess.PIPE, text=True, check=True,
@@ -77,10 +91,10 @@ def show(browser: Browser, report: Path) -> Iterator[Show]:
     """Return what opens the report with settings of the browser's."""
     contexts = []
 
-    def shown(width_px: int = 1200, **settings: Any) -> Shown:
+    def shown(width_px: int = 1200, page: Path = report, **settings: Any) -> Shown:
         size: ViewportSize = {"width": width_px, "height": HEIGHT_PX}
         contexts.append(browser.new_context(viewport=size, offline=True, **settings))
-        return opened(contexts[-1], report)
+        return opened(contexts[-1], page)
 
     yield shown
     for context in contexts:
