@@ -133,6 +133,7 @@ def study_part(
 
     ``svgs`` is the drawn figures by their id.
     """
+    svgs = {figure: _renamed(figure, svg, name) for figure, svg in svgs.items()}
     shown = {figure.id: live.placed(figure, svgs[figure.id]) for figure in headline}
     beside = {metric: shown.pop(metric) for metric in summary.headline if metric in shown}
     content = {
@@ -157,6 +158,15 @@ def study_part(
         verdicts=_markup("verdicts.html.j2", content) if content["verdicts"] else Markup(""),
         body=_markup("study.html.j2", content),
     )
+
+
+def _renamed(figure: str, svg: str, name: str) -> str:
+    """Return a picture whose inner names, which begin with its figure's, begin with ``name``."""
+    if not name:
+        return svg
+    for before in ('id="', "url(#"):
+        svg = svg.replace(f"{before}{figure}-", f"{before}{name}-{figure}-")
+    return svg
 
 
 def missing_part(name: str, why: str) -> Part:
