@@ -105,7 +105,7 @@ def test_the_thread_comes_home_whatever_happens(monkeypatch: pytest.MonkeyPatch)
         lambda fd, kind: moves.append(str(Path(f"/proc/self/fd/{fd}").readlink())),
         raising=False,
     )
-    # A child of ours: whoever started the tests may be a process whose namespace is not ours to see.
+    # A child of ours: the namespace of whoever started the tests may not be ours to see.
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as node:
         space = Namespace(name="src1", pid=node.pid, journal=Journal())
         before = len(list(Path("/proc/self/fd").iterdir()))
