@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import runfolder, session
-from testbed.errors import GroundtruthError, ParseError, RunError, StudyError
+from testbed.errors import (
+    DisagreementError,
+    GroundtruthError,
+    ParseError,
+    RunError,
+    StudyError,
+    UnsupportedError,
+)
 from testbed.execute import write_json
 from testbed.plan import Plan
 from testbed.spec import find_study
@@ -145,9 +152,11 @@ def together(errors: Mapping[str, GroundtruthError | OSError], what: str) -> Gro
     A failure to run or write outweighs all, then what is not possible here, then what cannot be
     used; disagreement comes last, because it presumes that the rest went well.
     """
-    gravity = (3, 4, 2, 1)
-    known = [error for error in errors.values() if isinstance(error, GroundtruthError)]
-    gravest = min(known, key=lambda error: gravity.index(error.exit_status), default=None)
-    kind = type(gravest) if gravest and len(known) == len(errors) else RunError
+    kinds = (RunError, UnsupportedError, StudyError, DisagreementError)
+    statuses = {
+        error.exit_status if isinstance(error, GroundtruthError) else RunError.exit_status
+        for error in errors.values()
+    }
+    kind = next(kind for kind in kinds if kind.exit_status in statuses)
     lines = [f"{name}: {error}".replace("\n", "\n  ") for name, error in errors.items()]
     return kind(f"{len(errors)} {what}:\n  " + "\n  ".join(lines))
