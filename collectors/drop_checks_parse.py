@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 
 from collectors.audit_parse import AuditRow, Evidence, Stretch, compare
-from collectors.drops_parse import BY_FILTER, LISTED
+from collectors.drops_parse import BY_FILTER, NUMBERED
 from testbed.cell import Cell
 from testbed.check import Check
 
 #: What the kernel calls the freeing of a packet that a qdisc refused; the second where netem's
-#: child did, see docs/data-format.md. Listed packets are dropped on the qdisc's device.
+#: child did, see docs/data-format.md. Packets dropped by number are on the qdisc's device.
 REFUSED = ("QDISC_DROP", "NOT_SPECIFIED")
 #: The virtual clock's step: a look at it moves it by so much.
 CLOCK_STEP_S = 256e-9
@@ -41,9 +41,9 @@ class Told:
     placed: bool
 
     def at(self, stretch: Stretch) -> pl.DataFrame:
-        """Return the drops at a stretch's devices, by its qdisc or of listed packets."""
+        """Return the drops at a stretch's devices, by its qdisc or by number."""
         return self.rows.filter(
-            (pl.col("event") == "qdisc_drop") | (pl.col("role") == LISTED),
+            (pl.col("event") == "qdisc_drop") | (pl.col("role") == NUMBERED),
             pl.col("device").is_in(stretch.devices),
             node=stretch.node,
         )

@@ -2,7 +2,7 @@
 
 A qdisc tells itself of its drops on kernels that have qdisc:qdisc_drop; elsewhere only the
 freeing of the packet is seen, which has a reason and no place. A drop by a filter on a device's
-egress has a reason of its own, and the lab has such filters for listed packets only.
+egress has a reason of its own, and the lab has such filters for packets dropped by number only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collectors.trace_parse import Trace
 from testbed.units import NS_PER_S
 
 #: The kernel's reason for a drop by a filter on egress, and the role of the filters that do it.
-BY_FILTER, LISTED = "TC_EGRESS", "listed"
+BY_FILTER, NUMBERED = "TC_EGRESS", "numbered"
 COLUMNS: dict[str, Any] = {
     "t_s": pl.Float64,
     "node": pl.String,
@@ -40,7 +40,7 @@ def drops(
 
     ``places`` are the watched qdiscs as ``places.json`` has them. An interface number is one
     network namespace's: where two places share number and handle, the node stays unknown.
-    ``hooks`` are node and device of the filters that drop listed packets.
+    ``hooks`` are node and device of the filters that drop packets by number.
     """
     at, event = trace.records("qdisc/qdisc_drop", ("ifindex", "handle", "reason"))
     by_qdisc = pl.DataFrame(
@@ -66,7 +66,7 @@ def drops(
     ).with_columns(t_s=pl.Series((trace.t_ns(rows["at"].to_numpy()) - epoch_ns) / NS_PER_S))
     if len(hooks) == 1:
         ((node, device),) = hooks
-        here = {"node": node, "device": device, "role": LISTED}
+        here = {"node": node, "device": device, "role": NUMBERED}
         rows = rows.with_columns(
             pl.when(pl.col("reason") == BY_FILTER).then(pl.lit(text)).otherwise(pl.col(name))
             .alias(name)

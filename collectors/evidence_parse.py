@@ -14,10 +14,10 @@ from typing import Any
 import polars as pl
 
 from collectors import audit_checks_parse as checks_of
-from collectors import audit_parse, listed_parse
+from collectors import audit_parse, numbered_parse
 from collectors.audit_parse import AuditRow, Evidence, Passage, Stretch
 from collectors.flows_parse import Received, json_lines
-from collectors.listed_parse import Listed
+from collectors.numbered_parse import Numbered
 from collectors.packets_parse import Tap, parse_packets
 from collectors.path_parse import PathRow
 from collectors.pcap_parse import Records, merged, read
@@ -88,7 +88,7 @@ def evidence(
     """
     raw = folder / "raw"
     stretches = read_as(raw / "path.json", lambda value: audit_parse.stretches(value, cell))
-    hooks = _hooks(raw, listed_drops(folder, cell))
+    hooks = _hooks(raw, numbered_drops(folder, cell))
     qdiscs = _qdiscs(raw, stretches, hooks)
     totals = {flow.id: _sender_totals(folder, flow) for flow in cell.flows}
     return Evidence(
@@ -107,28 +107,29 @@ def evidence(
     )
 
 
-def listed_drops(folder: Path, cell: Cell) -> tuple[Listed, ...]:
-    """Return what became of the lists of packets to drop; none where no flow has one.
+def numbered_drops(folder: Path, cell: Cell) -> tuple[Numbered, ...]:
+    """Return what became of packets to drop by number; nothing where no flow has any.
 
     Raises:
         ParseError: the file is missing or broken.
     """
-    if not any(flow.drop_data_pkts for flow in cell.flows):
+    paired = cell.network.bottleneck.forward.loss.model == "paired"
+    if not paired and not any(flow.drop_data_pkts for flow in cell.flows):
         return ()
-    path = folder / runfolder.LISTED_DROPS
-    return read_as(path, lambda value: tuple(map(Listed.of, value)))
+    path = folder / runfolder.NUMBERED_DROPS
+    return read_as(path, lambda value: tuple(Numbered.of(entry, cell) for entry in value))
 
 
-def _hooks(raw: Path, lists: tuple[Listed, ...]) -> dict[tuple[str, str], int]:
+def _hooks(raw: Path, lists: tuple[Numbered, ...]) -> dict[tuple[str, str], int]:
     """Return what the filters dropped on each device with lists, as the hooks there counted."""
-    found = read_as(raw / "qdiscs.json", listed_parse.hook_drops)
+    found = read_as(raw / "qdiscs.json", numbered_parse.hook_drops)
     return {place: found[place] for listed in lists if (place := listed.place) in found}
 
 
 def _qdiscs(
     raw: Path, stretches: tuple[Stretch, ...], hooks: Mapping[tuple[str, str], int]
 ) -> dict[tuple[str, str], Passage]:
-    """Return what each qdisc did; listed packets dropped on its device count as dropped by it."""
+    """Return what each qdisc did; what filters drop on its device counts as dropped by it."""
     start = read_as(raw / "qdiscs-start.json", audit_parse.roots)
     found = read_as(raw / "qdiscs.json", lambda end: audit_parse.passages(start, end))
     for stretch in stretches:
@@ -239,18 +240,18 @@ def row_checks(rows: list[AuditRow]) -> list[Check]:
     ]
 
 
-def listed_checks(
-    folder: Path, lists: tuple[Listed, ...], captured: pl.DataFrame | None
+def numbered_checks(
+    folder: Path, lists: tuple[Numbered, ...], captured: pl.DataFrame | None
 ) -> list[Check]:
     """Return the comparisons of the packets that were to be dropped with those that were."""
-    return listed_parse.checks(lists, _hooks(folder / "raw", lists), captured)
+    return numbered_parse.checks(lists, _hooks(folder / "raw", lists), captured)
 
 
-def audit_text(made: list[Check], lists: tuple[Listed, ...]) -> str:
+def audit_text(made: list[Check], lists: tuple[Numbered, ...]) -> str:
     """Return the content of a cell's audit.json."""
     content = {
         "schema": SCHEMA,
         "checks": [dataclasses.asdict(check) for check in made],
-        "warnings": audit_parse.warnings(made) + listed_parse.warnings(lists),
+        "warnings": audit_parse.warnings(made) + numbered_parse.warnings(lists),
     }
     return json.dumps(content, indent=1, sort_keys=True) + "\n"

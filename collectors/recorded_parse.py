@@ -52,7 +52,7 @@ def write_recorded(folder: Path, cell: Cell, epoch_ns: int) -> Recorded:
         mss_bytes = {name: size for name, size in known.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / runfolder.CONGESTION_TABLE)
-        hooks = {listed.place for listed in evidence_parse.listed_drops(folder, cell)}
+        hooks = {listed.place for listed in evidence_parse.numbered_drops(folder, cell)}
         dropped = drops(trace, places, epoch_ns, hooks)
         write_parquet(dropped, folder / runfolder.DROPS_TABLE)
         told = Told(rows=dropped, placed=tells_places(trace))

@@ -160,11 +160,11 @@ def _write_packets(
         write_rows(paths, PathRow, folder / runfolder.PATH_TABLE)
     found = evidence_parse.evidence(folder, cell, packets, counted, received)
     audit = audit_parse.rows(cell, found)
-    lists = evidence_parse.listed_drops(folder, cell)
+    lists = evidence_parse.numbered_drops(folder, cell)
     checks = [
         *evidence_parse.checks(cell, found, packets, paths),
         *sampled,
-        *evidence_parse.listed_checks(folder, lists, packets),
+        *evidence_parse.numbered_checks(folder, lists, packets),
         *evidence_parse.row_checks(audit),
     ]
     if told is not None:

@@ -12,11 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from testbed.cell import Direction
+from testbed.cell import BurstLoss, Direction, Loss
 
 #: Bytes of Ethernet header that a qdisc counts and an ns-2 link does not.
 ETHERNET_HEADER_BYTES = 14
 NS_PER_S = 1_000_000_000
+
+#: Loss models that netem has; and iproute2's names of what a model of bursts consists of.
+NETEM_LOSSES = ("random", "gilbert_elliott")
+BURST_NAMES = {
+    "to_bad_frac": "p", "to_good_frac": "r", "loss_bad_frac": "1-h", "loss_good_frac": "1-k",
+}  # fmt: skip
+NO_LOSS = dict.fromkeys(("loss_frac", *BURST_NAMES), 0.0)
 
 Role = Literal["shaper", "channel"]
 
@@ -54,8 +61,8 @@ class Stage:
             # The negative overhead takes the Ethernet header off again: rates count IP bytes.
             return f"limit {link.queue_pkts} rate {link.rate_bps}bit -{ETHERNET_HEADER_BYTES}"
         options = f"limit {self._channel_limit_pkts()} delay {round(link.owd_s * NS_PER_S)}ns"
-        if self._is_random():
-            options += f" loss random {link.loss.loss_frac * 100:.10g}% seed {self.seed}"
+        if self._draws():
+            options += f" loss {_netem_loss(link.loss)} seed {self.seed}"
         return options
 
     def _channel_limit_pkts(self) -> int:
@@ -71,12 +78,13 @@ class Stage:
             if not _same(value, got[setting]):
                 found.append((setting, f"{value:.10g}", f"{got[setting]:.10g}"))
         seed = qdisc.get("options", {}).get("seed")
-        if self._is_random() and seed != self.seed:
+        if self._draws() and seed != self.seed:
             found.append(("seed", str(self.seed), str(seed)))
         return found
 
-    def _is_random(self) -> bool:
-        return self.role == "channel" and self.direction.loss.model == "random"
+    def _draws(self) -> bool:
+        """Return whether netem draws losses here; paired ones are drawn before it."""
+        return self.role == "channel" and self.direction.loss.model in NETEM_LOSSES
 
     def _wanted(self) -> dict[str, float]:
         link = self.direction
@@ -86,15 +94,29 @@ class Stage:
                 "rate_bps": link.rate_bps,
                 "rate_overhead_bytes": -ETHERNET_HEADER_BYTES,
                 "delay_s": 0.0,
-                "loss_frac": 0.0,
+                **NO_LOSS,
             }
         return {
             "limit_pkts": self._channel_limit_pkts(),
             "rate_bps": 0.0,
             "rate_overhead_bytes": 0.0,
             "delay_s": link.owd_s,
-            "loss_frac": link.loss.loss_frac,
+            **_wanted_loss(link.loss),
         }
+
+
+def _netem_loss(loss: Loss | BurstLoss) -> str:
+    """Return the words of netem's loss model; of its bursts it wants p, r, 1-h and 1-k."""
+    if isinstance(loss, Loss):
+        return f"random {loss.loss_frac * 100:.10g}%"
+    fracs = (loss.to_bad_frac, loss.to_good_frac, loss.loss_bad_frac, loss.loss_good_frac)
+    return "gemodel " + " ".join(f"{frac * 100:.10g}%" for frac in fracs)
+
+
+def _wanted_loss(loss: Loss | BurstLoss) -> dict[str, float]:
+    if isinstance(loss, Loss):
+        return {**NO_LOSS, "loss_frac": loss.loss_frac if loss.model in NETEM_LOSSES else 0.0}
+    return {**NO_LOSS, **{name: float(getattr(loss, name)) for name in BURST_NAMES}}
 
 
 def _read_netem(qdisc: dict[str, Any]) -> dict[str, float]:
@@ -108,6 +130,10 @@ def _read_netem(qdisc: dict[str, Any]) -> dict[str, float]:
         "rate_overhead_bytes": float(overhead - (1 << 32) if overhead >= 1 << 31 else overhead),
         "delay_s": float(options.get("delay", {}).get("delay", 0.0)),
         "loss_frac": float(options.get("loss-random", {}).get("loss", 0.0)),
+        **{
+            name: float(options.get("loss-gemodel", {}).get(word, 0.0))
+            for name, word in BURST_NAMES.items()
+        },
     }
 
 

@@ -1,8 +1,9 @@
-"""The eBPF program that drops the listed data packets of one flow, as exact bytes. Pure.
+"""The eBPF program that drops data packets of one flow by their numbers, as exact bytes. Pure.
 
 It runs as a tc classifier with direct action and sees Ethernet frames. Packets of the flow that
-carry data are counted from 1, retransmissions too; one whose number is listed is dropped, every
-other packet goes on to the next filter. Both counts are kept in the single value of an array map.
+carry data are counted from 1, retransmissions too; one whose number is listed is dropped, then one
+whose number is drawn (paired loss), every other packet goes on to the next filter. The counts are
+kept in the single value of an array map. A number's draw is :func:`testbed.draws.number_draw`.
 Invariants: a program is written out for one flow, so what is loaded says all it can do; a packet
 too short for the headers it should have goes on (the kernel ends a program that reads past one).
 """
@@ -11,13 +12,15 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from typing import Literal
+
+from testbed import draws
+from testbed.cell import Protocol
 
 #: One instruction: operation, registers (destination in the low half), jump offset, constant.
 INSTRUCTION = struct.Struct("=BBhi")
-#: The map's value: data packets seen, data packets dropped.
-COUNTS = struct.Struct("=QQ")
-SEEN_AT, DROPPED_AT = 0, 8
+#: The map's value: data packets seen, listed ones dropped, drawn ones dropped.
+COUNTS = struct.Struct("=QQQ")
+SEEN_AT, LISTED_AT, DRAWN_AT = 0, 8, 16
 #: What a classifier with direct action answers (linux/pkt_cls.h): go on, drop.
 TC_ACT_UNSPEC, TC_ACT_SHOT = -1, 2
 
@@ -31,10 +34,11 @@ MOVE, MOVE_FROM, ADD, ADD_FROM, AND, SHIFT_LEFT, SHIFT_RIGHT = (
 JUMP, JUMP_EQUAL, JUMP_NOT_EQUAL, JUMP_ANY_BIT, JUMP_LESS, JUMP_NOT_LESS_THAN, EXIT = (
     0x05, 0x15, 0x55, 0x45, 0xA5, 0x3D, 0x95,
 )  # fmt: skip
+MULTIPLY_BY, XOR_WITH, JUMP_LESS_THAN = 0x2F, 0xAF, 0xAD  # with a register
 ATOMIC64, FETCH_AND_ADD = 0xDB, 0x01
 
 # Registers: r0 is the answer, r1 to r5 do not outlive a load from the packet.
-R0, R1, R2, CONTEXT, AT, END, ROUND = 0, 1, 2, 6, 7, 8, 9
+R0, R1, R2, R3, R4, R5, CONTEXT, AT, END, ROUND = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 
 ETHERTYPE_AT, ETHERTYPE_IPV4 = 12, 0x0800
 IP_AT = 14
@@ -48,7 +52,13 @@ CHUNK_LENGTH_AT, CHUNK_DATA = 2, 0
 #: More chunks than fit into a packet of 1500 bytes; the kernel wants to see that a loop ends.
 CHUNKS_MAX = 375
 
-Protocol = Literal["tcp", "sctp", "udp"]
+
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """Paired loss: the seed of all draws, and below which draw a packet is dropped."""
+
+    seed: int
+    threshold: int
 
 
 @dataclass
@@ -61,6 +71,12 @@ class _Assembly:
 
     def add(self, op: int, to: int = 0, source: int = 0, constant: int = 0, at: int = 0) -> None:
         self.code.append((op, to | source << 4, at, constant))
+
+    def constant64(self, to: int, value: int, source: int = 0) -> None:
+        """Load a constant of 64 bits, which takes two instructions."""
+        low, high = struct.unpack("=ii", struct.pack("=Q", value))
+        self.add(LOAD_CONSTANT64, to, source, low)
+        self.add(0, constant=high)
 
     def jump(self, op: int, label: str, to: int = 0, source: int = 0, constant: int = 0) -> None:
         self.jumps.append((len(self.code), label))
@@ -76,8 +92,14 @@ class _Assembly:
         return b"".join(INSTRUCTION.pack(*instruction) for instruction in self.code)
 
 
-def instructions(protocol: Protocol, port: int, drop_pkts: tuple[int, ...], map_fd: int) -> bytes:
-    """Return the program that drops these data packets of the flow to ``port``.
+def instructions(
+    protocol: Protocol,
+    port: int,
+    drop_pkts: tuple[int, ...],
+    map_fd: int,
+    pairing: Pairing | None = None,
+) -> bytes:
+    """Return the program that drops these data packets of the flow to ``port``, and drawn ones.
 
     ``map_fd`` is the descriptor, in the process that loads it, of the map that holds the counts.
     """
@@ -85,22 +107,48 @@ def instructions(protocol: Protocol, port: int, drop_pkts: tuple[int, ...], map_
     _match_flow(program, protocol, port)
     _match_data(program, protocol)
     program.label("count")
-    program.add(LOAD_CONSTANT64, R2, MAP_VALUE, map_fd)
-    program.add(0)
+    program.constant64(R2, map_fd, MAP_VALUE)
     program.add(MOVE, R1, constant=1)
     program.add(ATOMIC64, R2, R1, FETCH_AND_ADD, SEEN_AT)
     program.add(ADD, R1, constant=1)  # this packet's number
     for number in drop_pkts:
         program.jump(JUMP_EQUAL, "drop", R1, constant=number)
+    if pairing:
+        _draw(program, pairing)
     program.label("next")
     program.add(MOVE, R0, constant=TC_ACT_UNSPEC)
     program.add(EXIT)
-    program.label("drop")
+    if drop_pkts:  # the kernel refuses what is never reached
+        _drop(program, "drop", LISTED_AT)
+    if pairing:
+        _drop(program, "drop drawn", DRAWN_AT)
+    return program.done()
+
+
+def _drop(program: _Assembly, label: str, count_at: int) -> None:
+    program.label(label)
     program.add(MOVE, R1, constant=1)
-    program.add(ATOMIC64, R2, R1, FETCH_AND_ADD, DROPPED_AT)
+    program.add(ATOMIC64, R2, R1, FETCH_AND_ADD, count_at)
     program.add(MOVE, R0, constant=TC_ACT_SHOT)
     program.add(EXIT)
-    return program.done()
+
+
+def _draw(program: _Assembly, pairing: Pairing) -> None:
+    """Go to "drop drawn" if the draw for the number in r1 is below the threshold."""
+    program.add(MOVE_FROM, R4, R1)
+    program.constant64(R3, draws.STEP)
+    program.add(MULTIPLY_BY, R4, R3)
+    program.constant64(R3, pairing.seed)
+    program.add(ADD_FROM, R4, R3)
+    for shift, factor in draws.ROUNDS:
+        program.add(MOVE_FROM, R5, R4)
+        program.add(SHIFT_RIGHT, R5, constant=shift)
+        program.add(XOR_WITH, R4, R5)
+        program.constant64(R3, factor)
+        program.add(MULTIPLY_BY, R4, R3)
+    program.add(SHIFT_RIGHT, R4, constant=64 - draws.DRAW_BITS)
+    program.constant64(R3, pairing.threshold)
+    program.jump(JUMP_LESS_THAN, "drop drawn", R4, R3)
 
 
 def _match_flow(program: _Assembly, protocol: Protocol, port: int) -> None:

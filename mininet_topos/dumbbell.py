@@ -20,13 +20,13 @@ meets the loss model.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from dataclasses import dataclass
 
 from mininet_topos import offloads
 from mininet_topos.channel import Role, Stage
 from mininet_topos.netns import Journal, Namespace
 from testbed.cell import Direction, Flow, Network
+from testbed.draws import seed_for
 
 ROUTERS = ("r1", "r2")
 
@@ -108,12 +108,6 @@ def _stage(
     )  # fmt: skip
 
 
-def loss_seed(seed: int, where: str) -> int:
-    """Return the seed of one place's loss model: as good as independent of all the others."""
-    digest = hashlib.sha256(f"{seed} {where}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
-
-
 def plan(network: Network, seed: int) -> Plan:
     """Lay out a dumbbell; each loss model gets its own seed derived from ``seed``."""
     sources = tuple(f"src{i + 1}" for i in range(network.sources))
@@ -129,7 +123,7 @@ def plan(network: Network, seed: int) -> Plan:
             "1:",
             "channel",
             bottleneck.forward,
-            loss_seed(seed, "bottleneck forward"),
+            seed_for(seed, "bottleneck forward"),
         ),
         _stage("r2", "r2-bottleneck", "root", "10:", "shaper", bottleneck.reverse, 0),
         _stage(
@@ -139,7 +133,7 @@ def plan(network: Network, seed: int) -> Plan:
             "1:",
             "channel",
             bottleneck.reverse,
-            loss_seed(seed, "bottleneck reverse"),
+            seed_for(seed, "bottleneck reverse"),
         ),
     ]
     redirects = [
@@ -156,8 +150,8 @@ def plan(network: Network, seed: int) -> Plan:
             device = f"{router}-{host}"
             subnet = f"10.{offset + 1}.{i + 1}"
             links.append(_link(len(links), router, host, subnet, (device, f"{host}-eth0")))
-            stages += _pair(router, f"ifb-{host}", outward, loss_seed(seed, f"from {host}"))
-            stages += _pair(router, device, inward, loss_seed(seed, f"to {host}"))
+            stages += _pair(router, f"ifb-{host}", outward, seed_for(seed, f"from {host}"))
+            stages += _pair(router, device, inward, seed_for(seed, f"to {host}"))
             redirects.append((router, device, f"ifb-{host}"))
     return Plan(
         sources=sources, destinations=destinations, links=tuple(links),

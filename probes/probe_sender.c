@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
 
 struct sender_settings sender = {
     .start = {true, 0},
@@ -179,6 +181,17 @@ void sender_drain_ends(struct send_run *run)
 		run->end = "sigterm";
 	else if (run->end == NULL)
 		run->end = stop_requested() ? "drain_timeout" : "drained";
+}
+
+void sender_close(int fd, const struct send_run *run)
+{
+	/* What is left would go on being sent for as long as it takes. */
+	struct linger abort = {.l_onoff = 1, .l_linger = 0};
+
+	if (run->end != NULL && strcmp(run->end, "drain_timeout") == 0)
+		setsockopt_or_die(fd, SOL_SOCKET, SO_LINGER, &abort,
+				  sizeof(abort), "SO_LINGER");
+	close_or_die(fd);
 }
 
 void sender_begin_totals(const struct send_run *run)

@@ -67,6 +67,8 @@ void sender_call_failed(struct send_run *run, const char *where);
 void sender_drain_begins(void);
 /* Gives run->end its word if it has none. */
 void sender_drain_ends(struct send_run *run);
+/* Ends the connection at once if data are left that nobody will wait for. */
+void sender_close(int fd, const struct send_run *run);
 void sender_begin_totals(const struct send_run *run);
 
 #endif

@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 		if (run.end == NULL && !stop_by_sigterm())
 			drain(fd, &run, &snapshot);
 		sender_drain_ends(&run);
-		close_or_die(fd);
+		sender_close(fd, &run);
 	}
 	sender_begin_totals(&run);
 	sctp_report_snapshot(&snapshot);

@@ -119,6 +119,6 @@ int main(int argc, char **argv)
 	sender_begin_totals(&run);
 	tcp_report_sender_totals(fd);
 	json_end_flush();
-	close_or_die(fd);
+	sender_close(fd, &run);
 	return EXIT_OK;
 }

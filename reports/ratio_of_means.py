@@ -30,11 +30,13 @@ def ratio_of_means(runs: Sequence[Quotient]) -> Estimate:
         return no_run()
     numerators = np.array([run.scale * run.numerator for run in runs])
     denominators = np.array([run.denominator for run in runs])
-    scale = float(denominators.mean())  # in its units the arithmetic cannot leave the range
-    over, under = numerators / scale, denominators / scale
+    # In units of their own size neither squares leave the range of numbers.
+    sizes = float(np.abs(numerators).max()) or 1.0, float(denominators.max())
+    over, under, unit = numerators / sizes[0], denominators / sizes[1], sizes[0] / sizes[1]
     centre = float(over.mean() / under.mean())
     ends, reason = (None, ONE_RUN) if n == 1 else _fieller(over, under, centre)
-    return Estimate(n=n, mean=centre, sd=None, ci95=ends, pi95=None, reason=reason)
+    bounds = ends and (unit * ends[0], unit * ends[1])
+    return Estimate(n=n, mean=unit * centre, sd=None, ci95=bounds, pi95=None, reason=reason)
 
 
 def _fieller(over: Floats, under: Floats, centre: float) -> tuple[Interval | None, str | None]:

@@ -179,6 +179,8 @@ def _number(point: VariedPoint, name: str, quantity: Quantity) -> str:
     change = point.differences.get(name)
     if change is None or change.ci95 is None:
         return text
+    if change.sd == 0:
+        return f"{text} ({_mean(change, quantity)} in every run)"
     return f"{text} ({typographic(interval(change.ci95, quantity))})"
 
 

@@ -57,7 +57,7 @@ class MetricSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PointSummary:
-    """One point of the sweep; ``chance`` is whether its cells lose packets at random.
+    """One point of the sweep; ``chance`` is whether its cells leave anything to it.
 
     ``doubted`` are the metrics whose published values contradict those of other rows or tables.
     """
@@ -198,7 +198,7 @@ def _summarise_point(
     found = [c for row in rows for c in contradictions(row, study.groups, study.compare)]
     printed = {name: row for row in rows for name in row.values}
     ran = [cell.cell for cell in run.measured() if cell.plan.point == point]
-    chance = not ran or any(cell.network.loses_at_random() for cell in ran)
+    chance = not ran or any(cell.left_to_chance() for cell in ran)
     return PointSummary(
         point=point,
         cells_planned=planned,

@@ -7,13 +7,20 @@ between every pair. Buffers of access links are read back, not measured.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from probes.driver import BIN
 from probes.process import Host, start, start_ready
-from testbed.cell import Direction, Network
+from testbed import units
+from testbed.cell import BurstLoss, Direction, Loss, Network
+
+#: From the sources to the destinations, and back.
+Way = Literal["forward", "reverse"]
+WAYS: tuple[Way, ...] = get_args(Way)
 
 PORT = 4999
 IP_UDP_BYTES = 28
@@ -23,6 +30,8 @@ DELAY_PACKETS_OTHER = 30
 DELAY_RATE_BPS = 12_000
 LOSS_MESSAGE_BYTES = 100
 LOSSES_WANTED = 100
+#: So many tell bursts from some a third longer or shorter.
+BURSTS_WANTED = 400
 #: Packets sent at once while measuring loss, where the bottleneck's buffer holds twice as many.
 LOSS_BURST_PACKETS = 8
 LOSS_PACKETS_MIN = 1_000
@@ -31,12 +40,17 @@ FILL_MESSAGE_BYTES = 1472
 FILL_PACKETS_OVER = 400
 #: Offered over bottleneck rate while filling the buffer.
 FILL_OVERLOAD = 1.5
-TIMEOUT_S = 4000.0
+#: A probe may take so much longer than its packets take at their rate, and so long in any case.
+TIMEOUT_FACTOR, TIMEOUT_MIN_S = 2.0, 200.0
+#: A receiver ends when nothing came for this long, or for so many packets' time on a slow link.
+IDLE_S, IDLE_PACKETS = 10, 5
 
 
-def loss_packets(loss_frac: float) -> int:
-    """Return how many packets tell a loss rate apart from a wrong one."""
-    wanted = LOSSES_WANTED / loss_frac if loss_frac > 0 else LOSS_PACKETS_MIN
+def loss_packets(loss: Loss | BurstLoss) -> int:
+    """Return how many packets tell a loss rate apart from a wrong one; in bursts it takes more."""
+    wanted = LOSSES_WANTED / loss.loss_frac if loss.loss_frac > 0 else LOSS_PACKETS_MIN
+    if isinstance(loss, BurstLoss):
+        wanted = BURSTS_WANTED * loss.burst_pkts / loss.loss_frac
     return round(min(max(wanted, LOSS_PACKETS_MIN), LOSS_PACKETS_MAX))
 
 
@@ -45,14 +59,42 @@ def burst_packets(queue_pkts: int) -> int:
     return max(1, min(LOSS_BURST_PACKETS, queue_pkts // 2))
 
 
-def loss_rate_bps(network: Network, link: Direction) -> int:
+def loss_rate_bps(network: Network, way: Way) -> int:
     """Return a rate that no stage of the path can mistake for overload."""
-    return round(0.5 * min(link.rate_bps, path_rate_bps(network)))
+    return round(0.5 * min(stage.rate_bps for stage in stages(network, way)))
 
 
 def path_rate_bps(network: Network) -> int:
     """Return the slowest access rate in the data direction."""
     return min(network.source_access.forward.rate_bps, network.destination_access.forward.rate_bps)
+
+
+def stages(network: Network, way: Way) -> tuple[Direction, ...]:
+    """Return the stages a packet passes from source to destination, or back."""
+    links = (network.source_access, network.bottleneck, network.destination_access)
+    if way == "forward":
+        return tuple(link.forward for link in links)
+    return tuple(link.reverse for link in reversed(links))
+
+
+def delay_rate_bps(network: Network) -> int:
+    """Return a rate at which no packet that measures the delay finds another one before it."""
+    slowest_bps = min(stage.rate_bps for way in WAYS for stage in stages(network, way))
+    return min(DELAY_RATE_BPS, round(slowest_bps / 4))
+
+
+def drain_s(network: Network) -> float:
+    """Return how long the slowest of all buffers takes to empty when it is full of full packets."""
+    packet_bits = units.bits(FILL_MESSAGE_BYTES + IP_UDP_BYTES)
+    everywhere = [stage for way in WAYS for stage in stages(network, way)]
+    return max(stage.queue_pkts * packet_bits / stage.rate_bps for stage in everywhere)
+
+
+def idle_s(network: Network) -> int:
+    """Return after how much silence everything that was sent has arrived."""
+    slowest_bps = min(stage.rate_bps for way in WAYS for stage in stages(network, way))
+    packet_s = units.bits(FILL_MESSAGE_BYTES + IP_UDP_BYTES) / slowest_bps
+    return max(IDLE_S, math.ceil(IDLE_PACKETS * packet_s))
 
 
 def other_pairs(network: Network) -> range:
@@ -76,6 +118,73 @@ def fill_packets(link: Direction, rate_bps: int) -> int:
     return round(filling) + FILL_PACKETS_OVER
 
 
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One measurement: UDP packets of one size at one rate from one host to another."""
+
+    name: str
+    source: str
+    target: str
+    rate_bps: int
+    message_bytes: int
+    packets: int
+    burst_packets: int = 1
+
+    def sending_s(self) -> float:
+        """Return how long its packets take at its rate."""
+        return self.packets * units.bits(self.message_bytes + IP_UDP_BYTES) / self.rate_bps
+
+
+def runs(network: Network) -> tuple[Run, ...]:
+    """Return all measurements of a path, in order."""
+    found: list[Run] = []
+    delay_bps = delay_rate_bps(network)
+    for way in WAYS:
+        source, target = _ends(network, 1, way)
+        passed = stages(network, way)
+        found += [
+            Run(name=f"delay_{way}", source=source, target=target, rate_bps=delay_bps,
+                message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS),
+            Run(name=f"loss_{way}", source=source, target=target,
+                rate_bps=loss_rate_bps(network, way), message_bytes=LOSS_MESSAGE_BYTES,
+                packets=loss_packets(passed[1].loss),
+                burst_packets=burst_packets(min(stage.queue_pkts for stage in passed))),
+        ]  # fmt: skip
+    for pair in other_pairs(network):
+        for way in WAYS:
+            source, target = _ends(network, pair, way)
+            found.append(
+                Run(name=f"delay_{way}_{pair}", source=source, target=target, rate_bps=delay_bps,
+                    message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS_OTHER)
+            )  # fmt: skip
+    rate_bps = fill_rate_bps(network)
+    if rate_bps is not None:
+        source, target = _ends(network, 1, "forward")
+        found.append(
+            Run(name="fill_forward", source=source, target=target, rate_bps=rate_bps,
+                message_bytes=FILL_MESSAGE_BYTES,
+                packets=fill_packets(network.bottleneck.forward, rate_bps))
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _ends(network: Network, pair: int, way: Way) -> tuple[str, str]:
+    """Return the hosts of a pair, counted from 1, from the one that sends on the way."""
+    ends = (f"src{pair}", f"dst{min(pair, network.destinations)}")
+    return ends if way == "forward" else ends[::-1]
+
+
+def timeout_s(network: Network, run: Run) -> float:
+    """Return the virtual time after which a measurement has failed."""
+    return TIMEOUT_FACTOR * run.sending_s() + drain_s(network) + idle_s(network) + TIMEOUT_MIN_S
+
+
+def virtual_s(network: Network) -> float:
+    """Return about how much virtual time all measurements of a path take."""
+    each_s = network.base_rtt_s() + drain_s(network) + idle_s(network)
+    return sum(run.sending_s() + each_s for run in runs(network))
+
+
 def measure(
     network: Network,
     hosts: Mapping[str, Host],
@@ -83,77 +192,40 @@ def measure(
     folder: Path,
 ) -> dict[str, Any]:
     """Run all measurements; return raw numbers, and leave each probe's own output in ``folder``."""
-    forward = ("src1", "dst1")
-    reverse = ("dst1", "src1")
-    found: dict[str, Any] = {}
-    for name, (source, target), link in (
-        ("forward", forward, network.bottleneck.forward),
-        ("reverse", reverse, network.bottleneck.reverse),
-    ):
-        way = (hosts[source], hosts[target], addresses[target])
-        found[f"delay_{name}"] = _send(
-            way, folder, f"delay_{name}", DELAY_RATE_BPS, LOSS_MESSAGE_BYTES, DELAY_PACKETS
-        )
-        found[f"loss_{name}"] = _send(
-            way,
-            folder,
-            f"loss_{name}",
-            loss_rate_bps(network, link),
-            LOSS_MESSAGE_BYTES,
-            loss_packets(link.loss.loss_frac),
-            burst_packets(link.queue_pkts),
-        )
-    for pair in other_pairs(network):
-        ends = (f"src{pair}", f"dst{min(pair, network.destinations)}")
-        for name, (source, target) in (("forward", ends), ("reverse", ends[::-1])):
-            run = f"delay_{name}_{pair}"
-            found[run] = _send(
-                (hosts[source], hosts[target], addresses[target]),
-                folder, run, DELAY_RATE_BPS, LOSS_MESSAGE_BYTES, DELAY_PACKETS_OTHER,
-            )  # fmt: skip
-    rate_bps = fill_rate_bps(network)
-    if rate_bps is not None:
-        way = (hosts["src1"], hosts["dst1"], addresses["dst1"])
-        found["fill_forward"] = _send(
-            way, folder, "fill_forward", rate_bps, FILL_MESSAGE_BYTES,
-            fill_packets(network.bottleneck.forward, rate_bps),
-        )  # fmt: skip
-    return found
+    return {run.name: _send(network, run, hosts, addresses, folder) for run in runs(network)}
 
 
 def _send(
-    way: tuple[Host, Host, str],
+    network: Network,
+    run: Run,
+    hosts: Mapping[str, Host],
+    addresses: Mapping[str, str],
     folder: Path,
-    name: str,
-    rate_bps: int,
-    message_bytes: int,
-    packets: int,
-    burst_packets: int = 1,
 ) -> dict[str, Any]:
-    source, target, address = way
+    limit_s = timeout_s(network, run)
     receiver = start_ready(
-        target,
+        hosts[run.target],
         [
-            str(BIN / "udp_recv"), "--port", str(PORT), "--idle-s", "10",
-            "--interval-s", "3600", "--log-packets", str(folder / f"{name}.tsv"),
+            str(BIN / "udp_recv"), "--port", str(PORT), "--idle-s", str(idle_s(network)),
+            "--interval-s", "3600", "--log-packets", str(folder / f"{run.name}.tsv"),
         ],
-        folder / f"{name}.receiver",
-        TIMEOUT_S,
+        folder / f"{run.name}.receiver",
+        limit_s,
     )  # fmt: skip
     sender = start(
-        source,
+        hosts[run.source],
         [
-            str(BIN / "udp_send"), "--host", address, "--port", str(PORT),
-            "--rate-bps", str(rate_bps), "--message-bytes", str(message_bytes),
-            "--count", str(packets), "--burst-packets", str(burst_packets),
+            str(BIN / "udp_send"), "--host", addresses[run.target], "--port", str(PORT),
+            "--rate-bps", str(run.rate_bps), "--message-bytes", str(run.message_bytes),
+            "--count", str(run.packets), "--burst-packets", str(run.burst_packets),
         ],
-        folder / f"{name}.sender",
+        folder / f"{run.name}.sender",
     )  # fmt: skip
-    sender.finish(TIMEOUT_S)
-    receiver.finish(TIMEOUT_S)
+    sender.finish(limit_s)
+    receiver.finish(limit_s)
     return {
-        "packets": packets,
-        "ip_bytes": message_bytes + IP_UDP_BYTES,
-        "rate_bps": rate_bps,
-        "log": f"{name}.tsv",
+        "packets": run.packets,
+        "ip_bytes": run.message_bytes + IP_UDP_BYTES,
+        "rate_bps": run.rate_bps,
+        "log": f"{run.name}.tsv",
     }

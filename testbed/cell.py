@@ -7,17 +7,22 @@ in anything that matters differ in :func:`cell_id`.
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import hashlib
 import json
 import math
-import types
-import typing
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from testbed.fields import build, to_dict
+
+__all__ = ["to_dict"]
+
 SCHEMA = 1
+#: Linux's SCTP: the time between two heartbeats, and from which part of it on one may be sent.
+HEARTBEAT_INTERVAL_S, EARLIEST_HEARTBEAT_FRAC = 30.0, 0.5
+
+#: A flow's congestion control that is its host's own.
+OF_HOSTS = "hosts"
 
 Protocol = Literal["tcp", "sctp", "udp"]
 Generator = Literal["probe", "iperf3"]
@@ -28,10 +33,50 @@ Side = Literal["both", "sender", "receiver"]
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """Loss model of one direction: ``none``, or ``random`` (independent per packet)."""
+    """Loss model of one direction, the same for every packet: ``none``, ``random`` or ``paired``.
 
-    model: Literal["none", "random"]
+    ``random`` draws for each packet from one sequence of all flows. ``paired`` is of the
+    bottleneck's data alone: packet k with data of each flow has one and the same draw.
+    """
+
+    model: Literal["none", "random", "paired"]
     loss_frac: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class BurstLoss:
+    """Loss in bursts (Gilbert and Elliott): two states, each with a loss of its own.
+
+    A packet is lost by the state it meets and may then change it for the next one, from good to
+    bad with ``to_bad_frac`` and back with ``to_good_frac``; the first packet meets the good state.
+    """
+
+    model: Literal["gilbert_elliott"]
+    to_bad_frac: float
+    to_good_frac: float
+    loss_bad_frac: float
+    loss_good_frac: float
+
+    @property
+    def bad_frac(self) -> float:
+        """The part of all packets that meet the bad state in the long run."""
+        return self.to_bad_frac / (self.to_bad_frac + self.to_good_frac)
+
+    @property
+    def loss_frac(self) -> float:
+        """The part of all packets that are lost in the long run."""
+        bad = self.bad_frac
+        return bad * self.loss_bad_frac + (1 - bad) * self.loss_good_frac
+
+    @property
+    def burst_pkts(self) -> float:
+        """Mean number of packets lost in a row: losses per loss that is followed by none."""
+        good, bad = 1 - self.loss_good_frac, 1 - self.loss_bad_frac  # what each state lets through
+        after_good = (1 - self.to_bad_frac) * good + self.to_bad_frac * bad
+        after_bad = self.to_good_frac * good + (1 - self.to_good_frac) * bad
+        ends_frac = (1 - self.bad_frac) * self.loss_good_frac * after_good
+        ends_frac += self.bad_frac * self.loss_bad_frac * after_bad
+        return self.loss_frac / ends_frac if ends_frac else math.inf
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +91,7 @@ class Direction:
     queue_pkts: int
     owd_s: float
     channel_limit_pkts: int
-    loss: Loss
+    loss: Loss | BurstLoss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +121,7 @@ class Network:
         """Return whether any direction of any link loses packets by chance."""
         links = (self.source_access, self.bottleneck, self.destination_access)
         ways = (way for link in links for way in (link.forward, link.reverse))
-        return any(way.loss.model == "random" for way in ways)
+        return any(way.loss.model != "none" for way in ways)
 
     def base_rtt_s(self) -> float:
         """Return the round trip of an empty packet, to the nanosecond: all one-way delays."""
@@ -103,7 +148,9 @@ class Flow:
     destination: int
     port: int
     start_s: float
+    start_spread_s: float
     stop_s: float
+    congestion_control: str
     message_bytes: int
     streams: int
     ordered: bool
@@ -143,6 +190,14 @@ class HostProfile:
     id: str
     title: str
     entries: tuple[LedgerEntry, ...]
+
+    def setting(self, kind: KnobKind, name: str, side: Side) -> str:
+        """Return the value of a setting on one side, or nothing."""
+        for entry in self.entries:
+            for knob in entry.knobs:
+                if (knob.kind, knob.name) == (kind, name) and knob.side in ("both", side):
+                    return knob.value
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,60 +253,25 @@ class Cell:
         """Return the length of the measuring window, to the nanosecond."""
         return round(self.measure_to_s - self.measure_from_s, 9)
 
+    def left_to_chance(self) -> tuple[str, ...]:
+        """Return what the seed decides: losses, starts, heartbeats; nothing if all is fixed."""
+        found = {
+            "losses": self.network.loses_at_random(),
+            "starts": any(flow.start_spread_s for flow in self.flows),
+            "heartbeats": any(self._beats(flow) for flow in self.flows),
+        }
+        return tuple(what for what, is_left in found.items() if is_left)
 
-def to_dict(value: Any) -> Any:
-    """Return dataclasses, tuples and scalars as JSON-ready lists and dicts."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_dict(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, tuple | list):
-        return [to_dict(item) for item in value]
-    if isinstance(value, dict):
-        return {key: to_dict(item) for key, item in value.items()}
-    return value
+    def _beats(self, flow: Flow) -> bool:
+        """Return whether a flow lasts until a heartbeat of SCTP, whose times are random."""
+        if flow.protocol != "sctp" or self._sctp_setting("hb_disable") == "1":
+            return False
+        interval_ms = self._sctp_setting("hb_interval_ms")
+        interval_s = int(interval_ms) / 1000 if interval_ms else HEARTBEAT_INTERVAL_S
+        return flow.stop_s - flow.start_s > EARLIEST_HEARTBEAT_FRAC * interval_s
 
-
-@functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    """Return the fields of a dataclass with their types; resolving them is what reading costs."""
-    resolved = typing.get_type_hints(kind)
-    return {field.name: resolved[field.name] for field in dataclasses.fields(kind)}
-
-
-def _build(kind: Any, data: Any, where: str) -> Any:
-    origin = typing.get_origin(kind)
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        hints = _hints(kind)
-        names = set(hints)
-        if not isinstance(data, dict) or set(data) != names:
-            got = sorted(data) if isinstance(data, dict) else type(data).__name__
-            raise ValueError(f"{where}: wanted keys {sorted(names)}, got {got}")
-        return kind(**{name: _build(hints[name], data[name], f"{where}.{name}") for name in names})
-    if origin is tuple:
-        (item_kind, _) = typing.get_args(kind)
-        if not isinstance(data, list):
-            raise ValueError(f"{where}: wanted a list, got {type(data).__name__}")
-        return tuple(_build(item_kind, item, f"{where}[{i}]") for i, item in enumerate(data))
-    if origin is dict:
-        (_, item_kind) = typing.get_args(kind)
-        if not isinstance(data, dict):
-            raise ValueError(f"{where}: wanted a table, got {type(data).__name__}")
-        return {key: _build(item_kind, item, f"{where}.{key}") for key, item in data.items()}
-    return _scalar(kind, data, where)
-
-
-def _scalar(kind: Any, data: Any, where: str) -> Any:
-    origin = typing.get_origin(kind)
-    if origin is Literal or origin is types.UnionType:
-        choices = typing.get_args(kind)
-        if (data if origin is Literal else type(data)) not in choices:
-            names = [c if isinstance(c, str) else c.__name__ for c in choices]
-            raise ValueError(f"{where}: wanted one of {', '.join(names)}, got {data!r}")
-        return data
-    if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
-    if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
-        raise ValueError(f"{where}: wanted {kind.__name__}, got {data!r}")
-    return data
+    def _sctp_setting(self, name: str) -> str:
+        return self.hosts.setting("sctp_socket", name, "sender")
 
 
 def from_dict(data: Any) -> Cell:
@@ -260,7 +280,7 @@ def from_dict(data: Any) -> Cell:
         raise ValueError(f"cell: wanted a table, got {type(data).__name__}")
     if data.get("schema") != SCHEMA:
         raise ValueError(f"cell.schema: wanted {SCHEMA}, got {data.get('schema')!r}")
-    cell: Cell = _build(Cell, data, "cell")
+    cell: Cell = build(Cell, data, "cell")
     return cell
 
 

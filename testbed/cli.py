@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from testbed import commands
+from testbed import commands, new_study
 from testbed import wireshark as tracing
 from testbed.errors import GroundtruthError, StudyError
 from testbed.labs import kernel, virtual
@@ -170,6 +170,18 @@ def plan(
 def validate(study: StudyName, hosts: Hosts = "") -> None:
     """Check a study file, also for settings that are legal but mislead."""
     commands.validate_study(study, hosts)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="the study's name")],
+    like: Annotated[
+        str, typer.Option("--like", metavar="STUDY", help="take the settings of this study")
+    ] = new_study.LIKE,
+    force: Annotated[bool, typer.Option("--force", help="overwrite a file of that name")] = False,
+) -> None:
+    """Write NAME.yaml, a commented study to start from."""
+    new_study.command(name, like, force)
 
 
 @app.command()

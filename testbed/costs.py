@@ -30,8 +30,9 @@ def _cost(bounds: Sequence[Sequence[PlannedCell]], jobs: int) -> str:
     found = [_expected(cells, jobs) for cells in bounds]
     measuring = [sum(p.cell.purpose == "measure" for p in cells) for cells in bounds]
     calibrations = len(bounds[0]) - measuring[0]
+    plural = "" if calibrations == 1 else "s"
     return (
-        f"{_to(map(str, measuring))} measuring cells and {calibrations} calibrations, "
+        f"{_to(map(str, measuring))} measuring cells and {calibrations} calibration{plural}, "
         f"{_to(duration_text(e.virtual_s) for e in found)} of virtual time, "
         f"about {_to(duration_text(e.wall_s) for e in found)} on {jobs} cores"
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from probes import driver, iperf3
 from probes.process import Running
 from testbed import ledger
@@ -25,6 +28,21 @@ def start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
     return driver.start_receiver(host, argv, stem)
 
 
+def receiver_ends(lab: Lab, flow: Flow) -> bool:
+    """Return whether a receiver ends by itself, now that its sender has ended."""
+    if flow.generator == "iperf3":
+        return True
+    return flow.protocol != "udp" and sender_totals(lab, flow).get("end") == "drained"
+
+
+def sender_totals(lab: Lab, flow: Flow) -> dict[str, Any]:
+    """Return what a flow's sender counted in the end; nothing if it has not said yet."""
+    path = lab.folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    lines = [line for line in path.read_text().splitlines() if '"totals"' in line]
+    value: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    return value
+
+
 def start_sender(lab: Lab, flow: Flow, epoch_ns: int, watch: Telemetry) -> Running:
     """Start a flow's sender, which waits for its time by itself; iperf3's is waited for here."""
     host, to = lab.source(flow), lab.address(lab.destination(flow).name)
@@ -33,9 +51,11 @@ def start_sender(lab: Lab, flow: Flow, epoch_ns: int, watch: Telemetry) -> Runni
     if flow.generator == "iperf3":
         # The client tells the server: what a receiver should have is said on this side too.
         options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
+        options |= ledger.own_options(flow)
         watch.wait_until(epoch_ns + round(flow.start_s * NS_PER_S))
         return driver.start_sender(
             host, iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s), stem
         )
+    options |= ledger.own_options(flow)
     argv = driver.sender_argv(flow, lab.address(host.name), to, options, epoch_ns)
     return driver.start_sender(host, argv, stem)

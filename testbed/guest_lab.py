@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import dumbbell, listed_drops, verify
+from mininet_topos import dumbbell, numbered_drops, verify
 from mininet_topos.netns import Journal, Namespace
-from testbed import ledger
+from testbed import calibration, ledger
 from testbed.cell import Cell, Flow
 from testbed.check import Check
 from testbed.errors import VerifyError
@@ -45,7 +45,7 @@ class Lab:
     roles: ledger.Roles
     spaces: dict[str, Namespace]
     routes: dict[str, dict[str, str]]
-    drops: tuple[listed_drops.Installed, ...]
+    drops: tuple[numbered_drops.Installed, ...]
     raw: dict[str, Any] = field(default_factory=dict)
 
     def source(self, flow: Flow) -> Namespace:
@@ -79,7 +79,9 @@ def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
         spaces[node].write_sysctl(name, value)
     return Lab(
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
-        drops=listed_drops.install(spaces, cell.flows),
+        drops=numbered_drops.install(
+            spaces, numbered_drops.targets(cell, calibration.PORT), numbered_drops.pairing(cell)
+        ),
     )  # fmt: skip
 
 
@@ -104,7 +106,7 @@ def read_back(lab: Lab) -> None:
         VerifyError: one of them is not as asked.
     """
     checks, lab.raw = verify.read_back(lab.laid_out, lab.spaces, lab.routes)
-    found, lab.raw["listed_drops"] = listed_drops.read_back(lab.spaces, lab.drops)
+    found, lab.raw["numbered_drops"] = numbered_drops.read_back(lab.spaces, lab.drops)
     checks += found
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
         got = lab.spaces[node].read_sysctl(name)

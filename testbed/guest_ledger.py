@@ -28,7 +28,19 @@ def read_ledger(lab: Lab) -> list[dict[str, Any]]:
             }
         return _socket_read_back(lab, knob)
 
-    return ledger.rows(lab.cell.hosts, read)
+    rows = ledger.rows(lab.cell.hosts, read)
+    own = ledger.own_entry(lab.cell.flows)
+    return [*rows, ledger.row(own, lambda knob: _own_read_back(lab, knob))] if own else rows
+
+
+def _own_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
+    """Return a setting of single flows as the sockets of those that ask for it have it."""
+    return {
+        f"{flow.id} sender": value
+        for flow in _probe_flows(lab, ledger.SOCKET_PROTOCOL[knob.kind])
+        if ledger.own_options(flow).get(knob.name) == knob.value
+        and (value := ledger.socket_value(knob, _effective(lab, flow, "sender"))) is not None
+    }
 
 
 def _socket_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
@@ -37,6 +49,8 @@ def _socket_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
     got = {}
     for flow in _probe_flows(lab, protocol):
         for side in sides:
+            if side == "sender" and knob.name in ledger.own_options(flow):
+                continue
             if side == "receiver" and knob.name not in driver.RECEIVER_OPTIONS[protocol]:
                 continue
             value = ledger.socket_value(knob, _effective(lab, flow, side))
@@ -46,10 +60,14 @@ def _socket_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
 
 
 def _initial_ssthresh(lab: Lab) -> dict[str, str]:
-    """Return what each TCP connection really started with; the route alone proves nothing."""
+    """Return what each TCP connection really started with; the route alone proves nothing.
+
+    A flow that asks for a congestion control without slow start of the usual kind has no threshold.
+    """
     return {
         f"{flow.id} sender": str(_effective(lab, flow, "sender").get("snd_ssthresh_segments"))
         for flow in _probe_flows(lab, "tcp")
+        if flow.congestion_control not in ledger.WITHOUT_SSTHRESH
     }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import dumbbell, listed_drops, verify
+from mininet_topos import dumbbell, numbered_drops, verify
 from mininet_topos.netns import Journal
 from testbed import (
     calibration,
@@ -82,10 +82,10 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     say_phase("drain the flows")
     for running in senders:
         running.finish(RECEIVER_TIMEOUT_S)
-    # UDP has no end of its own: let what is in flight arrive.
-    time.sleep(cell.network.base_rtt_s() + 1)
+    # What is in flight arrives; then UDP has no end of its own, and a reset may have been lost.
+    time.sleep(cell.network.base_rtt_s() + max(1, calibration.drain_s(cell.network)))
     for flow, running in zip(cell.flows, receivers, strict=True):
-        if flow.protocol == "udp" and flow.generator == "probe":
+        if not guest_flows.receiver_ends(lab, flow):
             running.terminate()
         running.finish(RECEIVER_TIMEOUT_S)
     _await_silence(cell)
@@ -110,13 +110,14 @@ def _epoch(epoch_ns: int) -> dict[str, int]:
 
 def _await_silence(cell: Cell) -> None:
     """Wait for the last packets of ended connections: under way, or lost and sent once more."""
-    time.sleep(2 * cell.network.base_rtt_s() + QUIET_S)
+    drain_s = calibration.drain_s(cell.network)
+    time.sleep(2 * cell.network.base_rtt_s() + max(QUIET_S, drain_s))
 
 
 def _write_counters(lab: Lab) -> None:
     wanted = dumbbell.counters(lab.laid_out, lab.cell.flows)
     lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
-    lab.write("raw/listed_drops.json", listed_drops.read_counts(lab.drops))
+    lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
     lab.write("raw/qdiscs.json", _qdiscs(lab))
     os.sync()
 

@@ -1,7 +1,8 @@
 """Judge a calibration: what the probes measured against what the network was asked to be. Pure.
 
 Delay, rate and buffer are deterministic in virtual time and must be met to within the resolution
-stated here; loss is random and must lie inside its binomial interval.
+stated here; loss is random and must lie inside the interval of its exact distribution: binomial, or
+where packets are lost in bursts that of :mod:`testbed.loss_counts`, for losses and for bursts.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 
 from scipy.stats import binom
 
-from testbed.calibration import other_pairs
-from testbed.cell import Direction, Network
+from testbed import loss_counts
+from testbed.calibration import WAYS, Way, other_pairs, stages
+from testbed.cell import BurstLoss, Direction, Network
 from testbed.check import Check
 from testbed.errors import ParseError
 from testbed.units import NS_PER_S
@@ -56,17 +58,9 @@ def read_log(text: str, where: str) -> list[Packet]:
     return packets
 
 
-def path(network: Network, way: str) -> list[Direction]:
-    """Return the stages a packet passes from source to destination, or back."""
-    links = (network.source_access, network.bottleneck, network.destination_access)
-    if way == "forward":
-        return [link.forward for link in links]
-    return [link.reverse for link in reversed(links)]
-
-
-def delay_s(stages: Sequence[Direction], ip_bytes: int) -> float:
+def delay_s(passed: Sequence[Direction], ip_bytes: int) -> float:
     """Return the one-way delay of a packet that meets no queue: propagation and serialisation."""
-    return sum(stage.owd_s + ip_bytes * 8 / stage.rate_bps for stage in stages)
+    return sum(stage.owd_s + ip_bytes * 8 / stage.rate_bps for stage in passed)
 
 
 def judge_delay(
@@ -75,9 +69,9 @@ def judge_delay(
     """Round-trip time of a small packet on one pair's idle path; pairs count from 1."""
     wanted_s = got_s = 0.0
     missing = []
-    for way in ("forward", "reverse"):
+    for way in WAYS:
         run = f"delay_{way}" if pair == 1 else f"delay_{way}_{pair}"
-        wanted_s += delay_s(path(network, way), found[run]["ip_bytes"])
+        wanted_s += delay_s(stages(network, way), found[run]["ip_bytes"])
         delays = [p.recv_ns - p.send_ns for p in logs[run]]
         if delays:
             got_s += statistics.median(delays) / NS_PER_S
@@ -94,21 +88,80 @@ def judge_delay(
 
 
 def judge_loss(
-    network: Network, way: str, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
+    network: Network, way: Way, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
 ) -> Check:
     """Packets lost on the way against the binomial interval of the loss asked for."""
     run = f"loss_{way}"
     sent = int(found[run]["packets"])
     lost = sent - len({p.seq for p in logs[run]})
-    passed_frac = math.prod(1 - stage.loss.loss_frac for stage in path(network, way))
-    low, high = binom.interval(LOSS_CONFIDENCE, sent, 1 - passed_frac)
+    passed_frac = math.prod(1 - stage.loss.loss_frac for stage in stages(network, way))
+    bursts = _bursts(network, way)
+    if bursts:
+        low, high = loss_counts.interval(loss_counts.losses(*bursts.given(sent)), LOSS_CONFIDENCE)
+    else:
+        low, high = binom.interval(LOSS_CONFIDENCE, sent, 1 - passed_frac)
     return Check(
         check=f"loss {way}",
-        where="bottleneck" if way == "forward" else "bottleneck, acknowledgements",
+        where=_where(way),
         wanted=f"{(1 - passed_frac) * 100:.4g} %: {low:.0f} to {high:.0f} of {sent} packets",
         got=f"{lost} ({lost / sent * 100:.3g} %)",
         agrees=bool(low <= lost <= high),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bursts:
+    """Loss in bursts, and the probability of a loss before and after it on the path."""
+
+    loss: BurstLoss
+    before_frac: float
+    after_frac: float
+
+    def given(self, packets: int) -> tuple[BurstLoss, int, float, float]:
+        """Return the arguments of the distributions of counts."""
+        return self.loss, packets, self.before_frac, self.after_frac
+
+
+def _bursts(network: Network, way: Way) -> _Bursts | None:
+    """Return the loss in bursts on the way, if there is any: the bottleneck's alone may be."""
+    before, middle, after = stages(network, way)
+    if not isinstance(middle.loss, BurstLoss):
+        return None
+    return _Bursts(
+        loss=middle.loss, before_frac=before.loss.loss_frac, after_frac=after.loss.loss_frac
+    )
+
+
+def _where(way: Way) -> str:
+    return "bottleneck" if way == "forward" else "bottleneck, acknowledgements"
+
+
+def judge_bursts(
+    network: Network, way: Way, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
+) -> list[Check]:
+    """Runs of packets lost in a row, where they are lost in bursts: as many as they should be."""
+    bursts = _bursts(network, way)
+    if bursts is None:
+        return []
+    run = f"loss_{way}"
+    sent = int(found[run]["packets"])
+    arrived = {p.seq for p in logs[run]}
+    lost = sum(seq not in arrived for seq in range(sent))
+    began = sum(seq not in arrived and (seq - 1 in arrived or seq == 0) for seq in range(sent))
+    counts = loss_counts.bursts(*bursts.given(sent))
+    low, high = loss_counts.interval(counts, LOSS_CONFIDENCE)
+    mean_pkts = loss_counts.mean(loss_counts.losses(*bursts.given(sent)))
+    mean_pkts /= loss_counts.mean(counts) or math.inf
+    got = f"{began} bursts of {lost / began:.3g} packets on average" if began else "no burst"
+    return [
+        Check(
+            check=f"bursts {way}",
+            where=_where(way),
+            wanted=f"bursts of {mean_pkts:.3g} packets: {low} to {high} of them",
+            got=got,
+            agrees=low <= began <= high,
+        )
+    ]
 
 
 def _back_to_back_s(gaps_s: Sequence[float]) -> float:
@@ -154,7 +207,7 @@ def judge_fill(
             )
         ]
     send_s = ip_bytes * 8 / bottleneck.rate_bps
-    idle_s = delay_s(path(network, "forward"), ip_bytes) - send_s
+    idle_s = delay_s(stages(network, "forward"), ip_bytes) - send_s
     stays_s = [(p.recv_ns - p.send_ns) / NS_PER_S - idle_s for p in packets]
     gaps_s = [(b.recv_ns - a.recv_ns) / NS_PER_S for a, b in itertools.pairwise(packets)]
     if bottleneck.queue_pkts > 1:
@@ -193,5 +246,6 @@ def judge(
         *(judge_delay(network, found, logs, pair) for pair in other_pairs(network)),
         judge_loss(network, "forward", found, logs),
         judge_loss(network, "reverse", found, logs),
+        *judge_bursts(network, "forward", found, logs),
         *judge_fill(network, found, logs),
     ]

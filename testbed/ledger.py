@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.cell import HostProfile, Knob, LedgerEntry, Side
+from testbed.cell import OF_HOSTS, Flow, HostProfile, Knob, LedgerEntry, Side
 
 #: Probe options whose value the kernel doubles (socket(7): room for bookkeeping).
 DOUBLED = {"rcvbuf_bytes": "rcvbuf_kernel_bytes", "sndbuf_bytes": "sndbuf_kernel_bytes"}
 SOCKET_PROTOCOL = {"tcp_socket": "tcp", "sctp_socket": "sctp"}
+CONGESTION_CONTROL = "congestion_control"
+#: Congestion controls that set the slow-start threshold aside when they begin (tcp_bbr.c).
+WITHOUT_SSTHRESH = frozenset({"bbr"})
+OWN_PARAMETER = "Congestion control of single flows"
 TRUE_WORDS = {"true": "1", "false": "0"}
 
 
@@ -64,6 +68,30 @@ def socket_options(profile: HostProfile, protocol: str, side: Side) -> dict[str,
         for knob in knobs(profile, f"{protocol}_socket")
         if knob.side in ("both", side)
     }
+
+
+def own_options(flow: Flow) -> dict[str, str]:
+    """Return the options of a flow's sender that the study asks of this flow, not of its hosts."""
+    if flow.congestion_control == OF_HOSTS:
+        return {}
+    return {CONGESTION_CONTROL: flow.congestion_control}
+
+
+def own_entry(flows: Sequence[Flow]) -> LedgerEntry | None:
+    """Return what the study asks of single flows as one entry; None if it asks nothing."""
+    asked = dict.fromkeys(value for flow in flows for value in own_options(flow).values())
+    if not asked:
+        return None
+    return LedgerEntry(
+        parameter=OWN_PARAMETER,
+        published="by flow, see the study",
+        fidelity="exact",
+        note="",
+        knobs=tuple(
+            Knob(kind="tcp_socket", name=CONGESTION_CONTROL, value=value, side="sender")
+            for value in asked
+        ),
+    )
 
 
 def agrees(wanted: str, got: str) -> bool:

@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed import validate
+from testbed import calibration, validate
 from testbed.cell import Cell, cell_id
 from testbed.errors import StudyError
 from testbed.precision import Precision
 from testbed.spec.copies import copies
 from testbed.spec.load import Study
 from testbed.spec.point_paths import point_paths
-from testbed.spec.resolve import resolve_cell
+from testbed.spec.resolve import VIRTUAL_MARGIN_S, resolve_cell
 from testbed.spec.settings import MAX_SEED
 from testbed.spec.sweep import Point, PointValue
 from testbed.spec.vocabulary import FIGURES
@@ -30,6 +30,8 @@ from testbed.varied import calibrated_points, variations_record
 SCHEMA = 1
 #: Virtual time of a calibrating cell: it measures the path, not the flows.
 CALIBRATION_VIRTUAL_S = 200.0
+#: Its limit over what its measurements take if all goes well.
+CALIBRATION_MARGIN_FACTOR = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +121,8 @@ def make_plan(
             pcap=pcap,
             telemetry=telemetry,
         )
+        if purpose == "calibrate":
+            cell = _with_time(cell)
         return PlannedCell(id=cell_id(cell), cell=cell)
 
     cells = [planned(point, 1, "calibrate") for point in study.points]
@@ -145,6 +149,13 @@ def make_plan(
         sensitivity=sensitivity,
         precision=precision,
     )
+
+
+def _with_time(cell: Cell) -> Cell:
+    """Return a calibrating cell with the virtual time that it needs: much on a slow path."""
+    needed_s = CALIBRATION_MARGIN_FACTOR * calibration.virtual_s(cell.network) + VIRTUAL_MARGIN_S
+    limits = dataclasses.replace(cell.limits, virtual_s=max(cell.limits.virtual_s, needed_s))
+    return dataclasses.replace(cell, limits=limits)
 
 
 def expected(

@@ -35,7 +35,9 @@ def run(program: bytes, frame: bytes, value: bytearray) -> int:
             register[0] = int.from_bytes(frame[place : place + width], "big")
             register[1:6] = [MASK] * 5  # gone after a load
         elif op == 0x18:
-            register[to] = VALUE_AT if source == 2 else constant
+            high = code[at][3]
+            wide = (high & 0xFFFFFFFF) << 32 | constant & 0xFFFFFFFF
+            register[to] = VALUE_AT if source == 2 else wide
             at += 1
         elif op == 0xDB:
             place = register[to] - VALUE_AT + jump
@@ -54,7 +56,7 @@ def _calculate(op: int, left: int, other: int, constant: int) -> int:
     right = other if op & 8 else constant & MASK
     results = {
         0xB0: right, 0x00: left + right, 0x50: left & right, 0x60: left << (right & 63),
-        0x70: left >> (right & 63),
+        0x70: left >> (right & 63), 0x20: left * right, 0xA0: left ^ right,
     }  # fmt: skip
     return results[op & 0xF0] & MASK
 

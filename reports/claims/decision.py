@@ -7,14 +7,15 @@ probability that ``p_inside`` is at most x is at most x, and the same the other 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
-from reports.statistics import Interval, estimate, student_t
+from reports.ratio_of_means import ratio_of_means
+from reports.sample import Quotient
+from reports.statistics import Interval, estimate
 
 #: Values this close, relative to their size, are equal: what is left is the arithmetic's rounding.
 ROUNDING = 1e-12
@@ -89,25 +90,11 @@ def decide_ratio(
     if not y.mean() > 0:
         return undecided(f"what it is compared with is {y.mean():g}", len(x))
     scale = float(max(np.abs(x).max(), np.abs(y).max()))
+    runs = [Quotient(float(a - b), float(b), 100) for a, b in zip(x, y, strict=True)]
+    found = ratio_of_means(runs)
     return _decide(
-        lambda bound: x - (1 + bound / 100) * y, scale, wanted, chance,
-        float(100 * (x.mean() / y.mean() - 1)), fieller(x, y),
-    )  # fmt: skip
-
-
-def fieller(x: np.ndarray, y: np.ndarray) -> Interval | None:
-    """Return the 95 % interval of 100 (mean x / mean y - 1); None where it has no ends."""
-    n = len(x)
-    if n < 2:
-        return None
-    (xx, xy), (_, yy) = np.cov(x, y)
-    g = student_t(n - 1) ** 2 / n
-    a = y.mean() ** 2 - g * yy
-    if a <= 0:
-        return None
-    b, c = x.mean() * y.mean() - g * xy, x.mean() ** 2 - g * xx
-    root = math.sqrt(max(0.0, b * b - a * c))
-    return (float(100 * ((b - root) / a - 1)), float(100 * ((b + root) / a - 1)))
+        lambda bound: x - (1 + bound / 100) * y, scale, wanted, chance, found.mean, found.ci95
+    )
 
 
 @dataclass(frozen=True)

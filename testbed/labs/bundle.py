@@ -25,7 +25,9 @@ TESTBED_MODULES = (
     "captures.py",
     "cell.py",
     "check.py",
+    "draws.py",
     "errors.py",
+    "fields.py",
     "guest_flows.py",
     "guest_lab.py",
     "guest_ledger.py",
@@ -33,6 +35,7 @@ TESTBED_MODULES = (
     "guest_run.py",
     "ledger.py",
     "telemetry.py",
+    "units.py",
 )
 PACKAGES = ("mininet_topos", "probes", "collectors")
 SUFFIXES = frozenset({".py", ".c", ".h"})

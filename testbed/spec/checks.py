@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from testbed import units
+from testbed.cell import OF_HOSTS
 from testbed.spec.claim_checks import claim_problems
 from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.known import duplicates, unknown
+from testbed.spec.loss_checks import loss_problems, pairing_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
 from testbed.spec.problems import Loc, Problem, one_of
 from testbed.spec.settings import INTERVAL_S
@@ -31,6 +33,9 @@ Check = Callable[[StudyFile, Document], Iterator[Problem]]
 #: What a figure of bins may hold: one per pixel of a wide print, several times over.
 MAX_BINS = 10_000
 
+#: Why no congestion control can be chosen.
+NO_CHOICE = {"sctp": "the kernel's SCTP has just its own", "udp": "UDP has none"}
+
 _CHECKS: list[tuple[frozenset[str], Check]] = []
 
 
@@ -40,6 +45,10 @@ def _reads(*sections: str) -> Callable[[Check], Check]:
         return check
 
     return register
+
+
+_reads("network")(loss_problems)
+_reads("network", "flows", "generator")(pairing_problems)
 
 
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
@@ -100,6 +109,14 @@ def _flow_protocols(study: StudyFile, document: Document) -> Iterator[Problem]:
                         wanted="no such key",
                         got=f"protocol {flow.protocol}",
                     )
+        if flow.protocol != "tcp" and flow.congestion_control != OF_HOSTS:
+            yield document.problem(
+                ("flows", i, "congestion_control"),
+                "only a tcp flow has it",
+                wanted=f"{OF_HOSTS}, or no such key",
+                got=f"protocol {flow.protocol}",
+                hint=NO_CHOICE[flow.protocol],
+            )
         if flow.protocol == "udp" and flow.rate_bps == "bulk":
             yield document.problem(
                 ("flows", i), "missing key 'rate'", wanted="a rate such as '16 kbit/s' for udp"
@@ -125,13 +142,15 @@ def _flow_times(study: StudyFile, document: Document) -> Iterator[Problem]:
                 wanted=f"at most {end}",
                 got=units.format_time(stop_s),
             )
-        if flow.start_s >= stop_s:
+        latest_s = flow.start_s + flow.start_spread_s
+        if latest_s >= stop_s:
+            key = "start_spread" if flow.start_s < stop_s else "start"
             limit = end if flow.stop_s == "end" else f"{units.format_time(stop_s)} (its stop)"
             yield document.problem(
-                ("flows", i, "start"),
+                ("flows", i, key),
                 "starts when it has already ended",
                 wanted=f"less than {limit}",
-                got=units.format_time(flow.start_s),
+                got=units.format_time(latest_s),
             )
 
 

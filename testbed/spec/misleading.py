@@ -278,7 +278,7 @@ def equal_seeds(seeds: Sequence[int], _: Sequence[Cell]) -> Iterator[Hit]:
 
 def one_seed(seeds: Sequence[int], cells: Sequence[Cell]) -> Iterator[Hit]:
     """No spread can be estimated from one run; where nothing is left to chance there is none."""
-    if len(seeds) == 1 and any(cell.network.loses_at_random() for cell in cells):
+    if len(seeds) == 1 and any(cell.left_to_chance() for cell in cells):
         yield Hit(
             subject="",
             loc=("seeds",),

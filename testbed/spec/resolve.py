@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from testbed import draws
 from testbed.cell import (
     SCHEMA,
+    BurstLoss,
     Cell,
     Collect,
     Direction,
@@ -70,7 +72,7 @@ def resolve_cell(
             at.duration_s if at.measure.measure_to_s == "end" else at.measure.measure_to_s
         ),
         network=network,
-        flows=tuple(_flow(at, copy, index) for index, copy in enumerate(copies(at.flows))),
+        flows=tuple(_flow(at, copy, index, seed) for index, copy in enumerate(copies(at.flows))),
         hosts=_hosts(study, at.hosts, network),
         collect=Collect(
             interval_s=INTERVAL_S,
@@ -111,14 +113,18 @@ def _link(link: form.AccessLink) -> Link:
     back = link.reverse
     return Link(
         forward=_direction(
-            link.rate_bps, link.owd_s, link.queue_pkts, link.channel_limit_pkts, link.loss.loss_frac
+            link.rate_bps,
+            link.owd_s,
+            link.queue_pkts,
+            link.channel_limit_pkts,
+            _data_loss(link.loss),
         ),
         reverse=_direction(
             link.rate_bps if back.rate_bps == "same" else back.rate_bps,
             link.owd_s if back.owd_s == "same" else back.owd_s,
             link.queue_pkts if back.queue_pkts == "same" else back.queue_pkts,
             back.channel_limit_pkts,
-            link.loss.ack_loss_frac,
+            _loss("random", link.loss.ack_loss_frac),
         ),
     )
 
@@ -128,7 +134,7 @@ def _direction(
     owd_s: float,
     queue_pkts: int,
     limit_pkts: int | Literal["derived"],
-    loss_frac: float,
+    loss: Loss | BurstLoss,
 ) -> Direction:
     return Direction(
         rate_bps=rate_bps,
@@ -137,11 +143,33 @@ def _direction(
         channel_limit_pkts=(
             derived_channel_limit_pkts(rate_bps, owd_s) if limit_pkts == "derived" else limit_pkts
         ),
-        loss=Loss(model="random" if loss_frac else "none", loss_frac=loss_frac),
+        loss=loss,
     )
 
 
-def _flow(at: form.StudyFile, copy: Copy, index: int) -> Flow:
+def _data_loss(loss: form.Loss) -> Loss | BurstLoss:
+    """Return the loss model of data; a valid study gives the keys that its model has."""
+    if loss.model == "gilbert_elliott":
+        fracs = (loss.to_bad_frac, loss.to_good_frac, loss.loss_bad_frac, loss.loss_good_frac)
+        to_bad, to_good, loss_bad, loss_good = (frac or 0.0 for frac in fracs)
+        return BurstLoss(
+            model="gilbert_elliott", to_bad_frac=to_bad, to_good_frac=to_good,
+            loss_bad_frac=loss_bad, loss_good_frac=loss_good,
+        )  # fmt: skip
+    return _loss("paired" if loss.process == "paired" else "random", loss.loss_frac or 0.0)
+
+
+def _loss(model: Literal["random", "paired"], loss_frac: float) -> Loss:
+    return Loss(model=model if loss_frac else "none", loss_frac=loss_frac)
+
+
+def _start_s(flow: form.Flow, name: str, seed: int) -> float:
+    """Return when a copy of a flow starts, to the nanosecond: drawn from the seed and its name."""
+    drawn_s = draws.uniform(seed, f"start {name}") * flow.start_spread_s
+    return round(flow.start_s + drawn_s, 9)
+
+
+def _flow(at: form.StudyFile, copy: Copy, index: int, seed: int) -> Flow:
     flow, host = copy.flow, copy.pair - 1
     return Flow(
         id=copy.id,
@@ -151,8 +179,10 @@ def _flow(at: form.StudyFile, copy: Copy, index: int) -> Flow:
         source=host,
         destination=0 if at.network.shared_destination else host,
         port=FIRST_PORT + index,
-        start_s=flow.start_s,
+        start_s=_start_s(flow, copy.id, seed),
+        start_spread_s=flow.start_spread_s,
         stop_s=at.duration_s if flow.stop_s == "end" else flow.stop_s,
+        congestion_control=flow.congestion_control,
         message_bytes=flow.message_bytes,
         streams=flow.streams,
         ordered=flow.ordered,

@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 from testbed import units
+from testbed.cell import OF_HOSTS
 from testbed.spec.problems import SettingError, one_of, suggestion
-from testbed.spec.vocabulary import FIGURES, RULES, TOPOLOGIES
+from testbed.spec.vocabulary import CONGESTION_CONTROLS, FIGURES, RULES, TOPOLOGIES
 
 MAX_SEED = 2**63 - 1
 #: Listed packets are written into the program that drops them, each number in 31 bits.
@@ -185,13 +186,21 @@ def _readable(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_readable)]
+def _name_schema(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+
+
+STUDY_NAME, STUDY_NAME_WORDS = r"[a-z0-9][a-z0-9_-]{0,63}", "lower-case letters, digits, - and _"
+GROUP_NAME, FLOW_NAME = r"[A-Za-z][A-Za-z0-9]{0,15}", r"[A-Za-z][A-Za-z0-9_-]{0,31}"
+Text = Annotated[str, AfterValidator(_readable), WithJsonSchema({"type": "string", "minLength": 1})]
 StudyName = Annotated[
-    str, _pattern("a name", r"[a-z0-9][a-z0-9_-]{0,63}", "lower-case letters, digits, - and _")
+    str, _pattern("a name", STUDY_NAME, STUDY_NAME_WORDS), _name_schema(STUDY_NAME)
 ]
-GroupName = Annotated[str, _pattern("a name", r"[A-Za-z][A-Za-z0-9]{0,15}", "letters and digits")]
+GroupName = Annotated[
+    str, _pattern("a name", GROUP_NAME, "letters and digits"), _name_schema(GROUP_NAME)
+]
 FlowName = Annotated[
-    str, _pattern("a name", r"[A-Za-z][A-Za-z0-9_-]{0,31}", "letters, digits, - and _")
+    str, _pattern("a name", FLOW_NAME, "letters, digits, - and _"), _name_schema(FLOW_NAME)
 ]
 
 
@@ -207,6 +216,15 @@ def _known(kind: str, known: Collection[str]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-TopologyName = Annotated[str, _known("topology", TOPOLOGIES)]
-RuleName = Annotated[str, _known("rule", RULES)]
-FigureKind = Annotated[str, _known("figure", FIGURES)]
+def _words(known: Collection[str]) -> WithJsonSchema:
+    return WithJsonSchema({"enum": list(known)})
+
+
+TopologyName = Annotated[str, _known("topology", TOPOLOGIES), _words(TOPOLOGIES)]
+RuleName = Annotated[str, _known("rule", RULES), _words(RULES)]
+CongestionControl = Annotated[
+    str,
+    _known("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS)),
+    _words((OF_HOSTS, *CONGESTION_CONTROLS)),
+]
+FigureKind = Annotated[str, _known("figure", FIGURES), _words(FIGURES)]

@@ -19,6 +19,7 @@ from testbed.spec.problems import SettingError
 from testbed.spec.settings import (
     MAX_SEED,
     ChannelLimitPkts,
+    CongestionControl,
     DelayS,
     DurationS,
     FigureKind,
@@ -54,9 +55,33 @@ class Source(Settings):
 
 
 class Loss(Settings):
-    """Random loss of a link, each packet independently, by what the packet carries."""
+    """Random loss of a link by what the packet carries: each data packet by itself, or in bursts.
 
-    loss_frac: LossFrac = Field(alias="data", description="a percentage such as '0.8 %'")
+    Data are lost with ``data``, or with the four keys of ``gilbert_elliott``; which of them a model
+    must have is a check's to say.
+    """
+
+    model: Literal["independent", "gilbert_elliott"] = Field(
+        "independent", description="independent, or gilbert_elliott for losses in bursts"
+    )
+    process: Literal["shared", "paired"] = Field(
+        "shared", description="shared by all flows, or paired by each flow's packet numbers"
+    )
+    loss_frac: LossFrac | None = Field(
+        None, alias="data", description="a percentage such as '0.8 %'"
+    )
+    to_bad_frac: LossFrac | None = Field(
+        None, alias="to_bad", description="a chance per packet such as '0.5 %'"
+    )
+    to_good_frac: LossFrac | None = Field(
+        None, alias="to_good", description="a chance per packet such as '25 %'"
+    )
+    loss_bad_frac: LossFrac | None = Field(
+        None, alias="loss_bad", description="a percentage such as '100 %'"
+    )
+    loss_good_frac: LossFrac | None = Field(
+        None, alias="loss_good", description="a percentage such as '0 %'"
+    )
     ack_loss_frac: LossFrac = Field(
         alias="acknowledgements", description="a percentage such as '0 %'"
     )
@@ -118,9 +143,15 @@ class Flow(Settings):
     generator: Generator | Literal["study"] = Field(
         "study", description="probe, iperf3, or study for the study's own"
     )
+    congestion_control: CongestionControl = Field(
+        "hosts", description="a congestion control such as cubic, or hosts for the profile's"
+    )
     streams: int = Field(1, ge=1, le=65535, description="a number of SCTP streams")
     ordered: bool = Field(True, description="whether SCTP delivers in order")
     start_s: DelayS = Field(0.0, alias="start", description="a time such as '10 s'")
+    start_spread_s: DelayS = Field(
+        0.0, alias="start_spread", description="a time such as '1 s' within which copies start"
+    )
     stop_s: StopS = Field("end", alias="stop", description="a time, or end")
     rate_bps: FlowRateBps = Field("bulk", alias="rate", description="a rate (udp), or bulk")
 

@@ -133,7 +133,7 @@ def _fields(model: type[BaseModel]) -> dict[str, tuple[str, FieldInfo]]:
     return {(f.alias or name): (name, f) for name, f in model.model_fields.items()}
 
 
-def _bare(annotation: Any) -> Any:
+def bare(annotation: Any) -> Any:
     """Return an annotation without ``Annotated`` and ``| None``."""
     while typing.get_origin(annotation) in (typing.Annotated, typing.Union, types.UnionType):
         annotation = next(a for a in typing.get_args(annotation) if a is not type(None))
@@ -150,11 +150,11 @@ def _walk(model: type[BaseModel], loc: Iterable[str | int]) -> tuple[str, FieldI
     for part in loc:
         if _is_model(here):
             name, field = _fields(here).get(str(part), ("", None))
-            here = _bare(field.annotation) if field else None
+            here = bare(field.annotation) if field else None
         elif typing.get_origin(here) is tuple:
-            here = _bare(typing.get_args(here)[0])
+            here = bare(typing.get_args(here)[0])
         elif typing.get_origin(here) is dict:
-            here = _bare(typing.get_args(here)[1])
+            here = bare(typing.get_args(here)[1])
         else:
             return "", None, None
     return name, field, here

@@ -9,6 +9,21 @@ TOPOLOGIES = {
     "dumbbell": "sources, two routers with one bottleneck between them, destinations",
 }
 
+#: Congestion controls of TCP that the lab's kernels have, by the kernel's names.
+CONGESTION_CONTROLS = {
+    "bbr": "BBR version 1",
+    "bic": "BIC",
+    "cubic": "CUBIC",
+    "highspeed": "HighSpeed TCP",
+    "htcp": "H-TCP",
+    "hybla": "TCP Hybla",
+    "illinois": "TCP Illinois",
+    "reno": "Reno",
+    "scalable": "Scalable TCP",
+    "vegas": "TCP Vegas",
+    "veno": "TCP Veno",
+    "westwood": "TCP Westwood+",
+}
 #: What a publication may say of one loss episode: columns of episodes.parquet, or in segments.
 EPISODE_VALUES = (
     "dupacks", "new_data_pkts", "lost_pkts", "retransmitted_pkts", "timeouts",

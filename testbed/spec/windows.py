@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from testbed.cell import Cell, Side
+from testbed.cell import Cell, KnobKind, Side
 
 #: Largest window without window scaling (RFC 9293).
 UNSCALED_WINDOW_BYTES = 65535
@@ -29,16 +29,12 @@ class Window:
     source: str
 
 
-def knob(cell: Cell, kind: str, name: str, side: Side) -> str:
+def knob(cell: Cell, kind: KnobKind, name: str, side: Side) -> str:
     """Return the value a profile gives a setting on one side, or nothing."""
-    for entry in cell.hosts.entries:
-        for setting in entry.knobs:
-            if (setting.kind, setting.name) == (kind, name) and setting.side in ("both", side):
-                return setting.value
-    return ""
+    return cell.hosts.setting(kind, name, side)
 
 
-def _number(cell: Cell, kind: str, name: str, side: Side) -> int | None:
+def _number(cell: Cell, kind: KnobKind, name: str, side: Side) -> int | None:
     """Return a whole-number setting, without its lock and as its last word; None if not set."""
     words = knob(cell, kind, name, side).split()
     return int(words[-1]) if words and words[-1].isdecimal() else None
@@ -59,7 +55,10 @@ def _tcp_bounds(cell: Cell) -> Iterator[Window]:
         limit_bytes = _number(cell, "sysctl", "net.ipv4.tcp_rmem", "receiver")
         limit_bytes = limit_bytes or TCP_RMEM_MAX_BYTES
         yield Window(size_bytes=max(1, limit_bytes // 2), source="half of net.ipv4.tcp_rmem")
-    for kind, name in (("tcp_socket", "window_clamp_bytes"), ("route", "window")):
+    clamps: tuple[tuple[KnobKind, str], ...] = (
+        ("tcp_socket", "window_clamp_bytes"), ("route", "window"),
+    )  # fmt: skip
+    for kind, name in clamps:
         size_bytes = _number(cell, kind, name, "receiver")
         if size_bytes:
             yield Window(size_bytes=size_bytes, source=f"{kind} {name}")

@@ -118,8 +118,14 @@ def test_missing_key_is_shown_against_those_wanted() -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         from_dict(data)
     assert str(caught.value) == (
-        "cell.network.bottleneck.reverse.loss: "
-        "wanted keys ['loss_frac', 'model'], got ['loss_frac']"
+        "cell.network.bottleneck.reverse.loss.model: "
+        "wanted one of none, random, paired, gilbert_elliott, got None"
+    )
+    data["network"]["bottleneck"]["reverse"]["loss"] = {"model": "none"}
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        from_dict(data)
+    assert str(caught.value) == (
+        "cell.network.bottleneck.reverse.loss: wanted keys ['loss_frac', 'model'], got ['model']"
     )
 
 

@@ -7,11 +7,19 @@ from typing import Any
 import pytest
 
 from mininet_topos.channel import Role, Stage
-from testbed.cell import Direction, Loss
+from testbed.cell import BurstLoss, Direction, Loss
 from tests.recorded import direction
 
 pytestmark = pytest.mark.unit
 
+BURSTY = direction(
+    loss=BurstLoss(
+        model="gilbert_elliott", to_bad_frac=0.005, to_good_frac=0.25, loss_bad_frac=0.8,
+        loss_good_frac=0.001,
+    )
+)  # fmt: skip
+#: What iproute2 6.15 shows of it.
+GEMODEL = {"p": 0.005, "r": 0.25, "1-h": 0.8, "1-k": 0.001}
 LOSSY = direction(loss=Loss(model="random", loss_frac=0.01))
 
 
@@ -46,6 +54,15 @@ def stage(
         (
             stage("channel", direction(loss=Loss(model="random", loss_frac=0.3))),
             "limit 3458 delay 250000000ns loss random 30% seed 7",
+        ),
+        (
+            stage("channel", BURSTY),
+            "limit 3458 delay 250000000ns loss gemodel 0.5% 25% 80% 0.1% seed 7",
+        ),
+        # What is drawn by number is dropped before netem, which must lose nothing besides.
+        (
+            stage("channel", direction(loss=Loss(model="paired", loss_frac=0.3))),
+            "limit 3458 delay 250000000ns",
         ),
     ],
 )
@@ -133,6 +150,25 @@ def test_a_qdisc_that_shows_nothing_agrees_with_nothing() -> None:
         "rate_bps",
         "rate_overhead_bytes",
     ]
+
+
+def bursty(**changes: float) -> dict[str, Any]:
+    """Return what tc shows of the channel with losses in bursts, with changes."""
+    return channel(**{"loss-random": {}, "loss-gemodel": {**GEMODEL, **changes}})
+
+
+def test_each_altered_part_of_a_model_of_bursts_is_named() -> None:
+    made = stage("channel", BURSTY)
+    assert made.mismatches(bursty()) == []
+    for word, name in (("p", "to_bad_frac"), ("r", "to_good_frac"), ("1-h", "loss_bad_frac"),
+                       ("1-k", "loss_good_frac")):  # fmt: skip
+        assert [wrong for wrong, _, _ in made.mismatches(bursty(**{word: 0.5}))] == [name]
+    assert [name for name, _, _ in made.mismatches(channel())] == [
+        "loss_frac", "to_bad_frac", "to_good_frac", "loss_bad_frac", "loss_good_frac",
+    ]  # fmt: skip
+    no_seed = bursty()
+    no_seed["options"]["seed"] = 8
+    assert [wrong for wrong, _, _ in made.mismatches(no_seed)] == ["seed"]
 
 
 def test_loss_may_differ_by_the_kernels_resolution_only() -> None:

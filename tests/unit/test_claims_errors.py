@@ -18,7 +18,7 @@ from tests.claims_study import Runs, claim, comparison, judged
 
 pytestmark = pytest.mark.unit
 
-DRAWS = 1000
+DRAWS = 800
 #: How often at most, or at least, something of this probability is seen in so many draws.
 SURE = 0.999
 LOSSES = (0.01, 0.02, 0.03)
@@ -60,7 +60,7 @@ def test_where_nothing_is_none_is_found() -> None:
     """Five claims that are false by a hair, of unrelated metrics: the worst case."""
     metrics = ["utilisation_pct", "jain_flows", "share_S_pct", "loss_S_frac", "loss_T_frac"]
     claims = [claim(comparison(name, low=0), name=name) for name in metrics]
-    draws = 3000
+    draws = 2000
     wrong, _ = wrong_and_right(
         claims, [False] * 5, lambda rng: {m: {0.01: normal(rng, 0, 1, 8)} for m in metrics}, draws
     )

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (
-    "run", "resume", "plan", "validate", "report", "parse", "verify", "wireshark", "build",
+    "run", "resume", "plan", "validate", "new", "report", "parse", "verify", "wireshark", "build",
     "doctor",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]

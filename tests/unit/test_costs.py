@@ -28,7 +28,7 @@ def test_variations_have_a_line_of_their_own() -> None:
         "28 measuring cells and 7 calibrations, 8 h 10 min of virtual time,"
         " about 1 min 43 s on 1 cores"
     )
-    assert varied.startswith("and 6 measuring cells and 1 calibrations, 1 h 43 min of virtual time")
+    assert varied.startswith("and 6 measuring cells and 1 calibration, 1 h 43 min of virtual time")
     assert varied.endswith(": sensitivity to assumptions")
     assert cost_lines(plan(sensitivity=False), jobs=1) == [
         own,

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from collectors.packets_parse import Tap, parse_packets
 from collectors.pcap_parse import merged, read
-from mininet_topos.drop_program import COUNTS, Protocol, instructions
-from testbed.cell import Cell, from_dict
+from mininet_topos.drop_program import COUNTS, Pairing, instructions
+from testbed import draws
+from testbed.cell import Cell, Protocol, from_dict
 from tests import bpf_machine
 from tests.recorded import DATA, value
 
@@ -26,16 +27,23 @@ NEXT, DROP, CUT = -1, 2, 0
 class Filter:
     """A program, and the map it counts in."""
 
-    def __init__(self, protocol: Protocol, *drop_pkts: int, port: int = 5001) -> None:
-        self.program = instructions(protocol, port, drop_pkts, map_fd=7)
+    def __init__(
+        self, protocol: Protocol, *drop_pkts: int, port: int = 5001, pairing: Pairing | None = None
+    ) -> None:
+        self.program = instructions(protocol, port, drop_pkts, map_fd=7, pairing=pairing)
         self.value = bytearray(COUNTS.size)
 
     def answers(self, frames: Sequence[bytes]) -> list[int]:
         return [bpf_machine.run(self.program, frame, self.value) for frame in frames]
 
     def counts(self) -> tuple[int, int]:
-        seen, dropped = COUNTS.unpack(self.value)
-        return seen, dropped
+        seen, listed, drawn = COUNTS.unpack(self.value)
+        assert drawn == 0
+        return seen, listed
+
+    def all_counts(self) -> tuple[int, int, int]:
+        seen, listed, drawn = COUNTS.unpack(self.value)
+        return seen, listed, drawn
 
 
 def frame(
@@ -153,6 +161,32 @@ def test_the_listed_packets_are_dropped_and_no_others(
     chosen = Filter(protocol, 2, 4)
     assert chosen.answers([frame(number, data)] * 5) == [NEXT, DROP, NEXT, DROP, NEXT]
     assert chosen.counts() == (5, 2)
+
+
+@given(st.integers(0, 2**63 - 1), st.floats(0, 1))
+def test_drawn_packets_are_those_of_the_same_draws_outside(seed: int, loss_frac: float) -> None:
+    pairing = Pairing(seed=seed, threshold=draws.threshold(loss_frac))
+    chosen = Filter("udp", pairing=pairing)
+    answers = chosen.answers([frame(17, udp(100))] * 40)
+    lost = [draws.number_draw(seed, number) < pairing.threshold for number in range(1, 41)]
+    assert answers == [DROP if is_lost else NEXT for is_lost in lost]
+    assert chosen.all_counts() == (40, 0, sum(lost))
+
+
+def test_every_flow_draws_alike_whatever_its_protocol_and_acknowledgements_draw_nothing() -> None:
+    pairing = Pairing(seed=5, threshold=draws.threshold(0.3))
+    over_tcp = Filter("tcp", pairing=pairing).answers([frame(6, tcp(1448))] * 50)
+    between = [frame(132, sctp(DATA_CHUNK)), frame(132, sctp(SACK))] * 50
+    over_sctp = Filter("sctp", pairing=pairing).answers(between)
+    assert over_sctp[::2] == over_tcp
+    assert set(over_tcp) == {NEXT, DROP}
+    assert set(over_sctp[1::2]) == {NEXT}
+
+
+def test_a_listed_packet_is_counted_as_listed_and_a_certain_loss_is_certain() -> None:
+    chosen = Filter("udp", 2, pairing=Pairing(seed=5, threshold=draws.threshold(1.0)))
+    assert chosen.answers([frame(17, udp(100))] * 3) == [DROP] * 3
+    assert chosen.all_counts() == (3, 1, 2)
 
 
 NO_DATA: dict[str, tuple[Protocol, bytes]] = {

@@ -56,7 +56,7 @@ def test_what_a_filter_dropped_has_the_place_of_the_filter(monkeypatch: pytest.M
     columns = ["node", "device", "role", "reason"]
     found = drops(recorded, PLACES, EPOCH_NS, {("r2", "ifb-bottleneck")})
     assert found.select(columns).unique().rows() == [
-        ("r2", "ifb-bottleneck", "listed", "TC_EGRESS")
+        ("r2", "ifb-bottleneck", "numbered", "TC_EGRESS")
     ]
     found = drops(recorded, PLACES, EPOCH_NS)
     assert found.select(columns).unique().rows() == [(None, None, None, "TC_EGRESS")]

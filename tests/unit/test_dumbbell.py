@@ -12,12 +12,12 @@ from mininet_topos.dumbbell import (
     Plan,
     counters,
     ip_lines,
-    loss_seed,
     number_lines,
     plan,
     tc_lines,
 )
 from testbed.cell import Flow, Loss, Network, Protocol
+from testbed.draws import seed_for
 from tests.recorded import both_ways, direction, wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -194,7 +194,7 @@ def test_seeds_follow_the_cells_seed_and_the_place_only() -> None:
     assert set(small.values()).isdisjoint(other.values())
     # sha256("1 bottleneck forward"), its first 63 bits
     assert small["r2", "ifb-bottleneck"] == 7491548076416030204
-    assert loss_seed(1, "bottleneck forward") == 7491548076416030204
+    assert seed_for(1, "bottleneck forward") == 7491548076416030204
     assert all(0 <= seed < 2**63 for seed in seeds(2, 2**63).values())
 
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from testbed import calibration, judge
+from testbed.calibration import Way, stages
 from testbed.cell import Direction, Link, Loss, Network
 from testbed.check import Check
 from testbed.errors import ParseError
-from testbed.judge import LOG_HEADER, Packet, delay_s, judge_delay, judge_fill, judge_loss, path
+from testbed.judge import LOG_HEADER, Packet, delay_s, judge_delay, judge_fill, judge_loss
 from tests.recorded import both_ways, direction, text, wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -78,14 +79,14 @@ def test_path_back_is_the_reverse_of_the_path() -> None:
     network = dataclasses.replace(
         NETWORK, source_access=source, bottleneck=middle, destination_access=destination
     )
-    assert [stage.rate_bps for stage in path(network, "forward")] == [1, 2, 3]
-    assert [stage.rate_bps for stage in path(network, "reverse")] == [30, 20, 10]
+    assert [stage.rate_bps for stage in stages(network, "forward")] == [1, 2, 3]
+    assert [stage.rate_bps for stage in stages(network, "reverse")] == [30, 20, 10]
 
 
 def test_delay_is_propagation_and_serialisation_of_every_stage() -> None:
     # 128 bytes are 1024 bits: 102.4 us at 10 Mbit/s, 341.333 us at 3 Mbit/s.
     # 2 ms + 102.4 us + 250 ms + 341.333 us + 2 ms + 102.4 us = 254.546133 ms
-    assert delay_s(path(NETWORK, "forward"), 128) == pytest.approx(0.254546133, abs=1e-9)
+    assert delay_s(stages(NETWORK, "forward"), 128) == pytest.approx(0.254546133, abs=1e-9)
 
 
 DELAYS = {"delay_forward": {"ip_bytes": 128}, "delay_reverse": {"ip_bytes": 128}}
@@ -129,7 +130,7 @@ def test_no_packet_arrived_is_never_a_delay() -> None:
     assert judge_delay(NETWORK, DELAYS, half).agrees is False
 
 
-def lossy(sent: int, lost: int, way: str = "forward") -> Check:
+def lossy(sent: int, lost: int, way: Way = "forward") -> Check:
     found = {f"loss_{way}": {"packets": sent}}
     return judge_loss(NETWORK, way, found, {f"loss_{way}": log(*[(0, 1)] * (sent - lost))})
 

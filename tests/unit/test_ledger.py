@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -9,10 +10,13 @@ import pytest
 
 from testbed.cell import HostProfile, Knob, KnobKind, LedgerEntry, Side
 from testbed.ledger import (
+    OWN_PARAMETER,
     Roles,
     agrees,
     disagreements,
     knobs,
+    own_entry,
+    own_options,
     route_options,
     row,
     rows,
@@ -206,3 +210,24 @@ def test_every_disagreeing_node_is_named() -> None:
         ("dst1: sysctl net.ipv4.tcp_sack", "1", "0"),
         ("src2: sysctl net.ipv4.tcp_sack", "1", "0"),
     ]
+
+
+def test_a_flow_without_a_congestion_control_of_its_own_asks_nothing() -> None:
+    tcp, sctp = wireless_cell().flows
+    assert own_options(tcp) == own_options(sctp) == {}
+    assert own_entry((tcp, sctp)) is None
+
+
+def test_each_congestion_control_of_single_flows_is_one_setting() -> None:
+    tcp, sctp = wireless_cell().flows
+    flows = [
+        dataclasses.replace(tcp, id=f"T{i}", congestion_control=name)
+        for i, name in enumerate(("cubic", "bbr", "cubic"))
+    ]
+    assert own_options(flows[0]) == {"congestion_control": "cubic"}
+    asked = own_entry((*flows, tcp, sctp))
+    assert asked is not None
+    assert asked.parameter == OWN_PARAMETER
+    assert [(knob.name, knob.value, knob.side) for knob in asked.knobs] == [
+        ("congestion_control", "cubic", "sender"), ("congestion_control", "bbr", "sender"),
+    ]  # fmt: skip

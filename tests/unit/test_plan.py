@@ -316,7 +316,11 @@ def test_the_wireless_study_itself() -> None:
     assert (bottleneck.rate_bps, bottleneck.owd_s, bottleneck.queue_pkts) == (3_000_000, 0.25, 10)
 
 
-@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    sorted([*STUDIES.glob("*.yaml"), *STUDIES.glob("examples/*.yaml")]),
+    ids=lambda path: path.stem,
+)
 def test_every_study_loads_and_plans(path: Path) -> None:
     loaded = load_study(path)
     assert loaded.settings.study == path.stem

@@ -150,6 +150,10 @@ def test_the_page_shows_verdicts_by_alternative(run: Path, summary: Summary) -> 
     assert one.where == "0.8 %"
     assert both.numbers.heads[2] == "As assumed"
     assert len(both.numbers.rows) == 2 * 4
+    # Shares, increase, utilisation at the first point: as assumed, then 20 and 16 %.
+    row = both.numbers.rows[2]
+    assert row[:3] == ("0.8 %", "Increase in goodput of SCTP over TCP SACK (%)", "10.0")
+    assert row[3].startswith("20.0 (9.")
     reports.write_report(run, library=lambda: "")
     page = (run / runfolder.REPORT_HTML).read_text(encoding="utf-8")
     assert '<h2 id="sensitivity">' in page

@@ -155,7 +155,7 @@ def windows(
     unit = "cwnd_segments" if protocol == "tcp" else "cwnd_bytes"
     rows = [
         {"t_s": t_s, "flow": flow, "protocol": protocol, "event": event, "local_port": 9,
-         "path": "10.2.2.2", unit: cwnd}
+         "path": "10.2.2.2", "mtu_bytes": 1500, unit: cwnd}
         for t_s, event, cwnd in events
     ]  # fmt: skip
     congestion = pl.DataFrame(rows, schema=congestion_parse.COLUMNS)
@@ -173,6 +173,11 @@ def windows(
         ("tcp", {}, [(5.1, "ack", 11)], False),
         ("sctp", {}, [(5.1, "ack", 14480)], True),
         ("sctp", {}, [(5.1, "ack", 14481)], False),
+        # A heartbeat was due: half of it, at least four packets.
+        ("sctp", {}, [(5.1, "ack", 7240)], None),
+        ("sctp", {"cwnd_bytes": 4396}, [(5.1, "ack", 6000)], None),
+        ("sctp", {"cwnd_bytes": 4396}, [(5.1, "ack", 5844)], False),
+        ("sctp", {"cwnd_bytes": 6000}, [(5.1, "ack", 6000)], True),
         # Something happened between, or may have: nothing follows.
         ("tcp", {}, [(5.05, "retransmit", None), (5.1, "ack", 5)], None),
         ("tcp", {}, [(5.05, "state", None), (5.1, "ack", 5)], None),

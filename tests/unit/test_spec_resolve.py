@@ -77,6 +77,8 @@ def test_the_wireless_study_in_base_units() -> None:
         destination=1,
         port=5002,
         start_s=0.0,
+        start_spread_s=0.0,
+        congestion_control="hosts",
         stop_s=1000.0,
         message_bytes=1448,
         streams=1,

@@ -11,15 +11,29 @@ from typing import Any
 import pytest
 
 from mininet_topos.bpf import Program
-from mininet_topos.listed_drops import Installed, compare, filter_line, install, read_back
+from mininet_topos.numbered_drops import (
+    Installed,
+    Target,
+    compare,
+    filter_line,
+    install,
+    pairing,
+    read_back,
+    targets,
+)
+from testbed import draws
 from tests.recorded import value, wireless_cell
+from tests.unit.test_draws import paired
 
 pytestmark = pytest.mark.unit
 
 SHOWN = value("iproute2-6.15/filter-show-bpf.json")
-FLOWS = tuple(dataclasses.replace(flow, drop_data_pkts=(8, 20)) for flow in wireless_cell().flows)
+FLOWS = tuple(
+    Target(id=flow.id, protocol=flow.protocol, port=flow.port, drop_data_pkts=(8, 20))
+    for flow in wireless_cell().flows
+)
 INSTALLED = tuple(
-    Installed(flow=flow, pref=pref, map_fd=0, program=Program(fd=0, id=pref, tag=tag))
+    Installed(target=flow, pref=pref, map_fd=0, program=Program(fd=0, id=pref, tag=tag))
     for pref, (flow, tag) in enumerate(
         zip(FLOWS, ("7a09f83c6026bc31", "dabd5c9f0ac15025"), strict=True), 1
     )
@@ -34,16 +48,28 @@ def test_the_line_that_hangs_a_program() -> None:
 
 
 def test_flows_without_a_list_need_no_filter() -> None:
-    assert install({}, wireless_cell().flows) == ()
+    assert targets(wireless_cell(), 4999) == ()
+    assert pairing(wireless_cell()) is None
+    assert install({}, (), None) == ()
     assert read_back({}, ()) == ([], [])
+
+
+def test_paired_loss_needs_one_for_every_flow_and_for_what_measures_the_path() -> None:
+    cell = paired(0.25)
+    assert [target.id for target in targets(cell, 4999)] == ["T", "S"]
+    (probe,) = targets(dataclasses.replace(cell, purpose="calibrate"), 4999)
+    assert (probe.protocol, probe.port, probe.drop_data_pkts) == ("udp", 4999, ())
+    found = pairing(cell)
+    assert found is not None
+    assert (found.seed, found.threshold) == (draws.seed_for(1, "bottleneck paired"), 1 << 61)
 
 
 def test_the_recorded_filters_agree() -> None:
     found = compare(INSTALLED, SHOWN)
     assert [(check.check, check.where, check.got, check.agrees) for check in found] == [
-        ("listed drops", "r2:ifb-bottleneck egress, flow T", "program 1, tag 7a09f83c6026bc31",
+        ("numbered drops", "r2:ifb-bottleneck egress, flow T", "program 1, tag 7a09f83c6026bc31",
          True),
-        ("listed drops", "r2:ifb-bottleneck egress, flow S", "program 2, tag dabd5c9f0ac15025",
+        ("numbered drops", "r2:ifb-bottleneck egress, flow S", "program 2, tag dabd5c9f0ac15025",
          True),
     ]  # fmt: skip
 
@@ -58,10 +84,10 @@ def altered(change: Callable[[list[dict[str, Any]]], Any]) -> list[tuple[str, st
 
 def test_what_is_not_as_loaded_is_told() -> None:
     assert altered(lambda shown: shown.pop(3)) == [
-        ("listed drops", "program 2, tag dabd5c9f0ac15025", "no program")
+        ("numbered drops", "program 2, tag dabd5c9f0ac15025", "no program")
     ]
     assert altered(lambda shown: shown[1]["options"]["prog"].update(tag="0")) == [
-        ("listed drops", "program 1, tag 7a09f83c6026bc31", "program 1, tag 0")
+        ("numbered drops", "program 1, tag 7a09f83c6026bc31", "program 1, tag 0")
     ]
     another = {**SHOWN[3], "pref": 3}
     assert altered(lambda shown: shown.append(another)) == [

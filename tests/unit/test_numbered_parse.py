@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import polars as pl
 import pytest
 
-from collectors.listed_parse import Listed, checks, hook_drops, warnings
+from collectors.numbered_parse import Numbered, checks, hook_drops, numbers_words, warnings
+from testbed import draws
+from testbed.cell import Cell
+from tests.recorded import wireless_cell
+from tests.unit.test_draws import paired
 
 pytestmark = pytest.mark.unit
 
 HOOK = {("r2", "ifb-bottleneck"): 2}
 
 
-def listed(**changes: Any) -> Listed:
+def listed(cell: Cell | None = None, **changes: Any) -> Numbered:
     """Return flow T's list, packets 2 and 3 of 4, with changes."""
     entry = {
         "flow": "T", "node": "r2", "device": "ifb-bottleneck", "listed_pkts": [2, 3],
-        "seen_pkts": 4, "dropped_pkts": 2, **changes,
+        "seen_pkts": 4, "dropped_pkts": 2, "drawn_dropped_pkts": 0, **changes,
     }  # fmt: skip
-    return Listed.of(entry)
+    return Numbered.of(entry, cell or wireless_cell())
 
 
 def packets(passed: tuple[int, ...], count: int = 4) -> pl.DataFrame:
@@ -36,7 +41,7 @@ def packets(passed: tuple[int, ...], count: int = 4) -> pl.DataFrame:
     return frame.with_columns(flow=pl.lit("T"), direction=pl.lit("data"), protocol=pl.lit("tcp"))
 
 
-def wrong(one: Listed, hooks: dict[tuple[str, str], int], seen: pl.DataFrame | None) -> list[str]:
+def wrong(one: Numbered, hooks: dict[tuple[str, str], int], seen: pl.DataFrame | None) -> list[str]:
     """Return in words what disagrees."""
     return [
         f"{check.check}: wanted {check.wanted}, got {check.got}"
@@ -50,7 +55,7 @@ def test_listed_packets_that_were_dropped_agree() -> None:
     assert [(check.check, check.got, check.agrees) for check in found] == [
         ("listed packets dropped", "2 packets", True),
         ("dropped by filters", "2 packets", True),
-        ("captured where packets are listed", "4 packets", True),
+        ("captured where packets are numbered", "4 packets", True),
         ("listed packets lost", "2, 3", True),
     ]
 
@@ -71,7 +76,7 @@ def test_every_way_of_being_wrong_is_told() -> None:
         "listed packets lost: wanted 2, 3, got 2"
     ]
     assert wrong(listed(), HOOK, packets((10,), 3)) == [
-        "captured where packets are listed: wanted 4 packets, got 3 packets"
+        "captured where packets are numbered: wanted 4 packets, got 3 packets"
     ]
 
 
@@ -97,3 +102,36 @@ def test_what_filters_drop_is_counted_by_their_hook() -> None:
         ]
     }
     assert hook_drops(shown) == {("r2", "ifb-bottleneck"): 4}
+
+
+def drawn(**changes: Any) -> Numbered:
+    """Return flow T with paired loss alone, which draws 2 and 3 of its 4 packets."""
+    one = listed(listed_pkts=[], dropped_pkts=0, drawn_dropped_pkts=2, **changes)
+    return dataclasses.replace(one, drawn_pkts=(2, 3))
+
+
+def test_drawn_packets_that_were_dropped_agree() -> None:
+    found = checks([drawn()], HOOK, packets((10, 13)))
+    assert [(check.check, check.got, check.agrees) for check in found] == [
+        ("drawn packets dropped", "2 packets", True),
+        ("dropped by filters", "2 packets", True),
+        ("captured where packets are numbered", "4 packets", True),
+        ("drawn packets lost", "2, 3", True),
+    ]
+    assert wrong(drawn(), HOOK, packets((10, 12))) == ["drawn packets lost: wanted 2, 3, got 2"]
+    assert wrong(drawn(seen_pkts=4), {("r2", "ifb-bottleneck"): 1}, None) == [
+        "dropped by filters: wanted 2 packets, got 1 packets"
+    ]
+
+
+def test_the_draws_are_made_again_from_the_cell() -> None:
+    cell = paired(0.25)
+    one = listed(cell, listed_pkts=[2], seen_pkts=100, dropped_pkts=1)
+    assert one.drawn_pkts == draws.paired_losses(cell, 100, {2})
+    assert 15 < len(one.drawn_pkts) < 35
+
+
+def test_of_many_numbers_the_first_and_the_last_are_named() -> None:
+    assert numbers_words(range(1, 101)) == (
+        "100 packets: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20 ... 100"
+    )

@@ -51,9 +51,9 @@ def folder(tmp_path: Path) -> Path:
     edit(copy / "raw" / "qdiscs.json", by_filter)
     entry = {
         "flow": "T", "node": "r2", "device": "ifb-bottleneck", "listed_pkts": [LOST],
-        "seen_pkts": SEEN, "dropped_pkts": 1,
+        "seen_pkts": SEEN, "dropped_pkts": 1, "drawn_dropped_pkts": 0,
     }  # fmt: skip
-    (copy / runfolder.LISTED_DROPS).write_text(json.dumps([entry]))
+    (copy / runfolder.NUMBERED_DROPS).write_text(json.dumps([entry]))
     return copy
 
 
@@ -72,13 +72,13 @@ def test_a_listed_packet_counts_as_lost_by_the_loss_model(folder: Path) -> None:
 
 
 def test_a_packet_that_passed_is_no_proof(folder: Path) -> None:
-    edit(folder / runfolder.LISTED_DROPS, lambda lists: lists[0].update(listed_pkts=[KEPT]))
+    edit(folder / runfolder.NUMBERED_DROPS, lambda lists: lists[0].update(listed_pkts=[KEPT]))
     assert wrong(folder, listing(KEPT)) == ["listed packets lost"]
 
 
 def test_a_program_that_missed_packets_is_told(folder: Path) -> None:
-    edit(folder / runfolder.LISTED_DROPS, lambda lists: lists[0].update(seen_pkts=SEEN - 1))
-    assert wrong(folder, listing(LOST)) == ["captured where packets are listed"]
+    edit(folder / runfolder.NUMBERED_DROPS, lambda lists: lists[0].update(seen_pkts=SEEN - 1))
+    assert wrong(folder, listing(LOST)) == ["captured where packets are numbered"]
 
 
 def test_a_filter_nobody_listed_a_packet_for_is_not_explained(folder: Path) -> None:
@@ -86,9 +86,9 @@ def test_a_filter_nobody_listed_a_packet_for_is_not_explained(folder: Path) -> N
 
 
 def test_a_list_without_its_counts_is_an_error(folder: Path) -> None:
-    edit(folder / runfolder.LISTED_DROPS, lambda lists: lists[0].pop("seen_pkts"))
-    with pytest.raises(ParseError, match=r"listed_drops\.json"):
+    edit(folder / runfolder.NUMBERED_DROPS, lambda lists: lists[0].pop("seen_pkts"))
+    with pytest.raises(ParseError, match=r"numbered_drops\.json"):
         write_tables(folder, listing(LOST))
-    (folder / runfolder.LISTED_DROPS).unlink()
-    with pytest.raises(ParseError, match=r"listed_drops\.json"):
+    (folder / runfolder.NUMBERED_DROPS).unlink()
+    with pytest.raises(ParseError, match=r"numbered_drops\.json"):
         write_tables(folder, listing(LOST))

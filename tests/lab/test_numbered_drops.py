@@ -85,11 +85,11 @@ def test_exactly_the_listed_packets_of_tcp_and_sctp_are_lost(wireless: Make, run
     assert loss_dropped(found) == {"T": 3, "S": 2}
     drops = found["drops"].filter(pl.col("role") != "shaper")
     assert drops.select("node", "device", "role", "reason").unique().rows() == [
-        ("r2", "ifb-bottleneck", "listed", "TC_EGRESS")
+        ("r2", "ifb-bottleneck", "numbered", "TC_EGRESS")
     ]
     assert drops.height == 5
     checks = json.loads((folder / runfolder.VERIFY).read_text())["checks"]
-    hung = [check["agrees"] for check in checks if check["check"] == "listed drops"]
+    hung = [check["agrees"] for check in checks if check["check"] == "numbered drops"]
     assert hung == [True, True]
 
 
@@ -154,7 +154,7 @@ def test_two_runs_are_equal_to_the_byte(wireless: Make, run_cell: Run) -> None:
         write_tables(folder, cell)
     first, second = (digests.of_cell(folder) for folder in folders)
     assert first == second
-    assert runfolder.LISTED_DROPS in first
+    assert runfolder.NUMBERED_DROPS in first
 
 
 def test_a_program_the_kernel_refuses_says_why(script: Run) -> None:

@@ -1,4 +1,4 @@
-"""Proof that the listed data packets of a flow were dropped, and no other in their place. Pure.
+"""Proof that data packets were dropped by their numbers, and no other in their place. Pure.
 
 Who counts independently of each other: the program that drops them, the hook it hangs from, and the
 captures before and after. Invariant: packet numbers count from 1, a flow's data packets as they
@@ -15,31 +15,44 @@ import polars as pl
 
 from collectors.audit_parse import compare
 from collectors.raw_parse import whole, word
+from testbed import draws
+from testbed.cell import Cell
 from testbed.check import Check
 
 RULE = "listed-packet-not-sent"
 PKTS = "packets"
+#: How many numbers of packets a message names.
+NUMBERS_SHOWN = 20
 Place = tuple[str, str]  # node, device
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed:
-    """One flow's list and what came of it; an entry of ``raw/listed_drops.json``."""
+class Numbered:
+    """What came of one flow's numbers; an entry of ``raw/numbered_drops.json``.
+
+    ``drawn_pkts`` are the numbers its paired loss draws, as far as packets came.
+    """
 
     flow: str
     node: str
     device: str
     listed_pkts: tuple[int, ...]
+    drawn_pkts: tuple[int, ...]
     seen_pkts: int
     dropped_pkts: int
+    drawn_dropped_pkts: int
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> Listed:
-        """Return the list an entry describes."""
+    def of(cls, entry: Mapping[str, Any], cell: Cell) -> Numbered:
+        """Return what an entry describes; the draws are made again."""
+        listed_pkts = tuple(whole(number) for number in entry["listed_pkts"])
+        seen_pkts = whole(entry["seen_pkts"])
         return cls(
             flow=word(entry["flow"]), node=word(entry["node"]), device=word(entry["device"]),
-            listed_pkts=tuple(whole(number) for number in entry["listed_pkts"]),
-            seen_pkts=whole(entry["seen_pkts"]), dropped_pkts=whole(entry["dropped_pkts"]),
+            listed_pkts=listed_pkts, seen_pkts=seen_pkts,
+            drawn_pkts=draws.paired_losses(cell, seen_pkts, frozenset(listed_pkts)),
+            dropped_pkts=whole(entry["dropped_pkts"]),
+            drawn_dropped_pkts=whole(entry["drawn_dropped_pkts"]),
         )  # fmt: skip
 
     @property
@@ -67,17 +80,23 @@ def hook_drops(shown: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[Place, 
 
 
 def checks(
-    lists: Sequence[Listed], hooks: Mapping[Place, int], captured: pl.DataFrame | None
+    lists: Sequence[Numbered], hooks: Mapping[Place, int], captured: pl.DataFrame | None
 ) -> list[Check]:
     """Return all comparisons of the lists with what was dropped."""
     found = []
     for listed in lists:
         where = f"flow {listed.flow}, {listed.node}: {listed.device}"
-        wanted = len(listed.reached())
-        found.append(compare("listed packets dropped", where, wanted, listed.dropped_pkts, PKTS))
+        for what, numbers, dropped_pkts in (
+            ("listed", listed.reached(), listed.dropped_pkts),
+            ("drawn", listed.drawn_pkts, listed.drawn_dropped_pkts),
+        ):
+            if numbers or dropped_pkts:
+                what = f"{what} packets dropped"
+                found.append(compare(what, where, len(numbers), dropped_pkts, PKTS))
     dropped: dict[Place, int] = {}
     for listed in lists:
-        dropped[listed.place] = dropped.get(listed.place, 0) + listed.dropped_pkts
+        both = listed.dropped_pkts + listed.drawn_dropped_pkts
+        dropped[listed.place] = dropped.get(listed.place, 0) + both
     for place, count in dropped.items():
         where = f"{place[0]}: {place[1]}"
         found.append(compare("dropped by filters", where, count, hooks.get(place), PKTS))
@@ -87,8 +106,8 @@ def checks(
     return found
 
 
-def _against_captures(listed: Listed, captured: pl.DataFrame) -> list[Check]:
-    """The program counted every data packet, and each listed one is not seen after the loss."""
+def _against_captures(listed: Numbered, captured: pl.DataFrame) -> list[Check]:
+    """The program counted every data packet, and those it dropped are not seen after the loss."""
     where = f"flow {listed.flow}, data packets"
     # Every UDP packet counts, one without a byte too.
     data = captured.filter(
@@ -98,25 +117,29 @@ def _against_captures(listed: Listed, captured: pl.DataFrame) -> list[Check]:
     )
     offered = data.filter(point="loss_offered")["packet"].to_list()
     passed = set(data.filter(point="loss_passed")["packet"].to_list())
-    lost = [
-        number
-        for number in listed.reached()
-        if number <= len(offered) and offered[number - 1] not in passed
+    found = [
+        compare("captured where packets are numbered", where, listed.seen_pkts, len(offered), PKTS)
     ]
-    wanted, got = numbers_words(listed.reached()), numbers_words(lost)
-    return [
-        compare("captured where packets are listed", where, listed.seen_pkts, len(offered), PKTS),
-        Check(check="listed packets lost", where=where, wanted=wanted, got=got,
-              agrees=wanted == got),
-    ]  # fmt: skip
+    for what, numbers in (("listed", listed.reached()), ("drawn", listed.drawn_pkts)):
+        lost = [n for n in numbers if n <= len(offered) and offered[n - 1] not in passed]
+        wanted, got = numbers_words(numbers), numbers_words(lost)
+        if numbers:
+            found.append(
+                Check(check=f"{what} packets lost", where=where, wanted=wanted, got=got,
+                      agrees=list(numbers) == lost)
+            )  # fmt: skip
+    return found
 
 
 def numbers_words(numbers: Sequence[int]) -> str:
-    """Return numbers of packets in words: ``8, 20``."""
+    """Return numbers of packets in words: ``8, 20``; of many how many, the first and the last."""
+    if len(numbers) > NUMBERS_SHOWN:
+        first = ", ".join(map(str, numbers[:NUMBERS_SHOWN]))
+        return f"{len(numbers)} packets: {first} ... {numbers[-1]}"
     return ", ".join(map(str, numbers)) or "none"
 
 
-def warnings(lists: Sequence[Listed]) -> list[dict[str, str]]:
+def warnings(lists: Sequence[Numbered]) -> list[dict[str, str]]:
     """Return one warning for each flow that sent fewer packets than its list expects."""
     return [
         {

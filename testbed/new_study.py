@@ -1,0 +1,51 @@
+"""The command ``groundtruth new``: write a study file to start from, checked before it is there."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from rich.console import Console
+
+from testbed import units
+from testbed.errors import StudyError
+from testbed.spec.document import read_document
+from testbed.spec.load import HOSTS_FOLDER, find_study, parse_study
+from testbed.spec.settings import STUDY_NAME, STUDY_NAME_WORDS
+from testbed.spec.template import template
+
+#: The study whose settings a new one has unless another is named.
+LIKE = "wireless"
+SCHEMA = Path(__file__).resolve().parents[1] / "docs" / "study.schema.json"
+
+
+def command(name: str, like: str, force: bool) -> None:
+    """Write ``NAME.yaml`` into the current folder with the settings of another study.
+
+    Raises:
+        StudyError: the name cannot be one, the file is there already, or no study is like it.
+    """
+    if not re.fullmatch(STUDY_NAME, name):
+        raise StudyError("not a study's name", wanted=STUDY_NAME_WORDS, got=units.shown(name))
+    path = Path(f"{name}.yaml")
+    if path.exists() and not force:
+        raise StudyError(
+            "a file of that name is there already", where=str(path), hint="--force overwrites it"
+        )
+    source = find_study(like)
+    text = template(name, read_document(source), schema_place(path))
+    study = parse_study(text, str(path), hosts_folders=(source.parent / "hosts", HOSTS_FOLDER))
+    path.write_text(text, encoding="utf-8")
+    out = Console(highlight=False, soft_wrap=True)
+    points = len(study.points)
+    out.print(f"{path}: {points} point{'s' if points > 1 else ''}, like {like}", markup=False)
+    out.print(f"next: groundtruth validate {path}", markup=False)
+
+
+def schema_place(path: Path) -> str:
+    """Return where an editor finds the schema from a study file: relative inside the project."""
+    folder = path.resolve().parent
+    if folder.is_relative_to(SCHEMA.parents[1]):
+        return os.path.relpath(SCHEMA, folder)
+    return SCHEMA.as_uri()

@@ -1,0 +1,100 @@
+"""Losses in bursts and paired losses on the real kernel: as many as asked, and where."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from collectors.tables_parse import write_tables
+from testbed import draws, judge, runfolder
+from testbed.cell import BurstLoss, Cell, Loss
+from testbed.check import Check
+
+pytestmark = pytest.mark.lab
+
+Run = Callable[..., Path]
+Make = Callable[..., Cell]
+BURSTS = BurstLoss(
+    model="gilbert_elliott", to_bad_frac=0.02, to_good_frac=0.25, loss_bad_frac=0.8,
+    loss_good_frac=0.001,
+)  # fmt: skip
+
+
+def losing(make: Make, loss: Loss | BurstLoss, **changes: object) -> Cell:
+    """Return a cell with this loss of data and a buffer that drops nothing."""
+    cell = make(**changes)
+    link = cell.network.bottleneck
+    forward = dataclasses.replace(link.forward, loss=loss, queue_pkts=100)
+    network = dataclasses.replace(
+        cell.network, bottleneck=dataclasses.replace(link, forward=forward)
+    )
+    return dataclasses.replace(cell, network=network)
+
+
+def calibrated(cell: Cell, folder: Path) -> dict[str, Check]:
+    """Return the judgements of a calibrating cell by what they are of."""
+    found = json.loads((folder / "raw" / "calibration.json").read_text())
+    logs = {
+        run: judge.read_log((folder / "raw" / "calibration" / entry["log"]).read_text(), run)
+        for run, entry in found.items()
+    }
+    return {check.check: check for check in judge.judge(cell.network, found, logs)}
+
+
+def test_losses_in_bursts_are_as_asked_and_others_are_told_apart(
+    wireless: Make, run_cell: Run
+) -> None:
+    cell = losing(wireless, BURSTS, purpose="calibrate")
+    folder = run_cell(cell)
+    checks = calibrated(cell, folder)
+    assert {name: check.got for name, check in checks.items() if not check.agrees} == {}
+    # The same mean, each packet by itself, is another path; so are bursts half as long.
+    alone = losing(wireless, Loss(model="random", loss_frac=BURSTS.loss_frac), purpose="calibrate")
+    single = run_cell(alone, "alone")
+    assert calibrated(alone, single)["loss forward"].agrees
+    assert not calibrated(cell, single)["bursts forward"].agrees
+    shorter = dataclasses.replace(BURSTS, to_bad_frac=0.04, to_good_frac=0.5)
+    assert not calibrated(losing(wireless, shorter), folder)["bursts forward"].agrees
+
+
+def test_paired_loss_is_measured_before_it_is_believed(wireless: Make, run_cell: Run) -> None:
+    cell = losing(wireless, Loss(model="paired", loss_frac=0.02), purpose="calibrate")
+    checks = calibrated(cell, run_cell(cell))
+    assert {name: check.got for name, check in checks.items() if not check.agrees} == {}
+    assert checks["loss forward"].wanted.startswith("2 %")
+
+
+def lost(packets: pl.DataFrame, flow: str) -> tuple[int, list[int]]:
+    """Return how many data packets of a flow left the buffer, and which were lost behind it."""
+    data = packets.filter(pl.col("payload_bytes") > 0, flow=flow, direction="data")
+    passed = set(data.filter(point="loss_passed")["packet"])
+    offered = data.filter(point="loss_offered")["packet"]
+    return len(offered), [k for k, packet in enumerate(offered, 1) if packet not in passed]
+
+
+def test_packet_k_of_each_flow_shares_its_fate(wireless: Make, run_cell: Run) -> None:
+    cell = losing(wireless, Loss(model="paired", loss_frac=0.05), duration_s=30.0, pcap=True)
+    tcp, sctp = cell.flows
+    listed = dataclasses.replace(tcp, drop_data_pkts=(3,))
+    cell = dataclasses.replace(
+        cell, flows=(listed, sctp), collect=dataclasses.replace(cell.collect, telemetry=True)
+    )
+    folder = run_cell(cell)
+    write_tables(folder, cell)
+    audit = json.loads((folder / runfolder.AUDIT).read_text())
+    assert [check for check in audit["checks"] if check["agrees"] is False] == []
+    assert "drawn packets lost" in {check["check"] for check in audit["checks"]}
+    packets = pl.read_parquet(folder / runfolder.PACKETS_TABLE)
+    (tcp_pkts, of_tcp), (sctp_pkts, of_sctp) = (lost(packets, flow.id) for flow in cell.flows)
+    both = min(tcp_pkts, sctp_pkts)
+    assert both > 200
+    assert [k for k in of_tcp if k <= both and k != 3] == [k for k in of_sctp if k <= both]
+    assert tuple(of_sctp) == draws.paired_losses(cell, sctp_pkts)
+    flows = pl.read_parquet(folder / runfolder.FLOWS_TABLE)
+    dropped = dict(zip(flows["flow"], flows["loss_dropped_pkts"], strict=True))
+    assert dropped == {"T": len(of_tcp), "S": len(of_sctp)}

@@ -1,0 +1,88 @@
+"""`groundtruth new`: what it writes is valid, explained, and never in the place of something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed import new_study, plan
+from testbed.cli import command_status
+from testbed.errors import StudyError
+from testbed.spec import load_study
+from testbed.spec.load import STUDIES_FOLDER
+from testbed.spec.study import Flow, Network, StudyFile
+from testbed.validate import find
+
+pytestmark = pytest.mark.unit
+
+SHIPPED = sorted(path.stem for path in STUDIES_FOLDER.glob("*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("like", [*SHIPPED, str(STUDIES_FOLDER / "examples" / "orbits.yaml")])
+def test_a_new_study_is_the_other_one_without_its_publication(like: str) -> None:
+    new_study.command("mine", like, force=False)
+    mine = load_study(Path("mine.yaml"))
+    path = Path(like) if like.endswith(".yaml") else STUDIES_FOLDER / f"{like}.yaml"
+    other = load_study(path)
+    assert mine.settings.study == "mine"
+    assert (mine.settings.published, mine.settings.assumptions, mine.settings.figures) == (
+        None, (), (),
+    )  # fmt: skip
+    assert [point.values for point in mine.points] == [point.values for point in other.points]
+    for section in ("network", "flows", "groups", "metrics", "hosts", "duration_s", "profiles"):
+        assert getattr(mine.settings, section) == getattr(other.settings, section)
+    # It can be planned as it is, and means no more than the other one.
+    assert len(plan.make_plan(mine, seeds=(1,), lab={}).cells) == 2 * len(other.points)
+    said = {finding.rule for finding in find(other, seeds=other.settings.seeds).warnings}
+    assert {f.rule for f in find(mine, seeds=mine.settings.seeds).warnings} <= said
+
+
+def test_every_key_is_there_with_the_words_of_the_model() -> None:
+    new_study.command("mine", new_study.LIKE, force=False)
+    text = Path("mine.yaml").read_text(encoding="utf-8")
+    lines = [line.lstrip("- ").removeprefix("# ") for line in text.splitlines()]
+    for model in (StudyFile, Network, Flow):
+        for name, field in model.model_fields.items():
+            key = f"{field.alias or name}:"
+            words = [line for line in lines if line.startswith(key)]
+            assert any(line.endswith(f"# {field.description}") for line in words), key
+    assert text.startswith("# yaml-language-server: $schema=file:///")
+    assert "year: 2026" in text
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_an_editor_finds_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = new_study.SCHEMA.parents[1] / "studies" / "mine.yaml"
+    assert new_study.schema_place(inside) == "../docs/study.schema.json"
+    assert new_study.schema_place(Path("mine.yaml")) == new_study.SCHEMA.as_uri()
+    assert new_study.SCHEMA.is_file()
+
+
+def test_a_file_is_overwritten_only_when_asked() -> None:
+    Path("mine.yaml").write_text("precious")
+    with pytest.raises(StudyError, match=r"mine\.yaml: a file of that name is there already"):
+        new_study.command("mine", "anatomy", force=False)
+    assert Path("mine.yaml").read_text() == "precious"
+    new_study.command("mine", "anatomy", force=True)
+    assert load_study(Path("mine.yaml")).settings.study == "mine"
+
+
+@pytest.mark.parametrize("name", ["", "Mine", "a b", "../mine", "-x", "x" * 65, "mine.yaml"])
+def test_a_bad_name_is_refused(name: str) -> None:
+    with pytest.raises(StudyError, match="not a study's name: wanted lower-case letters"):
+        new_study.command(name, "anatomy", force=True)
+    assert list(Path().iterdir()) == []
+
+
+def test_the_command_says_what_comes_next(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_status(["new", "mine", "--like", "anatomy"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said == ["mine.yaml: 3 points, like anatomy", "next: groundtruth validate mine.yaml"]
+    assert command_status(["new", "other", "--like", "anatomi"]) == 2
+    assert "did you mean anatomy?" in capsys.readouterr().err
