@@ -67,11 +67,14 @@ def folder_names(studies: Sequence[str]) -> list[str]:
 
 
 def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Sequence[str]) -> Found:
-    """Make a new set with everything but the runs' cells; return it.
+    """Make a new run folder, or for several plans a new set, without cells; return it.
 
     Raises:
         StudyError: it could not be written.
     """
+    if len(planned) == 1:
+        run = session.create(data_dir, *planned[0], argv)
+        return Found(folder=run, runs=(run,), is_set=False)
     names = folder_names([plan.study.settings.study for plan, _ in planned])
     with session.new_folder(data_dir, NAME) as (folder, now):
         started = session.provenance(now, argv)

@@ -107,7 +107,7 @@ MISUSED = [
     ("", "Usage: groundtruth "),
     ("nonesuch", "Error: No such command 'nonesuch'."),
     ("--nonesuch", "Error: No such option: --nonesuch"),
-    ("run", "Error: Missing argument 'STUDY'."),
+    ("run", "Error: Missing argument 'STUDY...'."),
     ("run wireless --reps 0", "Error: Invalid value for '--reps' / '--runs'"),
     ("run wireless --reps few", "Error: Invalid value for '--reps' / '--runs'"),
     ("plan wireless --runs -1", "Error: Invalid value for '--reps' / '--runs'"),
