@@ -232,6 +232,12 @@ def read_study(run: Path) -> Study:
     )
 
 
+def read_planned(run: Path) -> tuple[Study, tuple[PlannedCell, ...]]:
+    """Return the study a run folder is of, and its plan; raises as :func:`read_run`."""
+    study = read_study(run)
+    return study, parse_plan(read_json(run, runfolder.PLAN), study)
+
+
 def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
     """Return what a run folder holds.
 
@@ -245,8 +251,7 @@ def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
     """
     if not run.is_dir():
         raise ParseError("no such run folder", where=str(run))
-    study = read_study(run)
-    plan = parse_plan(read_json(run, runfolder.PLAN), study)
+    study, plan = read_planned(run)
     done = {
         cell.id for cell in plan if (runfolder.cell_folder(run, cell.id) / runfolder.DONE).is_file()
     }

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from reports import latex, live, markdown
 from reports.html import render_set
 from reports.json_file import read_json
-from reports.run import read_run
+from reports.run import read_planned, read_run
 from reports.section import parse_section
 from reports.set_page import Missing, SetPage, SetStudy
 from reports.whole_file import write_whole
@@ -76,6 +76,7 @@ _TABLES = (
 def _read(run: Path) -> _Left | Missing:
     """Return what a run's report left, or why there is nothing that could be shown."""
     try:
+        read_planned(run)  # a report may be older than what ails its run
         section = parse_section(read_json(run, runfolder.REPORT_SECTION))
         summary = read_json(run, runfolder.SUMMARY_JSON)
         summary.get("study").name()

@@ -232,6 +232,8 @@ def test_a_run_that_cannot_be_read_is_named_and_loses_no_other(copied: Path) -> 
 @pytest.mark.parametrize(
     ("file", "content", "why"),
     [
+        (runfolder.RESOLVED, b"[]", "wanted an object"),
+        (runfolder.PLAN, b"{", "plan.json: file is not JSON"),
         (runfolder.REPORT_SECTION, None, "file is missing"),
         (runfolder.REPORT_SECTION, b'{"schema": 2}', "unknown schema version"),
         (runfolder.REPORT_SECTION, b'{"schema": 1, "study": 7}', "wanted a string"),
@@ -241,7 +243,7 @@ def test_a_run_that_cannot_be_read_is_named_and_loses_no_other(copied: Path) -> 
         (runfolder.TABLES_TEX, b"\xff", "can't decode"),
     ],
 )
-def test_a_report_that_cannot_be_read_is_named(
+def test_a_run_or_a_report_that_cannot_be_read_is_named(
     copied: Path, file: str, content: bytes | None, why: str
 ) -> None:
     place = copied / VARIED / file
