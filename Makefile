@@ -53,7 +53,7 @@ plan: setup ## show what studies would run and how long that takes: [STUDY= REPS
 
 .PHONY: validate
 validate: setup ## check study files: [STUDY=]
-	@for study in $(study_files); do $(GROUNDTRUTH) validate "$$study" || exit; done
+	@$(GROUNDTRUTH) validate $(study_files)
 
 .PHONY: verify
 verify: setup ## run a finished run again and compare it to the byte: [RUN= JOBS=]

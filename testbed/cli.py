@@ -37,7 +37,6 @@ app = typer.Typer(
     "time, and see which of their numbers hold.",
 )
 
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="a study's name or file")]
 StudyNames = Annotated[
     list[str],
     typer.Argument(metavar="STUDY...", help="names or files of studies; several make a set"),
@@ -173,9 +172,9 @@ def plan(
 
 
 @app.command()
-def validate(study: StudyName, hosts: Hosts = "") -> None:
-    """Check a study file, also for settings that are legal but mislead."""
-    commands.validate_study(study, hosts)
+def validate(studies: StudyNames, hosts: Hosts = "") -> None:
+    """Check study files, also for settings that are legal but mislead."""
+    commands.validate_studies(studies, hosts)
 
 
 @app.command()

@@ -25,7 +25,7 @@ from testbed import (
 )
 from testbed import doctor as doctoring
 from testbed import plan as planning
-from testbed.errors import StudyError, UnsupportedError
+from testbed.errors import GroundtruthError, StudyError, UnsupportedError
 from testbed.labs import image, kernel, virtual
 from testbed.plan import Plan
 from testbed.precision import wanted_precision
@@ -105,17 +105,20 @@ def resume(run_name: str, jobs: int | None) -> None:
     parts: list[campaign.Part] = []
     with studyset.locked(found):
         with Display(words()) as display:
-            errors = running.each(found, lambda folder: parts.append(_prepare(folder, display)))
+            errors = running.each(
+                found, lambda folder: parts.append(_prepare(found, folder, display))
+            )
         running.run_and_report(found, parts, errors, jobs_or_cores(jobs))
 
 
-def _prepare(folder: Path, display: Display) -> campaign.Part:
+def _prepare(found: Found, folder: Path, display: Display) -> campaign.Part:
     """Return a run's part of a campaign, its changed cells marked as not finished."""
     cells = session.load_cells(folder)
     changed = digests.changed(folder, [planned.id for planned in running.finished(folder, cells)])
     lab = session.lab_of(cells, display.building)
     for cell_id, why in changed.items():
-        words().print(f"run again: cells/{cell_id}: {why}", markup=False, soft_wrap=True)
+        line = f"run again: {found.named(folder)}cells/{cell_id}: {why}"
+        words().print(line, markup=False, soft_wrap=True)
         (runfolder.cell_folder(folder, cell_id) / runfolder.DONE).unlink()
     return campaign.Part(run=folder, cells=cells, lab=lab)
 
@@ -174,8 +177,25 @@ def _not_built(version: str) -> str:
     return ", ".join(missing)
 
 
-def validate_study(study_name: str, hosts: str) -> None:
-    """Check a study file and print its findings."""
+def validate_studies(study_names: Sequence[str], hosts: str) -> None:
+    """Check study files and print their findings.
+
+    Raises:
+        StudyError: some cannot be used; the others were checked.
+    """
+    errors: dict[str, GroundtruthError | OSError] = {}
+    for name in study_names:
+        try:
+            _validate(name, hosts)
+        except StudyError as error:
+            if len(study_names) == 1:
+                raise
+            errors[name] = error
+    if errors:
+        raise studyset.together(errors, "of the studies cannot be used")
+
+
+def _validate(study_name: str, hosts: str) -> None:
     study = load_study(find_study(study_name), hosts=hosts)
     findings = validate.find(study, seeds=study.settings.seeds)
     _print_findings(out(), findings)

@@ -178,7 +178,7 @@ def test_exit_status_of_each_kind_of_error(
     def act(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(commands, "validate_study", act)
+    monkeypatch.setattr(commands, "validate_studies", act)
     assert command_status(["validate", "x"]) == status
     assert said() == ("", f"groundtruth: {error}\n")
     if isinstance(error, GroundtruthError):
@@ -225,7 +225,7 @@ def test_an_interrupt_ends_the_command_with_status_3(
         finally:
             cleaned.append("up")
 
-    monkeypatch.setattr(commands, "validate_study", act)
+    monkeypatch.setattr(commands, "validate_studies", act)
     monkeypatch.setattr(sys, "argv", ["groundtruth", "validate", "x"])
     with pytest.raises(SystemExit) as ended:
         __main__.main()

@@ -165,7 +165,7 @@ def test_a_damaged_cell_is_named_with_its_study_and_run_again(
     assert "\n  two: " in err
     assert "raw/counters.json" in err
     assert command_status(["resume", "r/latest"]) == 0
-    assert f"run again: two/cells/{counters.parts[-3]}: raw/counters.json: " in said()[1]
+    assert f"run again: two: cells/{counters.parts[-3]}: raw/counters.json: " in said()[1]
     assert counters.read_bytes() == whole
 
 
@@ -361,7 +361,7 @@ def test_plan_says_what_each_study_and_all_cost(lab: FakeLab, said: Said) -> Non
     assert [line for line in lines if line.endswith(":")] == ["one:", "two:"]
     each = [line for line in lines if line.startswith("2 measuring cells and 1 calibration, ")]
     assert len(each) == 2
-    (total,) = [line for line in lines if line.startswith("all 2 studies: ")]
+    (total,) = [line for line in lines if line.startswith("all together: ")]
     assert "4 measuring cells and 2 calibrations, " in total
     assert total.endswith(" on 2 cores")
 
@@ -377,7 +377,7 @@ def test_validate_takes_several_and_names_those_that_cannot_be_used(
     assert command_status(["validate", "broken.yaml", "two.yaml"]) == 2
     out, err = said()
     assert "two: valid, " in out
-    assert "1 studies cannot be used:\n  broken.yaml: broken.yaml" in err
+    assert "1 of the studies cannot be used:\n  broken.yaml: broken.yaml" in err
 
 
 def test_wireshark_says_that_no_run_of_a_set_has_captures(

@@ -172,7 +172,7 @@ def test_a_set_is_reported_to_the_byte_with_a_place_for_what_is_missing(
     folders = []
     for name, started in (("one", "2026-11-20"), ("another", "later")):
         folders.append(build_set(tmp_path / name, started=started))
-        with pytest.raises(ParseError, match=r"gone: .*cannot read"):
+        with pytest.raises(RunError, match=r"gone: .*cannot read"):
             running.report_found(studyset.find(str(folders[-1])), jobs=2)
     first, second = (outputs(folder) for folder in folders)
     assert first == second
