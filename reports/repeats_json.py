@@ -77,6 +77,10 @@ def _point(point: VariedPoint, headline: Sequence[str]) -> dict[str, Any]:
     }
 
 
+#: Why there is a mean and no difference.
+NO_PAIR = "no difference: no two runs have the same seed"
+
+
 def _metric(point: VariedPoint, name: str) -> dict[str, Any]:
     metric = point.summary.metrics[name]
     change = point.differences.get(name)
@@ -86,5 +90,5 @@ def _metric(point: VariedPoint, name: str) -> dict[str, Any]:
         "n": metric.estimate.n,
         "difference": rounded(change.mean) if change else None,
         "difference_ci95": [rounded(b) for b in change.ci95] if change and change.ci95 else None,
-        "reason": metric.reason,
+        "reason": metric.reason or (change.reason if change else NO_PAIR),
     }

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from reports.claims import Verdict
+from reports.metrics import Value
 from reports.records import Point, Repeats, RunWarning, Variation
-from reports.statistics import Estimate, estimate
+from reports.statistics import Estimate, estimate, unknown
 
 if TYPE_CHECKING:  # a summary holds what this module finds
     from reports.summary import CellSummary, PointSummary
@@ -135,14 +136,23 @@ def _differences(base: Point, point: Point, cells: Sequence[CellSummary]) -> dic
     seeds = sorted(set(assumed) & set(varied))
     found = {}
     for name in varied[seeds[0]].values if seeds else ():
-        changes = []
-        for seed in seeds:
-            before, after = assumed[seed].values[name].value, varied[seed].values[name].value
-            if before is not None and after is not None:
-                changes.append(after - before)
-        # A metric that is missing in a run is not averaged over the others.
-        found[name] = estimate(changes if len(changes) == len(seeds) else [])
+        pairs = [(assumed[seed].values[name], varied[seed].values[name]) for seed in seeds]
+        found[name] = _difference(pairs)
     return found
+
+
+def _difference(pairs: Sequence[tuple[Value, Value]]) -> Estimate:
+    """Return the mean change over the runs; none, and why, if the metric is missing in one."""
+    changes, missing = [], []
+    for before, after in pairs:
+        if before.value is None or after.value is None:
+            missing.append(before.reason or after.reason)
+        else:
+            changes.append(after.value - before.value)
+    if missing:
+        why = f"no difference: null in {len(missing)} of {len(pairs)} pairs of runs: {missing[0]}"
+        return unknown(len(changes), why)
+    return estimate(changes)
 
 
 def turning(found: Sensitivity) -> tuple[RunWarning, ...]:

@@ -1,7 +1,7 @@
 """Mean, confidence interval and prediction interval over seeds, and where a published value lies.
 
 A published number is one run: it is an ordinary draw if it lies in the *prediction* interval of one
-further run; a claim about the protocol is judged against the *confidence* interval of the mean.
+further run; the *confidence* interval says where the mean is.
 Pure. Invariant: what cannot be estimated is null with a reason.
 """
 

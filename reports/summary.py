@@ -288,7 +288,11 @@ def summarise(run: Run) -> Summary:
         _in_context(every_point[point], adjusted.get(point), against) for point in study.points
     )
     words = Words(metrics, (*study.parameters, *study.repeats.parameters))
-    judged = functools.partial(judge, study.claims, tuple(every_point.values()), every, words=words)
+    precision = study.repeats.precision
+    judged = functools.partial(
+        judge, study.claims, tuple(every_point.values()), every, words=words,
+        first_round=precision.at_least if precision else None,
+    )  # fmt: skip
     tried = sensitivity(study.repeats, every_point, every, lambda at: judged(at=at))
     planned = {point.point: point.cells_planned for point in points}
     return Summary(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,10 @@ NO_HEARTBEATS = LedgerEntry(
 def goodput_bps(index: int, seed: int) -> dict[str, float]:
     """Return the goodput of both flows at point ``index`` with this seed."""
     return {"T": 100_000.0 + 1000 * (seed - 3), "S": 110_000.0 + 2000 * index}
+
+
+#: The goodput of both flows at a point, by its number, with a seed.
+Goodputs = Callable[[int, int], Mapping[str, float]]
 
 
 def resolved(losses: tuple[float, ...] = LOSSES, seeds: int = 5) -> dict[str, Any]:
@@ -215,10 +219,12 @@ ENV: dict[str, Any] = {
 }
 
 
-def flow_rows(index: int, loss: float, seed: int) -> list[dict[str, Any]]:
+def flow_rows(
+    index: int, loss: float, seed: int, goodputs: Goodputs = goodput_bps
+) -> list[dict[str, Any]]:
     """Return the rows of ``tables/flows.parquet``."""
     rows = []
-    for flow, rate_bps in goodput_bps(index, seed).items():
+    for flow, rate_bps in goodputs(index, seed).items():
         offered = 10_000
         dropped = round(offered * loss)
         rows.append(
@@ -266,7 +272,9 @@ def _check(agrees: bool = True) -> dict[str, Any]:
     }
 
 
-def write_cell(run: Path, purpose: str, index: int, loss: float, seed: int) -> None:
+def write_cell(
+    run: Path, purpose: str, index: int, loss: float, seed: int, goodputs: Goodputs = goodput_bps
+) -> None:
     """Write the folder of one finished cell."""
     folder = runfolder.cell_folder(run, cell_name(purpose, loss, seed))
     folder.mkdir(parents=True)
@@ -277,7 +285,8 @@ def write_cell(run: Path, purpose: str, index: int, loss: float, seed: int) -> N
     write_json(folder / runfolder.LEDGER, LEDGER)
     if purpose == "measure":
         (folder / runfolder.FLOWS_TABLE).parent.mkdir()
-        pl.DataFrame(flow_rows(index, loss, seed)).write_parquet(folder / runfolder.FLOWS_TABLE)
+        rows = flow_rows(index, loss, seed, goodputs)
+        pl.DataFrame(rows).write_parquet(folder / runfolder.FLOWS_TABLE)
     (folder / runfolder.DONE).touch()
 
 
@@ -287,6 +296,7 @@ def build_run(
     losses: tuple[float, ...] = LOSSES,
     seeds: int = 5,
     changes: Mapping[str, Any] | None = None,
+    goodputs: Goodputs = goodput_bps,
 ) -> Path:
     """Write a finished run: every point calibrated once and measured with every seed.
 
@@ -305,7 +315,7 @@ def build_run(
                     "seed": seed,
                 }
             )
-            write_cell(run, purpose, index, loss, seed)
+            write_cell(run, purpose, index, loss, seed, goodputs)
     write_json(run / runfolder.PLAN, {"schema": 1, "cells": planned})
     return run
 

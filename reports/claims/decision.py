@@ -2,7 +2,8 @@
 
 Two p-values come out: ``p_inside`` is small if the runs show that it lies inside, ``p_outside``
 if they show that it lies outside. Invariant: if it really lies outside (or on a bound), the
-probability that ``p_inside`` is at most x is at most x, and the same the other way round.
+probability that ``p_inside`` is at most x is at most x, and the same the other way round. That
+holds as well where runs were added until an interval was narrow enough: see :class:`Early`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,14 @@ class Chance:
     shows: bool
 
 
+#: For each run, whether it was made before anything decided how many there are to be. How far runs
+#: lie apart decides when runs are enough, so all of them together look closer than they are; the
+#: early ones do not. With their spread and degrees of freedom, and the mean of all, Student's t is
+#: exact (C. Stein, Annals of Mathematical Statistics 16(3), 1945): the mean of normal values does
+#: not depend on their spread. None: all of them.
+Early = Sequence[bool] | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decision:
     """What ``n`` runs (or pairs of them) say; the p-values are None where they cannot say.
@@ -64,19 +73,22 @@ def undecided(reason: str, n: int = 0) -> Decision:
     )
 
 
-def decide_mean(values: Sequence[float], wanted: Range, chance: Chance) -> Decision:
+def decide_mean(
+    values: Sequence[float], wanted: Range, chance: Chance, early: Early = None
+) -> Decision:
     """Return whether the mean of what each run gave lies in a range."""
     x = np.array(values, dtype=np.float64)
     if not len(x):
         return undecided("no run counts")
     found = estimate([float(value) for value in x])
     return _decide(
-        lambda bound: x - bound, float(np.abs(x).max()), wanted, chance, found.mean, found.ci95
-    )
+        lambda bound: x - bound, float(np.abs(x).max()), wanted, chance, found.mean, found.ci95,
+        early,
+    )  # fmt: skip
 
 
 def decide_ratio(
-    of: Sequence[float], over: Sequence[float], wanted: Range, chance: Chance
+    of: Sequence[float], over: Sequence[float], wanted: Range, chance: Chance, early: Early = None
 ) -> Decision:
     """Return whether by how many per cent the mean of one exceeds that of the other is in a range.
 
@@ -93,8 +105,9 @@ def decide_ratio(
     runs = [Quotient(float(a - b), float(b), 100) for a, b in zip(x, y, strict=True)]
     found = ratio_of_means(runs)
     return _decide(
-        lambda bound: x - (1 + bound / 100) * y, scale, wanted, chance, found.mean, found.ci95
-    )
+        lambda bound: x - (1 + bound / 100) * y, scale, wanted, chance, found.mean, found.ci95,
+        early,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -115,7 +128,7 @@ class _Equal:
 
 def _decide(
     margins: Margins, scale: float, wanted: Range, chance: Chance,
-    mean: float | None, ci95: Interval | None,
+    mean: float | None, ci95: Interval | None, early: Early,
 ) -> Decision:  # fmt: skip
     n = 0
     sides: list[_Sides] = []
@@ -128,7 +141,11 @@ def _decide(
         n, size = len(margin), max(scale, float(np.abs(margin).max()))
         equal.append(bool(np.ptp(margin) <= ROUNDING * size))
         if not equal[-1]:
-            sides.append(_by_spread(margin))
+            first = margin if early is None else margin[np.array(early)]
+            if len(first) < 2 or np.ptp(first) <= ROUNDING * size:
+                return undecided(_no_early_spread(len(first), n), n)
+            sides.append(_by_spread(margin, first))
+            reason = _early_words(len(first), n)
             continue
         worth = _of_equal_runs(n, chance)
         if isinstance(worth, str):
@@ -162,10 +179,22 @@ def _of_equal_runs(n: int, chance: Chance) -> _Equal | str:
     return _Equal(0.5**n, f"all {n} runs equal: by the sign test p = 1/2^{n}")
 
 
-def _by_spread(margin: np.ndarray) -> _Sides:
-    found = stats.ttest_1samp(margin, 0.0)
-    half = float(found.pvalue) / 2
-    return _Sides(half, 1 - half) if found.statistic > 0 else _Sides(1 - half, half)
+def _early_words(first: int, n: int) -> str | None:
+    return None if first == n else f"judged by the spread of the first {first} of {n} runs"
+
+
+def _no_early_spread(first: int, n: int) -> str:
+    what = "count" if first < 2 else "differ"
+    return f"of the first of {n} runs no two {what}: no spread can be estimated"
+
+
+def _by_spread(margin: np.ndarray, first: np.ndarray) -> _Sides:
+    """Return what Student's t says of the mean of all, by the spread of the first of them."""
+    size = np.abs(margin).max()  # in its units no square leaves the range of numbers
+    error = (first / size).std(ddof=1) / np.sqrt(len(margin))
+    t = float((margin / size).mean() / error)
+    above, below = (float(tail(t, len(first) - 1)) for tail in (stats.t.sf, stats.t.cdf))
+    return _Sides(above, below)
 
 
 def _by_sign(margin: float, size: float, p: float, *, strict: bool) -> _Sides:

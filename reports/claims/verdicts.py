@@ -10,7 +10,7 @@ with each other; docs/claims.md gives the proof.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,7 @@ def judge(
     *,
     words: Words,
     at: Mapping[Point, Point] | None = None,
+    first_round: int | None = None,
 ) -> tuple[Verdict, ...]:
     """Return the verdict on each claim, in their order.
 
@@ -87,8 +88,10 @@ def judge(
         words: what readers call metrics and settings.
         at: where to judge them instead, by the point they are at; a comparison whose points it
             lacks is left out.
+        first_round: how many runs each point had before their spread decided whether there are to
+            be more; None if nothing did.
     """
-    runs = _Runs(points, cells)
+    runs = _Runs(points, cells, first_round)
     tested = sum(claim.untested is None for claim in claims)
     court = _Court(runs, words, tested, at)
     return tuple(court.verdict(claim) for claim in claims)
@@ -97,7 +100,13 @@ def judge(
 class _Runs:
     """What each counted run gave, by point and seed."""
 
-    def __init__(self, points: Sequence[PointSummary], cells: Sequence[CellSummary]) -> None:
+    def __init__(
+        self,
+        points: Sequence[PointSummary],
+        cells: Sequence[CellSummary],
+        first_round: int | None,
+    ) -> None:
+        self._first_round = first_round
         self._points = {point.point: point for point in points}
         self._cells: dict[Point, dict[int, CellSummary]] = {}
         for cell in cells:
@@ -121,13 +130,21 @@ class _Runs:
             return undecided(x if isinstance(x, str) else str(y))
         chance = self._chance((one.point, *((second.point,) if second else ())))
         if y is None:
-            return decide_mean(list(x.values()), wanted, chance)
-        pairs = [(x[seed], y[seed]) for seed in x if seed in y]
+            return decide_mean(list(x.values()), wanted, chance, self._early(one.point, x))
+        pairs = {seed: (x[seed], y[seed]) for seed in x if seed in y}
         if not pairs:
             return undecided("no two runs have the same seed")
+        early = self._early(one.point, pairs)
+        of, over = zip(*pairs.values(), strict=True)
         if one.relative or one.quotient:
-            return decide_ratio([a for a, _ in pairs], [b for _, b in pairs], wanted, chance)
-        return decide_mean([a - b for a, b in pairs], wanted, chance)
+            return decide_ratio(of, over, wanted, chance, early)
+        return decide_mean([a - b for a, b in pairs.values()], wanted, chance, early)
+
+    def _early(self, point: Point, seeds: Iterable[int]) -> list[bool] | None:
+        """Return which of the runs are of the first round, whose number nothing decided."""
+        if self._first_round is None:
+            return None
+        return [self._cells[point][seed].replicate <= self._first_round for seed in seeds]
 
     def _values(self, metric: str, point: Point) -> dict[int, float] | str:
         """Return each counted run's value by seed, or why they cannot be used."""

@@ -103,6 +103,25 @@ def test_equal_runs_whose_seeds_do_nothing_and_one_run_decide_nothing() -> None:
     assert decide_ratio([], [], POSITIVE, RANDOM).reason == "no run counts"
 
 
+def test_runs_added_for_their_spread_are_judged_by_that_of_the_first() -> None:
+    # The mean of all is 2; the first three have sd 1: t = 2 / (1 / sqrt 4) = 4 with 2 degrees of
+    # freedom: p = 0.02860 (all four would have sd 0.8165, t = 4.899 with 3: p = 0.0081).
+    found = decide_mean([1.0, 2.0, 3.0, 2.0], POSITIVE, RANDOM, [True, True, True, False])
+    assert found.p_inside == pytest.approx(0.02860, abs=1e-5)
+    assert found.p_outside == pytest.approx(1 - 0.02860, abs=1e-5)
+    assert (found.n, found.reason) == (4, "judged by the spread of the first 3 of 4 runs")
+    every = decide_mean([1.0, 2.0, 3.0, 2.0], POSITIVE, RANDOM, [True] * 4)
+    assert every == decide_mean([1.0, 2.0, 3.0, 2.0], POSITIVE, RANDOM)
+
+
+def test_first_runs_that_are_equal_or_too_few_have_no_spread() -> None:
+    found = decide_mean([3.0, 3.0, 4.0], POSITIVE, RANDOM, [True, True, False])
+    assert (found.p_inside, found.p_outside) == (None, None)
+    assert found.reason == "of the first of 3 runs no two differ: no spread can be estimated"
+    found = decide_mean([3.0, 3.5, 4.0], POSITIVE, RANDOM, [False, True, False])
+    assert found.reason == "of the first of 3 runs no two count: no spread can be estimated"
+
+
 NUMBERS = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
 
 

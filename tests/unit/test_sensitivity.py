@@ -110,6 +110,20 @@ def test_only_seeds_that_both_have_and_that_count_are_paired(tmp_path: Path) -> 
     assert second.differences["goodput_S_bps"].mean is None
 
 
+def test_a_difference_that_is_missing_has_its_reason(tmp_path: Path) -> None:
+    """The metric is known as varied, and is not in one run as assumed."""
+    run = build_varied(tmp_path)
+    table = only_cell(run, loss=LOSSES[0], seed=3) / runfolder.FLOWS_TABLE
+    rows = pl.read_parquet(table).with_columns(pl.lit(None, pl.Float64).alias("goodput_bps"))
+    rows.write_parquet(table)
+    found = json.loads(summary_json(summarise(read_run(run))))["sensitivity"][0]["points"][0]
+    share = found["metrics"]["share_S_pct"]
+    assert (share["n"], share["difference"]) == (5, None)
+    assert share["reason"] == (
+        "no difference: null in 1 of 5 pairs of runs: goodput is not known for every flow"
+    )
+
+
 def test_a_failed_calibration_costs_the_points_with_its_network(tmp_path: Path) -> None:
     run = build_varied(tmp_path)
     failed = {"check": "rtt", "where": "t1", "wanted": "1", "got": "2", "agrees": False}
