@@ -22,7 +22,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from mininet_topos import offloads
+from mininet_topos import netns, offloads
 from mininet_topos.channel import Role, Stage
 from mininet_topos.netns import Journal, Namespace
 from testbed.cell import Direction, Flow, Network
@@ -228,6 +228,16 @@ def ip_lines(laid_out: Plan, node: str, route_options: dict[str, str]) -> str:
     return "".join(lines)
 
 
+def link_lines(laid_out: Plan, node: str) -> str:
+    """Return ``ip -batch`` input that makes the links a router begins, down, with both ends."""
+    return "".join(
+        f"link add name {a.device} address {a.mac} type veth"
+        f" peer name {b.device} address {b.mac} netns {b.node}\n"
+        for a, b in laid_out.links
+        if a.node == node
+    )
+
+
 def number_lines(laid_out: Plan, node: str) -> str:
     """Return ``ip -batch`` input that makes a router's next interface numbers its own.
 
@@ -254,16 +264,16 @@ def build(
     Raises:
         RunError: a command failed; nothing is left to undo but the lab itself.
     """
-    from mininet.link import Link  # only where it is installed: inside a lab
+    from mininet_topos.nodes import LabLink, LabNode  # needs mininet, which only a lab has
 
-    from mininet_topos.nodes import LabNode
-
-    nodes = {name: LabNode(name) for name in laid_out.node_names()}
-    spaces = {name: node.namespace(journal) for name, node in nodes.items()}
+    spaces = netns.create(laid_out.node_names(), journal)
     for name in ROUTERS[1:]:
         spaces[name].run(["ip", "-batch", "-"], number_lines(laid_out, name))
+    for name in ROUTERS:
+        spaces[name].run(["ip", "-batch", "-"], link_lines(laid_out, name))
+    nodes = {name: LabNode(space) for name, space in spaces.items()}
     for a, b in laid_out.links:
-        Link(
+        LabLink(
             nodes[a.node], nodes[b.node], intfName1=a.device, intfName2=b.device,
             addr1=a.mac, addr2=b.mac, params1={"up": None}, params2={"up": None},
         )  # fmt: skip

@@ -226,7 +226,7 @@ class Recorded(Namespace):
 
 
 def spaces() -> dict[str, Namespace]:
-    return {n: Recorded(name=n, pid=0, journal=Journal()) for n in PLAN.node_names()}
+    return {n: Recorded(name=n, handle=0, home=0, journal=Journal()) for n in PLAN.node_names()}
 
 
 def test_everything_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
