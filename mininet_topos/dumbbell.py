@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from mininet_topos import netns, offloads
 from mininet_topos.channel import Role, Stage
@@ -207,7 +208,10 @@ def tc_lines(laid_out: Plan, flows: tuple[Flow, ...], node: str) -> str:
 
 
 def ip_lines(laid_out: Plan, node: str, route_options: dict[str, str]) -> str:
-    """Return one node's ``ip -batch`` input: ifbs, addresses, neighbours, routes."""
+    """Return one node's ``ip -batch`` input: ifbs, addresses, neighbours, routes.
+
+    A host's ends with the question what its route is now.
+    """
     lines = ["link set dev lo up\n"]
     for where, _, ifb in laid_out.redirects:
         if where == node:
@@ -225,6 +229,7 @@ def ip_lines(laid_out: Plan, node: str, route_options: dict[str, str]) -> str:
         lines.append(f"route add default via {mine[0].peer_address}\n")
     else:
         lines.append(f"route add default via {mine[0].peer_address}{options}\n")
+        lines.append("route show default\n")
     return "".join(lines)
 
 
@@ -258,8 +263,10 @@ def build(
     flows: tuple[Flow, ...],
     route_options: dict[str, dict[str, str]],
     journal: Journal,
-) -> dict[str, Namespace]:
-    """Start the nodes and links with Mininet and set everything up; return the namespaces.
+) -> tuple[dict[str, Namespace], dict[str, list[dict[str, Any]]]]:
+    """Start the nodes and links with Mininet and set everything up.
+
+    Returns the namespaces, and what each host answered when asked for its default route.
 
     Raises:
         RunError: a command failed; nothing is left to undo but the lab itself.
@@ -280,11 +287,13 @@ def build(
     for a, b in laid_out.links:
         for end in (a, b):
             offloads.switch_off(spaces[end.node], end.device)
+    routes = {}
     for name, space in spaces.items():
+        lines = ip_lines(laid_out, name, route_options.get(name, {}))
         if name in ROUTERS:
             space.write_sysctl("net.ipv4.ip_forward", "1")
-        space.run(["ip", "-batch", "-"], ip_lines(laid_out, name, route_options.get(name, {})))
-        lines = tc_lines(laid_out, flows, name)
-        if lines:
-            space.run(["tc", "-batch", "-"], lines)
-    return spaces
+            space.run(["ip", "-batch", "-"], lines)
+            space.run(["tc", "-batch", "-"], tc_lines(laid_out, flows, name))
+        else:
+            (routes[name],) = space.json_batch(["ip", "-j", "-d", "-batch", "-"], lines)
+    return spaces, routes

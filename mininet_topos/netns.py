@@ -102,6 +102,16 @@ class Namespace:
         out = self.run(argv)
         return json.loads(out) if out.strip() else []
 
+    def json_batch(self, argv: Sequence[str], text: str) -> list[Any]:
+        """Run a command on a batch of lines; return, in order, the JSON values they print."""
+        out = self.run(argv, text).lstrip()
+        values, decoder = [], json.JSONDecoder()
+        while out:
+            value, end = decoder.raw_decode(out)
+            values.append(value)
+            out = out[end:].lstrip()
+        return values
+
     def write_sysctl(self, name: str, value: str) -> None:
         """Set one sysctl of this namespace (``net.ipv4.tcp_sack``)."""
         path = _sysctl_path(name)
@@ -121,7 +131,7 @@ class Namespace:
         """Return one sysctl of this namespace, runs of white space folded to one space."""
         try:
             with self.entered():
-                return " ".join(_read(_sysctl_path(name)).split())
+                return " ".join(read_small(_sysctl_path(name)).split())
         except OSError as error:
             raise RunError(f"cannot read sysctl {name}", where=self.name, got=str(error)) from error
 
@@ -162,11 +172,11 @@ def _new_namespace(home: int) -> int:
         os.setns(home, CLONE_NEWNET)
 
 
-def _read(path: Path) -> str:
+def read_small(path: str | Path) -> str:
     """Return a small file of /proc with three system calls, of which a text file makes nine."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return os.read(descriptor, READ_BYTES).decode()
+        return os.read(descriptor, READ_BYTES).decode(errors="replace")
     finally:
         os.close(descriptor)
 

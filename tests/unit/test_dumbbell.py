@@ -90,6 +90,7 @@ address add 10.1.1.2/24 dev src1-eth0
 link set dev src1-eth0 up
 neighbor add 10.1.1.1 lladdr 02:00:00:00:01:01 dev src1-eth0 nud permanent
 route add default via 10.1.1.1 quickack 1 ssthresh lock 45 rto_min 492ms
+route show default
 """
 R2_IP = """\
 link set dev lo up

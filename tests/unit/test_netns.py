@@ -6,6 +6,7 @@ import array
 import contextlib
 import ctypes
 import fcntl
+import json
 import os
 import struct
 import sys
@@ -69,6 +70,13 @@ def test_a_failed_command_is_named_with_its_words_and_input(
 def test_json_of_no_output_is_an_empty_list(here: Here) -> None:
     assert here.json(["true"]) == []
     assert here.json(["echo", '[{"a": 1}]']) == [{"a": 1}]
+
+
+def test_a_batch_prints_one_value_per_question(here: Here) -> None:
+    assert here.json_batch(["cat"], '[{"a": 1}]\n[ ]\n\n[2,\n3]\n') == [[{"a": 1}], [], [2, 3]]
+    assert here.json_batch(["cat"], "") == []
+    with pytest.raises(json.JSONDecodeError):
+        here.json_batch(["cat"], "[1]\n[2")
 
 
 def test_sysctls(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
