@@ -12,13 +12,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mininet_topos import bpf, drop_program
+from mininet_topos import drop_program
 from mininet_topos.netns import Namespace
 from testbed import draws
 from testbed.cell import Cell, Protocol
 from testbed.check import Check
+
+if TYPE_CHECKING:
+    from mininet_topos.bpf import Program
 
 NODE, DEVICE = "r2", "ifb-bottleneck"
 #: Where sysfs has a place for the bpf file system.
@@ -41,7 +44,7 @@ class Installed:
 
     target: Target
     pref: int
-    program: bpf.Program
+    program: Program
     map_fd: int
 
 
@@ -89,6 +92,8 @@ def install(
 def _hang(
     space: Namespace, target: Target, pref: int, paired: drop_program.Pairing | None
 ) -> Installed:
+    from mininet_topos import bpf  # ctypes takes as long to load as two processes: only if needed
+
     map_fd = bpf.create_value(drop_program.COUNTS.size)
     code = drop_program.instructions(
         target.protocol, target.port, target.drop_data_pkts, map_fd, paired
@@ -145,6 +150,10 @@ def compare(installed: Sequence[Installed], shown: Sequence[Mapping[str, Any]]) 
 
 def read_counts(installed: Sequence[Installed]) -> list[dict[str, Any]]:
     """Return what each program saw and dropped, and where: rows of raw/numbered_drops.json."""
+    if not installed:
+        return []
+    from mininet_topos import bpf
+
     rows = []
     for filter_ in installed:
         value = bpf.read_value(filter_.map_fd, drop_program.COUNTS.size)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import platform
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,8 +146,8 @@ def environment(lab: Lab) -> dict[str, Any]:
             sysctls[node] = _sysctl_tree(("net/ipv4", "net/sctp", "net/core"))
     return {
         "schema": 1,
-        "kernel_release": platform.release(),
-        "kernel_version": platform.version(),
+        "kernel_release": os.uname().release,
+        "kernel_version": os.uname().version,
         "tools": packages(status, TOOLS),
         "lab": dict(lab.cell.lab),
         "seed": lab.cell.seed,
