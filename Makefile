@@ -1,8 +1,9 @@
 # The front doors: `make experiment` and `make test`. Both set up what they need first. Variables go after the target:
-#   make experiment STUDY=wireless REPS=3
+#   make experiment STUDY="wireless satellite" REPS=3
+# STUDY is the name of one file, whatever is in it, or else names with spaces between them.
 # A target's exit status other than 0 is printed by make ("Error 3") and becomes make's own 2.
 
-STUDY ?= wireless
+STUDY ?= wireless satellite wired
 GROUNDTRUTH := .venv/bin/groundtruth
 PYTEST := .venv/bin/python -m pytest
 
@@ -14,7 +15,9 @@ unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL JOBS RUN SENSITIVITY
 quote = '$(subst ','\'',$(1))'
 # option NAME,VALUE: "--NAME VALUE", or nothing when VALUE is empty.
 option = $(if $(strip $(2)),--$(1) $(call quote,$(2)))
-study_file = $(call quote,$(if $(filter %.yaml %.yml,$(STUDY)),$(STUDY),studies/$(STUDY).yaml))
+study_is_file = $(shell test -f $(call quote,$(STUDY)) && echo yes)
+study_word = $(call quote,$(if $(filter %.yaml %.yml,$(1)),$(1),studies/$(1).yaml))
+study_files = $(if $(study_is_file),$(call quote,$(STUDY)),$(foreach one,$(STUDY),$(call study_word,$(one))))
 run_options = $(call option,reps,$(REPS)) $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL)) \
 	$(call option,jobs,$(JOBS)) $(if $(filter no,$(SENSITIVITY)),--no-sensitivity)
 run_folder = $(call quote,$(or $(RUN),results/latest))
@@ -22,11 +25,11 @@ run_folder = $(call quote,$(or $(RUN),results/latest))
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY=name or file.yaml, REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12, JOBS=, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12, JOBS=, RUN=results/...'
 
 .PHONY: experiment
-experiment: setup ## run a study and write its report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS=]
-	@$(GROUNDTRUTH) run $(study_file) $(run_options)
+experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS=]
+	@$(GROUNDTRUTH) run $(study_files) $(run_options)
 
 .PHONY: test
 test: setup-dev lab browser ## run every test, those in the virtual lab and in a browser too
@@ -45,12 +48,12 @@ lab: setup ## build the virtual lab into the cache: [KERNEL=]
 	@$(GROUNDTRUTH) build $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL))
 
 .PHONY: plan
-plan: setup ## show what a study would run and how long it takes: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS=]
-	@$(GROUNDTRUTH) plan $(study_file) $(run_options)
+plan: setup ## show what studies would run and how long that takes: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS=]
+	@$(GROUNDTRUTH) plan $(study_files) $(run_options)
 
 .PHONY: validate
-validate: setup ## check a study file: [STUDY=]
-	@$(GROUNDTRUTH) validate $(study_file)
+validate: setup ## check study files: [STUDY=]
+	@$(GROUNDTRUTH) validate $(study_files)
 
 .PHONY: verify
 verify: setup ## run a finished run again and compare it to the byte: [RUN= JOBS=]

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
-from mininet_topos import offloads
+from mininet_topos import netns, offloads
 from mininet_topos.channel import Role, Stage
 from mininet_topos.netns import Journal, Namespace
 from testbed.cell import Direction, Flow, Network
@@ -207,7 +208,10 @@ def tc_lines(laid_out: Plan, flows: tuple[Flow, ...], node: str) -> str:
 
 
 def ip_lines(laid_out: Plan, node: str, route_options: dict[str, str]) -> str:
-    """Return one node's ``ip -batch`` input: ifbs, addresses, neighbours, routes."""
+    """Return one node's ``ip -batch`` input: ifbs, addresses, neighbours, routes.
+
+    A host's ends with the question what its route is now.
+    """
     lines = ["link set dev lo up\n"]
     for where, _, ifb in laid_out.redirects:
         if where == node:
@@ -225,7 +229,18 @@ def ip_lines(laid_out: Plan, node: str, route_options: dict[str, str]) -> str:
         lines.append(f"route add default via {mine[0].peer_address}\n")
     else:
         lines.append(f"route add default via {mine[0].peer_address}{options}\n")
+        lines.append("route show default\n")
     return "".join(lines)
+
+
+def link_lines(laid_out: Plan, node: str) -> str:
+    """Return ``ip -batch`` input that makes the links a router begins, down, with both ends."""
+    return "".join(
+        f"link add name {a.device} address {a.mac} type veth"
+        f" peer name {b.device} address {b.mac} netns {b.node}\n"
+        for a, b in laid_out.links
+        if a.node == node
+    )
 
 
 def number_lines(laid_out: Plan, node: str) -> str:
@@ -248,33 +263,37 @@ def build(
     flows: tuple[Flow, ...],
     route_options: dict[str, dict[str, str]],
     journal: Journal,
-) -> dict[str, Namespace]:
-    """Start the nodes and links with Mininet and set everything up; return the namespaces.
+) -> tuple[dict[str, Namespace], dict[str, list[dict[str, Any]]]]:
+    """Start the nodes and links with Mininet and set everything up.
+
+    Returns the namespaces, and what each host answered when asked for its default route.
 
     Raises:
         RunError: a command failed; nothing is left to undo but the lab itself.
     """
-    from mininet.link import Link  # only where it is installed: inside a lab
+    from mininet_topos.nodes import LabLink, LabNode  # needs mininet, which only a lab has
 
-    from mininet_topos.nodes import LabNode
-
-    nodes = {name: LabNode(name) for name in laid_out.node_names()}
-    spaces = {name: node.namespace(journal) for name, node in nodes.items()}
+    spaces = netns.create(laid_out.node_names(), journal)
     for name in ROUTERS[1:]:
         spaces[name].run(["ip", "-batch", "-"], number_lines(laid_out, name))
+    for name in ROUTERS:
+        spaces[name].run(["ip", "-batch", "-"], link_lines(laid_out, name))
+    nodes = {name: LabNode(space) for name, space in spaces.items()}
     for a, b in laid_out.links:
-        Link(
+        LabLink(
             nodes[a.node], nodes[b.node], intfName1=a.device, intfName2=b.device,
             addr1=a.mac, addr2=b.mac, params1={"up": None}, params2={"up": None},
         )  # fmt: skip
     for a, b in laid_out.links:
         for end in (a, b):
             offloads.switch_off(spaces[end.node], end.device)
+    routes = {}
     for name, space in spaces.items():
+        lines = ip_lines(laid_out, name, route_options.get(name, {}))
         if name in ROUTERS:
             space.write_sysctl("net.ipv4.ip_forward", "1")
-        space.run(["ip", "-batch", "-"], ip_lines(laid_out, name, route_options.get(name, {})))
-        lines = tc_lines(laid_out, flows, name)
-        if lines:
-            space.run(["tc", "-batch", "-"], lines)
-    return spaces
+            space.run(["ip", "-batch", "-"], lines)
+            space.run(["tc", "-batch", "-"], tc_lines(laid_out, flows, name))
+        else:
+            (routes[name],) = space.json_batch(["ip", "-j", "-d", "-batch", "-"], lines)
+    return spaces, routes

@@ -1,7 +1,9 @@
-"""Enter a node's network namespace for a moment, and run iproute2 there.
+"""Make a node's network namespace, enter it for a moment, and run iproute2 there.
 
-Invariant: the calling thread is back in its own namespace when a ``with`` block ends. Only the
-thread that entered is moved, so a lab's agent uses this from its one thread only.
+A namespace is an open descriptor and not a process, because in the lab starting a process costs a
+thousand times a system call. Invariant: the calling thread is back in its own namespace when a
+``with`` block ends. Only the thread that entered is moved, so a lab's agent uses this from its one
+thread only.
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ from testbed.errors import RunError, UnsupportedError
 
 CLONE_NEWNET = 0x40000000
 COMMAND_TIMEOUT_S = 60.0
+OWN_NAMESPACE = "/proc/self/ns/net"
+#: Where iproute2 looks for namespaces by name.
+NAMES = Path("/run/netns")
+READ_BYTES = 1 << 16
 
 
 @dataclass
@@ -45,10 +51,11 @@ class Journal:
 
 @dataclass(frozen=True)
 class Namespace:
-    """A named network namespace that lives as long as process ``pid``."""
+    """A named network namespace, and the one to come home to, each an open descriptor."""
 
     name: str
-    pid: int
+    handle: int
+    home: int
     journal: Journal
 
     @contextlib.contextmanager
@@ -62,19 +69,11 @@ class Namespace:
                 got=sys.version.split()[0],
             )
         else:
-            home = os.open("/proc/self/ns/net", os.O_RDONLY)
+            os.setns(self.handle, CLONE_NEWNET)
             try:
-                there = os.open(f"/proc/{self.pid}/ns/net", os.O_RDONLY)
-                try:
-                    os.setns(there, CLONE_NEWNET)
-                finally:
-                    os.close(there)
-                try:
-                    yield
-                finally:
-                    os.setns(home, CLONE_NEWNET)
+                yield
             finally:
-                os.close(home)
+                os.setns(self.home, CLONE_NEWNET)
 
     def run(self, argv: Sequence[str], text: str = "") -> str:
         """Run a command in the namespace with ``text`` as its input; return its output."""
@@ -103,12 +102,22 @@ class Namespace:
         out = self.run(argv)
         return json.loads(out) if out.strip() else []
 
+    def json_batch(self, argv: Sequence[str], text: str) -> list[Any]:
+        """Run a command on a batch of lines; return, in order, the JSON values they print."""
+        out = self.run(argv, text).lstrip()
+        values, decoder = [], json.JSONDecoder()
+        while out:
+            value, end = decoder.raw_decode(out)
+            values.append(value)
+            out = out[end:].lstrip()
+        return values
+
     def write_sysctl(self, name: str, value: str) -> None:
         """Set one sysctl of this namespace (``net.ipv4.tcp_sack``)."""
         path = _sysctl_path(name)
         try:
             with self.entered():
-                path.write_text(value + "\n")
+                _write(path, value + "\n")
         except OSError as error:
             raise RunError(
                 f"cannot set sysctl {name}",
@@ -122,7 +131,7 @@ class Namespace:
         """Return one sysctl of this namespace, runs of white space folded to one space."""
         try:
             with self.entered():
-                return " ".join(_sysctl_path(name).read_text().split())
+                return " ".join(read_small(_sysctl_path(name)).split())
         except OSError as error:
             raise RunError(f"cannot read sysctl {name}", where=self.name, got=str(error)) from error
 
@@ -134,3 +143,48 @@ class Namespace:
 
 def _sysctl_path(name: str) -> Path:
     return Path("/proc/sys") / name.replace(".", "/")
+
+
+def create(names: Sequence[str], journal: Journal) -> dict[str, Namespace]:
+    """Make namespaces that live as long as the calling process; iproute2 knows them by name."""
+    NAMES.mkdir(exist_ok=True)
+    home = os.open(OWN_NAMESPACE, os.O_RDONLY)
+    made = {}
+    for name in names:
+        handle = _new_namespace(home)
+        (NAMES / name).symlink_to(f"/proc/{os.getpid()}/fd/{handle}")
+        made[name] = Namespace(name=name, handle=handle, home=home, journal=journal)
+    return made
+
+
+def _new_namespace(home: int) -> int:
+    """Return the descriptor of a new namespace; the calling thread is back in ``home``."""
+    if sys.version_info < (3, 12):
+        raise UnsupportedError(
+            "cannot make a network namespace",
+            wanted="Python 3.12 or newer in the lab (os.unshare)",
+            got=sys.version.split()[0],
+        )
+    os.unshare(CLONE_NEWNET)
+    try:
+        return os.open(OWN_NAMESPACE, os.O_RDONLY)
+    finally:
+        os.setns(home, CLONE_NEWNET)
+
+
+def read_small(path: str | Path) -> str:
+    """Return a small file of /proc with three system calls, of which a text file makes nine."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, READ_BYTES).decode(errors="replace")
+    finally:
+        os.close(descriptor)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file of /proc at once; the kernel takes a setting in one piece or not at all."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)

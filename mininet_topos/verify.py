@@ -85,11 +85,17 @@ def compare_offloads(where: str, shown: dict[str, bool]) -> Check:
 
 
 def read_back(
-    laid_out: Plan, spaces: dict[str, Namespace], route_wanted: dict[str, dict[str, str]]
+    laid_out: Plan,
+    spaces: dict[str, Namespace],
+    route_wanted: dict[str, dict[str, str]],
+    routes: dict[str, list[dict[str, Any]]],
 ) -> tuple[list[Check], dict[str, Any]]:
-    """Read every qdisc, offload, route and forwarding switch; return checks and the raw JSON."""
+    """Read every qdisc, offload and forwarding switch; return checks and the raw JSON.
+
+    ``routes`` is what the hosts said of theirs.
+    """
     checks: list[Check] = []
-    raw: dict[str, Any] = {"qdiscs": {}, "routes": {}, "offloads": {}}
+    raw: dict[str, Any] = {"qdiscs": {}, "routes": routes, "offloads": {}}
     for name, space in spaces.items():
         if name in ROUTERS:
             raw["qdiscs"][name] = space.json(["tc", "-j", "qdisc", "show"])
@@ -100,8 +106,7 @@ def read_back(
                       agrees=got == "1")
             )  # fmt: skip
         else:
-            raw["routes"][name] = space.json(["ip", "-j", "-d", "route", "show", "default"])
-            checks += compare_route(name, raw["routes"][name], route_wanted.get(name, {}))
+            checks += compare_route(name, routes[name], route_wanted.get(name, {}))
     for pair in laid_out.links:
         for end in pair:
             shown = offloads.read(spaces[end.node], end.device)
@@ -128,13 +133,10 @@ def read_counters(
     Raises:
         VerifyError: a counter is not there; it must never pass for one that counted nothing.
     """
+    shown = _shown_filters(spaces, wanted)
     rows: list[dict[str, str | int]] = []
-    shown: dict[tuple[str, str, str], dict[int, int]] = {}
     for counter in wanted:
         key = (counter.node, counter.device, counter.hook)
-        if key not in shown:
-            argv = ["tc", "-j", "-s", "filter", "show", "dev", counter.device, counter.hook]
-            shown[key] = filter_counts(spaces[counter.node].json(argv))
         if counter.pref not in shown[key]:
             raise VerifyError(
                 "no such counter",
@@ -152,3 +154,17 @@ def read_counters(
             }
         )
     return rows
+
+
+def _shown_filters(
+    spaces: dict[str, Namespace], wanted: tuple[Counter, ...]
+) -> dict[tuple[str, str, str], dict[int, int]]:
+    """Return each hook's packets by preference, by node, device and hook: one ``tc`` per node."""
+    shown = {}
+    for node in dict.fromkeys(counter.node for counter in wanted):
+        hooks = dict.fromkeys((c.device, c.hook) for c in wanted if c.node == node)
+        lines = "".join(f"filter show dev {device} {hook}\n" for device, hook in hooks)
+        answers = spaces[node].json_batch(["tc", "-j", "-s", "-batch", "-"], lines)
+        for (device, hook), answer in zip(hooks, answers, strict=True):
+            shown[node, device, hook] = filter_counts(answer)
+    return shown

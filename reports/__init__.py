@@ -5,6 +5,7 @@ from reports.replication import Replication
 from reports.summary import Summary
 from reports.terminal import print_summary
 from reports.write import read_replication, write_report
+from reports.write_set import write_set
 
 __all__ = [
     "Replication",
@@ -13,4 +14,5 @@ __all__ = [
     "read_replication",
     "replication_record",
     "write_report",
+    "write_set",
 ]

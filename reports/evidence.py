@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,26 +111,23 @@ _LEFT_OUT = frozenset({"schema", "seed", "warnings"})
 _MOST_VALUES = 4
 
 
-def provenance(run: Run) -> tuple[tuple[str, str], ...]:
-    """Return who started the run, when and with what, as the run folder says."""
-    shown = {key: value for key, value in run.provenance.items() if key not in _LEFT_OUT}
-    command = shown.get("command")
-    if isinstance(command, list):
-        shown["command"] = shlex.join(str(word) for word in command)
-    return tuple(sorted(_flat(shown)))
-
-
-def repeat_command(run: Run) -> str:
-    """Return the command that runs the same cells again."""
+def repeat_options(run: Run) -> tuple[str, ...]:
+    """Return what ``make experiment`` takes besides the study to run the same cells again."""
     repeats = run.study.repeats
-    reps = "auto" if repeats.precision else len(run.study.seeds)
-    words = ["make", "experiment", f"STUDY={run.study.id}", f"REPS={reps}"]
+    words = [f"REPS={'auto' if repeats.precision else len(run.study.seeds)}"]
     words += ["SENSITIVITY=no"] * bool(repeats.left_out)
     for name in ("name", "kernel"):
         values = {cell.cell.lab.get(name) for cell in run.finished}
         variable = {"name": "LAB", "kernel": "KERNEL"}[name]
         words += [f"{variable}={value}" for value in values if value and len(values) == 1]
-    return shlex.join(words)
+    return tuple(words)
+
+
+def repeat_command(studies: Sequence[str], options: Sequence[str]) -> str:
+    """Return the command that runs the same cells of one or several studies again."""
+    named = " ".join(studies)
+    quoted = f'STUDY="{named}"' if len(studies) > 1 else shlex.quote(f"STUDY={named}")
+    return " ".join(("make experiment", quoted, *(shlex.quote(option) for option in options)))
 
 
 def environment(run: Run) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:

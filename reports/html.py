@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no network, no fonts, no other file. Pure.
+"""Reports as HTML pages that need nothing else: no network, no fonts, no other file. Pure.
 
 Invariant: every text from a file is escaped by the template engine; only our own figures, whose
 text the drawing library escapes, and their program are placed as they are.
@@ -7,20 +7,21 @@ text the drawing library escapes, and their program are placed as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from reports import estimates_page, evidence, live, packet_page, page
+from reports import live
 from reports.asked import FigureSet
-from reports.display import count
 from reports.figures import Figure
-from reports.repeats_page import repeats_page
 from reports.run import Run
-from reports.story_page import story_page
+from reports.section import GAP, Section
+from reports.set_page import SetPage
+from reports.study_page import study_content
 from reports.summary import Summary
-from reports.verdict_page import verdict_page
+from testbed import runfolder
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("reports"),
@@ -32,94 +33,83 @@ _TEMPLATES = jinja2.Environment(
 )
 
 
-def _ran(run: Run, summary: Summary) -> str:
-    kernels = sorted({str(cell.env["kernel_release"]) for cell in run.finished})
-    counted = sum(point.cells_counted for point in summary.points)
-    planned = sum(point.cells_planned for point in summary.points)
-    runs = count(planned, "run") if counted == planned else f"{counted} of {count(planned, 'run')}"
-    words = f"{runs} of {run.study.duration_s:g} s at {count(len(summary.points), 'point')}"
-    if summary.sensitivity.cells:
-        words += f", {count(len(summary.sensitivity.cells), 'run')} of variations"
-    return f"{words} on Linux {', '.join(kernels)}" if kernels else words
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a study stands: what its ids begin with, its title's level, where its files are."""
+
+    ids: str
+    level: int
+    files: str
 
 
-def _seeds(seeds: tuple[int, ...]) -> str:
-    if len(seeds) > 2 and seeds == tuple(range(seeds[0], seeds[-1] + 1)):
-        return f"{seeds[0]} to {seeds[-1]}"
-    return ", ".join(str(seed) for seed in seeds)
+ALONE = Place(ids="", level=1, files="")
+IN_SET = Place(ids=f"{GAP}.", level=2, files=f"../{GAP}/{runfolder.REPORT}/")
 
 
-def _seeds_used(run: Run) -> tuple[int, ...]:
-    """Return the seeds of the run, of one that adds them those planned so far."""
-    planned = {cell.seed for cell in run.plan if cell.purpose == "measure"}
-    return tuple(seed for seed in run.study.seeds if seed in planned)
+@dataclass(frozen=True, kw_only=True)
+class Drawn:
+    """A study's figures: beside its results, as the study asks for them, and as pictures by id."""
+
+    headline: tuple[Figure, ...]
+    asked: tuple[FigureSet, ...]
+    svgs: Mapping[str, str]
 
 
-def _also_measured(summary: Summary) -> tuple[list[str], list[str]]:
-    others = [name for name in summary.metric_table() if name not in summary.headline]
-    losses = [f"loss_{group.id}_frac" for group in summary.groups]
-    shown = {*losses, *packet_page.metric_names(summary.groups)}
-    return losses, [name for name in others if name not in shown]
+def render_reports(
+    run: Run, summary: Summary, drawn: Drawn, library: Callable[[], str]
+) -> tuple[str, Section]:
+    """Return ``report/index.html``, and the study's section of the page of a set.
+
+    ``library`` gives the script that draws figures, and is asked only where there are any.
+    """
+    content = study_content(run, summary)
+    whole = _render("report.html.j2", **content, **_placed(summary, drawn, ALONE),
+                    **_program(library if drawn.svgs else None))  # fmt: skip
+    part = _render("section.html.j2", **content, **_placed(summary, drawn, IN_SET))
+    verdicts = content["verdicts"]
+    return whole, Section(
+        study=summary.study,
+        title=summary.title,
+        ran=content["ran"],
+        again=content["options"],
+        warnings=len(summary.warnings),
+        drawn=bool(drawn.svgs),
+        rows=verdicts.rows if verdicts else (),
+        pieces=tuple(part.split(GAP)),
+    )
 
 
-def _content(run: Run, summary: Summary) -> dict[str, Any]:
-    table = summary.metric_table()
-    losses, others = _also_measured(summary)
-    check_words, failed_checks = evidence.measuring_checks(run)
-    essential, rest = evidence.environment(run)
+def render_set(page: SetPage, library: Callable[[], str]) -> str:
+    """Return the page of a set of studies; ``library`` as of :func:`render_reports`."""
+    drawn = any(one.section.drawn for one in page.studies)
+    return _render(
+        "set.html.j2", page=page, here="", h2="h2", **_program(library if drawn else None)
+    )
+
+
+def _render(template: str, **content: Any) -> str:
+    return _TEMPLATES.get_template(template).render(**content)
+
+
+def _placed(summary: Summary, drawn: Drawn, place: Place) -> dict[str, Any]:
+    """Return a study's figures, and what its templates need to know of where it stands."""
+
+    def placed(figure: Figure) -> live.Placed:
+        return live.placed(figure, drawn.svgs[figure.id], place.ids)
+
+    shown = {figure.id: placed(figure) for figure in drawn.headline}
+    beside = {name: shown.pop(name) for name in summary.headline if name in shown}
     return {
-        "study": run.study,
-        "summary": summary,
-        "ran": _ran(run, summary),
-        "seeds": _seeds(_seeds_used(run)),
-        "heads": page.setting_heads(summary),
-        "results": [page.result_table(summary, table[name]) for name in summary.headline],
-        "estimates": {
-            name: found
-            for name in summary.headline
-            if (found := estimates_page.estimates_table(summary, table[name]))
-        },
-        "contradicted": page.contradicted_rows(summary),
-        "against": page.table_contradictions(summary),
-        "losses": page.overview(summary, losses),
-        "others": page.overview(summary, others),
-        "runs": page.single_runs(summary),
-        "packets": packet_page.packet_evidence(run, summary),
-        "story": story_page(summary),
-        "verdicts": verdict_page(summary),
-        "repeats": repeats_page(summary),
-        "calibrations": evidence.calibrations(run),
-        "check_words": check_words,
-        "failed_checks": failed_checks,
-        "ledger": evidence.ledger(run, summary),
-        "essential": essential,
-        "recorded": rest,
-        "provenance": evidence.provenance(run),
-        "repeat": evidence.repeat_command(run),
+        "drawn": beside,
+        "further": tuple(shown.values()),
+        "sets": tuple(live.placed_set(found, placed) for found in drawn.asked),
+        "here": place.ids,
+        "beside": place.files,
+        **{f"h{level + 1}": f"h{place.level + level}" for level in range(3)},
     }
 
 
-def render_page(
-    run: Run,
-    summary: Summary,
-    headline: tuple[Figure, ...],
-    asked: tuple[FigureSet, ...],
-    svgs: Mapping[str, str],
-    library: Callable[[], str],
-) -> str:
-    """Return ``report/index.html``; ``svgs`` is the drawn figures by their id.
-
-    ``library`` gives the script that draws them, and is asked only where there are any.
-    """
-    shown = {figure.id: live.placed(figure, svgs[figure.id]) for figure in headline}
-    beside = {name: shown.pop(name) for name in summary.headline if name in shown}
-    script = live.program(library()) if svgs else Markup("")
-    return _TEMPLATES.get_template("report.html.j2").render(
-        _content(run, summary),
-        drawn=beside,
-        further=tuple(shown.values()),
-        sets=tuple(live.placed_set(found, svgs) for found in asked),
-        colours=live.COLOURS,
-        script=script,
-        script_digest=live.digest(script) if script else "",
-    )
+def _program(library: Callable[[], str] | None) -> dict[str, Any]:
+    script = live.program(library()) if library else Markup("")
+    digest = live.digest(script) if script else ""
+    return {"script": script, "script_digest": digest, "colours": live.COLOURS}

@@ -10,7 +10,8 @@ import base64
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata, resources
 
@@ -28,6 +29,8 @@ COLOURS = (
 )  # fmt: skip
 
 
+#: Where a picture names a part of itself, or says which it means.
+_SVG_NAME = re.compile(r' id="|url\(#')
 #: What the bundled script does: it gives the library's one function to the page.
 ENTRY = "window.vegaEmbed = vegaEmbed;"
 
@@ -51,18 +54,22 @@ class PlacedSet:
     missing: tuple[str, ...]
 
 
-def placed(figure: Figure, svg: str) -> Placed:
-    """Return a drawn figure ready for the page; ``<`` is escaped, so no text ends the script."""
+def placed(figure: Figure, svg: str, ids: str = "") -> Placed:
+    """Return a drawn figure ready for the page; ``ids`` is what names inside it shall begin with.
+
+    ``<`` is escaped in the chart, so no text ends the script.
+    """
     text = json.dumps(figure.live, separators=(",", ":"), ensure_ascii=False)
-    return Placed(figure=figure, svg=Markup(svg), spec=Markup(text.replace("<", "\\u003c")))
+    picture = _SVG_NAME.sub(lambda found: found[0] + ids, svg)
+    return Placed(figure=figure, svg=Markup(picture), spec=Markup(text.replace("<", "\\u003c")))
 
 
-def placed_set(found: FigureSet, svgs: Mapping[str, str]) -> PlacedSet:
-    """Return a set ready for the page; ``svgs`` by the id of the figure."""
+def placed_set(found: FigureSet, place: Callable[[Figure], Placed]) -> PlacedSet:
+    """Return a set with each of its figures placed."""
     return PlacedSet(
         title=found.title,
         run=found.run,
-        drawn=tuple(placed(figure, svgs[figure.id]) for figure in found.figures),
+        drawn=tuple(place(figure) for figure in found.figures),
         missing=found.missing,
     )
 

@@ -9,8 +9,7 @@ study's own (points as in the study file, then replicate), never the file system
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 from reports.cell_evidence import Evidence, read_evidence
 from reports.flow_table import read_delivered, read_flows, read_variation
-from reports.jsondoc import Doc
+from reports.json_file import read_json
 from reports.parsing import (
     parse_checks,
     parse_ledger,
@@ -113,31 +112,8 @@ class Run:
         return tuple(cell for cell in self.finished if cell.plan.purpose == "calibrate")
 
 
-def _read_json(folder: Path, name: str, parse_float: Callable[[str], Any] = float) -> Doc:
-    path = folder / name
-    file = str(path)
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is not a JSON number")
-
-    try:
-        text = path.read_text(encoding="utf-8")
-        value = json.loads(text, parse_float=parse_float, parse_constant=refuse)
-        # Half of a surrogate pair is legal JSON but no text: nothing could be written with it.
-        json.dumps(value, ensure_ascii=False, default=str).encode()
-        return Doc(value, file)
-    except FileNotFoundError:
-        raise ParseError(
-            "file is missing", where=file, hint="is this a run folder of this version?"
-        ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ParseError("file cannot be read", where=file, got=str(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise ParseError("file is not JSON", where=file, got=str(error)) from error
-
-
 def _read_cell_spec(folder: Path, planned: PlannedCell, study: Study) -> cells.Cell:
-    doc = _read_json(folder, runfolder.CELL)
+    doc = read_json(folder, runfolder.CELL)
     doc.fields()
     try:
         cell = cells.from_dict(doc.value)
@@ -155,7 +131,7 @@ def _read_cell_spec(folder: Path, planned: PlannedCell, study: Study) -> cells.C
 def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     folder = runfolder.cell_folder(run, planned.id)
     cell = _read_cell_spec(folder, planned, study)
-    env = _read_json(folder, runfolder.ENV)
+    env = read_json(folder, runfolder.ENV)
     env.get("kernel_release").text()
     flows: tuple[FlowRow, ...] = ()
     delivered: Mapping[str, float] = {}
@@ -169,9 +145,9 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
             delivered = read_delivered(folder / runfolder.INTERVALS_TABLE, cell, study.delivered)
         if any(name.startswith(VARIATION) for name in (*study.metrics, *study.claimed_metrics)):
             variation = read_variation(folder / runfolder.INTERVALS_TABLE, cell)
-        ledger = parse_ledger(_read_json(folder, runfolder.LEDGER))
+        ledger = parse_ledger(read_json(folder, runfolder.LEDGER))
         audited = (folder / runfolder.AUDIT).exists()  # cells of older versions have no audit
-        audit = _read_json(folder, runfolder.AUDIT) if audited else None
+        audit = read_json(folder, runfolder.AUDIT) if audited else None
         evidence = read_evidence(folder, cell, audit)
     episodes = read_episodes(folder / runfolder.EPISODES_TABLE)
     return FinishedCell(
@@ -180,7 +156,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         env=env.value,
         warnings=tuple(parse_warning(item) for item in env.get("warnings").items()),
         evidence=evidence,
-        checks=parse_checks(_read_json(folder, runfolder.VERIFY)),
+        checks=parse_checks(read_json(folder, runfolder.VERIFY)),
         ledger=ledger,
         flows=flows,
         delivered_segments=delivered,
@@ -210,16 +186,16 @@ def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:
     checks: tuple[Check, ...] = ()
     ledger: tuple[LedgerReading, ...] = ()
     with contextlib.suppress(ParseError):
-        checks = parse_checks(_read_json(folder, runfolder.VERIFY))
+        checks = parse_checks(read_json(folder, runfolder.VERIFY))
     with contextlib.suppress(ParseError):
-        ledger = parse_ledger(_read_json(folder, runfolder.LEDGER))
+        ledger = parse_ledger(read_json(folder, runfolder.LEDGER))
     return Attempt(plan=planned, started=folder.is_dir(), checks=checks, ledger=ledger)
 
 
 def _read_provenance(run: Path) -> dict[str, Any]:
     if not (run / runfolder.PROVENANCE).exists():
         return {}
-    doc = _read_json(run, runfolder.PROVENANCE)
+    doc = read_json(run, runfolder.PROVENANCE)
     return {key: field.value for key, field in doc.fields()}
 
 
@@ -233,7 +209,7 @@ def _folders(run: Path) -> frozenset[str]:
 def _read_failures(run: Path) -> tuple[RunWarning, ...]:
     if not (run / runfolder.WARNINGS).exists():
         return ()
-    return tuple(parse_warning(item) for item in _read_json(run, runfolder.WARNINGS).items())
+    return tuple(parse_warning(item) for item in read_json(run, runfolder.WARNINGS).items())
 
 
 def _read_finished(
@@ -251,9 +227,15 @@ def _read_finished(
 def read_study(run: Path) -> Study:
     """Return the study a run folder is of; raises as :func:`read_run`."""
     return parse_study(
-        _read_json(run, runfolder.RESOLVED),
-        _read_json(run, runfolder.RESOLVED, parse_float=Decimal),
+        read_json(run, runfolder.RESOLVED),
+        read_json(run, runfolder.RESOLVED, parse_float=Decimal),
     )
+
+
+def read_planned(run: Path) -> tuple[Study, tuple[PlannedCell, ...]]:
+    """Return the study a run folder is of, and its plan; raises as :func:`read_run`."""
+    study = read_study(run)
+    return study, parse_plan(read_json(run, runfolder.PLAN), study)
 
 
 def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
@@ -269,8 +251,7 @@ def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
     """
     if not run.is_dir():
         raise ParseError("no such run folder", where=str(run))
-    study = read_study(run)
-    plan = parse_plan(_read_json(run, runfolder.PLAN), study)
+    study, plan = read_planned(run)
     done = {
         cell.id for cell in plan if (runfolder.cell_folder(run, cell.id) / runfolder.DONE).is_file()
     }

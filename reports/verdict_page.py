@@ -6,7 +6,9 @@ Escaping is the template's.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from reports.claims import LEVEL, Verdict
 from reports.claims.verdicts import HOLDS, NOT_RUN, REFUTED, UNDECIDED, UNTESTED
@@ -18,6 +20,14 @@ from reports.summary import Summary
 _SIGNS = {HOLDS: ("✓", "inside"), REFUTED: ("✗", "outside")}
 _NONE = ("", "unknown")
 _NEGATIVE = re.compile(r"(?<![\w.])-(?=[0-9])")
+
+
+class HasVerdict(Protocol):
+    """Anything with a verdict."""
+
+    @property
+    def verdict(self) -> str:
+        """Holds, refuted, undecided or why not judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +45,14 @@ class ComparisonRow:
 class VerdictRow:
     """One claim: ``result`` is the decisive number, ``evidence`` what it is of, or all there is.
 
-    ``sure`` is empty where nothing was judged.
+    ``sure`` is empty where nothing was judged; ``shown`` is the verdict with its sign.
     """
 
     id: str
     text: str
     where: str
     verdict: str
+    shown: str
     style: str
     result: str
     wanted: str
@@ -70,7 +81,7 @@ def verdict_page(summary: Summary) -> VerdictPage | None:
     )
 
 
-def tally(verdicts: tuple[Verdict, ...]) -> str:
+def tally(verdicts: Sequence[HasVerdict]) -> str:
     """Return ``Of 10 claims 3 hold, 1 is refuted, 4 are undecided, 2 cannot be tested.``"""
     number = {name: sum(one.verdict == name for one in verdicts) for name in _TALLIED}
     parts = [
@@ -114,8 +125,14 @@ def sure(verdict: Verdict) -> str:
     return f"leans to {way}, {p_words(min(known))}"
 
 
+def signed(verdict: str) -> tuple[str, str]:
+    """Return a verdict with its sign, and the style of its field."""
+    sign, style = _SIGNS.get(verdict, _NONE)
+    return f"{sign} {verdict}".strip(), style
+
+
 def _row(verdict: Verdict) -> VerdictRow:
-    sign, style = _SIGNS.get(verdict.verdict, _NONE)
+    shown, style = signed(verdict.verdict)
     decisive, evidence = verdict.decisive, verdict.evidence
     measured = decisive is not None and decisive.found.estimate is not None
     if decisive and measured:
@@ -124,7 +141,8 @@ def _row(verdict: Verdict) -> VerdictRow:
         id=verdict.id,
         text=verdict.text,
         where=verdict.where,
-        verdict=f"{sign} {verdict.verdict}".strip(),
+        verdict=verdict.verdict,
+        shown=shown,
         style=style,
         result=_typographic(decisive.result) if decisive and measured else "",
         wanted=_typographic(decisive.wanted) if decisive and measured else "",
@@ -135,8 +153,8 @@ def _row(verdict: Verdict) -> VerdictRow:
                 what=one.what,
                 result=_typographic(one.result),
                 wanted=_typographic(one.wanted),
-                verdict=" ".join((*_SIGNS.get(one.verdict, _NONE)[:1], one.verdict)).strip(),
-                style=_SIGNS.get(one.verdict, _NONE)[1],
+                verdict=signed(one.verdict)[0],
+                style=signed(one.verdict)[1],
             )
             for one in verdict.comparisons
         ),

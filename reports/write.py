@@ -13,11 +13,12 @@ from reports import live
 from reports.asked import asked_figures, asked_metrics
 from reports.attached import attachment
 from reports.figures import headline_figures, render_pdf, render_svg
-from reports.html import render_page
+from reports.html import Drawn, render_reports
 from reports.latex import tables_latex
 from reports.markdown import tables_markdown
 from reports.replication import Replication
 from reports.run import read_run, read_study
+from reports.section import section_json
 from reports.summary import Summary, summarise
 from reports.summary_files import summary_csv, summary_json
 from reports.whole_file import write_whole
@@ -39,9 +40,11 @@ def write_report(
     Raises:
         ParseError: the folder is not a readable run; the file is named.
     """
+    # Nothing of an older report may pass for this one where this one cannot be written.
+    (run / runfolder.REPORT_SECTION).unlink(missing_ok=True)
     found = read_run(run, changed)
     summary = summarise(found)
-    report = (run / runfolder.REPORT_HTML).parent
+    report = run / runfolder.REPORT
     headline = headline_figures(summary, asked_metrics(found))
     asked = asked_figures(run, found, summary)
     every = [*headline, *(figure for one in asked for figure in one.figures)]
@@ -53,11 +56,13 @@ def write_report(
     for name, svg in svgs.items():
         files[report / "figures" / f"{name}.svg"] = svg.encode()
         files[report / "figures" / f"{name}.pdf"] = render_pdf(svg)
-    page = render_page(found, summary, headline, asked, svgs, library)
+    drawn = Drawn(headline=headline, asked=asked, svgs=svgs)
+    page, section = render_reports(found, summary, drawn, library)
     files[run / runfolder.REPORT_HTML] = page.encode()
     attached = attachment(summary)
     files[run / runfolder.TABLES_MD] = tables_markdown(attached).encode()
     files[run / runfolder.TABLES_TEX] = tables_latex(attached).encode()
+    files[run / runfolder.REPORT_SECTION] = section_json(section).encode()
     for path, content in files.items():
         write_whole(path, content)
     return summary

@@ -37,8 +37,13 @@ app = typer.Typer(
     "time, and see which of their numbers hold.",
 )
 
-StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="a study's name or file")]
-RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="a run folder: results/latest")]
+StudyNames = Annotated[
+    list[str],
+    typer.Argument(metavar="STUDY...", help="names or files of studies; several make a set"),
+]
+RunFolder = Annotated[
+    str, typer.Argument(metavar="RUN", help="a run folder or a set: results/latest")
+]
 
 
 def _reps(text: str) -> int | Literal["auto"]:
@@ -100,7 +105,7 @@ def _common(
 
 @app.command()
 def run(
-    study: StudyName,
+    studies: StudyNames,
     reps: Reps = None,
     lab: Lab = virtual.NAME,
     kernel: Kernel = kernel.DEFAULT,
@@ -117,9 +122,9 @@ def run(
     ] = True,
     sensitivity: WithSensitivity = True,
 ) -> None:
-    """Run a study and report what holds."""
+    """Run one or several studies and report what holds."""
     commands.run(
-        study,
+        studies,
         commands.Choices(
             reps=reps,
             lab=lab,
@@ -142,7 +147,7 @@ def resume(run: RunFolder, jobs: Jobs = None) -> None:
 
 @app.command()
 def plan(
-    study: StudyName,
+    studies: StudyNames,
     reps: Reps = None,
     lab: Lab = virtual.NAME,
     kernel: Kernel = kernel.DEFAULT,
@@ -150,9 +155,9 @@ def plan(
     hosts: Hosts = "",
     sensitivity: WithSensitivity = True,
 ) -> None:
-    """Show a study's cells and what they cost, without running anything."""
+    """Show the cells of studies and what they cost, without running anything."""
     commands.plan(
-        study,
+        studies,
         commands.Choices(
             reps=reps,
             lab=lab,
@@ -167,9 +172,9 @@ def plan(
 
 
 @app.command()
-def validate(study: StudyName, hosts: Hosts = "") -> None:
-    """Check a study file, also for settings that are legal but mislead."""
-    commands.validate_study(study, hosts)
+def validate(studies: StudyNames, hosts: Hosts = "") -> None:
+    """Check study files, also for settings that are legal but mislead."""
+    commands.validate_studies(studies, hosts)
 
 
 @app.command()
@@ -200,7 +205,7 @@ def parse(run: RunFolder, jobs: Jobs = None) -> None:
 def verify(
     run: RunFolder,
     cells: Annotated[
-        int, typer.Option("--cells", min=0, help="how many cells to repeat; 0: all")
+        int, typer.Option("--cells", min=0, help="how many cells of each study to repeat; 0: all")
     ] = 3,
     jobs: Jobs = None,
 ) -> None:

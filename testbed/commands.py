@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,23 +15,24 @@ from testbed import (
     campaign,
     costs,
     digests,
-    drawing,
     reparse,
     repeat,
-    rounds,
     runfolder,
+    running,
     session,
+    studyset,
     validate,
 )
 from testbed import doctor as doctoring
 from testbed import plan as planning
-from testbed.errors import StudyError, UnsupportedError
-from testbed.execute import write_json
+from testbed.errors import GroundtruthError, StudyError, UnsupportedError
 from testbed.labs import image, kernel, virtual
-from testbed.plan import Plan, PlannedCell
+from testbed.plan import Plan
 from testbed.precision import wanted_precision
 from testbed.progress import Display
+from testbed.running import jobs_or_cores, out, words
 from testbed.spec import find_study, load_study
+from testbed.studyset import Found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,19 +51,6 @@ class Choices:
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
         return jobs_or_cores(self.jobs)
-
-
-def jobs_or_cores(jobs: int | None) -> int:
-    """Return the number of jobs asked for, or the number of cores this process may use."""
-    return jobs if jobs is not None else len(os.sched_getaffinity(0))
-
-
-def _out() -> Console:
-    return Console(highlight=False, soft_wrap=True)
-
-
-def _words() -> Console:
-    return Console(stderr=True, highlight=False)
 
 
 def _make_plan(
@@ -90,129 +75,97 @@ def _make_plan(
     return made, findings
 
 
-def run(study_name: str, choices: Choices, data_dir: Path) -> None:
-    """Run a study into a new run folder and report it."""
+def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
+    """Run a study into a new run folder, or several into a new set, and report."""
     session.check_lab(choices.lab)
     kernel.check_version(choices.kernel)
-    _, findings = _make_plan(study_name, choices, {})  # all usage errors before anything is built
+    studyset.check_names(study_names)
+    # All usage errors before anything is built.
+    for name in study_names:
+        _print_findings(words(), _make_plan(name, choices, {})[1])
     session.check_writable(data_dir)
-    words = _words()
-    _print_findings(words, findings)
-    with Display(words) as display:
+    with Display(words()) as display:
         lab = virtual.ensure(choices.kernel, display.building)
-        plan_, findings = _make_plan(study_name, choices, lab.describe())
-        folder = session.create(data_dir, plan_, findings, sys.argv)
-        words.print(f"run folder: {folder}", markup=False, soft_wrap=True)
-        with session.locked(folder):
-            outcome = _run_rounds(folder, plan_.first, lab, choices.worker_count(), display)
-    _finish(folder, outcome)
+    planned = [_make_plan(name, choices, lab.describe()) for name in study_names]
+    found = studyset.create(data_dir, planned, sys.argv)
+    words().print(
+        f"{'set' if found.is_set else 'run folder'}: {found.folder}", markup=False, soft_wrap=True
+    )
+    parts = [
+        campaign.Part(run=folder, cells=plan_.first, lab=lab)
+        for folder, (plan_, _) in zip(found.runs, planned, strict=True)
+    ]
+    with studyset.locked(found):
+        running.run_and_report(found, parts, {}, choices.worker_count())
 
 
 def resume(run_name: str, jobs: int | None) -> None:
-    """Run what is not finished in a run folder, then report it."""
-    folder = session.find_run(run_name)
+    """Run what is not finished in a run folder or a set, then report it."""
+    found = studyset.find(run_name)
+    parts: list[campaign.Part] = []
+    with studyset.locked(found):
+        with Display(words()) as display:
+            errors = running.each(
+                found, lambda folder: parts.append(_prepare(found, folder, display))
+            )
+        running.run_and_report(found, parts, errors, jobs_or_cores(jobs))
+
+
+def _prepare(found: Found, folder: Path, display: Display) -> campaign.Part:
+    """Return a run's part of a campaign, its changed cells marked as not finished."""
     cells = session.load_cells(folder)
-    with session.locked(folder):
-        _resume(folder, cells, jobs)
-
-
-def _resume(folder: Path, cells: Sequence[PlannedCell], jobs: int | None) -> None:
-    changed = digests.changed(folder, [planned.id for planned in _finished(folder, cells)])
-    words = _words()
-    with Display(words) as display:
-        lab = session.lab_of(cells, display.building)
-        for cell_id, why in changed.items():
-            words.print(f"run again: cells/{cell_id}: {why}", markup=False, soft_wrap=True)
-            (runfolder.cell_folder(folder, cell_id) / runfolder.DONE).unlink()
-        outcome = _run_rounds(folder, cells, lab, jobs_or_cores(jobs), display)
-    _finish(folder, outcome)
-
-
-def _run_rounds(
-    folder: Path,
-    cells: Sequence[PlannedCell],
-    lab: virtual.VirtualLab,
-    jobs: int,
-    display: Display,
-) -> campaign.Outcome:
-    """Run the planned cells, then round by round what a run with ``--reps auto`` still needs."""
-    for number in itertools.count(1):
-        name = "running cells" if number == 1 else f"running round {number}"
-        report = functools.partial(display.cells, name=name)
-        outcome = campaign.run_cells(folder, cells, lab, jobs=jobs, report=report)
-        _write_failures(folder, outcome)
-        more = () if outcome.failures else rounds.next_cells(folder)
-        if not more:
-            break
-        cells = [*cells, *more]
-    return outcome
-
-
-def _write_failures(folder: Path, outcome: campaign.Outcome) -> None:
-    write_json(
-        folder / runfolder.WARNINGS,
-        [
-            {
-                "rule": "cell-failed",
-                "where": f"cells/{cell}",
-                "text": message.replace(f"{folder}/", ""),
-            }
-            for cell, message in outcome.failures
-        ],
-    )
-
-
-def _finish(folder: Path, outcome: campaign.Outcome) -> None:
-    try:
-        _report(folder, {})
-    finally:
-        # Also when the report could not be written: why cells failed must be said.
-        campaign.raise_if_failed(outcome, folder)
+    changed = digests.changed(folder, [planned.id for planned in running.finished(folder, cells)])
+    lab = session.lab_of(cells, display.building)
+    for cell_id, why in changed.items():
+        line = f"run again: {found.named(folder)}cells/{cell_id}: {why}"
+        words().print(line, markup=False, soft_wrap=True)
+        (runfolder.cell_folder(folder, cell_id) / runfolder.DONE).unlink()
+    return campaign.Part(run=folder, cells=cells, lab=lab)
 
 
 def parse(run_name: str, jobs: int | None) -> None:
-    """Make the tables of a run's finished cells again, and say which of them changed.
+    """Make the tables of finished cells again, and say which of them changed.
 
     Raises:
         RunError: a cell could not be parsed; it keeps the tables it had.
     """
-    folder = session.find_run(run_name)
+    found = studyset.find(run_name)
+    with studyset.locked(found):
+        running.raise_if_any(running.each(found, lambda run: _parse(found, run, jobs)))
+
+
+def _parse(found: Found, folder: Path, jobs: int | None) -> None:
     cells = session.load_cells(folder)
-    with session.locked(folder), Display(_words()) as display:
+    with Display(words()) as display:
         outcome = reparse.parse_cells(folder, cells, jobs=jobs_or_cores(jobs), report=display.cells)
     for line in reparse.table_lines(outcome):
-        _out().print(line, markup=False)
+        out().print(f"{found.named(folder)}{line}", markup=False)
     reparse.raise_if_failed(outcome)
 
 
-def _report(folder: Path, changed: Mapping[str, str]) -> None:
-    """Report all cells but those that changed since they finished; raise if there is any."""
-    # Imported when needed: tables, statistics and figures take longer to load than most commands.
-    from reports import print_summary, write_report
-
-    summary = write_report(folder, changed, drawing.library)
-    print_summary(summary, _out())
-    _out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
-    digests.raise_if_any(dict(summary.damaged), folder, "cells are changed, and left out")
-
-
-def plan(study_name: str, choices: Choices) -> None:
-    """Print a study's points, cells and expected cost."""
+def plan(study_names: Sequence[str], choices: Choices) -> None:
+    """Print the points, cells and expected cost of studies, and of several the total."""
     session.check_lab(choices.lab)
     kernel.check_version(choices.kernel)
-    made, findings = _make_plan(study_name, choices, {"name": choices.lab})
-    _print_findings(_words(), findings)
-    table = Table("point", "seeds", "cells", box=None, pad_edge=False)
-    for point in made.study.points:
-        text = ", ".join(f"{name}={value}" for name, value in point.values.items())
-        table.add_row(text or "the study's settings", *costs.seeds_words(made))
-    out = _out()
-    out.print(table)
-    for line in costs.cost_lines(made, choices.worker_count()):
-        out.print(line)
+    studyset.check_names(study_names)
+    planned = [_make_plan(name, choices, {"name": choices.lab}) for name in study_names]
+    for made, findings in planned:
+        _print_findings(words(), findings)
+        if len(planned) > 1:
+            out().print(f"{made.study.settings.study}:", markup=False)
+        table = Table("point", "seeds", "cells", box=None, pad_edge=False)
+        for point in made.study.points:
+            text = ", ".join(f"{name}={value}" for name, value in point.values.items())
+            table.add_row(text or "the study's settings", *costs.seeds_words(made))
+        out().print(table)
+        for line in costs.cost_lines([made], choices.worker_count()):
+            out().print(line)
+    if len(planned) > 1:
+        for line in costs.cost_lines([made for made, _ in planned], choices.worker_count()):
+            out().print(f"all together: {line}")
     missing = _not_built(choices.kernel)
     if missing:
-        out.print(f"first built, once, about 6 min: {missing}")
+        out().print(f"first built, once, about 6 min: {missing}")
 
 
 def _not_built(version: str) -> str:
@@ -224,16 +177,32 @@ def _not_built(version: str) -> str:
     return ", ".join(missing)
 
 
-def validate_study(study_name: str, hosts: str) -> None:
-    """Check a study file and print its findings."""
+def validate_studies(study_names: Sequence[str], hosts: str) -> None:
+    """Check study files and print their findings.
+
+    Raises:
+        StudyError: some cannot be used; the others were checked.
+    """
+    errors: dict[str, GroundtruthError | OSError] = {}
+    for name in study_names:
+        try:
+            _validate(name, hosts)
+        except StudyError as error:
+            if len(study_names) == 1:
+                raise
+            errors[name] = error
+    if errors:
+        raise studyset.together(errors, "of the studies cannot be used")
+
+
+def _validate(study_name: str, hosts: str) -> None:
     study = load_study(find_study(study_name), hosts=hosts)
     findings = validate.find(study, seeds=study.settings.seeds)
-    out = _out()
-    _print_findings(out, findings)
+    _print_findings(out(), findings)
     for item in findings.acknowledged:
-        out.print(f"acknowledged: {item.where}: {item.rule}: {item.text}", markup=False)
-        out.print(f"  because: {item.why}", markup=False)
-    out.print(
+        out().print(f"acknowledged: {item.where}: {item.rule}: {item.text}", markup=False)
+        out().print(f"  because: {item.why}", markup=False)
+    out().print(
         f"{study.settings.study}: valid, {len(study.points)} points, "
         f"{len(findings.warnings)} warnings"
     )
@@ -246,67 +215,65 @@ def _print_findings(console: Console, findings: validate.Findings) -> None:
 
 
 def report(run_name: str) -> None:
-    """Write a run's summary and report again, and print it.
+    """Write the summary and report of a run or a set again, and print it.
 
     Raises:
         DisagreementError: a cell was changed since it finished; the report is of the others.
     """
-    folder = session.find_run(run_name)
-    finished = _finished(folder, session.load_cells(folder))
-    _report(folder, digests.changed(folder, [planned.id for planned in finished]))
-
-
-def _finished(folder: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
-    todo = {planned.id for planned in campaign.unfinished(folder, cells)}
-    return [planned for planned in cells if planned.id not in todo]
+    running.report_found(studyset.find(run_name), jobs_or_cores(None))
 
 
 def verify(run_name: str, count: int, jobs: int | None) -> None:
-    """Repeat finished cells and compare all artefacts by digest.
+    """Repeat finished cells of a run, or of each of a set's, and compare all artefacts by digest.
 
     Raises:
         DisagreementError: some artefact differs, or a cell was changed since it finished.
     """
-    folder = session.find_run(run_name)
+    found = studyset.find(run_name)
+    running.raise_if_any(running.each(found, lambda run: _verify(found, run, count, jobs)))
+
+
+def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
     cells = session.load_cells(folder)
-    finished = _finished(folder, cells)
-    if not finished:
+    done = running.finished(folder, cells)
+    if not done:
         raise StudyError("no finished cell to verify", where=str(folder))
     # A cell edited afterwards is not the run's: that is seen without repeating it.
-    changed = digests.changed(folder, [planned.id for planned in finished])
-    chosen = repeat.choose([planned for planned in finished if planned.id not in changed], count)
-    words = _words()
-    if len(finished) < len(cells):
-        words.print(f"{len(cells) - len(finished)} of {len(cells)} cells are not finished")
+    changed = digests.changed(folder, [planned.id for planned in done])
+    chosen = repeat.choose([planned for planned in done if planned.id not in changed], count)
+    if len(done) < len(cells):
+        words().print(f"{len(cells) - len(done)} of {len(cells)} cells are not finished")
     problems = {f"cells/{cell_id}": why for cell_id, why in changed.items()}
-    with Display(words) as display:
+    with Display(words()) as display:
         lab = session.lab_of(cells, display.building)
         problems |= repeat.repeat(
             folder, chosen, lab, jobs=jobs_or_cores(jobs), report=display.cells
         )
     digests.raise_if_any(problems, folder, "cells are not the same")
     files = sum(len(digests.read_done(runfolder.cell_folder(folder, c.id))) for c in chosen)
-    _out().print(f"{len(chosen)} cells repeated, {files} artefacts, all the same to the byte")
+    out().print(
+        f"{found.named(folder)}{len(chosen)} cells repeated, {files} artefacts, "
+        "all the same to the byte"
+    )
 
 
 def build(lab_name: str, version: str) -> None:
     """Build what a lab needs and is not in the cache yet."""
     session.check_lab(lab_name)
-    with Display(_words()) as display:
+    with Display(words()) as display:
         lab = virtual.ensure(version, display.building)
-    _out().print(f"{lab_name} lab with kernel {lab.describe()['kernel_package']} is built")
+    out().print(f"{lab_name} lab with kernel {lab.describe()['kernel_package']} is built")
 
 
 def doctor(version: str) -> None:
     """Print what this machine can run; raise if the virtual lab is not among it."""
     findings = doctoring.examine(kernel.check_version(version))
-    out = _out()
     for finding in findings:
         mark = "ok" if finding.well else "NO" if finding.needed else "--"
-        out.print(f"{mark:3} {finding.name}: {finding.state}", markup=False)
+        out().print(f"{mark:3} {finding.name}: {finding.state}", markup=False)
         if not finding.well and finding.hint:
-            out.print(f"    {finding.hint}", markup=False)
+            out().print(f"    {finding.hint}", markup=False)
     bad = [finding.name for finding in findings if finding.needed and not finding.well]
     if bad:
         raise UnsupportedError("the virtual lab cannot run here", got=f"not well: {', '.join(bad)}")
-    out.print("the virtual lab can run here")
+    out().print("the virtual lab can run here")

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from testbed.cell_cost import cell_wall_s, report_wall_s
 from testbed.plan import Expectation, Plan, PlannedCell, expected
 from testbed.progress import duration_text
 
-#: Measured on two cores for the wireless study, see benchmarks/README.md; only plan's estimate
-#: rests on them, never a result.
-VIRTUAL_S_PER_WALL_S = 480.0
-CELL_SETUP_WALL_S = 1.2
 
-
-def cost_lines(plan: Plan, jobs: int) -> list[str]:
-    """Return what a plan costs; for one that adds seeds, the least and the most."""
-    base = plan.cells[: plan.base_cells]
-    least = [planned for planned in plan.first if planned not in plan.varied]
-    lines = [_cost([least, base] if plan.precision else [base], jobs)]
-    if plan.varied:
-        lines.append(f"and {_cost([plan.varied], jobs)}: sensitivity to assumptions")
-    elif plan.study.variations and not plan.sensitivity:
-        lines.append(f"left out: sensitivity to assumptions ({len(plan.study.variations)})")
+def cost_lines(plans: Sequence[Plan], jobs: int) -> list[str]:
+    """Return what plans cost together; for those that add seeds, the least and the most."""
+    base = [cell for plan in plans for cell in plan.cells[: plan.base_cells]]
+    varied = [cell for plan in plans for cell in plan.varied]
+    least = [
+        planned
+        for plan in plans
+        for planned in (plan.first if plan.precision else plan.cells[: plan.base_cells])
+        if planned not in plan.varied
+    ]
+    adding = any(plan.precision for plan in plans)
+    lines = [_cost([least, base] if adding else [base], jobs, len(plans))]
+    if varied:
+        lines.append(f"and {_cost([varied], jobs, 0)}: sensitivity to assumptions")
+    left_out = sum(len(p.study.variations) for p in plans if not (p.varied or p.sensitivity))
+    if left_out:
+        lines.append(f"left out: sensitivity to assumptions ({left_out})")
     return lines
 
 
-def _cost(bounds: Sequence[Sequence[PlannedCell]], jobs: int) -> str:
+def _cost(bounds: Sequence[Sequence[PlannedCell]], jobs: int, reports: int) -> str:
     """Return the cost of the least and the most cells there may be; they differ in replicates."""
-    found = [_expected(cells, jobs) for cells in bounds]
+    found = [_expected(cells, jobs, reports) for cells in bounds]
     measuring = [sum(p.cell.purpose == "measure" for p in cells) for cells in bounds]
     calibrations = len(bounds[0]) - measuring[0]
     plural = "" if calibrations == 1 else "s"
@@ -38,17 +42,16 @@ def _cost(bounds: Sequence[Sequence[PlannedCell]], jobs: int) -> str:
     )
 
 
+def _expected(cells: Sequence[PlannedCell], jobs: int, reports: int) -> Expectation:
+    """Return the cost of cells and of so many reports, which are written side by side."""
+    found = expected(cells, jobs=jobs, wall_s=cell_wall_s)
+    each_s = report_wall_s(len(cells) // reports) if reports else 0.0
+    rounds = -(-reports // jobs)
+    return Expectation(virtual_s=found.virtual_s, wall_s=found.wall_s + rounds * each_s)
+
+
 def _to(bounds: Iterable[str]) -> str:
     return " to ".join(dict.fromkeys(bounds))
-
-
-def _expected(cells: Sequence[PlannedCell], jobs: int) -> Expectation:
-    return expected(
-        cells,
-        jobs=jobs,
-        virtual_s_per_wall_s=VIRTUAL_S_PER_WALL_S,
-        setup_wall_s=CELL_SETUP_WALL_S,
-    )
 
 
 def seeds_words(plan: Plan) -> tuple[str, str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import platform
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import dumbbell, numbered_drops, verify
+from mininet_topos import dumbbell, netns, numbered_drops, verify
 from mininet_topos.netns import Journal, Namespace
 from testbed import calibration, ledger
 from testbed.cell import Cell, Flow
@@ -45,6 +46,7 @@ class Lab:
     roles: ledger.Roles
     spaces: dict[str, Namespace]
     routes: dict[str, dict[str, str]]
+    shown_routes: dict[str, list[dict[str, Any]]]
     drops: tuple[numbered_drops.Installed, ...]
     raw: dict[str, Any] = field(default_factory=dict)
 
@@ -74,11 +76,12 @@ def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
     laid_out = dumbbell.plan(cell.network, cell.seed)
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)
-    spaces = dumbbell.build(laid_out, cell.flows, routes, journal)
+    spaces, shown = dumbbell.build(laid_out, cell.flows, routes, journal)
     for node, name, value in ledger.sysctls(cell.hosts, roles):
         spaces[node].write_sysctl(name, value)
     return Lab(
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
+        shown_routes=shown,
         drops=numbered_drops.install(
             spaces, numbered_drops.targets(cell, calibration.PORT), numbered_drops.pairing(cell)
         ),
@@ -105,7 +108,7 @@ def read_back(lab: Lab) -> None:
     Raises:
         VerifyError: one of them is not as asked.
     """
-    checks, lab.raw = verify.read_back(lab.laid_out, lab.spaces, lab.routes)
+    checks, lab.raw = verify.read_back(lab.laid_out, lab.spaces, lab.routes, lab.shown_routes)
     found, lab.raw["numbered_drops"] = numbered_drops.read_back(lab.spaces, lab.drops)
     checks += found
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
@@ -170,11 +173,12 @@ def packages(status: str, names: Collection[str]) -> dict[str, str]:
 def _sysctl_tree(branches: tuple[str, ...]) -> dict[str, str]:
     values = {}
     for branch in branches:
-        for path in sorted((Path("/proc/sys") / branch).iterdir()):
-            if path.is_file():
-                try:
-                    value = " ".join(path.read_text(errors="replace").split())
-                except OSError:
-                    continue  # write-only or refused to guests: there is no value to record
-                values[f"{branch}/{path.name}".replace("/", ".")] = value
+        with os.scandir(f"/proc/sys/{branch}") as found:
+            names = sorted(entry.name for entry in found if entry.is_file())
+        for name in names:
+            try:
+                value = " ".join(netns.read_small(f"/proc/sys/{branch}/{name}").split())
+            except OSError:
+                continue  # write-only or refused to guests: there is no value to record
+            values[f"{branch}/{name}".replace("/", ".")] = value
     return values

@@ -64,7 +64,12 @@ def _let_the_acknowledgement_go(lab: Lab) -> None:
 
 
 def _await_saved_metrics(lab: Lab, flow: Flow) -> None:
-    """Wait until the source's kernel has an entry for the destination, also after losses."""
+    """Wait until the source's kernel has an entry for the destination, also after losses.
+
+    The connection ends when the acknowledgement of its end comes back; a look before is in vain.
+    """
+    step_s = max(0.1, lab.cell.network.base_rtt_s())
+    time.sleep(2 * step_s)
     to = lab.address(lab.destination(flow).name)
     deadline_s = time.monotonic() + TIMEOUT_S
     while f"{to} " not in lab.source(flow).run(["ip", "tcp_metrics", "show"]):
@@ -74,4 +79,4 @@ def _await_saved_metrics(lab: Lab, flow: Flow) -> None:
                 where=f"{lab.source(flow).name} to {to}",
                 hint="the initial ssthresh of the host profile cannot be set on this path",
             )
-        time.sleep(max(0.1, lab.cell.network.base_rtt_s()))
+        time.sleep(step_s)

@@ -10,7 +10,7 @@ import dataclasses
 import heapq
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,23 +159,17 @@ def _with_time(cell: Cell) -> Cell:
 
 
 def expected(
-    cells: Sequence[PlannedCell],
-    *,
-    jobs: int,
-    virtual_s_per_wall_s: float,
-    setup_wall_s: float = 0.0,
+    cells: Sequence[PlannedCell], *, jobs: int, wall_s: Callable[[Cell], float]
 ) -> Expectation:
     """Return how long cells take, started in order on ``jobs`` workers.
 
-    ``virtual_s_per_wall_s`` is how much virtual time one worker passes per second of wall time,
-    ``setup_wall_s`` what each cell costs besides (boot, building the network).
+    ``wall_s`` says how long one worker is busy with a cell.
     """
-    times_s = [virtual_s(planned.cell) for planned in cells]
     workers = [0.0] * max(1, min(jobs, len(cells)))
-    for time_s in times_s:
-        free_s = heapq.heappop(workers)
-        heapq.heappush(workers, free_s + setup_wall_s + time_s / virtual_s_per_wall_s)
-    return Expectation(virtual_s=sum(times_s), wall_s=max(workers))
+    for planned in cells:
+        heapq.heappush(workers, heapq.heappop(workers) + wall_s(planned.cell))
+    virtual = sum(virtual_s(planned.cell) for planned in cells)
+    return Expectation(virtual_s=virtual, wall_s=max(workers))
 
 
 def virtual_s(cell: Cell) -> float:

@@ -75,6 +75,10 @@ class Display:
         note = f"{done_cells}/{total_cells} cells{', ' if left else ''}{left}"
         self._show(name, done_frac, note)
 
+    def reporting(self, done_runs: int, total_runs: int) -> None:
+        """Show how many of a set's reports are written."""
+        self._show("writing reports", done_runs / total_runs, f"{done_runs}/{total_runs} studies")
+
     def cells(self, progress: CellProgress, name: str = "running cells") -> None:
         """Show how far a campaign is."""
         total = progress.total_virtual_s or 1.0

@@ -21,14 +21,16 @@ CELLS = "cells.json"
 PROVENANCE = "provenance.json"
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
+REPORT = "report"
 REPORT_HTML = "report/index.html"
+REPORT_SECTION = "report/section.json"
 TABLES_MD = "report/tables.md"
 TABLES_TEX = "report/tables.tex"
 PCAP = "pcap"
 #: What makes a folder of run folders a set: their names, in order.
 SET = "set.json"
 #: Names in a set's folder that no run in it can have.
-OF_SET = frozenset({SET, SUMMARY_JSON, "report"})
+OF_SET = frozenset({SET, SUMMARY_JSON, REPORT})
 
 CELL = "cell.json"
 ENV = "env.json"

@@ -94,10 +94,12 @@ def new_folder(data_dir: Path, name: str) -> Iterator[tuple[Path, datetime.datet
         folder = _new_folder(data_dir, f"{now:%Y%m%dT%H%M%SZ}-{name}")
         yield folder, now
         _point_latest(data_dir, folder)
-    except OSError as error:
+    except BaseException as error:  # an interrupt, too: half a run folder is none
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        raise _cannot_write(data_dir, str(error)) from error
+        if isinstance(error, OSError):
+            raise _cannot_write(data_dir, str(error)) from error
+        raise
 
 
 def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) -> None:

@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import runfolder, session
-from testbed.errors import GroundtruthError, ParseError, RunError, StudyError
+from testbed.errors import (
+    DisagreementError,
+    GroundtruthError,
+    ParseError,
+    RunError,
+    StudyError,
+    UnsupportedError,
+)
 from testbed.execute import write_json
 from testbed.plan import Plan
 from testbed.spec import find_study
@@ -67,11 +74,14 @@ def folder_names(studies: Sequence[str]) -> list[str]:
 
 
 def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Sequence[str]) -> Found:
-    """Make a new set with everything but the runs' cells; return it.
+    """Make a new run folder, or for several plans a new set, without cells; return it.
 
     Raises:
         StudyError: it could not be written.
     """
+    if len(planned) == 1:
+        run = session.create(data_dir, *planned[0], argv)
+        return Found(folder=run, runs=(run,), is_set=False)
     names = folder_names([plan.study.settings.study for plan, _ in planned])
     with session.new_folder(data_dir, NAME) as (folder, now):
         started = session.provenance(now, argv)
@@ -142,9 +152,11 @@ def together(errors: Mapping[str, GroundtruthError | OSError], what: str) -> Gro
     A failure to run or write outweighs all, then what is not possible here, then what cannot be
     used; disagreement comes last, because it presumes that the rest went well.
     """
-    gravity = (3, 4, 2, 1)
-    known = [error for error in errors.values() if isinstance(error, GroundtruthError)]
-    gravest = min(known, key=lambda error: gravity.index(error.exit_status), default=None)
-    kind = type(gravest) if gravest and len(known) == len(errors) else RunError
+    kinds = (RunError, UnsupportedError, StudyError, DisagreementError)
+    statuses = {
+        error.exit_status if isinstance(error, GroundtruthError) else RunError.exit_status
+        for error in errors.values()
+    }
+    kind = next(kind for kind in kinds if kind.exit_status in statuses)
     lines = [f"{name}: {error}".replace("\n", "\n  ") for name, error in errors.items()]
     return kind(f"{len(errors)} {what}:\n  " + "\n  ".join(lines))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from testbed import digests, runfolder, session
+from testbed import digests, runfolder, session, studyset
 from testbed.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
 from testbed.plan import PlannedCell
 from testbed.progress import Display
@@ -44,16 +44,31 @@ def command(run_name: str, wanted: Sequence[str]) -> None:
     Raises:
         RunError: some cells could not be exported; the others were.
     """
-    folder = session.find_run(run_name)
-    chosen = choose(session.load_cells(folder), wanted, run_name)
-    with Display(Console(stderr=True, highlight=False)) as display:
-        outcome = export(folder, chosen, display.exporting)
+    found = studyset.find(run_name)
+    cells = {run: session.load_cells(run) for run in found.runs}
+    chosen = choose([cell for own in cells.values() for cell in own], wanted, run_name)
     out = Console(highlight=False, soft_wrap=True)
-    for line in outcome.written:
-        out.print(line, markup=False)
-    if outcome.written:
+    errors: dict[str, GroundtruthError | OSError] = {}
+    for run, own in cells.items():
+        asked = [planned for planned in own if planned in chosen]
+        if not asked:
+            continue
+        with Display(Console(stderr=True, highlight=False)) as display:
+            outcome = export(run, asked, display.exporting)
+        for line in outcome.written:
+            out.print(line, markup=False)
+        try:
+            raise_if_failed(outcome, len(asked), run)
+        except RunError as error:
+            errors[run.name] = error
+    if any((run / runfolder.PCAP).is_dir() for run in cells):
         out.print(HOW_TO_OPEN, markup=False)
-    raise_if_failed(outcome, len(chosen), folder)
+    if errors:
+        raise (
+            next(iter(errors.values()))
+            if len(errors) == 1
+            else studyset.together(errors, "of the set's studies could not be exported")
+        )
 
 
 def install_profile(force: bool) -> None:

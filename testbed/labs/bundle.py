@@ -44,9 +44,9 @@ PARSERS = "*_parse.py"
 SCRIPT = """
 set -eu
 flags='-std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -D_GNU_SOURCE'
-cc $flags -o /cell/init /gt/guest/init.c
+cc $flags -static -o /cell/init /gt/guest/init.c
 cc $flags -fPIC -shared -o /cell/seeded_random.so /gt/guest/seeded_random.c
-make -s -C /cell/lib/probes OUT=/cell/bin
+make -s -C /cell/lib/probes OUT=/cell/bin LDFLAGS=-static
 python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from playwright.sync_api import (
 import reports
 from testbed import runfolder
 from tests.figure_run import build_figure_run
+from tests.set_run import build_set
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Fetching a browser may take minutes; finding one takes none.
@@ -72,9 +74,19 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture
-def show(browser: Browser, report: Path) -> Iterator[Show]:
-    """Return what opens the report with settings of the browser's."""
+@pytest.fixture(scope="session")
+def set_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sets") / "set"
+    runs = build_set(folder)
+    for run in runs:
+        reports.write_report(run, library=lambda: "")
+    reports.write_set(folder, runs)
+    return folder / runfolder.REPORT_HTML
+
+
+@contextlib.contextmanager
+def showing(browser: Browser, report: Path) -> Iterator[Show]:
+    """Give what opens a report with settings of the browser's."""
     contexts = []
 
     def shown(width_px: int = 1200, **settings: Any) -> Shown:
@@ -85,6 +97,20 @@ def show(browser: Browser, report: Path) -> Iterator[Show]:
     yield shown
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def show(browser: Browser, report: Path) -> Iterator[Show]:
+    """Return what opens the report of a run."""
+    with showing(browser, report) as shown:
+        yield shown
+
+
+@pytest.fixture
+def show_set(browser: Browser, set_report: Path) -> Iterator[Show]:
+    """Return what opens the page of a set."""
+    with showing(browser, set_report) as shown:
+        yield shown
 
 
 @pytest.fixture

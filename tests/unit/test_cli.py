@@ -107,7 +107,7 @@ MISUSED = [
     ("", "Usage: groundtruth "),
     ("nonesuch", "Error: No such command 'nonesuch'."),
     ("--nonesuch", "Error: No such option: --nonesuch"),
-    ("run", "Error: Missing argument 'STUDY'."),
+    ("run", "Error: Missing argument 'STUDY...'."),
     ("run wireless --reps 0", "Error: Invalid value for '--reps' / '--runs'"),
     ("run wireless --reps few", "Error: Invalid value for '--reps' / '--runs'"),
     ("plan wireless --runs -1", "Error: Invalid value for '--reps' / '--runs'"),
@@ -178,7 +178,7 @@ def test_exit_status_of_each_kind_of_error(
     def act(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(commands, "validate_study", act)
+    monkeypatch.setattr(commands, "validate_studies", act)
     assert command_status(["validate", "x"]) == status
     assert said() == ("", f"groundtruth: {error}\n")
     if isinstance(error, GroundtruthError):
@@ -225,7 +225,7 @@ def test_an_interrupt_ends_the_command_with_status_3(
         finally:
             cleaned.append("up")
 
-    monkeypatch.setattr(commands, "validate_study", act)
+    monkeypatch.setattr(commands, "validate_studies", act)
     monkeypatch.setattr(sys, "argv", ["groundtruth", "validate", "x"])
     with pytest.raises(SystemExit) as ended:
         __main__.main()

@@ -15,14 +15,14 @@ from reports.metrics import Value
 from reports.replication import Replication, replication
 from reports.run import read_study
 from reports.summary import CellSummary
-from testbed import commands, runfolder, session
+from testbed import commands, runfolder, running, session
 from testbed.cell import Cell
 from testbed.cli import command_status
-from testbed.commands import jobs_or_cores
 from testbed.errors import RunError
 from testbed.labs import virtual
 from testbed.plan import PlannedCell
 from testbed.repeat import choose
+from testbed.running import jobs_or_cores
 from tests.fake_lab import FakeLab, write_recorded
 from tests.recorded import wireless_cell
 from tests.study_file import WIRELESS
@@ -69,7 +69,7 @@ def lab(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake
 def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Remember which runs were reported."""
     runs: list[Path] = []
-    monkeypatch.setattr(commands, "_report", lambda run, changed: runs.append(run))
+    monkeypatch.setattr(running, "report_run", lambda run, changed: runs.append(run))
     return runs
 
 
@@ -184,7 +184,7 @@ def raw_counters(run: Path, purpose: str = "measure") -> Path:
 def changes(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Remember which cells each report was told to leave out."""
     told: list[dict[str, str]] = []
-    monkeypatch.setattr(commands, "_report", lambda run, changed: told.append(dict(changed)))
+    monkeypatch.setattr(running, "report_run", lambda run, changed: told.append(dict(changed)))
     return told
 
 
@@ -310,7 +310,7 @@ def test_a_run_killed_between_two_rounds_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(session, "record_plan", killed)
         with pytest.raises(KeyboardInterrupt):
-            commands.run("w.yaml", choices(reps="auto"), Path("r"))
+            commands.run(["w.yaml"], choices(reps="auto"), Path("r"))
     assert planned_seeds(Path("r/latest")) == [1, 2]
     assert command_status(["resume", "r/latest", "-j", "1"]) == 0
     assert planned_seeds(Path("r/latest")) == [1, 2, 3, 4, 5, 6, 7]

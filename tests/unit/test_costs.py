@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from testbed.cell_cost import cell_wall_s, expected_packets
 from testbed.costs import cost_lines, seeds_words
 from testbed.plan import Plan, make_plan
 from testbed.precision import Precision
+from testbed.spec import find_study, load_study, resolve_cell
 from tests.study_file import study
 from tests.unit.test_plan import VARIED
 
@@ -22,15 +26,15 @@ def plan(*, sensitivity: bool = True, precision: Precision | None = None) -> Pla
 
 
 def test_variations_have_a_line_of_their_own() -> None:
-    own, varied = cost_lines(plan(), jobs=1)
-    # 28 x 1000 s + 7 x 200 s at 480 s per s, and 1.2 s for each of 35 cells: 103.25 s.
-    assert own == (
-        "28 measuring cells and 7 calibrations, 8 h 10 min of virtual time,"
-        " about 1 min 43 s on 1 cores"
+    own, varied = cost_lines([plan()], jobs=1)
+    # The plan's own arithmetic is tested with it; what a cell costs, below.
+    assert own.startswith(
+        "28 measuring cells and 7 calibrations, 8 h 10 min of virtual time, about "
     )
+    assert own.endswith(" on 1 cores")
     assert varied.startswith("and 6 measuring cells and 1 calibration, 1 h 43 min of virtual time")
     assert varied.endswith(": sensitivity to assumptions")
-    assert cost_lines(plan(sensitivity=False), jobs=1) == [
+    assert cost_lines([plan(sensitivity=False)], jobs=1) == [
         own,
         "left out: sensitivity to assumptions (3)",
     ]
@@ -39,9 +43,41 @@ def test_variations_have_a_line_of_their_own() -> None:
 
 def test_seeds_as_needed_have_bounds() -> None:
     auto = Precision(metric=None, half_width=None, relative_half_width=0.05, at_least=2, at_most=4)
-    own, varied = cost_lines(plan(precision=auto), jobs=2)
+    own, varied = cost_lines([plan(precision=auto)], jobs=2)
     assert own.startswith(
         "14 to 28 measuring cells and 7 calibrations, 4 h 16 min to 8 h 10 min of virtual time,"
     )
-    assert varied == cost_lines(plan(), jobs=2)[1]
+    assert varied == cost_lines([plan()], jobs=2)[1]
     assert seeds_words(plan(precision=auto)) == ("1, 2; at most 4", "2 to 4")
+
+
+RECORDED = [  # study, point, data packets counted in a run, seconds its lab took on one core
+    ("wireless", {"loss_frac": 0.01}, 50_440, 2.81),
+    ("wireless", {"loss_frac": 0.03}, 30_357, 3.20),
+    ("satellite", {"pairs": 2, "rate_bps": 200_000}, 9_053, 1.86),
+    ("satellite", {"pairs": 8, "rate_bps": 11_000_000}, 85_338, 6.18),
+    ("wired", {"protocol": "tcp"}, 51_424, 7.93),
+]
+
+
+@pytest.mark.parametrize(("name", "at", "pkts", "lab_s"), RECORDED)
+def test_packets_and_time_of_a_cell_are_about_as_measured(
+    name: str, at: dict[str, object], pkts: int, lab_s: float
+) -> None:
+    loaded = load_study(find_study(name))
+    point = next(p for p in loaded.points if at.items() <= p.values.items())
+    cell = resolve_cell(loaded, point, seed=1, replicate=1, lab={})
+    assert expected_packets(cell) == pytest.approx(pkts, rel=0.3)
+    # The tables come on top of the lab's time; captured packets cost about as much again.
+    assert lab_s * 0.7 < cell_wall_s(cell) < lab_s * 3
+
+
+def test_captures_and_calibrations_cost_what_they_cost() -> None:
+    loaded = load_study(find_study("wireless"))
+
+    def cost(**how: Any) -> float:
+        cell = resolve_cell(loaded, loaded.points[0], seed=1, replicate=1, lab={}, **how)
+        return cell_wall_s(cell)
+
+    assert cost(pcap=True) > 1.5 * cost()
+    assert cost(purpose="calibrate") == pytest.approx(0.6 + 2 * 0.35 + 1.0)

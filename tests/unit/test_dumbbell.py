@@ -12,6 +12,7 @@ from mininet_topos.dumbbell import (
     Plan,
     counters,
     ip_lines,
+    link_lines,
     number_lines,
     plan,
     tc_lines,
@@ -89,6 +90,7 @@ address add 10.1.1.2/24 dev src1-eth0
 link set dev src1-eth0 up
 neighbor add 10.1.1.1 lladdr 02:00:00:00:01:01 dev src1-eth0 nud permanent
 route add default via 10.1.1.1 quickack 1 ssthresh lock 45 rto_min 492ms
+route show default
 """
 R2_IP = """\
 link set dev lo up
@@ -122,6 +124,21 @@ def test_the_wireless_networks_ip_lines() -> None:
     assert ip_lines(WIRELESS, "src1", options) == SRC1_IP
     # Route options are for hosts; a router has none.
     assert ip_lines(WIRELESS, "r2", options) == R2_IP
+
+
+def test_a_router_makes_the_links_it_begins() -> None:
+    assert link_lines(WIRELESS, "r1") == (
+        "link add name r1-bottleneck address 02:00:00:00:00:01 type veth"
+        " peer name r2-bottleneck address 02:00:00:00:00:02 netns r2\n"
+        "link add name r1-src1 address 02:00:00:00:01:01 type veth"
+        " peer name src1-eth0 address 02:00:00:00:01:02 netns src1\n"
+        "link add name r1-src2 address 02:00:00:00:02:01 type veth"
+        " peer name src2-eth0 address 02:00:00:00:02:02 netns src2\n"
+    )
+    assert [line.split()[3] for line in link_lines(WIRELESS, "r2").splitlines()] == [
+        "r2-dst1",
+        "r2-dst2",
+    ]
 
 
 SIZES = [(1, 1), (2, 2), (5, 5), (5, 1), (1, 5), (99, 99)]

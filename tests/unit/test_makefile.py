@@ -12,6 +12,7 @@ pytestmark = pytest.mark.unit
 ROOT = Path(__file__).parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text()
 PHONY = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
+DUMBBELLS = [f"studies/{name}.yaml" for name in ("wireless", "satellite", "wired")]
 TARGETS = re.findall(r"^([a-z][\w-]*):(?!=)", MAKEFILE, re.MULTILINE)
 
 
@@ -46,23 +47,28 @@ def test_help_is_the_default_and_lists_every_target() -> None:
 
 
 def test_experiment_without_variables_leaves_everything_to_the_command() -> None:
-    assert command("experiment") == ["run", "studies/wireless.yaml"]
+    assert command("experiment") == ["run", *DUMBBELLS]
 
 
 def test_experiment_passes_on_what_was_given_and_nothing_else() -> None:
     given = ["STUDY=satellite", "REPS=3", "LAB=stock", "KERNEL=6.12", "JOBS=2"]
     options = ["--reps", "3", "--lab", "stock", "--kernel", "6.12", "--jobs", "2"]
     assert command("experiment", *given) == ["run", "studies/satellite.yaml", *options]
-    assert command("experiment", "REPS=auto")[2:] == ["--reps", "auto"]
-    assert command("plan", "SENSITIVITY=no")[2:] == ["--no-sensitivity"]
-    assert command("plan", "LAB=stock") == ["plan", "studies/wireless.yaml", "--lab", "stock"]
+    assert command("experiment", "REPS=auto")[4:] == ["--reps", "auto"]
+    assert command("plan", "SENSITIVITY=no")[4:] == ["--no-sensitivity"]
+    assert command("plan", "LAB=stock") == ["plan", *DUMBBELLS, "--lab", "stock"]
 
 
-@pytest.mark.parametrize(
-    "study", ["/tmp/my study.yaml", "it's.yaml", "a$(id)b.yaml".replace("$", "$$")]
-)
-def test_study_may_be_any_file(study: str) -> None:
-    assert command("validate", f"STUDY={study}") == ["validate", study.replace("$$", "$")]
+@pytest.mark.parametrize("name", ["my study.yaml", "it's.yaml", "a$(id)b.yaml", "a, b.yaml"])
+def test_a_study_may_be_any_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    given = str(tmp_path / name).replace("$", "$$")
+    assert command("experiment", f"STUDY={given}") == ["run", str(tmp_path / name)]
+
+
+def test_studies_are_words() -> None:
+    assert command("experiment", "STUDY=wired my.yaml") == ["run", "studies/wired.yaml", "my.yaml"]
+    assert command("experiment", "STUDY=") == ["run"]
 
 
 def test_run_folder_defaults_to_the_latest_and_may_hold_spaces() -> None:

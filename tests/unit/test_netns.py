@@ -6,10 +6,11 @@ import array
 import contextlib
 import ctypes
 import fcntl
+import json
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class Here(Namespace):
 
 @pytest.fixture
 def here() -> Here:
-    return Here(name="src1", pid=os.getpid(), journal=Journal())
+    return Here(name="src1", handle=0, home=0, journal=Journal())
 
 
 def test_a_command_gets_its_input_and_is_journalled(here: Here) -> None:
@@ -71,9 +72,17 @@ def test_json_of_no_output_is_an_empty_list(here: Here) -> None:
     assert here.json(["echo", '[{"a": 1}]']) == [{"a": 1}]
 
 
+def test_a_batch_prints_one_value_per_question(here: Here) -> None:
+    assert here.json_batch(["cat"], '[{"a": 1}]\n[ ]\n\n[2,\n3]\n') == [[{"a": 1}], [], [2, 3]]
+    assert here.json_batch(["cat"], "") == []
+    with pytest.raises(json.JSONDecodeError):
+        here.json_batch(["cat"], "[1]\n[2")
+
+
 def test_sysctls(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert netns._sysctl_path("net.ipv4.tcp_sack") == Path("/proc/sys/net/ipv4/tcp_sack")
     monkeypatch.setattr(netns, "_sysctl_path", lambda name: tmp_path / name)
+    (tmp_path / "a").touch()
     here.write_sysctl("a", "4096 131072")
     (tmp_path / "b").write_text("4096\t131072\t6291456\n")
     assert (here.read_sysctl("a"), here.read_sysctl("b")) == ("4096 131072", "4096 131072 6291456")
@@ -88,30 +97,60 @@ def test_read_file(here: Here, tmp_path: Path) -> None:
     assert here.read_file(str(tmp_path / "f")) == "text"
 
 
-def test_python_without_setns_is_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_without_setns_is_not_supported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(netns, "NAMES", tmp_path)
     monkeypatch.setattr(sys, "version_info", (3, 11, 2))
-    space = Namespace(name="src1", pid=1, journal=Journal())
+    space = Namespace(name="src1", handle=0, home=0, journal=Journal())
     with pytest.raises(UnsupportedError, match=r"^src1: .*wanted Python 3.12 or newer"):
         space.run(["true"])
+    with pytest.raises(UnsupportedError, match=r"cannot make .*wanted Python 3.12 or newer"):
+        netns.create(["src1"], Journal())
+
+
+class Kernel:
+    """The kernel's side of unshare and setns for one thread: what it was told, in order."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: list[tuple[str, int]] = []
+        monkeypatch.setattr(sys, "version_info", (3, 13, 5))
+        for name in ("setns", "unshare"):
+            monkeypatch.setattr(os, name, self.call(name), raising=False)
+
+    def call(self, name: str) -> Callable[..., None]:
+        def told(*arguments: int) -> None:
+            assert arguments[-1] == 0x40000000
+            self.told.append((name, arguments[0]))
+
+        return told
 
 
 def test_the_thread_comes_home_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    moves: list[str] = []
-    monkeypatch.setattr(sys, "version_info", (3, 13, 5))
-    monkeypatch.setattr(
-        os,
-        "setns",
-        lambda fd, kind: moves.append(str(Path(f"/proc/self/fd/{fd}").readlink())),
-        raising=False,
-    )
-    space = Namespace(name="src1", pid=os.getppid(), journal=Journal())
-    before = len(list(Path("/proc/self/fd").iterdir()))
+    kernel = Kernel(monkeypatch)
+    space = Namespace(name="src1", handle=7, home=3, journal=Journal())
     with pytest.raises(ZeroDivisionError), space.entered():
         raise ZeroDivisionError
-    assert moves == [
-        str(Path(f"/proc/{pid}/ns/net").readlink()) for pid in (os.getppid(), os.getpid())
-    ]
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert kernel.told == [("setns", 7), ("setns", 3)]
+
+
+def test_namespaces_are_made_and_known_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kernel = Kernel(monkeypatch)
+    monkeypatch.setattr(netns, "NAMES", tmp_path / "netns")
+    made = netns.create(["src1", "r1"], Journal())
+    home = made["r1"].home
+    try:
+        assert kernel.told == [("unshare", 0x40000000), ("setns", home)] * 2
+        assert list(made) == ["src1", "r1"]
+        assert {space.home for space in made.values()} == {home}
+        for name, space in made.items():
+            assert space.name == name
+            assert (tmp_path / "netns" / name).stat().st_ino == os.fstat(space.handle).st_ino
+    finally:
+        for descriptor in (home, *(space.handle for space in made.values())):
+            os.close(descriptor)
 
 
 class Ethtool:

@@ -93,13 +93,14 @@ def test_replicates_that_cannot_be() -> None:
 def test_expected_time() -> None:
     cells = make_plan(study(), seeds=[1, 2], lab={}).cells
     measure = cells[7:]
-    one = expected(measure, jobs=1, virtual_s_per_wall_s=500, setup_wall_s=1)
-    assert (one.virtual_s, one.wall_s) == (14_000, 14 * (2 + 1))
+    one = expected(measure, jobs=1, wall_s=lambda cell: 3.0)
+    assert (one.virtual_s, one.wall_s) == (14_000, 14 * 3)
     # Fourteen cells of three seconds on four workers: four rounds.
-    assert expected(measure, jobs=4, virtual_s_per_wall_s=500, setup_wall_s=1).wall_s == 12
-    assert expected(measure, jobs=99, virtual_s_per_wall_s=500).wall_s == 2
-    assert expected(cells[:1], jobs=1, virtual_s_per_wall_s=1).virtual_s == CALIBRATION_VIRTUAL_S
-    assert expected([], jobs=2, virtual_s_per_wall_s=1).wall_s == 0
+    assert expected(measure, jobs=4, wall_s=lambda cell: 3.0).wall_s == 12
+    assert expected(measure, jobs=99, wall_s=lambda cell: 3.0).wall_s == 3
+    calibration = expected(cells[:1], jobs=1, wall_s=lambda cell: 1.0)
+    assert calibration.virtual_s == CALIBRATION_VIRTUAL_S
+    assert expected([], jobs=2, wall_s=lambda cell: 1.0).wall_s == 0
 
 
 def test_plan_json() -> None:

@@ -179,7 +179,7 @@ def test_pictures_and_page_are_equal_for_equal_runs(tmp_path: Path) -> None:
         paths = sorted(path for path in run.glob("report/**/*") if path.is_file())
         found.append({path.name: path.read_bytes() for path in paths})
     assert found[0] == found[1]
-    assert len(found[0]) == 3 + 2 * (3 + 2 + 2 + 2 + 1)  # page and tables; SVG and PDF
+    assert len(found[0]) == 4 + 2 * (3 + 2 + 2 + 2 + 1)  # page, section, tables; SVG, PDF
     sizes = sum(len(content) for name, content in found[0].items() if name == "index.html")
     assert sizes < 2_000_000
 

@@ -11,7 +11,7 @@ import pytest
 from reports import page
 from reports.display import INDEX, KBIT_PER_S, PERCENT, UNKNOWN, difference
 from reports.estimates_page import adjustment_words, estimates_table
-from reports.html import render_page
+from reports.html import Drawn, render_reports
 from reports.records import Point
 from reports.run import read_run
 from reports.summary import Summary, summarise
@@ -93,7 +93,7 @@ def test_the_page_shows_difference_and_estimates(run: Path, summary: Summary) ->
     # S 110, T 98 to 101 kbit/s: mean of the increases 10.6; printed 27.6.
     assert table.rows[0].mean == "10.6"
     assert table.rows[0].difference == "\N{MINUS SIGN}17.0"
-    text = render_page(read_run(run), summary, (), (), {}, str)
+    text = render_reports(read_run(run), summary, Drawn(headline=(), asked=(), svgs={}), str)[0]
     assert "Difference</th>" in text
     assert text.count('<details class="estimates"') == 3
     assert text.count('<details class="estimates" open>') == 1

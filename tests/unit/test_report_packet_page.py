@@ -12,9 +12,9 @@ import pytest
 from collectors.audit_parse import AuditRow
 from collectors.path_parse import PathRow
 from collectors.table_files_parse import schema
-from reports.html import render_page
+from reports.html import Drawn, render_reports
 from reports.packet_page import PacketEvidence, packet_evidence
-from reports.run import read_run
+from reports.run import Run, read_run
 from reports.summary import summarise
 from testbed import runfolder
 from tests.report_run import build_run, only_cell, write_json
@@ -64,10 +64,15 @@ def shown(run: Path) -> PacketEvidence | None:
     return packet_evidence(found, summarise(found))
 
 
+def page_of(run: Run) -> str:
+    drawn = Drawn(headline=(), asked=(), svgs={})
+    return render_reports(run, summarise(run), drawn, str)[0]
+
+
 def test_without_an_audit_there_is_no_section(run: Path) -> None:
     assert shown(run) is None
     found = read_run(run)
-    assert 'id="evidence"' not in render_page(found, summarise(found), (), (), {}, str)
+    assert 'id="evidence"' not in page_of(found)
 
 
 def test_means_are_of_what_counts_and_every_run_is_shown(run: Path) -> None:
@@ -89,7 +94,7 @@ def test_means_are_of_what_counts_and_every_run_is_shown(run: Path) -> None:
     assert evidence.cells.rows[0][12:] == ("251.00", "–", "–", "–", "–", "8.0")  # noqa: RUF001
     assert {len(row) for row in evidence.cells.rows} == {len(evidence.cells.heads)}
     found = read_run(run)
-    page = render_page(found, summarise(found), (), (), {}, str)
+    page = page_of(found)
     assert "6 of 6 comparisons in 3 cells agree to the packet, 0 disagree" in page
     assert page.count("One-way delay, mean, TCP SACK") == 1
 
@@ -105,7 +110,7 @@ def test_what_disagrees_and_what_is_not_known_is_counted(run: Path) -> None:
     )
     assert evidence.paths == ()
     found = read_run(run)
-    page = render_page(found, summarise(found), (), (), {}, str)
+    page = page_of(found)
     assert re.search(r"No run was captured .*are not known", page)
     assert "the numbers of that run are in doubt" in page
 

@@ -17,8 +17,8 @@ from reports.terminal import print_summary
 from reports.verdict_page import verdict_page
 from testbed import runfolder
 from testbed.errors import ParseError
+from tests.report_page import HOSTILE, Page
 from tests.report_run import build_run, only_cell, write_json
-from tests.unit.test_report_write import HOSTILE, Page
 
 pytestmark = pytest.mark.unit
 

@@ -4,8 +4,6 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,47 +12,10 @@ import pytest
 import reports
 from reports.whole_file import write_whole
 from testbed import runfolder
+from tests.report_page import HOSTILE, Page, outputs
 from tests.report_run import PUBLISHED, build_run, only_cell
 
 pytestmark = pytest.mark.unit
-
-VOID = {"meta", "br", "hr", "img", "input", "link", "col", "wbr"}
-
-
-class Page(HTMLParser):
-    """Checks nesting and collects what the tests ask about."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.scripts: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] == "script":
-            self.scripts.append(data)
-        elif self.open and self.open[-1] != "style":
-            self.words.append(data)
-
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.tags if name == tag]
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +30,16 @@ def page(run: Path) -> Page:
     return Page((run / runfolder.REPORT_HTML).read_text())
 
 
-def outputs(run: Path) -> dict[str, bytes]:
-    def names() -> Iterator[Path]:
-        yield from run.glob("summary.*")
-        yield from (path for path in run.glob("report/**/*") if path.is_file())
-
-    return {str(path.relative_to(run)): path.read_bytes() for path in names()}
-
-
 def test_the_files(run: Path) -> None:
     figures = [f"report/figures/{m}" for m in ("pct_increase", "share_S_pct", "utilisation_pct")]
     assert sorted(outputs(run)) == sorted(
-        ["summary.csv", "summary.json", "report/index.html", "report/tables.md"]
+        [
+            "summary.csv",
+            "summary.json",
+            "report/index.html",
+            "report/section.json",
+            "report/tables.md",
+        ]
         + ["report/tables.tex"]
         + [f"{figure}.{ending}" for figure in figures for ending in ("pdf", "svg")]
     )
@@ -190,9 +149,6 @@ def test_tables_have_captions_and_heads_have_scopes(page: Page) -> None:
 def test_contradicted_numbers_are_marked(page: Page) -> None:
     marks = [link for link in page.all("a") if link["href"] == "#contradictions"]
     assert len(marks) == 1 + 7 * 3  # in the contents; three numbers in each of seven rows
-
-
-HOSTILE = '<script>alert(1)</script><img src="http://evil.example/x"> {{ 7 * 7 }} " & é'
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_hosts_are_asked_for_their_flows_protocols() -> None:
     journal = Journal()
     laid_out = dumbbell.plan(cell.network, cell.seed)
     names = (*laid_out.sources, *laid_out.destinations)
-    spaces = {name: Namespace(name=name, pid=1, journal=journal) for name in names}
+    spaces = {name: Namespace(name=name, handle=0, home=0, journal=journal) for name in names}
     asked = {
         host.name: [source.what for source in sources if not source.what.startswith("/")]
         for host, sources in telemetry.sources(cell, laid_out, spaces)

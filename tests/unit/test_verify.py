@@ -22,6 +22,7 @@ from mininet_topos.verify import (
 )
 from testbed.check import Check
 from testbed.errors import VerifyError
+from tests.recorded import text as recorded
 from tests.recorded import value, wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -216,9 +217,15 @@ class Recorded(Namespace):
     """A namespace in which every command prints what was recorded."""
 
     def json(self, argv: Sequence[str]) -> Any:
-        if "filter" in argv:
-            return value(f"iproute2-6.15/filter-show-{argv[-1]}.json")
-        return SHOWN[self.name] if argv[0] == "tc" else ROUTES[self.name]
+        assert argv == ["tc", "-j", "qdisc", "show"]
+        return SHOWN[self.name]
+
+    def run(self, argv: Sequence[str], text: str = "") -> str:
+        assert argv == ["tc", "-j", "-s", "-batch", "-"]
+        return "".join(
+            recorded(f"iproute2-6.15/filter-show-{line.split()[-1]}.json")
+            for line in text.splitlines()
+        )
 
     def read_sysctl(self, name: str) -> str:
         assert name == "net.ipv4.ip_forward"
@@ -226,12 +233,12 @@ class Recorded(Namespace):
 
 
 def spaces() -> dict[str, Namespace]:
-    return {n: Recorded(name=n, pid=0, journal=Journal()) for n in PLAN.node_names()}
+    return {n: Recorded(name=n, handle=0, home=0, journal=Journal()) for n in PLAN.node_names()}
 
 
 def test_everything_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offloads, "read", lambda space, device: {"x": device == "r1-src2"})
-    checks, raw = read_back(PLAN, spaces(), ASKED)
+    checks, raw = read_back(PLAN, spaces(), ASKED, ROUTES)
     # 20 stages, two switches, six route options, two ends of five links.
     assert len(checks) == 20 + 2 + 6 + 10
     assert [(c.check, c.where, c.got) for c in checks if not c.agrees] == [
@@ -256,7 +263,7 @@ def test_counters_are_read_per_flow() -> None:
 
 
 def test_a_counter_that_is_not_there_is_not_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Recorded, "json", lambda self, argv: [])
+    monkeypatch.setattr(Recorded, "json_batch", lambda self, argv, text: [[]] * text.count("\n"))
     with pytest.raises(
         VerifyError, match=r"r1:r1-bottleneck egress: no such counter: wanted .*100"
     ):

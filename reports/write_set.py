@@ -1,0 +1,96 @@
+"""Writes the report of a set of studies from what the reports of its runs left.
+
+Invariants: nothing is measured, judged or drawn again, so a study is shown as on its own page; a
+run whose report cannot be read is named and loses no other; equal sets give equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from reports import latex, live, markdown
+from reports.html import render_set
+from reports.json_file import read_json
+from reports.run import read_planned, read_run
+from reports.section import parse_section
+from reports.set_page import Missing, SetPage, SetStudy
+from reports.whole_file import write_whole
+from testbed import runfolder
+from testbed.errors import ParseError
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Left:
+    """What one run's report left."""
+
+    study: SetStudy
+    summary: Any
+    tables: tuple[str, str]
+
+
+def write_set(
+    folder: Path, runs: Sequence[Path], library: Callable[[], str] = live.library
+) -> None:
+    """Write a set's page, summary and tables from those of its runs, which are written before.
+
+    Args:
+        folder: the set.
+        runs: the run folders in it, in its order.
+        library: gives the script that draws the page's figures.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    found = [_read(run) for run in runs]
+    left = [one for one in found if isinstance(one, _Left)]
+    missing = tuple(one for one in found if isinstance(one, Missing))
+    page = SetPage(studies=tuple(one.study for one in left), missing=missing)
+    content = {
+        "schema": SCHEMA,
+        "studies": [one.summary for one in left],
+        "missing": [{"run": one.name, "reason": one.why} for one in missing],
+    }
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(folder / runfolder.SUMMARY_JSON, text.encode())
+    for number, (name, escaped) in enumerate(_TABLES):
+        lost = [escaped(f"{one.name} is not among these tables. {one.why}") for one in missing]
+        tables = "\n".join((*(one.tables[number] for one in left), *(f"{one}\n" for one in lost)))
+        write_whole(folder / name, tables.encode())
+    write_whole(folder / runfolder.REPORT_HTML, render_set(page, library).encode())
+
+
+#: The files of joined tables, and what makes plain text of their kind.
+_TABLES = (
+    (runfolder.TABLES_MD, markdown.escaped),
+    (runfolder.TABLES_TEX, latex.escaped),
+)
+
+
+def _read(run: Path) -> _Left | Missing:
+    """Return what a run's report left, or why there is nothing that could be shown."""
+    try:
+        read_planned(run)  # a report may be older than what ails its run
+        section = parse_section(read_json(run, runfolder.REPORT_SECTION))
+        summary = read_json(run, runfolder.SUMMARY_JSON)
+        summary.get("study").name()
+        tables = tuple((run / name).read_text(encoding="utf-8") for name, _ in _TABLES)
+    except (ParseError, OSError, UnicodeDecodeError) as error:
+        return Missing(name=run.name, why=_why(run, error))
+    study = SetStudy(name=quote(run.name), section=section)
+    return _Left(study=study, summary=summary.value, tables=(tables[0], tables[1]))
+
+
+def _why(run: Path, error: Exception) -> str:
+    """Return why a run has no report: what its report failed of, if that still is so."""
+    try:
+        read_run(run)
+    except ParseError as cause:
+        error = cause
+    return str(error).replace(f"{run}/", "").replace(str(run), run.name)
