@@ -7,6 +7,7 @@ import dataclasses
 import struct
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -116,6 +117,21 @@ def test_captures_are_merged_by_time_and_ties_keep_their_order() -> None:
     content = [bytes(both.octets[at : at + 4]) for at in both.starts]
     assert content == [b"earl", b"same", b"then", b"late"]
     assert [both.names[file] for file in both.files] == ["one", "two", "two", "one"]
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_what_looks_like_a_record_within_a_packet_is_none(order: str) -> None:
+    # Packets hold the beginnings of others; the upper half of the time changes on the way.
+    decoy = struct.pack(f"{order}4I", 65_530, 0, 40, 40)
+    contents = [bytes(9), decoy, decoy[:7] + decoy * 3, b"", decoy * 40 + b"x", decoy]
+    packets = [(65_530 + k, 0, 2000, content) for k, content in enumerate(contents * 4)]
+    data = written(packets, order=order)
+    records, cut = parse(data, NAME)
+    assert cut is None
+    assert records.captured_bytes.tolist() == [len(content) for *_, content in packets]
+    ends = np.cumsum([16 + len(content) for *_, content in packets])
+    starts = HEADER_BYTES + 16 + np.concatenate([[0], ends[:-1]])
+    assert records.starts.tolist() == starts.tolist()
 
 
 def test_a_capture_without_packets_is_one() -> None:
