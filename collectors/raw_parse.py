@@ -22,14 +22,18 @@ def read_text(path: Path) -> str:
         raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
 
 
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+#: Made once: files have thousands of lines, each a text of its own.
+_JSON = json.JSONDecoder(parse_constant=_refuse)
+
+
 def json_value(text: str) -> Any:
     """Return the value a JSON text stands for; raise ``ValueError`` if it stands for none."""
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is not a JSON number")
-
     try:
-        return json.loads(text, parse_constant=refuse)
+        return _JSON.decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
