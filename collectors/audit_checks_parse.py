@@ -8,7 +8,7 @@ import polars as pl
 
 from collectors.audit_parse import Evidence, Stretch, compare
 from collectors.path_parse import PathRow
-from collectors.tally_parse import Tally, extremes_s
+from collectors.tally_parse import Journeys, Tally
 from testbed.cell import Cell, Direction
 from testbed.check import Check
 
@@ -114,21 +114,21 @@ def place_checks(cell: Cell, evidence: Evidence, packets: pl.DataFrame) -> list[
         "bottleneck channel": (network.bottleneck.forward, True, False),
         "destination access": (network.destination_access.forward, True, True),
     }
+    journeys = Journeys(packets, "data")
     return [
-        _place(stretch, packets, *shapes[stretch.name])
+        _place(stretch, journeys, *shapes[stretch.name])
         for stretch in evidence.stretches
         if stretch.direction == "data"
     ]
 
 
 def _place(
-    stretch: Stretch, packets: pl.DataFrame, link: Direction, delays: bool, serialises: bool
+    stretch: Stretch, journeys: Journeys, link: Direction, delays: bool, serialises: bool
 ) -> Check:  # fmt: skip
     wanted_s = link.owd_s if delays else 0.0
-    found = extremes_s(
-        packets, "data", stretch.offered_at, stretch.passed_at,
-        8 / link.rate_bps if serialises else 0.0,
-    )  # fmt: skip
+    found = journeys.extremes_s(
+        stretch.offered_at, stretch.passed_at, 8 / link.rate_bps if serialises else 0.0
+    )
     kind = "at least" if serialises else "always"
     wanted = f"{kind} {wanted_s * 1000:.3f} ms"
     check = "time without serialisation" if serialises else "time"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from collectors.path_parse import Floats
 from collectors.retransmissions_parse import AT_ONCE_S
+from collectors.seen_packets_parse import Floats
 
 CAPTURES, TELEMETRY = "captures", "telemetry"
 #: What detected a loss.

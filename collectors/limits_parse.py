@@ -17,7 +17,8 @@ from collectors.episode_bounds_parse import NEVER
 from collectors.episode_row_parse import EpisodeRow, main_rows
 from collectors.flows_parse import FlowRow
 from collectors.loss_bounds_parse import pftk_bound_pps, sqrt_bound_pps
-from collectors.path_parse import Floats, PathRow
+from collectors.path_parse import PathRow
+from collectors.seen_packets_parse import Floats
 from collectors.sent_data_parse import PACKET_MAX_BYTES, Bools, Ints
 from testbed.cell import Cell, Flow
 

@@ -9,22 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from collectors.accepted_parse import accepted_bytes
+from collectors.seen_packets_parse import Floats, FlowPackets, Seen, flow_packets
 from testbed.cell import Cell, Flow
-
-Floats = npt.NDArray[np.float64]
 
 #: RFC 3550, section 6.4.1: the weight of a new difference in the smoothed jitter.
 JITTER_GAIN = 1 / 16
-#: Flags of a DATA chunk: last and first of its message (RFC 9260, section 3.3.1).
-ENDS, BEGINS = 1, 2
-#: The columns of the packets table that are needed here.
-USED = (
-    "flow", "direction", "point", "packet", "t_s", "ip_bytes", "payload_bytes", "tcp_flags", "seq",
-    "ack", "tsn", "data_chunks", "cum_tsn_ack", "a_rwnd_bytes",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,43 +47,34 @@ class PathRow:
 
 def path_rows(cell: Cell, packets: pl.DataFrame) -> list[PathRow]:
     """Return every flow's row."""
-    # Lists are dear to copy: they come along only for the one question that needs them.
-    chosen = packets.select(USED).filter(
-        pl.col("flow").is_not_null(), pl.col("point").is_not_null()
-    )
-    parts = chosen.partition_by("flow", as_dict=True)
-    return [path_row(flow, cell, parts.get((flow.id,), chosen.clear())) for flow in cell.flows]
+    seen = flow_packets(packets)
+    return [_path_row(flow, cell, seen.get(flow.id, FlowPackets())) for flow in cell.flows]
 
 
-def path_row(flow: Flow, cell: Cell, packets: pl.DataFrame) -> PathRow:
+def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
     """Return one flow's row from its packets at all points."""
-    data = packets.filter(direction="data")
-    acks = packets.drop("data_chunks").filter(direction="ack")
-    bare = data.drop("data_chunks")
     measured_s = cell.measured_s()
-    inside = pl.col("t_s").is_between(cell.measure_from_s, cell.measure_to_s, closed="left")
-    sent = bare.filter(inside, point="sent")
-    acks_sent = acks.filter(inside, is_acknowledgement(), point="sent")
-    data_bytes, ack_bytes = (int(part["ip_bytes"].sum()) for part in (sent, acks_sent))
-    passed_bytes = int(bare.filter(inside, point="loss_offered")["ip_bytes"].sum())
+    sent, acks_sent = (_inside(seen.at(way, "sent"), cell) for way in ("data", "ack"))
+    answers = acks_sent.only(acks_sent.acknowledges)
+    passed = _inside(seen.at("data", "loss_offered"), cell)
+    data_bytes, ack_bytes, passed_bytes = (_bytes(part) for part in (sent, answers, passed))
     # Delays are those of packets that left their sender inside the window.
-    bare = bare.filter(pl.col("packet").is_in(sent["packet"].implode()))
-    acks = acks.filter(
-        pl.col("packet").is_in(acks.filter(inside, point="sent")["packet"].implode())
+    delivered = seen.at("data", "delivered")
+    carrying = delivered.only(delivered.payload_bytes > 0)
+    owd_s = _delays_s(sent.only(sent.payload_bytes > 0), carrying)
+    queue_s = _delays_s(
+        _of(seen.at("data", "queue_offered"), sent), _of(seen.at("data", "loss_offered"), sent)
     )
-    carrying = bare.filter(pl.col("payload_bytes") > 0)
-    owd_s = delays_s(carrying, "sent", "delivered")
-    queue_s = delays_s(bare, "queue_offered", "loss_offered")
-    ack_owd_s = delays_s(acks, "sent", "delivered")
+    ack_owd_s = _delays_s(acks_sent, seen.at("ack", "delivered"))
     steps_s = np.abs(np.diff(owd_s))
     return PathRow(
         flow=flow.id,
-        goodput_bytes=_window_bytes(data, flow, cell),
-        total_bytes=accepted_bytes(data, flow, None),
-        connect_to_data_s=_connect_to_data_s(data),
+        goodput_bytes=_window_bytes(seen, flow, cell),
+        total_bytes=accepted_bytes(seen, flow, None),
+        connect_to_data_s=_connect_to_data_s(seen),
         data_wire_rate_bps=data_bytes * 8 / measured_s,
         bottleneck_wire_rate_bps=passed_bytes * 8 / measured_s,
-        ack_pkts=acks_sent.height,
+        ack_pkts=len(answers.t_s),
         ack_ip_bytes=ack_bytes,
         ack_wire_rate_bps=ack_bytes * 8 / measured_s,
         owd_mean_s=_mean(owd_s),
@@ -108,111 +91,54 @@ def path_row(flow: Flow, cell: Cell, packets: pl.DataFrame) -> PathRow:
     )
 
 
-def is_acknowledgement() -> pl.Expr:
-    """Return what packets acknowledge and carry no data: a bare TCP ACK, a SACK chunk."""
-    # FIN, SYN and RST are the low three bits; the ACK bit is what makes `ack` known.
-    bare = (pl.col("tcp_flags") & 0x07 == 0) & pl.col("ack").is_not_null()
-    # A SHUTDOWN acknowledges too, but has no window.
-    sack = pl.col("cum_tsn_ack").is_not_null() & pl.col("a_rwnd_bytes").is_not_null()
-    return ((bare | sack) & (pl.col("payload_bytes") == 0)).fill_null(value=False)
+def _inside(seen: Seen, cell: Cell) -> Seen:
+    """Return the packets seen inside the measuring window."""
+    return seen.only((seen.t_s >= cell.measure_from_s) & (seen.t_s < cell.measure_to_s))
 
 
-def packet_count(packets: pl.DataFrame) -> int:
-    """Return a number above that of every packet."""
-    highest = packets["packet"].max()
-    return highest + 1 if isinstance(highest, int) else 0
+def _of(seen: Seen, others: Seen) -> Seen:
+    """Return the packets that others are too."""
+    return seen.only(np.isin(seen.packet, others.packet))
 
 
-def times_s(packets: pl.DataFrame, point: str, count: int) -> Floats:
-    """Return when each packet, by its number below ``count``, was at a point; NaN: it was not."""
-    found = np.full(count, np.nan)
-    here = packets.filter(pl.col("packet").is_not_null(), point=point)
-    found[here["packet"].to_numpy()] = here["t_s"].to_numpy()
-    return found
+def _bytes(seen: Seen) -> int:
+    return int(seen.ip_bytes[seen.ip_bytes >= 0].sum())
 
 
-def delays_s(packets: pl.DataFrame, start: str, end: str) -> Floats:
+def _delays_s(start: Seen, end: Seen) -> Floats:
     """Return the time from one point to another of all packets seen at both, as they arrived."""
-    count = packet_count(packets)
-    arrived = times_s(packets, end, count)
-    order = np.argsort(arrived, kind="stable")
-    delays = (arrived - times_s(packets, start, count))[order]
-    known: Floats = delays[~np.isnan(delays)]
+    count = int(max(start.packet.max(initial=-1), end.packet.max(initial=-1))) + 1
+    left_s, arrived_s = (_times_s(seen, count) for seen in (start, end))
+    order = np.argsort(arrived_s, kind="stable")
+    delays_s = (arrived_s - left_s)[order]
+    known: Floats = delays_s[~np.isnan(delays_s)]
     return known
 
 
-def _window_bytes(data: pl.DataFrame, flow: Flow, cell: Cell) -> int | None:
+def _times_s(seen: Seen, count: int) -> Floats:
+    """Return when each packet, by its number below ``count``, was there; NaN: it was not."""
+    found = np.full(count, np.nan)
+    known = seen.packet >= 0
+    found[seen.packet[known]] = seen.t_s[known]
+    return found
+
+
+def _window_bytes(seen: FlowPackets, flow: Flow, cell: Cell) -> int | None:
     """Return the bytes the receiver could hand over inside the measuring window."""
-    until = accepted_bytes(data, flow, cell.measure_to_s)
+    until = accepted_bytes(seen, flow, cell.measure_to_s)
     if until is None or not cell.measure_from_s:
         return until
-    before = accepted_bytes(data, flow, cell.measure_from_s)
+    before = accepted_bytes(seen, flow, cell.measure_from_s)
     return None if before is None else until - before
 
 
-def accepted_bytes(data: pl.DataFrame, flow: Flow, until_s: float | None) -> int | None:
-    """Return the bytes the receiver could hand to the application by a time.
-
-    New data in order: for TCP up to the first hole; for SCTP whole messages, in each stream up to
-    the first missing one, or, unordered, all. Null for UDP, where nothing says what is new.
-    """
-    arrived = data.filter(pl.col("payload_bytes") > 0, point="delivered")
-    if until_s is not None:
-        arrived = arrived.filter(pl.col("t_s") < until_s)
-    if flow.protocol == "tcp":
-        return _tcp_prefix_bytes(arrived)
-    if flow.protocol == "sctp":
-        sent = data.filter(pl.col("payload_bytes") > 0, point="sent")
-        return _sctp_accepted_bytes(sent, arrived, ordered=flow.ordered)
-    return None
-
-
-def _tcp_prefix_bytes(arrived: pl.DataFrame) -> int:
-    ranges = arrived.select(start="seq", end=pl.col("seq") + pl.col("payload_bytes")).sort("start")
-    starts, ends = ranges["start"].to_numpy(), ranges["end"].to_numpy()
-    # The first byte has number 1; the SYN took 0.
-    reached = np.maximum.accumulate(np.concatenate([[1], ends]))
-    holes = np.flatnonzero(starts > reached[:-1])
-    return int(reached[holes[0]] if len(holes) else reached[-1]) - 1
-
-
-def _chunks(packets: pl.DataFrame) -> pl.DataFrame:
-    exploded = packets.select("data_chunks").explode("data_chunks").drop_nulls()
-    return exploded.unnest("data_chunks").unique("tsn", maintain_order=True)
-
-
-def _sctp_accepted_bytes(sent: pl.DataFrame, arrived: pl.DataFrame, *, ordered: bool) -> int:
-    """Return the bytes of whole messages; ordered: of those before which none is missing."""
-    got = _chunks(arrived).select("tsn", got=pl.lit(value=True))
-    # A message has consecutive TSNs, the first of which is marked.
-    messages = (
-        _chunks(sent)
-        .sort("tsn")
-        .join(got, on="tsn", how="left", maintain_order="left")
-        .group_by(message=((pl.col("flags") & BEGINS) > 0).cum_sum(), maintain_order=True)
-        .agg(
-            pl.col("stream").first(),
-            whole=pl.col("got").fill_null(value=False).all() & (pl.col("flags").last() & ENDS > 0),
-            size_bytes=pl.col("payload_bytes").sum(),
-        )
-    )
-    if ordered:
-        whole = pl.col("whole").cast(pl.Int8).cum_min().over("stream") == 1
-        messages = messages.with_columns(whole=whole)
-    return int(messages.filter("whole")["size_bytes"].sum())
-
-
-def _connect_to_data_s(data: pl.DataFrame) -> float | None:
+def _connect_to_data_s(seen: FlowPackets) -> float | None:
     """Return the time from a flow's first packet until its first byte reached the receiver."""
-    began = data.filter(point="sent")["t_s"].min()
-    first = data.filter(
-        (pl.col("seq") == 1) | (pl.col("tsn") == 0),
-        pl.col("payload_bytes") > 0,
-        point="delivered",
-    )["t_s"].min()
-    if not isinstance(began, float) or not isinstance(first, float):
+    began, arrived = seen.at("data", "sent"), seen.at("data", "delivered")
+    first_s = arrived.t_s[((arrived.seq == 1) | (arrived.tsn == 0)) & (arrived.payload_bytes > 0)]
+    if not len(began.t_s) or not len(first_s):
         return None
-    return first - began
+    return float(first_s.min() - began.t_s.min())
 
 
 def _mean(values: Floats) -> float | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from collectors.path_parse import Floats
+from collectors.seen_packets_parse import Floats
 from collectors.sent_data_parse import Bools, Captured
 
 #: A clock read takes 256 ns of virtual time; the next timer may be a tick (10 ms) away.

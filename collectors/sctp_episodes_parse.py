@@ -21,8 +21,8 @@ from collectors.episode_row_parse import (
     between_s,
     main_rows,
 )
-from collectors.path_parse import Floats
 from collectors.retransmissions_parse import THRESHOLD
+from collectors.seen_packets_parse import Floats
 from collectors.sent_data_parse import Ints
 from testbed.cell import Flow
 

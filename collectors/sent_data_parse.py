@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from collectors.path_parse import Floats, is_acknowledgement
+from collectors.seen_packets_parse import Floats, is_acknowledgement
 from testbed.cell import Cell, Direction, Flow
 
 Ints = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from collectors.path_parse import packet_count, times_s
+from collectors.seen_packets_parse import Floats, Ints
 
 #: Packets of no flow: a control connection, say.
 OTHERS = ""
@@ -82,20 +82,42 @@ def _repeated_chunks(sent: pl.DataFrame) -> dict[str, int]:
     return dict(counted.iter_rows())
 
 
-def extremes_s(
-    packets: pl.DataFrame, direction: str, start: str, end: str, serial_s_per_byte: float
-) -> tuple[float, float] | None:
-    """Return the shortest and longest time between two points, serialisation taken off.
+class Journeys:
+    """When the packets of one direction were seen at each point, and how large they were."""
 
-    None if no packet was seen at both.
-    """
-    chosen = packets.select("direction", "point", "packet", "t_s", "ip_bytes").filter(
-        direction=direction
-    )
-    count = packet_count(chosen)
-    delay_s = times_s(chosen, end, count) - times_s(chosen, start, count)
-    size_bytes = np.zeros(count)
-    here = chosen.filter(pl.col("packet").is_not_null(), point=end)
-    size_bytes[here["packet"].to_numpy()] = here["ip_bytes"].to_numpy()
-    delay_s = (delay_s - size_bytes * serial_s_per_byte)[~np.isnan(delay_s)]
-    return (float(delay_s.min()), float(delay_s.max())) if len(delay_s) else None
+    def __init__(self, packets: pl.DataFrame, direction: str) -> None:
+        chosen = packets.select("direction", "point", "packet", "t_s", "ip_bytes").filter(
+            pl.col("packet").is_not_null(), direction=direction
+        )
+        parts = chosen.partition_by("point", as_dict=True)
+        self._columns: dict[str, tuple[Ints, Floats, Ints]] = {
+            str(point): (
+                part["packet"].to_numpy(), part["t_s"].to_numpy(), part["ip_bytes"].to_numpy()
+            )
+            for (point,), part in parts.items()
+        }  # fmt: skip
+        highest = [int(numbers.max()) for numbers, _, _ in self._columns.values()]
+        self._count = max(highest, default=-1) + 1
+
+    def _times_s(self, point: str) -> Floats:
+        """Return when each packet, by its number, was at a point; NaN: it was not."""
+        found = np.full(self._count, np.nan)
+        if point in self._columns:
+            numbers, t_s, _ = self._columns[point]
+            found[numbers] = t_s
+        return found
+
+    def extremes_s(
+        self, start: str, end: str, serial_s_per_byte: float
+    ) -> tuple[float, float] | None:
+        """Return the shortest and longest time between two points, serialisation taken off.
+
+        None if no packet was seen at both.
+        """
+        delay_s = self._times_s(end) - self._times_s(start)
+        size_bytes = np.zeros(self._count)
+        if end in self._columns:
+            numbers, _, ip_bytes = self._columns[end]
+            size_bytes[numbers] = ip_bytes
+        delay_s = (delay_s - size_bytes * serial_s_per_byte)[~np.isnan(delay_s)]
+        return (float(delay_s.min()), float(delay_s.max())) if len(delay_s) else None

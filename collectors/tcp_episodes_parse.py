@@ -24,8 +24,8 @@ from collectors.episode_row_parse import (
     main_rows,
     window,
 )
-from collectors.path_parse import Floats
 from collectors.retransmissions_parse import AT_ONCE_S, THRESHOLD
+from collectors.seen_packets_parse import Floats
 from collectors.sent_data_parse import Ints
 from testbed.cell import Flow
 

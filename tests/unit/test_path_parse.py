@@ -9,8 +9,10 @@ import polars as pl
 import pytest
 
 from collectors import evidence_parse, packet_columns_parse
-from collectors.path_parse import accepted_bytes, path_row, path_rows
-from testbed.cell import Cell, from_dict
+from collectors.accepted_parse import accepted_bytes
+from collectors.path_parse import path_rows
+from collectors.seen_packets_parse import FlowPackets, flow_packets
+from testbed.cell import Cell, Flow, from_dict
 from tests.recorded import DATA, value
 
 pytestmark = pytest.mark.unit
@@ -50,7 +52,7 @@ FOUR = [
 
 
 def test_delay_and_jitter_worked_out_by_hand() -> None:
-    row = path_row(TCP, TEN_S, table(*FOUR))
+    row = path_rows(TEN_S, table(*FOUR))[0]
     # Delays 100, 140, 120, 200 ms; differences 40, 20, 80 ms. The handshake carries no data.
     assert row.owd_mean_s == pytest.approx(0.14)
     assert row.owd_min_s == pytest.approx(0.10)
@@ -71,7 +73,7 @@ def test_bandwidth_is_of_the_measuring_window_alone() -> None:
         *sent_and_delivered(7, 2.1, 0.5, **ack),
         *sent_and_delivered(8, 10.0, 0.3, **ack),
     ]
-    row = path_row(TCP, TEN_S, table(*FOUR, *rows))
+    row = path_rows(TEN_S, table(*FOUR, *rows))[0]
     assert (row.ack_pkts, row.ack_ip_bytes) == (2, 104)
     assert row.ack_wire_rate_bps == pytest.approx(104 * 8 / 10)
     assert row.data_wire_rate_bps == pytest.approx(5 * 1000 * 8 / 10)
@@ -81,7 +83,7 @@ def test_bandwidth_is_of_the_measuring_window_alone() -> None:
 
 def test_a_window_that_begins_later_leaves_out_what_was_before() -> None:
     cell = dataclasses.replace(TEN_S, measure_from_s=2.1, measure_to_s=3.5)
-    row = path_row(TCP, cell, table(*FOUR))
+    row = path_rows(cell, table(*FOUR))[0]
     # Packet 3 alone leaves inside; packets 2 and 3 arrive inside.
     assert row.owd_mean_s == pytest.approx(0.12)
     assert row.data_wire_rate_bps == pytest.approx(1000 * 8 / 1.4)
@@ -90,17 +92,21 @@ def test_a_window_that_begins_later_leaves_out_what_was_before() -> None:
 
 
 def test_the_first_byte_counts_from_the_first_packet_of_all() -> None:
-    assert path_row(TCP, TEN_S, table(*FOUR)).connect_to_data_s == pytest.approx(1.1)
-    assert path_row(TCP, TEN_S, table(*FOUR[:2])).connect_to_data_s is None
+    assert path_rows(TEN_S, table(*FOUR))[0].connect_to_data_s == pytest.approx(1.1)
+    assert path_rows(TEN_S, table(*FOUR[:2]))[0].connect_to_data_s is None
 
 
 def test_tcp_accepts_up_to_the_first_hole() -> None:
     packets = table(*FOUR)
-    assert accepted_bytes(packets, TCP, None) == 4 * 960
-    assert accepted_bytes(packets, TCP, 3.12) == 2 * 960
+    assert accepted(packets, TCP, None) == 4 * 960
+    assert accepted(packets, TCP, 3.12) == 2 * 960
     lost = packets.filter(~((pl.col("packet") == 2) & (pl.col("point") == "delivered")))
-    assert accepted_bytes(lost, TCP, None) == 960
-    assert accepted_bytes(lost.clear(), TCP, None) == 0
+    assert accepted(lost, TCP, None) == 960
+    assert accepted(lost.clear(), TCP, None) == 0
+
+
+def accepted(packets: pl.DataFrame, flow: Flow, until_s: float | None) -> int | None:
+    return accepted_bytes(flow_packets(packets).get(flow.id, FlowPackets()), flow, until_s)
 
 
 def chunk(number: int, tsn: int, stream: int, *, delivered: bool, flags: int = 3) -> list[Any]:
@@ -119,10 +125,10 @@ def test_sctp_accepts_each_stream_up_to_its_own_hole() -> None:
         *chunk(3, 3, 1, delivered=True),
         *chunk(4, 2, 0, delivered=True),  # again: counts once
     )
-    assert accepted_bytes(packets, SCTP, None) == 200
+    assert accepted(packets, SCTP, None) == 200
     unordered = dataclasses.replace(SCTP, ordered=False)
-    assert accepted_bytes(packets, unordered, None) == 300
-    assert accepted_bytes(packets, SCTP, 1.0) == 100
+    assert accepted(packets, unordered, None) == 300
+    assert accepted(packets, SCTP, 1.0) == 100
 
 
 def test_a_message_of_several_chunks_is_accepted_whole() -> None:
@@ -134,13 +140,13 @@ def test_a_message_of_several_chunks_is_accepted_whole() -> None:
     ]
     for ordered in (True, False):
         flow = dataclasses.replace(SCTP, ordered=ordered)
-        assert accepted_bytes(table(*parts), flow, None) == 300
-        assert accepted_bytes(table(*parts), flow, 2.0) == 0
+        assert accepted(table(*parts), flow, None) == 300
+        assert accepted(table(*parts), flow, 2.0) == 0
 
 
 def test_of_udp_nobody_can_say_what_is_new() -> None:
     udp = dataclasses.replace(TCP, protocol="udp")
-    assert accepted_bytes(table(*FOUR), udp, None) is None
+    assert accepted(table(*FOUR), udp, None) is None
 
 
 def test_without_packets_nothing_is_known() -> None:
