@@ -24,7 +24,8 @@ def command(name: str, like: str, force: bool) -> None:
     """Write ``NAME.yaml`` into the current folder with the settings of another study.
 
     Raises:
-        StudyError: the name cannot be one, the file is there already, or no study is like it.
+        StudyError: the name cannot be one, the file is there already or cannot be written, or no
+            study is like it.
     """
     if not re.fullmatch(STUDY_NAME, name):
         raise StudyError("not a study's name", wanted=STUDY_NAME_WORDS, got=units.shown(name))
@@ -36,7 +37,10 @@ def command(name: str, like: str, force: bool) -> None:
     source = find_study(like)
     text = template(name, read_document(source), schema_place(path))
     study = parse_study(text, str(path), hosts_folders=(source.parent / "hosts", HOSTS_FOLDER))
-    path.write_text(text, encoding="utf-8")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StudyError(f"cannot write: {error.strerror}", where=str(path)) from error
     out = Console(highlight=False, soft_wrap=True)
     points = len(study.points)
     out.print(f"{path}: {points} point{'s' if points > 1 else ''}, like {like}", markup=False)

@@ -24,7 +24,7 @@ def points_at(
 ) -> tuple[tuple[int, ...], list[Problem]]:
     """Return the indexes of the points an ``at`` covers, and what is wrong with it.
 
-    There is at least one index, or a problem.
+    There is at least one index, or a problem, here or with every point.
     """
     unknown = list(_unswept(at, loc, names, document))
     if unknown:
@@ -33,7 +33,7 @@ def points_at(
     if point is None:
         return (), problems
     covered = [i for i, other in enumerate(points) if point.values.items() <= other.values.items()]
-    if not covered:
+    if points and not covered:
         problems.append(document.problem(loc, "not a point of the study", got=point.words()))
     return tuple(covered), problems
 

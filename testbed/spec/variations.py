@@ -25,6 +25,7 @@ from testbed.spec.sweep import (
     read_point,
     value_at,
 )
+from testbed.spec.validation import field_name_at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,6 +158,8 @@ def _same(
     by_path = {parameter.path: parameter for parameter in names}
     for override in entry.overrides:
         parameter = by_path[override.path]
+        if getattr(base.settings, field_name_at(StudyFile, parameter.loc[:1])) is None:
+            continue  # the study's own cannot be read, which is told of it
         if value_at(base.settings, parameter.loc) == read.values[parameter.name]:
             yield base.document.problem(
                 override.source,

@@ -86,3 +86,12 @@ def test_the_command_says_what_comes_next(capsys: pytest.CaptureFixture[str]) ->
     assert said == ["mine.yaml: 3 points, like anatomy", "next: groundtruth validate mine.yaml"]
     assert command_status(["new", "other", "--like", "anatomi"]) == 2
     assert "did you mean anatomy?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_cannot_be_written_is_a_mistake_of_the_user(force: bool) -> None:
+    Path("folder.yaml").mkdir()
+    Path("dangling.yaml").symlink_to("nowhere/mine.yaml")
+    for name in ("folder", "dangling"):
+        with pytest.raises(StudyError, match=rf"{name}\.yaml: "):
+            new_study.command(name, "anatomy", force=force)

@@ -45,6 +45,16 @@ def test_an_alternative_is_every_point_again_with_its_settings() -> None:
     assert [p.name for p in loaded.parameters] == ["loss_frac"]
 
 
+def test_an_alternative_of_a_setting_that_cannot_be_read_is_not_compared_with_it() -> None:
+    text = edited(
+        ("streams: 1\n", "streams: one\n"),
+        varied("alternatives: [{flows.S.streams: 2}]"),
+    )
+    line = line_of(text, "streams: one")
+    (told,) = problems(text)
+    assert told.startswith(f"w.yaml:{line}: flows.S.streams: wrong kind: wanted a whole number")
+
+
 def test_at_restricts_where_and_a_swept_setting_is_overridden() -> None:
     loss, queue = "network.bottleneck.loss.data", "network.bottleneck.queue"
     loaded = study(
