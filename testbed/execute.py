@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from collectors.raw_parse import read_as, read_json, read_text, whole, word
-from testbed import digests, runfolder
+from testbed import digests, runfolder, workers
 from testbed.cell import Cell, cell_json
 from testbed.errors import ParseError, RunError, VerifyError
 from testbed.ledger import disagreements
@@ -48,6 +48,11 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
     except OSError as error:
         raise RunError("cannot prepare a cell", where=str(folder), got=str(error)) from error
     wall_s = lab.run(cell, folder, cancelled)
+    workers.beside(conclude, cell, folder, wall_s)
+
+
+def conclude(cell: Cell, folder: Path, wall_s: float) -> None:
+    """Parse or judge what a lab left, and write DONE; raise as :func:`execute`."""
     if cell.purpose == "calibrate":
         judge_calibration(cell, folder)
     else:

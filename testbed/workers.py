@@ -1,10 +1,12 @@
 """Do the same to many things at once, on threads, one to a core; keep on when one of them fails.
 
-Invariant: when :func:`each` returns or raises, nothing of it still runs.
+Invariant: when :func:`each` returns or raises, nothing of it still runs. Its threads wait for labs;
+what they compute goes to a process beside each of them (:func:`beside`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import threading
@@ -12,11 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from testbed.beside import Beside
 from testbed.errors import GroundtruthError
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 #: How long the main thread sleeps at most before it looks for an interrupt.
 WAKE_S = 0.25
+_this_thread = threading.local()
 
 
 def each(
@@ -40,9 +45,12 @@ def each(
     # Two campaigns of one job each should not share the first core.
     first = os.getpid() % len(allowed)
     cpus = itertools.cycle(allowed[first:] + allowed[:first])
-    with ThreadPoolExecutor(
-        max_workers=jobs, thread_name_prefix="cell", initializer=_pinned_to, initargs=(cpus,)
-    ) as pool:
+    with (
+        contextlib.ExitStack() as made,
+        ThreadPoolExecutor(
+            max_workers=jobs, thread_name_prefix="cell", initializer=_begin, initargs=(cpus, made)
+        ) as pool,
+    ):
         pending: dict[Future[object], Item] = {pool.submit(act, item): item for item in items}
         try:
             while pending:
@@ -57,13 +65,24 @@ def each(
             raise
 
 
-def _pinned_to(cpus: Iterator[int]) -> None:
-    """Bind the calling worker thread, and so the lab it runs, to one core.
+def beside(function: Callable[..., Result], *args: object) -> Result:
+    """Return what a function gives, called in the process beside a thread of :func:`each`.
+
+    Called here where there is none. Raises what the function raises.
+    """
+    process: Beside | None = getattr(_this_thread, "process", None)
+    return function(*args) if process is None else process.call(function, *args)
+
+
+def _begin(cpus: Iterator[int], made: contextlib.ExitStack) -> None:
+    """Bind the calling worker thread, and so the lab it runs, to one core; promise it a process.
 
     The lab's kernel and its programs take turns and never run at once. On one core a turn costs
     a context switch; on two it costs waking an idle core, which takes many times as long.
     """
     os.sched_setaffinity(0, {next(cpus)})
+    _this_thread.process = Beside()
+    made.callback(_this_thread.process.close)
 
 
 def _expected(future: Future[object]) -> Exception | None:

@@ -1,0 +1,106 @@
+"""Tests of the process that computes beside a thread."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed import workers
+from testbed.beside import Beside
+from testbed.errors import ParseError, RunError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def place() -> tuple[int, list[int]]:
+    return os.getpid(), sorted(os.sched_getaffinity(0))
+
+
+def refuse() -> None:
+    raise ParseError("bad", where="file:1", wanted="a", got="b", hint="c")
+
+
+def divide() -> float:
+    return 1 / 0
+
+
+def be_killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def process() -> Iterator[Beside]:
+    made = Beside()
+    yield made
+    made.close()
+
+
+def test_calls_happen_in_one_other_process_on_the_callers_cores(process: Beside) -> None:
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        first = process.call(place)
+    finally:
+        os.sched_setaffinity(0, cores)
+    assert first[0] != os.getpid()
+    assert first == (process.call(place)[0], [min(cores)])
+
+
+def test_an_error_is_raised_here_as_it_was_there(process: Beside) -> None:
+    with pytest.raises(ParseError) as caught:
+        process.call(refuse)
+    assert str(caught.value) == "file:1: bad: wanted a, got b (c)"
+    assert (caught.value.where, caught.value.hint) == ("file:1", "c")
+    with pytest.raises(ZeroDivisionError) as bug:
+        process.call(divide)
+    assert "return 1 / 0" in "".join(bug.value.__notes__)
+
+
+def test_a_killed_process_is_an_error_and_the_next_call_has_another(process: Beside) -> None:
+    before = process.call(place)[0]
+    with pytest.raises(RunError, match="be_killed: the process that computes was ended"):
+        process.call(be_killed)
+    assert process.call(place)[0] not in (before, os.getpid())
+
+
+def test_the_process_ends_when_its_caller_is_killed() -> None:
+    script = (
+        "import os, signal, sys; from testbed.beside import Beside; "
+        "print(Beside().call(os.getpid), flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as caller:  # fmt: skip
+        assert caller.stdout is not None
+        handle = os.pidfd_open(int(caller.stdout.readline()))
+        caller.kill()
+        caller.wait(10)
+    try:
+        assert select.select([handle], [], [], 30)[0] == [handle]
+    finally:
+        os.close(handle)
+
+
+def test_each_thread_of_a_pool_has_a_process_and_others_have_none() -> None:
+    together = threading.Barrier(2)
+    found: list[int] = []
+
+    def act(_: int) -> None:
+        together.wait(10)
+        found.append(workers.beside(place)[0])
+
+    workers.each([1, 2], act, jobs=2, cancelled=threading.Event(), ended=lambda _item, error: None)
+    assert len({*found, os.getpid()}) == 3
+    for gone in found:
+        with pytest.raises(ProcessLookupError):
+            os.kill(gone, 0)
+    assert workers.beside(place)[0] == os.getpid()
