@@ -75,7 +75,8 @@ class SetPage:
             "A claim holds if the runs show every comparison it makes, and is refuted if they show "
             "that one is false; else it is undecided: more runs may tell. The p-values are "
             "corrected for the claims tested in their study: for each study, the chance that any "
-            f"of its verdicts is wrong is at most {100 * LEVEL:g} %."
+            f"of its verdicts is wrong is at most {100 * LEVEL:g} %, if runs scatter about "
+            "normally."
         )
 
     @property

@@ -106,7 +106,7 @@ def rule(verdicts: tuple[Verdict, ...]) -> str:
         f"A claim holds if the runs show every comparison it makes, and is refuted if they show "
         f"that one is false; else it is undecided: more runs may tell. The p-values are corrected "
         f"for the {count(tested, 'claim')} tested, so the chance that any of these verdicts is "
-        f"wrong is at most {100 * LEVEL:g} %."
+        f"wrong is at most {100 * LEVEL:g} %, if runs scatter about normally."
     )
 
 
