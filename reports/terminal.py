@@ -14,6 +14,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from reports.claims import Words
 from reports.display import (
     MINUS,
     UNKNOWN,
@@ -27,7 +28,7 @@ from reports.display import (
 from reports.estimates_page import adjustment_words, estimates_table
 from reports.increase_adjusted import INCREASE
 from reports.metrics import Metric
-from reports.records import RunWarning
+from reports.records import Parameter, RunWarning
 from reports.repeats_page import replication_table, replication_words, variation_line
 from reports.story_page import claims_table, terminal_rows, terminal_words
 from reports.summary import MetricSummary, PointSummary, Summary
@@ -101,9 +102,17 @@ def _is_published(summary: Summary, metric: Metric) -> bool:
     return any(point.metrics[metric.name].published is not None for point in summary.points)
 
 
+def _telling(summary: Summary) -> tuple[Parameter, ...]:
+    """Return the settings that tell the points apart; the page shows those that go with them."""
+    words = Words(summary.metric_table(), summary.parameters)
+    names = words.naming(point.point for point in summary.points)
+    return tuple(p for p in summary.parameters if p.name in names) or summary.parameters
+
+
 def _table(summary: Summary, metrics: list[Metric], marks: _Marks) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for parameter in summary.parameters:
+    parameters = _telling(summary)
+    for parameter in parameters:
         table.add_column(
             Text(_printable(setting_label(parameter.path))),
             justify="right",
@@ -120,7 +129,7 @@ def _table(summary: Summary, metrics: list[Metric], marks: _Marks) -> Table:
             table.add_column("diff.", justify="right")
     for point in summary.points:
         settings = point.point.as_dict()
-        row = [Text(_printable(setting(p.name, settings[p.name]))) for p in summary.parameters]
+        row = [Text(_printable(setting(p.name, settings[p.name]))) for p in parameters]
         row.append(Text(_runs(point)))
         for metric in metrics:
             found = point.metrics[metric.name]

@@ -1,11 +1,13 @@
 """The summary on terminals: narrow, without colour, without Unicode, with hostile text."""
 
+import dataclasses
 import io
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from reports.records import Parameter, Point
 from reports.run import read_run
 from reports.summary import Summary, summarise
 from reports.terminal import print_summary
@@ -43,6 +45,29 @@ def test_published_stands_beside_measured_at_80_columns(summary: Summary) -> Non
         "1.5 % 5 7.2 ± 0.1 14.4 -7.2 ✗",
         "1.5 % 16.0 (13.7 to 18.3) 16.0 (13.8 to 18.3)",
     ]
+
+
+def test_a_setting_that_goes_with_another_has_no_column(summary: Summary) -> None:
+    def with_queue(queues: tuple[int, ...]) -> Summary:
+        points = tuple(
+            dataclasses.replace(p, point=Point.of({**p.point.as_dict(), "queue_pkts": queue}))
+            for p, queue in zip(summary.points, queues, strict=False)
+        )
+        queue = Parameter(name="queue_pkts", path="network.bottleneck.queue")
+        return dataclasses.replace(
+            summary, points=points, parameters=(*summary.parameters, queue), verdicts=()
+        )
+
+    text = printed(with_queue((10, 20, 30, 40, 50, 60, 70)))
+    assert lines_of(text, "1.5 %")[0] == lines_of(printed(summary), "1.5 %")[0]
+    alone = summary.points[0].point
+    twice = dataclasses.replace(summary, points=(summary.points[0],) * 2)
+    both = tuple(
+        dataclasses.replace(p, point=Point.of({**alone.as_dict(), "queue_pkts": queue}))
+        for p, queue in zip(twice.points, (10, 20), strict=True)
+    )
+    text = printed(dataclasses.replace(with_queue(()), points=both))
+    assert lines_of(text, "20 packets 5 ")
 
 
 def test_what_is_not_published_has_no_column(tmp_path: Path) -> None:
