@@ -40,7 +40,16 @@ def study(tmp_path: Path) -> Path:
 
 
 def _start(study: Path, results: Path) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-m", "testbed", "run", str(study), "--data-dir", str(results)]
+    argv = [
+        sys.executable,
+        "-m",
+        "testbed",
+        "run",
+        str(study),
+        "--no-sensitivity",
+        "--data-dir",
+        str(results),
+    ]
     return subprocess.Popen(
         argv, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True,

@@ -94,7 +94,9 @@ def test_it_holds_exactly_what_the_t_test_does_not_reject(pairs: list[tuple[floa
 def test_units_change_nothing(pairs: list[tuple[float, float]], one: float, other: float) -> None:
     found = found_of(*pairs)
     scaled = found_of(*((a * one, b * other) for a, b in pairs))
-    assert scaled.mean == pytest.approx(found.mean * one / other if found.mean else 0, abs=1e-9)
+    assert scaled.mean == pytest.approx(
+        found.mean * one / other if found.mean else 0, rel=1e-9, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
