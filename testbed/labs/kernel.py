@@ -98,7 +98,7 @@ def _build(folder: Path, version: str, image: Path, report: BuildReport) -> None
         raise
     for name in ("linux", "config", "version"):
         (work / name).rename(folder / name)
-    cache.remove_tree(work)
+    cache.remove_left(work)
 
 
 def _offered(log: Path) -> str:
