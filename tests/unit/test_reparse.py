@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from testbed import digests, reparse, runfolder
+from testbed import digests, reparse, runfolder, workers
 from testbed.campaign import Progress, run_cells
 from testbed.cell import cell_id
 from testbed.errors import RunError
@@ -19,6 +19,12 @@ from tests.fake_lab import FakeLab
 from tests.recorded import wireless_cell
 
 pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse in this process, where parsers can be replaced."""
+    monkeypatch.setattr(workers, "beside", lambda function, *args: function(*args))
 
 CELLS = [
     PlannedCell(id=cell_id(cell), cell=cell)
@@ -148,11 +154,11 @@ def test_killed_at_any_step_the_cell_is_whole_or_completed_by_parsing_again(
     def counting(name: str) -> None:
         real = getattr(Path, name)
 
-        def call(path: Path, *words: object) -> object:
+        def call(path: Path, *words: object, **options: object) -> object:
             calls.left = getattr(calls, "left", after) - 1
             if calls.left < 0:
                 raise KilledError
-            return real(path, *words)
+            return real(path, *words, **options)
 
         monkeypatch.setattr(Path, name, call)
 
