@@ -1,7 +1,7 @@
 """Everything of this project that runs inside a lab, compiled once with the image's own tools.
 
-An entry holds ``init``, ``seeded_random.so``, ``bin/`` (the C probes) and ``lib/`` (the Python
-modules the agent needs, byte-compiled). Its key is the digest of exactly those sources, so a
+An entry holds ``init``, ``walls``, ``seeded_random.so``, ``bin/`` (the C probes) and ``lib/`` (the
+Python modules the agent needs, byte-compiled). Its key is the digest of exactly those sources, so a
 change to a report or to the command line never makes finished cells stale.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from testbed.labs import cache
+from testbed.labs import cache, identity
 from testbed.labs.process import run_logged
 from testbed.labs.sandbox import Sandbox
 
@@ -45,6 +45,7 @@ SCRIPT = """
 set -eu
 flags='-std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -D_GNU_SOURCE'
 cc $flags -static -o /cell/init /gt/guest/init.c
+cc $flags -static -o /cell/walls /gt/guest/walls*.c
 cc $flags -fPIC -shared -o /cell/seeded_random.so /gt/guest/seeded_random.c
 make -s -C /cell/lib/probes OUT=/cell/bin LDFLAGS=-static
 python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib
@@ -60,7 +61,7 @@ def sources() -> list[tuple[str, Path]]:
                 continue
             if path.suffix in SUFFIXES or path.name == "Makefile":
                 files.append((f"lib/{path.relative_to(PROJECT)}", path))
-    files += [(f"guest/{path.name}", path) for path in GUEST.iterdir() if path.suffix == ".c"]
+    files += [(f"guest/{path.name}", path) for path in GUEST.iterdir() if path.suffix in SUFFIXES]
     return sorted(files)
 
 
@@ -80,10 +81,13 @@ def _build(folder: Path, image: Path) -> None:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
-    sandbox = Sandbox(image=image, read_only={"/gt/guest": GUEST}, writable={"/cell": folder})
-    run_logged(
-        sandbox.argv(["sh", "-c", SCRIPT]),
-        log=folder / "build.log",
-        what="compiling the probes and the agent",
-        timeout_s=BUILD_TIMEOUT_S,
-    )
+    with identity.lent(folder) as uid:
+        sandbox = Sandbox(
+            image=image, uid=uid, read_only={"/gt/guest": GUEST}, writable={"/cell": folder}
+        )
+        run_logged(
+            sandbox.argv(["sh", "-c", SCRIPT]),
+            log=folder / "build.log",
+            what="compiling the probes and the agent",
+            timeout_s=BUILD_TIMEOUT_S,
+        )

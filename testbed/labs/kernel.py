@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from testbed.errors import GroundtruthError, StudyError, UnsupportedError
-from testbed.labs import cache, host_tools
+from testbed.labs import cache, host_tools, identity
 from testbed.labs.process import BuildReport, Watch, run_logged
 from testbed.labs.sandbox import Sandbox
 
@@ -69,23 +69,26 @@ def _build(folder: Path, version: str, image: Path, report: BuildReport) -> None
     hosts = Path("/etc/hosts")
     if hosts.is_file():
         read_only["/etc/hosts"] = hosts
-    sandbox = Sandbox(
-        image=image,
-        read_only=read_only,
-        writable={"/cell": work},
-        scratch=("/tmp", "/run", "/var/lib/apt/lists", "/var/cache/apt"),
-        network=True,
-    )
+    scratch = dict.fromkeys(("/tmp", "/run", "/var/lib/apt/lists", "/var/cache/apt"), 0)
     log = folder / "build.log"
     jobs = str(os.cpu_count() or 1)
     try:
-        run_logged(
-            sandbox.argv(["bash", "/cell/build-kernel.sh", version, jobs]),
-            log=log,
-            what=f"building kernel {version}",
-            timeout_s=BUILD_TIMEOUT_S,
-            watch=Watch(what=f"kernel {version}", expected_lines=LOG_LINES, report=report),
-        )
+        with identity.lent(work) as uid:
+            sandbox = Sandbox(
+                image=image,
+                uid=uid,
+                read_only=read_only,
+                writable={"/cell": work},
+                scratch=scratch,
+                network=True,
+            )
+            run_logged(
+                sandbox.argv(["bash", "/cell/build-kernel.sh", version, jobs]),
+                log=log,
+                what=f"building kernel {version}",
+                timeout_s=BUILD_TIMEOUT_S,
+                watch=Watch(what=f"kernel {version}", expected_lines=LOG_LINES, report=report),
+            )
     except GroundtruthError as error:
         if "NO SUCH KERNEL" in log.read_text(errors="replace"):
             raise UnsupportedError(
