@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from testbed import commands, new_study
 from testbed import wireshark as tracing
 from testbed.errors import GroundtruthError, StudyError
 from testbed.labs import kernel, virtual
+from testbed.streams import say
 
 #: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
 NO_READER_STATUS = 1
@@ -268,13 +268,12 @@ def command_status(argv: Sequence[str]) -> int:
     Usage errors are told by typer itself, with status 2.
 
     Raises:
-        BrokenPipeError: nobody reads what is said of an error.
+        BrokenPipeError: nobody reads what is printed.
     """
-    words = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
         app(list(argv), prog_name="groundtruth")
     except GroundtruthError as error:
-        words.print(f"groundtruth: {error}", markup=False)
+        say(f"groundtruth: {error}")
         return error.exit_status
     except BrokenPipeError:
         raise
@@ -282,7 +281,7 @@ def command_status(argv: Sequence[str]) -> int:
         hint = ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = " (free some space; finished cells are kept, see: groundtruth resume)"
-        words.print(f"groundtruth: {error}{hint}", markup=False)
+        say(f"groundtruth: {error}{hint}")
         return GroundtruthError.exit_status
     except SystemExit as end:
         if end.code == NO_READER_STATUS:

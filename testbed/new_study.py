@@ -6,9 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from rich.console import Console
-
 from testbed import units
+from testbed.console import out
 from testbed.errors import StudyError
 from testbed.spec.document import read_document
 from testbed.spec.load import HOSTS_FOLDER, find_study, parse_study
@@ -41,10 +40,10 @@ def command(name: str, like: str, force: bool) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StudyError(f"cannot write: {error.strerror}", where=str(path)) from error
-    out = Console(highlight=False, soft_wrap=True)
+    printed = out()
     points = len(study.points)
-    out.print(f"{path}: {points} point{'s' if points > 1 else ''}, like {like}", markup=False)
-    out.print(f"next: groundtruth validate {path}", markup=False)
+    printed.print(f"{path}: {points} point{'s' if points > 1 else ''}, like {like}")
+    printed.print(f"next: groundtruth validate {path}")
 
 
 def schema_place(path: Path) -> str:
