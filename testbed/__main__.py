@@ -15,6 +15,7 @@ from testbed import streams
 INTERRUPTED_STATUS = 3
 BUG_STATUS = 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+BUG = "groundtruth: this is a bug; the lines above say where"
 INTERRUPTED = "groundtruth: interrupted; finished cells are kept"
 
 
@@ -46,7 +47,9 @@ def main() -> None:
         streams.discard(sys.stderr)
         status = streams.UNWRITABLE_STATUS
     except Exception:  # noqa: BLE001  # a bug must not exit with 1, "results disagree"
-        streams.say(f"{traceback.format_exc()}groundtruth: this is a bug; the lines above say where")
+        streams.say(
+            f"{traceback.format_exc()}groundtruth: this is a bug; the lines above say where"
+        )
         status = BUG_STATUS
     sys.exit(streams.flushed(status))
 

@@ -183,10 +183,13 @@ def new(
     like: Annotated[
         str, typer.Option("--like", metavar="STUDY", help="take the settings of this study")
     ] = new_study.LIKE,
+    hosts: Annotated[
+        str, typer.Option("--hosts", metavar="PROFILE", help="host profile of the new study")
+    ] = new_study.HOSTS,
     force: Annotated[bool, typer.Option("--force", help="overwrite a file of that name")] = False,
 ) -> None:
     """Write NAME.yaml, a commented study to start from."""
-    new_study.command(name, like, force)
+    new_study.command(name, like, hosts, force)
 
 
 @app.command()

@@ -89,9 +89,7 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
         lab = virtual.ensure(choices.kernel, display.building)
     planned = [_make_plan(name, choices, lab.describe()) for name in study_names]
     found = studyset.create(data_dir, planned, sys.argv)
-    words().print(
-        f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True
-    )
+    words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
     parts = [
         campaign.Part(run=folder, cells=plan_.first, lab=lab)
         for folder, (plan_, _) in zip(found.runs, planned, strict=True)

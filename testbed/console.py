@@ -20,6 +20,4 @@ def words() -> Console:
 
 
 def _plain(*, stderr: bool, soft_wrap: bool) -> Console:
-    return Console(
-        stderr=stderr, soft_wrap=soft_wrap, markup=False, emoji=False, highlight=False
-    )
+    return Console(stderr=stderr, soft_wrap=soft_wrap, markup=False, emoji=False, highlight=False)

@@ -52,7 +52,7 @@ def test_a_command_that_does_not_end_is_an_error_like_any_other(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(netns, "COMMAND_TIMEOUT_S", 0.01)
-    with pytest.raises(RunError, match="src1: sleep did not end: wanted within .* got sleep 9"):
+    with pytest.raises(RunError, match=r"src1: sleep did not end: wanted within .* got sleep 9"):
         here.run(["sleep", "9"])
 
 
