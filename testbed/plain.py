@@ -8,7 +8,9 @@ pointed at, that is: whoever types its path may use links. All errors are ``OSEr
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import stat
@@ -132,8 +134,7 @@ def write_pieces(path: Path, pieces: Iterable[Buffer], *, unlocked: bool = False
     make_folder(path.parent)
     partial = path.with_name(f".{path.name}")
     if unlocked:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        partial = Path(name)
+        handle, partial = _own_partial(path)
     else:
         partial.unlink(missing_ok=True)
         handle = os.open(partial, WRITE_FLAGS, MODE)
@@ -149,6 +150,25 @@ def write_pieces(path: Path, pieces: Iterable[Buffer], *, unlocked: bool = False
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _own_partial(path: Path) -> tuple[int, Path]:
+    """Return an open file beside its place and its name; remove those of killed processes.
+
+    Whoever writes one holds its lock, which the kernel gives back however that process ends.
+    """
+    prefix = f".{path.name}."
+    for left in path.parent.iterdir():
+        if left.name.startswith(prefix) and is_file(left):
+            with contextlib.suppress(OSError), opened(left) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+    while True:
+        handle, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # who removes left-overs found it before it was locked
 
 
 def files(folder: Path, unlooked: tuple[str, ...] = ()) -> Iterator[tuple[str, Path]]:

@@ -82,9 +82,7 @@ def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) 
     return new_folder(data_dir, plan.study.settings.study, make)
 
 
-def new_folder(
-    data_dir: Path, name: str, make: Callable[[Path, datetime.datetime], None]
-) -> Path:
+def new_folder(data_dir: Path, name: str, make: Callable[[Path, datetime.datetime], None]) -> Path:
     """Return a new folder, the latest, once ``make`` has filled it; it has its name when whole.
 
     Raises:

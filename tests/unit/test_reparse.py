@@ -26,6 +26,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse in this process, where parsers can be replaced."""
     monkeypatch.setattr(workers, "beside", lambda function, *args: function(*args))
 
+
 CELLS = [
     PlannedCell(id=cell_id(cell), cell=cell)
     for cell in (

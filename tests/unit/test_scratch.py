@@ -68,7 +68,7 @@ def test_one_that_was_swept_before_it_was_held_is_made_again(
     made: list[str] = []
     real = scratch.tempfile.mkdtemp
 
-    def mkdtemp(prefix: str, dir: Path) -> str:  # noqa: A002  # as it is called there
+    def mkdtemp(prefix: str, dir: Path) -> str:  # as it is called there
         made.append(real(prefix=prefix, dir=dir))
         if len(made) == 1:
             sweep(tmp_path, PREFIX)

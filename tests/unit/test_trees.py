@@ -36,7 +36,7 @@ def test_however_deep(tmp_path: Path) -> None:
     place = os.open(top, os.O_RDONLY)
     for _ in range(3000):
         os.mkdir("d", dir_fd=place)
-        with open("f", "w", opener=lambda name, flags: os.open(name, flags, dir_fd=place)):  # noqa: PTH123, B023
+        with open("f", "w", opener=lambda name, flags: os.open(name, flags, dir_fd=place)):  # noqa: B023
             below = os.open("d", os.O_RDONLY, dir_fd=place)
         os.close(place)
         place = below
