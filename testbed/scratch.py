@@ -10,13 +10,15 @@ import contextlib
 import fcntl
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from testbed import plain, trees
 
+Remove = Callable[[Path], None]
 
-def sweep(folder: Path, prefix: str) -> None:
+
+def sweep(folder: Path, prefix: str, remove: Remove = trees.remove) -> None:
     """Remove the folders of that prefix in ``folder`` that nobody uses.
 
     Raises:
@@ -24,13 +26,13 @@ def sweep(folder: Path, prefix: str) -> None:
     """
     for left in folder.glob(f"{prefix}*"):
         with contextlib.suppress(OSError), _held(left):  # another user's stays
-            trees.remove(left)
+            remove(left)
 
 
 @contextlib.contextmanager
-def scratch(folder: Path, prefix: str) -> Iterator[Path]:
+def scratch(folder: Path, prefix: str, remove: Remove = trees.remove) -> Iterator[Path]:
     """Give a new folder in ``folder`` for the block; it is gone afterwards, unless it was moved."""
-    sweep(folder, prefix)
+    sweep(folder, prefix, remove)
     with contextlib.ExitStack() as held:
         place = None
         while place is None:
@@ -38,7 +40,7 @@ def scratch(folder: Path, prefix: str) -> Iterator[Path]:
             with contextlib.suppress(OSError):  # who sweeps may have found it before it was held
                 held.enter_context(_held(made))
                 place = made
-        held.callback(trees.remove, place)
+        held.callback(remove, place)
         yield place
 
 

@@ -207,7 +207,8 @@ class Campaign:
             self.runs += 1
             results = self.folder / f"run-{self.runs}"
             for _ in range(min(self.chance.randint(1, 5), kills - self.kills)):
-                self._kill_one(results, say)
+                if not self._kill_one(results, say):
+                    break
             self._complete(results)
             say(f"run {self.runs} is complete, {self.kills} kills, {len(self.problems)} problems")
 
@@ -221,7 +222,7 @@ class Campaign:
             start(["resume", str(found[0])], self.folder / "log") if found else self._run(results)
         )
 
-    def _kill_one(self, results: Path, say: Callable[[str], None]) -> None:
+    def _kill_one(self, results: Path, say: Callable[[str], None]) -> bool:
         child = self._next(results)
         if self.chance.random() < 0.5:
             after_s = self.chance.uniform(0, 0.02)
@@ -236,7 +237,8 @@ class Campaign:
         self.kills += killed
         left = left_behind(self.before, self.folder)
         self.problems += [f"run {self.runs}, {moment}: {line}" for line in left]
-        say(f"{'killed' if killed else 'ended before'} {moment}{''.join(f'; {x}' for x in left)}")
+        say("; ".join((f"{'killed' if killed else 'ended before'} {moment}", *left)))
+        return killed
 
     def _finish(self, child: subprocess.Popen[bytes], what: str) -> None:
         if status := child.wait(timeout=1800):

@@ -1,4 +1,4 @@
-"""Campaigns and builds killed at a few fixed moments; ``tests/long`` has hundreds of random ones."""
+"""Campaigns and builds killed at a few fixed moments; ``tests/long`` has hundreds of others."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def test_an_image_build_leaves_nothing_and_the_next_removes_the_rest(
     log = tmp_path / "log"
     for _ in range(2):
         child = start(["build"], log, tmp_path / "cache")
-        while not list(into.glob(".image-*.building/mmdebstrap.*/usr/bin")):
+        while not list(into.glob(f"{cache.BUILDING}*/mmdebstrap.*/usr/bin")):
             assert child.poll() is None, log.read_text()
             time.sleep(0.01)
         child.kill()
         child.wait()
         assert left_behind(before, tmp_path) == []
-        assert len(list(into.glob(".image-*.building"))) == 1
+        assert len(list(into.glob(f"{cache.BUILDING}*"))) == 1
     assert not (into / f"image-{image.key()}").exists()
 
 

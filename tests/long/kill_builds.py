@@ -51,12 +51,10 @@ def killed(kind: str, count: int, most_s: float, folder: Path, chance: random.Ra
         child = start(["build"], folder / f"{kind}.log", home)
         ended = "killed" if kill_after(child, after_s) else "ended before"
         left = left_behind(before, folder)
-        half = [path.name for path in into.glob(".*.building")]
-        if len(half) > 2:  # one of a tool's or one of the kind's, not those of earlier builds
+        half = [path.name for path in into.glob(f"{cache.BUILDING}*")]
+        if len(half) > 2:  # a tool's and what needs it, not those of earlier builds
             left.append(f"left over: {half}")
-        say(
-            f"{kind} {number}: {ended} {after_s:.1f} s after the start{''.join(f'; {x}' for x in left)}"
-        )
+        say("; ".join((f"{kind} {number}: {ended} {after_s:.1f} s after the start", *left)))
         problems += [f"{kind} {number}: {line}" for line in left]
     return problems
 
@@ -69,7 +67,7 @@ def finished(folder: Path, kind: str) -> list[str]:
     problems = left_behind(before, folder)
     if status:
         problems.append(f"{kind}: ended with status {status}")
-    problems += [f"left over: {path}" for path in (home / "groundtruth").glob(".*.building")]
+    problems += [f"left over: {path}" for path in (home / "groundtruth").glob(f"{cache.BUILDING}*")]
     name = f"kernel-{kernel.DEFAULT}-{kernel.key(kernel.DEFAULT, image.key())}/linux"
     made, ours = home / "groundtruth" / name, cache.root() / name
     if ours.is_file() and made.read_bytes() != ours.read_bytes():

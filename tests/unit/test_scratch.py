@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_one_that_was_swept_before_it_was_held_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
-    real = scratch.tempfile.mkdtemp
+    real = tempfile.mkdtemp
 
     def mkdtemp(prefix: str, dir: Path) -> str:  # as it is called there
         made.append(real(prefix=prefix, dir=dir))
@@ -74,7 +75,7 @@ def test_one_that_was_swept_before_it_was_held_is_made_again(
             sweep(tmp_path, PREFIX)
         return made[-1]
 
-    monkeypatch.setattr(scratch.tempfile, "mkdtemp", mkdtemp)
+    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
     with scratch.scratch(tmp_path, PREFIX) as place:
         assert str(place) == made[1]
         assert list(tmp_path.iterdir()) == [place]
