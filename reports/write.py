@@ -1,7 +1,7 @@
 """Writes a run's report: read, summarise, draw, write; the only part of reports that writes files.
 
-Invariants: each file appears whole or not at all (written beside its place, then renamed); writing
-twice gives the same bytes; nothing under ``cells/`` is touched.
+Invariants: an older report stays until the new one is whole (all files are written beside their
+places, then renamed); writing twice gives the same bytes; nothing under ``cells/`` is touched.
 """
 
 from __future__ import annotations
@@ -39,8 +39,20 @@ def write_report(
     Raises:
         ParseError: the folder is not a readable run; the file is named.
     """
-    # Nothing of an older report may pass for this one where this one cannot be written.
-    (run / runfolder.REPORT_SECTION).unlink(missing_ok=True)
+    try:
+        summary, files = _made(run, changed, library)
+    except Exception:
+        # Nothing of an older report may pass for one that cannot be written.
+        (run / runfolder.REPORT_SECTION).unlink(missing_ok=True)
+        raise
+    plain.write_together(files)
+    return summary
+
+
+def _made(
+    run: Path, changed: Mapping[str, str] | None, library: Callable[[], str]
+) -> tuple[Summary, dict[Path, bytes]]:
+    """Return a run's summary, and what its report's files hold."""
     found = read_run(run, changed)
     summary = summarise(found)
     report = run / runfolder.REPORT
@@ -62,9 +74,7 @@ def write_report(
     files[run / runfolder.TABLES_MD] = tables_markdown(attached).encode()
     files[run / runfolder.TABLES_TEX] = tables_latex(attached).encode()
     files[run / runfolder.REPORT_SECTION] = section_json(section).encode()
-    for path, content in files.items():
-        plain.write(path, content, unlocked=True)
-    return summary
+    return summary, files
 
 
 def read_replication(run: Path) -> Replication | None:

@@ -65,12 +65,13 @@ def write_set(
         "missing": [{"run": one.name, "reason": one.why} for one in missing],
     }
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    plain.write(folder / runfolder.SUMMARY_JSON, text.encode(), unlocked=True)
+    files = {folder / runfolder.SUMMARY_JSON: text.encode()}
     for number, (name, escaped) in enumerate(_TABLES):
         lost = [escaped(f"{one.name} is not among these tables. {one.why}") for one in missing]
         tables = "\n".join((*(one.tables[number] for one in left), *(f"{one}\n" for one in lost)))
-        plain.write(folder / name, tables.encode(), unlocked=True)
-    plain.write(folder / runfolder.REPORT_HTML, render_set(page, library).encode(), unlocked=True)
+        files[folder / name] = tables.encode()
+    files[folder / runfolder.REPORT_HTML] = render_set(page, library).encode()
+    plain.write_together(files)
 
 
 #: The files of joined tables, and what makes plain text of their kind.

@@ -15,7 +15,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -131,25 +131,48 @@ def write_pieces(path: Path, pieces: Iterable[Buffer], *, unlocked: bool = False
         unlocked: others may be writing the same file, so what is not whole yet has a name of its
             own; and it is on the disk before it has the file's.
     """
+    with _partial(path, unlocked=unlocked) as (handle, partial):
+        _fill(handle, pieces, unlocked=unlocked)
+        partial.replace(path)
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files that others may be writing, too; none takes its place before all are whole."""
+    with contextlib.ExitStack() as held:
+        made = []
+        for path, content in contents.items():
+            handle, partial = held.enter_context(_partial(path, unlocked=True))
+            _fill(handle, (content,), unlocked=True)
+            made.append((partial, path))
+        for partial, path in made:
+            partial.replace(path)
+
+
+@contextlib.contextmanager
+def _partial(path: Path, *, unlocked: bool) -> Iterator[tuple[int, Path]]:
+    """Give an open file beside a place, and its name; what was not renamed is removed."""
     make_folder(path.parent)
-    partial = path.with_name(f".{path.name}")
     if unlocked:
         handle, partial = _own_partial(path)
     else:
+        partial = path.with_name(f".{path.name}")
         partial.unlink(missing_ok=True)
         handle = os.open(partial, WRITE_FLAGS, MODE)
     try:
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, MODE)
-            for piece in pieces:
-                file.write(piece)
-            if unlocked:
-                file.flush()
-                os.fsync(handle)
-        partial.replace(path)
-    except BaseException:
+        yield handle, partial
+    finally:
         partial.unlink(missing_ok=True)
-        raise
+        os.close(handle)
+
+
+def _fill(handle: int, pieces: Iterable[Buffer], *, unlocked: bool) -> None:
+    with os.fdopen(handle, "wb", closefd=False) as file:
+        os.fchmod(handle, MODE)
+        for piece in pieces:
+            file.write(piece)
+        if unlocked:
+            file.flush()
+            os.fsync(handle)
 
 
 def _own_partial(path: Path) -> tuple[int, Path]:

@@ -180,7 +180,8 @@ def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: in
                 )
             except GroundtruthError as error:
                 errors[one.run.name] = error
-    unsound = {run: why for run in found.runs if (why := _unsound(run))}
+    unsound = {one.run: str(one.error) for one in reported if one.error}
+    unsound |= {run: why for run in found.runs if (why := _unsound(run))}
     write_set(found.folder, found.runs, drawing.library, unsound)
     out().print(f"report: {found.folder / runfolder.REPORT_HTML}")
     return errors

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -218,6 +219,29 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
         plain.write(target, "not bytes")  # type: ignore[arg-type]
     assert target.read_bytes() == b"two"
     assert [path.name for path in target.parent.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 5])
+def test_an_older_report_stays_whole_until_the_new_one_is(
+    run: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Interrupted while the new files are written, after any of them."""
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    left = number
+    real = plain._fill
+
+    def fill(*args: Any, **options: Any) -> None:
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        real(*args, **options)
+
+    monkeypatch.setattr(plain, "_fill", fill)
+    with pytest.raises(KeyboardInterrupt):
+        reports.write_report(run)
+    after = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    assert after == before
 
 
 def test_only_reports_files_are_touched(run: Path) -> None:
