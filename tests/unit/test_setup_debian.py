@@ -1,6 +1,6 @@
 """Packages of Debian for the cache: with the machine's lists, or with our own where it has none.
 
-apt and dpkg are stand-ins: a package is listed, or can be had, where its lists folder has `fetched`.
+apt and dpkg are stand-ins: what is listed, and can be had, depends on `fetched` in a lists folder.
 """
 
 from __future__ import annotations
