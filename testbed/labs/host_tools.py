@@ -6,6 +6,7 @@ Taken from the PATH where they are installed; otherwise fetched as Debian packag
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,12 @@ class Mirrors:
     main: str
     security: str
     apt_options: tuple[str, ...]
+
+
+def debian_addresses() -> list[str]:
+    """Return the addresses of Debian's release files in apt's sources; needs no package lists."""
+    listed = output_of([DEBIAN, "addresses"]).splitlines()
+    return [address for address in listed if re.search(r"/debian(-security)?/+dists/", address)]
 
 
 def mirrors() -> Mirrors:

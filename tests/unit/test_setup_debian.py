@@ -27,6 +27,10 @@ while (($#)); do
         [[ $1 != Dir::Cache=* ]] || archives=${1#*=}/archives
         ;;
     -c) shift; grep -q '^#clear APT::Update::Post-Invoke;' "$1" || exit 9 ;;
+    --print-uris)
+        echo "'http://mirror.example/debian/dists/trixie/InRelease' mirror_debian_InRelease 0 "
+        exit
+        ;;
     -*) ;;
     *) called+=("$1") ;;
     esac
@@ -106,6 +110,12 @@ def test_a_package_is_unpacked_with_whatever_lists_have_it(
     assert sorted(path.name for path in folder.iterdir()) == ["fetch.log", "usr"]
     assert (folder / "usr" / "bin" / "bwrap").is_file()
     assert calls(machine) == called
+
+
+def test_addresses_are_told_without_lists_and_without_fetching(machine: Path) -> None:
+    assert host_tools.debian_addresses() == ["http://mirror.example/debian/dists/trixie/InRelease"]
+    assert not list(machine.iterdir())
+    assert not host_tools.cache.root().exists()
 
 
 def test_what_a_package_needs_comes_with_it(machine: Path, tmp_path: Path) -> None:
