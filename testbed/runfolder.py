@@ -1,6 +1,7 @@
 """Names of everything in a run folder; the only place that knows them. No I/O.
 
 <run>/ study.yaml resolved.json plan.json cells.json replication.json provenance.json
+      lab.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
 <run>/summary.json summary.csv report/index.html pcap/
@@ -19,6 +20,7 @@ REPLICATION = "replication.json"
 WARNINGS = "warnings.json"
 CELLS = "cells.json"
 PROVENANCE = "provenance.json"
+LAB = "lab.json"
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT = "report"

@@ -118,6 +118,12 @@ class FakeLab:
     def describe(self) -> dict[str, str]:
         return {"name": "virtual", "kernel": "7.3", "kernel_package": "7.3.4-1", "code_digest": "c"}
 
+    def packages(self) -> dict[str, str]:
+        return {"iperf3": "3.18-2", "iproute2": "6.15.0-1"}
+
+    def check_whole(self, *, thorough: bool) -> None:
+        pass
+
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
         with self._lock:
             self.ran.append(cell.seed)

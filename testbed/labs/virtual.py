@@ -15,13 +15,14 @@ import select
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import runfolder
 from testbed.cell import Cell, Limits
-from testbed.errors import RunError
-from testbed.labs import bundle, cache, image, kernel
+from testbed.errors import RunError, UnsupportedError
+from testbed.labs import bundle, image, kernel, trees
 from testbed.labs.process import BuildReport, end_group, tail
 from testbed.labs.sandbox import Sandbox
 
@@ -51,18 +52,35 @@ class VirtualLab:
     kernel: Path
     code: Path
     kernel_version: str
-    image_key: str
 
     def describe(self) -> dict[str, str]:
-        """Return what a cell's identity must hold of its lab."""
+        """Return what a cell's identity must hold of its lab: digests of what was built."""
         return {
             "name": NAME,
             "kernel": self.kernel_version,
             "kernel_package": (self.kernel / "version").read_text().strip(),
-            "kernel_digest": cache.files_digest([("linux", self.kernel / "linux")]),
-            "image_digest": self.image_key,
-            "code_digest": bundle.key(self.image_key),
+            "kernel_digest": trees.digest(self.kernel),
+            **_built_first(self.image, self.code),
         }
+
+    def packages(self) -> dict[str, str]:
+        """Return the version of each package in the image, by name."""
+        return image.installed(self.image)
+
+    def check_whole(self, *, thorough: bool) -> None:
+        """Raise :class:`UnsupportedError` naming files that are not as they were built."""
+        found = [
+            f"{part.name}/{line}"
+            for part in (self.image.parent, self.kernel, self.code)
+            for line in trees.changed(part, thorough=thorough)
+        ]
+        if found:
+            raise UnsupportedError(
+                "the cached lab is not as it was built",
+                where=str(self.image.parent.parent),
+                got=trees.named(found),
+                hint="make clean-cache removes it; the next run builds it again",
+            )
 
     def command(self, folder: Path, boot: Boot) -> list[str]:
         """Return the command line that boots the lab; only paths, seed and limit differ."""
@@ -71,7 +89,7 @@ class VirtualLab:
             read_only={"/gt/kernel": self.kernel, "/gt/code": self.code},
             writable={"/cell": folder},
             scratch=("/tmp",),
-            env={"LD_PRELOAD": "/gt/code/seeded_random.so", "LAB_SEED": str(boot.seed)},
+            env={"LD_PRELOAD": "/gt/code/preload.so", "LAB_SEED": str(boot.seed)},
         )
         line = [
             "/gt/kernel/linux",
@@ -79,7 +97,7 @@ class VirtualLab:
             "root=/dev/root",
             "rootfstype=hostfs",
             "rootflags=/",
-            "rw",  # the sandbox decides: the image is read-only there, the cell is not
+            "ro",  # init mounts the cell's folder, which can be written
             "umid=lab",
             "time-travel=inf-cpu",
             f"time-travel-start={START_NS}",
@@ -187,15 +205,46 @@ def _agents_message(path: Path) -> str:
         return ""
 
 
-def ensure(kernel_version: str, report: BuildReport) -> VirtualLab:
-    """Return the lab, building image, kernel and code that are not in the cache yet."""
+def _built_first(root: Path, code: Path) -> dict[str, str]:
+    return {"image_digest": trees.digest(root.parent), "code_digest": trees.digest(code)}
+
+
+def _any(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
+    pass
+
+
+def ensure(
+    kernel_version: str,
+    report: BuildReport,
+    check: Callable[[Mapping[str, str], Mapping[str, str]], None] = _any,
+) -> VirtualLab:
+    """Return the lab, building image, code and kernel that are not in the cache yet.
+
+    Raises:
+        UnsupportedError: Debian has no such kernel, which is seen before anything is built; or a
+            file in the cache was edited, removed or added since.
+
+    ``check`` may refuse what it is told of the lab, and the image's packages, before the kernel is
+    built, which takes minutes.
+    """
     kernel.check_version(kernel_version)
-    image_key = image.key()
+    if not is_built(kernel_version):
+        kernel.check_offered(kernel_version)
     root = image.ensure(report)
-    return VirtualLab(
+    image_digest = trees.digest(root.parent)
+    code = bundle.ensure(root, image_digest)
+    check(_built_first(root, code), image.installed(root))
+    lab = VirtualLab(
         image=root,
-        kernel=kernel.ensure(kernel_version, root, image_key, report),
-        code=bundle.ensure(root, image_key),
+        kernel=kernel.ensure(kernel_version, root, image_digest, report),
+        code=code,
         kernel_version=kernel_version,
-        image_key=image_key,
     )
+    lab.check_whole(thorough=False)
+    return lab
+
+
+def is_built(kernel_version: str) -> bool:
+    """Return whether image and kernel are in the cache."""
+    root = image.built()
+    return root is not None and kernel.built(kernel_version, trees.digest(root.parent)) is not None

@@ -1,0 +1,75 @@
+"""Nothing of the host's files but their names and contents reaches a guest, so no bytes change."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed import digests
+from testbed.cell import Cell
+from testbed.execute import execute
+from testbed.labs import cache
+from testbed.labs.virtual import VirtualLab
+
+pytestmark = pytest.mark.lab
+
+#: How many folders down a name, a kind and what it says of a file is shown to the guest.
+LISTED = ("/usr/share", "/usr/lib/python3.13/encodings", "/gt/code", "/var/lib/dpkg/info", "/etc")
+
+
+@pytest.fixture(scope="module", params=["memory", "disk"])
+def copied(
+    request: pytest.FixtureRequest, lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[VirtualLab]:
+    """The lab as ``cp -r`` copies it: new times, orders and inodes, no hard links, another umask.
+
+    In memory it is another file system, too; on the disk all files were read and touched since.
+    """
+    place = Path("/dev/shm") if request.param == "memory" else tmp_path_factory.mktemp("copy")
+    folder = place / f"groundtruth-test-{os.getpid()}"
+    folder.mkdir()
+    try:
+        parts = {"image": lab.image.parent, "kernel": lab.kernel, "code": lab.code}
+        for name, source in parts.items():
+            subprocess.run(
+                ["sh", "-c", 'umask 077; cp -r "$1" "$2"', "sh", str(source), str(folder / name)],
+                check=True,
+                timeout=300,
+            )
+        if request.param == "disk":
+            for path in folder.rglob("*"):
+                if path.is_file() and not path.is_symlink():
+                    path.touch()
+                    path.read_bytes()
+        yield dataclasses.replace(
+            lab, image=folder / "image" / "root", kernel=folder / "kernel", code=folder / "code"
+        )
+    finally:
+        cache.remove_tree(folder)
+
+
+def _digests(cell: Cell, folder: Path, lab: VirtualLab) -> dict[str, str]:
+    execute(cell, folder, lab, threading.Event())
+    return digests.of_cell(folder)
+
+
+@pytest.fixture(scope="module")
+def built(
+    wireless: Callable[..., Cell], lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Cell, dict[str, str]]:
+    """A cell whose losses come from the kernel's random numbers, and its files' digests."""
+    cell = wireless(duration_s=30.0, pcap=True)
+    return cell, _digests(cell, tmp_path_factory.mktemp("built") / "cell", lab)
+
+
+def test_a_copy_of_the_lab_gives_the_same_bytes(
+    built: tuple[Cell, dict[str, str]], copied: VirtualLab, tmp_path: Path
+) -> None:
+    cell, first = built
+    assert digests.differences(first, _digests(cell, tmp_path / "cell", copied)) == []
