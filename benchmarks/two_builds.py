@@ -26,7 +26,7 @@ from typing import Any
 from testbed import digests
 from testbed.cell import Cell
 from testbed.execute import execute, write_json
-from testbed.labs import kernel, trees, virtual
+from testbed.labs import contents, kernel, virtual
 from testbed.spec import find_study, load_study, resolve_cell
 
 MADE = "made.json"
@@ -78,7 +78,7 @@ def build(folder: Path, version: str) -> None:
         },
         "lab": lab.describe(),
         "packages": lab.packages(),
-        "trees": {name: trees.listing(place) for name, place in _parts(lab).items()},
+        "trees": {name: contents.listing(place) for name, place in _parts(lab).items()},
         "cells": cells,
     }
     write_json(folder / MADE, made)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import GroundtruthError
-from testbed.labs import bundle, cache, host_tools, image, kernel, trees
+from testbed.labs import bundle, cache, contents, host_tools, image, kernel
 from testbed.labs.process import output_of
 
 SHM_BYTES = 600_000_000
@@ -75,7 +75,7 @@ def _builder() -> Finding:
 
 def _kernel(version: str) -> Finding:
     name, root = f"kernel {version}", image.built()
-    built = kernel.built(version, trees.digest(root.parent)) if root else None
+    built = kernel.built(version, contents.digest(root.parent)) if root else None
     if built:
         return _whole(name, built)
     state = "not built yet; built on the first run"
@@ -85,14 +85,14 @@ def _kernel(version: str) -> Finding:
 def _code() -> list[Finding]:
     """Say whether the compiled code is whole; it is built again whenever its sources change."""
     root = image.built()
-    built = bundle.built(trees.digest(root.parent)) if root else None
+    built = bundle.built(contents.digest(root.parent)) if root else None
     return [_whole("code in the lab", built)] if built else []
 
 
 def _whole(name: str, built: Path) -> Finding:
     """Say where something built is, and which of its files are not as they were built."""
-    changed = trees.changed(built, thorough=True)
-    wrong = f"not as it was built: {trees.named(changed)}; in {built}"
+    changed = contents.changed(built, thorough=True)
+    wrong = f"not as it was built: {contents.named(changed)}; in {built}"
     return Finding(
         name=name,
         state=wrong if changed else f"built: {built}",

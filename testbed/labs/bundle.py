@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from testbed.labs import cache, trees
+from testbed.labs import cache, contents
 from testbed.labs.process import run_logged
 from testbed.labs.sandbox import Sandbox
 
@@ -94,4 +94,4 @@ def _build(folder: Path, image: Path) -> None:
         what="compiling the probes and the agent",
         timeout_s=BUILD_TIMEOUT_S,
     )
-    trees.settle(folder)
+    contents.settle(folder)

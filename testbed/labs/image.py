@@ -18,7 +18,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from testbed.errors import UnsupportedError
-from testbed.labs import cache, host_tools, trees
+from testbed.labs import cache, contents, host_tools
 from testbed.labs.process import BuildReport, Watch, run_logged
 
 SUITE = "trixie"
@@ -28,7 +28,7 @@ LOG_LINES = 80
 #: Raised when this file changes what is built from the same inputs.
 RECIPE = "2"
 #: For what writes dates into files: 2026-01-01T00:00:00Z.
-DATE_S = trees.TIME_NS // 1_000_000_000
+DATE_S = contents.TIME_NS // 1_000_000_000
 HOOK = (
     'chroot "$1" env -i LC_ALL=C.UTF-8 HOME=/root PYTHONDONTWRITEBYTECODE=1 '
     f"SOURCE_DATE_EPOCH={DATE_S} PATH=/usr/sbin:/usr/bin:/sbin:/bin "
@@ -169,7 +169,7 @@ def _build(folder: Path, report: BuildReport) -> None:
     target.unlink()
     for name in HOSTS_OWN:
         (folder / "root" / name).write_bytes(b"")
-    trees.settle(folder)
+    contents.settle(folder)
 
 
 def _as_it_is(member: tarfile.TarInfo, _place: str) -> tarfile.TarInfo:

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from testbed.errors import StudyError, UnsupportedError
-from testbed.labs import cache, host_tools, image, trees
+from testbed.labs import cache, contents, host_tools, image
 from testbed.labs.process import BuildReport, Watch, output_of, run_logged
 from testbed.labs.sandbox import Sandbox
 
@@ -139,4 +139,4 @@ def _build(folder: Path, version: str, root: Path, report: BuildReport) -> None:
     for name in ("linux", "config", "version"):
         (work / name).rename(folder / name)
     cache.remove_tree(work)
-    trees.settle(folder)
+    contents.settle(folder)

@@ -22,7 +22,7 @@ from pathlib import Path
 from testbed import runfolder
 from testbed.cell import Cell, Limits
 from testbed.errors import RunError, UnsupportedError
-from testbed.labs import bundle, image, kernel, trees
+from testbed.labs import bundle, contents, image, kernel
 from testbed.labs.process import BuildReport, end_group, tail
 from testbed.labs.sandbox import Sandbox
 
@@ -59,7 +59,7 @@ class VirtualLab:
             "name": NAME,
             "kernel": self.kernel_version,
             "kernel_package": (self.kernel / "version").read_text().strip(),
-            "kernel_digest": trees.digest(self.kernel),
+            "kernel_digest": contents.digest(self.kernel),
             **_built_first(self.image, self.code),
         }
 
@@ -72,13 +72,13 @@ class VirtualLab:
         found = [
             f"{part.name}/{line}"
             for part in (self.image.parent, self.kernel, self.code)
-            for line in trees.changed(part, thorough=thorough)
+            for line in contents.changed(part, thorough=thorough)
         ]
         if found:
             raise UnsupportedError(
                 "the cached lab is not as it was built",
                 where=str(self.image.parent.parent),
-                got=trees.named(found),
+                got=contents.named(found),
                 hint="make clean-cache removes it; the next run builds it again",
             )
 
@@ -206,7 +206,7 @@ def _agents_message(path: Path) -> str:
 
 
 def _built_first(root: Path, code: Path) -> dict[str, str]:
-    return {"image_digest": trees.digest(root.parent), "code_digest": trees.digest(code)}
+    return {"image_digest": contents.digest(root.parent), "code_digest": contents.digest(code)}
 
 
 def _any(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
@@ -231,7 +231,7 @@ def ensure(
     if not is_built(kernel_version):
         kernel.check_offered(kernel_version)
     root = image.ensure(report)
-    image_digest = trees.digest(root.parent)
+    image_digest = contents.digest(root.parent)
     code = bundle.ensure(root, image_digest)
     check(_built_first(root, code), image.installed(root))
     lab = VirtualLab(
@@ -247,4 +247,6 @@ def ensure(
 def is_built(kernel_version: str) -> bool:
     """Return whether image and kernel are in the cache."""
     root = image.built()
-    return root is not None and kernel.built(kernel_version, trees.digest(root.parent)) is not None
+    return (
+        root is not None and kernel.built(kernel_version, contents.digest(root.parent)) is not None
+    )

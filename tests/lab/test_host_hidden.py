@@ -12,15 +12,26 @@ from pathlib import Path
 import pytest
 
 from testbed import digests
-from testbed.cell import Cell
+from testbed.cell import Cell, Limits
 from testbed.execute import execute
 from testbed.labs import cache
-from testbed.labs.virtual import VirtualLab
+from testbed.labs.virtual import Boot, VirtualLab
 
 pytestmark = pytest.mark.lab
 
-#: How many folders down a name, a kind and what it says of a file is shown to the guest.
-LISTED = ("/usr/share", "/usr/lib/python3.13/encodings", "/gt/code", "/var/lib/dpkg/info", "/etc")
+#: All a guest can ask of its files and its machine; unsorted, as folders give it.
+LOOK = """
+set -e
+cd /
+find /etc /usr/bin /usr/lib/python3.13 /usr/share /var/lib/dpkg /gt/code /cell \
+  -printf '%p %y %m %n %U %G %s %b %i %D %A@ %T@ %C@ %l\n'
+stat --format '%n %W %o %d' /usr /usr/bin/env /gt/code/init /cell
+stat --file-system --format '%n %a %b %c %d %f %i %l %s %S' / /gt/code /cell
+cat /proc/cpuinfo /proc/cmdline /proc/iomem /proc/mounts /proc/version /proc/self/auxv | od -c
+uname -a
+ulimit -a
+env
+"""
 
 
 @pytest.fixture(scope="module", params=["memory", "disk"])
@@ -73,3 +84,30 @@ def test_a_copy_of_the_lab_gives_the_same_bytes(
 ) -> None:
     cell, first = built
     assert digests.differences(first, _digests(cell, tmp_path / "cell", copied)) == []
+
+
+def _seen(lab: VirtualLab, folder: Path) -> str:
+    """Return what a guest sees, besides its own bytes: a file of each kind it may leave, too."""
+    folder.mkdir(parents=True)
+    (folder / "run.sh").write_text(LOOK)
+    boot = Boot(
+        seed=1,
+        limits=Limits(wall_s=120.0, virtual_s=600.0),
+        program=("/bin/sh", "-c", "/bin/sh /cell/run.sh > /cell/seen"),
+    )
+    lab.boot(boot, folder, threading.Event())
+    return (folder / "seen").read_text()
+
+
+def test_a_guest_sees_the_same_whatever_its_host_does_to_the_files(
+    lab: VirtualLab, copied: VirtualLab, tmp_path: Path
+) -> None:
+    first = _seen(lab, tmp_path / "first")
+    assert len(first.splitlines()) > 3000
+    second = _seen(copied, Path(str(copied.code)).parent / "cell")
+    assert [
+        pair
+        for pair in zip(first.splitlines(), second.splitlines(), strict=False)
+        if pair[0] != pair[1]
+    ][:5] == []
+    assert first == second

@@ -14,7 +14,7 @@ import pytest
 from testbed import commands, doctor
 from testbed.doctor import Finding
 from testbed.errors import RunError, StudyError, UnsupportedError
-from testbed.labs import bundle, host_tools, image, kernel, trees
+from testbed.labs import bundle, contents, host_tools, image, kernel
 from testbed.labs.host_tools import BUBBLEWRAP, Mirrors
 
 pytestmark = pytest.mark.unit
@@ -173,7 +173,7 @@ def test_what_is_built_is_read_whole_and_what_differs_is_named(
     for name in ("image", "kernel", "code"):
         (tmp_path / name / "root").mkdir(parents=True)
         (tmp_path / name / "root" / "file").write_text("as built")
-        trees.settle(tmp_path / name)
+        contents.settle(tmp_path / name)
     monkeypatch.setattr(image, "built", lambda: tmp_path / "image" / "root")
     monkeypatch.setattr(kernel, "built", lambda version, digest: tmp_path / "kernel")
     monkeypatch.setattr(bundle, "built", lambda digest: tmp_path / "code")
@@ -187,7 +187,7 @@ def test_what_is_built_is_read_whole_and_what_differs_is_named(
         ("code in the lab", f"built: {tmp_path}/code"),
     ]
     (tmp_path / "image/root/file").write_text("as builT")
-    os.utime(tmp_path / "image/root/file", ns=(trees.TIME_NS, trees.TIME_NS))
+    os.utime(tmp_path / "image/root/file", ns=(contents.TIME_NS, contents.TIME_NS))
     (tmp_path / "kernel/root/file").unlink()
     (tmp_path / "code/root/more").touch()
     assert [(finding.well, finding.state) for finding in look()] == [

@@ -15,7 +15,7 @@ import yaml
 
 from testbed.errors import UnsupportedError
 from testbed.guest_lab import packages
-from testbed.labs import cache, host_tools, image, trees
+from testbed.labs import cache, contents, host_tools, image
 from testbed.labs.host_tools import Mirrors
 from tests.recorded import text
 
@@ -189,7 +189,7 @@ def test_image_is_built_once_and_unpacked(mmdebstrap: list[Any]) -> None:
     # The host's own names and mirrors are not in it.
     assert (root / "etc" / "resolv.conf").read_bytes() == b""
     assert not (root / "etc" / "machine-id").exists()
-    assert trees.changed(root.parent, thorough=True) == []
+    assert contents.changed(root.parent, thorough=True) == []
     assert not (root.parent / "root.tar").exists()
 
 

@@ -16,7 +16,7 @@ import pytest
 from testbed import runfolder
 from testbed.cell import Limits
 from testbed.errors import RunError, StudyError, UnsupportedError
-from testbed.labs import bundle, host_tools, image, kernel, trees, virtual
+from testbed.labs import bundle, contents, host_tools, image, kernel, virtual
 from testbed.labs.virtual import Boot, VirtualLab
 from tests.recorded import DATA, wireless_cell
 
@@ -40,7 +40,7 @@ def lab(tmp_path: Path) -> VirtualLab:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "init").write_text("init")
     for name in ("image", "kernel", "code"):
-        trees.settle(tmp_path / name)
+        contents.settle(tmp_path / name)
     return VirtualLab(
         image=tmp_path / "image" / "root",
         kernel=tmp_path / "kernel",
@@ -193,19 +193,19 @@ def test_identity_of_the_lab(lab: VirtualLab) -> None:
         "name": "virtual",
         "kernel": "7.3",
         "kernel_package": "7.3.4-1",
-        "kernel_digest": trees.digest(lab.kernel),
-        "image_digest": trees.digest(lab.image.parent),
-        "code_digest": trees.digest(lab.code),
+        "kernel_digest": contents.digest(lab.kernel),
+        "image_digest": contents.digest(lab.image.parent),
+        "code_digest": contents.digest(lab.code),
     }
     (lab.kernel / "linux").write_text("another")
-    trees.settle(lab.kernel)
+    contents.settle(lab.kernel)
     assert lab.describe()["kernel_digest"] != first["kernel_digest"]
 
 
 def test_a_flipped_bit_in_the_cache_is_named(lab: VirtualLab) -> None:
     lab.check_whole(thorough=True)
     (lab.code / "init").write_bytes(b"inix")
-    os.utime(lab.code / "init", ns=(trees.TIME_NS, trees.TIME_NS))
+    os.utime(lab.code / "init", ns=(contents.TIME_NS, contents.TIME_NS))
     lab.check_whole(thorough=False)  # as a disk damages it: its time says nothing
     with pytest.raises(UnsupportedError) as caught:
         lab.check_whole(thorough=True)
@@ -322,8 +322,8 @@ def test_another_lab_is_refused_before_the_kernel_is_built(
 ) -> None:
     def check(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
         assert found == {
-            "image_digest": trees.digest(lab.image.parent),
-            "code_digest": trees.digest(lab.code),
+            "image_digest": contents.digest(lab.image.parent),
+            "code_digest": contents.digest(lab.code),
         }
         assert packages == {"make": "4.4"}
         raise StudyError("another lab")

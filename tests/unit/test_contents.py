@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import ParseError
-from testbed.labs import trees
+from testbed.labs import contents
 
 pytestmark = pytest.mark.unit
 
@@ -31,19 +31,19 @@ def make(folder: Path) -> Path:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     folder = make(tmp_path / "tree")
-    trees.settle(folder)
+    contents.settle(folder)
     return folder
 
 
 def test_a_settled_tree_has_plain_modes_and_one_time(tree: Path) -> None:
-    found = {path.name: path.lstat() for path in tree.rglob("*") if path.name != trees.RECORD}
-    assert {about.st_mtime_ns for about in found.values()} == {trees.TIME_NS}
+    found = {path.name: path.lstat() for path in tree.rglob("*") if path.name != contents.RECORD}
+    assert {about.st_mtime_ns for about in found.values()} == {contents.TIME_NS}
     assert oct(found["init"].st_mode & 0o7777) == oct(found["lib"].st_mode & 0o7777) == "0o755"
     assert oct(found["text"].st_mode & 0o7777) == "0o644"
 
 
 def test_the_record_says_what_each_name_is(tree: Path) -> None:
-    lines = (tree / trees.RECORD).read_text(errors="surrogateescape").splitlines()
+    lines = (tree / contents.RECORD).read_text(errors="surrogateescape").splitlines()
     assert [line.partition("\t")[2] for line in lines] == sorted(
         [
             "init",
@@ -70,13 +70,13 @@ def test_time_place_umask_order_and_logs_do_not_matter(tree: Path, tmp_path: Pat
     (copy / "build.log").write_text("took 6 s")
     shutil.copy(copy / "init", copy / "again")
     (copy / "again").replace(copy / "init")
-    trees.settle(copy)
-    assert trees.digest(copy) == trees.digest(tree)
+    contents.settle(copy)
+    assert contents.digest(copy) == contents.digest(tree)
     for path in copy.rglob("*"):
         if not path.is_symlink():
             path.chmod(0o700 if path.stat().st_mode & 0o100 else 0o600)
             path.touch()
-    assert trees.changed(copy, thorough=True) == trees.changed(copy, thorough=False) == []
+    assert contents.changed(copy, thorough=True) == contents.changed(copy, thorough=False) == []
 
 
 def flip(path: Path) -> None:
@@ -108,30 +108,30 @@ def test_what_changed_is_named(
     tree: Path, name: str, change: Callable[[Path], object], lines: list[str], thorough: bool
 ) -> None:
     change(tree / name)
-    assert trees.changed(tree, thorough=thorough) == lines
+    assert contents.changed(tree, thorough=thorough) == lines
 
 
 def test_only_a_thorough_look_finds_what_kept_its_time(tree: Path) -> None:
     flip(tree / "lib" / "text")
-    os.utime(tree / "lib" / "text", ns=(trees.TIME_NS, trees.TIME_NS))
-    assert trees.changed(tree, thorough=False) == []
-    assert trees.changed(tree, thorough=True) == ["lib/text: changed"]
+    os.utime(tree / "lib" / "text", ns=(contents.TIME_NS, contents.TIME_NS))
+    assert contents.changed(tree, thorough=False) == []
+    assert contents.changed(tree, thorough=True) == ["lib/text: changed"]
 
 
 def test_each_such_change_gives_another_digest(tree: Path) -> None:
-    seen = [trees.digest(tree)]
+    seen = [contents.digest(tree)]
     for change in (flip, lambda path: path.chmod(0o755), lambda path: path.rename(tree / "moved")):
         change(tree / "lib" / "text")
-        trees.settle(tree)
-        seen.append(trees.digest(tree))
+        contents.settle(tree)
+        seen.append(contents.digest(tree))
     assert len(set(seen)) == 4
 
 
 def test_a_folder_that_was_not_built(tmp_path: Path) -> None:
     with pytest.raises(ParseError, match="no record of what was built"):
-        trees.digest(tmp_path)
+        contents.digest(tmp_path)
 
 
 def test_a_few_are_named_and_the_others_counted() -> None:
-    assert trees.named(["a", "b"]) == "a; b"
-    assert trees.named(list("abcdefgh")) == "a; b; c; d; e; and 3 more"
+    assert contents.named(["a", "b"]) == "a; b"
+    assert contents.named(list("abcdefgh")) == "a; b; c; d; e; and 3 more"
