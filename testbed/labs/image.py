@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 
 from testbed.errors import UnsupportedError
 from testbed.labs import cache, contents, host_tools
-from testbed.labs.process import BuildReport, Watch, run_logged
+from testbed.labs.process import BuildReport, Watch, namespaces, run_logged
 
 SUITE = "trixie"
 BUILD_TIMEOUT_S = 1200.0
@@ -123,7 +123,9 @@ def sources(mirrors: host_tools.Mirrors) -> list[str]:
 
 def _build(folder: Path, report: BuildReport) -> None:
     cache.need_space(folder, IMAGE_BYTES, "the lab's image")
-    mode = build_mode()
+    # In namespaces of its own also a user's build is root, of the user's own ids.
+    within = namespaces()
+    mode = "root" if within else build_mode()
     mirrors = host_tools.mirrors()
     target = folder / "root.tar"
     mmdebstrap = host_tools.find(host_tools.MMDEBSTRAP)
@@ -152,6 +154,7 @@ def _build(folder: Path, report: BuildReport) -> None:
         what="building the lab's image",
         timeout_s=BUILD_TIMEOUT_S,
         watch=Watch(what="lab image", expected_lines=LOG_LINES, report=report),
+        within=within,
         # mmdebstrap looks for its own helper, mmtarfilter, on the PATH.
         env={
             **os.environ,

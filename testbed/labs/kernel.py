@@ -138,5 +138,5 @@ def _build(folder: Path, version: str, root: Path, report: BuildReport) -> None:
     )
     for name in ("linux", "config", "version"):
         (work / name).rename(folder / name)
-    cache.remove_tree(work)
+    cache.remove_left(work)
     contents.settle(folder)

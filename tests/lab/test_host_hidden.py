@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import digests
+from testbed import digests, trees
 from testbed.cell import Cell, Limits
 from testbed.execute import execute
-from testbed.labs import cache
 from testbed.labs.virtual import Boot, VirtualLab
 
 pytestmark = pytest.mark.lab
@@ -62,7 +61,7 @@ def copied(
             lab, image=folder / "image" / "root", kernel=folder / "kernel", code=folder / "code"
         )
     finally:
-        cache.remove_tree(folder)
+        trees.remove(folder)
 
 
 def _digests(cell: Cell, folder: Path, lab: VirtualLab) -> dict[str, str]:

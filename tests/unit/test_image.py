@@ -169,6 +169,7 @@ def mmdebstrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(host_tools, "mirrors", lambda: MIRRORS)
     monkeypatch.setattr(image, "run_logged", run_logged)
     monkeypatch.setattr(image, "build_mode", lambda: "unshare")
+    monkeypatch.setattr(image, "namespaces", lambda: ())
     monkeypatch.setattr(cache, "need_space", lambda *_: None)
     return ran
 
@@ -212,6 +213,16 @@ def test_how_mmdebstrap_is_run(mmdebstrap: list[Any]) -> None:
     ]
     assert options["env"]["PATH"].startswith("/opt/tools:")
     assert Path(options["env"]["TMPDIR"]).parent == cache.root()
+
+
+def test_it_is_root_in_namespaces_of_its_own(
+    mmdebstrap: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "namespaces", lambda: ("unshare", "--mount", "--"))
+    image.ensure(nothing)
+    ((argv, options),) = mmdebstrap
+    assert argv[1] == "--mode=root"
+    assert options["within"] == ("unshare", "--mount", "--")
 
 
 def test_a_security_mirror_is_used() -> None:
