@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import resource
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -110,3 +112,35 @@ def test_a_guest_sees_the_same_whatever_its_host_does_to_the_files(
         if pair[0] != pair[1]
     ][:5] == []
     assert first == second
+
+
+@contextlib.contextmanager
+def _another_start() -> Iterator[None]:
+    """Start processes for the block with another umask, other limits, fewer CPUs, another name."""
+    limits = {resource.RLIMIT_NOFILE: 400, resource.RLIMIT_STACK: 1 << 20, resource.RLIMIT_CORE: 0}
+    before = {what: resource.getrlimit(what) for what in limits}
+    cpus, mask = os.sched_getaffinity(0), os.umask(0o077)
+    try:
+        for what, soft in limits.items():
+            resource.setrlimit(what, (soft, before[what][1]))
+        os.sched_setaffinity(0, {min(cpus)})
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("LANG", "tr_TR.UTF-8")
+            patch.setenv("TMPDIR", "/nonesuch")
+            patch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=1")
+            patch.setenv("FILLER", "x" * 100_000)
+            yield
+    finally:
+        os.umask(mask)
+        os.sched_setaffinity(0, cpus)
+        for what, pair in before.items():
+            resource.setrlimit(what, pair)
+
+
+def test_how_the_lab_was_started_changes_no_byte(
+    built: tuple[Cell, dict[str, str]], lab: VirtualLab, tmp_path: Path
+) -> None:
+    cell, first = built
+    with _another_start():
+        second = _digests(cell, tmp_path / "a longer name of its folder" / "cell", lab)
+    assert digests.differences(first, second) == []
