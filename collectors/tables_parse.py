@@ -35,7 +35,7 @@ from collectors.path_parse import PathRow, path_rows
 from collectors.raw_parse import read_as, read_text, whole, word
 from collectors.recorded_parse import write_recorded, write_sockets
 from collectors.table_files_parse import write_parquet, write_rows
-from testbed import runfolder
+from testbed import plain, runfolder
 from testbed.cell import Cell, Flow
 from testbed.check import Check
 
@@ -102,7 +102,6 @@ def write_tables(folder: Path, cell: Cell) -> None:
         raw / "counters.json", lambda rows: {f.id: counters(rows, f.id) for f in cell.flows}
     )
     received = {flow.id: _received(folder, flow, epoch_ns) for flow in cell.flows}
-    (folder / "tables").mkdir(exist_ok=True)
     recorded = write_recorded(folder, cell, epoch_ns)
     windows = recorded.windows
     flows = [
@@ -170,5 +169,5 @@ def _write_packets(
     if told is not None:
         checks += drop_checks(cell, found, told, audit, packets)
     write_rows(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
-    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks, lists))
+    plain.write_text(folder / runfolder.AUDIT, evidence_parse.audit_text(checks, lists))
     return packets, paths

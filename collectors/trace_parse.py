@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.raw_parse import check_count, read_as, whole
+from collectors.raw_parse import check_count, most_unpacked_bytes, read_as, read_bytes, whole
 from collectors.ring_buffer_parse import Events, find_events
 from collectors.trace_format_parse import EventFormat, PageLayout, parse_event, parse_header_page
 from testbed.errors import ParseError
@@ -115,14 +115,20 @@ def unpacked(packed: bytes, where: str) -> bytes:
     if not packed:  # nothing at all is not a compressed nothing
         raise ParseError("cannot read trace pages", where=where, got="the file is empty")
     stream = zlib.decompressobj(zlib.MAX_WBITS | GZIP_WRAPPED)
-    parts = []
+    parts, left_bytes = [], most_unpacked_bytes(len(packed))
     for at in range(0, len(packed), CHUNK_BYTES):
         try:
-            parts.append(stream.decompress(packed[at : at + CHUNK_BYTES]))
+            parts.append(stream.decompress(packed[at : at + CHUNK_BYTES], left_bytes + 1))
         except zlib.error as error:
             raise ParseError(
                 "not compressed trace pages", where=f"{where}: byte {at} or later", got=str(error)
             ) from error
+        left_bytes -= len(parts[-1])
+        if left_bytes < 0:
+            raise ParseError(
+                "compressed trace pages are too large", where=f"{where}: byte {at} or later",
+                wanted=f"at most {most_unpacked_bytes(len(packed))} bytes unpacked",
+            )  # fmt: skip
         if stream.eof:
             break
     if not stream.eof:
@@ -144,11 +150,7 @@ def read_trace(pages: Path, formats: Path, counts: Path | None = None) -> Trace:
     Args:
         counts: what the ring buffer counted, if that is to be compared.
     """
-    try:
-        packed = pages.read_bytes()
-    except OSError as error:
-        raise ParseError("cannot read trace pages", where=str(pages), got=str(error)) from error
-    content = unpacked(packed, str(pages))
+    content = unpacked(read_bytes(pages, "trace pages"), str(pages))
     form = read_as(formats, lambda value: parse_formats(value, str(formats)))
     trace = parse_pages(content, form, str(pages))
     if counts is not None:

@@ -1,21 +1,22 @@
 """Run one cell in a lab, parse it, and mark it done. The unit of work of every campaign.
 
-Invariant: a cell folder has a DONE file exactly if everything in it is complete; DONE is written
-last, by rename.
+Invariants: a cell folder has a DONE file exactly if everything in it is complete; DONE is written
+last, by rename. The folder is the host's: a lab writes into one of its own inside it, and what it
+left there is looked at before any of it is moved, opened or parsed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from collectors.raw_parse import read_as, read_json, read_text, whole, word
-from testbed import digests, runfolder, workers
+from collectors.raw_parse import file_name, read_as, read_json, read_text, whole
+from testbed import accept, digests, plain, runfolder, workers
 from testbed.cell import Cell, cell_json
 from testbed.errors import ParseError, RunError, VerifyError
 from testbed.ledger import disagreements
@@ -28,7 +29,10 @@ class Lab(Protocol):
         """Return what a cell's identity must hold of its lab."""
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared cell folder to its end; return the wall time in seconds."""
+        """Run a prepared folder, the lab's own, to its end; return the wall time in seconds.
+
+        What the lab says goes to ``runfolder.CONSOLE`` beside the folder.
+        """
 
 
 def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> None:
@@ -38,16 +42,24 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
         GroundtruthError: the lab failed, an output could not be parsed, or what was read back or
             measured is not what was asked for.
     """
-    if (folder / runfolder.DONE).is_file():
+    if runfolder.is_done(folder):
         return
+    guest = folder / runfolder.GUEST
     try:
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        (folder / runfolder.CELL).write_text(cell_json(cell))
+        plain.remove(folder)
+        guest.mkdir(parents=True)
+        for place in (folder, guest):
+            plain.write_text(place / runfolder.CELL, cell_json(cell))
     except OSError as error:
         raise RunError("cannot prepare a cell", where=str(folder), got=str(error)) from error
-    wall_s = lab.run(cell, folder, cancelled)
+    try:
+        wall_s = lab.run(cell, guest, cancelled)
+    except BaseException:
+        # What a cell that failed left may say why: reports look at it if it is what cells leave.
+        with contextlib.suppress(RunError):
+            accept.take(guest, folder, cell)
+        raise
+    accept.take(guest, folder, cell)
     workers.beside(conclude, cell, folder, wall_s)
 
 
@@ -71,14 +83,17 @@ def finish(folder: Path) -> None:
 
 def write_done(folder: Path, recorded: Mapping[str, str]) -> None:
     """Write DONE with these digests, whole or not at all."""
-    partial = folder / runfolder.DONE_PARTIAL
-    partial.write_text(digests.done_text(recorded))
-    partial.rename(folder / runfolder.DONE)
+    plain.write_text(folder / runfolder.DONE, digests.done_text(recorded))
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write one JSON file with sorted keys."""
-    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+    plain.write_text(path, json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return a JSON text with sorted keys."""
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"
 
 
 def check_ledger(folder: Path) -> None:
@@ -100,8 +115,8 @@ def _measurements(value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     found = {}
     for run, entry in value.items():
         counts = {name: whole(entry[name]) for name in ("packets", "ip_bytes")}
-        log = word(entry["log"])
-        if 0 in counts.values() or "/" in log:
+        log = file_name(entry["log"])
+        if 0 in counts.values():
             raise ValueError(f"{run}: {counts}, {log!r}")
         found[run] = {**counts, "log": log}
     return found

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from testbed import campaign, digests, drawing, reporting, rounds, runfolder, session
+from testbed import campaign, digests, drawing, manifest, reporting, rounds, runfolder, session
 from testbed.campaign import Part
 from testbed.errors import GroundtruthError
-from testbed.execute import write_json
+from testbed.execute import json_text
 from testbed.plan import PlannedCell
 from testbed.progress import Display
 from testbed.studyset import Found, set_of, together
@@ -126,17 +126,15 @@ def _run_rounds(
 
 
 def _write_failures(folder: Path, outcome: campaign.Outcome) -> None:
-    write_json(
-        folder / runfolder.WARNINGS,
-        [
-            {
-                "rule": "cell-failed",
-                "where": f"cells/{cell}",
-                "text": message.replace(f"{folder}/", ""),
-            }
-            for cell, message in outcome.failures
-        ],
-    )
+    failures = [
+        {
+            "rule": "cell-failed",
+            "where": f"cells/{cell}",
+            "text": message.replace(f"{folder}/", ""),
+        }
+        for cell, message in outcome.failures
+    ]
+    manifest.write(folder, {runfolder.WARNINGS: json_text(failures)})
 
 
 def report_found(found: Found, jobs: int) -> None:
@@ -193,6 +191,16 @@ def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: in
                 )
             except GroundtruthError as error:
                 errors[one.run.name] = error
-    write_set(found.folder, found.runs, drawing.library)
+    unsound = {run: why for run in found.runs if (why := _unsound(run))}
+    write_set(found.folder, found.runs, drawing.library, unsound)
     out().print(f"report: {found.folder / runfolder.REPORT_HTML}", markup=False)
     return errors
+
+
+def _unsound(run: Path) -> str:
+    """Return why no report of a run may be shown, an old one neither; empty if it may."""
+    try:
+        manifest.check(run)
+    except GroundtruthError as error:
+        return str(error)
+    return ""

@@ -7,6 +7,7 @@ are read, and only if their files are what the run left.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from testbed import digests, runfolder, session, studyset
+from testbed import digests, plain, runfolder, session, studyset
 from testbed.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
 from testbed.plan import PlannedCell
 from testbed.progress import Display
@@ -136,13 +137,14 @@ def _export_cell(run: Path, planned: PlannedCell) -> str:
     from reports import wireshark as writer
 
     folder = runfolder.cell_folder(run, planned.id)
-    if not (folder / runfolder.DONE).is_file():
+    if not runfolder.is_done(folder):
         raise RunError("the cell is not finished", hint="run it: groundtruth resume RUN")
     changed = digests.changed(run, [planned.id]).get(planned.id)
     if changed is None:
         recorded = read_recorded(folder)
     else:
-        if all(path.is_file() or path.is_dir() for path in (folder / "raw").rglob("*")):
+        with contextlib.suppress(OSError):
+            list(plain.files(folder / "raw"))  # files and folders only
             read_recorded(folder)  # a capture that was cut or damaged is named with the byte
         raise DisagreementError("changed since the run", where=str(folder), got=changed)
     done = writer.export_cell(run, planned.id, planned.cell, recorded)

@@ -57,7 +57,6 @@ def write_measured(folder: Path) -> None:
     _write(folder / "raw" / "path.json", [])
     _write(folder / "verify.json", {"schema": 1, "checks": []})
     _write(folder / "env.json", ENVIRONMENT)
-    (folder / "console.log").write_text(text("lab-console-7.3/finished.log"))
 
 
 def write_telemetry(folder: Path) -> None:
@@ -133,6 +132,7 @@ class FakeLab:
             if self.waits and cancelled.wait(10):
                 self.cancelled += 1
                 raise InterruptedError("cancelled")
+            (folder.parent / "console.log").write_text(text("lab-console-7.3/finished.log"))
             self.act(cell, folder)
         finally:
             with self._lock:

@@ -8,7 +8,6 @@ never on this machine; so what a cell yields is a function of ``cell.json``.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import select
@@ -19,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import runfolder
+from testbed import accept, runfolder
 from testbed.cell import Cell, Limits
 from testbed.errors import RunError, UnsupportedError
 from testbed.labs import bundle, contents, image, kernel
@@ -116,7 +115,7 @@ class VirtualLab:
         return (major, minor) >= (6, 16)
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared cell folder to its end; return the wall time in seconds.
+        """Run a prepared folder to its end; return the wall time in seconds.
 
         Raises:
             RunError: as for :meth:`boot`.
@@ -130,7 +129,7 @@ class VirtualLab:
             RunError: the guest panicked, hung, spun, was killed, or its program failed. The
                 message names the phase and the console's last lines, which are also kept.
         """
-        console = folder / runfolder.CONSOLE
+        console = folder.parent / runfolder.CONSOLE  # a guest cannot reach it
         began_s = time.monotonic()
         with console.open("wb") as out:
             child = subprocess.Popen(
@@ -173,7 +172,7 @@ def _problem(
     text = console.read_text(errors="replace")
     phases = re.findall(r"^lab: phase (.+?)\r?$", text, re.MULTILINE)
     phase = phases[-1] if phases else "boot"
-    where = f"cell {folder.name}, phase {phase}"
+    where = f"cell {folder.parent.name}, phase {phase}"
     if cancelled:
         return RunError("interrupted", where=where)
     if not ended:
@@ -186,7 +185,7 @@ def _problem(
         )
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None
-    message = _agents_message(folder / "error.json")
+    message = accept.error_message(folder)
     if message:
         return RunError(message, where=where)
     found = re.search(r"^lab: (virtual-time limit .+?|agent .+?|init: .+?)\r?$", text, re.MULTILINE)
@@ -195,14 +194,6 @@ def _problem(
     else:
         what = found.group(1) if found else "the lab's kernel ended before its agent"
     return RunError(what, where=where, got=tail(console))
-
-
-def _agents_message(path: Path) -> str:
-    """Return what the agent said of its failure; empty if it did not, or was cut short."""
-    try:
-        return str(json.loads(path.read_text())["message"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 def _built_first(root: Path, code: Path) -> dict[str, str]:

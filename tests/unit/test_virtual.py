@@ -51,15 +51,15 @@ def lab(tmp_path: Path) -> VirtualLab:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "c1"
-    place.mkdir()
+    place = tmp_path / "c1" / runfolder.GUEST
+    place.mkdir(parents=True)
     return place
 
 
 def problem(
     folder: Path, name: str, *, ended: bool = True, cancelled: bool = False
 ) -> RunError | None:
-    console = folder / runfolder.CONSOLE
+    console = folder.parent / runfolder.CONSOLE
     shutil.copy(CONSOLES / f"{name}.log", console)
     return virtual._problem(folder, console, LIMITS, ended, cancelled)
 
@@ -124,7 +124,7 @@ def test_a_message_cut_short_leaves_the_console(folder: Path, content: str) -> N
 
 
 def test_an_empty_console_and_bytes_that_are_no_text(folder: Path) -> None:
-    console = folder / runfolder.CONSOLE
+    console = folder.parent / runfolder.CONSOLE
     for content in (b"", b"\xff\x00\xfe"):
         console.write_bytes(content)
         found = virtual._problem(folder, console, LIMITS, True, False)
@@ -132,7 +132,7 @@ def test_an_empty_console_and_bytes_that_are_no_text(folder: Path) -> None:
 
 
 def test_words_of_a_program_are_not_taken_for_the_labs(folder: Path) -> None:
-    console = folder / runfolder.CONSOLE
+    console = folder.parent / runfolder.CONSOLE
     console.write_text("it says lab: agent exited 0\r\nlab: agent exited 0 or so\r\n")
     assert virtual._problem(folder, console, LIMITS, True, False) is not None
 
@@ -235,7 +235,7 @@ def test_a_boot_that_ends_well(scripted: VirtualLab, folder: Path) -> None:
     began_s = time.monotonic()
     wall_s = boot(scripted, folder, "print('lab: agent exited 0')", threading.Event())
     assert 0 < wall_s <= time.monotonic() - began_s
-    assert (folder / runfolder.CONSOLE).read_text() == "lab: agent exited 0\n"
+    assert (folder.parent / runfolder.CONSOLE).read_text() == "lab: agent exited 0\n"
 
 
 def test_a_lab_that_hangs_is_ended(scripted: VirtualLab, folder: Path) -> None:
