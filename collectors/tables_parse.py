@@ -28,6 +28,7 @@ from collectors.flows_parse import (
     iperf3_received,
     probe_received,
     probe_sent,
+    unconnected,
 )
 from collectors.limits_parse import LimitsRow, Observed, limits
 from collectors.mean_window_parse import mean_cwnd_segments
@@ -121,7 +122,9 @@ def write_tables(folder: Path, cell: Cell) -> None:
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     write_rows(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
     checks = write_sockets(folder, cell, epoch_ns, windows)
-    packets, paths = _write_packets(folder, cell, counted, received, recorded.told, checks)
+    packets, paths = _write_packets(
+        folder, cell, counted, received, recorded.told, checks, unconnected(flows)
+    )
     happened = episodes(cell, packets, windows)
     if happened is not None:
         write_rows(happened, EpisodeRow, folder / runfolder.EPISODES_TABLE)
@@ -146,6 +149,7 @@ def _write_packets(
     received: Mapping[str, Received],
     told: Told | None,
     sampled: list[Check],
+    of_flows: list[dict[str, str]],
 ) -> tuple[pl.DataFrame | None, list[PathRow]]:
     """Write what rests on captures, if there are any, and the audit of the cell.
 
@@ -169,5 +173,5 @@ def _write_packets(
     if told is not None:
         checks += drop_checks(cell, found, told, audit, packets)
     write_rows(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
-    plain.write_text(folder / runfolder.AUDIT, evidence_parse.audit_text(checks, lists))
+    plain.write_text(folder / runfolder.AUDIT, evidence_parse.audit_text(checks, lists, of_flows))
     return packets, paths

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from testbed import digests, plain, runfolder, session, studyset
+from testbed.console import out, words
 from testbed.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
 from testbed.plan import PlannedCell
 from testbed.progress import Display
@@ -48,22 +47,22 @@ def command(run_name: str, wanted: Sequence[str]) -> None:
     found = studyset.find(run_name)
     cells = {run: session.load_cells(run) for run in found.runs}
     chosen = choose([cell for own in cells.values() for cell in own], wanted, run_name)
-    out = Console(highlight=False, soft_wrap=True)
+    printed = out()
     errors: dict[str, GroundtruthError | OSError] = {}
     for run, own in cells.items():
         asked = [planned for planned in own if planned in chosen]
         if not asked:
             continue
-        with Display(Console(stderr=True, highlight=False)) as display:
+        with Display(words()) as display:
             outcome = export(run, asked, display.exporting)
         for line in outcome.written:
-            out.print(line, markup=False)
+            printed.print(line)
         try:
             raise_if_failed(outcome, len(asked), run)
         except RunError as error:
             errors[run.name] = error
     if any((run / runfolder.PCAP).is_dir() for run in cells):
-        out.print(HOW_TO_OPEN, markup=False)
+        printed.print(HOW_TO_OPEN)
     if errors:
         raise (
             next(iter(errors.values()))
@@ -78,7 +77,7 @@ def install_profile(force: bool) -> None:
 
     config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     target = writer.install_profile(Path(config), force=force)
-    Console(highlight=False, soft_wrap=True).print(f"profile: {target}", markup=False)
+    out().print(f"profile: {target}")
 
 
 def choose(cells: Sequence[PlannedCell], wanted: Sequence[str], run: str) -> list[PlannedCell]:

@@ -15,6 +15,7 @@ from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.known import duplicates, unknown
+from testbed.spec.limit_checks import flow_problems, network_problems
 from testbed.spec.loss_checks import loss_problems, pairing_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
 from testbed.spec.problems import Loc, Problem, one_of
@@ -49,6 +50,8 @@ def _reads(*sections: str) -> Callable[[Check], Check]:
 
 _reads("network")(loss_problems)
 _reads("network", "flows", "generator")(pairing_problems)
+_reads("network")(network_problems)
+_reads("flows")(flow_problems)
 
 
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
@@ -208,6 +211,17 @@ def _drops(study: StudyFile, document: Document) -> Iterator[Problem]:
                 got="generator iperf3",
                 hint="its control connection has the same port",
             )
+
+
+@_reads("published", "source")
+def _published_somewhere(study: StudyFile, document: Document) -> Iterator[Problem]:
+    if study.published is not None and study.source is None:
+        yield document.problem(
+            ("source",),
+            "missing key",
+            wanted="authors, publication, year, simulator",
+            hint="published numbers are somebody's",
+        )
 
 
 @_reads("compare", "groups")

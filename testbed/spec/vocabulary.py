@@ -93,7 +93,9 @@ FIGURES = {
 RULES = {
     "ack-loss": "acknowledgements are lost too",
     "channel-limit-below-path": "the delay stage drops packets the path should hold",
+    "control-held-back": "the hosts hold a younger congestion control back",
     "equal-seeds": "two replicates are the same run",
+    "heavy-loss": "timeouts and handshakes are what is measured",
     "iperf3-cannot-set": "iperf3 cannot apply what the flow or its host profile asks for",
     "message-not-one-packet": "a message is not one packet",
     "needless-acknowledgement": "a rule is acknowledged that does not fire",
