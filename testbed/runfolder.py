@@ -49,6 +49,8 @@ AUDIT = "audit.json"
 #: What an agent that failed says.
 ERROR = "error.json"
 LEDGER = "raw/ledger.json"
+EPOCH = "raw/epoch.json"
+STARTS = "raw/starts.json"
 PLACES = "raw/places.json"
 NUMBERED_DROPS = "raw/numbered_drops.json"
 QUEUE_SAMPLES = "raw/queue.jsonl"

@@ -50,6 +50,7 @@ def write_measured(folder: Path) -> None:
     for name in ("counters.json", "ledger.json"):
         shutil.copy(PROBES / name, folder / "raw" / name)
     _write(folder / "raw" / "epoch.json", {"epoch_ns": 4_000_000_000, "late_ns": 0})
+    _write(folder / "raw" / "starts.json", [])
     _write(folder / "raw" / "qdiscs.json", value("iproute2-6.15/qdisc-statistics.json"))
     write_telemetry(folder)
     # Its devices are some of another cell's: nothing to audit.

@@ -24,6 +24,7 @@ from testbed.spec.study import StudyFile
 from testbed.spec.vocabulary import (
     EPISODE_VALUES,
     FIGURES,
+    IPERF3_TIMES_S,
     flow_metric_names,
     metric_names,
     metric_needs,
@@ -185,6 +186,24 @@ def _parts_of_runs(study: StudyFile, document: Document) -> Iterator[Problem]:
             got="generator iperf3",
             hint="its intervals count from its own start",
         )
+
+
+@_reads("flows", "duration_s", "generator")
+def _whole_seconds(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, flow in enumerate(study.flows):
+        if (study.generator if flow.generator == "study" else flow.generator) != "iperf3":
+            continue
+        stop_s = study.duration_s if flow.stop_s == "end" else flow.stop_s
+        lasts_s = round(stop_s - flow.start_s, 9)
+        if flow.start_spread_s or lasts_s not in IPERF3_TIMES_S:
+            yield document.problem(
+                ("flows", i),
+                "iperf3 cannot send so long",
+                wanted=f"whole seconds from start to stop, 1 s to {IPERF3_TIMES_S[-1]} s",
+                got="starts spread over a time" if flow.start_spread_s
+                else units.format_time(lasts_s),
+                hint="generator probe sends for any time",
+            )  # fmt: skip
 
 
 @_reads("flows", "groups")

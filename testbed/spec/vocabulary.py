@@ -136,6 +136,8 @@ IPERF3_TCP_OPTIONS = frozenset(
     {"congestion_control", "maxseg_bytes", "nodelay", "rcvbuf_bytes", "sndbuf_bytes"}
 )
 IPERF3_SCTP_OPTIONS = frozenset({"maxseg_bytes", "nodelay", "rcvbuf_bytes", "sndbuf_bytes"})
+#: What iperf3 takes for a time: whole seconds; 0 is no end (MAX_TIME of its iperf.h).
+IPERF3_TIMES_S = range(1, 86_401)
 
 SYSCTL_NAME = re.compile(r"net\.[a-z0-9_.]+")
 

@@ -130,7 +130,7 @@ def no_log(cell: Cell, folder: Path) -> None:
             VerifyError,
             (
                 "^cell x, bottleneck: calibration: loss forward is not as asked: "
-                r"wanted 1 %: 3 to 45 of 2000 packets, got 200 \(10 %\) \(all measurements are in"
+                r"wanted 1 %: 3 to 45 of 2000 packets, got 200 \(10 %\) \(1 of 6 checks disagree; all are in"
             ),
         ),
         (CALIBRATE, no_log, ParseError, r"loss_reverse\.tsv: cannot read a raw file"),
