@@ -46,7 +46,7 @@ def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
 
 def epoch_ns(folder: Path) -> int:
     """Return a cell's time zero, since 1970."""
-    return read_as(folder / "raw" / "epoch.json", lambda value: whole(value["epoch_realtime_ns"]))
+    return read_as(folder / runfolder.EPOCH, lambda value: whole(value["epoch_realtime_ns"]))
 
 
 def captures(folder: Path) -> Records:
@@ -247,11 +247,13 @@ def numbered_checks(
     return numbered_parse.checks(lists, _hooks(folder / "raw", lists), captured)
 
 
-def audit_text(made: list[Check], lists: tuple[Numbered, ...]) -> str:
-    """Return the content of a cell's audit.json."""
+def audit_text(
+    made: list[Check], lists: tuple[Numbered, ...], of_flows: list[dict[str, str]]
+) -> str:
+    """Return the content of a cell's audit.json; ``of_flows`` are warnings of its flows."""
     content = {
         "schema": SCHEMA,
         "checks": [dataclasses.asdict(check) for check in made],
-        "warnings": audit_parse.warnings(made) + numbered_parse.warnings(lists),
+        "warnings": audit_parse.warnings(made) + numbered_parse.warnings(lists) + of_flows,
     }
     return json.dumps(content, indent=1, sort_keys=True) + "\n"

@@ -16,6 +16,7 @@ from testbed.errors import ParseError
 from testbed.units import NS_PER_S
 
 UNKNOWN = type(None)
+UNCONNECTED = "never-connected"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +151,30 @@ def probe_sent(text: str, flow: Flow, where: str) -> Sent:
         connect_s=_field(totals, "connect_s", where, int, float, UNKNOWN),
         retransmitted_pkts=_field({name: None, **totals}, name, where, int, UNKNOWN),
     )
+
+
+def unconnected(rows: Sequence[FlowRow]) -> list[dict[str, str]]:
+    """Return one warning for the flows whose connection was never set up.
+
+    What they delivered is known, nothing; what they would have is not.
+    """
+    found = [
+        row.flow
+        for row in rows
+        if row.protocol != "udp" and row.generator == "probe" and row.connect_s is None
+    ]
+    if not found:
+        return []
+    flows = f"flow {found[0]}" if len(found) == 1 else f"{len(found)} of {len(rows)} flows"
+    return [
+        {
+            "rule": UNCONNECTED,
+            "where": flows,
+            "text": f"No handshake came through before the flow's end: {', '.join(found[:10])}"
+            f"{', ...' if len(found) > 10 else ''}. Goodput 0 is what was delivered; times, windows"
+            " and delays are unknown and left out of means.",
+        }
+    ]
 
 
 def probe_mss_bytes(text: str, where: str) -> int | None:

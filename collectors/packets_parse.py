@@ -19,7 +19,7 @@ from collectors.checksum_parse import internet_ok
 from collectors.ipv4_parse import SCTP, TCP, UDP, Ipv4, parse_ipv4, parse_link
 from collectors.packet_columns_parse import Columns
 from collectors.pcap_parse import Flags, Ints, Records, rows_at, u16
-from collectors.raw_parse import whole, word
+from collectors.raw_parse import file_name, whole
 from collectors.sctp_parse import Sctp, parse_sctp
 from collectors.sequence_parse import Ends, lanes
 from collectors.tcp_parse import Tcp, parse_tcp
@@ -49,7 +49,7 @@ class Tap:
     def of(cls, entry: Mapping[str, Any]) -> Tap:
         """Return the tap an entry of ``raw/pcap/points.json`` describes."""
         return cls(
-            file=word(entry["file"]), ifindex=whole(entry["ifindex"]),
+            file=file_name(entry["file"]), ifindex=whole(entry["ifindex"]),
             outgoing={"in": False, "out": True}[entry["way"]],
             point=POINTS[POINTS.index(entry["point"])],
             direction=DIRECTIONS[DIRECTIONS.index(entry["direction"])],

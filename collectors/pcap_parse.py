@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from collectors.raw_parse import read_bytes
 from testbed.errors import ParseError
 from testbed.units import NS_PER_S
 
@@ -213,11 +214,7 @@ def parse(data: bytes, where: str, *, strict: bool = True) -> tuple[Records, Par
 
 def read(path: Path, *, strict: bool = True) -> tuple[Records, ParseError | None]:
     """Read and parse one capture file; see :func:`parse`."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ParseError("cannot read a capture", where=str(path), got=str(error)) from error
-    return parse(data, str(path), strict=strict)
+    return parse(read_bytes(path, "a capture"), str(path), strict=strict)
 
 
 def merged(parts: list[Records]) -> Records:

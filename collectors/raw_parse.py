@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from testbed import plain
 from testbed.errors import ParseError
 
 Parsed = TypeVar("Parsed")
@@ -14,10 +15,19 @@ Parsed = TypeVar("Parsed")
 WHOLE_MAX = (1 << 63) - 1
 
 
+#: How much more a compressed file may hold than it has: pages and samples compress to a fifth.
+MOST_UNPACKED_BYTES, MOST_UNPACKED_FACTOR = 64 << 20, 50
+
+
+def most_unpacked_bytes(packed_bytes: int) -> int:
+    """Return how much a compressed file of this size may hold."""
+    return MOST_UNPACKED_BYTES + MOST_UNPACKED_FACTOR * packed_bytes
+
+
 def read_text(path: Path) -> str:
     """Return a raw text file; raise :class:`ParseError` naming it if it cannot be read."""
     try:
-        return path.read_text()
+        return plain.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
 
@@ -74,6 +84,21 @@ def whole(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= WHOLE_MAX:
         raise ValueError(f"{value!r:.40} is not a whole number from 0 to {WHOLE_MAX}")
     return value
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """Return a raw file's bytes; raise :class:`ParseError` naming it if it cannot be read."""
+    try:
+        return plain.read_bytes(path)
+    except OSError as error:
+        raise ParseError(f"cannot read {what}", where=str(path), got=str(error)) from error
+
+
+def file_name(value: Any) -> str:
+    """Return the name of a file in a known folder; raise ``ValueError`` for one elsewhere."""
+    if "/" in word(value) or value in ("", ".", "..") or "\0" in value:
+        raise ValueError(f"{value!r:.40} is not the name of a file")
+    return str(value)
 
 
 def word(value: Any) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from testbed import plain
+
 TYPES = {
     "str": pl.String,
     "int": pl.Int64,
@@ -37,4 +39,6 @@ def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """Write one table; equal rows give equal bytes."""
     content = io.BytesIO()
     frame.write_parquet(content, compression="zstd", statistics=False)
-    path.write_bytes(content.getbuffer())  # a full disk is an OSError here, polars has its own
+    plain.write_pieces(
+        path, [content.getbuffer()]
+    )  # a full disk is an OSError here, polars has its own

@@ -28,6 +28,7 @@ from collectors.flows_parse import (
     iperf3_received,
     probe_received,
     probe_sent,
+    unconnected,
 )
 from collectors.limits_parse import LimitsRow, Observed, limits
 from collectors.mean_window_parse import mean_cwnd_segments
@@ -35,7 +36,7 @@ from collectors.path_parse import PathRow, path_rows
 from collectors.raw_parse import read_as, read_text, whole, word
 from collectors.recorded_parse import write_recorded, write_sockets
 from collectors.table_files_parse import write_parquet, write_rows
-from testbed import runfolder
+from testbed import plain, runfolder
 from testbed.cell import Cell, Flow
 from testbed.check import Check
 
@@ -102,7 +103,6 @@ def write_tables(folder: Path, cell: Cell) -> None:
         raw / "counters.json", lambda rows: {f.id: counters(rows, f.id) for f in cell.flows}
     )
     received = {flow.id: _received(folder, flow, epoch_ns) for flow in cell.flows}
-    (folder / "tables").mkdir(exist_ok=True)
     recorded = write_recorded(folder, cell, epoch_ns)
     windows = recorded.windows
     flows = [
@@ -122,7 +122,9 @@ def write_tables(folder: Path, cell: Cell) -> None:
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     write_rows(qdiscs, QdiscRow, folder / runfolder.QDISCS_TABLE)
     checks = write_sockets(folder, cell, epoch_ns, windows)
-    packets, paths = _write_packets(folder, cell, counted, received, recorded.told, checks)
+    packets, paths = _write_packets(
+        folder, cell, counted, received, recorded.told, checks, unconnected(flows)
+    )
     happened = episodes(cell, packets, windows)
     if happened is not None:
         write_rows(happened, EpisodeRow, folder / runfolder.EPISODES_TABLE)
@@ -147,6 +149,7 @@ def _write_packets(
     received: Mapping[str, Received],
     told: Told | None,
     sampled: list[Check],
+    of_flows: list[dict[str, str]],
 ) -> tuple[pl.DataFrame | None, list[PathRow]]:
     """Write what rests on captures, if there are any, and the audit of the cell.
 
@@ -170,5 +173,5 @@ def _write_packets(
     if told is not None:
         checks += drop_checks(cell, found, told, audit, packets)
     write_rows(audit, AuditRow, folder / runfolder.AUDIT_TABLE)
-    (folder / runfolder.AUDIT).write_text(evidence_parse.audit_text(checks, lists))
+    plain.write_text(folder / runfolder.AUDIT, evidence_parse.audit_text(checks, lists, of_flows))
     return packets, paths

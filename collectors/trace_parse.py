@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.raw_parse import check_count, read_as, whole
+from collectors.raw_parse import check_count, most_unpacked_bytes, read_as, read_bytes, whole
 from collectors.ring_buffer_parse import Events, find_events
 from collectors.trace_format_parse import EventFormat, PageLayout, parse_event, parse_header_page
 from testbed.errors import ParseError
@@ -90,9 +90,9 @@ def parse_formats(value: Mapping[str, Any], where: str) -> Formats:
     )
 
 
-def parse_pages(pages: bytes, formats: Formats, where: str) -> Trace:
+def parse_pages(pages: bytes, formats: Formats, where: str, cpus: int = 1) -> Trace:
     """Return the events in ``pages``; raise :class:`ParseError` naming file and byte."""
-    events = find_events(pages, formats.layout, where)
+    events = find_events(pages, formats.layout, where, cpus)
     known = np.array([form.id for form in formats.events.values()], dtype=np.int64)
     strange = np.flatnonzero(~np.isin(events.kind, known))
     if strange.size:
@@ -115,14 +115,20 @@ def unpacked(packed: bytes, where: str) -> bytes:
     if not packed:  # nothing at all is not a compressed nothing
         raise ParseError("cannot read trace pages", where=where, got="the file is empty")
     stream = zlib.decompressobj(zlib.MAX_WBITS | GZIP_WRAPPED)
-    parts = []
+    parts, left_bytes = [], most_unpacked_bytes(len(packed))
     for at in range(0, len(packed), CHUNK_BYTES):
         try:
-            parts.append(stream.decompress(packed[at : at + CHUNK_BYTES]))
+            parts.append(stream.decompress(packed[at : at + CHUNK_BYTES], left_bytes + 1))
         except zlib.error as error:
             raise ParseError(
                 "not compressed trace pages", where=f"{where}: byte {at} or later", got=str(error)
             ) from error
+        left_bytes -= len(parts[-1])
+        if left_bytes < 0:
+            raise ParseError(
+                "compressed trace pages are too large", where=f"{where}: byte {at} or later",
+                wanted=f"at most {most_unpacked_bytes(len(packed))} bytes unpacked",
+            )  # fmt: skip
         if stream.eof:
             break
     if not stream.eof:
@@ -144,14 +150,15 @@ def read_trace(pages: Path, formats: Path, counts: Path | None = None) -> Trace:
     Args:
         counts: what the ring buffer counted, if that is to be compared.
     """
-    try:
-        packed = pages.read_bytes()
-    except OSError as error:
-        raise ParseError("cannot read trace pages", where=str(pages), got=str(error)) from error
-    content = unpacked(packed, str(pages))
+    content = unpacked(read_bytes(pages, "trace pages"), str(pages))
     form = read_as(formats, lambda value: parse_formats(value, str(formats)))
-    trace = parse_pages(content, form, str(pages))
+    cpus, counted = read_as(counts, _counted) if counts is not None else (1, 0)
+    trace = parse_pages(content, form, str(pages), cpus)
     if counts is not None:
-        counted = read_as(counts, lambda value: whole(value["read events"]))
         check_count(pages, counted, len(trace.events.t_ns), "events")
     return trace
+
+
+def _counted(value: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many CPUs recorded, and how many events were read; older runs had one CPU."""
+    return whole(value.get("cpus", 1)), whole(value["read events"])

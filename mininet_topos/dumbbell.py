@@ -30,6 +30,8 @@ from testbed.cell import Direction, Flow, Network
 from testbed.draws import seed_for
 
 ROUTERS = ("r1", "r2")
+#: Hosts of one side whose addresses share their second number.
+SUBNETS = 250
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,7 @@ def _link(
     index: int, a: str, b: str, subnet: str, devices: tuple[str, str]
 ) -> tuple[Interface, Interface]:
     addresses = (f"{subnet}.1", f"{subnet}.2")
-    macs = tuple(f"02:00:00:00:{index:02x}:{end:02x}" for end in (1, 2))
+    macs = tuple(f"02:00:00:{index >> 8:02x}:{index & 255:02x}:{end:02x}" for end in (1, 2))
     first = Interface(
         node=a, device=devices[0], address=addresses[0], mac=macs[0],
         peer_address=addresses[1], peer_mac=macs[1],
@@ -149,7 +151,7 @@ def plan(network: Network, seed: int) -> Plan:
         )
         for i, host in enumerate(hosts):
             device = f"{router}-{host}"
-            subnet = f"10.{offset + 1}.{i + 1}"
+            subnet = f"10.{offset + 1 + 2 * (i // SUBNETS)}.{i % SUBNETS + 1}"
             links.append(_link(len(links), router, host, subnet, (device, f"{host}-eth0")))
             stages += _pair(router, f"ifb-{host}", outward, seed_for(seed, f"from {host}"))
             stages += _pair(router, device, inward, seed_for(seed, f"to {host}"))

@@ -78,15 +78,23 @@ class Namespace:
     def run(self, argv: Sequence[str], text: str = "") -> str:
         """Run a command in the namespace with ``text`` as its input; return its output."""
         began_ns = time.monotonic_ns()
-        with self.entered():
-            done = subprocess.run(
-                list(argv),
-                input=text,
-                capture_output=True,
-                text=True,
-                timeout=COMMAND_TIMEOUT_S,
-                check=False,
-            )
+        try:
+            with self.entered():
+                done = subprocess.run(
+                    list(argv),
+                    input=text,
+                    capture_output=True,
+                    text=True,
+                    timeout=COMMAND_TIMEOUT_S,
+                    check=False,
+                )
+        except subprocess.TimeoutExpired as error:
+            raise RunError(
+                f"{argv[0]} did not end",
+                where=self.name,
+                wanted=f"within {COMMAND_TIMEOUT_S:.0f} s of the lab's time",
+                got=" ".join(argv),
+            ) from error
         self.journal.add(self.name, argv, text, began_ns, done.returncode)
         if done.returncode != 0:
             raise RunError(

@@ -123,10 +123,9 @@ void sender_connect_failed(struct send_run *run)
 {
 	if (stop_by_sigterm())
 		run->end = "sigterm";
-	else if (stop_requested())
-		die_run("connect", "a connection within --duration-s", "none",
-			"does the receiver listen, is there a route, are all "
-			"handshakes lost?");
+	else if (stop_requested() || errno == ETIMEDOUT ||
+		 errno == EHOSTUNREACH || errno == ENETUNREACH)
+		run->end = "unconnected"; /* All handshakes were lost. */
 	else
 		die_errno("connect", "a connection",
 			  "was the receiver's ready line awaited?");

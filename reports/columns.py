@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from testbed import plain
 from testbed.errors import ParseError
 
 
@@ -41,7 +42,7 @@ def read_columns(path: Path, wanted: Mapping[str, str]) -> pl.DataFrame:
         wanted: name to kind: ``text``, ``numbers`` or ``true or false``; nulls fit all.
     """
     try:
-        table = pl.read_parquet(path.read_bytes())
+        table = pl.read_parquet(plain.read_bytes(path))
     except FileNotFoundError:
         raise ParseError("file is missing", where=str(path)) from None
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -53,6 +54,7 @@ def read_columns(path: Path, wanted: Mapping[str, str]) -> pl.DataFrame:
             where=str(path),
             wanted=", ".join(missing),
             got=", ".join(table.columns) or "none",
+            hint="groundtruth parse RUN makes the tables of an older run again",
         )
     for name, kind in wanted.items():
         dtype = table.schema[name]

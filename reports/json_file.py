@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reports.jsondoc import Doc
+from testbed import plain
 from testbed.errors import ParseError
 
 
@@ -24,7 +25,7 @@ def read_json(folder: Path, name: str, parse_float: Callable[[str], Any] = float
         raise ValueError(f"{constant} is not a JSON number")
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = plain.read_text(path)
         value = json.loads(text, parse_float=parse_float, parse_constant=refuse)
         # Half of a surrogate pair is legal JSON but no text: nothing could be written with it.
         json.dumps(value, ensure_ascii=False, default=str).encode()

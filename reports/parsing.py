@@ -158,7 +158,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
     return Study(
         id=doc.get("study").name(),
         title=doc.get("title").text(),
-        source=_parse_source(doc.get("source")),
+        source=_parse_source(source) if (source := doc.maybe("source")) else None,
         duration_s=doc.get("duration_s").number(),
         seeds=tuple(item.integer() for item in doc.get("seeds").items()),
         hosts=doc.get("hosts").text(),

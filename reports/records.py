@@ -256,7 +256,7 @@ class Study:
 
     id: str
     title: str
-    source: Source
+    source: Source | None
     duration_s: float
     seeds: tuple[int, ...]
     hosts: str

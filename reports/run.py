@@ -37,7 +37,7 @@ from reports.records import (
 from reports.sample import VARIATION
 from reports.story_tables import Row, read_episodes, read_limits, read_windows
 from testbed import cell as cells
-from testbed import runfolder
+from testbed import plain, runfolder
 from testbed.check import Check
 from testbed.errors import ParseError
 
@@ -189,7 +189,7 @@ def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:
         checks = parse_checks(read_json(folder, runfolder.VERIFY))
     with contextlib.suppress(ParseError):
         ledger = parse_ledger(read_json(folder, runfolder.LEDGER))
-    return Attempt(plan=planned, started=folder.is_dir(), checks=checks, ledger=ledger)
+    return Attempt(plan=planned, started=plain.is_folder(folder), checks=checks, ledger=ledger)
 
 
 def _read_provenance(run: Path) -> dict[str, Any]:
@@ -201,9 +201,9 @@ def _read_provenance(run: Path) -> dict[str, Any]:
 
 def _folders(run: Path) -> frozenset[str]:
     cells_folder = runfolder.cell_folder(run, "x").parent
-    if not cells_folder.is_dir():
+    if not plain.is_folder(cells_folder):
         return frozenset()
-    return frozenset(path.name for path in cells_folder.iterdir() if path.is_dir())
+    return frozenset(path.name for path in cells_folder.iterdir() if plain.is_folder(path))
 
 
 def _read_failures(run: Path) -> tuple[RunWarning, ...]:
@@ -252,9 +252,7 @@ def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
     if not run.is_dir():
         raise ParseError("no such run folder", where=str(run))
     study, plan = read_planned(run)
-    done = {
-        cell.id for cell in plan if (runfolder.cell_folder(run, cell.id) / runfolder.DONE).is_file()
-    }
+    done = {cell.id for cell in plan if runfolder.is_done(runfolder.cell_folder(run, cell.id))}
     read = [_read_finished(run, cell, study, changed or {}) for cell in plan if cell.id in done]
     return Run(
         study=study,

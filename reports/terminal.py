@@ -34,6 +34,7 @@ from reports.story_page import claims_table, terminal_rows, terminal_words
 from reports.summary import MetricSummary, PointSummary, Summary
 from reports.trust import point_words
 from reports.verdict_page import sure, tally
+from testbed.console import out
 
 #: How wide a column of settings, and one of means, may be; their heads are broken into lines.
 _SETTING_CHARS, _MEAN_CHARS = 11, 13
@@ -308,7 +309,7 @@ def _print_repeats(console: Console, summary: Summary) -> None:
 
 def print_summary(summary: Summary, console: Console | None = None) -> None:
     """Print the summary; colour follows the terminal and ``NO_COLOR``."""
-    console = console or Console()
+    console = console or out()
     marks = _marks(console)
     console.print(Text(_printable(summary.title), style="bold"))
     _print_warnings(console, summary.warnings)

@@ -21,8 +21,7 @@ from reports.run import read_run, read_study
 from reports.section import section_json
 from reports.summary import Summary, summarise
 from reports.summary_files import summary_csv, summary_json
-from reports.whole_file import write_whole
-from testbed import runfolder
+from testbed import plain, runfolder
 
 
 def write_report(
@@ -64,7 +63,7 @@ def write_report(
     files[run / runfolder.TABLES_TEX] = tables_latex(attached).encode()
     files[run / runfolder.REPORT_SECTION] = section_json(section).encode()
     for path, content in files.items():
-        write_whole(path, content)
+        plain.write(path, content, unlocked=True)
     return summary
 
 

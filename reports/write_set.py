@@ -7,7 +7,7 @@ run whose report cannot be read is named and loses no other; equal sets give equ
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,7 @@ from reports.json_file import read_json
 from reports.run import read_planned, read_run
 from reports.section import parse_section
 from reports.set_page import Missing, SetPage, SetStudy
-from reports.whole_file import write_whole
-from testbed import runfolder
+from testbed import plain, runfolder
 from testbed.errors import ParseError
 
 SCHEMA = 1
@@ -36,7 +35,10 @@ class _Left:
 
 
 def write_set(
-    folder: Path, runs: Sequence[Path], library: Callable[[], str] = live.library
+    folder: Path,
+    runs: Sequence[Path],
+    library: Callable[[], str] = live.library,
+    unsound: Mapping[Path, str] | None = None,
 ) -> None:
     """Write a set's page, summary and tables from those of its runs, which are written before.
 
@@ -44,11 +46,16 @@ def write_set(
         folder: the set.
         runs: the run folders in it, in its order.
         library: gives the script that draws the page's figures.
+        unsound: runs whose report is not to be shown, and why.
 
     Raises:
         OSError: a file cannot be written.
     """
-    found = [_read(run) for run in runs]
+    why = unsound or {}
+    found = [
+        Missing(name=run.name, why=_named(run, why[run])) if run in why else _read(run)
+        for run in runs
+    ]
     left = [one for one in found if isinstance(one, _Left)]
     missing = tuple(one for one in found if isinstance(one, Missing))
     page = SetPage(studies=tuple(one.study for one in left), missing=missing)
@@ -58,12 +65,12 @@ def write_set(
         "missing": [{"run": one.name, "reason": one.why} for one in missing],
     }
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    write_whole(folder / runfolder.SUMMARY_JSON, text.encode())
+    plain.write(folder / runfolder.SUMMARY_JSON, text.encode(), unlocked=True)
     for number, (name, escaped) in enumerate(_TABLES):
         lost = [escaped(f"{one.name} is not among these tables. {one.why}") for one in missing]
         tables = "\n".join((*(one.tables[number] for one in left), *(f"{one}\n" for one in lost)))
-        write_whole(folder / name, tables.encode())
-    write_whole(folder / runfolder.REPORT_HTML, render_set(page, library).encode())
+        plain.write(folder / name, tables.encode(), unlocked=True)
+    plain.write(folder / runfolder.REPORT_HTML, render_set(page, library).encode(), unlocked=True)
 
 
 #: The files of joined tables, and what makes plain text of their kind.
@@ -80,7 +87,7 @@ def _read(run: Path) -> _Left | Missing:
         section = parse_section(read_json(run, runfolder.REPORT_SECTION))
         summary = read_json(run, runfolder.SUMMARY_JSON)
         summary.get("study").name()
-        tables = tuple((run / name).read_text(encoding="utf-8") for name, _ in _TABLES)
+        tables = tuple(plain.read_text(run / name) for name, _ in _TABLES)
     except (ParseError, OSError, UnicodeDecodeError) as error:
         return Missing(name=run.name, why=_why(run, error))
     study = SetStudy(name=quote(run.name), section=section)
@@ -93,4 +100,9 @@ def _why(run: Path, error: Exception) -> str:
         read_run(run)
     except ParseError as cause:
         error = cause
-    return str(error).replace(f"{run}/", "").replace(str(run), run.name)
+    return _named(run, str(error))
+
+
+def _named(run: Path, text: str) -> str:
+    """Return words about a run without the folders above it."""
+    return text.replace(f"{run}/", "").replace(str(run), run.name)

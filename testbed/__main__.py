@@ -1,6 +1,6 @@
 """The program ``groundtruth``: every error and every interrupt becomes words and an exit status.
 
-Imports the command only once it can be interrupted decently.
+Imports the command only once it can be interrupted decently, and has standard streams.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import sys
 import traceback
 from types import FrameType
 
+from testbed import streams
+
 INTERRUPTED_STATUS = 3
 BUG_STATUS = 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+BUG = "groundtruth: this is a bug; the lines above say where"
 INTERRUPTED = "groundtruth: interrupted; finished cells are kept"
 
 
@@ -29,26 +32,26 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 def main() -> None:
     """Run the command and exit with its status."""
+    streams.make_usable()
     try:
         for number in SIGNALS:
             signal.signal(number, _interrupt)
         from testbed.cli import command_status
 
         status = command_status(sys.argv[1:])
-        if sys.stdout is not None:  # closed before we began
-            sys.stdout.flush()
     except (Interrupted, KeyboardInterrupt):
-        sys.stderr.write(f"{INTERRUPTED}\n")
+        streams.say(INTERRUPTED)
         status = INTERRUPTED_STATUS
     except BrokenPipeError:
         # Whoever read our output has gone; nobody is left to be told.
-        sys.stderr.close()
-        status = INTERRUPTED_STATUS
+        streams.discard(sys.stderr)
+        status = streams.UNWRITABLE_STATUS
     except Exception:  # noqa: BLE001  # a bug must not exit with 1, "results disagree"
-        traceback.print_exc()
-        sys.stderr.write("groundtruth: this is a bug; the lines above say where\n")
+        streams.say(
+            f"{traceback.format_exc()}groundtruth: this is a bug; the lines above say where"
+        )
         status = BUG_STATUS
-    sys.exit(status)
+    sys.exit(streams.flushed(status))
 
 
 if __name__ == "__main__":

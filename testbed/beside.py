@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import traceback
 from collections.abc import Callable
@@ -46,11 +47,13 @@ class Beside:
             pipe.send((function, args))
             succeeded, value = pipe.recv()
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
-            self.close()
+            status = self.close()
+            killed = status == -signal.SIGKILL
             raise RunError(
                 "the process that computes was ended from outside",
                 where=function.__name__,
-                hint="the machine may be short of memory",
+                got=f"signal {-status}" if status < 0 else f"status {status}",
+                hint="the machine may be short of memory" if killed else "",
             ) from error
         if not succeeded:
             raise value
@@ -66,13 +69,19 @@ class Beside:
         theirs.close()
         return ours
 
-    def close(self) -> None:
-        """End the process, if there is one."""
-        if self._pipe is not None:
-            self._pipe.close()
-            self._pipe = None
-            self._process.join(ENDED_WITHIN_S)
-            self._process.close()
+    def close(self) -> int:
+        """End the process, if there is one; return its status, or less than 0 a signal's number."""
+        if self._pipe is None:
+            return 0
+        self._pipe.close()
+        self._pipe = None
+        self._process.join(ENDED_WITHIN_S)
+        status = self._process.exitcode
+        if status is None:
+            self._process.kill()
+            self._process.join()
+        self._process.close()
+        return -signal.SIGKILL if status is None else status
 
 
 def _serve(pipe: Connection, cpus: list[int]) -> None:
@@ -83,10 +92,25 @@ def _serve(pipe: Connection, cpus: list[int]) -> None:
     os.sched_setaffinity(0, cpus)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            function, args = pipe.recv()
-            try:
-                answer = True, function(*args)
-            except Exception as error:  # noqa: BLE001  # raised again where the call came from
-                error.add_note(traceback.format_exc())
-                answer = False, error
-            pipe.send(answer)
+            pipe.send_bytes(_answer(pipe.recv_bytes()))
+
+
+def _answer(asked: bytes) -> bytes:
+    """Return what a call gives or raises, pickled, and nothing that cannot be taken out again."""
+    try:
+        function, args = pickle.loads(asked)
+        return pickle.dumps((True, function(*args)))
+    except Exception as error:  # noqa: BLE001  # raised again where the call came from
+        error.add_note(traceback.format_exc())
+        return _pickled(error)
+
+
+def _pickled(error: Exception) -> bytes:
+    try:
+        answer = pickle.dumps((False, error))
+        pickle.loads(answer)
+    except Exception:  # noqa: BLE001  # an error of any kind may not be made for it
+        told = RunError("the process that computes failed", got=f"{type(error).__name__}: {error}")
+        told.add_note("".join(error.__notes__))
+        return pickle.dumps((False, told))
+    return answer

@@ -62,7 +62,7 @@ def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
     return [
         planned
         for planned in cells
-        if not (runfolder.cell_folder(run, planned.id) / runfolder.DONE).is_file()
+        if not runfolder.is_done(runfolder.cell_folder(run, planned.id))
     ]
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from testbed import commands, new_study
 from testbed import wireshark as tracing
 from testbed.errors import GroundtruthError, StudyError
 from testbed.labs import kernel, virtual
+from testbed.streams import say
 
 #: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
 NO_READER_STATUS = 1
@@ -183,10 +183,13 @@ def new(
     like: Annotated[
         str, typer.Option("--like", metavar="STUDY", help="take the settings of this study")
     ] = new_study.LIKE,
+    hosts: Annotated[
+        str, typer.Option("--hosts", metavar="PROFILE", help="host profile of the new study")
+    ] = new_study.HOSTS,
     force: Annotated[bool, typer.Option("--force", help="overwrite a file of that name")] = False,
 ) -> None:
     """Write NAME.yaml, a commented study to start from."""
-    new_study.command(name, like, force)
+    new_study.command(name, like, hosts, force)
 
 
 @app.command()
@@ -268,13 +271,12 @@ def command_status(argv: Sequence[str]) -> int:
     Usage errors are told by typer itself, with status 2.
 
     Raises:
-        BrokenPipeError: nobody reads what is said of an error.
+        BrokenPipeError: nobody reads what is printed.
     """
-    words = Console(stderr=True, soft_wrap=True, highlight=False)
     try:
         app(list(argv), prog_name="groundtruth")
     except GroundtruthError as error:
-        words.print(f"groundtruth: {error}", markup=False)
+        say(f"groundtruth: {error}")
         return error.exit_status
     except BrokenPipeError:
         raise
@@ -282,7 +284,7 @@ def command_status(argv: Sequence[str]) -> int:
         hint = ""
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = " (free some space; finished cells are kept, see: groundtruth resume)"
-        words.print(f"groundtruth: {error}{hint}", markup=False)
+        say(f"groundtruth: {error}{hint}")
         return GroundtruthError.exit_status
     except SystemExit as end:
         if end.code == NO_READER_STATUS:

@@ -25,12 +25,13 @@ from testbed import (
 )
 from testbed import doctor as doctoring
 from testbed import plan as planning
+from testbed.console import out, words
 from testbed.errors import GroundtruthError, StudyError, UnsupportedError
 from testbed.labs import image, kernel, virtual
 from testbed.plan import Plan
 from testbed.precision import wanted_precision
 from testbed.progress import Display
-from testbed.running import jobs_or_cores, out, words
+from testbed.running import jobs_or_cores
 from testbed.spec import find_study, load_study
 from testbed.studyset import Found
 
@@ -88,9 +89,9 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
         lab = virtual.ensure(choices.kernel, display.building)
     planned = [_make_plan(name, choices, lab.describe()) for name in study_names]
     found = studyset.create(data_dir, planned, sys.argv)
-    words().print(
-        f"{'set' if found.is_set else 'run folder'}: {found.folder}", markup=False, soft_wrap=True
-    )
+    for folder in found.runs:
+        session.record_lab(folder, lab.packages())
+    words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
     parts = [
         campaign.Part(run=folder, cells=plan_.first, lab=lab)
         for folder, (plan_, _) in zip(found.runs, planned, strict=True)
@@ -115,10 +116,10 @@ def _prepare(found: Found, folder: Path, display: Display) -> campaign.Part:
     """Return a run's part of a campaign, its changed cells marked as not finished."""
     cells = session.load_cells(folder)
     changed = digests.changed(folder, [planned.id for planned in running.finished(folder, cells)])
-    lab = session.lab_of(cells, display.building)
+    lab = session.lab_of(folder, cells, display.building)
     for cell_id, why in changed.items():
         line = f"run again: {found.named(folder)}cells/{cell_id}: {why}"
-        words().print(line, markup=False, soft_wrap=True)
+        words().print(line, soft_wrap=True)
         (runfolder.cell_folder(folder, cell_id) / runfolder.DONE).unlink()
     return campaign.Part(run=folder, cells=cells, lab=lab)
 
@@ -139,7 +140,7 @@ def _parse(found: Found, folder: Path, jobs: int | None) -> None:
     with Display(words()) as display:
         outcome = reparse.parse_cells(folder, cells, jobs=jobs_or_cores(jobs), report=display.cells)
     for line in reparse.table_lines(outcome):
-        out().print(f"{found.named(folder)}{line}", markup=False)
+        out().print(f"{found.named(folder)}{line}")
     reparse.raise_if_failed(outcome)
 
 
@@ -152,7 +153,7 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
     for made, findings in planned:
         _print_findings(words(), findings)
         if len(planned) > 1:
-            out().print(f"{made.study.settings.study}:", markup=False)
+            out().print(f"{made.study.settings.study}:")
         table = Table("point", "seeds", "cells", box=None, pad_edge=False)
         for point in made.study.points:
             text = ", ".join(f"{name}={value}" for name, value in point.values.items())
@@ -172,7 +173,7 @@ def _not_built(version: str) -> str:
     missing = []
     if image.built() is None:
         missing.append("lab image")
-    if kernel.built(version, image.key()) is None:
+    if not virtual.is_built(version):
         missing.append(f"kernel {version}")
     return ", ".join(missing)
 
@@ -200,8 +201,8 @@ def _validate(study_name: str, hosts: str) -> None:
     findings = validate.find(study, seeds=study.settings.seeds)
     _print_findings(out(), findings)
     for item in findings.acknowledged:
-        out().print(f"acknowledged: {item.where}: {item.rule}: {item.text}", markup=False)
-        out().print(f"  because: {item.why}", markup=False)
+        out().print(f"acknowledged: {item.where}: {item.rule}: {item.text}")
+        out().print(f"  because: {item.why}")
     out().print(
         f"{study.settings.study}: valid, {len(study.points)} points, "
         f"{len(findings.warnings)} warnings"
@@ -211,7 +212,7 @@ def _validate(study_name: str, hosts: str) -> None:
 def _print_findings(console: Console, findings: validate.Findings) -> None:
     for finding in findings.warnings:
         line = f"warning: {finding.where}: {finding.rule}: {finding.text}"
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def report(run_name: str) -> None:
@@ -245,7 +246,8 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
         words().print(f"{len(cells) - len(done)} of {len(cells)} cells are not finished")
     problems = {f"cells/{cell_id}": why for cell_id, why in changed.items()}
     with Display(words()) as display:
-        lab = session.lab_of(cells, display.building)
+        lab = session.lab_of(folder, cells, display.building)
+        lab.check_whole(thorough=True)
         problems |= repeat.repeat(
             folder, chosen, lab, jobs=jobs_or_cores(jobs), report=display.cells
         )
@@ -270,9 +272,9 @@ def doctor(version: str) -> None:
     findings = doctoring.examine(kernel.check_version(version))
     for finding in findings:
         mark = "ok" if finding.well else "NO" if finding.needed else "--"
-        out().print(f"{mark:3} {finding.name}: {finding.state}", markup=False)
+        out().print(f"{mark:3} {finding.name}: {finding.state}")
         if not finding.well and finding.hint:
-            out().print(f"    {finding.hint}", markup=False)
+            out().print(f"    {finding.hint}")
     bad = [finding.name for finding in findings if finding.needed and not finding.well]
     if bad:
         raise UnsupportedError("the virtual lab cannot run here", got=f"not well: {', '.join(bad)}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from testbed import runfolder
+from testbed import plain, runfolder
 from testbed.errors import DisagreementError, ParseError
 
 SCHEMA = 1
@@ -16,18 +15,16 @@ MOST_NAMED = 5
 
 
 def of_cell(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of every compared file of a cell by its name in the folder."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = str(path.relative_to(folder))
-        if path.is_file() and name not in runfolder.NOT_COMPARED:
-            found[name] = of_file(path)
-    return found
+    """Return the SHA-256 of every compared file of a cell by its name in the folder.
 
-
-def of_file(path: Path) -> str:
-    """Return a file's SHA-256 as hexadecimal digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    Raises:
+        ParseError: it is no folder.
+        OSError: there is anything but plain files and folders in it, or a file cannot be read.
+    """
+    if not plain.is_folder(folder):
+        raise ParseError("not a cell's folder", where=str(folder))
+    named = sorted(plain.files(folder))
+    return {name: plain.sha256(path) for name, path in named if name not in runfolder.NOT_COMPARED}
 
 
 def raise_if_any(problems: Mapping[str, str], run: Path, what: str) -> None:
@@ -54,13 +51,16 @@ def read_done(folder: Path, name: str = runfolder.DONE) -> dict[str, str]:
     """
     path = folder / name
     try:
-        value = json.loads(path.read_text())
-        recorded = value["sha256"]
+        text = plain.read_text(path)
+        recorded = json.loads(text)["sha256"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("not a finished cell", where=str(path), got=str(error)) from error
     if not isinstance(recorded, dict):
         raise ParseError("not a finished cell", where=str(path), got="no table of digests")
-    return {str(name): str(digest) for name, digest in recorded.items()}
+    found = {str(name): str(digest) for name, digest in recorded.items()}
+    if done_text(found) != text:  # so that no byte of it can be another
+        raise ParseError("not a finished cell", where=str(path), got="not as the run wrote it")
+    return found
 
 
 def differences(recorded: Mapping[str, str], found: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import GroundtruthError
-from testbed.labs import cache, host_tools, image, kernel
+from testbed.labs import bundle, cache, contents, host_tools, image, kernel
 from testbed.labs.process import output_of
 
 SHM_BYTES = 600_000_000
@@ -94,7 +94,7 @@ def _tool(tool: host_tools.HostTool) -> Finding:
 def _builder() -> Finding:
     built = image.built()
     if built:
-        return Finding(name="lab image", state=f"built: {built}", well=True, needed=True)
+        return _whole("lab image", built.parent)
     try:
         mode = image.build_mode()
     except GroundtruthError as error:
@@ -105,12 +105,31 @@ def _builder() -> Finding:
 
 
 def _kernel(version: str) -> Finding:
-    built = kernel.built(version, image.key())
+    name, root = f"kernel {version}", image.built()
+    built = kernel.built(version, contents.digest(root.parent)) if root else None
+    if built:
+        return _whole(name, built)
+    state = "not built yet; built on the first run"
+    return Finding(name=name, state=state, well=True, needed=True)
+
+
+def _code() -> list[Finding]:
+    """Say whether the compiled code is whole; it is built again whenever its sources change."""
+    root = image.built()
+    built = bundle.built(contents.digest(root.parent)) if root else None
+    return [_whole("code in the lab", built)] if built else []
+
+
+def _whole(name: str, built: Path) -> Finding:
+    """Say where something built is, and which of its files are not as they were built."""
+    changed = contents.changed(built, thorough=True)
+    wrong = f"not as it was built: {contents.named(changed)}; in {built}"
     return Finding(
-        name=f"kernel {version}",
-        state=f"built: {built}" if built else "not built yet; built on the first run",
-        well=True,
+        name=name,
+        state=wrong if changed else f"built: {built}",
+        well=not changed,
         needed=True,
+        hint="make clean-cache removes it; the next run builds it again",
     )
 
 
@@ -215,6 +234,7 @@ def examine(kernel_version: str) -> list[Finding]:
         _memory(),
         _builder(),
         _kernel(kernel_version),
+        *_code(),
         _browser(),
         _host_sctp(),
     ]

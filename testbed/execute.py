@@ -1,22 +1,25 @@
 """Run one cell in a lab, parse it, and mark it done. The unit of work of every campaign.
 
-Invariant: a cell folder has a DONE file exactly if everything in it is complete; DONE is written
-last, by rename.
+Invariants: a cell folder has a DONE file exactly if everything in it is complete; DONE is written
+last, by rename. The folder is the host's: a lab writes into one of its own inside it, and what it
+left there is looked at before any of it is moved, opened or parsed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
-import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from collectors.raw_parse import read_as, read_json, read_text, whole, word
-from testbed import digests, runfolder, workers
+from collectors import starts_parse
+from collectors.raw_parse import file_name, read_as, read_json, read_text, whole
+from testbed import accept, digests, plain, runfolder, workers
 from testbed.cell import Cell, cell_json
+from testbed.check import Check
 from testbed.errors import ParseError, RunError, VerifyError
 from testbed.ledger import disagreements
 
@@ -28,7 +31,10 @@ class Lab(Protocol):
         """Return what a cell's identity must hold of its lab."""
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared cell folder to its end; return the wall time in seconds."""
+        """Run a prepared folder, the lab's own, to its end; return the wall time in seconds.
+
+        What the lab says goes to ``runfolder.CONSOLE`` beside the folder.
+        """
 
 
 def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> None:
@@ -38,16 +44,24 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
         GroundtruthError: the lab failed, an output could not be parsed, or what was read back or
             measured is not what was asked for.
     """
-    if (folder / runfolder.DONE).is_file():
+    if runfolder.is_done(folder):
         return
+    guest = folder / runfolder.GUEST
     try:
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        (folder / runfolder.CELL).write_text(cell_json(cell))
+        plain.remove(folder)
+        guest.mkdir(parents=True)
+        for place in (folder, guest):
+            plain.write_text(place / runfolder.CELL, cell_json(cell))
     except OSError as error:
         raise RunError("cannot prepare a cell", where=str(folder), got=str(error)) from error
-    wall_s = lab.run(cell, folder, cancelled)
+    try:
+        wall_s = lab.run(cell, guest, cancelled)
+    except BaseException:
+        # What a cell that failed left may say why: reports look at it if it is what cells leave.
+        with contextlib.suppress(RunError):
+            accept.take(guest, folder, cell)
+        raise
+    accept.take(guest, folder, cell)
     workers.beside(conclude, cell, folder, wall_s)
 
 
@@ -58,6 +72,7 @@ def conclude(cell: Cell, folder: Path, wall_s: float) -> None:
     else:
         from collectors.tables_parse import write_tables  # when needed: tables are slow to load
 
+        check_starts(cell, folder)
         write_tables(folder, cell)
         check_ledger(folder)
     write_json(folder / runfolder.TIMING, {"wall_s": round(wall_s, 3)})
@@ -71,14 +86,17 @@ def finish(folder: Path) -> None:
 
 def write_done(folder: Path, recorded: Mapping[str, str]) -> None:
     """Write DONE with these digests, whole or not at all."""
-    partial = folder / runfolder.DONE_PARTIAL
-    partial.write_text(digests.done_text(recorded))
-    partial.rename(folder / runfolder.DONE)
+    plain.write_text(folder / runfolder.DONE, digests.done_text(recorded))
 
 
 def write_json(path: Path, value: Any) -> None:
     """Write one JSON file with sorted keys."""
-    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+    plain.write_text(path, json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return a JSON text with sorted keys."""
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"
 
 
 def check_ledger(folder: Path) -> None:
@@ -95,13 +113,39 @@ def check_ledger(folder: Path) -> None:
         )
 
 
+def check_starts(cell: Cell, folder: Path) -> None:
+    """Add when each flow began to the cell's checks, and raise if one began at another time."""
+    _settle(folder, starts_parse.read_checks(folder, cell), "")
+
+
+def _settle(folder: Path, judged: Sequence[Check], what: str) -> None:
+    """Add comparisons to the cell's checks; raise :class:`VerifyError` if one disagrees."""
+    verify = read_json(folder / runfolder.VERIFY)
+    try:
+        verify["checks"] += [dataclasses.asdict(item) for item in judged]
+    except (KeyError, TypeError) as error:
+        raise ParseError(
+            "not what a lab writes", where=str(folder / runfolder.VERIFY), got=repr(error)
+        ) from error
+    write_json(folder / runfolder.VERIFY, verify)
+    wrong = [item for item in judged if item.agrees is False]
+    if wrong:
+        raise VerifyError(
+            f"{what}{wrong[0].check} is not as asked",
+            where=f"cell {folder.name}, {wrong[0].where}",
+            wanted=wrong[0].wanted,
+            got=wrong[0].got,
+            hint=f"{len(wrong)} of {len(judged)} checks disagree; all are in {runfolder.VERIFY}",
+        )
+
+
 def _measurements(value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what a calibration measured, by run; raise ``ValueError`` for what counts nothing."""
     found = {}
     for run, entry in value.items():
         counts = {name: whole(entry[name]) for name in ("packets", "ip_bytes")}
-        log = word(entry["log"])
-        if 0 in counts.values() or "/" in log:
+        log = file_name(entry["log"])
+        if 0 in counts.values():
             raise ValueError(f"{run}: {counts}, {log!r}")
         found[run] = {**counts, "log": log}
     return found
@@ -113,25 +157,14 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
 
     source = folder / "raw" / "calibration.json"
     found = read_as(source, _measurements)
-    verify = read_json(folder / runfolder.VERIFY)
     logs = {}
     try:
         for run, entry in found.items():
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = judge.read_log(read_text(path), str(path))
         judged = judge.judge(cell.network, found, logs)
-        verify["checks"] += [dataclasses.asdict(item) for item in judged]
     except (KeyError, TypeError, AttributeError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)
         ) from error
-    write_json(folder / runfolder.VERIFY, verify)
-    wrong = [item for item in judged if not item.agrees]
-    if wrong:
-        raise VerifyError(
-            f"calibration: {wrong[0].check} is not as asked",
-            where=f"cell {folder.name}, {wrong[0].where}",
-            wanted=wrong[0].wanted,
-            got=wrong[0].got,
-            hint="all measurements are in verify.json",
-        )
+    _settle(folder, judged, "calibration: ")

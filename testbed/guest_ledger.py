@@ -7,7 +7,7 @@ from typing import Any
 
 from mininet_topos import verify
 from probes import driver
-from testbed import ledger
+from testbed import guest_flows, ledger
 from testbed.cell import Flow, Knob
 from testbed.guest_lab import Lab
 
@@ -72,7 +72,14 @@ def _initial_ssthresh(lab: Lab) -> dict[str, str]:
 
 
 def _probe_flows(lab: Lab, protocol: str) -> list[Flow]:
-    return [f for f in lab.cell.flows if f.protocol == protocol and f.generator == "probe"]
+    """Return the flows whose sockets can say what they had: those that came to a connection."""
+    return [
+        flow
+        for flow in lab.cell.flows
+        if flow.protocol == protocol
+        and flow.generator == "probe"
+        and guest_flows.sender_totals(lab, flow).get("end") != "unconnected"
+    ]
 
 
 def _effective(lab: Lab, flow: Flow, side: str) -> dict[str, Any]:

@@ -75,13 +75,15 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     watch = telemetry.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     say_phase("start the flows")
     receivers = [guest_flows.start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
-    senders = [guest_flows.start_sender(lab, flow, epoch_ns, watch) for flow in cell.flows]
+    senders = guest_flows.start_probes(lab, epoch_ns)
     lab.write("raw/epoch.json", _epoch(epoch_ns))
     say_phase("run the flows")
+    others, started = guest_flows.start_others(lab, epoch_ns, watch)
+    lab.write("raw/starts.json", started)
     watch.wait_until(epoch_ns + round(cell.duration_s * NS_PER_S))
     say_phase("drain the flows")
-    for running in senders:
-        running.finish(RECEIVER_TIMEOUT_S)
+    for flow in cell.flows:
+        (senders | others)[flow.id].finish(RECEIVER_TIMEOUT_S)
     # What is in flight arrives; then UDP has no end of its own, and a reset may have been lost.
     time.sleep(cell.network.base_rtt_s() + max(1, calibration.drain_s(cell.network)))
     for flow, running in zip(cell.flows, receivers, strict=True):

@@ -6,9 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from rich.console import Console
-
 from testbed import units
+from testbed.console import out
 from testbed.errors import StudyError
 from testbed.spec.document import read_document
 from testbed.spec.load import HOSTS_FOLDER, find_study, parse_study
@@ -17,11 +16,15 @@ from testbed.spec.template import template
 
 #: The study whose settings a new one has unless another is named.
 LIKE = "wireless"
+#: Whose hosts it has: a publication's are of its own time and simulator.
+HOSTS = "stock"
 SCHEMA = Path(__file__).resolve().parents[1] / "docs" / "study.schema.json"
 
 
-def command(name: str, like: str, force: bool) -> None:
+def command(name: str, like: str, hosts: str, force: bool) -> None:
     """Write ``NAME.yaml`` into the current folder with the settings of another study.
+
+    Acknowledgements of misleading settings are not taken over, nor its hosts.
 
     Raises:
         StudyError: the name cannot be one, the file is there already or cannot be written, or no
@@ -35,16 +38,17 @@ def command(name: str, like: str, force: bool) -> None:
             "a file of that name is there already", where=str(path), hint="--force overwrites it"
         )
     source = find_study(like)
-    text = template(name, read_document(source), schema_place(path))
+    text = template(name, read_document(source), schema_place(path), hosts)
     study = parse_study(text, str(path), hosts_folders=(source.parent / "hosts", HOSTS_FOLDER))
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StudyError(f"cannot write: {error.strerror}", where=str(path)) from error
-    out = Console(highlight=False, soft_wrap=True)
+    printed = out()
     points = len(study.points)
-    out.print(f"{path}: {points} point{'s' if points > 1 else ''}, like {like}", markup=False)
-    out.print(f"next: groundtruth validate {path}", markup=False)
+    counted = f"{points} point{'s' if points > 1 else ''}"
+    printed.print(f"{path}: {counted}, like {like}, with hosts {hosts}")
+    printed.print(f"next: groundtruth validate {path}")
 
 
 def schema_place(path: Path) -> str:

@@ -14,14 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from testbed import calibration, validate
+from testbed import validate
 from testbed.cell import Cell, cell_id
 from testbed.errors import StudyError
+from testbed.limits import limits
 from testbed.precision import Precision
 from testbed.spec.copies import copies
 from testbed.spec.load import Study
 from testbed.spec.point_paths import point_paths
-from testbed.spec.resolve import VIRTUAL_MARGIN_S, resolve_cell
+from testbed.spec.resolve import resolve_cell
 from testbed.spec.settings import MAX_SEED
 from testbed.spec.sweep import Point, PointValue
 from testbed.spec.vocabulary import FIGURES
@@ -30,8 +31,6 @@ from testbed.varied import calibrated_points, variations_record
 SCHEMA = 1
 #: Virtual time of a calibrating cell: it measures the path, not the flows.
 CALIBRATION_VIRTUAL_S = 200.0
-#: Its limit over what its measurements take if all goes well.
-CALIBRATION_MARGIN_FACTOR = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +120,7 @@ def make_plan(
             pcap=pcap,
             telemetry=telemetry,
         )
-        if purpose == "calibrate":
-            cell = _with_time(cell)
+        cell = dataclasses.replace(cell, limits=limits(cell))
         return PlannedCell(id=cell_id(cell), cell=cell)
 
     cells = [planned(point, 1, "calibrate") for point in study.points]
@@ -149,13 +147,6 @@ def make_plan(
         sensitivity=sensitivity,
         precision=precision,
     )
-
-
-def _with_time(cell: Cell) -> Cell:
-    """Return a calibrating cell with the virtual time that it needs: much on a slow path."""
-    needed_s = CALIBRATION_MARGIN_FACTOR * calibration.virtual_s(cell.network) + VIRTUAL_MARGIN_S
-    limits = dataclasses.replace(cell.limits, virtual_s=max(cell.limits.virtual_s, needed_s))
-    return dataclasses.replace(cell, limits=limits)
 
 
 def expected(
@@ -206,7 +197,7 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
         "schema": SCHEMA,
         "study": at.study,
         "title": at.title,
-        "source": at.source.model_dump(),
+        "source": at.source.model_dump() if at.source else None,
         "duration_s": at.duration_s,
         "seeds": list(plan.seeds),
         "hosts": at.hosts,

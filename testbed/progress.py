@@ -35,11 +35,11 @@ class Display:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.percentage:>3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=console,
             transient=False,
         )
@@ -112,4 +112,4 @@ class Display:
         if first or done_frac >= 1 or now_s - self._said_s[name] >= PLAIN_EVERY_S:
             self._said_s[name] = now_s
             line = f"{name}: {done_frac * 100:3.0f} %  {note}".rstrip()
-            self._console.print(line, markup=False, soft_wrap=True)
+            self._console.print(line, soft_wrap=True)

@@ -6,7 +6,7 @@ between the two it has no DONE, so that no report takes it, and parsing it again
 
 from __future__ import annotations
 
-import shutil
+import os
 import tempfile
 import threading
 from collections import Counter
@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed import digests, runfolder, workers
+from testbed import digests, plain, runfolder, workers
 from testbed.campaign import Progress
 from testbed.errors import ParseError, RunError
 from testbed.execute import write_done
 from testbed.plan import PlannedCell, virtual_s
 
-SCRATCH = ".parse-"
 TABLES = "tables"
 #: What the parsers make; everything else in a cell is evidence.
 MADE = (TABLES, runfolder.AUDIT)
@@ -45,15 +44,17 @@ def parse_cells(
     report: Callable[[Progress], None],
 ) -> Outcome:
     """Parse every finished measuring cell again, ``jobs`` at once; one that fails is left alone."""
-    for left in run.glob(f"{SCRATCH}*"):  # by a program that was killed; the run is locked
-        shutil.rmtree(left)
+    for left in run.glob(
+        f"{runfolder.PARSE_SCRATCH}*"
+    ):  # by a program that was killed; the run is locked
+        plain.remove(left)
     measuring = [planned for planned in cells if planned.cell.purpose == "measure"]
     todo = [p for p in measuring if _recorded_in(runfolder.cell_folder(run, p.id))]
     outcome = Outcome(unfinished=len(measuring) - len(todo))
     progress = Progress(total_cells=len(todo), total_virtual_s=sum(virtual_s(p.cell) for p in todo))
     report(progress)
     cancelled = threading.Event()
-    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=run))
+    scratch = Path(tempfile.mkdtemp(prefix=runfolder.PARSE_SCRATCH, dir=run))
 
     changes: dict[str, dict[str, str]] = {}
 
@@ -76,14 +77,14 @@ def parse_cells(
     try:
         workers.each(todo, act, jobs=jobs, cancelled=cancelled, ended=ended)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        plain.remove(scratch)
     return outcome
 
 
 def _recorded_in(folder: Path) -> str:
     """Return the name of the file that says what a cell's files were; empty if it is not done."""
     names = (runfolder.DONE, runfolder.DONE_BEFORE)
-    return next((name for name in names if (folder / name).is_file()), "")
+    return next((name for name in names if plain.is_file(folder / name)), "")
 
 
 def parse_cell(run: Path, planned: PlannedCell, scratch: Path) -> dict[str, str]:
@@ -95,14 +96,17 @@ def parse_cell(run: Path, planned: PlannedCell, scratch: Path) -> dict[str, str]
     from collectors.tables_parse import write_tables  # when needed: tables are slow to load
 
     folder = runfolder.cell_folder(run, planned.id)
-    if (folder / runfolder.DONE).is_file():  # so the swap that made this was over
+    if runfolder.is_done(folder):  # so the swap that made this was over
         (folder / runfolder.DONE_BEFORE).unlink(missing_ok=True)
-    found = digests.of_cell(folder)
+    try:
+        found = digests.of_cell(folder)
+    except OSError as error:
+        raise ParseError("cannot look at a cell", where=str(folder), got=str(error)) from error
     evidence = _check_evidence(folder, found)
     view = _view(folder, runfolder.cell_folder(scratch, planned.id))
     write_tables(view, planned.cell)
     made = {f"{TABLES}/{name}": one for name, one in digests.of_cell(view / TABLES).items()}
-    made[runfolder.AUDIT] = digests.of_file(view / runfolder.AUDIT)
+    made[runfolder.AUDIT] = plain.sha256(view / runfolder.AUDIT)
     old = {name: digest for name, digest in found.items() if _is_made(name)}
     recorded = {**evidence, **made}
     if made != old or digests.read_done(folder, _recorded_in(folder)) != recorded:
@@ -141,20 +145,20 @@ def _check_evidence(folder: Path, found: Mapping[str, str]) -> dict[str, str]:
 
 
 def _view(folder: Path, view: Path) -> Path:
-    """Return a folder that has a cell's evidence, by links, and room for new tables beside it."""
-    view.mkdir(parents=True)
-    for path in folder.iterdir():
-        if not _is_made(path.name):
-            (view / path.name).symlink_to(path)
+    """Return a folder with a cell's evidence, the same files, and room for new tables beside it."""
+    for name, path in plain.files(folder):
+        if not _is_made(name):
+            (view / name).parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, view / name, follow_symlinks=False)
     return view
 
 
 def _swap(folder: Path, view: Path, recorded: Mapping[str, str]) -> None:
     """Put what was made in ``view`` in place of what the cell has; DONE comes back last."""
     done, before = folder / runfolder.DONE, folder / runfolder.DONE_BEFORE
-    if done.is_file():
+    if plain.is_file(done):
         done.replace(before)
-    if (folder / TABLES).exists():
+    if plain.is_folder(folder / TABLES):
         (folder / TABLES).rename(view / f"{TABLES}.before")
     (view / TABLES).rename(folder / TABLES)
     (view / runfolder.AUDIT).replace(folder / runfolder.AUDIT)

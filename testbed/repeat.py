@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from testbed import campaign, digests, runfolder
+from testbed import campaign, digests, plain, runfolder
 from testbed.execute import Lab
 from testbed.plan import PlannedCell
-
-SCRATCH = ".verify-"
 
 
 def choose(cells: Sequence[PlannedCell], count: int) -> list[PlannedCell]:
@@ -46,21 +43,21 @@ def repeat(
 @contextlib.contextmanager
 def _scratch(folder: Path) -> Iterator[Path]:
     """Give a folder for the block, and remove those of processes that were killed."""
-    for stale in folder.glob(f"{SCRATCH}*"):
+    for stale in folder.glob(f"{runfolder.VERIFY_SCRATCH}*"):
         with contextlib.suppress(OSError), _held(stale):
-            shutil.rmtree(stale, ignore_errors=True)
-    scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder))
+            plain.remove(stale)
+    scratch = Path(tempfile.mkdtemp(prefix=runfolder.VERIFY_SCRATCH, dir=folder))
     try:
         with _held(scratch):
             yield scratch
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        plain.remove(scratch)
 
 
 @contextlib.contextmanager
 def _held(folder: Path) -> Iterator[None]:
     """Hold a folder's lock for the block; raise ``OSError`` if another process has it."""
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder, plain.FOLDER_FLAGS)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed import campaign, runfolder, session
-from testbed.execute import write_json
+from testbed import campaign, manifest, runfolder, session
+from testbed.execute import json_text
 from testbed.plan import PlannedCell
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def next_cells(run: Path) -> tuple[PlannedCell, ...]:
     found = read_replication(run)
     if found is None:
         return ()
-    write_json(run / runfolder.REPLICATION, replication_record(found))
+    manifest.write(run, {runfolder.REPLICATION: json_text(replication_record(found))})
     new = _next(found, planned, session.load_candidates(run))
     if new:
         session.record_plan(run, [*planned, *new])

@@ -1,6 +1,7 @@
-"""Names of everything in a run folder; the only place that knows them. No I/O.
+"""Names of everything in a run folder; the only place that knows them.
 
 <run>/ study.yaml resolved.json plan.json cells.json replication.json provenance.json
+      warnings.json lab.json manifest.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
 <run>/summary.json summary.csv report/index.html pcap/
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from testbed import plain
+
 STUDY = "study.yaml"
 RESOLVED = "resolved.json"
 PLAN = "plan.json"
@@ -19,6 +22,10 @@ REPLICATION = "replication.json"
 WARNINGS = "warnings.json"
 CELLS = "cells.json"
 PROVENANCE = "provenance.json"
+LAB = "lab.json"
+#: The digests of all these.
+MANIFEST = "manifest.json"
+COVERED = (STUDY, RESOLVED, PLAN, CELLS, PROVENANCE, REPLICATION, WARNINGS, LAB)
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT = "report"
@@ -29,6 +36,8 @@ TABLES_TEX = "report/tables.tex"
 PCAP = "pcap"
 #: What makes a folder of run folders a set: their names, in order.
 SET = "set.json"
+#: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
+VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
 #: Names in a set's folder that no run in it can have.
 OF_SET = frozenset({SET, SUMMARY_JSON, REPORT})
 
@@ -37,7 +46,11 @@ ENV = "env.json"
 COMMANDS = "commands.jsonl"
 VERIFY = "verify.json"
 AUDIT = "audit.json"
+#: What an agent that failed says.
+ERROR = "error.json"
 LEDGER = "raw/ledger.json"
+EPOCH = "raw/epoch.json"
+STARTS = "raw/starts.json"
 PLACES = "raw/places.json"
 NUMBERED_DROPS = "raw/numbered_drops.json"
 QUEUE_SAMPLES = "raw/queue.jsonl"
@@ -46,6 +59,13 @@ SOCKET_SOURCES = "raw/sockets.json"
 TRACE_PAGES = "raw/trace/pages.bin.gz"
 TRACE_FORMATS = "raw/trace/formats.json"
 TRACE_COUNTS = "raw/trace/counts.json"
+#: Documents in ``raw`` besides those that come with samples, traces and captures.
+RAW_DOCUMENTS = (
+    LEDGER, PLACES, NUMBERED_DROPS, SOCKET_SOURCES, "raw/counters.json", "raw/epoch.json",
+    "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json",
+)  # fmt: skip
+#: The folder of a cell that is the lab's while it runs; the rest is the host's always.
+GUEST = ".guest"
 CONSOLE = "console.log"
 TIMING = "timing.json"
 DONE = "DONE"
@@ -66,8 +86,9 @@ PATH_TABLE = "tables/path.parquet"
 EPISODES_TABLE = "tables/episodes.parquet"
 LIMITS_TABLE = "tables/limits.parquet"
 AUDIT_TABLE = "tables/audit.parquet"
-EPISODES_TABLE = "tables/episodes.parquet"
 
+#: Beginnings of names of folders in which nothing is read: what is there is not known.
+NEVER_READ = (GUEST, VERIFY_SCRATCH, PARSE_SCRATCH)
 #: Files of a cell that describe this execution rather than its outcome; never compared.
 NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})
 
@@ -75,3 +96,8 @@ NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})
 def cell_folder(run: Path, cell_id: str) -> Path:
     """Return the folder of one cell of a run."""
     return run / "cells" / cell_id
+
+
+def is_done(folder: Path) -> bool:
+    """Return whether a cell's folder says that the cell has finished."""
+    return plain.is_folder(folder) and plain.is_file(folder / DONE)

@@ -13,12 +13,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from testbed import campaign, digests, drawing, reporting, rounds, runfolder, session
+from testbed import campaign, digests, drawing, manifest, reporting, rounds, runfolder, session
 from testbed.campaign import Part
+from testbed.console import out, words
 from testbed.errors import GroundtruthError
-from testbed.execute import write_json
+from testbed.execute import json_text
 from testbed.plan import PlannedCell
 from testbed.progress import Display
 from testbed.studyset import Found, set_of, together
@@ -30,16 +29,6 @@ Errors = dict[str, GroundtruthError | OSError]
 def jobs_or_cores(jobs: int | None) -> int:
     """Return the number of jobs asked for, or the number of cores this process may use."""
     return jobs if jobs is not None else len(os.sched_getaffinity(0))
-
-
-def out() -> Console:
-    """Return the console for data."""
-    return Console(highlight=False, soft_wrap=True)
-
-
-def words() -> Console:
-    """Return the console for words beside the data."""
-    return Console(stderr=True, highlight=False)
 
 
 def each(found: Found, act: Callable[[Path], None]) -> Errors:
@@ -126,17 +115,15 @@ def _run_rounds(
 
 
 def _write_failures(folder: Path, outcome: campaign.Outcome) -> None:
-    write_json(
-        folder / runfolder.WARNINGS,
-        [
-            {
-                "rule": "cell-failed",
-                "where": f"cells/{cell}",
-                "text": message.replace(f"{folder}/", ""),
-            }
-            for cell, message in outcome.failures
-        ],
-    )
+    failures = [
+        {
+            "rule": "cell-failed",
+            "where": f"cells/{cell}",
+            "text": message.replace(f"{folder}/", ""),
+        }
+        for cell, message in outcome.failures
+    ]
+    manifest.write(folder, {runfolder.WARNINGS: json_text(failures)})
 
 
 def report_found(found: Found, jobs: int) -> None:
@@ -166,7 +153,7 @@ def report_run(folder: Path, changed: Mapping[str, str]) -> None:
 
     summary = write_report(folder, changed, drawing.library)
     print_summary(summary, out())
-    out().print(f"report: {folder / runfolder.REPORT_HTML}", markup=False)
+    out().print(f"report: {folder / runfolder.REPORT_HTML}")
     if (whole := set_of(folder)) is not None:
         words().print(f"the set's page is as it was; write it: groundtruth report {whole}")
     digests.raise_if_any(dict(summary.damaged), folder, "cells are changed, and left out")
@@ -193,6 +180,16 @@ def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: in
                 )
             except GroundtruthError as error:
                 errors[one.run.name] = error
-    write_set(found.folder, found.runs, drawing.library)
-    out().print(f"report: {found.folder / runfolder.REPORT_HTML}", markup=False)
+    unsound = {run: why for run in found.runs if (why := _unsound(run))}
+    write_set(found.folder, found.runs, drawing.library, unsound)
+    out().print(f"report: {found.folder / runfolder.REPORT_HTML}")
     return errors
+
+
+def _unsound(run: Path) -> str:
+    """Return why no report of a run may be shown, an old one neither; empty if it may."""
+    try:
+        manifest.check(run)
+    except GroundtruthError as error:
+        return str(error)
+    return ""

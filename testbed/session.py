@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed import runfolder
+from testbed import manifest, plain, runfolder
 from testbed.cell import cell_id, from_dict, to_dict
 from testbed.errors import ParseError, StudyError
-from testbed.execute import write_json
+from testbed.execute import json_text
 from testbed.labs import virtual
 from testbed.labs.process import BuildReport
 from testbed.plan import Plan, PlannedCell, plan_record, resolved_json
@@ -29,6 +29,8 @@ from testbed.validate import Findings
 LABS = (virtual.NAME,)
 PROJECT = Path(__file__).resolve().parents[1]
 LATEST = "latest"
+#: How many packages of another version are named.
+MOST_NAMED = 8
 
 
 def check_lab(name: str) -> None:
@@ -104,12 +106,15 @@ def new_folder(data_dir: Path, name: str) -> Iterator[tuple[Path, datetime.datet
 
 def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) -> None:
     """Write into an empty run folder everything but its cells."""
-    (run / runfolder.STUDY).write_text(plan.study.document.text)
-    (run / runfolder.RESOLVED).write_text(resolved_json(plan, findings))
-    write_json(run / runfolder.PLAN, plan_record(plan.first))
     cells = [{"id": planned.id, "cell": to_dict(planned.cell)} for planned in plan.cells]
-    write_json(run / runfolder.CELLS, cells)
-    write_json(run / runfolder.PROVENANCE, started)
+    contents = {
+        runfolder.STUDY: plan.study.document.text,
+        runfolder.RESOLVED: resolved_json(plan, findings),
+        runfolder.PLAN: json_text(plan_record(plan.first)),
+        runfolder.CELLS: json_text(cells),
+        runfolder.PROVENANCE: json_text(started),
+    }
+    manifest.write(run, contents)
 
 
 @contextlib.contextmanager
@@ -181,7 +186,7 @@ def find_run(text: str) -> Path:
     """Return a run folder given by its path; raise :class:`StudyError` if it is none."""
     run = Path(text)
     try:
-        found = (run / runfolder.PLAN).is_file()
+        found = plain.is_file(run / runfolder.PLAN)
         problem = "a folder without" if run.is_dir() else "no such folder"
     except OSError as error:
         found, problem = False, str(error)
@@ -196,28 +201,50 @@ def find_run(text: str) -> Path:
     return run.resolve()
 
 
+def looked_at(folder: Path) -> Path:
+    """Return the folder of a run or a set, which may be somebody else's, once all in it was seen.
+
+    Raises:
+        ParseError: there is anything but plain files and folders in it: nothing is read or written.
+    """
+    try:
+        for _ in plain.files(folder, runfolder.NEVER_READ):
+            pass
+    except OSError as error:
+        raise ParseError(
+            "nothing but plain files and folders belongs in a run's folder",
+            where=str(error.filename or folder), got=error.strerror or str(error),
+            hint="remove it; then resume runs again what misses it",
+        ) from error  # fmt: skip
+    return folder
+
+
 def load_cells(run: Path) -> list[PlannedCell]:
-    """Return the planned cells of a run; raise :class:`ParseError` if they cannot be read."""
+    """Return the planned cells of a run, whose files were found to be what the run wrote.
+
+    Raises:
+        ParseError: they cannot be read.
+        DisagreementError: a file of the run is another now.
+    """
+    manifest.check(run)
     cells = {planned.id: planned for planned in load_candidates(run)}
     path = run / runfolder.PLAN
     try:
-        return [cells[entry["id"]] for entry in json.loads(path.read_text())["cells"]]
+        return [cells[entry["id"]] for entry in json.loads(plain.read_text(path))["cells"]]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("cannot read a run's plan", where=str(path), got=str(error)) from error
 
 
 def record_plan(run: Path, cells: Sequence[PlannedCell]) -> None:
     """Replace a run's plan by one of these cells, whole or not at all."""
-    partial = run / f".{runfolder.PLAN}"
-    write_json(partial, plan_record(cells))
-    partial.replace(run / runfolder.PLAN)
+    manifest.write(run, {runfolder.PLAN: json_text(plan_record(cells))})
 
 
 def load_candidates(run: Path) -> list[PlannedCell]:
     """Return every cell a run may come to plan; raise :class:`ParseError` if it cannot be read."""
     path = run / runfolder.CELLS
     try:
-        listed = json.loads(path.read_text())
+        listed = json.loads(plain.read_text(path))
         cells = [PlannedCell(id=entry["id"], cell=from_dict(entry["cell"])) for entry in listed]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("cannot read a run's cells", where=str(path), got=str(error)) from error
@@ -233,23 +260,67 @@ def load_candidates(run: Path) -> list[PlannedCell]:
     return cells
 
 
-def lab_of(cells: Sequence[PlannedCell], report: BuildReport) -> virtual.VirtualLab:
+def record_lab(run: Path, packages: Mapping[str, str]) -> None:
+    """Write down a new run's lab in words, so that another one's difference can be told."""
+    content = {"schema": 1, "packages": dict(packages)}
+    manifest.write(run, {runfolder.LAB: json_text(content)})
+
+
+def _recorded_packages(run: Path) -> dict[str, str]:
+    """Return the packages of a run's image; none where the run does not tell."""
+    try:
+        return dict(json.loads(plain.read_text(run / runfolder.LAB))["packages"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def lab_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> virtual.VirtualLab:
     """Return the lab a run was planned for, built if needed.
 
     Raises:
-        StudyError: this checkout or machine gives another lab, so cells would not compare.
+        StudyError: this checkout or machine gives another lab, so cells would not compare. Seen
+            before a kernel is built, unless the kernel is what differs.
     """
     if not cells:
         raise StudyError("the run has no cells")
     wanted = cells[0].cell.lab
     check_lab(wanted.get("name", ""))
-    lab = virtual.ensure(wanted.get("kernel", ""), report)
-    changed = [name for name, value in lab.describe().items() if wanted.get(name) != value]
-    if changed:
-        raise StudyError(
-            "this lab is not the one the run was made with",
-            wanted="; ".join(f"{name} {wanted.get(name)}" for name in changed),
-            got="; ".join(f"{name} {lab.describe()[name]}" for name in changed),
-            hint="check out the run's commit (see its provenance.json), or start a new run",
-        )
+
+    def check(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
+        changed = {
+            name: (wanted.get(name, "none"), value)
+            for name, value in found.items()
+            if wanted.get(name) != value
+        }
+        if changed:
+            raise _another_lab(run, changed, packages)
+
+    lab = virtual.ensure(wanted.get("kernel", ""), report, check)
+    check(lab.describe(), lab.packages())
     return lab
+
+
+def _another_lab(
+    run: Path, changed: dict[str, tuple[str, str]], packages: Mapping[str, str]
+) -> StudyError:
+    """Return the error that names what differs, package versions among it."""
+    hint = "check out the run's commit (see its provenance.json), or start a new run"
+    recorded = _recorded_packages(run)
+    if "image_digest" in changed and recorded:
+        moved = {
+            name: (recorded.get(name, "absent"), packages.get(name, "absent"))
+            for name in sorted(recorded.keys() | packages.keys())
+            if recorded.get(name) != packages.get(name)
+        }
+        for name in list(moved)[:MOST_NAMED]:
+            changed[f"package {name}"] = moved[name]
+        if len(moved) > MOST_NAMED:
+            hint = f"{len(moved)} packages moved, all are in {runfolder.LAB}; {hint}"
+        elif not moved:
+            hint = f"no package moved: the image was set up in another way; {hint}"
+    return StudyError(
+        "this lab is not the one the run was made with",
+        wanted="; ".join(f"{name} {before}" for name, (before, _) in changed.items()),
+        got="; ".join(f"{name} {now}" for name, (_, now) in changed.items()),
+        hint=hint,
+    )

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import runfolder, session
+from testbed import plain, runfolder, session
 from testbed.errors import (
     DisagreementError,
     GroundtruthError,
@@ -23,7 +23,7 @@ from testbed.errors import (
     StudyError,
     UnsupportedError,
 )
-from testbed.execute import write_json
+from testbed.execute import json_text
 from testbed.plan import Plan
 from testbed.spec import find_study
 from testbed.validate import Findings
@@ -88,7 +88,7 @@ def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Seque
         for name, (plan, findings) in zip(names, planned, strict=True):
             (folder / name).mkdir()
             session.fill(folder / name, plan, findings, started)
-        write_json(folder / runfolder.SET, {"schema": SCHEMA, "studies": names})
+        plain.write_text(folder / runfolder.SET, _text(names))
     return Found(folder=folder, runs=tuple(folder / name for name in names), is_set=True)
 
 
@@ -101,26 +101,34 @@ def find(text: str) -> Found:
     """
     place = Path(text)
     with contextlib.suppress(OSError):  # what cannot be looked at is no set: find_run says why
-        if (place / runfolder.SET).is_file():
-            folder = place.resolve()
+        if plain.is_file(place / runfolder.SET):
+            folder = session.looked_at(place.resolve())
             runs = tuple(folder / name for name in _names(folder / runfolder.SET))
             return Found(folder=folder, runs=runs, is_set=True)
-    run = session.find_run(text)
+    run = session.looked_at(session.find_run(text))
     return Found(folder=run, runs=(run,), is_set=False)
 
 
 def _names(path: Path) -> list[str]:
     try:
-        names = json.loads(path.read_text())["studies"]
+        text = plain.read_text(path)
+        names = json.loads(text)["studies"]
         sound = isinstance(names, list) and all(_is_name(name) for name in names)
+        sound = sound and _text(names) == text  # so that no byte of it can be another
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("cannot read a set", where=str(path), got=str(error)) from error
     if not sound or not names or len(set(names)) != len(names):
         raise ParseError(
             "cannot read a set", where=str(path),
-            wanted="studies: names of folders beside it, each once", got=json.dumps(names)[:200],
+            wanted="names of folders beside it, each once, as a set is written",
+            got=json.dumps(names)[:200],
         )  # fmt: skip
     return list(names)
+
+
+def _text(names: Sequence[str]) -> str:
+    """Return the one text of ``set.json`` that holds these names."""
+    return json_text({"schema": SCHEMA, "studies": names})
 
 
 def _is_name(name: object) -> bool:
@@ -141,7 +149,7 @@ def locked(found: Found) -> Iterator[None]:
     """Hold what was found for the block, every run of it; those that are missing are not held."""
     with contextlib.ExitStack() as held:
         for folder in dict.fromkeys((found.folder, *found.runs)):
-            if folder.is_dir():
+            if plain.is_folder(folder):
                 held.enter_context(session.locked(folder))
         yield
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from testbed.cell import Cell
 from testbed.spec.copies import Copy, copies
+from testbed.spec.hits import Hit
 from testbed.spec.load import Study
-from testbed.spec.misleading import CELL_RULES, SEED_RULES, Hit
+from testbed.spec.misleading import CELL_RULES, SEED_RULES
 from testbed.spec.resolve import resolve_cell
 from testbed.spec.sweep import Point
 

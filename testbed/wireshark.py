@@ -7,15 +7,15 @@ are read, and only if their files are what the run left.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from testbed import digests, runfolder, session, studyset
+from testbed import digests, plain, runfolder, session, studyset
+from testbed.console import out, words
 from testbed.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
 from testbed.plan import PlannedCell
 from testbed.progress import Display
@@ -47,22 +47,22 @@ def command(run_name: str, wanted: Sequence[str]) -> None:
     found = studyset.find(run_name)
     cells = {run: session.load_cells(run) for run in found.runs}
     chosen = choose([cell for own in cells.values() for cell in own], wanted, run_name)
-    out = Console(highlight=False, soft_wrap=True)
+    printed = out()
     errors: dict[str, GroundtruthError | OSError] = {}
     for run, own in cells.items():
         asked = [planned for planned in own if planned in chosen]
         if not asked:
             continue
-        with Display(Console(stderr=True, highlight=False)) as display:
+        with Display(words()) as display:
             outcome = export(run, asked, display.exporting)
         for line in outcome.written:
-            out.print(line, markup=False)
+            printed.print(line)
         try:
             raise_if_failed(outcome, len(asked), run)
         except RunError as error:
             errors[run.name] = error
     if any((run / runfolder.PCAP).is_dir() for run in cells):
-        out.print(HOW_TO_OPEN, markup=False)
+        printed.print(HOW_TO_OPEN)
     if errors:
         raise (
             next(iter(errors.values()))
@@ -77,7 +77,7 @@ def install_profile(force: bool) -> None:
 
     config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     target = writer.install_profile(Path(config), force=force)
-    Console(highlight=False, soft_wrap=True).print(f"profile: {target}", markup=False)
+    out().print(f"profile: {target}")
 
 
 def choose(cells: Sequence[PlannedCell], wanted: Sequence[str], run: str) -> list[PlannedCell]:
@@ -136,13 +136,14 @@ def _export_cell(run: Path, planned: PlannedCell) -> str:
     from reports import wireshark as writer
 
     folder = runfolder.cell_folder(run, planned.id)
-    if not (folder / runfolder.DONE).is_file():
+    if not runfolder.is_done(folder):
         raise RunError("the cell is not finished", hint="run it: groundtruth resume RUN")
     changed = digests.changed(run, [planned.id]).get(planned.id)
     if changed is None:
         recorded = read_recorded(folder)
     else:
-        if all(path.is_file() or path.is_dir() for path in (folder / "raw").rglob("*")):
+        with contextlib.suppress(OSError):
+            list(plain.files(folder / "raw"))  # files and folders only
             read_recorded(folder)  # a capture that was cut or damaged is named with the byte
         raise DisagreementError("changed since the run", where=str(folder), got=changed)
     done = writer.export_cell(run, planned.id, planned.cell, recorded)

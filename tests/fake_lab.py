@@ -50,6 +50,7 @@ def write_measured(folder: Path) -> None:
     for name in ("counters.json", "ledger.json"):
         shutil.copy(PROBES / name, folder / "raw" / name)
     _write(folder / "raw" / "epoch.json", {"epoch_ns": 4_000_000_000, "late_ns": 0})
+    _write(folder / "raw" / "starts.json", [])
     _write(folder / "raw" / "qdiscs.json", value("iproute2-6.15/qdisc-statistics.json"))
     write_telemetry(folder)
     # Its devices are some of another cell's: nothing to audit.
@@ -57,7 +58,6 @@ def write_measured(folder: Path) -> None:
     _write(folder / "raw" / "path.json", [])
     _write(folder / "verify.json", {"schema": 1, "checks": []})
     _write(folder / "env.json", ENVIRONMENT)
-    (folder / "console.log").write_text(text("lab-console-7.3/finished.log"))
 
 
 def write_telemetry(folder: Path) -> None:
@@ -118,6 +118,12 @@ class FakeLab:
     def describe(self) -> dict[str, str]:
         return {"name": "virtual", "kernel": "7.3", "kernel_package": "7.3.4-1", "code_digest": "c"}
 
+    def packages(self) -> dict[str, str]:
+        return {"iperf3": "3.18-2", "iproute2": "6.15.0-1"}
+
+    def check_whole(self, *, thorough: bool) -> None:
+        pass
+
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
         with self._lock:
             self.ran.append(cell.seed)
@@ -127,6 +133,7 @@ class FakeLab:
             if self.waits and cancelled.wait(10):
                 self.cancelled += 1
                 raise InterruptedError("cancelled")
+            (folder.parent / "console.log").write_text(text("lab-console-7.3/finished.log"))
             self.act(cell, folder)
         finally:
             with self._lock:

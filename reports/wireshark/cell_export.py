@@ -16,13 +16,12 @@ import numpy as np
 import polars as pl
 
 from reports.jsondoc import Doc
-from reports.whole_file import write_pieces
 from reports.wireshark import classic, pcapng
 from reports.wireshark.episodes import read_episodes
 from reports.wireshark.points import Interface, file_stem, interfaces, point_text
 from reports.wireshark.sights import Ints, Octets, Sights
 from reports.wireshark.story import USED, comments
-from testbed import runfolder
+from testbed import plain, runfolder
 from testbed.cell import Cell
 from testbed.errors import ParseError
 from testbed.units import NS_PER_S
@@ -84,8 +83,9 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     traced, view = into / f"{stem}.pcapng", into / f"{stem}-senders.pcap"
     snap_bytes = recorded.points.get("snap_bytes").integer()
     head = _head(section_comment(cell, cell_id, recorded), places, snap_bytes)
-    write_pieces(traced, chain(head, pcapng.packets(sights, said)))
-    write_pieces(view, chain([classic.header()], classic.packets(sights, _senders_rows(table))))
+    plain.write_pieces(traced, chain(head, pcapng.packets(sights, said)), unlocked=True)
+    traces = classic.packets(sights, _senders_rows(table))
+    plain.write_pieces(view, chain([classic.header()], traces), unlocked=True)
     return Exported(pcapng=traced, senders_view=view, packets=len(sights), comments=len(said))
 
 
@@ -124,7 +124,7 @@ def _head(comment: str, places: Sequence[Interface], snap_bytes: int) -> list[by
 
 def _read_packets(path: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(path.read_bytes(), columns=list(USED))
+        return pl.read_parquet(plain.read_bytes(path), columns=list(USED))
     except FileNotFoundError:
         raise ParseError("file is missing", where=str(path)) from None
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from testbed import plain
 from testbed.errors import ParseError
 
 #: How far a time in the table may be from the same one in the packets table, both being floats.
@@ -54,7 +55,8 @@ def read_episodes(path: Path) -> dict[str, tuple[Episode, ...]]:
     if not path.exists():
         return {}
     try:
-        table = pl.read_parquet(path.read_bytes(), columns=list(COLUMNS)).cast(pl.Schema(COLUMNS))
+        table = pl.read_parquet(plain.read_bytes(path), columns=list(COLUMNS))
+        table = table.cast(pl.Schema(COLUMNS))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ParseError("not a table of loss episodes", where=str(path), got=str(error)) from error
     return by_flow(table)

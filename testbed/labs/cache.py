@@ -16,7 +16,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from testbed import trees
 from testbed.errors import RunError, UnsupportedError
+from testbed.labs.process import namespaces, output_of
 
 
 def root() -> Path:
@@ -90,7 +92,7 @@ def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:
         if place.is_dir():
             return place
         for stale in root().glob(f".{kind}-*.building"):
-            remove_tree(stale)
+            remove_left(stale)
         folder = Path(tempfile.mkdtemp(prefix=f".{kind}-", suffix=".building", dir=root()))
         folder.chmod(0o755)
         try:
@@ -100,18 +102,20 @@ def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:
             raise RunError(f"cannot build {kind}", where=str(place), got=str(error)) from error
         finally:
             if folder.exists():
-                remove_tree(folder)
+                remove_left(folder)
     return place
 
 
-def remove_tree(folder: Path) -> None:
-    """Remove a tree, also one with folders that their owner may not enter or write; never raise."""
-    with contextlib.suppress(OSError):
-        folder.chmod(0o700)
-    for place, names, _ in os.walk(folder):
-        for path in (Path(place, name) for name in names):
-            # A link is left alone: what it points to is not ours.
-            with contextlib.suppress(OSError):
-                if not path.is_symlink():
-                    path.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+def remove_left(folder: Path) -> None:
+    """Remove what a build left; what another user owns stays.
+
+    Raises:
+        RunError: something is mounted in it; see :func:`testbed.trees.remove`.
+    """
+    try:
+        trees.remove(folder)
+    except OSError:
+        # A user's builds leave folders of the user's other ids, which only their root can empty.
+        if within := namespaces():
+            with contextlib.suppress(RunError, UnsupportedError):
+                output_of([*within, "rm", "-rf", "--one-file-system", "--", str(folder)])

@@ -1,15 +1,19 @@
 """Run a host program to its end, or to a deadline, leaving no process behind.
 
 Every program runs in its own process group; on a deadline or an interrupt the whole group is
-ended, TERM first and KILL after a grace time.
+ended, TERM first and KILL after a grace time. A guard beside it (``guard.py``) ends all that came
+from it, also when this process is killed; what builds as root gets mounts and processes of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +21,10 @@ from pathlib import Path
 
 from testbed.errors import RunError, UnsupportedError
 
-GRACE_S = 3.0
+GRACE_S = 1.0
 POLL_S = 0.5
+GUARD = Path(__file__).with_name("guard.py")
+MOUNTS = Path("/proc/self/mountinfo")
 
 #: Told now and then how far a build is: what is being built, and the part done from 0 to 1.
 BuildReport = Callable[[str, float], None]
@@ -52,6 +58,26 @@ def end_group(child: subprocess.Popen[bytes]) -> None:
         return
 
 
+@functools.cache
+def namespaces() -> tuple[str, ...]:
+    """Return what a command begins with to get mounts and processes of its own; maybe nothing.
+
+    All of them end with their first process. A user is root inside, with the ids of
+    ``/etc/subuid`` for the others. Empty where this kernel or container refuses that.
+    """
+    own = ["unshare", "--mount", "--pid", "--fork"]
+    if os.geteuid() != 0:
+        own += ["--user", "--map-root-user", "--map-auto"]
+    kinds = [["--propagation", "private", "--mount-proc"], ["--propagation", "private"]]
+    if " shared:" not in MOUNTS.read_text():  # in a plain chroot nothing can be made private
+        kinds.append(["--propagation", "unchanged"])
+    for kind in kinds:
+        with contextlib.suppress(RunError, UnsupportedError):
+            output_of([*own, *kind, "--", "true"])
+            return (*own, *kind, "--")
+    return ()
+
+
 def run_logged(
     argv: Sequence[str],
     *,
@@ -60,29 +86,56 @@ def run_logged(
     timeout_s: float,
     env: Mapping[str, str] | None = None,
     watch: Watch | None = None,
+    within: Sequence[str] = (),
 ) -> None:
-    """Run a program with its output in ``log``; raise naming the log's last lines if it fails."""
+    """Run a program with its output in ``log``; raise naming the log's last lines if it fails.
+
+    ``within`` is what :func:`namespaces` returned, for a program that mounts.
+    """
     deadline_s = time.monotonic() + timeout_s
-    with log.open("ab") as out:
+    env = os.environ if env is None else env
+    if not shutil.which(argv[0], path=env.get("PATH", os.defpath)):
+        raise UnsupportedError(f"cannot start {argv[0]} ({what})", got="no such program")
+    # Nobody else has the writing end, so the guard sees this process end, however it does.
+    watched, lifeline = os.pipe()
+    guarded = [*within, sys.executable, "-I", "-S", str(GUARD), str(watched), *argv]
+    with contextlib.ExitStack() as held, log.open("ab") as out:
+        held.callback(os.close, lifeline)
         try:
             child = subprocess.Popen(
-                list(argv),
+                guarded,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env=None if env is None else dict(env),
+                env=dict(env),
                 start_new_session=True,
+                pass_fds=[watched],
             )
         except OSError as error:
             raise UnsupportedError(f"cannot start {argv[0]} ({what})", got=str(error)) from error
+        finally:
+            os.close(watched)
         try:
             status = _watched(child, deadline_s, log, watch)
         finally:
-            end_group(child)  # also what a program that has ended left in the background
+            _end_guarded(child, held)
     if status is None:
         raise RunError(f"{what} did not end", wanted=f"within {timeout_s:.0f} s", got=tail(log))
     if status != 0:
         raise RunError(f"{what} failed with status {status}", got=tail(log))
+
+
+def _end_guarded(child: subprocess.Popen[bytes], lifeline: contextlib.ExitStack) -> None:
+    """Let a guarded program end by itself for a moment, then let its guard end what is left."""
+    if child.poll() is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=GRACE_S)
+    lifeline.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(timeout=GRACE_S)
+    end_group(child)
 
 
 def _watched(

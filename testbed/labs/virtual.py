@@ -8,20 +8,20 @@ never on this machine; so what a cell yields is a function of ``cell.json``.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import select
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import runfolder
+from testbed import accept, runfolder
 from testbed.cell import Cell, Limits
-from testbed.errors import RunError
-from testbed.labs import bundle, cache, image, kernel
+from testbed.errors import RunError, UnsupportedError
+from testbed.labs import bundle, contents, image, kernel
 from testbed.labs.process import BuildReport, end_group, tail
 from testbed.labs.sandbox import Sandbox
 
@@ -51,18 +51,35 @@ class VirtualLab:
     kernel: Path
     code: Path
     kernel_version: str
-    image_key: str
 
     def describe(self) -> dict[str, str]:
-        """Return what a cell's identity must hold of its lab."""
+        """Return what a cell's identity must hold of its lab: digests of what was built."""
         return {
             "name": NAME,
             "kernel": self.kernel_version,
             "kernel_package": (self.kernel / "version").read_text().strip(),
-            "kernel_digest": cache.files_digest([("linux", self.kernel / "linux")]),
-            "image_digest": self.image_key,
-            "code_digest": bundle.key(self.image_key),
+            "kernel_digest": contents.digest(self.kernel),
+            **_built_first(self.image, self.code),
         }
+
+    def packages(self) -> dict[str, str]:
+        """Return the version of each package in the image, by name."""
+        return image.installed(self.image)
+
+    def check_whole(self, *, thorough: bool) -> None:
+        """Raise :class:`UnsupportedError` naming files that are not as they were built."""
+        found = [
+            f"{part.name}/{line}"
+            for part in (self.image.parent, self.kernel, self.code)
+            for line in contents.changed(part, thorough=thorough)
+        ]
+        if found:
+            raise UnsupportedError(
+                "the cached lab is not as it was built",
+                where=str(self.image.parent.parent),
+                got=contents.named(found),
+                hint="make clean-cache removes it; the next run builds it again",
+            )
 
     def command(self, folder: Path, boot: Boot) -> list[str]:
         """Return the command line that boots the lab; only paths, seed and limit differ."""
@@ -71,7 +88,7 @@ class VirtualLab:
             read_only={"/gt/kernel": self.kernel, "/gt/code": self.code},
             writable={"/cell": folder},
             scratch=("/tmp",),
-            env={"LD_PRELOAD": "/gt/code/seeded_random.so", "LAB_SEED": str(boot.seed)},
+            env={"LD_PRELOAD": "/gt/code/preload.so", "LAB_SEED": str(boot.seed)},
         )
         line = [
             "/gt/kernel/linux",
@@ -79,7 +96,7 @@ class VirtualLab:
             "root=/dev/root",
             "rootfstype=hostfs",
             "rootflags=/",
-            "rw",  # the sandbox decides: the image is read-only there, the cell is not
+            "ro",  # init mounts the cell's folder, which can be written
             "umid=lab",
             "time-travel=inf-cpu",
             f"time-travel-start={START_NS}",
@@ -98,7 +115,7 @@ class VirtualLab:
         return (major, minor) >= (6, 16)
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared cell folder to its end; return the wall time in seconds.
+        """Run a prepared folder to its end; return the wall time in seconds.
 
         Raises:
             RunError: as for :meth:`boot`.
@@ -112,7 +129,7 @@ class VirtualLab:
             RunError: the guest panicked, hung, spun, was killed, or its program failed. The
                 message names the phase and the console's last lines, which are also kept.
         """
-        console = folder / runfolder.CONSOLE
+        console = folder.parent / runfolder.CONSOLE  # a guest cannot reach it
         began_s = time.monotonic()
         with console.open("wb") as out:
             child = subprocess.Popen(
@@ -155,7 +172,7 @@ def _problem(
     text = console.read_text(errors="replace")
     phases = re.findall(r"^lab: phase (.+?)\r?$", text, re.MULTILINE)
     phase = phases[-1] if phases else "boot"
-    where = f"cell {folder.name}, phase {phase}"
+    where = f"cell {folder.parent.name}, phase {phase}"
     if cancelled:
         return RunError("interrupted", where=where)
     if not ended:
@@ -168,7 +185,7 @@ def _problem(
         )
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None
-    message = _agents_message(folder / "error.json")
+    message = accept.error_message(folder)
     if message:
         return RunError(message, where=where)
     found = re.search(r"^lab: (virtual-time limit .+?|agent .+?|init: .+?)\r?$", text, re.MULTILINE)
@@ -179,23 +196,48 @@ def _problem(
     return RunError(what, where=where, got=tail(console))
 
 
-def _agents_message(path: Path) -> str:
-    """Return what the agent said of its failure; empty if it did not, or was cut short."""
-    try:
-        return str(json.loads(path.read_text())["message"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+def _built_first(root: Path, code: Path) -> dict[str, str]:
+    return {"image_digest": contents.digest(root.parent), "code_digest": contents.digest(code)}
 
 
-def ensure(kernel_version: str, report: BuildReport) -> VirtualLab:
-    """Return the lab, building image, kernel and code that are not in the cache yet."""
+def _any(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
+    pass
+
+
+def ensure(
+    kernel_version: str,
+    report: BuildReport,
+    check: Callable[[Mapping[str, str], Mapping[str, str]], None] = _any,
+) -> VirtualLab:
+    """Return the lab, building image, code and kernel that are not in the cache yet.
+
+    Raises:
+        UnsupportedError: Debian has no such kernel, which is seen before anything is built; or a
+            file in the cache was edited, removed or added since.
+
+    ``check`` may refuse what it is told of the lab, and the image's packages, before the kernel is
+    built, which takes minutes.
+    """
     kernel.check_version(kernel_version)
-    image_key = image.key()
+    if not is_built(kernel_version):
+        kernel.check_offered(kernel_version)
     root = image.ensure(report)
-    return VirtualLab(
+    image_digest = contents.digest(root.parent)
+    code = bundle.ensure(root, image_digest)
+    check(_built_first(root, code), image.installed(root))
+    lab = VirtualLab(
         image=root,
-        kernel=kernel.ensure(kernel_version, root, image_key, report),
-        code=bundle.ensure(root, image_key),
+        kernel=kernel.ensure(kernel_version, root, image_digest, report),
+        code=code,
         kernel_version=kernel_version,
-        image_key=image_key,
+    )
+    lab.check_whole(thorough=False)
+    return lab
+
+
+def is_built(kernel_version: str) -> bool:
+    """Return whether image and kernel are in the cache."""
+    root = image.built()
+    return (
+        root is not None and kernel.built(kernel_version, contents.digest(root.parent)) is not None
     )

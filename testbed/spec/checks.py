@@ -15,6 +15,7 @@ from testbed.spec.copies import copies
 from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.known import duplicates, unknown
+from testbed.spec.limit_checks import flow_problems, network_problems
 from testbed.spec.loss_checks import loss_problems, pairing_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
 from testbed.spec.problems import Loc, Problem, one_of
@@ -23,6 +24,7 @@ from testbed.spec.study import StudyFile
 from testbed.spec.vocabulary import (
     EPISODE_VALUES,
     FIGURES,
+    IPERF3_TIMES_S,
     flow_metric_names,
     metric_names,
     metric_needs,
@@ -49,6 +51,8 @@ def _reads(*sections: str) -> Callable[[Check], Check]:
 
 _reads("network")(loss_problems)
 _reads("network", "flows", "generator")(pairing_problems)
+_reads("network")(network_problems)
+_reads("flows")(flow_problems)
 
 
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
@@ -184,6 +188,24 @@ def _parts_of_runs(study: StudyFile, document: Document) -> Iterator[Problem]:
         )
 
 
+@_reads("flows", "duration_s", "generator")
+def _whole_seconds(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, flow in enumerate(study.flows):
+        if (study.generator if flow.generator == "study" else flow.generator) != "iperf3":
+            continue
+        stop_s = study.duration_s if flow.stop_s == "end" else flow.stop_s
+        lasts_s = round(stop_s - flow.start_s, 9)
+        if flow.start_spread_s or lasts_s not in IPERF3_TIMES_S:
+            yield document.problem(
+                ("flows", i),
+                "iperf3 cannot send so long",
+                wanted=f"whole seconds from start to stop, 1 s to {IPERF3_TIMES_S[-1]} s",
+                got="starts spread over a time" if flow.start_spread_s
+                else units.format_time(lasts_s),
+                hint="generator probe sends for any time",
+            )  # fmt: skip
+
+
 @_reads("flows", "groups")
 def _flow_groups(study: StudyFile, document: Document) -> Iterator[Problem]:
     for i, flow in enumerate(study.flows):
@@ -208,6 +230,17 @@ def _drops(study: StudyFile, document: Document) -> Iterator[Problem]:
                 got="generator iperf3",
                 hint="its control connection has the same port",
             )
+
+
+@_reads("published", "source")
+def _published_somewhere(study: StudyFile, document: Document) -> Iterator[Problem]:
+    if study.published is not None and study.source is None:
+        yield document.problem(
+            ("source",),
+            "missing key",
+            wanted="authors, publication, year, simulator",
+            hint="published numbers are somebody's",
+        )
 
 
 @_reads("compare", "groups")

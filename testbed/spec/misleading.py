@@ -10,10 +10,16 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from testbed import units
 from testbed.cell import Cell, Direction, Flow
+from testbed.spec.hits import Hit, Rule
+from testbed.spec.misleading_hosts import (
+    control_held_back,
+    iperf3_cannot_set,
+    saved_tcp_metrics,
+    window_below_path,
+)
 from testbed.spec.path import (
     HEADER_BYTES,
     MTU_BYTES,
@@ -22,31 +28,18 @@ from testbed.spec.path import (
     packet_bytes,
     slowest_rate_bps,
 )
-from testbed.spec.problems import Loc
-from testbed.spec.vocabulary import IPERF3_SCTP_OPTIONS, IPERF3_TCP_OPTIONS
 from testbed.spec.windows import advertised_window, knob, tcp_payload_bytes
 
 #: Below this, the number of losses of one run varies by a fifth or more (one over its root).
 MIN_LOSSES_PKTS = 30
 MIN_LIFETIME_RTTS = 20
+#: Packets and answers that must come through for windows, not timeouts, to decide.
+MIN_ROUND_TRIPS_FRAC = 0.8
 #: Packets per round trip of a flow at loss p: this over the root of p; Mathis et al. 1997, "The
 #: macroscopic behavior of the TCP congestion avoidance algorithm", every packet acknowledged.
 MATHIS_CONSTANT = math.sqrt(3 / 2)
 
 LINKS = ("source_access", "bottleneck", "destination_access")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hit:
-    """One rule met at one point: what of, where in the study file, why; larger is worse."""
-
-    subject: str
-    loc: Loc
-    text: str
-    severity: float
-
-
-Rule = Callable[[Cell], Iterator[Hit]]
 
 
 def channel_limit_below_path(cell: Cell) -> Iterator[Hit]:
@@ -72,26 +65,6 @@ def channel_limit_below_path(cell: Cell) -> Iterator[Hit]:
                     " it would drop what neither the buffer nor the loss model drops",
                     severity=needed_pkts / direction.channel_limit_pkts,
                 )
-
-
-def window_below_path(cell: Cell) -> Iterator[Hit]:
-    """A receive window below the bandwidth-delay product caps the rate whatever the network."""
-    rtt_s, rate_bps = cell.network.base_rtt_s(), slowest_rate_bps(cell.network)
-    path_bytes = units.bytes_in_flight(rate_bps, rtt_s)
-    for protocol in sorted({flow.protocol for flow in cell.flows} - {"udp"}):
-        window = advertised_window(cell, protocol)
-        if window.size_bytes < path_bytes:
-            cap_bps = units.average_rate_bps(window.size_bytes, rtt_s)
-            yield Hit(
-                subject=protocol,
-                loc=("hosts",),
-                text=f"{protocol}'s advertised window is at most {window.size_bytes} bytes"
-                f" ({window.source}), less than the bandwidth-delay product of"
-                f" {math.ceil(path_bytes)} bytes ({units.format_rate(rate_bps)} x"
-                f" {units.format_time(rtt_s)}): no {protocol} flow can exceed"
-                f" {units.format_rate(cap_bps, digits=3)}, whatever the network does",
-                severity=path_bytes / window.size_bytes,
-            )
 
 
 def ack_loss(cell: Cell) -> Iterator[Hit]:
@@ -147,6 +120,22 @@ def too_few_losses(cell: Cell) -> Iterator[Hit]:
             )
 
 
+def heavy_loss(cell: Cell) -> Iterator[Hit]:
+    """Where a third of the packets are lost, timeouts and handshakes are what is measured."""
+    arrives_frac = 1 - data_loss_frac(cell.network)
+    for direction in (getattr(cell.network, name).reverse for name in LINKS):
+        arrives_frac *= 1 - direction.loss.loss_frac
+    if arrives_frac < MIN_ROUND_TRIPS_FRAC:
+        yield Hit(
+            subject="",
+            loc=("network", "bottleneck", "loss", "data"),
+            text=f"only {units.format_frac(arrives_frac, digits=3)} of the packets are answered:"
+            " retransmission timeouts and handshakes are most of what is measured, and some flows"
+            " may never connect",
+            severity=1 - arrives_frac,
+        )
+
+
 def sender_shaped(cell: Cell) -> Iterator[Hit]:
     """If the first link is the slowest, the sender's own queue forms, not the bottleneck's."""
     access = cell.network.source_access.forward.rate_bps
@@ -159,20 +148,6 @@ def sender_shaped(cell: Cell) -> Iterator[Hit]:
             f" bottleneck ({units.format_rate(bottleneck)}): it shapes the sender, and the"
             " bottleneck's buffer and drops are not what limits one flow",
             severity=bottleneck / access,
-        )
-
-
-def saved_tcp_metrics(cell: Cell) -> Iterator[Hit]:
-    """Linux remembers ssthresh and round trip of a destination between connections."""
-    has_tcp = any(flow.protocol == "tcp" for flow in cell.flows)
-    if has_tcp and knob(cell, "sysctl", "net.ipv4.tcp_no_metrics_save", "sender") != "1":
-        yield Hit(
-            subject="",
-            loc=("hosts",),
-            text=f"host profile '{cell.hosts.id}' does not set net.ipv4.tcp_no_metrics_save to 1:"
-            " a TCP connection starts from the ssthresh and round trip an earlier one to the"
-            " same destination left behind",
-            severity=1,
         )
 
 
@@ -226,30 +201,11 @@ def _packing(cell: Cell, flow: Flow) -> str:
     return f"SCTP bundles up to {bundled} of them" if bundled > 1 else ""
 
 
-def iperf3_cannot_set(cell: Cell) -> Iterator[Hit]:
-    """Iperf3 has no option for most of what the project's own programs can set."""
-    for index, flow in enumerate(cell.flows):
-        if flow.generator != "iperf3" or flow.protocol == "udp":
-            continue
-        kind = "tcp_socket" if flow.protocol == "tcp" else "sctp_socket"
-        can = IPERF3_TCP_OPTIONS if flow.protocol == "tcp" else IPERF3_SCTP_OPTIONS
-        knobs = (k for entry in cell.hosts.entries for k in entry.knobs)
-        cannot = {k.name for k in knobs if k.kind == kind and k.name not in can}
-        cannot |= {"streams"} if flow.streams > 1 else set()
-        cannot |= {"ordered: false"} if not flow.ordered else set()
-        if cannot:
-            yield Hit(
-                subject=flow.id,
-                loc=("flows", index),
-                text=f"flow {flow.id} runs over iperf3, which cannot apply"
-                f" {', '.join(sorted(cannot))}: its hosts are not those of the profile",
-                severity=len(cannot),
-            )
-
-
 CELL_RULES: dict[str, Rule] = {
     "ack-loss": ack_loss,
     "channel-limit-below-path": channel_limit_below_path,
+    "control-held-back": control_held_back,
+    "heavy-loss": heavy_loss,
     "iperf3-cannot-set": iperf3_cannot_set,
     "message-not-one-packet": message_not_one_packet,
     "saved-tcp-metrics": saved_tcp_metrics,

@@ -124,7 +124,7 @@ class Network(Settings):
     """The dumbbell: per pair a source and a destination, or one destination for all."""
 
     topology: TopologyName = Field(description="a topology such as dumbbell")
-    pairs: int = Field(ge=1, le=100, description="a number of host pairs")
+    pairs: int = Field(ge=1, le=500, description="a number of host pairs")
     shared_destination: bool = Field(description="true or false")
     source_access: AccessLink = Field(description="the link from each source to its router")
     bottleneck: Bottleneck = Field(description="the link between the routers")
@@ -138,7 +138,7 @@ class Flow(Settings):
     group: GroupName = Field(description="one of the study's groups")
     protocol: Protocol = Field(description="tcp, sctp or udp")
     pair: PairNumber = Field(description="a pair's number, from 1, or next")
-    copies: int = Field(1, ge=1, le=100, description="a number of flows like this one")
+    copies: int = Field(1, ge=1, le=1000, description="a number of flows like this one")
     message_bytes: MessageBytes = Field(alias="message", description="a size such as '1448 bytes'")
     generator: Generator | Literal["study"] = Field(
         "study", description="probe, iperf3, or study for the study's own"
@@ -306,7 +306,7 @@ class StudyFile(Settings):
     version: Literal[1] = Field(alias="groundtruth", description="the format's version: 1")
     study: StudyName = Field(description="a name such as wireless")
     title: Text = Field(description="one line")
-    source: Source = Field(description="where the study was published")
+    source: Source | None = Field(None, description="where the study was published, if it was")
     duration_s: DurationS = Field(alias="duration", description="a time such as '1000 s'")
     measure: Measure = Field(Measure.model_validate({}), description="when goodput is counted")
     seeds: tuple[Seed, ...] = Field(min_length=1, description="a list such as [1, 2, 3]")

@@ -6,7 +6,6 @@ JSON Schema say the same; a key that is not given stands there as a comment, wit
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import typing
@@ -22,14 +21,9 @@ from testbed.spec.problems import Loc
 from testbed.spec.study import StudyFile
 from testbed.spec.validation import bare
 
-#: What belongs to a publication or to the study it is taken from, not to one's own.
-LEFT_OUT = ("source", "title", "published", "figures", "assumptions", "claims")
-#: What a new study says in place of it.
-OWN = {
-    "source": {
-        "authors": "your name", "publication": "not published", "year": 2026, "simulator": "none",
-    },
-}  # fmt: skip
+#: What belongs to a publication or to the study it is taken from, not to one's own: its author's
+#: words on what misleads there are nobody else's.
+LEFT_OUT = ("source", "title", "published", "figures", "assumptions", "claims", "acknowledged")
 HEAD = """\
 # yaml-language-server: $schema={schema}
 # A study of your own. `groundtruth validate {name}.yaml` checks it, `groundtruth plan {name}.yaml`
@@ -41,15 +35,15 @@ INDENT = "  "
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./_%+-]*")
 
 
-def template(name: str, like: Document, schema: str) -> str:
-    """Return the text of a new study with the settings of another one.
+def template(name: str, like: Document, schema: str, hosts: str) -> str:
+    """Return the text of a new study with the settings of another one, but with these hosts.
 
     ``schema`` is where an editor finds the JSON Schema of study files.
     """
     data = {key: value for key, value in like.data.items() if key not in LEFT_OUT}
-    data |= {**OWN, "study": name, "title": f"A study with the settings of {like.data['study']}"}
-    kept = {loc: text for loc, text in like.texts.items() if loc[0] in like.data.keys() - OWN}
-    lines = _mapping(data, StudyFile, (), dataclasses.replace(like, texts=kept))
+    title = f"A study with the settings of {like.data['study']}"
+    data |= {"study": name, "title": title, "hosts": hosts}
+    lines = _mapping(data, StudyFile, (), like)
     return HEAD.format(name=name, schema=schema) + "\n".join(_spaced(lines)) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import signal
 import socket
@@ -214,6 +215,23 @@ def test_tcp_sender_without_a_receiver_fails(probes: Any, silent_listener: socke
     done = probes.run("tcp_send", "--host", LOOPBACK, "--port", port, "--count", 1)
     assert done.status == 3
     assert "connect: wanted a connection, got ECONNREFUSED" in done.stderr
+
+
+def test_tcp_sender_that_never_connects_has_a_result(
+    probes: Any, silent_listener: socket.socket
+) -> None:
+    port = silent_listener.getsockname()[1]
+    silent_listener.listen(0)
+    with contextlib.ExitStack() as held:
+        for _ in range(8):  # more than wait for a listener that accepts none
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex((LOOPBACK, port))
+        to = ("--host", LOOPBACK, "--port", port)
+        done = probes.run("tcp_send", *to, "--duration-s", "0.2")
+    assert (done.status, done.stderr) == (0, "")
+    totals = done.one("totals")
+    assert (totals["end"], totals["sent_bytes"], totals["connect_s"]) == ("unconnected", 0, None)
 
 
 def test_udp_counts_every_packet_of_its_flow(probes: Any, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,29 @@ def refuse() -> None:
 
 def divide() -> float:
     return 1 / 0
+
+
+class AwkwardError(Exception):
+    """Pickled it lacks an argument when it is taken out again."""
+
+    def __init__(self, what: str, *, where: str) -> None:
+        super().__init__(f"{where}: {what}")
+
+
+def fail_awkwardly() -> None:
+    raise AwkwardError("bad", where="file")
+
+
+def fail_with_a_lock() -> None:
+    raise ValueError("locked", threading.Lock())
+
+
+def give_a_lock() -> object:
+    return threading.Lock()
+
+
+def leave() -> None:
+    os._exit(7)
 
 
 def be_killed() -> None:
@@ -64,9 +87,42 @@ def test_an_error_is_raised_here_as_it_was_there(process: Beside) -> None:
     assert "return 1 / 0" in "".join(bug.value.__notes__)
 
 
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (fail_awkwardly, "the process that computes failed: got AwkwardError: file: bad"),
+        (fail_with_a_lock, "the process that computes failed: got ValueError: ('locked', <unlock"),
+    ],
+)
+def test_an_error_that_cannot_be_sent_is_told_in_words(
+    function: Callable[[], None], words: str, process: Beside
+) -> None:
+    before = process.call(place)
+    with pytest.raises(RunError) as caught:
+        process.call(function)
+    assert str(caught.value).startswith(words)
+    assert "memory" not in str(caught.value)
+    assert f"in {function.__name__}" in "".join(caught.value.__notes__)
+    assert process.call(place) == before
+
+
+def test_a_result_that_cannot_be_sent_is_told(process: Beside) -> None:
+    with pytest.raises(TypeError, match="cannot pickle"):
+        process.call(give_a_lock)
+    with pytest.raises(TypeError, match="cannot pickle"):
+        process.call(place, threading.Lock())
+    assert process.call(place)[0] != os.getpid()
+
+
+def test_a_process_that_ends_by_itself_is_not_short_of_memory(process: Beside) -> None:
+    with pytest.raises(RunError) as caught:
+        process.call(leave)
+    assert str(caught.value).endswith("was ended from outside: got status 7")
+
+
 def test_a_killed_process_is_an_error_and_the_next_call_has_another(process: Beside) -> None:
     before = process.call(place)[0]
-    with pytest.raises(RunError, match="be_killed: the process that computes was ended"):
+    with pytest.raises(RunError, match=r"be_killed: the process .* got signal 9 .*memory"):
         process.call(be_killed)
     assert process.call(place)[0] not in (before, os.getpid())
 

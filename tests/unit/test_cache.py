@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed import trees
 from testbed.errors import RunError, UnsupportedError
 from testbed.labs import cache
 
@@ -216,42 +217,14 @@ def test_need_space(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-REMOVER = """
-import os, sys
-from pathlib import Path
-from testbed.labs import cache
-os.chdir(sys.argv[1])  # from here on by relative paths: the folders above are the first user's
-if os.geteuid() == 0:
-    os.chown(".", 65534, 65534)
-    os.setgid(65534)
-    os.setuid(65534)
-tree = Path("tree")
-(tree / "a" / "b").mkdir(parents=True)
-(tree / "a" / "b" / "f").touch()
-(tree / "c").mkdir()
-(tree / "c" / "f").touch()
-Path("other").mkdir(0o755)
-(tree / "link").symlink_to("../other")
-for name, mode in (("a/b", 0), ("a", 0o100), ("c", 0o500), (".", 0o500)):
-    (tree / name).chmod(mode)
-cache.remove_tree(tree)
-print(tree.exists(), oct(Path("other").stat().st_mode & 0o777))
-"""
-
-
-def test_a_tree_its_owner_may_not_enter_is_removed(tmp_path: Path) -> None:
-    """Run as an ordinary user, because root may enter everything."""
-    done = subprocess.run(
-        [sys.executable, "-c", REMOVER, str(tmp_path)],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    # What the link points to is not touched.
-    assert (done.stdout, done.stderr) == ("False 0o755\n", "")
-
-
-def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
-    cache.remove_tree(tmp_path / "nonesuch")
+def test_what_is_mounted_in_a_left_over_is_named_and_nothing_is_touched(
+    root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    left = root / ".image-x1.building"
+    left.mkdir(parents=True)
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"80 22 0:21 / {left}/dev/shm rw - tmpfs none rw\n")
+    monkeypatch.setattr(trees, "MOUNTS", mounts)
+    with pytest.raises(RunError, match=rf"^{left}: not removed, .*got {left}/dev/shm \(as root: "):
+        cache.entry("image", "abc", lambda folder: None)
+    assert left.is_dir()

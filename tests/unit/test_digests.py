@@ -87,7 +87,7 @@ def test_a_file_that_cannot_be_read_is_a_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = finished(tmp_path, "a")
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("testbed.plain.sha256", refuse)
     assert "counters.json: Input/output error" in changed(tmp_path, cells)["a"]
 
 

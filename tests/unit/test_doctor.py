@@ -16,7 +16,7 @@ import pytest
 from testbed import commands, doctor
 from testbed.doctor import Finding
 from testbed.errors import RunError, StudyError, UnsupportedError
-from testbed.labs import host_tools, image, kernel
+from testbed.labs import bundle, contents, host_tools, image, kernel
 from testbed.labs.host_tools import BUBBLEWRAP
 
 pytestmark = pytest.mark.unit
@@ -152,8 +152,6 @@ def test_memory(
 def test_image_that_is_built_can_be_or_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "build_mode", lambda: "unshare")
     assert doctor._builder().state == "not built yet; can be (unshare mode)"
-    monkeypatch.setattr(image, "built", lambda: Path("/img"))
-    assert doctor._builder().state == "built: /img"
 
     def refused() -> str:
         raise UnsupportedError("cannot build the lab's image as this user", hint="install uidmap")
@@ -225,10 +223,39 @@ def test_browsers_are_looked_for_as_the_tests_do() -> None:
     assert f"for program in {' '.join(doctor.BROWSERS)}; do" in script
 
 
-def test_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor._kernel("6.12").state == "not built yet; built on the first run"
-    monkeypatch.setattr(kernel, "built", lambda version, key: Path(f"/k-{version}"))
-    assert doctor._kernel("6.12").state == "built: /k-6.12"
+    assert doctor._code() == []
+
+
+def test_what_is_built_is_read_whole_and_what_differs_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("image", "kernel", "code"):
+        (tmp_path / name / "root").mkdir(parents=True)
+        (tmp_path / name / "root" / "file").write_text("as built")
+        contents.settle(tmp_path / name)
+    monkeypatch.setattr(image, "built", lambda: tmp_path / "image" / "root")
+    monkeypatch.setattr(kernel, "built", lambda version, digest: tmp_path / "kernel")
+    monkeypatch.setattr(bundle, "built", lambda digest: tmp_path / "code")
+
+    def look() -> list[Finding]:
+        return [doctor._builder(), doctor._kernel("6.12"), *doctor._code()]
+
+    assert [(finding.name, finding.state) for finding in look()] == [
+        ("lab image", f"built: {tmp_path}/image"),
+        ("kernel 6.12", f"built: {tmp_path}/kernel"),
+        ("code in the lab", f"built: {tmp_path}/code"),
+    ]
+    (tmp_path / "image/root/file").write_text("as builT")
+    os.utime(tmp_path / "image/root/file", ns=(contents.TIME_NS, contents.TIME_NS))
+    (tmp_path / "kernel/root/file").unlink()
+    (tmp_path / "code/root/more").touch()
+    assert [(finding.well, finding.state) for finding in look()] == [
+        (False, f"not as it was built: root/file: changed; in {tmp_path}/image"),
+        (False, f"not as it was built: root/file: missing; in {tmp_path}/kernel"),
+        (False, f"not as it was built: root/more: new; in {tmp_path}/code"),
+    ]
 
 
 def found(*, well: bool, needed: bool) -> Finding:

@@ -22,6 +22,7 @@ from collectors.flows_parse import (
     json_lines,
     probe_received,
     probe_sent,
+    unconnected,
 )
 from testbed.errors import ParseError
 from tests.recorded import text, value, wireless_cell
@@ -57,6 +58,24 @@ def test_recorded_tcp_receiver() -> None:
             interval("T", 112, 113, 20272),
         ),
     )
+
+
+def test_flows_that_never_connected_are_one_warning() -> None:
+    silent = Received(
+        window_bytes=0, total_bytes=0, first_byte_s=None, last_byte_s=None, intervals=()
+    )
+
+    def row(flow: Any, connect_s: float | None) -> FlowRow:
+        return flow_row(flow, CELL, silent, Sent(connect_s=connect_s, retransmitted_pkts=None), {})
+
+    none, some = row(TCP, None), row(SCTP, 0.5)
+    assert unconnected([some, row(UDP, None)]) == []
+    (found,) = unconnected([none, some])
+    assert (found["rule"], found["where"]) == ("never-connected", "flow T")
+    assert "before the flow's end: T. Goodput 0 is what was delivered" in found["text"]
+    (many,) = unconnected([none] * 12)
+    assert many["where"] == "12 of 12 flows"
+    assert many["text"].count("T, ") == 10
 
 
 def test_recorded_sctp_receiver() -> None:

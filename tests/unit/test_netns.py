@@ -48,6 +48,14 @@ def test_a_command_gets_its_input_and_is_journalled(here: Here) -> None:
     assert 0 < entry["began_ns"] <= entry["ended_ns"]
 
 
+def test_a_command_that_does_not_end_is_an_error_like_any_other(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(netns, "COMMAND_TIMEOUT_S", 0.01)
+    with pytest.raises(RunError, match=r"src1: sleep did not end: wanted within .* got sleep 9"):
+        here.run(["sleep", "9"])
+
+
 @pytest.mark.parametrize(
     ("script", "got"),
     [

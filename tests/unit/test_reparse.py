@@ -148,11 +148,11 @@ def test_killed_at_any_step_the_cell_is_whole_or_completed_by_parsing_again(
     def counting(name: str) -> None:
         real = getattr(Path, name)
 
-        def call(path: Path, *words: object) -> object:
+        def call(path: Path, *words: object, **options: object) -> object:
             calls.left = getattr(calls, "left", after) - 1
             if calls.left < 0:
                 raise KilledError
-            return real(path, *words)
+            return real(path, *words, **options)
 
         monkeypatch.setattr(Path, name, call)
 

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 import reports
-from reports.whole_file import write_whole
-from testbed import runfolder
+from testbed import plain, runfolder
 from tests.report_page import HOSTILE, Page, outputs
 from tests.report_run import PUBLISHED, build_run, only_cell
 
@@ -211,12 +210,12 @@ def test_a_run_that_leaves_nothing_to_chance_shows_no_intervals(tmp_path: Path) 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     target = tmp_path / "sub" / "file"
-    write_whole(target, b"one")
-    write_whole(target, b"two")
+    plain.write(target, b"one")
+    plain.write(target, b"two")
     assert target.read_bytes() == b"two"
     assert [path.name for path in target.parent.iterdir()] == ["file"]
     with pytest.raises(TypeError):
-        write_whole(target, "not bytes")  # type: ignore[arg-type]
+        plain.write(target, "not bytes")  # type: ignore[arg-type]
     assert target.read_bytes() == b"two"
     assert [path.name for path in target.parent.iterdir()] == ["file"]
 

@@ -431,7 +431,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("reports.whole_file.os.fsync", full)
+    monkeypatch.setattr("testbed.plain.os.fsync", full)
     found, said = status(run)
     assert found == 3
     assert "No space left on device" in said
