@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from collectors.capture_live import snap_bytes
-from testbed import calibration, plain, runfolder
+from testbed import calibration, plain, runfolder, trees
 from testbed.cell import Cell
 from testbed.errors import RunError
 
@@ -117,7 +117,7 @@ def take(guest: Path, into: Path, cell: Cell) -> None:
                 os.rename(name, into / name, src_dir_fd=handle)
         finally:
             os.close(handle)
-        plain.remove(guest)
+        trees.remove(guest)
     except OSError as error:
         raise RunError(
             "cannot take over what the lab left", where=f"cell {into.name}", got=str(error)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from collectors import starts_parse
 from collectors.raw_parse import file_name, read_as, read_json, read_text, whole
-from testbed import accept, digests, plain, runfolder, workers
+from testbed import accept, digests, plain, runfolder, trees, workers
 from testbed.cell import Cell, cell_json
 from testbed.check import Check
 from testbed.errors import ParseError, RunError, VerifyError
@@ -48,7 +48,7 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
         return
     guest = folder / runfolder.GUEST
     try:
-        plain.remove(folder)
+        trees.remove(folder)
         guest.mkdir(parents=True)
         for place in (folder, guest):
             plain.write_text(place / runfolder.CELL, cell_json(cell))

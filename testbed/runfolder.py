@@ -38,6 +38,8 @@ PCAP = "pcap"
 SET = "set.json"
 #: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
 VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
+#: The same, beside runs: where a run's folder is made before it has its name.
+MAKING = ".making-"
 #: Names in a set's folder that no run in it can have.
 OF_SET = frozenset({SET, SUMMARY_JSON, REPORT})
 

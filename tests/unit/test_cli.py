@@ -230,7 +230,10 @@ def test_an_interrupt_ends_the_command_with_status_3(
     with pytest.raises(SystemExit) as ended:
         __main__.main()
     assert ended.value.code == 3
-    assert said() == ("", "groundtruth: interrupted; finished cells are kept\n")
+    assert said() == (
+        "",
+        "groundtruth: interrupted; finished cells are kept; go on with: the same command\n",
+    )
     assert cleaned == ["up"]
 
 
