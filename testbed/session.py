@@ -238,11 +238,26 @@ def load_cells(run: Path) -> list[PlannedCell]:
     """
     manifest.check(run)
     cells = {planned.id: planned for planned in load_candidates(run)}
+    ids = planned_ids(run)
+    unknown = [one for one in ids if one not in cells]
+    if unknown:
+        raise ParseError(
+            "a planned cell is none of the run's", where=str(run / runfolder.PLAN),
+            wanted=f"one of {runfolder.CELLS}", got=unknown[0][:80],
+        )  # fmt: skip
+    return [cells[one] for one in ids]
+
+
+def planned_ids(run: Path) -> list[str]:
+    """Return the ids of a run's planned cells; raise :class:`ParseError` if they cannot be read."""
     path = run / runfolder.PLAN
     try:
-        return [cells[entry["id"]] for entry in json.loads(plain.read_text(path))["cells"]]
+        ids = [entry["id"] for entry in json.loads(plain.read_text(path))["cells"]]
+        if not all(isinstance(one, str) for one in ids):
+            raise ValueError("an id is no text")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("cannot read a run's plan", where=str(path), got=str(error)) from error
+    return ids
 
 
 def record_plan(run: Path, cells: Sequence[PlannedCell]) -> None:

@@ -16,6 +16,8 @@ from testbed.errors import GroundtruthError, StudyError
 Loc = tuple[str | int, ...]
 
 MAX_LISTED_WITH_HINT = 8
+#: How many problems of a file are told; nobody reads more, and telling them takes time.
+MOST_TOLD = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,12 @@ class StudyFileError(StudyError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = in_file_order(problems)
-        super().__init__("\n".join(problem.message() for problem in self.problems))
+        told, rest = self.problems[: MOST_TOLD + 1], self.problems[MOST_TOLD + 1 :]
+        lines = [problem.message() for problem in told]
+        if rest:
+            what = f"{len(rest)} more problems"
+            lines.append(Problem(file=rest[0].file, line=rest[0].line, key="", what=what).message())
+        super().__init__("\n".join(lines))
 
 
 class SettingError(StudyError, ValueError):
