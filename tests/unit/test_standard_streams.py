@@ -115,6 +115,11 @@ def test_output_that_nobody_reads_is_no_disagreement(line: str, status: int, fol
     os.close(write_end)
 
 
+def test_what_is_said_never_commands_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_status(["validate", "\x1b[31m\x07ü\x9b.yaml"]) == 2
+    assert capsys.readouterr().err.startswith(r"groundtruth: \x1b[31m\x07ü\x9b.yaml: cannot read")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_every_name_can_be_told_in_every_encoding(
     encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
