@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 
 import pytest
@@ -21,7 +22,7 @@ SEEDS = ", ".join(["x"] * MANY)
 #: Each is wrong in very many places.
 WRONG = {
     "keys": edited(UNPUBLISHED) + KEYS,
-    "keys below": edited(UNPUBLISHED, ("network:\n", "network:\n  " + KEYS.replace("\n", "\n  ").rstrip() + "\n")),
+    "keys below": edited(UNPUBLISHED, ("network:\n", f"network:\n{textwrap.indent(KEYS, '  ')}")),
     "seeds": edited(UNPUBLISHED, ("[1, 2, 3, 4, 5]", f"[{SEEDS}]")),
     "the same key": edited(UNPUBLISHED) + "study: a\n" * MANY,
     "drops": edited(UNPUBLISHED) + "drops:\n" + "".join(
