@@ -16,8 +16,8 @@ from testbed.errors import GroundtruthError, StudyError
 Loc = tuple[str | int, ...]
 
 MAX_LISTED_WITH_HINT = 8
-#: How many problems of a file are told; nobody reads more, and telling them takes time.
-MOST_TOLD = 100
+#: Problems of a file that are told; and looked for by one check: finding a hint takes time.
+MAX_TOLD, MAX_SOUGHT = 50, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,15 +43,13 @@ class Problem:
 
 
 class StudyFileError(StudyError):
-    """A study file or host profile with problems; its message has one line for each."""
+    """A study file or host profile with problems; its message has one line for each told."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = in_file_order(problems)
-        told, rest = self.problems[: MOST_TOLD + 1], self.problems[MOST_TOLD + 1 :]
-        lines = [problem.message() for problem in told]
-        if rest:
-            what = f"{len(rest)} more problems"
-            lines.append(Problem(file=rest[0].file, line=rest[0].line, key="", what=what).message())
+        lines = [problem.message() for problem in self.problems[:MAX_TOLD]]
+        if len(self.problems) > MAX_TOLD:
+            lines.append(f"more problems than these {MAX_TOLD}: mend them first")
         super().__init__("\n".join(lines))
 
 

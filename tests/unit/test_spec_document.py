@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
 from testbed.errors import StudyError
 from testbed.spec.document import MAX_DEPTH, MAX_FILE_BYTES, parse_document, read_document
-from testbed.spec.problems import MOST_TOLD
-from tests.study_file import WIRELESS, problems
 
 pytestmark = pytest.mark.unit
 
@@ -154,11 +151,3 @@ def test_line_ends_and_byte_order_marks_do_not_matter(tmp_path: Path) -> None:
     document = read_document(path)
     assert document.data == {"a": 1, "b": "x"}
     assert document.line(("b",)) == 2
-
-
-def test_very_many_problems_are_told_in_few_words_and_soon() -> None:
-    said = problems(WIRELESS + "".join(f"unknown_{number}: 1\n" for number in range(20_000)))
-    assert len(said) == MOST_TOLD + 1
-    assert re.fullmatch(r"w\.yaml:\d+: unknown_0: unknown key: .*", said[0])
-    assert re.fullmatch(r"w\.yaml:\d+: unknown_\d+: 19900 more problems", said[-1])
-    assert len("\n".join(said)) < 100_000
