@@ -49,7 +49,7 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
         (folder / "raw" / "calibration").mkdir(parents=True)
         addresses = {name: lab.address(name) for name in lab.roles.on("both")}
         found = calibration.measure(
-            cell.network, lab.spaces, addresses, folder / "raw" / "calibration"
+            cell.network, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration"
         )
         lab.write("raw/calibration.json", found)
     else:

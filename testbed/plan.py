@@ -153,7 +153,8 @@ def make_plan(
 
 def _with_time(cell: Cell) -> Cell:
     """Return a calibrating cell with the virtual time that it needs: much on a slow path."""
-    needed_s = CALIBRATION_MARGIN_FACTOR * calibration.virtual_s(cell.network) + VIRTUAL_MARGIN_S
+    takes_s = calibration.virtual_s(cell.network, cell.seed)
+    needed_s = CALIBRATION_MARGIN_FACTOR * takes_s + VIRTUAL_MARGIN_S
     limits = dataclasses.replace(cell.limits, virtual_s=max(cell.limits.virtual_s, needed_s))
     return dataclasses.replace(cell, limits=limits)
 

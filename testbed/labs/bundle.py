@@ -34,6 +34,8 @@ TESTBED_MODULES = (
     "guest_metrics.py",
     "guest_run.py",
     "ledger.py",
+    "link_fill.py",
+    "netem.py",
     "telemetry.py",
     "units.py",
 )
