@@ -130,7 +130,7 @@ def _exchange(fill: Fill, sender: socket.socket, receiver: socket.socket) -> tup
 
 def _arrived(receiver: socket.socket) -> list[str]:
     """Return a line of the log for each packet that waits to be read."""
-    lines = []
+    lines: list[str] = []
     while True:
         try:
             payload, controls, _, _ = receiver.recvmsg(HEAD.size, socket.CMSG_SPACE(STAMP.size))

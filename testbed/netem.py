@@ -1,7 +1,7 @@
 """Which packets netem loses, told from its seed: the kernel's generator and loss models. Pure.
 
 Linux draws netem's losses from a generator that its seed fixes (include/linux/prandom.h,
-lib/random32.c; the models are in net/sched/sch_netem.c), so what a right path loses is no matter of chance.
+lib/random32.c; models in net/sched/sch_netem.c): what a right path loses is no matter of chance.
 A path that loses other packets than told here is another path. How little another one may differ
 is known, too: each setting of a loss model is tried a little lower and higher on the same draws,
 until another packet is lost. Standard library only, because the lab image reads it too.
