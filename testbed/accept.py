@@ -57,7 +57,7 @@ def expected(cell: Cell) -> dict[str, int]:
     found: dict[str, float] = dict.fromkeys((*documents, *runfolder.RAW_DOCUMENTS), document)
     found[runfolder.ERROR] = MOST_ERROR_BYTES
     if cell.purpose == "calibrate":
-        for run in calibration.runs(cell.network):
+        for run in calibration.runs(cell.network, cell.seed):
             found[f"raw/calibration/{run.name}.tsv"] = WORDS_BYTES + LOG_LINE_BYTES * run.packets
             found |= _program(f"raw/calibration/{run.name}", WORDS_BYTES)
         found["raw/calibration.json"] = document

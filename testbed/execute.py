@@ -162,7 +162,7 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
         for run, entry in found.items():
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = judge.read_log(read_text(path), str(path))
-        judged = judge.judge(cell.network, found, logs)
+        judged = judge.judge(cell.network, cell.seed, found, logs)
     except (KeyError, TypeError, AttributeError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)

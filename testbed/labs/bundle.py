@@ -34,7 +34,10 @@ TESTBED_MODULES = (
     "guest_ledger.py",
     "guest_metrics.py",
     "guest_run.py",
+    "guest_state.py",
     "ledger.py",
+    "link_fill.py",
+    "netem.py",
     "telemetry.py",
     "units.py",
 )

@@ -136,7 +136,8 @@ def recording(
 def test_a_lost_event_of_any_cpu_is_an_error(tmp_path: Path, counter: str, cpus: int) -> None:
     losing = STATS.replace(f"{counter}: 0", f"{counter}: 2")
     trace = recording(tmp_path, *[STATS] * (cpus - 1), losing)
-    with pytest.raises(RunError, match=f"cpu{cpus - 1}: trace events are lost: wanted none, got .*'{counter}': 2"):
+    message = f"cpu{cpus - 1}: trace events are lost: wanted none, got .*'{counter}': 2"
+    with pytest.raises(RunError, match=message):
         trace_live.stop(trace)
 
 
