@@ -11,7 +11,7 @@ import sys
 libc = ctypes.CDLL(None, use_errno=True)
 PLACE = "/tmp/host"
 WAYS = ["/", "/proc", "/sys", "/dev", "../..", "/cell/../../..", "/proc/1/root", "/proc/self/cwd"]
-found = {}
+found: dict[str, object] = {}
 os.mkdir(PLACE)
 for way in [*WAYS, *sys.argv[1:]]:
     for options in (f"hostfs={way}", way):

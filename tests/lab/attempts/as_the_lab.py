@@ -8,12 +8,13 @@ import errno
 import json
 import os
 import signal
+from collections.abc import Callable
 
 libc = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWNET = 0x10000000, 0x20000, 0x40000000
 
 
-def call(number, *arguments):
+def call(number: int, *arguments: object) -> str:
     """Make a system call; return the name of its error, or "done"."""
     ctypes.set_errno(0)
     result = libc.syscall(
@@ -22,7 +23,7 @@ def call(number, *arguments):
     return errno.errorcode[ctypes.get_errno()] if result == -1 else "done"
 
 
-def clone(flags):
+def clone(flags: int) -> str:
     """Start a process; its end is at once, if there is one."""
     ctypes.set_errno(0)
     pid = libc.syscall(56, ctypes.c_long(flags | signal.SIGCHLD), 0, 0, 0, 0)
@@ -34,18 +35,19 @@ def clone(flags):
     return errno.errorcode[ctypes.get_errno()]
 
 
-def attempt(function, *arguments, **named):
+def attempt(function: Callable[..., object], *arguments: object) -> str:
     """Call; return the name of the error, or "done"."""
     try:
-        function(*arguments, **named)
+        function(*arguments)
     except OSError as error:
-        return errno.errorcode[error.errno]
+        return errno.errorcode[error.errno or 0]
     return "done"
 
 
-def openable(place):
+def openable(place: str) -> tuple[list[str], int]:
     """Return all below a folder that opens for writing, and how much there is."""
-    found, seen = [], 0
+    found: list[str] = []
+    seen = 0
     for folder, folders, files in os.walk(place):
         seen += len(files)
         for name in files:
