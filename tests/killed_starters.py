@@ -1,7 +1,8 @@
 """Start labs and kill who starts them: ``python -m tests.killed_starters FOLDER KILLS``.
 
 Each starter is a process forked here that is killed a little later than the one before, from 0 to
-20 ms after it begins. Prints one line of what is left in the end, as JSON.
+20 ms after it begins, and every other one from 0 to 20 ms after the sandbox's program began, so
+that a busy machine cannot make all kills come too early. Prints what is left in the end, as JSON.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import ctypes
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from testbed.cell import Limits
 from testbed.labs import kernel, supervise, virtual
@@ -27,24 +30,34 @@ DEADLINE_S = 20.0
 BOOT = Boot(
     seed=1,
     limits=Limits(wall_s=3600.0, virtual_s=1e6),
-    program=("/bin/sh", "-c", "while :; do :; done"),
+    program=("/bin/sh", "/cell/run.sh"),
 )
 SYS_EXIT = 60
 
 
-def starter(lab: VirtualLab, folder: Path, began: int) -> None:
-    """Boot a lab, after telling so."""
+def starter(lab: VirtualLab, folder: Path, began: int, *, inside: bool) -> None:
+    """Boot a lab; tell when that begins, or when the sandbox's program does."""
     folder.mkdir(parents=True)
-    os.write(began, b".")
+    (folder / "run.sh").write_text("while :; do sleep 1; done\n")
+    if inside:
+        start = subprocess.Popen.__init__
+
+        def told(*arguments: Any, **named: Any) -> None:
+            start(*arguments, **named)
+            os.write(began, b".")
+
+        subprocess.Popen.__init__ = told  # type: ignore[method-assign]
+    else:
+        os.write(began, b".")
     lab.boot(BOOT, folder, threading.Event())
 
 
-def killed(lab: VirtualLab, folder: Path, after_s: float) -> None:
+def killed(lab: VirtualLab, folder: Path, after_s: float, *, inside: bool) -> None:
     """Start a lab in a process of its own and kill that."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
-        starter(lab, folder, writing)
+        starter(lab, folder, writing, inside=inside)
         os._exit(1)
     os.read(reading, 1)
     time.sleep(after_s)
@@ -80,7 +93,9 @@ def thread_ends(lab: VirtualLab, folder: Path) -> dict[int, str]:
 
     supervise.usage = end  # type: ignore[assignment]  # looked at while a lab runs
     reading, writing = os.pipe()
-    threading.Thread(target=starter, args=(lab, folder, writing), daemon=True).start()
+    threading.Thread(
+        target=starter, args=(lab, folder, writing), kwargs={"inside": False}, daemon=True
+    ).start()
     os.read(reading, 1)
     deadline_s = time.monotonic() + DEADLINE_S
     while not ran and time.monotonic() < deadline_s:
@@ -96,7 +111,8 @@ def main(folder: Path, kills: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
     lab = virtual.ensure(kernel.DEFAULT, lambda _what, _done: None)
     for number in range(kills):
-        killed(lab, folder / str(number) / "guest", LAST_KILL_S * number / kills)
+        after_s = LAST_KILL_S * number / kills
+        killed(lab, folder / str(number) / "guest", after_s, inside=number % 2 == 1)
         reap()
     found = {"killed": left(), "thread": thread_ends(lab, folder / "thread" / "guest")}
     sys.stdout.write(json.dumps(found) + "\n")
