@@ -11,7 +11,6 @@ from pathlib import Path
 
 from testbed.errors import GroundtruthError
 from testbed.labs import bundle, cache, contents, host_tools, image, kernel, preflight
-from testbed.labs.process import output_of
 
 SHM_BYTES = 600_000_000
 #: As setup/browser looks for them; a unit test holds this against it.

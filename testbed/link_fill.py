@@ -55,6 +55,11 @@ class Fill:
         """Return how many packets make up for the one that left and for those lost by chance."""
         return math.ceil(2 / max(1 - self.direction.loss.loss_frac, 0.05))
 
+    def most_packets(self) -> int:
+        """Return more packets than are sent."""
+        burst_pkts = BURST_FACTOR * (self.direction.queue_pkts + 1)
+        return burst_pkts + ROUNDS * self.round_packets()
+
     def lasts_s(self) -> float:
         """Return the virtual time it takes."""
         return (ROUNDS + self.direction.queue_pkts + 2) * self.send_s() + self.direction.owd_s

@@ -64,7 +64,7 @@ TRACE_COUNTS = "raw/trace/counts.json"
 #: Documents in ``raw`` besides those that come with samples, traces and captures.
 RAW_DOCUMENTS = (
     LEDGER, PLACES, NUMBERED_DROPS, SOCKET_SOURCES, "raw/counters.json", "raw/epoch.json",
-    "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json",
+    "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json", STARTS,
 )  # fmt: skip
 #: The folder of a cell that is the lab's while it runs; the rest is the host's always.
 GUEST = ".guest"

@@ -1,9 +1,9 @@
 """Everything of this project that runs inside a lab, compiled once with the image's own tools.
 
-An entry holds ``init``, ``walls``, ``preload.so`` (what the kernel gets of its host), ``bin/`` (the C probes)
-and ``lib/`` (the Python modules the agent needs, byte-compiled). Its key is the
-digest of exactly those sources, so a change to a report or to the command line never makes finished
-cells stale.
+An entry holds ``init``, ``walls``, ``preload.so`` (what the kernel gets of its host), ``bin/`` (the
+C probes) and ``lib/`` (the Python modules the agent needs, byte-compiled). Its key is the digest of
+exactly those sources, so a change to a report or to the command line never makes finished cells
+stale.
 """
 
 from __future__ import annotations

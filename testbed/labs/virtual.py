@@ -31,6 +31,9 @@ START_NS = 1_767_225_600 * 1_000_000_000
 SHM_SLACK_BYTES, TMP_BYTES = 16 << 20, 1 << 20
 #: What init and walls say of how a lab ended.
 ENDS = r"^lab: (virtual-time limit .+?|agent .+?|init: .+?|walls: .+?)\r?$"
+RUNS_WILD = "a cell of this size needs far less; a program in the lab runs wild"
+#: What its kernel says where the host gives it no more processes (EAGAIN).
+NO_PROCESS = "clone failed, errno = 11"
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.agent")
 
@@ -175,7 +178,7 @@ def _problem(
             where=where,
             wanted=ending.excess.wanted,
             got=ending.excess.got,
-            hint="a cell of this size needs far less; a program in the lab runs wild",
+            hint=RUNS_WILD,
         )
     if not ending.by_itself:
         return RunError(
@@ -187,6 +190,14 @@ def _problem(
         )
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None
+    if NO_PROCESS in text:
+        return RunError(
+            "the lab started too many processes",
+            where=where,
+            wanted=f"at most {boot.allowed.processes} on the host",
+            got=tail(console),
+            hint=RUNS_WILD,
+        )
     message = accept.error_message(folder)
     if message:
         return RunError(message, where=where)
