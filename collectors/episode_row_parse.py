@@ -13,6 +13,8 @@ from collectors.seen_packets_parse import Floats
 CAPTURES, TELEMETRY = "captures", "telemetry"
 #: What detected a loss.
 DUPACKS, RACK, PROBE, TIMEOUT = "dupacks", "rack", "probe", "timeout"
+#: The duplicates that are looked at one by one, and the column of each.
+EACH_DUPACK = {k: f"new_data_on_dupack_{k}_pkts" for k in (1, 2, 3)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,9 @@ class EpisodeRow:
     detected_by: str | None = None
     dupacks: int | None = None
     new_data_pkts: int | None = None
+    new_data_on_dupack_1_pkts: int | None = None
+    new_data_on_dupack_2_pkts: int | None = None
+    new_data_on_dupack_3_pkts: int | None = None
     retransmitted_pkts: int | None = None
     timeouts: int | None = None
     cwnd_before_bytes: int | None = None

@@ -11,6 +11,7 @@ from collectors.episode_bounds_parse import NEVER, Bounds, bounds
 from collectors.episode_row_parse import (
     CAPTURES,
     DUPACKS,
+    EACH_DUPACK,
     PROBE,
     RACK,
     TIMEOUT,
@@ -83,7 +84,7 @@ def _row(story: Story, number: int, bound: Bounds) -> EpisodeRow:
         detected_s=detected_s,
         detected_by=None if acted is None else _detected_by(story, acted, seen),
         dupacks=seen.count,
-        new_data_pkts=None if acted is None else _new_data(story, seen, acted),
+        **_new_data(story, seen, acted),
         retransmitted_pkts=len(bound.again),
         timeouts=sum(story.answers[int(row)] == why.TIMEOUT for row in bound.again),
         cwnd_before_bytes=cwnd,
@@ -111,7 +112,7 @@ def _duplicates(story: Story, first: int | None, acted: int | None) -> why.Dupli
         return why.duplicates(captured, int(data.start[first]), float(data.lost_s[first]), until_s)
     seen = int(np.searchsorted(acks.t_s, until_s, side="right"))
     if not seen:
-        return why.Duplicates(count=0, first_s=None, reported=0)
+        return why.Duplicates(t_s=(), reported=0)
     hole = int(acks.reached[seen - 1])
     advanced_s = float(acks.t_s[np.searchsorted(acks.reached, hole)])
     return why.duplicates(captured, hole, advanced_s, until_s)
@@ -125,13 +126,21 @@ def _detected_by(story: Story, acted: int, seen: why.Duplicates) -> str:
     return DUPACKS if max(seen.count, reported) >= why.THRESHOLD else RACK
 
 
-def _new_data(story: Story, seen: why.Duplicates, acted: int) -> int:
-    """Return how many packets of new data left between the first duplicate and the act."""
-    if seen.first_s is None:
-        return 0
-    data = story.captured.data
-    first = int(np.searchsorted(data.t_s, seen.first_s))
-    return int((~data.again[first:acted]).sum())
+def _new_data(story: Story, seen: why.Duplicates, acted: int | None) -> dict[str, int | None]:
+    """Return how many packets of new data left from the first duplicate to the act, and on each.
+
+    On a duplicate: from its arrival until the next acknowledgement comes, or the sender acts. One
+    that never came is null, and so is all of it if the sender never acted.
+    """
+    if acted is None:
+        return {"new_data_pkts": None}
+    data, acks = story.captured.data, story.captured.acks
+    following = np.append(acks.t_s, NEVER)[np.searchsorted(acks.t_s, seen.t_s, side="right")]
+    first, end = (np.minimum(np.searchsorted(data.t_s, at), acted) for at in (seen.t_s, following))
+    fresh = np.concatenate([[0], np.cumsum(~data.again)])
+    on = (fresh[end] - fresh[first]).tolist()
+    total = int(fresh[acted] - fresh[first[0]]) if seen.count else 0
+    return {"new_data_pkts": total, **dict(zip(EACH_DUPACK.values(), on, strict=False))}
 
 
 def _flight_bytes(captured: Captured, acted: int) -> int:

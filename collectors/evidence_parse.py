@@ -46,7 +46,7 @@ def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
 
 def epoch_ns(folder: Path) -> int:
     """Return a cell's time zero, since 1970."""
-    return read_as(folder / "raw" / "epoch.json", lambda value: whole(value["epoch_realtime_ns"]))
+    return read_as(folder / runfolder.EPOCH, lambda value: whole(value["epoch_realtime_ns"]))
 
 
 def captures(folder: Path) -> Records:

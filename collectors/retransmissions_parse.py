@@ -32,12 +32,16 @@ ARRIVAL, TIMEOUT, PROBE, REORDERING = "arrival", "timeout", "probe", "reordering
 class Duplicates:
     """Acknowledgements that reported the data from some number on missing.
 
-    ``count`` of them, the first at ``first_s``; beyond it ``reported`` bytes or TSNs were there.
+    They came at ``t_s``; beyond it ``reported`` bytes or TSNs were there.
     """
 
-    count: int
-    first_s: float | None
+    t_s: tuple[float, ...]
     reported: int
+
+    @property
+    def count(self) -> int:
+        """How many came."""
+        return len(self.t_s)
 
 
 def at_once(captured: Captured) -> Bools:
@@ -140,8 +144,7 @@ def duplicates(captured: Captured, hole: int, since_s: float, until_s: float) ->
         counts = acks.dupack_count[first:end].fill_null(0).to_list()
         telling = [index for index, count in enumerate(counts, start=first) if count]
     return Duplicates(
-        count=len(telling),
-        first_s=float(acks.t_s[telling[0]]) if telling else None,
+        t_s=tuple(acks.t_s[telling].tolist()) if telling else (),
         reported=sum(end - start for start, end in reported),
     )
 

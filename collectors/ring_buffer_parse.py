@@ -52,8 +52,8 @@ class _Walk:
             )
 
 
-def find_events(data: bytes, layout: PageLayout, where: str) -> Events:
-    """Return the events of whole pages.
+def find_events(data: bytes, layout: PageLayout, where: str, cpus: int = 1) -> Events:
+    """Return the events of whole pages, in order of time; pages of several ``cpus`` are mixed.
 
     Raises:
         ParseError: a page is cut short, tells of lost events, or does not hold what it claims to;
@@ -71,7 +71,7 @@ def find_events(data: bytes, layout: PageLayout, where: str) -> Events:
     while walk.page.size:
         found.append(_step(walk))
     page, t_ns, word, words = (np.concatenate(column) for column in _columns(found))
-    order = np.argsort(page, kind="stable")
+    order = np.argsort(page, kind="stable") if cpus == 1 else np.lexsort((page, t_ns))
     t_ns, word, words = t_ns[order], word[order], words[order]
     back = np.flatnonzero(np.diff(t_ns) < 0)
     if back.size:

@@ -6,6 +6,7 @@ read back. The bounds are those of :mod:`collectors.episode_bounds_parse`.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ import polars as pl
 from collectors.episode_bounds_parse import NEVER
 from collectors.episode_row_parse import (
     DUPACKS,
+    EACH_DUPACK,
     PROBE,
     RACK,
     TELEMETRY,
@@ -71,11 +73,11 @@ class _Acks:
             by_ack=by_ack,
         )
 
-    def duplicates(self, act: _Act) -> tuple[int, int]:
-        """Return how many acknowledgements did not move on by then, and bytes sent meanwhile."""
+    def duplicates(self, act: _Act) -> list[int]:
+        """Return how many bytes left on each acknowledgement that did not move on by then."""
         first = int(np.searchsorted(self.una, act.una))
-        count = max(0, act.row + 1 - first)
-        return count, act.nxt - int(self.nxt[first]) if count else 0
+        met = self.nxt[first : act.row + 1].tolist()
+        return [after - before for before, after in itertools.pairwise([*met, act.nxt])]
 
     def hides_one(self, act: _Act) -> bool:
         """Return whether the acknowledgement before the duplicates may have been one itself.
@@ -168,8 +170,15 @@ def _row(
     window: Window,
 ) -> EpisodeRow:
     act = acts[0]
-    dupacks, new_bytes = acks.duplicates(act)
     unsure, mss_bytes = acks.hides_one(act), acks.mss_bytes
+    on_each = acks.duplicates(act)
+    dupacks = len(on_each)
+    new_pkts = [-(-size // mss_bytes) for size in (sum(on_each), *on_each)] if mss_bytes else []
+    told = (
+        {}
+        if unsure
+        else dict(zip(("new_data_pkts", *EACH_DUPACK.values()), new_pkts, strict=False))
+    )
     by: str | None = act.what
     if by == DUPACKS and dupacks < THRESHOLD:
         by = None if unsure and act.by_ack and dupacks + 1 == THRESHOLD else RACK
@@ -186,7 +195,7 @@ def _row(
         recover_s=between_s(act.t_s, recovered_s),
         first_lost_segment=act.una // mss_bytes + 1 if mss_bytes else None,
         dupacks=None if unsure else dupacks,
-        new_data_pkts=None if unsure or not mss_bytes else -(-new_bytes // mss_bytes),
+        **told,
         retransmitted_pkts=int(((repeats >= act.t_s - AT_ONCE_S) & (repeats < over_s)).sum()),
         timeouts=sum(one.what == TIMEOUT for one in acts),
         cwnd_before_bytes=window.before(act.t_s),

@@ -37,6 +37,8 @@ ACK_BYTES, DROP_BYTES = 160, 72
 BUFFER_MIN_BYTES, BUFFER_MAX_BYTES = 1 << 20, 8 << 20
 #: What the ring buffer counts as lost; each must stay 0.
 LOSSES = ("overrun", "commit overrun", "dropped events")
+#: What it counts as not read yet; 0 once it was drained.
+LEFT = "entries"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ class Trace:
 
     instance: Path
     folder: Path
-    pipe: int
+    pipes: Mapping[Path, int]  # by CPU: each has a ring buffer of its own
     pages: gzip.GzipFile
     page_bytes: int
     buffer_bytes: int
@@ -79,16 +81,22 @@ def start(
         if chosen:
             _set(place / "filter", chosen, chosen.__eq__)
         _set(place / "enable", "1", "1".__eq__)
-    pipe = os.open(instance / "per_cpu" / "cpu0" / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
     return Trace(
         instance=instance,
         folder=folder,
-        pipe=pipe,
+        pipes={cpu: os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
+               for cpu in cpus(instance)},
         pages=gzip.GzipFile(folder / PAGES, "wb", COMPRESSION_LEVEL, mtime=0),
         page_bytes=trace_pages_live.page_bytes(formats["header_page"]),
         buffer_bytes=buffer_bytes,
         scrubber=trace_pages_live.scrubber(formats["events"].values()),
-    )
+    )  # fmt: skip
+
+
+def cpus(instance: Path) -> list[Path]:
+    """Return the folders of all CPUs' ring buffers, in order of their numbers."""
+    found = (instance / "per_cpu").glob("cpu[0-9]*")
+    return sorted(found, key=lambda cpu: int(cpu.name.removeprefix("cpu")))
 
 
 def wanted_events(ports: Mapping[str, Iterable[int]]) -> list[str]:
@@ -139,19 +147,13 @@ def filters(ports: Mapping[str, Iterable[int]], formats: Mapping[str, str]) -> d
 def any_of(field: str, values: Iterable[int]) -> str:
     """Return the filter that lets a field have one of these values.
 
-    Values in a row are told by their ends: the kernel takes a filter of one page at most.
+    Of many the ends are told, as the kernel takes a filter of one page at most: between the ports
+    of a protocol's flows are only those of other protocols' flows, which its events never tell of.
     """
-    rows: list[list[int]] = []
-    for value in sorted(set(values)):
-        if rows and value == rows[-1][-1] + 1:
-            rows[-1].append(value)
-        else:
-            rows.append([value])
-    return " || ".join(
-        f"({field} >= {row[0]} && {field} <= {row[-1]})" if len(row) > 2
-        else " || ".join(f"{field} == {value}" for value in row)
-        for row in rows
-    )  # fmt: skip
+    known = sorted(set(values))
+    if len(known) > 2:
+        return f"{field} >= {known[0]} && {field} <= {known[-1]}"
+    return " || ".join(f"{field} == {value}" for value in known)
 
 
 def drop_filter(text: str, told_elsewhere: Iterable[str]) -> str:
@@ -186,40 +188,47 @@ def _set(path: Path, value: str, agrees: Callable[[str], bool]) -> None:
 
 
 def look(trace: Trace) -> None:
-    """Empty the ring buffer if it is half full."""
-    if _counts(trace)["bytes"] * 2 >= trace.buffer_bytes:
+    """Empty all ring buffers if one is half full."""
+    if any(_counts(cpu)["bytes"] * 2 >= trace.buffer_bytes for cpu in trace.pipes):
         drain(trace)
 
 
 def drain(trace: Trace) -> None:
-    """Move what the ring buffer holds to the file, page by page."""
-    with contextlib.suppress(BlockingIOError):
-        while page := os.read(trace.pipe, trace.page_bytes):
-            trace.pages.write(trace_pages_live.scrub(page, trace.scrubber))
+    """Move what the ring buffers hold to the file, page by page, CPU by CPU."""
+    for pipe in trace.pipes.values():
+        with contextlib.suppress(BlockingIOError):
+            while page := os.read(pipe, trace.page_bytes):
+                trace.pages.write(trace_pages_live.scrub(page, trace.scrubber))
 
 
 def stop(trace: Trace) -> dict[str, int]:
-    """Stop recording, write the rest, and return what the ring buffer counted.
+    """Stop recording, write the rest, and return what all ring buffers counted together.
 
     Raises:
-        RunError: an event was lost.
+        RunError: an event was lost, or is left in a ring buffer.
     """
     _set(trace.instance / "tracing_on", "0", "0".__eq__)
     drain(trace)
-    os.close(trace.pipe)
+    for pipe in trace.pipes.values():
+        os.close(pipe)
     trace.pages.close()
-    counts = _counts(trace)
-    lost = {name: counts.get(name) for name in LOSSES}
-    if any(lost.values()) or None in lost.values():
-        raise RunError(
-            "trace events are lost", where=str(trace.folder), wanted="none", got=str(lost)
-        )
+    counts = {"cpus": len(trace.pipes)}
+    for cpu in trace.pipes:
+        found = _counts(cpu)
+        lost = {name: found.get(name) for name in (*LOSSES, LEFT)}
+        if any(lost.values()) or None in lost.values():
+            raise RunError(
+                "trace events are lost", where=f"{trace.folder}, {cpu.name}", wanted="none",
+                got=str(lost),
+            )  # fmt: skip
+        for name, count in found.items():
+            counts[name] = counts.get(name, 0) + count
     trace.instance.rmdir()
     return counts
 
 
-def _counts(trace: Trace) -> dict[str, int]:
-    return read_counts((trace.instance / "per_cpu" / "cpu0" / "stats").read_text())
+def _counts(cpu: Path) -> dict[str, int]:
+    return read_counts((cpu / "stats").read_text())
 
 
 def read_counts(stats: str) -> dict[str, int]:

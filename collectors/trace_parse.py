@@ -90,9 +90,9 @@ def parse_formats(value: Mapping[str, Any], where: str) -> Formats:
     )
 
 
-def parse_pages(pages: bytes, formats: Formats, where: str) -> Trace:
+def parse_pages(pages: bytes, formats: Formats, where: str, cpus: int = 1) -> Trace:
     """Return the events in ``pages``; raise :class:`ParseError` naming file and byte."""
-    events = find_events(pages, formats.layout, where)
+    events = find_events(pages, formats.layout, where, cpus)
     known = np.array([form.id for form in formats.events.values()], dtype=np.int64)
     strange = np.flatnonzero(~np.isin(events.kind, known))
     if strange.size:
@@ -152,8 +152,13 @@ def read_trace(pages: Path, formats: Path, counts: Path | None = None) -> Trace:
     """
     content = unpacked(read_bytes(pages, "trace pages"), str(pages))
     form = read_as(formats, lambda value: parse_formats(value, str(formats)))
-    trace = parse_pages(content, form, str(pages))
+    cpus, counted = read_as(counts, _counted) if counts is not None else (1, 0)
+    trace = parse_pages(content, form, str(pages), cpus)
     if counts is not None:
-        counted = read_as(counts, lambda value: whole(value["read events"]))
         check_count(pages, counted, len(trace.events.t_ns), "events")
     return trace
+
+
+def _counted(value: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many CPUs recorded, and how many events were read; older runs had one CPU."""
+    return whole(value.get("cpus", 1)), whole(value["read events"])

@@ -20,6 +20,8 @@ IPERF3 = "/usr/bin/iperf3"
 READY_TIMEOUT_S = 30.0
 POLL_S = 0.01
 TCP_LISTEN = "0A"
+#: What it takes for a time: whole seconds; 0 is no end (MAX_TIME of its iperf.h).
+TIMES_S = range(1, 86_401)
 #: Socket options iperf3 can set, and its word for each.
 OPTIONS = {
     "tcp": {
@@ -45,7 +47,7 @@ def client_argv(flow: Flow, to: str, options: Mapping[str, str], interval_s: flo
     """Return the client's command line."""
     argv = [
         IPERF3, "--client", to, "--port", str(flow.port), "--json",
-        "--interval", decimal(interval_s), "--time", str(round(flow.stop_s - flow.start_s)),
+        "--interval", decimal(interval_s), "--time", str(whole_seconds(flow)),
         "--length", str(flow.message_bytes),
     ]  # fmt: skip
     if flow.protocol == "sctp":
@@ -62,6 +64,21 @@ def client_argv(flow: Flow, to: str, options: Mapping[str, str], interval_s: flo
         elif word:
             argv += [word, value]
     return argv
+
+
+def whole_seconds(flow: Flow) -> int:
+    """Return how long a flow sends; iperf3 takes whole seconds alone, and 0 for no end.
+
+    Raises:
+        RunError: it is no such time; a study with it is refused before.
+    """
+    lasts_s = round(flow.stop_s - flow.start_s, 9)
+    if lasts_s not in TIMES_S:
+        raise RunError(
+            "iperf3 cannot send so long", where=f"flow {flow.id}", got=f"{decimal(lasts_s)} s",
+            wanted=f"whole seconds, {TIMES_S[0]} to {TIMES_S[-1]}",
+        )  # fmt: skip
+    return round(lasts_s)
 
 
 def start_server(

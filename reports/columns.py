@@ -54,6 +54,7 @@ def read_columns(path: Path, wanted: Mapping[str, str]) -> pl.DataFrame:
             where=str(path),
             wanted=", ".join(missing),
             got=", ".join(table.columns) or "none",
+            hint="groundtruth parse RUN makes the tables of an older run again",
         )
     for name, kind in wanted.items():
         dtype = table.schema[name]

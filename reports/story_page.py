@@ -41,6 +41,7 @@ _LIMITS = (
 CLAIMS = {
     "first_lost_segment": "first segment lost", "lost_pkts": "packets lost",
     "dupacks": "sent again at duplicate number", "new_data_pkts": "packets of new data before that",
+    **{f"new_data_on_dupack_{k}_pkts": f"packets of new data on duplicate {k}" for k in (1, 2, 3)},
     "retransmitted_pkts": "packets sent again", "timeouts": "timeouts", "lost": "lost at",
     "detected": "sent again at", "recovered": "recovered at", "detect": "until sent again",
     "recover": "until recovered", "cwnd_before": "window before", "cwnd_after": "window after",

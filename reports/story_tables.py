@@ -17,7 +17,8 @@ Row = dict[str, Any]
 
 EPISODE_COLUMNS = (
     "flow", "protocol", "episode", "basis", "lost_s", "lost_pkts", "first_lost_segment",
-    "detected_s", "detected_by", "dupacks", "new_data_pkts", "retransmitted_pkts", "timeouts",
+    "detected_s", "detected_by", "dupacks", "new_data_pkts", "new_data_on_dupack_1_pkts",
+    "new_data_on_dupack_2_pkts", "new_data_on_dupack_3_pkts", "retransmitted_pkts", "timeouts",
     "cwnd_before_bytes", "cwnd_after_bytes", "ssthresh_after_bytes", "flight_before_bytes",
     "recovered_s", "detect_s", "recover_s",
 )  # fmt: skip

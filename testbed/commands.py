@@ -90,6 +90,8 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
         lab = virtual.ensure(choices.kernel, display.building)
     planned = [_make_plan(name, choices, lab.describe()) for name in study_names]
     found = studyset.create(data_dir, planned, sys.argv)
+    for folder in found.runs:
+        session.record_lab(folder, lab.packages())
     words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
     parts = [
         campaign.Part(run=folder, cells=plan_.first, lab=lab)
@@ -118,7 +120,7 @@ def _prepare(found: Found, folder: Path, display: Display) -> campaign.Part:
     """Return a run's part of a campaign, its changed cells marked as not finished."""
     cells = session.load_cells(folder)
     changed = digests.changed(folder, [planned.id for planned in running.finished(folder, cells)])
-    lab = session.lab_of(cells, display.building)
+    lab = session.lab_of(folder, cells, display.building)
     for cell_id, why in changed.items():
         line = f"run again: {found.named(folder)}cells/{cell_id}: {why}"
         words().print(line, soft_wrap=True)
@@ -175,7 +177,7 @@ def _not_built(version: str) -> str:
     missing = []
     if image.built() is None:
         missing.append("lab image")
-    if kernel.built(version, image.key()) is None:
+    if not virtual.is_built(version):
         missing.append(f"kernel {version}")
     return ", ".join(missing)
 
@@ -248,7 +250,8 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
         words().print(f"{len(cells) - len(done)} of {len(cells)} cells are not finished")
     problems = {f"cells/{cell_id}": why for cell_id, why in changed.items()}
     with Display(words()) as display:
-        lab = session.lab_of(cells, display.building)
+        lab = session.lab_of(folder, cells, display.building)
+        lab.check_whole(thorough=True)
         problems |= repeat.repeat(
             folder, chosen, lab, jobs=jobs_or_cores(jobs), report=display.cells
         )

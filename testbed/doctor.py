@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import GroundtruthError
-from testbed.labs import cache, host_tools, image, kernel, preflight
+from testbed.labs import bundle, cache, contents, host_tools, image, kernel, preflight
 
 SHM_BYTES = 600_000_000
+#: As setup/browser looks for them; a unit test holds this against it.
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,35 @@ def _python() -> Finding:
     )
 
 
+def _processor() -> Finding:
+    machine = platform.machine()
+    return Finding(
+        name="processor",
+        state=f"{machine}, {len(os.sched_getaffinity(0))} cores",
+        well=machine == "x86_64",
+        needed=True,
+        hint="the lab's kernel is User-Mode Linux, which there is for x86_64",
+    )
+
+
+def _apt() -> Finding:
+    """Only what is not in the cache yet needs apt."""
+    needed = image.built() is None
+    try:
+        found = host_tools.debian_addresses()
+    except GroundtruthError as error:
+        found, state = [], error.got or error.what
+    else:
+        state = found[0] if found else "no source of Debian"
+    return Finding(
+        name="apt",
+        state=state,
+        well=bool(found),
+        needed=needed,
+        hint="the lab is built from Debian's packages: apt needs a source that ends in /debian",
+    )
+
+
 def _tool(tool: host_tools.HostTool) -> Finding:
     on_path = shutil.which(tool.program)
     cached = cache.root() / f"tool-{tool.package}"
@@ -53,10 +85,9 @@ def _tool(tool: host_tools.HostTool) -> Finding:
 def _builder() -> Finding:
     built = image.built()
     if built:
-        return Finding(name="lab image", state=f"built: {built}", well=True, needed=True)
+        return _whole("lab image", built.parent)
     try:
         mode = image.build_mode()
-        host_tools.mirrors()
     except GroundtruthError as error:
         return Finding(name="lab image", state=error.what, well=False, needed=True, hint=error.hint)
     return Finding(
@@ -65,19 +96,36 @@ def _builder() -> Finding:
 
 
 def _kernel(version: str) -> Finding:
-    built = kernel.built(version, image.key())
+    name, root = f"kernel {version}", image.built()
+    built = kernel.built(version, contents.digest(root.parent)) if root else None
+    if built:
+        return _whole(name, built)
+    state = "not built yet; built on the first run"
+    return Finding(name=name, state=state, well=True, needed=True)
+
+
+def _code() -> list[Finding]:
+    """Say whether the compiled code is whole; it is built again whenever its sources change."""
+    root = image.built()
+    built = bundle.built(contents.digest(root.parent)) if root else None
+    return [_whole("code in the lab", built)] if built else []
+
+
+def _whole(name: str, built: Path) -> Finding:
+    """Say where something built is, and which of its files are not as they were built."""
+    changed = contents.changed(built, thorough=True)
+    wrong = f"not as it was built: {contents.named(changed)}; in {built}"
     return Finding(
-        name=f"kernel {version}",
-        state=f"built: {built}" if built else "not built yet; built on the first run",
-        well=True,
+        name=name,
+        state=wrong if changed else f"built: {built}",
+        well=not changed,
         needed=True,
+        hint="make clean-cache removes it; the next run builds it again",
     )
 
 
 def _space() -> Finding:
-    place = cache.root()
-    while not place.exists():
-        place = place.parent
+    place = _existing(cache.root())
     free_bytes = shutil.disk_usage(place).free
     wanted_bytes = kernel.BUILD_BYTES + image.IMAGE_BYTES
     return Finding(
@@ -87,6 +135,24 @@ def _space() -> Finding:
         needed=True,
         hint=f"{wanted_bytes / 1e9:.1f} GB are needed for the first build; see XDG_CACHE_HOME",
     )
+
+
+def _programs_start() -> Finding:
+    place = _existing(cache.root())
+    refused = bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
+    return Finding(
+        name="programs in the cache",
+        state=f"{place} is mounted {'noexec' if refused else 'for programs too'}",
+        well=not refused,
+        needed=True,
+        hint="set XDG_CACHE_HOME to a folder from which programs may start",
+    )
+
+
+def _existing(place: Path) -> Path:
+    while not place.exists():
+        place = place.parent
+    return place
 
 
 def _sandbox() -> Finding:
@@ -131,6 +197,21 @@ def _memory() -> Finding:
     return Finding(name="memory", state="unknown", well=True, needed=False)
 
 
+def _browser() -> Finding:
+    given = os.environ.get("GROUNDTRUTH_BROWSER")
+    cached = cache.root() / "browser" / "browser"
+    found = given or next(filter(None, map(shutil.which, BROWSERS)), None)
+    found = found or (str(cached) if cached.exists() else None)
+    fetchable = bool(shutil.which("apt-get") and shutil.which("dpkg-deb"))
+    return Finding(
+        name="browser, for the tests",
+        state=found or ("will be fetched by make test" if fetchable else "missing"),
+        well=bool(found or fetchable),
+        needed=False,
+        hint="install chromium, or name one in GROUNDTRUTH_BROWSER",
+    )
+
+
 def _host_sctp() -> Finding:
     there = Path("/proc/net/sctp").is_dir()
     return Finding(
@@ -145,13 +226,18 @@ def examine(kernel_version: str) -> list[Finding]:
     """Return all findings; the virtual lab can run if every needed one is well."""
     return [
         _python(),
+        _processor(),
+        _apt(),
         _tool(host_tools.MMDEBSTRAP),
         _tool(host_tools.BUBBLEWRAP),
         _sandbox(),
         _second_walls(),
         _space(),
+        _programs_start(),
         _memory(),
         _builder(),
         _kernel(kernel_version),
+        *_code(),
+        _browser(),
         _host_sctp(),
     ]

@@ -11,13 +11,15 @@ import contextlib
 import dataclasses
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from collectors import starts_parse
 from collectors.raw_parse import file_name, read_as, read_json, read_text, whole
 from testbed import accept, digests, plain, runfolder, trees, workers
 from testbed.cell import Cell, cell_json
+from testbed.check import Check
 from testbed.errors import ParseError, RunError, VerifyError
 from testbed.ledger import disagreements
 
@@ -70,6 +72,7 @@ def conclude(cell: Cell, folder: Path, wall_s: float) -> None:
     else:
         from collectors.tables_parse import write_tables  # when needed: tables are slow to load
 
+        check_starts(cell, folder)
         write_tables(folder, cell)
         check_ledger(folder)
     write_json(folder / runfolder.TIMING, {"wall_s": round(wall_s, 3)})
@@ -110,6 +113,32 @@ def check_ledger(folder: Path) -> None:
         )
 
 
+def check_starts(cell: Cell, folder: Path) -> None:
+    """Add when each flow began to the cell's checks, and raise if one began at another time."""
+    _settle(folder, starts_parse.read_checks(folder, cell), "")
+
+
+def _settle(folder: Path, judged: Sequence[Check], what: str) -> None:
+    """Add comparisons to the cell's checks; raise :class:`VerifyError` if one disagrees."""
+    verify = read_json(folder / runfolder.VERIFY)
+    try:
+        verify["checks"] += [dataclasses.asdict(item) for item in judged]
+    except (KeyError, TypeError) as error:
+        raise ParseError(
+            "not what a lab writes", where=str(folder / runfolder.VERIFY), got=repr(error)
+        ) from error
+    write_json(folder / runfolder.VERIFY, verify)
+    wrong = [item for item in judged if item.agrees is False]
+    if wrong:
+        raise VerifyError(
+            f"{what}{wrong[0].check} is not as asked",
+            where=f"cell {folder.name}, {wrong[0].where}",
+            wanted=wrong[0].wanted,
+            got=wrong[0].got,
+            hint=f"{len(wrong)} of {len(judged)} checks disagree; all are in {runfolder.VERIFY}",
+        )
+
+
 def _measurements(value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what a calibration measured, by run; raise ``ValueError`` for what counts nothing."""
     found = {}
@@ -128,25 +157,14 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
 
     source = folder / "raw" / "calibration.json"
     found = read_as(source, _measurements)
-    verify = read_json(folder / runfolder.VERIFY)
     logs = {}
     try:
         for run, entry in found.items():
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = judge.read_log(read_text(path), str(path))
-        judged = judge.judge(cell.network, found, logs)
-        verify["checks"] += [dataclasses.asdict(item) for item in judged]
+        judged = judge.judge(cell.network, cell.seed, found, logs)
     except (KeyError, TypeError, AttributeError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)
         ) from error
-    write_json(folder / runfolder.VERIFY, verify)
-    wrong = [item for item in judged if not item.agrees]
-    if wrong:
-        raise VerifyError(
-            f"calibration: {wrong[0].check} is not as asked",
-            where=f"cell {folder.name}, {wrong[0].where}",
-            wanted=wrong[0].wanted,
-            got=wrong[0].got,
-            hint="all measurements are in verify.json",
-        )
+    _settle(folder, judged, "calibration: ")

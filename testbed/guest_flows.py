@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from pathlib import Path
 from typing import Any
 
 from probes import driver, iperf3
@@ -43,19 +45,49 @@ def sender_totals(lab: Lab, flow: Flow) -> dict[str, Any]:
     return value
 
 
-def start_sender(lab: Lab, flow: Flow, epoch_ns: int, watch: Telemetry) -> Running:
-    """Start a flow's sender, which waits for its time by itself; iperf3's is waited for here."""
+def start_probes(lab: Lab, epoch_ns: int) -> dict[str, Running]:
+    """Start the probes' senders, each of which waits for its flow's time; return them by flow."""
+    return {
+        flow.id: _start_probe(lab, flow, epoch_ns)
+        for flow in lab.cell.flows
+        if flow.generator == "probe"
+    }
+
+
+def _start_probe(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
     host, to = lab.source(flow), lab.address(lab.destination(flow).name)
-    stem = lab.folder / "raw" / "flows" / f"{flow.id}.sender"
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
-    if flow.generator == "iperf3":
-        # The client tells the server: what a receiver should have is said on this side too.
-        options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
-        options |= ledger.own_options(flow)
-        watch.wait_until(epoch_ns + round(flow.start_s * NS_PER_S))
-        return driver.start_sender(
-            host, iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s), stem
-        )
     options |= ledger.own_options(flow)
     argv = driver.sender_argv(flow, lab.address(host.name), to, options, epoch_ns)
-    return driver.start_sender(host, argv, stem)
+    return driver.start_sender(host, argv, _sender_stem(lab, flow))
+
+
+def start_others(
+    lab: Lab, epoch_ns: int, watch: Telemetry
+) -> tuple[dict[str, Running], list[dict[str, Any]]]:
+    """Start the senders that cannot wait by themselves, in order of time, each when it is due.
+
+    Returns them by flow, and when each was started: rows of ``raw/starts.json``.
+    """
+    others = [flow for flow in lab.cell.flows if flow.generator == "iperf3"]
+    started: dict[str, Running] = {}
+    rows: list[dict[str, Any]] = []
+    for flow in sorted(others, key=lambda flow: flow.start_s):
+        argv = _iperf3_argv(lab, flow)
+        watch.wait_until(epoch_ns + round(flow.start_s * NS_PER_S))
+        rows.append({"flow": flow.id, "started_ns": time.monotonic_ns()})
+        started[flow.id] = driver.start_sender(lab.source(flow), argv, _sender_stem(lab, flow))
+    return started, rows
+
+
+def _iperf3_argv(lab: Lab, flow: Flow) -> list[str]:
+    # The client tells the server: what a receiver should have is said on this side too.
+    options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
+    options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
+    options |= ledger.own_options(flow)
+    to = lab.address(lab.destination(flow).name)
+    return iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s)
+
+
+def _sender_stem(lab: Lab, flow: Flow) -> Path:
+    return lab.folder / "raw" / "flows" / f"{flow.id}.sender"

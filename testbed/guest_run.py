@@ -18,6 +18,7 @@ from testbed import (
     guest_lab,
     guest_ledger,
     guest_metrics,
+    guest_state,
     telemetry,
 )
 from testbed.cell import Cell
@@ -49,7 +50,7 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
         (folder / "raw" / "calibration").mkdir(parents=True)
         addresses = {name: lab.address(name) for name in lab.roles.on("both")}
         found = calibration.measure(
-            cell.network, lab.spaces, addresses, folder / "raw" / "calibration"
+            cell.network, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration"
         )
         lab.write("raw/calibration.json", found)
     else:
@@ -67,6 +68,7 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     say_phase("prepare the hosts")
     guest_metrics.prime_initial_ssthresh(lab)
     _await_silence(cell)
+    before = guest_state.take(lab.laid_out, lab.spaces)
     captures.write_path(lab.laid_out, lab.folder / "raw")
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
     capture = captures.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
@@ -75,13 +77,15 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     watch = telemetry.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     say_phase("start the flows")
     receivers = [guest_flows.start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
-    senders = [guest_flows.start_sender(lab, flow, epoch_ns, watch) for flow in cell.flows]
+    senders = guest_flows.start_probes(lab, epoch_ns)
     lab.write("raw/epoch.json", _epoch(epoch_ns))
     say_phase("run the flows")
+    others, started = guest_flows.start_others(lab, epoch_ns, watch)
+    lab.write("raw/starts.json", started)
     watch.wait_until(epoch_ns + round(cell.duration_s * NS_PER_S))
     say_phase("drain the flows")
-    for running in senders:
-        running.finish(RECEIVER_TIMEOUT_S)
+    for flow in cell.flows:
+        (senders | others)[flow.id].finish(RECEIVER_TIMEOUT_S)
     # What is in flight arrives; then UDP has no end of its own, and a reset may have been lost.
     time.sleep(cell.network.base_rtt_s() + max(1, calibration.drain_s(cell.network)))
     for flow, running in zip(cell.flows, receivers, strict=True):
@@ -93,6 +97,8 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     watch.stop()
     capture.stop()
     lab.write("raw/ledger.json", guest_ledger.read_ledger(lab))
+    say_phase("read the network back again")
+    guest_lab.read_back_again(lab, before, _qdiscs(lab))
 
 
 def _epoch(epoch_ns: int) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Names of everything in a run folder; the only place that knows them.
 
 <run>/ study.yaml resolved.json plan.json cells.json replication.json provenance.json
-       warnings.json manifest.json
+      warnings.json lab.json manifest.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
 <run>/summary.json summary.csv report/index.html pcap/
@@ -22,9 +22,10 @@ REPLICATION = "replication.json"
 WARNINGS = "warnings.json"
 CELLS = "cells.json"
 PROVENANCE = "provenance.json"
+LAB = "lab.json"
 #: The digests of all these.
 MANIFEST = "manifest.json"
-COVERED = (STUDY, RESOLVED, PLAN, CELLS, PROVENANCE, REPLICATION, WARNINGS)
+COVERED = (STUDY, RESOLVED, PLAN, CELLS, PROVENANCE, REPLICATION, WARNINGS, LAB)
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT = "report"
@@ -50,6 +51,8 @@ AUDIT = "audit.json"
 #: What an agent that failed says.
 ERROR = "error.json"
 LEDGER = "raw/ledger.json"
+EPOCH = "raw/epoch.json"
+STARTS = "raw/starts.json"
 PLACES = "raw/places.json"
 NUMBERED_DROPS = "raw/numbered_drops.json"
 QUEUE_SAMPLES = "raw/queue.jsonl"
@@ -61,7 +64,7 @@ TRACE_COUNTS = "raw/trace/counts.json"
 #: Documents in ``raw`` besides those that come with samples, traces and captures.
 RAW_DOCUMENTS = (
     LEDGER, PLACES, NUMBERED_DROPS, SOCKET_SOURCES, "raw/counters.json", "raw/epoch.json",
-    "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json",
+    "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json", STARTS,
 )  # fmt: skip
 #: The folder of a cell that is the lab's while it runs; the rest is the host's always.
 GUEST = ".guest"

@@ -29,6 +29,8 @@ from testbed.validate import Findings
 LABS = (virtual.NAME,)
 PROJECT = Path(__file__).resolve().parents[1]
 LATEST = "latest"
+#: How many packages of another version are named.
+MOST_NAMED = 8
 
 
 def check_lab(name: str) -> None:
@@ -236,11 +238,26 @@ def load_cells(run: Path) -> list[PlannedCell]:
     """
     manifest.check(run)
     cells = {planned.id: planned for planned in load_candidates(run)}
+    ids = planned_ids(run)
+    unknown = [one for one in ids if one not in cells]
+    if unknown:
+        raise ParseError(
+            "a planned cell is none of the run's", where=str(run / runfolder.PLAN),
+            wanted=f"one of {runfolder.CELLS}", got=unknown[0][:80],
+        )  # fmt: skip
+    return [cells[one] for one in ids]
+
+
+def planned_ids(run: Path) -> list[str]:
+    """Return the ids of a run's planned cells; raise :class:`ParseError` if they cannot be read."""
     path = run / runfolder.PLAN
     try:
-        return [cells[entry["id"]] for entry in json.loads(plain.read_text(path))["cells"]]
+        ids = [entry["id"] for entry in json.loads(plain.read_text(path))["cells"]]
+        if not all(isinstance(one, str) for one in ids):
+            raise ValueError("an id is no text")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("cannot read a run's plan", where=str(path), got=str(error)) from error
+    return ids
 
 
 def record_plan(run: Path, cells: Sequence[PlannedCell]) -> None:
@@ -268,23 +285,67 @@ def load_candidates(run: Path) -> list[PlannedCell]:
     return cells
 
 
-def lab_of(cells: Sequence[PlannedCell], report: BuildReport) -> virtual.VirtualLab:
+def record_lab(run: Path, packages: Mapping[str, str]) -> None:
+    """Write down a new run's lab in words, so that another one's difference can be told."""
+    content = {"schema": 1, "packages": dict(packages)}
+    manifest.write(run, {runfolder.LAB: json_text(content)})
+
+
+def _recorded_packages(run: Path) -> dict[str, str]:
+    """Return the packages of a run's image; none where the run does not tell."""
+    try:
+        return dict(json.loads(plain.read_text(run / runfolder.LAB))["packages"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def lab_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> virtual.VirtualLab:
     """Return the lab a run was planned for, built if needed.
 
     Raises:
-        StudyError: this checkout or machine gives another lab, so cells would not compare.
+        StudyError: this checkout or machine gives another lab, so cells would not compare. Seen
+            before a kernel is built, unless the kernel is what differs.
     """
     if not cells:
         raise StudyError("the run has no cells")
     wanted = cells[0].cell.lab
     check_lab(wanted.get("name", ""))
-    lab = virtual.ensure(wanted.get("kernel", ""), report)
-    changed = [name for name, value in lab.describe().items() if wanted.get(name) != value]
-    if changed:
-        raise StudyError(
-            "this lab is not the one the run was made with",
-            wanted="; ".join(f"{name} {wanted.get(name)}" for name in changed),
-            got="; ".join(f"{name} {lab.describe()[name]}" for name in changed),
-            hint="check out the run's commit (see its provenance.json), or start a new run",
-        )
+
+    def check(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
+        changed = {
+            name: (wanted.get(name, "none"), value)
+            for name, value in found.items()
+            if wanted.get(name) != value
+        }
+        if changed:
+            raise _another_lab(run, changed, packages)
+
+    lab = virtual.ensure(wanted.get("kernel", ""), report, check)
+    check(lab.describe(), lab.packages())
     return lab
+
+
+def _another_lab(
+    run: Path, changed: dict[str, tuple[str, str]], packages: Mapping[str, str]
+) -> StudyError:
+    """Return the error that names what differs, package versions among it."""
+    hint = "check out the run's commit (see its provenance.json), or start a new run"
+    recorded = _recorded_packages(run)
+    if "image_digest" in changed and recorded:
+        moved = {
+            name: (recorded.get(name, "absent"), packages.get(name, "absent"))
+            for name in sorted(recorded.keys() | packages.keys())
+            if recorded.get(name) != packages.get(name)
+        }
+        for name in list(moved)[:MOST_NAMED]:
+            changed[f"package {name}"] = moved[name]
+        if len(moved) > MOST_NAMED:
+            hint = f"{len(moved)} packages moved, all are in {runfolder.LAB}; {hint}"
+        elif not moved:
+            hint = f"no package moved: the image was set up in another way; {hint}"
+    return StudyError(
+        "this lab is not the one the run was made with",
+        wanted="; ".join(f"{name} {before}" for name, (before, _) in changed.items()),
+        got="; ".join(f"{name} {now}" for name, (_, now) in changed.items()),
+        hint=hint,
+    )

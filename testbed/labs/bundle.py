@@ -1,8 +1,9 @@
 """Everything of this project that runs inside a lab, compiled once with the image's own tools.
 
-An entry holds ``init``, ``walls``, ``seeded_random.so``, ``bin/`` (the C probes) and ``lib/`` (the
-Python modules the agent needs, byte-compiled). Its key is the digest of exactly those sources, so a
-change to a report or to the command line never makes finished cells stale.
+An entry holds ``init``, ``walls``, ``preload.so`` (what the kernel gets of its host), ``bin/`` (the
+C probes) and ``lib/`` (the Python modules the agent needs, byte-compiled). Its key is the digest of
+exactly those sources, so a change to a report or to the command line never makes finished cells
+stale.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from testbed.labs import cache, identity
+from testbed.labs import cache, contents, identity
 from testbed.labs.process import run_logged
 from testbed.labs.sandbox import Sandbox
 
@@ -33,7 +34,10 @@ TESTBED_MODULES = (
     "guest_ledger.py",
     "guest_metrics.py",
     "guest_run.py",
+    "guest_state.py",
     "ledger.py",
+    "link_fill.py",
+    "netem.py",
     "telemetry.py",
     "units.py",
 )
@@ -45,10 +49,10 @@ SCRIPT = """
 set -eu
 flags='-std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -D_GNU_SOURCE'
 cc $flags -static -o /cell/init /gt/guest/init.c
+cc $flags -fPIC -shared -o /cell/preload.so /gt/guest/seeded_random.c /gt/guest/host_view.c
 cc $flags -static -o /cell/walls /gt/guest/walls*.c
-cc $flags -fPIC -shared -o /cell/seeded_random.so /gt/guest/seeded_random.c
 make -s -C /cell/lib/probes OUT=/cell/bin LDFLAGS=-static
-python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib
+PYTHONHASHSEED=0 python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib
 """
 
 
@@ -65,14 +69,20 @@ def sources() -> list[tuple[str, Path]]:
     return sorted(files)
 
 
-def key(image_key: str) -> str:
+def key(image_digest: str) -> str:
     """Return the digest of the sources and of what compiles them."""
-    return cache.digest_of(image_key, SCRIPT, cache.files_digest(sources()))
+    return cache.digest_of(image_digest, SCRIPT, cache.files_digest(sources()))
 
 
-def ensure(image: Path, image_key: str) -> Path:
+def built(image_digest: str) -> Path | None:
+    """Return the bundle's folder if it is in the cache."""
+    place = cache.root() / f"code-{key(image_digest)}"
+    return place if place.is_dir() else None
+
+
+def ensure(image: Path, image_digest: str) -> Path:
     """Return the bundle's folder, building it first if needed."""
-    return cache.entry("code", key(image_key), lambda folder: _build(folder, image))
+    return cache.entry("code", key(image_digest), lambda folder: _build(folder, image))
 
 
 def _build(folder: Path, image: Path) -> None:
@@ -91,3 +101,4 @@ def _build(folder: Path, image: Path) -> None:
             what="compiling the probes and the agent",
             timeout_s=BUILD_TIMEOUT_S,
         )
+    contents.settle(folder)

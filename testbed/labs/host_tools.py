@@ -1,11 +1,12 @@
 """The two host programs the virtual lab needs, mmdebstrap and bubblewrap, without root.
 
-Taken from the PATH where they are installed; otherwise fetched as Debian packages with
-``apt-get download`` and unpacked into the cache. Nothing is installed on the host.
+Taken from the PATH where they are installed; otherwise fetched as Debian packages by
+``setup/debian`` and unpacked into the cache. Nothing is installed on the host.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from testbed.labs import cache
 from testbed.labs.process import output_of, run_logged
 
 FETCH_TIMEOUT_S = 300.0
+#: Packages and sources of this machine's apt, also where it has no package lists yet.
+DEBIAN = str(Path(__file__).resolve().parents[2] / "setup" / "debian")
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,16 @@ def _fetch(tool: HostTool, folder: Path) -> None:
                 hint=f"install {tool.package} with your distribution's package manager",
             )
     log = folder / "fetch.log"
-    script = 'cd "$1" && apt-get download "$2" && dpkg-deb -x "$2"_*.deb . && rm -f "$2"_*.deb'
     try:
         run_logged(
-            ["sh", "-c", script, "sh", str(folder), tool.package],
+            [DEBIAN, "unpack", str(folder), tool.package],
             log=log, what=f"fetching {tool.package}", timeout_s=FETCH_TIMEOUT_S,
         )  # fmt: skip
     except GroundtruthError as error:
         raise UnsupportedError(
             f"{tool.program} is missing, needed {tool.purpose}, and its package cannot be fetched",
             got=error.got,
-            hint=f"as root: apt-get update && apt-get install {tool.package}",
+            hint=f"check the network and apt's sources, or as root: apt install {tool.package}",
         ) from error
 
 
@@ -71,21 +73,19 @@ class Mirrors:
     apt_options: tuple[str, ...]
 
 
+def debian_addresses() -> list[str]:
+    """Return the addresses of Debian's release files in apt's sources; needs no package lists."""
+    listed = output_of([DEBIAN, "addresses"]).splitlines()
+    return [address for address in listed if re.search(r"/debian(-security)?/+dists/", address)]
+
+
 def mirrors() -> Mirrors:
     """Read the host's apt configuration; raise :class:`UnsupportedError` without Debian in it."""
     if not shutil.which("apt-get"):
         raise UnsupportedError(
             "this machine has no apt", wanted="Debian 12 or newer", hint="use a Debian machine"
         )
-    listed = output_of(
-        [
-            "apt-get",
-            "indextargets",
-            "--format",
-            "$(REPO_URI) $(RELEASE) $(COMPONENT)",
-            "Created-By: Packages",
-        ]
-    )
+    listed = output_of([DEBIAN, "sources"], FETCH_TIMEOUT_S)
     main = security = ""
     for line in listed.splitlines():
         uri, release, component = (*line.split(" "), "", "")[:3]
@@ -101,7 +101,8 @@ def mirrors() -> Mirrors:
             "no Debian mirror in this machine's apt sources",
             wanted="a source whose address ends in /debian",
             got=listed.strip().replace("\n", "; ") or "none",
-            hint="the lab's image is Debian 13 and needs such a mirror once, to be built",
+            hint="the lab's image is Debian 13 and needs such a mirror once, to be built; "
+            "where apt-get update fails, its message tells more",
         )
     options = []
     for line in output_of(["apt-config", "dump", "Acquire"]).splitlines():

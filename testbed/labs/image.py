@@ -8,6 +8,7 @@ without root it also needs sub-uids (``newuidmap``), because dpkg gives files to
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import tarfile
@@ -17,7 +18,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from testbed.errors import UnsupportedError
-from testbed.labs import cache, host_tools
+from testbed.labs import cache, contents, host_tools
 from testbed.labs.process import BuildReport, Watch, namespaces, run_logged
 
 SUITE = "trixie"
@@ -25,15 +26,23 @@ BUILD_TIMEOUT_S = 1200.0
 IMAGE_BYTES = 1_500_000_000
 LOG_LINES = 80
 #: Raised when this file changes what is built from the same inputs.
-RECIPE = "1"
+RECIPE = "2"
+#: For what writes dates into files: 2026-01-01T00:00:00Z.
+DATE_S = contents.TIME_NS // 1_000_000_000
 HOOK = (
-    'chroot "$1" env LC_ALL=C.UTF-8 HOME=/root '
+    'chroot "$1" env -i LC_ALL=C.UTF-8 HOME=/root PYTHONDONTWRITEBYTECODE=1 '
+    f"SOURCE_DATE_EPOCH={DATE_S} PATH=/usr/sbin:/usr/bin:/sbin:/bin "
     "ansible-playbook -i localhost, -c local /opt/ansible/playbooks/lab_image.yml"
 )
 PROJECT = Path(__file__).resolve().parents[2]
 ANSIBLE = PROJECT / "ansible"
 PACKAGES = ANSIBLE / "roles" / "lab_packages" / "defaults" / "main.yml"
 PLAYBOOK = "playbooks/lab_image.yml"
+#: What a build leaves behind of its host, its date and its way: files below these, never folders.
+LEFT_BEHIND = ("dev", "run", "tmp", "var/cache", "var/lib/apt", "var/log", "var/tmp")
+#: The host's too; emptied, because a sandbox puts its own in their place.
+HOSTS_OWN = ("etc/apt/sources.list", "etc/hostname", "etc/resolv.conf")
+REMOVED = ("etc/apt/apt.conf.d/99mmdebstrap", "etc/machine-id")
 #: The roles that playbook uses; a unit test holds this against the playbook.
 ROLES = ("lab_packages", "lab_image")
 
@@ -58,6 +67,13 @@ def built() -> Path | None:
     """Return the image's root folder if it is in the cache."""
     place = cache.root() / f"image-{key()}" / "root"
     return place if place.is_dir() else None
+
+
+def installed(root: Path) -> dict[str, str]:
+    """Return the version of each package in an image, by name."""
+    status = (root / "var" / "lib" / "dpkg" / "status").read_text(errors="replace")
+    found = re.findall(r"^Package: (.+)\n(?:.+\n)*?Version: (.+)$", status, re.MULTILINE)
+    return dict(sorted(found))
 
 
 def ensure(report: BuildReport) -> Path:
@@ -95,7 +111,8 @@ def _read_lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.is_file() else []
 
 
-def _sources(mirrors: host_tools.Mirrors) -> list[str]:
+def sources(mirrors: host_tools.Mirrors) -> list[str]:
+    """Return the lines of apt's sources that the lab's packages and kernels come from."""
     lines = [
         f"deb {mirrors.main} {SUITE}{suffix} main" for suffix in ("", "-updates", "-backports")
     ]
@@ -129,7 +146,7 @@ def _build(folder: Path, report: BuildReport) -> None:
         '--customize-hook=rm -rf "$1/opt/ansible" "$1/root/.ansible"',
         SUITE,
         str(target),
-        *_sources(mirrors),
+        *sources(mirrors),
     ]
     run_logged(
         argv,
@@ -141,6 +158,7 @@ def _build(folder: Path, report: BuildReport) -> None:
         # mmdebstrap looks for its own helper, mmtarfilter, on the PATH.
         env={
             **os.environ,
+            "SOURCE_DATE_EPOCH": str(DATE_S),
             "TMPDIR": str(folder),
             "PATH": f"{mmdebstrap.parent}:{os.environ.get('PATH', '')}",
         },
@@ -152,6 +170,9 @@ def _build(folder: Path, report: BuildReport) -> None:
         archive.extraction_filter = _as_it_is
         archive.extractall(folder / "root", members=_plain(archive))
     target.unlink()
+    for name in HOSTS_OWN:
+        (folder / "root" / name).write_bytes(b"")
+    contents.settle(folder)
 
 
 def _as_it_is(member: tarfile.TarInfo, _place: str) -> tarfile.TarInfo:
@@ -159,13 +180,15 @@ def _as_it_is(member: tarfile.TarInfo, _place: str) -> tarfile.TarInfo:
 
 
 def _plain(archive: tarfile.TarFile) -> list[tarfile.TarInfo]:
-    """Return the members without device nodes, owners and set-uid bits."""
+    """Return the members without device nodes, owners, set-uid bits and what a build left."""
     members = []
     for member in archive.getmembers():
-        if member.isdev():
+        name = member.name.removeprefix("./")
+        left = name in REMOVED or name.startswith(tuple(f"{place}/" for place in LEFT_BEHIND))
+        if member.isdev() or (left and not member.isdir()):
             continue
         member.uid, member.gid = os.getuid(), os.getgid()
         member.uname = member.gname = ""
-        member.mode = (member.mode & 0o1777) | (0o700 if member.isdir() else 0o400)
+        member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
         members.append(member)
     return members

@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import accept, runfolder
 from testbed.cell import Cell, Limits
-from testbed.errors import RunError
-from testbed.labs import allowance, bundle, cache, identity, image, kernel, preflight
+from testbed.errors import RunError, UnsupportedError
+from testbed.labs import allowance, bundle, contents, identity, image, kernel, preflight
 from testbed.labs.allowance import Allowance
 from testbed.labs.process import BuildReport, tail
 from testbed.labs.sandbox import Sandbox, Walls
@@ -30,6 +31,9 @@ START_NS = 1_767_225_600 * 1_000_000_000
 SHM_SLACK_BYTES, TMP_BYTES = 16 << 20, 1 << 20
 #: What init and walls say of how a lab ended.
 ENDS = r"^lab: (virtual-time limit .+?|agent .+?|init: .+?|walls: .+?)\r?$"
+RUNS_WILD = "a cell of this size needs far less; a program in the lab runs wild"
+#: What its kernel says where the host gives it no more processes (EAGAIN).
+NO_PROCESS = "clone failed, errno = 11"
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.agent")
 
@@ -52,18 +56,35 @@ class VirtualLab:
     kernel: Path
     code: Path
     kernel_version: str
-    image_key: str
 
     def describe(self) -> dict[str, str]:
-        """Return what a cell's identity must hold of its lab."""
+        """Return what a cell's identity must hold of its lab: digests of what was built."""
         return {
             "name": NAME,
             "kernel": self.kernel_version,
             "kernel_package": (self.kernel / "version").read_text().strip(),
-            "kernel_digest": cache.files_digest([("linux", self.kernel / "linux")]),
-            "image_digest": self.image_key,
-            "code_digest": bundle.key(self.image_key),
+            "kernel_digest": contents.digest(self.kernel),
+            **_built_first(self.image, self.code),
         }
+
+    def packages(self) -> dict[str, str]:
+        """Return the version of each package in the image, by name."""
+        return image.installed(self.image)
+
+    def check_whole(self, *, thorough: bool) -> None:
+        """Raise :class:`UnsupportedError` naming files that are not as they were built."""
+        found = [
+            f"{part.name}/{line}"
+            for part in (self.image.parent, self.kernel, self.code)
+            for line in contents.changed(part, thorough=thorough)
+        ]
+        if found:
+            raise UnsupportedError(
+                "the cached lab is not as it was built",
+                where=str(self.image.parent.parent),
+                got=contents.named(found),
+                hint="make clean-cache removes it; the next run builds it again",
+            )
 
     def command(self, folder: Path, boot: Boot) -> list[str]:
         """Return the command line that boots the lab; only paths, seed and limit differ."""
@@ -73,7 +94,7 @@ class VirtualLab:
             read_only={"/gt/kernel": self.kernel, "/gt/code": self.code},
             writable={"/cell": folder},
             scratch={"/dev/shm": allowed.memory_bytes + SHM_SLACK_BYTES, "/tmp": TMP_BYTES},
-            env={"LD_PRELOAD": "/gt/code/seeded_random.so", "LAB_SEED": str(boot.seed)},
+            env={"LD_PRELOAD": "/gt/code/preload.so", "LAB_SEED": str(boot.seed)},
             walls=Walls(
                 program="/gt/code/walls",
                 open_files=allowed.open_files,
@@ -88,7 +109,7 @@ class VirtualLab:
             "root=/dev/root",
             "rootfstype=hostfs",
             "rootflags=/",
-            "rw",  # the sandbox decides: the image is read-only there, the cell is not
+            "ro",  # init mounts the cell's folder, which can be written
             "umid=lab",
             "time-travel=inf-cpu",
             f"time-travel-start={START_NS}",
@@ -157,7 +178,7 @@ def _problem(
             where=where,
             wanted=ending.excess.wanted,
             got=ending.excess.got,
-            hint="a cell of this size needs far less; a program in the lab runs wild",
+            hint=RUNS_WILD,
         )
     if not ending.by_itself:
         return RunError(
@@ -169,6 +190,14 @@ def _problem(
         )
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None
+    if NO_PROCESS in text:
+        return RunError(
+            "the lab started too many processes",
+            where=where,
+            wanted=f"at most {boot.allowed.processes} on the host",
+            got=tail(console),
+            hint=RUNS_WILD,
+        )
     message = accept.error_message(folder)
     if message:
         return RunError(message, where=where)
@@ -180,20 +209,49 @@ def _problem(
     return RunError(what, where=where, got=tail(console))
 
 
-def ensure(kernel_version: str, report: BuildReport) -> VirtualLab:
-    """Return the lab, building image, kernel and code that are not in the cache yet.
+def _built_first(root: Path, code: Path) -> dict[str, str]:
+    return {"image_digest": contents.digest(root.parent), "code_digest": contents.digest(code)}
+
+
+def _any(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
+    pass
+
+
+def ensure(
+    kernel_version: str,
+    report: BuildReport,
+    check: Callable[[Mapping[str, str], Mapping[str, str]], None] = _any,
+) -> VirtualLab:
+    """Return the lab, building image, code and kernel that are not in the cache yet.
 
     Raises:
-        UnsupportedError: this machine cannot confine it; known before anything is built.
+        UnsupportedError: this machine cannot confine a lab, or Debian has no such kernel, both seen
+            before anything is built; or a file in the cache was edited, removed or added since.
+
+    ``check`` may refuse what it is told of the lab, and the image's packages, before the kernel is
+    built, which takes minutes.
     """
     kernel.check_version(kernel_version)
     preflight.check()
-    image_key = image.key()
+    if not is_built(kernel_version):
+        kernel.check_offered(kernel_version)
     root = image.ensure(report)
-    return VirtualLab(
+    image_digest = contents.digest(root.parent)
+    code = bundle.ensure(root, image_digest)
+    check(_built_first(root, code), image.installed(root))
+    lab = VirtualLab(
         image=root,
-        kernel=kernel.ensure(kernel_version, root, image_key, report),
-        code=bundle.ensure(root, image_key),
+        kernel=kernel.ensure(kernel_version, root, image_digest, report),
+        code=code,
         kernel_version=kernel_version,
-        image_key=image_key,
+    )
+    lab.check_whole(thorough=False)
+    return lab
+
+
+def is_built(kernel_version: str) -> bool:
+    """Return whether image and kernel are in the cache."""
+    root = image.built()
+    return (
+        root is not None and kernel.built(kernel_version, contents.digest(root.parent)) is not None
     )

@@ -6,6 +6,7 @@ other mistakes of a file.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from testbed import units
@@ -18,12 +19,13 @@ from testbed.spec.known import duplicates, unknown
 from testbed.spec.limit_checks import flow_problems, network_problems
 from testbed.spec.loss_checks import loss_problems, pairing_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
-from testbed.spec.problems import Loc, Problem, one_of
+from testbed.spec.problems import MAX_SOUGHT, Loc, Problem, one_of
 from testbed.spec.settings import INTERVAL_S
 from testbed.spec.study import StudyFile
 from testbed.spec.vocabulary import (
     EPISODE_VALUES,
     FIGURES,
+    IPERF3_TIMES_S,
     flow_metric_names,
     metric_names,
     metric_needs,
@@ -57,7 +59,12 @@ _reads("flows")(flow_problems)
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
     """Return the problems between settings, from the sections that are valid by themselves."""
     known = frozenset(valid)
-    return [p for needed, check in _CHECKS if needed <= known for p in check(study, document)]
+    return [
+        problem
+        for needed, check in _CHECKS
+        if needed <= known
+        for problem in itertools.islice(check(study, document), MAX_SOUGHT)
+    ]
 
 
 @_reads("flows")
@@ -185,6 +192,24 @@ def _parts_of_runs(study: StudyFile, document: Document) -> Iterator[Problem]:
             got="generator iperf3",
             hint="its intervals count from its own start",
         )
+
+
+@_reads("flows", "duration_s", "generator")
+def _whole_seconds(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, flow in enumerate(study.flows):
+        if (study.generator if flow.generator == "study" else flow.generator) != "iperf3":
+            continue
+        stop_s = study.duration_s if flow.stop_s == "end" else flow.stop_s
+        lasts_s = round(stop_s - flow.start_s, 9)
+        if flow.start_spread_s or lasts_s not in IPERF3_TIMES_S:
+            yield document.problem(
+                ("flows", i),
+                "iperf3 cannot send so long",
+                wanted=f"whole seconds from start to stop, 1 s to {IPERF3_TIMES_S[-1]} s",
+                got="starts spread over a time" if flow.start_spread_s
+                else units.format_time(lasts_s),
+                hint="generator probe sends for any time",
+            )  # fmt: skip
 
 
 @_reads("flows", "groups")

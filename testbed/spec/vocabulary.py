@@ -26,7 +26,8 @@ CONGESTION_CONTROLS = {
 }
 #: What a publication may say of one loss episode: columns of episodes.parquet, or in segments.
 EPISODE_VALUES = (
-    "dupacks", "new_data_pkts", "lost_pkts", "retransmitted_pkts", "timeouts",
+    "dupacks", "new_data_pkts", "new_data_on_dupack_1_pkts", "new_data_on_dupack_2_pkts",
+    "new_data_on_dupack_3_pkts", "lost_pkts", "retransmitted_pkts", "timeouts",
     "first_lost_segment", "cwnd_before_bytes", "cwnd_before_segments", "cwnd_after_bytes",
     "cwnd_after_segments", "ssthresh_after_bytes", "ssthresh_after_segments",
     "cwnd_grown_bytes", "cwnd_grown_segments", "flight_before_bytes", "flight_before_segments",
@@ -50,6 +51,18 @@ METRICS = {
     "goodput_over_time_{group}_pct": "variation of goodput over 10 s bins, in % of its mean",
     "dupacks_{group}_pkts": "duplicates that had come when a lost packet was repeated, mean",
     "new_data_on_dupacks_{group}_pkts": "new packets sent on those duplicates, mean over losses",
+    **{
+        f"new_data_on_dupack_{k}_{{group}}_pkts": f"new packets sent on duplicate {k} alone, mean"
+        for k in (1, 2, 3)
+    },
+    **{
+        f"sends_on_dupack_{k}_{{group}}_frac": f"losses on whose duplicate {k} new data was sent"
+        for k in (1, 2, 3)
+    },
+    **{
+        f"repeats_on_dupack_{k}_{{group}}_frac": f"losses repeated on duplicate {k} exactly"
+        for k in (3, 4)
+    },
     "recover_{group}_s": "from acting on a loss until all was acknowledged, mean over losses",
     "wire_rate_{group}_bps": "IP packets of the group's data out of the buffer, bits per second",
     "ack_wire_rate_{group}_bps": "IP packets of the group's acknowledgements, bits per second",
@@ -123,6 +136,8 @@ IPERF3_TCP_OPTIONS = frozenset(
     {"congestion_control", "maxseg_bytes", "nodelay", "rcvbuf_bytes", "sndbuf_bytes"}
 )
 IPERF3_SCTP_OPTIONS = frozenset({"maxseg_bytes", "nodelay", "rcvbuf_bytes", "sndbuf_bytes"})
+#: What iperf3 takes for a time: whole seconds; 0 is no end (MAX_TIME of its iperf.h).
+IPERF3_TIMES_S = range(1, 86_401)
 
 SYSCTL_NAME = re.compile(r"net\.[a-z0-9_.]+")
 

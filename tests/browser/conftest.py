@@ -68,10 +68,13 @@ def browser() -> Iterator[Browser]:
         [ROOT / "setup" / "browser"], stdout=subprocess.PIPE, text=True, check=True,
         timeout=FIND_TIMEOUT_S,
     )  # fmt: skip
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found.stdout.strip())
-        yield started
-        started.close()
+    browser, driver = found.stdout.splitlines()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PLAYWRIGHT_NODEJS_PATH", driver)
+        with sync_playwright() as playwright:
+            started = playwright.chromium.launch(executable_path=browser)
+            yield started
+            started.close()
 
 
 @pytest.fixture(scope="session")

@@ -51,3 +51,14 @@ def test_one_segment_is_lost_and_repeated_at_the_third_duplicate(
     assert tcp["ssthresh_after_bytes"] == 4 * 1448
     assert sctp["cwnd_before_bytes"] == 4380 + (7 + 2) * 1448
     assert sctp["cwnd_after_bytes"] == (4380 + (7 + 3) * 1448) // 2
+    each = [[row[f"new_data_on_dupack_{k}_pkts"] for k in (1, 2, 3)] for row in rows]
+    assert each == [[1, 1, 0], [2, 2, 0]]
+
+
+def test_linux_sctp_begins_with_four_packets(lab: VirtualLab, run_cell: Run) -> None:
+    """Three of 1448 bytes are 4344, less than the window of 4380, so a fourth leaves."""
+    folder = ran(lab, run_cell, "anatomy")
+    packets = pl.read_parquet(folder / runfolder.PACKETS_TABLE).filter(flow="S")
+    sent = packets.filter(pl.col("payload_bytes") > 0, direction="data", point="sent")["t_s"]
+    heard = packets.filter(direction="ack", point="delivered", chunk_types="SACK")["t_s"].min()
+    assert (sent < heard).sum() == 4

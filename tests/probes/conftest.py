@@ -1,8 +1,8 @@
 """Runs the C probes on the loopback of this machine.
 
-The binaries come from GROUNDTRUTH_PROBES_DIR if it is set; otherwise they are built here, once per
-session, with AddressSanitizer and UBSan. Nothing sleeps to wait for another: a receiver says on a
-descriptor that it is ready.
+They are built once per session in the lab's image, with AddressSanitizer and UBSan, and run with
+its C library: this machine needs neither compiler nor headers. Nothing sleeps to wait for another:
+a receiver says on a descriptor that it is ready.
 """
 
 from __future__ import annotations
@@ -14,13 +14,20 @@ import select
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from testbed.labs import image
+from testbed.labs.process import run_logged
+from testbed.labs.sandbox import Sandbox
+
 SOURCES = Path(__file__).parents[2] / "probes"
 DEADLINE_S = 20.0
+BUILD_TIMEOUT_S = 300.0
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
 Event = dict[str, Any]
 
@@ -62,11 +69,24 @@ class Running:
         return Finished(self.process.returncode, self._first_lines + stdout, stderr)
 
 
-class Probes:
-    """Starts probes from one folder and leaves none behind."""
+@dataclass(frozen=True)
+class Built:
+    """The folder of the binaries, and the image whose libraries they need."""
 
-    def __init__(self, folder: Path, stack: contextlib.ExitStack) -> None:
-        self._folder = folder
+    folder: Path
+    image: Path
+
+    def argv(self, probe: str) -> list[str]:
+        libraries = self.image / LIBRARIES
+        loader = libraries / "ld-linux-x86-64.so.2"
+        return [str(loader), "--library-path", str(libraries), str(self.folder / probe)]
+
+
+class Probes:
+    """Starts probes and leaves none behind."""
+
+    def __init__(self, built: Built, stack: contextlib.ExitStack) -> None:
+        self._built = built
         self._stack = stack
 
     def run(self, probe: str, *options: object) -> Finished:
@@ -101,7 +121,7 @@ class Probes:
         return Running(process, lines, json.loads(lines.splitlines()[-1])["port"])
 
     def _argv(self, probe: str, options: Sequence[object]) -> list[str]:
-        return [str(self._folder / probe), *map(str, options)]
+        return [*self._built.argv(probe), *map(str, options)]
 
     def _popen(self, argv: list[str], keep_fds: tuple[int, ...]) -> subprocess.Popen[str]:
         process = subprocess.Popen(
@@ -121,31 +141,23 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.fixture(scope="session")
-def probes_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the binaries."""
-    given = os.environ.get("GROUNDTRUTH_PROBES_DIR")
-    if given:
-        return Path(given)
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    root = image.ensure(lambda _what, _done: None)
     folder = tmp_path_factory.mktemp("probes")
-    command = [
-        "make",
-        "-s",
-        f"-j{os.cpu_count() or 1}",
-        "-C",
-        str(SOURCES),
-        f"OUT={folder}",
-        "SANITIZE=1",
-        "CFLAGS=-O1",
-    ]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert built.returncode == 0, f"probes do not build; is libsctp-dev installed?\n{built.stderr}"
-    return folder
+    sandbox = Sandbox(image=root, read_only={"/gt/probes": SOURCES}, writable={"/cell": folder})
+    jobs = os.cpu_count() or 1
+    command = f"make -s -j{jobs} -C /gt/probes OUT=/cell SANITIZE=1 CFLAGS=-O1"
+    run_logged(
+        sandbox.argv(command.split()),
+        log=folder / "build.log", what="compiling the probes", timeout_s=BUILD_TIMEOUT_S,
+    )  # fmt: skip
+    return Built(folder, root)
 
 
 @pytest.fixture
-def probes(probes_folder: Path) -> Iterator[Probes]:
+def probes(built: Built) -> Iterator[Probes]:
     with contextlib.ExitStack() as stack:
-        yield Probes(probes_folder, stack)
+        yield Probes(built, stack)
 
 
 @pytest.fixture

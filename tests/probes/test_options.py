@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.lab
 
 TO = ("--host", "127.0.0.1", "--port", "9")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.lab
 
 LOOPBACK = "127.0.0.1"
 #: As /proc/net/tcp writes the state.

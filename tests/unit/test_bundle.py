@@ -93,7 +93,12 @@ def test_sources_are_there_once_and_are_sources() -> None:
     assert all(path.is_file() for _, path in sources)
     assert {Path(name).suffix for name in names} <= {".py", ".c", ".h", ""}
     assert {name for name in names if not Path(name).suffix} == {"lib/probes/Makefile"}
-    for name in ("guest/init.c", "guest/seeded_random.c", "lib/testbed/agent.py"):
+    for name in (
+        "guest/host_view.c",
+        "guest/init.c",
+        "guest/seeded_random.c",
+        "lib/testbed/agent.py",
+    ):
         assert name in names
 
 

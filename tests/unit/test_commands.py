@@ -58,7 +58,7 @@ def broken() -> Broken:
 @pytest.fixture
 def lab(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
     made = FakeLab(broken)
-    monkeypatch.setattr(virtual, "ensure", lambda version, report: made)
+    monkeypatch.setattr(virtual, "ensure", lambda version, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[1] / "data" / "study" / "hosts", tmp_path / "hosts")
     (tmp_path / "w.yaml").write_text(STUDY)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import collections
 import os
+import platform
 import shutil
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ import pytest
 
 from testbed import commands, doctor
 from testbed.doctor import Finding
-from testbed.errors import StudyError, UnsupportedError
-from testbed.labs import host_tools, image, kernel, preflight
-from testbed.labs.host_tools import BUBBLEWRAP, Mirrors
+from testbed.errors import RunError, StudyError, UnsupportedError
+from testbed.labs import bundle, contents, host_tools, image, kernel, preflight
+from testbed.labs.host_tools import BUBBLEWRAP
 
 pytestmark = pytest.mark.unit
 
@@ -35,18 +37,22 @@ def programs(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_examining_writes_nothing_and_says_all(
     cache_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_tools, "mirrors", lambda: Mirrors("m", "", ()))
+    monkeypatch.setattr(host_tools, "debian_addresses", list)
     names = [finding.name for finding in doctor.examine("7.3")]
     assert names == [
         "Python",
+        "processor",
+        "apt",
         "mmdebstrap",
         "bwrap",
         "sandbox",
         "Landlock",
         "cache",
+        "programs in the cache",
         "memory",
         "lab image",
         "kernel 7.3",
+        "browser, for the tests",
         "SCTP in this machine's kernel",
     ]
     assert not cache_home.exists()
@@ -149,29 +155,111 @@ def test_memory(
 
 def test_image_that_is_built_can_be_or_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "build_mode", lambda: "unshare")
-    monkeypatch.setattr(host_tools, "mirrors", lambda: Mirrors("m", "", ()))
     assert doctor._builder().state == "not built yet; can be (unshare mode)"
-    monkeypatch.setattr(image, "built", lambda: Path("/img"))
-    assert doctor._builder().state == "built: /img"
 
-    def refused() -> Mirrors:
-        raise UnsupportedError("this machine has no apt", hint="use a Debian machine")
+    def refused() -> str:
+        raise UnsupportedError("cannot build the lab's image as this user", hint="install uidmap")
 
     monkeypatch.setattr(image, "built", lambda: None)
-    monkeypatch.setattr(host_tools, "mirrors", refused)
+    monkeypatch.setattr(image, "build_mode", refused)
     assert doctor._builder() == Finding(
         name="lab image",
-        state="this machine has no apt",
+        state="cannot build the lab's image as this user",
         well=False,
         needed=True,
-        hint="use a Debian machine",
+        hint="install uidmap",
     )
 
 
-def test_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_processor_cannot_run_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor._processor().state.startswith("x86_64, ")
+    assert doctor._processor().well
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert not doctor._processor().well
+
+
+@pytest.mark.parametrize("built", [True, False])
+def test_apt_is_needed_until_the_image_is_built(
+    monkeypatch: pytest.MonkeyPatch, built: bool
+) -> None:
+    monkeypatch.setattr(image, "built", lambda: Path("/img") if built else None)
+    listed = "http://v/ubuntu/dists/n/InRelease\nhttp://m/debian/dists/trixie/InRelease\n"
+    monkeypatch.setattr(host_tools, "output_of", lambda argv: listed)
+    finding = doctor._apt()
+    assert (finding.state, finding.well) == ("http://m/debian/dists/trixie/InRelease", True)
+    assert finding.needed is not built
+    monkeypatch.setattr(host_tools, "output_of", lambda argv: "http://v/ubuntu/dists/n/InRelease\n")
+    assert (doctor._apt().state, doctor._apt().well) == ("no source of Debian", False)
+
+    def refused(argv: list[str]) -> str:
+        raise RunError("setup/debian failed", got="this machine has no apt-get")
+
+    monkeypatch.setattr(host_tools, "output_of", refused)
+    assert (doctor._apt().state, doctor._apt().well) == ("this machine has no apt-get", False)
+
+
+@pytest.mark.parametrize(("flags", "well"), [(0, True), (os.ST_NOEXEC, False)])
+def test_a_cache_from_which_nothing_may_start(
+    monkeypatch: pytest.MonkeyPatch, flags: int, well: bool
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda place: types.SimpleNamespace(f_flag=flags))
+    assert doctor._programs_start().well is well
+
+
+def test_browser(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
+    monkeypatch.delenv("GROUNDTRUTH_BROWSER", raising=False)
+    programs(monkeypatch)
+    assert (doctor._browser().state, doctor._browser().well) == ("missing", False)
+    programs(monkeypatch, "apt-get", "dpkg-deb")
+    assert doctor._browser().state == "will be fetched by make test"
+    place = cache_home / "groundtruth" / "browser" / "browser"
+    place.parent.mkdir(parents=True)
+    place.touch()
+    assert doctor._browser().state == str(place)
+    programs(monkeypatch, "chromium")
+    assert doctor._browser().state == "/usr/bin/chromium"
+    monkeypatch.setenv("GROUNDTRUTH_BROWSER", "/opt/mine")
+    assert doctor._browser().state == "/opt/mine"
+
+
+def test_browsers_are_looked_for_as_the_tests_do() -> None:
+    script = (Path(__file__).parents[2] / "setup" / "browser").read_text()
+    assert f"for program in {' '.join(doctor.BROWSERS)}; do" in script
+
+
+def test_a_kernel_that_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor._kernel("6.12").state == "not built yet; built on the first run"
-    monkeypatch.setattr(kernel, "built", lambda version, key: Path(f"/k-{version}"))
-    assert doctor._kernel("6.12").state == "built: /k-6.12"
+    assert doctor._code() == []
+
+
+def test_what_is_built_is_read_whole_and_what_differs_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("image", "kernel", "code"):
+        (tmp_path / name / "root").mkdir(parents=True)
+        (tmp_path / name / "root" / "file").write_text("as built")
+        contents.settle(tmp_path / name)
+    monkeypatch.setattr(image, "built", lambda: tmp_path / "image" / "root")
+    monkeypatch.setattr(kernel, "built", lambda version, digest: tmp_path / "kernel")
+    monkeypatch.setattr(bundle, "built", lambda digest: tmp_path / "code")
+
+    def look() -> list[Finding]:
+        return [doctor._builder(), doctor._kernel("6.12"), *doctor._code()]
+
+    assert [(finding.name, finding.state) for finding in look()] == [
+        ("lab image", f"built: {tmp_path}/image"),
+        ("kernel 6.12", f"built: {tmp_path}/kernel"),
+        ("code in the lab", f"built: {tmp_path}/code"),
+    ]
+    (tmp_path / "image/root/file").write_text("as builT")
+    os.utime(tmp_path / "image/root/file", ns=(contents.TIME_NS, contents.TIME_NS))
+    (tmp_path / "kernel/root/file").unlink()
+    (tmp_path / "code/root/more").touch()
+    assert [(finding.well, finding.state) for finding in look()] == [
+        (False, f"not as it was built: root/file: changed; in {tmp_path}/image"),
+        (False, f"not as it was built: root/file: missing; in {tmp_path}/kernel"),
+        (False, f"not as it was built: root/more: new; in {tmp_path}/code"),
+    ]
 
 
 def found(*, well: bool, needed: bool) -> Finding:

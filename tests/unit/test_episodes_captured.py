@@ -51,6 +51,9 @@ def test_the_third_duplicate() -> None:
             detected_by="dupacks",
             dupacks=3,
             new_data_pkts=2,
+            new_data_on_dupack_1_pkts=1,
+            new_data_on_dupack_2_pkts=1,
+            new_data_on_dupack_3_pkts=0,
             retransmitted_pkts=1,
             timeouts=0,
             flight_before_bytes=8 * MSS,  # segments 3 to 10
@@ -59,6 +62,68 @@ def test_the_third_duplicate() -> None:
             recover_s=0.5,
         )
     ]
+
+
+def on_each(row: EpisodeRow) -> tuple[int | None, ...]:
+    return (
+        row.new_data_on_dupack_1_pkts,
+        row.new_data_on_dupack_2_pkts,
+        row.new_data_on_dupack_3_pkts,
+    )
+
+
+def test_four_packets_on_two_duplicates_are_none_on_the_third() -> None:
+    """What Linux's SCTP does in slow start: a total of four, and yet not on each of three."""
+    story = Story(S)
+    for unit in range(1, 9):
+        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story.hears(0.52, 2)
+    story.hears(0.54, 2, (4, 4))
+    story.sends(0.540001, 9, 10)
+    story.hears(0.55, 2, (4, 5))
+    story.sends(0.550001, 11, 12)
+    story.hears(0.56, 2, (4, 6))
+    story.sends(0.560001, 3, 13)  # what follows the repeated packet is not new data before it
+    story.hears(1.06, 13)
+    (row,) = story.episodes()
+    assert (row.dupacks, row.new_data_pkts) == (3, 4)
+    assert on_each(row) == (2, 2, 0)
+
+
+def test_new_data_belongs_to_the_duplicate_until_any_acknowledgement_comes() -> None:
+    story = Story(S)
+    for unit in range(1, 8):
+        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story.hears(0.52, 2)
+    story.sends(0.521, 8)  # on what acknowledged 2: no duplicate yet
+    story.hears(0.54, 2, (4, 4))
+    story.sends(0.545, 9)  # late, but nothing else had come
+    story.hears(0.546, 2, (4, 4))  # a window update
+    story.sends(0.547, 10)  # is what this is on: in the total, on no duplicate
+    story.hears(0.55, 2, (4, 5))
+    story.hears(0.56, 2, (4, 6))
+    story.sends(0.560001, 11)
+    story.hears(0.57, 2, (4, 7))
+    story.sends(0.570001, 12)
+    story.sends(0.570001, 3)
+    story.hears(1.07, 12)
+    (row,) = story.episodes()
+    assert (row.dupacks, row.new_data_pkts) == (4, 4)
+    assert on_each(row) == (1, 0, 1)
+
+
+def test_a_duplicate_that_never_came_carried_nothing_known() -> None:
+    story = Story(T)
+    for unit in range(1, 4):
+        story.sends(unit / 100, unit, lost="loss" if unit == 2 else None)
+    story.hears(0.51, 1)
+    story.hears(0.53, 1, (3, 3))
+    story.sends(0.53, 4)
+    story.sends(0.66, 2)
+    story.hears(1.16, 4)
+    (row,) = story.episodes()
+    assert (row.detected_by, row.dupacks) == ("rack", 1)
+    assert on_each(row) == (1, None, None)
 
 
 def test_a_retransmission_lost_again_waits_for_the_timeout() -> None:

@@ -73,6 +73,9 @@ def test_tcp_goes_into_recovery_on_the_third_duplicate() -> None:
             detected_by="dupacks",
             dupacks=3,
             new_data_pkts=2,
+            new_data_on_dupack_1_pkts=1,
+            new_data_on_dupack_2_pkts=1,
+            new_data_on_dupack_3_pkts=0,
             retransmitted_pkts=1,
             timeouts=0,
             cwnd_before_bytes=8 * MSS,
@@ -83,6 +86,24 @@ def test_tcp_goes_into_recovery_on_the_third_duplicate() -> None:
             recover_s=0.5,
         )
     ]
+
+
+def test_tcp_is_told_what_each_duplicate_let_go() -> None:
+    (row,) = episodes(CELL, None, frame(
+        met(0.51, 0, 8, 8),
+        met(0.52, 1, 8, 8),
+        met(0.54, 2, 8, 8),
+        met(0.55, 2, 10, 8),  # two left on the first
+        met(0.56, 2, 10, 8),  # none on the second
+        met(0.57, 2, 11, 8),  # one on the third
+        tcp(0.70, "state", "recovery"),  # RACK's timer
+        tcp(0.70, "retransmit", "recovery", "fast"),
+        met(1.20, 2, 12, 7, 4),
+        met(1.56, 12, 14, 4, 4),
+    )) or []  # fmt: skip
+    each = (row.new_data_on_dupack_1_pkts, row.new_data_on_dupack_2_pkts)
+    assert (*each, row.new_data_on_dupack_3_pkts) == (2, 0, 1)
+    assert (row.dupacks, row.new_data_pkts) == (4, 4)
 
 
 def test_a_timeout_of_tcp_without_duplicates() -> None:
@@ -119,6 +140,7 @@ def test_a_receiver_that_delays_may_hide_one_duplicate() -> None:
         met(1.05, 7, 15, 10), met(1.06, 15, 16, 10),
     )) or []  # fmt: skip
     assert (row.dupacks, row.detected_by, row.new_data_pkts) == (None, None, None)
+    assert row.new_data_on_dupack_1_pkts is None
     assert row.first_lost_segment == 8
 
 

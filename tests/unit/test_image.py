@@ -14,8 +14,10 @@ import pytest
 import yaml
 
 from testbed.errors import UnsupportedError
-from testbed.labs import cache, host_tools, image
+from testbed.guest_lab import packages
+from testbed.labs import cache, contents, host_tools, image
 from testbed.labs.host_tools import Mirrors
+from tests.recorded import text
 
 pytestmark = pytest.mark.unit
 
@@ -111,6 +113,11 @@ MEMBERS = (
     member("./null", tarfile.CHRTYPE, 0o666, devmajor=1, devminor=3),
     member("./sda", tarfile.BLKTYPE, 0o660, devmajor=8),
     member("./pipe", tarfile.FIFOTYPE, 0o600),
+    member("./var/log", tarfile.DIRTYPE, 0o755),
+    member("./var/log/dpkg.log", tarfile.REGTYPE, 0o644, size=4),
+    member("./etc", tarfile.DIRTYPE, 0o700),
+    member("./etc/apt", tarfile.DIRTYPE, 0o755),
+    member("./etc/machine-id", tarfile.REGTYPE, 0o644, size=4),
 )
 
 
@@ -125,15 +132,27 @@ def test_unpacked_are_no_devices_owners_and_set_uid_bits(tmp_path: Path) -> None
     with tarfile.open(tmp_path / "root.tar") as archive:
         plain = image._plain(archive)
     assert [(info.name, oct(info.mode)) for info in plain] == [
-        ("./dir", "0o770"),  # its owner may enter and write
-        ("./dir/tmp", "0o1777"),
+        ("./dir", "0o755"),
+        ("./dir/tmp", "0o755"),
         ("./dir/su", "0o755"),
-        ("./dir/shadow", "0o440"),  # its owner may read
-        ("./dir/link", "0o777"),
+        ("./dir/shadow", "0o644"),
+        ("./dir/link", "0o755"),
         ("./dir/hard", "0o755"),
+        ("./var/log", "0o755"),  # the folder is wanted, what is in it tells when it was built
+        ("./etc", "0o755"),
+        ("./etc/apt", "0o755"),
     ]
     owners = {(info.uid, info.gid, info.uname, info.gname) for info in plain}
     assert owners == {(os.getuid(), os.getgid(), "", "")}
+
+
+def test_installed_packages_are_those_of_dpkg(tmp_path: Path) -> None:
+    (tmp_path / "var/lib/dpkg").mkdir(parents=True)
+    (tmp_path / "var/lib/dpkg/status").write_text(text("dpkg-1.22/status"))
+    found = image.installed(tmp_path)
+    assert found == packages(text("dpkg-1.22/status"), found)
+    assert found["iproute2"].startswith("6.")
+    assert len(found) == text("dpkg-1.22/status").count("Package: ")
 
 
 @pytest.fixture
@@ -163,10 +182,16 @@ def test_image_is_built_once_and_unpacked(mmdebstrap: list[Any]) -> None:
     assert root == cache.root() / f"image-{image.key()}" / "root"
     assert (root / "dir" / "su").read_text() == "text"
     assert (root / "dir" / "su").stat().st_mode & 0o7777 == 0o755
-    assert (root / "dir" / "hard").samefile(root / "dir" / "su")
+    assert (root / "dir" / "hard").read_text() == "text"
+    assert not (root / "dir" / "hard").samefile(root / "dir" / "su")
     # A link is kept as it is, also one that leads out: in the lab it does not.
     assert (root / "dir" / "link").readlink() == Path("/etc/passwd")
-    assert sorted(path.name for path in root.iterdir()) == ["dir"]
+    assert sorted(path.name for path in root.iterdir()) == ["dir", "etc", "var"]
+    assert [path.name for path in (root / "var").rglob("*")] == ["log"]
+    # The host's own names and mirrors are not in it.
+    assert (root / "etc" / "resolv.conf").read_bytes() == b""
+    assert not (root / "etc" / "machine-id").exists()
+    assert contents.changed(root.parent, thorough=True) == []
     assert not (root.parent / "root.tar").exists()
 
 
@@ -203,7 +228,7 @@ def test_it_is_root_in_namespaces_of_its_own(
 
 def test_a_security_mirror_is_used() -> None:
     mirrors = Mirrors(main="http://m/debian", security="http://s/sec", apt_options=())
-    assert image._sources(mirrors)[-1] == "deb http://s/sec trixie-security main"
+    assert image.sources(mirrors)[-1] == "deb http://s/sec trixie-security main"
 
 
 @pytest.mark.parametrize(

@@ -70,10 +70,22 @@ def test_client(flow: Flow, options: dict[str, str], words: str) -> None:
     )
 
 
-def test_time_is_the_flows_own_rounded_to_seconds() -> None:
-    flow = dataclasses.replace(TCP, start_s=10.2, stop_s=60.0)
+def test_time_is_the_flows_own() -> None:
+    flow = dataclasses.replace(TCP, start_s=10.2, stop_s=60.2)
     argv = client_argv(flow, "10.2.1.2", {}, 1.0)
     assert argv[argv.index("--time") + 1] == "50"
+
+
+@pytest.mark.parametrize(
+    ("stop_s", "got"), [(0.4, "0.4"), (0.6, "0.6"), (9.5, "9.5"), (86_401.0, "86401")]
+)
+def test_a_time_that_iperf3_cannot_take_is_never_rounded(stop_s: float, got: str) -> None:
+    flow = dataclasses.replace(TCP, stop_s=stop_s)
+    with pytest.raises(RunError) as caught:
+        client_argv(flow, "10.2.1.2", {}, 1.0)
+    assert str(caught.value) == (
+        "flow T: iperf3 cannot send so long: wanted whole seconds, 1 to 86400, got " + got + " s"
+    )
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,7 @@ def test_a_kernel_is_built_once(build: Callable[..., list[Any]]) -> None:
     assert place == cache.root() / f"kernel-7.3-{kernel.key('7.3', 'key')}"
     assert sorted(path.name for path in place.iterdir()) == [
         "build.log",
+        "built",
         "config",
         "linux",
         "version",
@@ -122,29 +123,50 @@ def test_how_the_build_is_confined(build: Callable[..., list[Any]]) -> None:
     assert argv[argv.index("bash") :][:3] == ["bash", "/cell/build-kernel.sh", "7.3"]
     assert "--share-net" in argv  # it fetches the source
     assert argv.count("--bind") == 1
-    assert set(files) == {path.name for path in kernel.INPUTS} | {"apt.conf"}
-    assert files["apt.conf"] == 'Acquire::http::Proxy "p";\nA b;\n'
+    assert set(files) == {path.name for path in kernel.INPUTS} | {"apt.conf", "sources.list"}
+    assert files["apt.conf"] == (
+        'Acquire::http::Proxy "p";\nA b;\nAPT::Sandbox::User "root";\n'
+        'Acquire::Languages "none";\nDir::Etc::sourcelist "/cell/sources.list";\n'
+    )
+    assert files["sources.list"].splitlines()[0] == "deb m trixie main"
     assert options["watch"].what == "kernel 7.3"
 
 
-def test_a_kernel_debian_does_not_have(build: Callable[..., list[Any]]) -> None:
-    build(
-        "Get:1 http://deb\nOFFERED 6.12 6.16 7.3 \nNO SUCH KERNEL linux-source-9.9\n",
-        RunError("failed with status 1"),
-    )
+@pytest.fixture
+def asked(build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Let apt offer three kernels; return how it was asked."""
+    ran: list[list[str]] = []
+
+    def run_logged(argv: list[str], **_: Any) -> None:
+        ran.append([argv[0], argv[-1], Path(argv[argv.index("-c") + 1]).read_text()])
+
+    def output_of(argv: list[str]) -> str:
+        ran.append([argv[0], argv[-1]])
+        return "linux-source-6.12 - x\nlinux-source-10.0 - x\nlinux-source-7.3 - x\n"
+
+    monkeypatch.setattr(kernel, "run_logged", run_logged)
+    monkeypatch.setattr(kernel, "output_of", output_of)
+    return ran
+
+
+def test_a_kernel_debian_has(asked: list[list[str]]) -> None:
+    kernel.check_offered("7.3")
+    (update, search) = asked
+    assert update[:2] == ["apt-get", "update"]
+    assert search == ["apt-cache", "^linux-source-[0-9.]+$"]
+    # Nothing of this machine's own lists and sources is read or written.
+    for option in ("Dir::State::lists", "Dir::State::status", "Dir::Cache", "Dir::Etc::sourcelist"):
+        assert f'{option} "{cache.root()}/.lists-' in update[2]
+    assert list(cache.root().iterdir()) == []
+
+
+def test_a_kernel_debian_does_not_have(asked: list[list[str]]) -> None:
     with pytest.raises(UnsupportedError) as caught:
-        kernel.ensure("9.9", IMAGE, "key", nothing)
+        kernel.check_offered("9.9")
     assert str(caught.value) == (
         "KERNEL: Debian has no kernel source package linux-source-9.9: wanted a kernel of Debian "
-        "13 or its backports, got 9.9 (on offer: 6.12 6.16 7.3 )"
+        "13 or its backports, got 9.9 (on offer: 6.12 7.3 10.0)"
     )
-    assert kernel.built("9.9", "key") is None
-
-
-def test_without_package_lists_nothing_is_on_offer(build: Callable[..., list[Any]]) -> None:
-    build("NO SUCH KERNEL linux-source-9.9\n", RunError("failed with status 1"))
-    with pytest.raises(UnsupportedError, match=r"\(the package lists could not be read\)$"):
-        kernel.ensure("9.9", IMAGE, "key", nothing)
 
 
 def test_another_failure_is_told_as_it_is(build: Callable[..., list[Any]]) -> None:

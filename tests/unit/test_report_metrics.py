@@ -241,11 +241,13 @@ def test_spread_over_the_flows_of_a_group() -> None:
 
 
 def loss(
-    flow_id: str, by: str | None, dupacks: int | None, new: int | None, end_s: float | None
-) -> dict[str, object]:
+    flow_id: str, by: str | None, dupacks: int | None, new: int | None, end_s: float | None,
+    on_each: tuple[int | None, ...] = (None, None, None),
+) -> dict[str, object]:  # fmt: skip
+    each = {f"new_data_on_dupack_{k}_pkts": n for k, n in enumerate(on_each, 1)}
     return {
         "flow": flow_id, "detected_by": by, "dupacks": dupacks, "new_data_pkts": new,
-        "recovered_s": end_s, "recover_s": end_s,
+        "recovered_s": end_s, "recover_s": end_s, **each,
     }  # fmt: skip
 
 
@@ -266,6 +268,37 @@ def test_means_over_loss_episodes() -> None:
     assert asked("new_data_on_dupacks_S_pkts", found).reason == (
         "new packets sent not known in 1 of 1 loss episodes of SCTP: captures tell (--pcap)"
     )
+
+
+def test_each_duplicate_by_itself() -> None:
+    """A total of four on two duplicates says nothing of the third; nor does one rich loss."""
+    rows = [
+        loss("S1", "dupacks", 3, 4, 0.5, (2, 2, 0)),
+        loss("S1", "dupacks", 3, 6, 0.5, (3, 3, 0)),
+        loss("S1", "dupacks", 3, 1, 0.5, (0, 0, 1)),
+        loss("S1", "rack", 1, 1, 1.5, (1, None, None)),
+        loss("S1", "timeout", 0, 0, 4.0),
+        loss("T1", "dupacks", 4, None, 0.5),
+        loss("T1", "rack", 1, 0, 0.5, (0, None, None)),
+    ]
+    found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
+    assert asked("new_data_on_dupack_1_S_pkts", found).value == 6 / 4
+    assert asked("new_data_on_dupack_2_S_pkts", found).value == pytest.approx(5 / 3)
+    assert asked("new_data_on_dupack_3_S_pkts", found).value == pytest.approx(1 / 3)
+    assert asked("sends_on_dupack_1_S_frac", found).value == 3 / 4
+    assert asked("sends_on_dupack_2_S_frac", found).value == pytest.approx(2 / 3)
+    assert asked("sends_on_dupack_3_S_frac", found).value == pytest.approx(1 / 3)
+    assert asked("repeats_on_dupack_3_S_frac", found).value == 3 / 4
+    assert asked("repeats_on_dupack_4_S_frac", found).value == 0
+    assert asked("repeats_on_dupack_4_T_frac", found).value == 1 / 2
+    reason = "new packets sent on duplicate 1 not known in 1 of 2 loss episodes of TCP SACK"
+    assert asked("sends_on_dupack_1_T_frac", found).reason == f"{reason}: captures tell (--pcap)"
+    few = dataclasses.replace(FOUR_FLOWS, episodes=rows[3:4])
+    reason = "no loss of SCTP had 2 duplicates before it was repeated"
+    assert asked("new_data_on_dupack_2_S_pkts", few).reason == reason
+    blind = dataclasses.replace(FOUR_FLOWS, episodes=[loss("S1", "dupacks", None, None, 0.5)])
+    for name in ("sends_on_dupack_1_S_frac", "repeats_on_dupack_3_S_frac"):
+        assert str(asked(name, blind).reason).endswith("captures tell (--pcap)")
 
 
 def test_loss_episodes_that_nothing_recorded_or_that_never_were() -> None:

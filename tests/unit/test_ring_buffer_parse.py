@@ -70,6 +70,16 @@ def test_short_and_long_events() -> None:
     ]
 
 
+def test_pages_of_several_cpus_are_merged_by_time() -> None:
+    mixed = page(20, short(0, 2), short(5, 3)) + page(10, short(0, 1), short(12, 4))
+    with pytest.raises(ParseError, match="trace time runs backwards"):
+        find_events(mixed, LAYOUT, "p")
+    events = find_events(mixed, LAYOUT, "p", cpus=2)
+    assert list(zip(events.t_ns.tolist(), events.kind.tolist(), strict=True)) == [
+        (10, 1), (20, 2), (22, 4), (25, 3),
+    ]  # fmt: skip
+
+
 def test_pages_of_unequal_fill_keep_their_order() -> None:
     pages = (page(10, short(0, 1)), page(20, short(0, 2), short(5, 3)), page(30, short(1, 4)))
     assert found(*pages) == [

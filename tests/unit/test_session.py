@@ -27,6 +27,7 @@ from testbed.session import (
     lab_of,
     load_cells,
     locked,
+    record_lab,
 )  # fmt: skip
 from tests.fake_lab import FakeLab
 from tests.recorded import wireless_cell
@@ -227,23 +228,65 @@ def nothing(what: str, done_frac: float) -> None:
     pass
 
 
-def test_a_run_gets_the_lab_it_was_made_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_gets_the_lab_it_was_made_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     built: list[str] = []
 
-    def ensure(version: str, report: Any) -> FakeLab:
+    def ensure(version: str, report: Any, check: Any) -> FakeLab:
         built.append(version)
         return FakeLab()
 
     monkeypatch.setattr(virtual, "ensure", ensure)
-    assert isinstance(lab_of(cells_on(LAB), nothing), FakeLab)
+    assert isinstance(lab_of(tmp_path, cells_on(LAB), nothing), FakeLab)
     assert built == ["7.3"]
     with pytest.raises(StudyError) as caught:
-        lab_of(cells_on({**LAB, "kernel_package": "old", "code_digest": "old"}), nothing)
+        lab_of(tmp_path, cells_on({**LAB, "kernel_package": "old", "code_digest": "old"}), nothing)
     assert str(caught.value) == (
         "this lab is not the one the run was made with: "
         "wanted kernel_package old; code_digest old, got kernel_package 7.3.4-1; code_digest c "
         "(check out the run's commit (see its provenance.json), or start a new run)"
     )
+
+
+def image_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: dict[str, str]) -> str:
+    """Return what is said of a run made with another image, with these packages in it."""
+
+    def ensure(version: str, report: Any, check: Any) -> None:
+        check({"image_digest": "new", "code_digest": "c"}, FakeLab().packages())
+        raise AssertionError("a kernel would be built now, for minutes")
+
+    monkeypatch.setattr(virtual, "ensure", ensure)
+    record_lab(tmp_path, packages)
+    with pytest.raises(StudyError) as caught:
+        lab_of(tmp_path, cells_on({**LAB, "image_digest": "old"}), nothing)
+    return str(caught.value)
+
+
+def test_a_package_that_moved_is_named_before_a_kernel_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = {"iproute2": "6.15.0-1", "iperf3": "3.18-1", "ethtool": "1:6.14-1"}
+    assert image_moved(tmp_path, monkeypatch, packages) == (
+        "this lab is not the one the run was made with: wanted image_digest old; package ethtool "
+        "1:6.14-1; package iperf3 3.18-1, got image_digest new; package ethtool absent; package "
+        "iperf3 3.18-2 (check out the run's commit (see its provenance.json), or start a new run)"
+    )
+
+
+def test_many_packages_that_moved_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = image_moved(tmp_path, monkeypatch, {f"lib{number:02}": "1" for number in range(20)})
+    assert "package lib05 1, got" in said
+    assert "(22 packages moved, all are in lab.json; " in said
+
+
+def test_an_image_set_up_in_another_way_is_told_from_moved_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = image_moved(tmp_path, monkeypatch, FakeLab().packages())
+    assert "(no package moved: the image was set up in another way; " in said
 
 
 @pytest.mark.parametrize(
@@ -255,9 +298,9 @@ def test_a_run_gets_the_lab_it_was_made_with(monkeypatch: pytest.MonkeyPatch) ->
         (cells_on({"name": "virtual"}), "no such kernel"),
     ],
 )
-def test_runs_that_name_no_lab(cells: list[PlannedCell], message: str) -> None:
+def test_runs_that_name_no_lab(cells: list[PlannedCell], message: str, tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=message):
-        lab_of(cells, nothing)
+        lab_of(tmp_path, cells, nothing)
 
 
 def test_git_state(monkeypatch: pytest.MonkeyPatch) -> None:

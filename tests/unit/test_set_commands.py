@@ -39,7 +39,7 @@ def lab(fails: set[tuple[str, int]], monkeypatch: pytest.MonkeyPatch, tmp_path: 
         write_recorded(cell, folder)
 
     made = FakeLab(act)
-    monkeypatch.setattr(virtual, "ensure", lambda version, report: made)
+    monkeypatch.setattr(virtual, "ensure", lambda version, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[1] / "data" / "study" / "hosts", tmp_path / "hosts")
     for name in ("one", "two"):

@@ -63,3 +63,25 @@ def test_iperf3_counts_the_whole_run_only() -> None:
     ]
     whole = study(measured("{from: 0 s, to: end}"), ("generator: probe", "generator: iperf3"))
     assert whole.settings.generator == "iperf3"
+
+
+@pytest.mark.parametrize(
+    ("start", "got"),
+    [
+        ("start: 999.6 s", "400 ms"),
+        ("start: 0.5 s", "999.5 s"),
+        ("start_spread: 1 s", "starts spread over a time"),
+    ],
+)
+def test_iperf3_sends_for_whole_seconds_only(start: str, got: str) -> None:
+    iperf3: Edit = ("generator: probe", "generator: iperf3")
+    flow: Edit = ("    protocol: tcp\n", f"    protocol: tcp\n    {start}\n")
+    text = edited(iperf3, flow)
+    assert problems(text) == [
+        (
+            f"w.yaml:{line_of(text, '- id: T')}: flows.T: iperf3 cannot send so long: wanted whole"
+            f" seconds from start to stop, 1 s to 86400 s, got {got}"
+            " (generator probe sends for any time)"
+        )
+    ]
+    assert study(flow).settings.generator == "probe"

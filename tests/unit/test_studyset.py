@@ -29,7 +29,7 @@ pytestmark = pytest.mark.unit
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
     made = FakeLab()
-    monkeypatch.setattr(virtual, "ensure", lambda version, report: made)
+    monkeypatch.setattr(virtual, "ensure", lambda version, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[1] / "data" / "study" / "hosts", tmp_path / "hosts")
     for name in ("one.yaml", "two, too.yaml"):

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.unit
 PORTS = {"tcp": [5003, 5001], "sctp": [5002]}
 FORMATS = value("trace-7.3/formats.json")
 EVENTS: dict[str, str] = FORMATS["events"]
-STATS = """entries: 3
+STATS = """entries: 0
 overrun: 0
 commit overrun: 0
 bytes: 144
@@ -47,6 +47,14 @@ def test_only_senders_of_flows_are_asked_for() -> None:
     assert chosen["tcp/tcp_probe"] == "dport == 5001 || dport == 5003"
     assert chosen["sctp/sctp_probe"] == "peer_port == 5002"
     assert chosen["sctp/sctp_probe_path"] == chosen["qdisc/qdisc_drop"] == ""
+
+
+def test_a_filter_of_many_flows_fits_in_the_kernels_page() -> None:
+    ports = {"tcp": range(5001, 6001, 2), "sctp": range(5002, 6002, 2)}
+    chosen = trace_live.filters(ports, EVENTS)
+    assert chosen["tcp/tcp_probe"] == "dport >= 5001 && dport <= 5999"
+    assert chosen["sctp/sctp_probe"] == "peer_port >= 5002 && peer_port <= 6000"
+    assert max(map(len, chosen.values())) < 4096
 
 
 def test_drops_a_qdisc_tells_of_are_not_told_twice() -> None:
@@ -95,23 +103,27 @@ def test_the_ring_buffer_fits_the_cell(bytes_per_s: float, duration_s: float, si
 
 def test_counters_of_the_ring_buffer() -> None:
     assert trace_live.read_counts(STATS) == {
-        "entries": 3, "overrun": 0, "commit overrun": 0, "bytes": 144, "dropped events": 0,
+        "entries": 0, "overrun": 0, "commit overrun": 0, "bytes": 144, "dropped events": 0,
         "read events": 5,
     }  # fmt: skip
 
 
 def recording(
-    folder: Path, stats: str, content: bytes = b"", buffer_bytes: int = 288
+    folder: Path, *stats: str, content: bytes = b"", buffer_bytes: int = 288
 ) -> trace_live.Trace:
-    """Return a trace whose ring buffer holds ``content`` and counts ``stats``."""
-    place = folder / "instance" / "per_cpu" / "cpu0"
-    place.mkdir(parents=True)
-    (place / "stats").write_text(stats)
-    (folder / "pipe").write_bytes(content)
+    """Return a trace; each CPU's ring buffer counts its ``stats``, the last holds ``content``."""
+    pipes = {}
+    for number, text in enumerate(stats):
+        place = folder / "instance" / "per_cpu" / f"cpu{number}"
+        place.mkdir(parents=True)
+        (place / "stats").write_text(text)
+        (place / "trace_pipe_raw").write_bytes(content if number == len(stats) - 1 else b"")
+        pipes[place] = os.open(place / "trace_pipe_raw", os.O_RDONLY)
+    (folder / "instance" / "tracing_on").write_text("1")
     return trace_live.Trace(
         instance=folder / "instance",
         folder=folder,
-        pipe=os.open(folder / "pipe", os.O_RDONLY),
+        pipes=pipes,
         pages=gzip.GzipFile(folder / "pages", "wb", 1, mtime=0),
         page_bytes=4096,
         buffer_bytes=buffer_bytes,
@@ -119,10 +131,13 @@ def recording(
     )
 
 
-@pytest.mark.parametrize("counter", ["overrun", "commit overrun", "dropped events"])
-def test_a_lost_event_is_an_error(tmp_path: Path, counter: str) -> None:
-    trace = recording(tmp_path, STATS.replace(f"\n{counter}: 0", f"\n{counter}: 2"))
-    with pytest.raises(RunError, match=f"trace events are lost: wanted none, got .*'{counter}': 2"):
+@pytest.mark.parametrize("counter", ["overrun", "commit overrun", "dropped events", "entries"])
+@pytest.mark.parametrize("cpus", [1, 2, 11])
+def test_a_lost_event_of_any_cpu_is_an_error(tmp_path: Path, counter: str, cpus: int) -> None:
+    losing = STATS.replace(f"{counter}: 0", f"{counter}: 2")
+    trace = recording(tmp_path, *[STATS] * (cpus - 1), losing)
+    message = f"cpu{cpus - 1}: trace events are lost: wanted none, got .*'{counter}': 2"
+    with pytest.raises(RunError, match=message):
         trace_live.stop(trace)
 
 
@@ -133,15 +148,38 @@ def test_a_counter_that_is_missing_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("buffer_bytes", "read"), [(288, True), (290, False)])
-def test_the_ring_buffer_is_emptied_when_half_full(
-    tmp_path: Path, buffer_bytes: int, read: bool
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_the_ring_buffers_are_emptied_when_one_is_half_full(
+    tmp_path: Path, buffer_bytes: int, read: bool, cpus: int
 ) -> None:
-    trace = recording(tmp_path, STATS, pages("7.3")[:8192], buffer_bytes)
+    idle = STATS.replace("bytes: 144", "bytes: 0")
+    content = pages("7.3")[:8192]
+    trace = recording(
+        tmp_path, *[idle] * (cpus - 1), STATS, content=content, buffer_bytes=buffer_bytes
+    )
     trace_live.look(trace)
     trace.pages.close()
-    os.close(trace.pipe)
+    for pipe in trace.pipes.values():
+        os.close(pipe)
     kept = gzip.decompress((tmp_path / "pages").read_bytes())
-    assert kept == (pages("7.3")[:8192] if read else b"")
+    assert kept == (content if read else b"")
+
+
+def test_all_cpus_are_read_and_counted_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "rmdir", lambda _: None)
+    trace = recording(tmp_path, STATS, STATS, STATS, content=pages("7.3")[:8192])
+    assert trace_live.cpus(trace.instance) == list(trace.pipes)
+    counts = trace_live.stop(trace)
+    assert (counts["cpus"], counts["read events"], counts["bytes"]) == (3, 15, 432)
+    assert gzip.decompress((tmp_path / "pages").read_bytes()) == pages("7.3")[:8192]
+
+
+def test_cpus_are_in_order_of_their_numbers(tmp_path: Path) -> None:
+    for name in ("cpu10", "cpu2", "cpu0"):
+        (tmp_path / "per_cpu" / name).mkdir(parents=True)
+    assert [cpu.name for cpu in trace_live.cpus(tmp_path)] == ["cpu0", "cpu2", "cpu10"]
 
 
 @pytest.mark.parametrize("kernel_version", KERNELS)

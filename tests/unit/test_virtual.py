@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from testbed import runfolder
 from testbed.cell import Limits
-from testbed.errors import RunError, StudyError
-from testbed.labs import allowance, bundle, host_tools, identity, image, kernel, preflight, virtual
+from testbed.errors import RunError, StudyError, UnsupportedError
+from testbed.labs import (
+    allowance,
+    bundle,
+    contents,
+    host_tools,
+    identity,
+    image,
+    kernel,
+    preflight,
+    virtual,
+)
 from testbed.labs.allowance import Allowance
 from testbed.labs.supervise import Ending, Excess
 from testbed.labs.virtual import Boot, VirtualLab
@@ -37,14 +49,18 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VirtualLab:
     (tmp_path / "kernel").mkdir()
     (tmp_path / "kernel" / "linux").write_text("kernel")
     (tmp_path / "kernel" / "version").write_text("7.3.4-1\n")
+    (tmp_path / "image" / "root").mkdir(parents=True)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "init").write_text("init")
+    for name in ("image", "kernel", "code"):
+        contents.settle(tmp_path / name)
     monkeypatch.setattr(identity, "of_sandbox", lambda: identity.STARTER)
     monkeypatch.setattr(identity, "lend", lambda folder, uid: None)
     return VirtualLab(
-        image=Path("/img"),
+        image=tmp_path / "image" / "root",
         kernel=tmp_path / "kernel",
-        code=Path("/code"),
+        code=tmp_path / "code",
         kernel_version="7.3",
-        image_key="0123",
     )
 
 
@@ -172,7 +188,7 @@ def test_the_kernels_command_line_depends_on_the_cell_alone(
     line = words[words.index("/gt/kernel/linux") :]
     assert line == [
         "/gt/kernel/linux", "mem=256M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/",
-        "rw", "umid=lab", "time-travel=inf-cpu", "time-travel-start=1767225600000000000",
+        "ro", "umid=lab", "time-travel=inf-cpu", "time-travel-start=1767225600000000000",
         "con=null", "con0=fd:0,fd:1", "quiet", "panic=-1", "init=/gt/code/init", "seccomp=on",
         "--", "30", "/usr/bin/python3", "-S", "-m", "testbed.agent",
     ]  # fmt: skip
@@ -186,14 +202,14 @@ def test_the_guest_sees_image_code_and_kernel_read_only_and_its_cell(
     lab: VirtualLab, folder: Path
 ) -> None:
     text = " ".join(lab.command(folder, Boot(seed=7, limits=LIMITS)))
-    assert " --ro-bind /img / " in text
+    assert f" --ro-bind {lab.image} / " in text
     assert (
-        f" --ro-bind {lab.kernel} /gt/kernel --ro-bind /code /gt/code --bind {folder} /cell"
+        f" --ro-bind {lab.kernel} /gt/kernel --ro-bind {lab.code} /gt/code --bind {folder} /cell"
         " --remount-ro /gt " in text
     )
     assert text.count(" --bind ") == 1
     assert "--share-net" not in text
-    assert " --setenv LD_PRELOAD /gt/code/seeded_random.so --setenv LAB_SEED 7 -- " in text
+    assert " --setenv LD_PRELOAD /gt/code/preload.so --setenv LAB_SEED 7 -- " in text
 
 
 @pytest.mark.parametrize(
@@ -222,12 +238,26 @@ def test_identity_of_the_lab(lab: VirtualLab) -> None:
         "name": "virtual",
         "kernel": "7.3",
         "kernel_package": "7.3.4-1",
-        "kernel_digest": first["kernel_digest"],
-        "image_digest": "0123",
-        "code_digest": bundle.key("0123"),
+        "kernel_digest": contents.digest(lab.kernel),
+        "image_digest": contents.digest(lab.image.parent),
+        "code_digest": contents.digest(lab.code),
     }
     (lab.kernel / "linux").write_text("another")
+    contents.settle(lab.kernel)
     assert lab.describe()["kernel_digest"] != first["kernel_digest"]
+
+
+def test_a_flipped_bit_in_the_cache_is_named(lab: VirtualLab) -> None:
+    lab.check_whole(thorough=True)
+    (lab.code / "init").write_bytes(b"inix")
+    os.utime(lab.code / "init", ns=(contents.TIME_NS, contents.TIME_NS))
+    lab.check_whole(thorough=False)  # as a disk damages it: its time says nothing
+    with pytest.raises(UnsupportedError) as caught:
+        lab.check_whole(thorough=True)
+    assert str(caught.value) == (
+        f"{lab.code.parent}: the cached lab is not as it was built: got code/init: changed "
+        "(make clean-cache removes it; the next run builds it again)"
+    )
 
 
 @pytest.fixture
@@ -291,21 +321,67 @@ def test_run_boots_with_the_cells_seed_and_limits(
     assert booted == [Boot(seed=9, limits=cell.limits, allowed=allowed, program=virtual.AGENT)]
 
 
-def test_ensure_builds_image_kernel_and_code(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def steps(lab: VirtualLab, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let a lab be built from parts that are there; return what was done, in order."""
+    done: list[str] = []
+
+    def step(name: str, place: Path | None) -> Callable[..., Path | None]:
+        def take(*_: object) -> Path | None:
+            done.append(name)
+            return place
+
+        return take
+
     monkeypatch.setattr(preflight, "check", lambda: None)
-    monkeypatch.setattr(image, "key", lambda: "ik")
-    monkeypatch.setattr(image, "ensure", lambda report: Path("/img"))
-    monkeypatch.setattr(
-        kernel, "ensure", lambda version, root, key, report: Path(f"/k-{version}-{root}-{key}")
-    )
-    monkeypatch.setattr(bundle, "ensure", lambda root, key: Path(f"/c-{root}-{key}"))
-    lab = virtual.ensure("6.12", lambda what, done_frac: None)
-    assert lab == VirtualLab(
-        image=Path("/img"),
-        kernel=Path("/k-6.12-/img-ik"),
-        code=Path("/c-/img-ik"),
-        kernel_version="6.12",
-        image_key="ik",
-    )
+    monkeypatch.setattr(image, "built", lambda: None)
+    monkeypatch.setattr(image, "installed", lambda _root: {"make": "4.4"})
+    monkeypatch.setattr(image, "ensure", step("image", lab.image))
+    monkeypatch.setattr(kernel, "check_offered", step("ask for the kernel", None))
+    monkeypatch.setattr(kernel, "ensure", step("kernel", lab.kernel))
+    monkeypatch.setattr(bundle, "ensure", step("code", lab.code))
+    return done
+
+
+def nothing(what: str, done_frac: float) -> None:
+    pass
+
+
+def test_the_kernel_is_asked_for_first_and_built_last(lab: VirtualLab, steps: list[str]) -> None:
+    assert virtual.ensure("7.3", nothing) == lab
+    assert steps == ["ask for the kernel", "image", "code", "kernel"]
     with pytest.raises(StudyError, match="no such kernel"):
-        virtual.ensure("six", lambda what, done_frac: None)
+        virtual.ensure("six", nothing)
+    assert len(steps) == 4
+
+
+def test_what_is_built_is_not_asked_for(
+    lab: VirtualLab, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(image, "built", lambda: lab.image)
+    monkeypatch.setattr(kernel, "built", lambda version, digest: lab.kernel)
+    virtual.ensure("7.3", nothing)
+    assert steps == ["image", "code", "kernel"]
+
+
+def test_another_lab_is_refused_before_the_kernel_is_built(
+    lab: VirtualLab, steps: list[str]
+) -> None:
+    def check(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
+        assert found == {
+            "image_digest": contents.digest(lab.image.parent),
+            "code_digest": contents.digest(lab.code),
+        }
+        assert packages == {"make": "4.4"}
+        raise StudyError("another lab")
+
+    with pytest.raises(StudyError, match="another lab"):
+        virtual.ensure("7.3", nothing, check)
+    assert steps == ["ask for the kernel", "image", "code"]
+
+
+def test_an_edited_cache_is_seen_by_every_run(lab: VirtualLab, steps: list[str]) -> None:
+    (lab.code / "added").touch()
+    (lab.kernel / "linux").write_text("another kernel")
+    with pytest.raises(UnsupportedError, match="got kernel/linux: changed; code/added: new "):
+        virtual.ensure("7.3", nothing)

@@ -42,6 +42,22 @@ static void mount_or_die(const char *type, const char *place)
 		die("cannot mount", place);
 }
 
+/*
+ * First of all: nothing on the root may be written, an inode's time of access
+ * included. Left to relatime, the host's times decide which inodes are written
+ * back, that reads the clock, and a clock that is read moves. The cell is a
+ * mount of its own, the only one that can be written.
+ */
+static void mount_host(void)
+{
+	if (mount("none", "/", NULL, MS_REMOUNT | MS_RDONLY | MS_NOATIME,
+		  NULL) < 0)
+		die("cannot remount", "/");
+	if (mount("none", "/cell", "hostfs", MS_NOATIME | MS_NOSUID | MS_NODEV,
+		  "/cell") < 0)
+		die("cannot mount", "/cell");
+}
+
 static void mount_all(void)
 {
 	mount_or_die("proc", "/proc");
@@ -97,6 +113,7 @@ int main(int argc, char **argv)
 	pid_t agent;
 	int status;
 
+	mount_host();
 	mount_all();
 	if (argc < 3) {
 		printf(
