@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed import digests, manifest, plain, runfolder, session, studyset
+from testbed import digests, manifest, runfolder, session, studyset, trees
 from testbed.cli import command_status
 from testbed.errors import GroundtruthError, ParseError
 from testbed.labs import virtual
@@ -53,7 +53,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def run(whole: Path, tmp_path: Path) -> Iterator[Path]:
     yield shutil.copytree(whole, tmp_path / "run")
-    plain.remove(tmp_path / "run")  # pytest itself dies of folders as deep as these
+    trees.remove(tmp_path / "run")  # pytest itself dies of folders as deep as these
 
 
 def measuring(run: Path) -> Path:
