@@ -154,8 +154,8 @@ def work(tasks: Sequence[tuple[str, int, int]], seed: int, scratch: Path) -> lis
             findings.append(Finding(name, int(number), what))
         reached = _AT.unpack_from(at)[0]
         if status:
-            name, number = _at(tasks, reached)
-            findings.append(Finding(name, number, why or f"the process died: status {status}"))
+            died = why or f"the process died: status {status}"
+            findings.append(Finding(*_at(tasks, reached), died))
         if reached in (0, total) or len(findings) > MOST_FINDINGS:
             return findings
 

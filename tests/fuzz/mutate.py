@@ -21,7 +21,9 @@ TEXTS = (
     "/dev/zero", "a" * 5000, "1 s", "10^400 s", "9" * 400 + " s", "100 %", "0 %", "3 Mbit/s", "T",
     "S", "tcp", "sctp",
 )  # fmt: skip
-CONSTANTS = (None, True, False, float("nan"), float("inf"), [], {}, [[]], [None], {"": None})
+CONSTANTS: tuple[Any, ...] = (
+    None, True, False, float("nan"), float("inf"), [], {}, [[]], [None], {"": None},
+)  # fmt: skip
 WORDS = (
     "- ", "  ", "\t", "\n", "&a ", "*a", "{}", "[]", "null", "''", "\0", "é", ": ", "? ", "| ",
     "!!set ", "%", "9" * 400, "1e400", "-", "0", "1 s", "10 packets", "udp", "paired", "same",

@@ -6,6 +6,8 @@ A target takes bytes and returns, or raises a project's error; whatever else it 
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import functools
 import gzip
 import json
 import os
@@ -54,7 +56,7 @@ from testbed import (
     studyset,
     validate,
 )
-from testbed.cell import Cell, Loss, from_dict
+from testbed.cell import Cell, Loss, cell_id, from_dict, to_dict
 from testbed.execute import json_text
 from testbed.ledger import disagreements
 from testbed.spec import parse_study
@@ -328,7 +330,7 @@ def _binary() -> dict[str, Target]:
                 corpus=[(folder / "formats.json").read_bytes()],
                 mutate=json_input,
                 share=12,
-                run=lambda content, run=formats: _if_json(content, run),
+                run=functools.partial(_if_json, formats),
             ),
         }
         folder = DATA / f"sockets-{kernel}"
@@ -372,7 +374,7 @@ def read_value(content: bytes, parse_value: Callable[[Any], Any]) -> Any:
         path.unlink()
 
 
-def _if_json(content: bytes, run: Callable[[bytes], object]) -> None:
+def _if_json(run: Callable[[bytes], object], content: bytes) -> None:
     read_value(content, lambda _: run(content))
 
 
@@ -423,7 +425,7 @@ def _runs(place: Path) -> dict[str, Target]:
     """Return readers of a run's own files, and of finished cells' as a report takes them."""
     run = build_run(place / "r", losses=(0.01,), seeds=1)
     cell = wireless_cell()
-    listed = [{"id": session.cell_id(cell), "cell": session.to_dict(cell)}]
+    listed = [{"id": cell_id(cell), "cell": to_dict(cell)}]
     (run / runfolder.CELLS).write_text(json_text(listed))
     failures = [{"rule": "cell-failed", "where": "cells/x", "text": "no"}]
     (run / runfolder.WARNINGS).write_text(json_text(failures))
@@ -482,7 +484,7 @@ def _runs(place: Path) -> dict[str, Target]:
     }
 
 
-_NOW = session.datetime.datetime(2026, 1, 1, tzinfo=session.datetime.UTC)
+_NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
 def _sets(place: Path) -> dict[str, Target]:
