@@ -13,9 +13,9 @@ from pathlib import Path
 
 from collectors.tables_parse import write_tables
 from reports.wireshark import export_cell
-from testbed import runfolder
+from testbed import manifest, runfolder
 from testbed.cell import Cell, cell_id, from_dict, to_dict
-from testbed.execute import finish, write_json
+from testbed.execute import finish, json_text, write_json
 from testbed.plan import PlannedCell, plan_record
 from testbed.wireshark import read_recorded
 from tests.recorded import DATA
@@ -44,8 +44,9 @@ def make_run(run: Path) -> Path:
 def plan_cells(run: Path, cells: Sequence[Cell]) -> None:
     """Make these the planned cells of a run."""
     planned = [PlannedCell(id=cell_id(cell), cell=cell) for cell in cells]
-    write_json(run / runfolder.PLAN, plan_record(planned))
-    write_json(run / runfolder.CELLS, [{"id": p.id, "cell": to_dict(p.cell)} for p in planned])
+    listed = [{"id": p.id, "cell": to_dict(p.cell)} for p in planned]
+    contents = {runfolder.PLAN: plan_record(planned), runfolder.CELLS: listed}
+    manifest.write(run, {name: json_text(content) for name, content in contents.items()})
 
 
 def export_recorded(run: Path) -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""Give changed inputs to every reader, in several processes, and keep each that is not refused well.
+"""Give changed inputs to every reader, in several processes; keep each that is not refused well.
 
     .venv/bin/python -m tests.fuzz.fuzz --inputs 1000000 --jobs 2 --seed 1
     .venv/bin/python -m tests.fuzz.fuzz --target "trace pages 7.3" --seed 1 --number 4711
@@ -33,11 +33,13 @@ from typing import Any
 
 LIMIT_S = 5.0
 #: More than LIMIT_S, for what no exception ends: the process is ended.
-HANG_S = 30.0
+HANG_S = 60.0
+STARTS_WITHIN_S = 300.0
 MOST_BYTES = 500 << 20
 #: How many inputs in a row are of one target.
 CHUNK = 200
 MOST_FINDINGS = 200
+TELL_EVERY = 10_000
 _AT = struct.Struct("<Qd")
 
 
@@ -69,12 +71,12 @@ def _too_long(number: int, frame: FrameType | None) -> None:
     raise TooLongError
 
 
-def try_one(target: object, content: bytes) -> str:
+def try_one(target: object, content: bytes, *, memory: bool = True) -> str:
     """Return what is wrong with how a target takes an input; empty if nothing is."""
     from testbed.errors import GroundtruthError
 
-    signal.signal(signal.SIGALRM, _too_long)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+    signal.signal(signal.SIGPROF, _too_long)  # the time of this process: others may be busy
+    signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
     try:
         target.run(content)  # type: ignore[attr-defined]
     except GroundtruthError as error:
@@ -84,9 +86,9 @@ def try_one(target: object, content: bytes) -> str:
     except BaseException:  # noqa: BLE001  # whatever it is, it is what is looked for
         return traceback.format_exc()
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
     peak = peak_bytes()
-    return f"{peak >> 20} MiB of memory" if peak > MOST_BYTES else ""
+    return f"{peak >> 20} MiB of memory" if memory and peak > MOST_BYTES else ""
 
 
 def limit_memory() -> None:
@@ -116,7 +118,10 @@ def _child(
                 continue
             _AT.pack_into(at, 0, done, time.monotonic())
             what = try_one(known[name], content_of(known[name], name, seed, number))
+            if done % TELL_EVERY == 0:
+                sys.stderr.write(f"{done} inputs, {peak_bytes() >> 20} MiB\n")
             if what:
+                sys.stderr.write(f"{name} {number}: {what.strip()[-300:]}\n")
                 os.write(out, f"{name}\0{number}\0{what[-3000:]}\1".encode(errors="replace"))
                 if "memory" in what:
                     return
@@ -129,7 +134,7 @@ def work(tasks: Sequence[tuple[str, int, int]], seed: int, scratch: Path) -> lis
     findings: list[Finding] = []
     at = mmap.mmap(-1, _AT.size)
     while True:
-        _AT.pack_into(at, 0, _AT.unpack_from(at)[0], time.monotonic() + 60)
+        _AT.pack_into(at, 0, _AT.unpack_from(at)[0], time.monotonic() + STARTS_WITHIN_S)
         read_end, write_end = os.pipe()
         child = os.fork()
         if child == 0:
@@ -143,35 +148,33 @@ def work(tasks: Sequence[tuple[str, int, int]], seed: int, scratch: Path) -> lis
             finally:
                 os._exit(status)
         os.close(write_end)
-        os.set_blocking(read_end, False)
-        said, why = b"", ""
-        while True:
-            time.sleep(0.05)
-            while piece := _read(read_end):
-                said += piece
-            pid, status = os.waitpid(child, os.WNOHANG)
-            if pid:
-                break
-            if time.monotonic() - _AT.unpack_from(at)[1] > HANG_S:
-                os.kill(child, signal.SIGKILL)
-                why = f"hung for {HANG_S:g} s"
-        while piece := _read(read_end):
-            said += piece
-        os.close(read_end)
+        said, status, why = _watched(child, read_end, at)
         for line in said.split(b"\1")[:-1]:
             name, number, what = line.decode().split("\0", 2)
             findings.append(Finding(name, int(number), what))
         reached = _AT.unpack_from(at)[0]
         if status:
-            name, number = _at(tasks, reached)
-            findings.append(Finding(name, number, why or f"the process died: status {status}"))
-        if (
-            reached >= total
-            or len(findings) > MOST_FINDINGS
-            or os.WIFEXITED(status)
-            and status >> 8
-        ):
+            died = why or f"the process died: status {status}"
+            findings.append(Finding(*_at(tasks, reached), died))
+        if reached in (0, total) or len(findings) > MOST_FINDINGS:
             return findings
+
+
+def _watched(child: int, pipe: int, at: mmap.mmap) -> tuple[bytes, int, str]:
+    """Wait for a child; return what it said, its status, and why it was ended if it was."""
+    said, why = b"", ""
+    os.set_blocking(pipe, False)
+    while True:
+        time.sleep(0.05)
+        pid, status = os.waitpid(child, os.WNOHANG)
+        while piece := _read(pipe):
+            said += piece
+        if pid:
+            os.close(pipe)
+            return said, status, why
+        if time.monotonic() - _AT.unpack_from(at)[1] > HANG_S:
+            os.kill(child, signal.SIGKILL)
+            why = f"hung for {HANG_S:g} s"
 
 
 def _read(handle: int) -> bytes:
@@ -184,7 +187,7 @@ def _read(handle: int) -> bytes:
 def _at(tasks: Sequence[tuple[str, int, int]], reached: int) -> tuple[str, int]:
     for name, start, count in tasks:
         if reached <= count:
-            return name, start + reached - 1
+            return name, start + max(0, reached - 1)
         reached -= count
     raise AssertionError("past the end")
 
@@ -209,7 +212,7 @@ def _save(into: Path, finding: Finding, content: bytes) -> None:
 
 
 def _beside(function: Callable[..., Any], *words: Any) -> Any:
-    """Return what a function gives in a new process: this one must not use threads before it forks."""
+    """Return what a function gives in a new process: this one forks, so it must have no threads."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(function, words)
 

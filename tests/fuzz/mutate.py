@@ -1,6 +1,6 @@
-"""Changed inputs from recorded ones: JSON by its structure, text by words and lines, bytes by bytes.
+"""Changed inputs from recorded ones: JSON by its structure, text by words, bytes by bits.
 
-Invariant: a seed gives the same input always and everywhere, so a number is enough to have it again.
+Invariant: a seed gives the same input always and everywhere: a number is enough to name one.
 """
 
 from __future__ import annotations
@@ -12,14 +12,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 #: Where programs go wrong.
-NUMBERS = (0, 1, -1, 2, 255, 256, 65_535, 1 << 31, (1 << 31) - 1, 1 << 32, (1 << 63) - 1, 1 << 63,
-           -(1 << 63), 1 << 64, 10**30, 10**400, -(10**400), 0.1, -0.5, 1e-300, 1e300, -0.0)  # fmt: skip
-TEXTS = ("", "x", "0", "1e999", "nan", "-1", "\0", "\x1b[31m", "é", "\ud800", "../../etc/passwd", "/dev/zero",
-         "a" * 5000, "1 s", "10^400 s", "9" * 400 + " s", "100 %", "0 %", "3 Mbit/s", "T", "S", "tcp", "sctp")  # fmt: skip
-CONSTANTS = (None, True, False, float("nan"), float("inf"), [], {}, [[]], [None], {"": None})
-WORDS = ("- ", "  ", "\t", "\n", "&a ", "*a", "{}", "[]", "null", "''", "\0", "é", ": ", "? ", "| ", "!!set ", "%",
-         "9" * 400, "1e400", "-", "0", "1 s", "10 packets", "udp", "paired", "same", "~", "<<: *a", "\u2028", "\ufeff",
-         "[" * 200, "a: " * 50, '"', "'", "#", "---\n", "...\n", "!!python/object:os.system ")  # fmt: skip
+NUMBERS = (
+    0, 1, -1, 2, 255, 256, 65_535, 1 << 31, (1 << 31) - 1, 1 << 32, (1 << 63) - 1, 1 << 63,
+    -(1 << 63), 1 << 64, 10**30, 10**400, -(10**400), 0.1, -0.5, 1e-300, 1e300, -0.0,
+)  # fmt: skip
+TEXTS = (
+    "", "x", "0", "1e999", "nan", "-1", "\0", "\x1b[31m", "é", "\ud800", "../../etc/passwd",
+    "/dev/zero", "a" * 5000, "1 s", "10^400 s", "9" * 400 + " s", "100 %", "0 %", "3 Mbit/s", "T",
+    "S", "tcp", "sctp",
+)  # fmt: skip
+CONSTANTS: tuple[Any, ...] = (
+    None, True, False, float("nan"), float("inf"), [], {}, [[]], [None], {"": None},
+)  # fmt: skip
+WORDS = (
+    "- ", "  ", "\t", "\n", "&a ", "*a", "{}", "[]", "null", "''", "\0", "é", ": ", "? ", "| ",
+    "!!set ", "%", "9" * 400, "1e400", "-", "0", "1 s", "10 packets", "udp", "paired", "same",
+    "~", "<<: *a", "\u2028", "\ufeff", "[" * 200, "a: " * 50, '"', "'", "#", "---\n", "...\n",
+    "!!python/object:os.system ",
+)  # fmt: skip
 
 
 def odd(rng: random.Random) -> Any:

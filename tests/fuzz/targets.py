@@ -6,6 +6,8 @@ A target takes bytes and returns, or raises a project's error; whatever else it 
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import functools
 import gzip
 import json
 import os
@@ -32,8 +34,8 @@ from collectors.places_parse import parse_places
 from collectors.protocol_parse import protocol_table
 from collectors.queue_parse import queue
 from collectors.raw_parse import read_as, read_text, whole
-from collectors.socket_samples_parse import Samples, parse_frames, parse_sources
 from collectors.socket_live import FRAME
+from collectors.socket_samples_parse import Samples, parse_frames, parse_sources
 from collectors.sockets_parse import sockets_table
 from collectors.trace_parse import parse_formats, parse_pages, unpacked
 from reports.json_file import read_json as read_doc
@@ -54,7 +56,7 @@ from testbed import (
     studyset,
     validate,
 )
-from testbed.cell import Cell, Loss, from_dict
+from testbed.cell import Cell, Loss, cell_id, from_dict, to_dict
 from testbed.execute import json_text
 from testbed.ledger import disagreements
 from testbed.spec import parse_study
@@ -152,17 +154,21 @@ def _raw_files(place: Path) -> dict[str, Target]:
         name: str, parse_value: Callable[[Any], object], corpus: list[Path], share: int
     ) -> Target:
         return Target(
-            corpus=[path.read_bytes() for path in corpus], mutate=json_input, share=share,
+            corpus=[path.read_bytes() for path in corpus],
+            mutate=json_input,
+            share=share,
             run=_in_file(place / name, lambda path: read_as(path, parse_value)),
-        )  # fmt: skip
+        )
 
     def lines(
         name: str, read: Callable[[str, str], object], corpus: list[Path], share: int
     ) -> Target:
         return Target(
-            corpus=[path.read_bytes() for path in corpus], mutate=lines_input, share=share,
+            corpus=[path.read_bytes() for path in corpus],
+            mutate=lines_input,
+            share=share,
             run=_in_file(place / name, lambda path: read(read_text(path), str(path))),
-        )  # fmt: skip
+        )
 
     probes = DATA / "probes-0.1.0"
     places = parse_places(json.loads((DATA / "trace-7.3" / "places.json").read_text()))
@@ -170,48 +176,104 @@ def _raw_files(place: Path) -> dict[str, Target]:
     return {
         "epoch.json": file("epoch.json", lambda v: whole(v["epoch_ns"]), [raw / "epoch.json"], 30),
         "counters.json": file(
-            "counters.json", lambda rows: [counters(rows, f.id) for f in cell.flows],
-            [raw / "counters.json", probes / "counters.json"], 40),
-        "path.json": file("path.json", lambda v: audit_parse.stretches(v, cell), [raw / "path.json"], 40),
+            "counters.json",
+            lambda rows: [counters(rows, f.id) for f in cell.flows],
+            [raw / "counters.json", probes / "counters.json"],
+            40,
+        ),
+        "path.json": file(
+            "path.json", lambda v: audit_parse.stretches(v, cell), [raw / "path.json"], 40
+        ),
         "qdiscs.json": file(
-            "qdiscs.json", tables_parse.qdisc_rows,
-            [raw / "qdiscs.json", DATA / "iproute2-6.15" / "qdisc-statistics.json"], 40),
+            "qdiscs.json",
+            tables_parse.qdisc_rows,
+            [raw / "qdiscs.json", DATA / "iproute2-6.15" / "qdisc-statistics.json"],
+            40,
+        ),
         "qdiscs-start.json": file(
-            "qdiscs-start.json", lambda v: audit_parse.passages(audit_parse.roots(v), end),
-            [raw / "qdiscs-start.json"], 30),
+            "qdiscs-start.json",
+            lambda v: audit_parse.passages(audit_parse.roots(v), end),
+            [raw / "qdiscs-start.json"],
+            30,
+        ),
         "qdiscs of hooks": file("hooks.json", numbered_parse.hook_drops, [raw / "qdiscs.json"], 20),
         "numbered_drops.json": Target(
-            corpus=[json.dumps(NUMBERED).encode()], mutate=json_input, share=30,
-            run=_in_file(place / "numbered" / "raw" / "numbered_drops.json",
-                         lambda p: evidence_parse.numbered_drops(p.parents[1], numbered))),
-        "points.json": file("points.json", evidence_parse._taps, [raw / "pcap" / "points.json"], 30),
+            corpus=[json.dumps(NUMBERED).encode()],
+            mutate=json_input,
+            share=30,
+            run=_in_file(
+                place / "numbered" / "raw" / "numbered_drops.json",
+                lambda p: evidence_parse.numbered_drops(p.parents[1], numbered),
+            ),
+        ),
+        "points.json": file(
+            "points.json", evidence_parse._taps, [raw / "pcap" / "points.json"], 30
+        ),
         "places.json": file("places.json", parse_places, [DATA / "trace-7.3" / "places.json"], 40),
         "ledger.json": file("ledger.json", disagreements, [probes / "ledger.json"], 40),
-        "calibration.json": file("calibration.json", execute._measurements, [_calibration(place)], 30),
+        "calibration.json": file(
+            "calibration.json", execute._measurements, [_calibration(place)], 30
+        ),
         "queue.jsonl": lines(
-            "queue.jsonl", lambda t, w: queue(t, places, 0, w), [DATA / "trace-7.3" / "queue.jsonl"], 15),
-        "T.receiver": lines("T.receiver.jsonl", lambda t, w: probe_received(t, tcp, 0, w),
-                            [raw / "flows" / "T.receiver.jsonl", probes / "tcp_recv.jsonl"], 50),
-        "S.receiver": lines("S.receiver.jsonl", lambda t, w: probe_received(t, sctp, 0, w),
-                            [raw / "flows" / "S.receiver.jsonl", probes / "sctp_recv.jsonl"], 30),
-        "T.sender": lines("T.sender.jsonl", lambda t, w: (probe_sent(t, tcp, w), probe_mss_bytes(t, w)),
-                          [raw / "flows" / "T.sender.jsonl", probes / "tcp_send.jsonl"], 50),
-        "S.sender": lines("S.sender.jsonl", lambda t, w: probe_sent(t, sctp, w),
-                          [raw / "flows" / "S.sender.jsonl", probes / "sctp_send.jsonl"], 30),
+            "queue.jsonl",
+            lambda t, w: queue(t, places, 0, w),
+            [DATA / "trace-7.3" / "queue.jsonl"],
+            15,
+        ),
+        "T.receiver": lines(
+            "T.receiver.jsonl",
+            lambda t, w: probe_received(t, tcp, 0, w),
+            [raw / "flows" / "T.receiver.jsonl", probes / "tcp_recv.jsonl"],
+            50,
+        ),
+        "S.receiver": lines(
+            "S.receiver.jsonl",
+            lambda t, w: probe_received(t, sctp, 0, w),
+            [raw / "flows" / "S.receiver.jsonl", probes / "sctp_recv.jsonl"],
+            30,
+        ),
+        "T.sender": lines(
+            "T.sender.jsonl",
+            lambda t, w: (probe_sent(t, tcp, w), probe_mss_bytes(t, w)),
+            [raw / "flows" / "T.sender.jsonl", probes / "tcp_send.jsonl"],
+            50,
+        ),
+        "S.sender": lines(
+            "S.sender.jsonl",
+            lambda t, w: probe_sent(t, sctp, w),
+            [raw / "flows" / "S.sender.jsonl", probes / "sctp_send.jsonl"],
+            30,
+        ),
         "iperf3": Target(
-            corpus=[(DATA / "iperf3-3.18" / name).read_bytes() for name in ("server.json", "refused.json")],
-            mutate=json_input, share=30,
-            run=lambda content: iperf3_received(_text(content), tcp, "T.receiver.jsonl")),
+            corpus=[
+                (DATA / "iperf3-3.18" / name).read_bytes()
+                for name in ("server.json", "refused.json")
+            ],
+            mutate=json_input,
+            share=30,
+            run=lambda content: iperf3_received(_text(content), tcp, "T.receiver.jsonl"),
+        ),
         "packet log": Target(
-            corpus=[path.read_bytes() for path in sorted(probes.glob("*.tsv"))], mutate=text_input, share=20,
-            run=lambda content: judge.read_log(_text(content), "log.tsv")),
-    }  # fmt: skip
+            corpus=[path.read_bytes() for path in sorted(probes.glob("*.tsv"))],
+            mutate=text_input,
+            share=20,
+            run=lambda content: judge.read_log(_text(content), "log.tsv"),
+        ),
+    }
 
 
 NUMBERED = [
-    {"flow": flow, "node": "r2", "device": "ifb0", "listed_pkts": [1, 5], "seen_pkts": 300,
-     "dropped_pkts": 2, "drawn_dropped_pkts": 0} for flow in ("T", "S")
-]  # fmt: skip
+    {
+        "flow": flow,
+        "node": "r2",
+        "device": "ifb0",
+        "listed_pkts": [1, 5],
+        "seen_pkts": 300,
+        "dropped_pkts": 2,
+        "drawn_dropped_pkts": 0,
+    }
+    for flow in ("T", "S")
+]
 
 
 def _text(content: bytes) -> str:
@@ -255,14 +317,22 @@ def _binary() -> dict[str, Target]:
             parse_pages(pages, made, "pages.bin")
 
         found |= {
-            f"trace pages {kernel}": Target(corpus=[pages], mutate=bytes_input, run=trace, share=10),
+            f"trace pages {kernel}": Target(
+                corpus=[pages], mutate=bytes_input, run=trace, share=10
+            ),
             f"trace gzip {kernel}": Target(
-                corpus=[packed[:2000], packed], mutate=bytes_input, share=12,
-                run=lambda content: unpacked(content, "pages.bin.gz")),
+                corpus=[packed[:2000], packed],
+                mutate=bytes_input,
+                share=12,
+                run=lambda content: unpacked(content, "pages.bin.gz"),
+            ),
             f"trace formats {kernel}": Target(
-                corpus=[(folder / "formats.json").read_bytes()], mutate=json_input, share=12,
-                run=lambda content, run=formats: _if_json(content, run)),
-        }  # fmt: skip
+                corpus=[(folder / "formats.json").read_bytes()],
+                mutate=json_input,
+                share=12,
+                run=functools.partial(_if_json, formats),
+            ),
+        }
         folder = DATA / f"sockets-{kernel}"
         tick_ns, sources = parse_sources(
             json.loads((folder / "sockets.json").read_text()), "sockets.json"
@@ -285,8 +355,12 @@ def _binary() -> dict[str, Target]:
         found |= {
             f"sockets {kernel}": Target(corpus=[frames], mutate=bytes_input, run=sockets, share=8),
             f"sockets.json {kernel}": Target(
-                corpus=[(folder / "sockets.json").read_bytes()], mutate=json_input, run=described, share=20),
-        }  # fmt: skip
+                corpus=[(folder / "sockets.json").read_bytes()],
+                mutate=json_input,
+                run=described,
+                share=20,
+            ),
+        }
     return found
 
 
@@ -300,7 +374,7 @@ def read_value(content: bytes, parse_value: Callable[[Any], Any]) -> Any:
         path.unlink()
 
 
-def _if_json(content: bytes, run: Callable[[bytes], object]) -> None:
+def _if_json(run: Callable[[bytes], object], content: bytes) -> None:
     read_value(content, lambda _: run(content))
 
 
@@ -351,13 +425,13 @@ def _runs(place: Path) -> dict[str, Target]:
     """Return readers of a run's own files, and of finished cells' as a report takes them."""
     run = build_run(place / "r", losses=(0.01,), seeds=1)
     cell = wireless_cell()
-    listed = [{"id": session.cell_id(cell), "cell": session.to_dict(cell)}]
+    listed = [{"id": cell_id(cell), "cell": to_dict(cell)}]
     (run / runfolder.CELLS).write_text(json_text(listed))
     failures = [{"rule": "cell-failed", "where": "cells/x", "text": "no"}]
     (run / runfolder.WARNINGS).write_text(json_text(failures))
     (run / runfolder.PROVENANCE).write_text(json_text(session.provenance(_NOW, ["groundtruth"])))
     folder = only_cell(run)
-    digest_of = {name: "a" * 64 for name in runfolder.COVERED}
+    digest_of = dict.fromkeys(runfolder.COVERED, "a" * 64)
     (run / runfolder.MANIFEST).write_text(manifest.Manifest(sha256=digest_of).text())
     (folder / runfolder.DONE).write_text(digests.done_text(digests.of_cell(folder)))
 
@@ -402,11 +476,15 @@ def _runs(place: Path) -> dict[str, Target]:
         "verify.json": target(folder / runfolder.VERIFY, lambda: read_run(run), 4),
         "ledger.json of reports": target(folder / runfolder.LEDGER, lambda: read_run(run), 4),
         "tables": Target(
-            corpus=[(folder / runfolder.FLOWS_TABLE).read_bytes()], mutate=bytes_input, run=table, share=6),
-    }  # fmt: skip
+            corpus=[(folder / runfolder.FLOWS_TABLE).read_bytes()],
+            mutate=bytes_input,
+            run=table,
+            share=6,
+        ),
+    }
 
 
-_NOW = session.datetime.datetime(2026, 1, 1, tzinfo=session.datetime.UTC)
+_NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
 def _sets(place: Path) -> dict[str, Target]:
@@ -431,12 +509,21 @@ def _sets(place: Path) -> dict[str, Target]:
 
     return {
         "set.json": Target(
-            corpus=[(place / runfolder.SET).read_bytes()], mutate=json_input, run=names, share=20),
+            corpus=[(place / runfolder.SET).read_bytes()], mutate=json_input, run=names, share=20
+        ),
         "section.json": Target(
-            corpus=[(run / runfolder.REPORT_SECTION).read_bytes()], mutate=json_input, run=section, share=15),
+            corpus=[(run / runfolder.REPORT_SECTION).read_bytes()],
+            mutate=json_input,
+            run=section,
+            share=15,
+        ),
         "summary.json": Target(
-            corpus=[(run / runfolder.SUMMARY_JSON).read_bytes()], mutate=json_input, run=summary, share=2),
-    }  # fmt: skip
+            corpus=[(run / runfolder.SUMMARY_JSON).read_bytes()],
+            mutate=json_input,
+            run=summary,
+            share=2,
+        ),
+    }
 
 
 def _guests(place: Path) -> dict[str, Target]:
@@ -481,10 +568,14 @@ def _guests(place: Path) -> dict[str, Target]:
         )
 
     return {
-        "error.json": Target(corpus=[b'{"kind": "RunError", "message": "src1: tc failed"}\n'],
-                             mutate=json_input, run=message, share=20),
+        "error.json": Target(
+            corpus=[b'{"kind": "RunError", "message": "src1: tc failed"}\n'],
+            mutate=json_input,
+            run=message,
+            share=20,
+        ),
         "a guest's folder": Target(corpus=[b""], mutate=trees, run=tree, share=15),
-    }  # fmt: skip
+    }
 
 
 def _make(path: Path, kind: int, outside: Path) -> None:

@@ -134,7 +134,8 @@ PLANTS: dict[str, Callable[[Path, Path], str]] = {
     "raw link": lambda r, o: to_outside(str(measuring(r).relative_to(r) / "raw"))(r, o),
     **{f"{name} link": file_to_outside(name) for name in (
         "plan.json", "summary.json", "warnings.json", "resolved.json", "manifest.json",
-        "report/index.html", "cells/*/DONE", "cells/*/raw/epoch.json", "cells/*/tables/flows.parquet",
+        "report/index.html", "cells/*/DONE", "cells/*/raw/epoch.json",
+        "cells/*/tables/flows.parquet",
     )},
     **{f"{name} FIFO": fifo(name) for name in (
         "plan.json", "cells.json", "resolved.json", "provenance.json", "warnings.json",
@@ -189,7 +190,7 @@ def complaint(run: Path) -> str:
 
 
 def name_of(path: Path) -> str:
-    """Return what a complaint must hold; whether DONE or what it tells of is wrong, none can say."""
+    """Return what a complaint must hold; none can say whether DONE is wrong, or what it tells."""
     return path.parent.name if path.name == runfolder.DONE else path.name
 
 

@@ -25,6 +25,7 @@ from testbed.session import (
     create,
     find_run,
     lab_of,
+    load_candidates,
     load_cells,
     locked,
     record_lab,
@@ -75,6 +76,7 @@ def test_a_run_folder_has_everything_but_its_cells(tmp_path: Path, plan: Plan) -
             runfolder.PLAN,
             runfolder.CELLS,
             runfolder.PROVENANCE,
+            runfolder.MANIFEST,
         ]
     )
     assert (run / runfolder.STUDY).read_text() == WIRELESS
@@ -156,7 +158,7 @@ def test_cells_that_cannot_be_read_are_named(tmp_path: Path, content: str | None
     if content is not None:
         (tmp_path / runfolder.CELLS).write_text(content)
     with pytest.raises(ParseError, match=rf"^{tmp_path}/cells\.json: cannot read a run's cells"):
-        load_cells(tmp_path)
+        load_candidates(tmp_path)
 
 
 @pytest.mark.parametrize("below", ["", "new", "new/deep/er"])

@@ -181,7 +181,7 @@ def test_a_run_that_is_gone_keeps_no_other_from_its_turn(
     out, err = said()
     assert "1 of the set's studies went wrong:" in err
     assert "\n  one: " in err
-    assert "cannot read a run's cells" in err
+    assert "one/manifest.json: file is missing" in err
     if command == "resume":
         assert reported == ["two"]
     else:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import campaign, runfolder, running, session, studyset
+from testbed import campaign, manifest, runfolder, running, session, studyset
 from testbed.cell import Cell
 from testbed.cli import command_status
 from testbed.errors import DisagreementError, ParseError, RunError, StudyError
+from testbed.execute import json_text
 from testbed.labs import virtual
 from testbed.plan import PlannedCell
 from testbed.running import Errors
@@ -82,7 +83,7 @@ def test_one_study_that_fails_is_told_and_the_other_reported(
     lab: FakeLab, reported: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def act(cell: Cell, folder: Path) -> None:
-        if folder.parents[1].name == "wireless-2" and cell.purpose == "measure":
+        if folder.parents[2].name == "wireless-2" and cell.purpose == "measure":
             raise RunError("the lab's kernel panicked")
         write_recorded(cell, folder)
 
@@ -97,7 +98,7 @@ def test_one_study_that_fails_is_told_and_the_other_reported(
     lab.act = write_recorded
     assert command_status(["resume", "r/latest", "-j", "1"]) == 3
     assert [run.name for run in reported] == ["wireless-2"]
-    assert "wireless/cells.json: cannot read a run's cells" in capsys.readouterr().err
+    assert "wireless/manifest.json: file is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def build_set(folder: Path, *, started: str) -> Path:
         provenance = {"command": [started], "started": started, "host": {"cpus": len(started)}}
         (run / runfolder.PROVENANCE).write_text(json.dumps(provenance))
     studies = {"schema": 1, "studies": ["wireless", "wireless-2", "gone"]}
-    (folder / runfolder.SET).write_text(json.dumps(studies))
+    (folder / runfolder.SET).write_text(json_text(studies))
     return folder
 
 
@@ -172,6 +173,8 @@ def test_a_set_is_reported_to_the_byte_with_a_place_for_what_is_missing(
     folders = []
     for name, started in (("one", "2026-11-20"), ("another", "later")):
         folders.append(build_set(tmp_path / name, started=started))
+        for run in folders[-1].glob(f"*/{runfolder.PLAN}"):
+            seal(run.parent)
         with pytest.raises(RunError, match=r"gone: .*cannot read"):
             running.report_found(studyset.find(str(folders[-1])), jobs=2)
     first, second = (outputs(folder) for folder in folders)
@@ -185,6 +188,12 @@ def test_a_set_is_reported_to_the_byte_with_a_place_for_what_is_missing(
     levels = [int(level) for level in re.findall(r"<h([1-6])\b", page)]
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def seal(run: Path) -> None:
+    """Write the manifest of a run's files as they are."""
+    there = [name for name in runfolder.COVERED if (run / name).exists()]
+    manifest.write(run, {name: (run / name).read_text() for name in there})
 
 
 def _cells_unless_gone(run: Path) -> list[PlannedCell]:
