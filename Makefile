@@ -109,4 +109,4 @@ clean: ## remove what was made in this folder, results excepted
 
 .PHONY: clean-cache
 clean-cache: ## remove the cached lab: kernels, image, probes; the next run makes them again
-	rm -rf -- "$${XDG_CACHE_HOME:-$$HOME/.cache}/groundtruth"
+	rm -rf --one-file-system -- "$${XDG_CACHE_HOME:-$$HOME/.cache}/groundtruth"

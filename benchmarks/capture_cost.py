@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from collectors import evidence_parse
 from collectors.tables_parse import write_tables
+from testbed import trees
 from testbed.cell import Cell, cell_json
 from testbed.labs import kernel, virtual
 from testbed.spec import find_study, load_study, resolve_cell
@@ -68,7 +68,7 @@ def turn(lab: virtual.VirtualLab, cell: Cell) -> Turn:
             done.capture_bytes = sum(path.stat().st_size for path in captures)
         return done
     finally:
-        shutil.rmtree(folder)
+        trees.remove(folder)
 
 
 def main() -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
 import sys
 import tempfile
 import threading
 from pathlib import Path
 
+from testbed import trees
 from testbed.cell import Cell, cell_json
 from testbed.labs import virtual
 from testbed.spec import find_study, load_study, resolve_cell
@@ -44,7 +44,7 @@ def wall_s(lab: virtual.VirtualLab, cell: Cell, *, pinned: bool) -> float:
         return lab.run(cell, folder, threading.Event())
     finally:
         os.sched_setaffinity(0, cpus)
-        shutil.rmtree(folder)
+        trees.remove(folder)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from collectors.tables_parse import write_tables
-from testbed import runfolder, session, workers
+from testbed import runfolder, session, trees, workers
 from testbed.plan import PlannedCell
 
 JOBS = 2
@@ -68,7 +68,7 @@ def main() -> None:
             for _ in range(args.rounds)
         ]
     finally:
-        shutil.rmtree(copy)
+        trees.remove(copy)
     ratios = [apart / threads for threads, apart in rounds]
     fastest = [min(times) for times in zip(*rounds, strict=True)]
     sys.stdout.write(

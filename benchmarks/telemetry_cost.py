@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from pathlib import Path
 
 from lab_speed import make_cell
 
-from testbed import runfolder
+from testbed import runfolder, trees
 from testbed.cell import Cell
 from testbed.execute import execute
 from testbed.labs import virtual
@@ -50,7 +49,7 @@ def run(lab: virtual.VirtualLab, cell: Cell) -> tuple[float, float]:
         speed = events_per_s(folder / "cell") if cell.collect.telemetry else 0.0
         return wall_s, speed
     finally:
-        shutil.rmtree(folder)
+        trees.remove(folder)
 
 
 def events_per_s(folder: Path) -> float:

@@ -71,7 +71,7 @@ def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
         flow=flow.id,
         goodput_bytes=_window_bytes(seen, flow, cell),
         total_bytes=accepted_bytes(seen, flow, None),
-        connect_to_data_s=_connect_to_data_s(seen),
+        connect_to_data_s=_connect_to_data_s(seen, flow),
         data_wire_rate_bps=data_bytes * 8 / measured_s,
         bottleneck_wire_rate_bps=passed_bytes * 8 / measured_s,
         ack_pkts=len(answers.t_s),
@@ -132,10 +132,14 @@ def _window_bytes(seen: FlowPackets, flow: Flow, cell: Cell) -> int | None:
     return None if before is None else until - before
 
 
-def _connect_to_data_s(seen: FlowPackets) -> float | None:
-    """Return the time from a flow's first packet until its first byte reached the receiver."""
+def _connect_to_data_s(seen: FlowPackets, flow: Flow) -> float | None:
+    """Return the time from a flow's first packet until its first byte reached the receiver.
+
+    UDP's bytes have no order: the first to arrive is the first.
+    """
     began, arrived = seen.at("data", "sent"), seen.at("data", "delivered")
-    first_s = arrived.t_s[((arrived.seq == 1) | (arrived.tsn == 0)) & (arrived.payload_bytes > 0)]
+    first = (arrived.seq == 1) | (arrived.tsn == 0) | (flow.protocol == "udp")
+    first_s = arrived.t_s[first & (arrived.payload_bytes > 0)]
     if not len(began.t_s) or not len(first_s):
         return None
     return float(first_s.min() - began.t_s.min())

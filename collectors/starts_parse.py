@@ -41,9 +41,7 @@ def read_checks(folder: Path, cell: Cell) -> list[Check]:
     return checks(cell, epoch_ns, late_ns, began)
 
 
-def checks(
-    cell: Cell, epoch_ns: int, late_ns: int, began: Mapping[str, int | None]
-) -> list[Check]:
+def checks(cell: Cell, epoch_ns: int, late_ns: int, began: Mapping[str, int | None]) -> list[Check]:
     """Compare the times at which flows began, in order of the times at which they should."""
     ready = Check(
         check="ready", where="agent", wanted="before time zero",

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from collectors import audit_parse, evidence_parse
+from collectors import audit_parse, evidence_parse, second_source_parse
 from collectors.audit_parse import AuditRow
 from collectors.drop_checks_parse import Told, drop_checks
 from collectors.episode_row_parse import EpisodeRow
@@ -169,6 +169,9 @@ def _write_packets(
         *sampled,
         *evidence_parse.numbered_checks(folder, lists, packets),
         *evidence_parse.row_checks(audit),
+        *second_source_parse.checks(
+            cell, found, evidence_parse.probe_totals(folder, cell), received
+        ),
     ]
     if told is not None:
         checks += drop_checks(cell, found, told, audit, packets)

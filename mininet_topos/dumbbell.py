@@ -27,7 +27,7 @@ from mininet_topos import netns, offloads
 from mininet_topos.channel import Role, Stage
 from mininet_topos.netns import Journal, Namespace
 from testbed.cell import Direction, Flow, Network
-from testbed.draws import seed_for
+from testbed.draws import channel_seed, seed_for
 
 ROUTERS = ("r1", "r2")
 #: Hosts of one side whose addresses share their second number.
@@ -126,7 +126,7 @@ def plan(network: Network, seed: int) -> Plan:
             "1:",
             "channel",
             bottleneck.forward,
-            seed_for(seed, "bottleneck forward"),
+            channel_seed(seed, "forward"),
         ),
         _stage("r2", "r2-bottleneck", "root", "10:", "shaper", bottleneck.reverse, 0),
         _stage(
@@ -136,7 +136,7 @@ def plan(network: Network, seed: int) -> Plan:
             "1:",
             "channel",
             bottleneck.reverse,
-            seed_for(seed, "bottleneck reverse"),
+            channel_seed(seed, "reverse"),
         ),
     ]
     redirects = [

@@ -27,6 +27,7 @@ OWN_NAMESPACE = "/proc/self/ns/net"
 #: Where iproute2 looks for namespaces by name.
 NAMES = Path("/run/netns")
 READ_BYTES = 1 << 16
+SYSCTL_BRANCHES = ("net/ipv4", "net/sctp", "net/core")
 
 
 @dataclass
@@ -187,6 +188,21 @@ def read_small(path: str | Path) -> str:
         return os.read(descriptor, READ_BYTES).decode(errors="replace")
     finally:
         os.close(descriptor)
+
+
+def sysctl_tree() -> dict[str, str]:
+    """Return all of a network's sysctls, of the namespace the calling thread is in."""
+    values = {}
+    for branch in SYSCTL_BRANCHES:
+        with os.scandir(f"/proc/sys/{branch}") as found:
+            names = sorted(entry.name for entry in found if entry.is_file())
+        for name in names:
+            try:
+                value = " ".join(read_small(f"/proc/sys/{branch}/{name}").split())
+            except OSError:
+                continue  # write-only or refused to guests: there is no value to record
+            values[f"{branch}/{name}".replace("/", ".")] = value
+    return values
 
 
 def _write(path: Path, text: str) -> None:

@@ -67,7 +67,7 @@ def pairing(cell: Cell) -> drop_program.Pairing | None:
     if loss.model != "paired":
         return None
     return drop_program.Pairing(
-        seed=draws.pairing_seed(cell), threshold=draws.threshold(loss.loss_frac)
+        seed=draws.pairing_seed(cell.seed), threshold=draws.threshold(loss.loss_frac)
     )
 
 

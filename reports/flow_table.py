@@ -78,12 +78,13 @@ def read_variation(path: Path, cell: cells.Cell) -> Mapping[str, float]:
     """Return how the goodput of each flow varies over time, in % of its mean.
 
     That is the sample standard deviation over the whole bins of ``BIN_S`` in the measuring window
-    in which the flow runs. A flow with fewer than two of them, or without goodput, is absent.
+    in which the flow runs. Bins begin where an interval of the receiver does, at a whole second, so
+    that each holds as many. A flow with fewer than two, or without goodput, is absent.
     """
     rows = read_columns(path, _INTERVALS)
     found = {}
     for flow in cell.flows:
-        from_s = max(cell.measure_from_s, flow.start_s)
+        from_s = math.ceil(max(cell.measure_from_s, flow.start_s))
         bins = math.floor((min(cell.measure_to_s, flow.stop_s) - from_s) / BIN_S)
         mine = rows.filter(
             pl.col("start_s") >= from_s, pl.col("end_s") <= from_s + bins * BIN_S, flow=flow.id

@@ -81,7 +81,10 @@ class Doc:
         """Return a number."""
         if not isinstance(self.value, int | float) or isinstance(self.value, bool):
             raise self._fail("a number")
-        return float(self.value)
+        try:
+            return float(self.value)
+        except OverflowError:
+            raise self._fail("a number that a computer can hold") from None
 
     def scalar(self) -> float | int | str:
         """Return a number or a string, as it is."""

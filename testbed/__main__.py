@@ -11,23 +11,24 @@ import traceback
 from types import FrameType
 
 from testbed import streams
+from testbed.errors import Interrupted
 
 INTERRUPTED_STATUS = 3
 BUG_STATUS = 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 BUG = "groundtruth: this is a bug; the lines above say where"
-INTERRUPTED = "groundtruth: interrupted; finished cells are kept"
-
-
-class Interrupted(BaseException):
-    """Ctrl-C, SIGTERM or SIGHUP; no KeyboardInterrupt, which the option parser would swallow."""
+INTERRUPTED = "groundtruth: interrupted; finished cells are kept; go on with: "
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    # Once is enough: what follows is cleaning up, and that must not be interrupted.
-    for other in SIGNALS:
-        signal.signal(other, signal.SIG_IGN)
+    _take_no_more()
     raise Interrupted
+
+
+def _take_no_more() -> None:
+    """Once is enough: what follows is cleaning up, and that must not be interrupted."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def main() -> None:
@@ -39,8 +40,8 @@ def main() -> None:
         from testbed.cli import command_status
 
         status = command_status(sys.argv[1:])
-    except (Interrupted, KeyboardInterrupt):
-        streams.say(INTERRUPTED)
+    except (Interrupted, KeyboardInterrupt) as interrupt:
+        streams.say(f"{INTERRUPTED}{getattr(interrupt, 'how', Interrupted.how)}")
         status = INTERRUPTED_STATUS
     except BrokenPipeError:
         # Whoever read our output has gone; nobody is left to be told.
@@ -51,6 +52,8 @@ def main() -> None:
             f"{traceback.format_exc()}groundtruth: this is a bug; the lines above say where"
         )
         status = BUG_STATUS
+    # Python's end takes a while, and would give signals back to the kernel: the work is done.
+    _take_no_more()
     sys.exit(streams.flushed(status))
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from collectors.capture_live import snap_bytes
-from testbed import calibration, plain, runfolder
+from testbed import calibration, link_fill, plain, runfolder, trees
 from testbed.cell import Cell
 from testbed.errors import RunError
 
@@ -57,9 +57,12 @@ def expected(cell: Cell) -> dict[str, int]:
     found: dict[str, float] = dict.fromkeys((*documents, *runfolder.RAW_DOCUMENTS), document)
     found[runfolder.ERROR] = MOST_ERROR_BYTES
     if cell.purpose == "calibrate":
-        for run in calibration.runs(cell.network):
+        for run in calibration.runs(cell.network, cell.seed):
             found[f"raw/calibration/{run.name}.tsv"] = WORDS_BYTES + LOG_LINE_BYTES * run.packets
             found |= _program(f"raw/calibration/{run.name}", WORDS_BYTES)
+        for fill in link_fill.fills(cell.network):
+            log_bytes = WORDS_BYTES + LOG_LINE_BYTES * fill.most_packets()
+            found[f"raw/calibration/{fill.name}.tsv"] = log_bytes
         found["raw/calibration.json"] = document
     else:
         found |= _measured(cell, document, hosts)
@@ -117,7 +120,7 @@ def take(guest: Path, into: Path, cell: Cell) -> None:
                 os.rename(name, into / name, src_dir_fd=handle)
         finally:
             os.close(handle)
-        plain.remove(guest)
+        trees.remove(guest)
     except OSError as error:
         raise RunError(
             "cannot take over what the lab left", where=f"cell {into.name}", got=str(error)

@@ -2,8 +2,8 @@
 core and threads of its own, so that parsing one cell never holds up another.
 
 Invariants: what is called and what it takes and gives can be pickled; a project's error or any
-other is raised here as it was there; the process ends when its pipe closes, so also when the
-caller is killed.
+other is raised here as it was there; the process ends when its pipe closes, and at once when the
+caller is killed: what it writes could be in the way of who goes on.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
+from testbed import lifeline
 from testbed.errors import RunError
 
 Result = TypeVar("Result")
@@ -61,13 +62,20 @@ class Beside:
 
     def _start(self) -> Connection:
         ours, theirs = _CONTEXT.Pipe()
+        tied, self._lifeline = _CONTEXT.Pipe(duplex=False)
         _CONTEXT.set_forkserver_preload(_LOADED_ONCE)
         self._process = _CONTEXT.Process(
-            target=_serve, args=(theirs, sorted(os.sched_getaffinity(0))), daemon=True
+            target=_serve, args=(theirs, tied, sorted(os.sched_getaffinity(0))), daemon=True
         )
         self._process.start()
         theirs.close()
+        tied.close()
         return ours
+
+    def end(self) -> None:
+        """End the process in the midst of a call, which then raises; for another thread to call."""
+        if self._pipe is not None:
+            self._lifeline.close()
 
     def close(self) -> int:
         """End the process, if there is one; return its status, or less than 0 a signal's number."""
@@ -81,11 +89,13 @@ class Beside:
             self._process.kill()
             self._process.join()
         self._process.close()
+        self._lifeline.close()
         return -signal.SIGKILL if status is None else status
 
 
-def _serve(pipe: Connection, cpus: list[int]) -> None:
+def _serve(pipe: Connection, tied: Connection, cpus: list[int]) -> None:
     """Answer calls until the pipe closes."""
+    lifeline.tie(tied.fileno())
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     # Before polars works for the first time: it makes as many threads as there are cores then.

@@ -1,22 +1,25 @@
 """Measure a built path with traffic: delay, loss, rate, buffer. Judging is another module's job.
 
-Runs inside a lab. Everything is measured end to end with UDP probes through the same stages the
-flows will use: all properties between the first source and the first destination, the delay
-between every pair. Buffers of access links are read back, not measured.
+Runs inside a lab. Delay and loss are measured end to end with UDP probes through the same stages
+the flows will use: loss between the first source and the first destination, the delay between every
+pair. Rate and buffer are measured link by link (:mod:`testbed.link_fill`). Invariant: the loss
+model of a way meets the packets that measure its delay first, then those that measure its loss.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from mininet_topos import dumbbell
 from probes.driver import BIN
 from probes.process import Host, start, start_ready
-from testbed import units
-from testbed.cell import BurstLoss, Direction, Loss, Network
+from testbed import draws, link_fill, netem, units
+from testbed.cell import Direction, Network
 
 #: From the sources to the destinations, and back.
 Way = Literal["forward", "reverse"]
@@ -29,29 +32,53 @@ DELAY_PACKETS = 200
 DELAY_PACKETS_OTHER = 30
 DELAY_RATE_BPS = 12_000
 LOSS_MESSAGE_BYTES = 100
-LOSSES_WANTED = 100
-#: So many tell bursts from some a third longer or shorter.
-BURSTS_WANTED = 400
 #: Packets sent at once while measuring loss, where the bottleneck's buffer holds twice as many.
 LOSS_BURST_PACKETS = 8
 LOSS_PACKETS_MIN = 1_000
-LOSS_PACKETS_MAX = 40_000
-FILL_MESSAGE_BYTES = 1472
-FILL_PACKETS_OVER = 400
-#: Offered over bottleneck rate while filling the buffer.
-FILL_OVERLOAD = 1.5
+LOSS_PACKETS_MAX = 200_000
+#: With headers as long as a packet can be.
+FULL_MESSAGE_BYTES = 1472
 #: A probe may take so much longer than its packets take at their rate, and so long in any case.
 TIMEOUT_FACTOR, TIMEOUT_MIN_S = 2.0, 200.0
 #: A receiver ends when nothing came for this long, or for so many packets' time on a slow link.
 IDLE_S, IDLE_PACKETS = 10, 5
 
 
-def loss_packets(loss: Loss | BurstLoss) -> int:
-    """Return how many packets tell a loss rate apart from a wrong one; in bursts it takes more."""
-    wanted = LOSSES_WANTED / loss.loss_frac if loss.loss_frac > 0 else LOSS_PACKETS_MIN
-    if isinstance(loss, BurstLoss):
-        wanted = BURSTS_WANTED * loss.burst_pkts / loss.loss_frac
-    return round(min(max(wanted, LOSS_PACKETS_MIN), LOSS_PACKETS_MAX))
+def chances(network: Network, seed: int, way: Way) -> list[netem.Chance]:
+    """Return where packets of the first pair are lost by chance, in the order they come by."""
+    ends = {"forward": ("src1", "r2", "dst1"), "reverse": ("dst1", "r1", "src1")}[way]
+    places = (f"ifb-{ends[0]}", "ifb-bottleneck", f"{'r2' if way == 'forward' else 'r1'}-{ends[2]}")
+    found = {
+        (stage.device, stage.node): stage
+        for stage in dumbbell.plan(network, seed).stages
+        if stage.role == "channel"
+    }
+    nodes = ("r1", "r2", "r2") if way == "forward" else ("r2", "r1", "r1")
+    made = []
+    for device, node in zip(places, nodes, strict=True):
+        stage = found[device, node]
+        loss = stage.direction.loss
+        if loss.model == "paired":
+            made.append(netem.Chance(where=node, loss=loss, seed=draws.pairing_seed(seed)))
+        elif loss.model != "none":
+            made.append(netem.Chance(where=stage.where(), loss=loss, seed=stage.seed))
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def loss_packets(network: Network, seed: int, way: Way) -> int:
+    """Return how many packets tell the loss asked for from one a little lower or higher.
+
+    At most so many that calibrating stays cheap: then what they cannot tell is said.
+    """
+    path = netem.Foretold(chances(network, seed, way))
+    for _ in range(DELAY_PACKETS):
+        path.lost()
+    packets = 0
+    while packets < LOSS_PACKETS_MIN or (path.untold and packets < LOSS_PACKETS_MAX):
+        path.lost()
+        packets += 1
+    return packets
 
 
 def burst_packets(queue_pkts: int) -> int:
@@ -62,11 +89,6 @@ def burst_packets(queue_pkts: int) -> int:
 def loss_rate_bps(network: Network, way: Way) -> int:
     """Return a rate that no stage of the path can mistake for overload."""
     return round(0.5 * min(stage.rate_bps for stage in stages(network, way)))
-
-
-def path_rate_bps(network: Network) -> int:
-    """Return the slowest access rate in the data direction."""
-    return min(network.source_access.forward.rate_bps, network.destination_access.forward.rate_bps)
 
 
 def stages(network: Network, way: Way) -> tuple[Direction, ...]:
@@ -85,7 +107,7 @@ def delay_rate_bps(network: Network) -> int:
 
 def drain_s(network: Network) -> float:
     """Return how long the slowest of all buffers takes to empty when it is full of full packets."""
-    packet_bits = units.bits(FILL_MESSAGE_BYTES + IP_UDP_BYTES)
+    packet_bits = units.bits(FULL_MESSAGE_BYTES + IP_UDP_BYTES)
     everywhere = [stage for way in WAYS for stage in stages(network, way)]
     return max(stage.queue_pkts * packet_bits / stage.rate_bps for stage in everywhere)
 
@@ -93,29 +115,13 @@ def drain_s(network: Network) -> float:
 def idle_s(network: Network) -> int:
     """Return after how much silence everything that was sent has arrived."""
     slowest_bps = min(stage.rate_bps for way in WAYS for stage in stages(network, way))
-    packet_s = units.bits(FILL_MESSAGE_BYTES + IP_UDP_BYTES) / slowest_bps
+    packet_s = units.bits(FULL_MESSAGE_BYTES + IP_UDP_BYTES) / slowest_bps
     return max(IDLE_S, math.ceil(IDLE_PACKETS * packet_s))
 
 
 def other_pairs(network: Network) -> range:
     """Return the pairs whose delay is measured besides the first one's, counted from 1."""
     return range(2, network.sources + 1)
-
-
-def fill_rate_bps(network: Network) -> int | None:
-    """Return the rate that overloads the bottleneck, or null where an access link is slower."""
-    wanted = FILL_OVERLOAD * network.bottleneck.forward.rate_bps
-    if wanted > path_rate_bps(network):
-        wanted = float(path_rate_bps(network))
-    if wanted <= 1.05 * network.bottleneck.forward.rate_bps:
-        return None
-    return round(wanted)
-
-
-def fill_packets(link: Direction, rate_bps: int) -> int:
-    """Return how many packets at that rate fill the buffer and then keep it full for a while."""
-    filling = link.queue_pkts * rate_bps / (rate_bps - link.rate_bps)
-    return round(filling) + FILL_PACKETS_OVER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +141,8 @@ class Run:
         return self.packets * units.bits(self.message_bytes + IP_UDP_BYTES) / self.rate_bps
 
 
-def runs(network: Network) -> tuple[Run, ...]:
-    """Return all measurements of a path, in order."""
+def runs(network: Network, seed: int) -> tuple[Run, ...]:
+    """Return all measurements from end to end, in order."""
     found: list[Run] = []
     delay_bps = delay_rate_bps(network)
     for way in WAYS:
@@ -147,7 +153,7 @@ def runs(network: Network) -> tuple[Run, ...]:
                 message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS),
             Run(name=f"loss_{way}", source=source, target=target,
                 rate_bps=loss_rate_bps(network, way), message_bytes=LOSS_MESSAGE_BYTES,
-                packets=loss_packets(passed[1].loss),
+                packets=loss_packets(network, seed, way),
                 burst_packets=burst_packets(min(stage.queue_pkts for stage in passed))),
         ]  # fmt: skip
     for pair in other_pairs(network):
@@ -157,14 +163,6 @@ def runs(network: Network) -> tuple[Run, ...]:
                 Run(name=f"delay_{way}_{pair}", source=source, target=target, rate_bps=delay_bps,
                     message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS_OTHER)
             )  # fmt: skip
-    rate_bps = fill_rate_bps(network)
-    if rate_bps is not None:
-        source, target = _ends(network, 1, "forward")
-        found.append(
-            Run(name="fill_forward", source=source, target=target, rate_bps=rate_bps,
-                message_bytes=FILL_MESSAGE_BYTES,
-                packets=fill_packets(network.bottleneck.forward, rate_bps))
-        )  # fmt: skip
     return tuple(found)
 
 
@@ -179,20 +177,27 @@ def timeout_s(network: Network, run: Run) -> float:
     return TIMEOUT_FACTOR * run.sending_s() + drain_s(network) + idle_s(network) + TIMEOUT_MIN_S
 
 
-def virtual_s(network: Network) -> float:
+def virtual_s(network: Network, seed: int) -> float:
     """Return about how much virtual time all measurements of a path take."""
     each_s = network.base_rtt_s() + drain_s(network) + idle_s(network)
-    return sum(run.sending_s() + each_s for run in runs(network))
+    fills = link_fill.fills(network)
+    return sum(run.sending_s() + each_s for run in runs(network, seed)) + sum(
+        fill.lasts_s() for fill in fills
+    )
 
 
 def measure(
     network: Network,
+    seed: int,
     hosts: Mapping[str, Host],
     addresses: Mapping[str, str],
     folder: Path,
 ) -> dict[str, Any]:
     """Run all measurements; return raw numbers, and leave each probe's own output in ``folder``."""
-    return {run.name: _send(network, run, hosts, addresses, folder) for run in runs(network)}
+    found = {run.name: _send(network, run, hosts, addresses, folder) for run in runs(network, seed)}
+    for fill in link_fill.fills(network):
+        found[fill.name] = link_fill.measure(fill, hosts, folder)
+    return found
 
 
 def _send(

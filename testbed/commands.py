@@ -19,6 +19,7 @@ from testbed import (
     repeat,
     runfolder,
     running,
+    scratch,
     session,
     studyset,
     validate,
@@ -26,7 +27,7 @@ from testbed import (
 from testbed import doctor as doctoring
 from testbed import plan as planning
 from testbed.console import out, words
-from testbed.errors import GroundtruthError, StudyError, UnsupportedError
+from testbed.errors import GroundtruthError, StudyError, UnsupportedError, going_on
 from testbed.labs import image, kernel, virtual
 from testbed.plan import Plan
 from testbed.precision import wanted_precision
@@ -96,7 +97,7 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
         campaign.Part(run=folder, cells=plan_.first, lab=lab)
         for folder, (plan_, _) in zip(found.runs, planned, strict=True)
     ]
-    with studyset.locked(found):
+    with going_on(f"groundtruth resume {found.folder}"), studyset.locked(found):
         running.run_and_report(found, parts, {}, choices.worker_count())
 
 
@@ -104,7 +105,10 @@ def resume(run_name: str, jobs: int | None) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
     found = studyset.find(run_name)
     parts: list[campaign.Part] = []
-    with studyset.locked(found):
+    with going_on(f"groundtruth resume {found.folder}"), studyset.locked(found):
+        for folder in found.runs:
+            for prefix in (runfolder.VERIFY_SCRATCH, runfolder.PARSE_SCRATCH):
+                scratch.sweep(folder, prefix)
         with Display(words()) as display:
             errors = running.each(
                 found, lambda folder: parts.append(_prepare(found, folder, display))

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import GroundtruthError
-from testbed.labs import bundle, cache, contents, host_tools, image, kernel
-from testbed.labs.process import output_of
+from testbed.labs import bundle, cache, contents, host_tools, image, kernel, preflight
 
 SHM_BYTES = 600_000_000
 #: As setup/browser looks for them; a unit test holds this against it.
@@ -27,14 +26,6 @@ class Finding:
     well: bool
     needed: bool
     hint: str = ""
-
-
-def _attempt(name: str, what: str, argv: list[str], hint: str) -> Finding:
-    try:
-        output_of(argv)
-    except GroundtruthError as error:
-        return Finding(name=name, state=str(error), well=False, needed=True, hint=hint)
-    return Finding(name=name, state=what, well=True, needed=True)
 
 
 def _python() -> Finding:
@@ -172,12 +163,23 @@ def _sandbox() -> Finding:
         return Finding(
             name="sandbox", state="cannot be tried before bwrap is there", well=True, needed=True
         )
-    return _attempt(
-        "sandbox",
-        "user namespaces work",
-        [bwrap, "--unshare-all", "--ro-bind", "/", "/", "--", "true"],
-        "the lab is confined with user namespaces; some systems switch them off for users "
-        "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)",
+    problem = preflight.problem()
+    if problem:
+        return Finding(
+            name="sandbox", state=f"{problem.what}: {problem.got}", well=False, needed=True,
+            hint=problem.hint,
+        )  # fmt: skip
+    return Finding(name="sandbox", state="namespaces work", well=True, needed=True)
+
+
+def _second_walls() -> Finding:
+    version = preflight.landlock_version()
+    return Finding(
+        name="Landlock",
+        state=f"version {version}" if version else "this kernel has none, or has it switched off",
+        well=version > 0,
+        needed=False,
+        hint="a second wall around the lab besides its namespaces",
     )
 
 
@@ -229,6 +231,7 @@ def examine(kernel_version: str) -> list[Finding]:
         _tool(host_tools.MMDEBSTRAP),
         _tool(host_tools.BUBBLEWRAP),
         _sandbox(),
+        _second_walls(),
         _space(),
         _programs_start(),
         _memory(),

@@ -47,9 +47,14 @@ def threshold(loss_frac: float) -> int:
     return int(loss_frac * (1 << DRAW_BITS))
 
 
-def pairing_seed(cell: Cell) -> int:
-    """Return the seed of a cell's paired loss."""
-    return seed_for(cell.seed, "bottleneck paired")
+def pairing_seed(seed: int) -> int:
+    """Return the seed of paired loss in cells of this seed."""
+    return seed_for(seed, "bottleneck paired")
+
+
+def channel_seed(seed: int, way: str) -> int:
+    """Return the seed of the bottleneck's own loss in cells of this seed, forward or reverse."""
+    return seed_for(seed, f"bottleneck {way}")
 
 
 def paired_losses(cell: Cell, last_pkt: int, besides: Collection[int] = ()) -> tuple[int, ...]:
@@ -57,6 +62,6 @@ def paired_losses(cell: Cell, last_pkt: int, besides: Collection[int] = ()) -> t
     loss = cell.network.bottleneck.forward.loss
     if loss.model != "paired":
         return ()
-    seed, below = pairing_seed(cell), threshold(loss.loss_frac)
+    seed, below = pairing_seed(cell.seed), threshold(loss.loss_frac)
     numbers = range(1, last_pkt + 1)
     return tuple(k for k in numbers if number_draw(seed, k) < below and k not in besides)

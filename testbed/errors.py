@@ -5,6 +5,25 @@ Invariant: nothing but these (and programming errors) leaves a public function.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
+
+class Interrupted(BaseException):
+    """Ctrl-C, SIGTERM or SIGHUP; no KeyboardInterrupt, which the option parser would swallow."""
+
+    how = "the same command"
+
+
+@contextlib.contextmanager
+def going_on(how: str) -> Iterator[None]:
+    """Tell who interrupts the block by which command to go on."""
+    try:
+        yield
+    except Interrupted as interrupt:
+        interrupt.how = how
+        raise
+
 
 class GroundtruthError(Exception):
     """Base of all expected failures; ``exit_status`` is the command's exit status."""

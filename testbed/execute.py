@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from collectors import starts_parse
 from collectors.raw_parse import file_name, read_as, read_json, read_text, whole
-from testbed import accept, digests, plain, runfolder, workers
+from testbed import accept, digests, plain, runfolder, trees, workers
 from testbed.cell import Cell, cell_json
 from testbed.check import Check
 from testbed.errors import ParseError, RunError, VerifyError
@@ -48,7 +48,7 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
         return
     guest = folder / runfolder.GUEST
     try:
-        plain.remove(folder)
+        trees.remove(folder)
         guest.mkdir(parents=True)
         for place in (folder, guest):
             plain.write_text(place / runfolder.CELL, cell_json(cell))
@@ -162,7 +162,7 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
         for run, entry in found.items():
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = judge.read_log(read_text(path), str(path))
-        judged = judge.judge(cell.network, found, logs)
+        judged = judge.judge(cell.network, cell.seed, found, logs)
     except (KeyError, TypeError, AttributeError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)

@@ -74,7 +74,11 @@ def _scalar(kind: Any, data: Any, where: str) -> Any:
             raise ValueError(f"{where}: wanted one of {', '.join(names)}, got {data!r}")
         return data
     if kind is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
+        try:
+            return float(data)
+        except OverflowError:
+            digits = f"a number of {data.bit_length()} bits"
+            raise ValueError(f"{where}: wanted float, got {digits}") from None
     if not isinstance(data, kind) or (kind is int and isinstance(data, bool)):
         raise ValueError(f"{where}: wanted {kind.__name__}, got {data!r}")
     return data

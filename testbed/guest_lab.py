@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mininet_topos import dumbbell, netns, numbered_drops, verify
 from mininet_topos.netns import Journal, Namespace
-from testbed import calibration, ledger
+from testbed import calibration, guest_state, ledger
 from testbed.cell import Cell, Flow
 from testbed.check import Check
 from testbed.errors import VerifyError
@@ -52,6 +52,7 @@ class Lab:
     shown_routes: dict[str, list[dict[str, Any]]]
     drops: tuple[numbered_drops.Installed, ...]
     raw: dict[str, Any] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
 
     def source(self, flow: Flow) -> Namespace:
         """Return the host a flow starts at."""
@@ -126,7 +127,31 @@ def read_back(lab: Lab) -> None:
             )
         )  # fmt: skip
     lab.write("raw/read_back.json", lab.raw)
-    lab.write("verify.json", {"schema": 1, "checks": [dataclasses.asdict(c) for c in checks]})
+    _settle(lab, checks)
+
+
+def read_back_again(
+    lab: Lab, before: guest_state.Snapshot, qdiscs: Mapping[str, list[dict[str, Any]]]
+) -> None:
+    """Compare what is set now with what was before the flows; add that to verify.json.
+
+    Raises:
+        VerifyError: something was changed while they ran.
+    """
+    checks = [
+        dataclasses.replace(check, check=f"{check.check} after the flows")
+        for node, shown in qdiscs.items()
+        for check in verify.compare_qdiscs(lab.laid_out, node, shown)
+    ]
+    _settle(
+        lab, [*checks, *guest_state.compare(before, guest_state.take(lab.laid_out, lab.spaces))]
+    )
+
+
+def _settle(lab: Lab, checks: list[Check]) -> None:
+    """Add comparisons to verify.json; raise :class:`VerifyError` if one disagrees."""
+    lab.checks += checks
+    lab.write("verify.json", {"schema": 1, "checks": [dataclasses.asdict(c) for c in lab.checks]})
     raise_for(checks)
 
 
@@ -150,7 +175,7 @@ def environment(lab: Lab) -> dict[str, Any]:
     sysctls = {}
     for node in (lab.roles.senders[0], lab.roles.receivers[0]):
         with lab.spaces[node].entered():
-            sysctls[node] = _sysctl_tree(("net/ipv4", "net/sctp", "net/core"))
+            sysctls[node] = netns.sysctl_tree()
     return {
         "schema": 1,
         "kernel_release": os.uname().release,
@@ -174,17 +199,3 @@ def packages(status: str, names: Collection[str]) -> dict[str, str]:
         elif line.startswith("Version: ") and name in names:
             versions[name] = line[9:]
     return dict(sorted(versions.items()))
-
-
-def _sysctl_tree(branches: tuple[str, ...]) -> dict[str, str]:
-    values = {}
-    for branch in branches:
-        with os.scandir(f"/proc/sys/{branch}") as found:
-            names = sorted(entry.name for entry in found if entry.is_file())
-        for name in names:
-            try:
-                value = " ".join(netns.read_small(f"/proc/sys/{branch}/{name}").split())
-            except OSError:
-                continue  # write-only or refused to guests: there is no value to record
-            values[f"{branch}/{name}".replace("/", ".")] = value
-    return values

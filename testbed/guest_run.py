@@ -18,6 +18,7 @@ from testbed import (
     guest_lab,
     guest_ledger,
     guest_metrics,
+    guest_state,
     telemetry,
 )
 from testbed.cell import Cell
@@ -49,7 +50,7 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
         (folder / "raw" / "calibration").mkdir(parents=True)
         addresses = {name: lab.address(name) for name in lab.roles.on("both")}
         found = calibration.measure(
-            cell.network, lab.spaces, addresses, folder / "raw" / "calibration"
+            cell.network, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration"
         )
         lab.write("raw/calibration.json", found)
     else:
@@ -67,6 +68,7 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     say_phase("prepare the hosts")
     guest_metrics.prime_initial_ssthresh(lab)
     _await_silence(cell)
+    before = guest_state.take(lab.laid_out, lab.spaces)
     captures.write_path(lab.laid_out, lab.folder / "raw")
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
     capture = captures.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
@@ -95,6 +97,8 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     watch.stop()
     capture.stop()
     lab.write("raw/ledger.json", guest_ledger.read_ledger(lab))
+    say_phase("read the network back again")
+    guest_lab.read_back_again(lab, before, _qdiscs(lab))
 
 
 def _epoch(epoch_ns: int) -> dict[str, int]:

@@ -28,9 +28,9 @@ def limits(cell: Cell) -> Limits:
     virtual_s = usual.virtual_s + (patience_s if patience_s > USUAL_PATIENCE_S else 0.0)
     packets = most_packets(network, cell.duration_s)
     if cell.purpose == "calibrate":
-        needed_s = CALIBRATION_FACTOR * calibration.virtual_s(network) + MARGIN_S
+        needed_s = CALIBRATION_FACTOR * calibration.virtual_s(network, cell.seed) + MARGIN_S
         virtual_s = max(usual.virtual_s, needed_s)
-        packets = sum(run.packets for run in calibration.runs(network))
+        packets = sum(run.packets for run in calibration.runs(network, cell.seed))
     wall_s = (
         usual.wall_s
         + WALL_PER_FLOW_S * len(cell.flows)

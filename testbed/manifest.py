@@ -55,6 +55,9 @@ def read(run: Path) -> Manifest:
         text = plain.read_text(path)
         value = json.loads(text)
         found = Manifest(sha256=value["sha256"], writing=value["writing"])
+        digests = [*found.sha256.items(), *found.writing.items()]
+        if not all(isinstance(word, str) for pair in digests for word in pair):
+            raise ValueError("a digest is no text")
         if found.text() != text:
             raise ValueError("not as a run writes it")
     except FileNotFoundError:
@@ -63,7 +66,7 @@ def read(run: Path) -> Manifest:
             hint="so nobody can tell whether the run's files are what it left; older versions of "
             "this program wrote none, and read such runs",
         ) from None  # fmt: skip
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ParseError("cannot read a manifest", where=str(path), got=str(error)) from error
     return found
 

@@ -1,4 +1,4 @@
-"""The one way files of a run are looked at, opened, written and removed: plain files, real folders.
+"""The one way files of a run are looked at, opened and written: plain files, real folders.
 
 What a guest left or somebody sent is not trusted. Invariants: a link is never followed, a FIFO
 never waited for, a device never opened to be read; nothing is read that is larger than was said;
@@ -8,9 +8,10 @@ pointed at, that is: whoever types its path may use links. All errors are ``OSEr
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import hashlib
-import itertools
 import os
 import stat
 import tempfile
@@ -133,8 +134,7 @@ def write_pieces(path: Path, pieces: Iterable[Buffer], *, unlocked: bool = False
     make_folder(path.parent)
     partial = path.with_name(f".{path.name}")
     if unlocked:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        partial = Path(name)
+        handle, partial = _own_partial(path)
     else:
         partial.unlink(missing_ok=True)
         handle = os.open(partial, WRITE_FLAGS, MODE)
@@ -150,6 +150,25 @@ def write_pieces(path: Path, pieces: Iterable[Buffer], *, unlocked: bool = False
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _own_partial(path: Path) -> tuple[int, Path]:
+    """Return an open file beside its place and its name; remove those of killed processes.
+
+    Whoever writes one holds its lock, which the kernel gives back however that process ends.
+    """
+    prefix = f".{path.name}."
+    for left in path.parent.iterdir():
+        if left.name.startswith(prefix) and is_file(left):
+            with contextlib.suppress(OSError), opened(left) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+    while True:
+        handle, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # who removes left-overs found it before it was locked
 
 
 def files(folder: Path, unlooked: tuple[str, ...] = ()) -> Iterator[tuple[str, Path]]:
@@ -181,63 +200,3 @@ def files(folder: Path, unlooked: tuple[str, ...] = ()) -> Iterator[tuple[str, P
                 else:
                     mode = entry.stat(follow_symlinks=False).st_mode
                     raise _refused(folder / name, "a plain file or a folder", kind(mode))
-
-
-def remove(place: Path) -> None:
-    """Remove whatever is at a place, however deep; raise ``OSError`` if it cannot be.
-
-    A link is removed, never followed; nothing is removed across a mount. Folders are moved up
-    before they are emptied, so that no path becomes too long and few descriptors are open.
-    """
-    if not is_folder(place):
-        place.unlink(missing_ok=True)
-        return
-    place.chmod(0o700)
-    device, number = place.lstat().st_dev, itertools.count()
-    top = os.open(place, FOLDER_FLAGS)
-    try:
-        left = _emptied(top, top, device, number)
-        while left:
-            name = left.pop()
-            handle = _enter(name, top)
-            try:
-                left += _emptied(handle, top, device, number)
-            finally:
-                os.close(handle)
-            os.rmdir(name, dir_fd=top)
-    finally:
-        os.close(top)
-    place.rmdir()
-
-
-def _enter(name: str, top: int) -> int:
-    """Open a folder, also one that its owner may not look into."""
-    try:
-        handle = os.open(name, FOLDER_FLAGS, dir_fd=top)
-    except PermissionError:
-        os.chmod(name, 0o700, dir_fd=top)
-        return os.open(name, FOLDER_FLAGS, dir_fd=top)
-    if not os.fstat(handle).st_mode & stat.S_IWUSR:
-        os.fchmod(handle, 0o700)
-    return handle
-
-
-def _emptied(handle: int, top: int, device: int, number: Iterator[int]) -> list[str]:
-    """Empty a folder, moving its folders into ``top``; return their names there."""
-    if os.fstat(handle).st_dev != device:
-        raise OSError(errno.EXDEV, "a mount is in the way", str(handle))
-    moved = []
-    with os.scandir(handle) as entries:
-        names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for name, is_folder_ in names:
-        if is_folder_:
-            new = f".removed-{next(number)}-{os.getpid()}"
-            try:
-                os.rename(name, new, src_dir_fd=handle, dst_dir_fd=top)
-            except PermissionError:  # its owner may not change it: a mount is none of these
-                os.chmod(name, 0o700, dir_fd=handle)
-                os.rename(name, new, src_dir_fd=handle, dst_dir_fd=top)
-            moved.append(new)
-        else:
-            os.unlink(name, dir_fd=handle)
-    return moved

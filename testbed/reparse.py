@@ -7,7 +7,6 @@ between the two it has no DONE, so that no report takes it, and parsing it again
 from __future__ import annotations
 
 import os
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from testbed import digests, plain, runfolder, workers
+from testbed import scratch as scratches
 from testbed.campaign import Progress
 from testbed.errors import ParseError, RunError
 from testbed.execute import write_done
@@ -44,23 +44,17 @@ def parse_cells(
     report: Callable[[Progress], None],
 ) -> Outcome:
     """Parse every finished measuring cell again, ``jobs`` at once; one that fails is left alone."""
-    for left in run.glob(
-        f"{runfolder.PARSE_SCRATCH}*"
-    ):  # by a program that was killed; the run is locked
-        plain.remove(left)
     measuring = [planned for planned in cells if planned.cell.purpose == "measure"]
     todo = [p for p in measuring if _recorded_in(runfolder.cell_folder(run, p.id))]
     outcome = Outcome(unfinished=len(measuring) - len(todo))
     progress = Progress(total_cells=len(todo), total_virtual_s=sum(virtual_s(p.cell) for p in todo))
     report(progress)
     cancelled = threading.Event()
-    scratch = Path(tempfile.mkdtemp(prefix=runfolder.PARSE_SCRATCH, dir=run))
-
     changes: dict[str, dict[str, str]] = {}
 
     def act(planned: PlannedCell) -> None:
         if not cancelled.is_set():
-            changes[planned.id] = parse_cell(run, planned, scratch)
+            changes[planned.id] = workers.beside(parse_cell, run, planned, scratch)
 
     def ended(planned: PlannedCell, error: Exception | None) -> None:
         progress.done_virtual_s += virtual_s(planned.cell)
@@ -74,10 +68,8 @@ def parse_cells(
             outcome.failures.append((planned.id, text))
         report(progress)
 
-    try:
+    with scratches.scratch(run, runfolder.PARSE_SCRATCH) as scratch:
         workers.each(todo, act, jobs=jobs, cancelled=cancelled, ended=ended)
-    finally:
-        plain.remove(scratch)
     return outcome
 
 

@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed import drawing, workers
+from testbed import drawing, lifeline, workers
 from testbed.errors import GroundtruthError, RunError
 
 if TYPE_CHECKING:
@@ -75,11 +75,15 @@ def _in_process(
     """Return what a new process makes of a run; it is gone afterwards, whatever happens."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(theirs, run, dict(changed), cpus), daemon=True)
+    tied, ends_it = context.Pipe(duplex=False)
+    process = context.Process(
+        target=_child, args=(theirs, tied, run, dict(changed), cpus), daemon=True
+    )
     deadline_s = time.monotonic() + TIMEOUT_S
     try:
         process.start()
         theirs.close()
+        tied.close()
         while not ours.poll(workers.WAKE_S):
             if cancelled.is_set():
                 raise RunError("interrupted while the report was written", where=str(run))
@@ -99,14 +103,19 @@ def _in_process(
             process.kill()
             process.join()
         ours.close()
+        ends_it.close()
     if isinstance(answer, GroundtruthError | OSError):
         raise answer
     return answer
 
 
-def _child(answer: Connection, run: Path, changed: Mapping[str, str], cpus: set[int]) -> None:
-    # Who is interrupted is the parent, which ends this process then.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _child(
+    answer: Connection, tied: Connection, run: Path, changed: Mapping[str, str], cpus: set[int]
+) -> None:
+    # Who is interrupted is the parent, which ends this process then, and also when it is killed.
+    lifeline.tie(tied.fileno())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     os.sched_setaffinity(0, cpus)
     from reports import write_report  # when needed: tables, statistics and figures load slowly
 

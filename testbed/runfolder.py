@@ -38,6 +38,8 @@ PCAP = "pcap"
 SET = "set.json"
 #: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
 VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
+#: The same, beside runs: where a run's folder is made before it has its name.
+MAKING = ".making-"
 #: Names in a set's folder that no run in it can have.
 OF_SET = frozenset({SET, SUMMARY_JSON, REPORT})
 
@@ -62,7 +64,7 @@ TRACE_COUNTS = "raw/trace/counts.json"
 #: Documents in ``raw`` besides those that come with samples, traces and captures.
 RAW_DOCUMENTS = (
     LEDGER, PLACES, NUMBERED_DROPS, SOCKET_SOURCES, "raw/counters.json", "raw/epoch.json",
-    "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json",
+    "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json", STARTS,
 )  # fmt: skip
 #: The folder of a cell that is the lab's while it runs; the rest is the host's always.
 GUEST = ".guest"

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import fcntl
 import json
 import os
 import platform
-import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed import manifest, plain, runfolder
+from testbed import manifest, plain, runfolder, scratch
 from testbed.cell import cell_id, from_dict, to_dict
 from testbed.errors import ParseError, StudyError
 from testbed.execute import json_text
@@ -77,31 +77,32 @@ def _read_only(place: Path) -> bool:
 
 def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) -> Path:
     """Make a new run folder with everything but its cells; return its path."""
-    with new_folder(data_dir, plan.study.settings.study) as (run, now):
+
+    def make(run: Path, now: datetime.datetime) -> None:
         fill(run, plan, findings, provenance(now, argv))
-    return run
+
+    return new_folder(data_dir, plan.study.settings.study, make)
 
 
-@contextlib.contextmanager
-def new_folder(data_dir: Path, name: str) -> Iterator[tuple[Path, datetime.datetime]]:
-    """Give a new folder and its time; what the block made of it becomes the latest, or goes.
+def new_folder(data_dir: Path, name: str, make: Callable[[Path, datetime.datetime], None]) -> Path:
+    """Return a new folder, the latest, once ``make`` has filled it; it has its name when whole.
 
     Raises:
         StudyError: it could not be written.
     """
     now = datetime.datetime.now(tz=datetime.UTC)
-    folder = None
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
-        folder = _new_folder(data_dir, f"{now:%Y%m%dT%H%M%SZ}-{name}")
-        yield folder, now
-        _point_latest(data_dir, folder)
-    except BaseException as error:  # an interrupt, too: half a run folder is none
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise _cannot_write(data_dir, str(error)) from error
-        raise
+        with scratch.scratch(data_dir, runfolder.MAKING) as place:
+            made = place / name
+            made.mkdir()
+            make(made, now)
+            folder = _name(made, data_dir / f"{now:%Y%m%dT%H%M%SZ}-{name}")
+            (place / LATEST).symlink_to(folder.name)
+            (place / LATEST).replace(data_dir / LATEST)
+    except OSError as error:
+        raise _cannot_write(data_dir, str(error)) from error
+    return folder
 
 
 def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) -> None:
@@ -133,20 +134,18 @@ def locked(run: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _new_folder(data_dir: Path, stem: str) -> Path:
+def _name(made: Path, wanted: Path) -> Path:
+    """Give a folder the name wanted, with a number if that is taken; return its path."""
     for suffix in ("", *(f"-{number}" for number in range(2, 100))):
-        run = data_dir / f"{stem}{suffix}"
-        with contextlib.suppress(FileExistsError):
-            run.mkdir()
-            return run
-    raise StudyError("too many runs within one second", where=str(data_dir))
-
-
-def _point_latest(data_dir: Path, run: Path) -> None:
-    link = data_dir / f".{LATEST}-{os.getpid()}"
-    link.unlink(missing_ok=True)
-    link.symlink_to(run.name)
-    link.replace(data_dir / LATEST)
+        folder = wanted.with_name(f"{wanted.name}{suffix}")
+        if os.path.lexists(folder):
+            continue
+        try:
+            return made.rename(folder)
+        except OSError as error:  # by another process, a moment ago
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+    raise StudyError("too many runs within one second", where=str(wanted.parent))
 
 
 def provenance(now: datetime.datetime, argv: Sequence[str]) -> dict[str, Any]:
@@ -196,9 +195,20 @@ def find_run(text: str) -> Path:
             where=text,
             wanted=f"a folder with {runfolder.PLAN} or {runfolder.SET}",
             got=problem,
-            hint=f"runs are in results/; the newest is results/{LATEST}",
+            hint=_half(run) or f"runs are in results/; the newest is results/{LATEST}",
         )
     return run.resolve()
+
+
+def _half(run: Path) -> str:
+    """Return what to do with a part of a run folder; empty if it is none."""
+    parts = (runfolder.STUDY, runfolder.RESOLVED, runfolder.CELLS, runfolder.MANIFEST)
+    if not any(plain.is_file(run / name) for name in parts):
+        return ""
+    return (
+        "part of a run: whatever wrote or copied it was interrupted. Copy it again, or start the "
+        "study anew; without a plan no cell was run"
+    )
 
 
 def looked_at(folder: Path) -> Path:
@@ -228,11 +238,26 @@ def load_cells(run: Path) -> list[PlannedCell]:
     """
     manifest.check(run)
     cells = {planned.id: planned for planned in load_candidates(run)}
+    ids = planned_ids(run)
+    unknown = [one for one in ids if one not in cells]
+    if unknown:
+        raise ParseError(
+            "a planned cell is none of the run's", where=str(run / runfolder.PLAN),
+            wanted=f"one of {runfolder.CELLS}", got=unknown[0][:80],
+        )  # fmt: skip
+    return [cells[one] for one in ids]
+
+
+def planned_ids(run: Path) -> list[str]:
+    """Return the ids of a run's planned cells; raise :class:`ParseError` if they cannot be read."""
     path = run / runfolder.PLAN
     try:
-        return [cells[entry["id"]] for entry in json.loads(plain.read_text(path))["cells"]]
+        ids = [entry["id"] for entry in json.loads(plain.read_text(path))["cells"]]
+        if not all(isinstance(one, str) for one in ids):
+            raise ValueError("an id is no text")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("cannot read a run's plan", where=str(path), got=str(error)) from error
+    return ids
 
 
 def record_plan(run: Path, cells: Sequence[PlannedCell]) -> None:

@@ -30,9 +30,16 @@ def make_usable() -> None:
 
 
 def say(text: str) -> None:
-    """Write a line on standard error; where that cannot be, the exit status must do."""
+    """Write a line on standard error; where that cannot be, the exit status must do.
+
+    Names of files and what they hold may be anybody's: none of it commands the terminal.
+    """
+    shown = "".join(
+        letter if letter.isprintable() or letter in "\n\t" else repr(letter)[1:-1]
+        for letter in text
+    )
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{shown}\n")
         sys.stderr.flush()
 
 

@@ -9,6 +9,7 @@ paths, so a set can be moved and copied.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,12 +84,15 @@ def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Seque
         run = session.create(data_dir, *planned[0], argv)
         return Found(folder=run, runs=(run,), is_set=False)
     names = folder_names([plan.study.settings.study for plan, _ in planned])
-    with session.new_folder(data_dir, NAME) as (folder, now):
+
+    def make(folder: Path, now: datetime.datetime) -> None:
         started = session.provenance(now, argv)
         for name, (plan, findings) in zip(names, planned, strict=True):
             (folder / name).mkdir()
             session.fill(folder / name, plan, findings, started)
         plain.write_text(folder / runfolder.SET, _text(names))
+
+    folder = session.new_folder(data_dir, NAME, make)
     return Found(folder=folder, runs=tuple(folder / name for name in names), is_set=True)
 
 

@@ -67,7 +67,7 @@ def _empty(path: Path, folder: int) -> None:
                 if below is None:
                     os.unlink(name, dir_fd=folder)
                     continue
-                for inner in os.listdir(below):
+                for inner in os.listdir(below):  # noqa: PTH208
                     with _entered(path, inner, below) as deep:
                         if deep is None:
                             os.unlink(inner, dir_fd=below)

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from testbed import runfolder
 from testbed.cell import Cell
 from testbed.spec.copies import Copy, copies
 from testbed.spec.hits import Hit
@@ -21,15 +22,19 @@ from testbed.spec.sweep import Point
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One misleading setting: the rule, ``file:line``, and why."""
+    """One misleading setting: the rule, ``file:line`` as the file was called, and why."""
 
     rule: str
     where: str
     text: str
 
     def record(self) -> dict[str, str]:
-        """Return the finding for JSON."""
-        return {"rule": self.rule, "where": self.where, "text": self.text}
+        """Return the finding for a run's JSON: its place is in the run's own copy of the study.
+
+        How the file was called differs by folder, and equal runs have equal files.
+        """
+        line = self.where.rpartition(":")[2]
+        return {"rule": self.rule, "where": f"{runfolder.STUDY}:{line}", "text": self.text}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Do the same to many things at once, on threads, one to a core; keep on when one of them fails.
 
 Invariant: when :func:`each` returns or raises, nothing of it still runs. Its threads wait for labs;
-what they compute goes to a process beside each of them (:func:`beside`).
+what they compute goes to a process beside each of them (:func:`beside`), which an interrupt ends.
 """
 
 from __future__ import annotations
@@ -45,10 +45,14 @@ def each(
     # Two campaigns of one job each should not share the first core.
     first = os.getpid() % len(allowed)
     cpus = itertools.cycle(allowed[first:] + allowed[:first])
+    besides: list[Beside] = []
     with (
         contextlib.ExitStack() as made,
         ThreadPoolExecutor(
-            max_workers=jobs, thread_name_prefix="cell", initializer=_begin, initargs=(cpus, made)
+            max_workers=jobs,
+            thread_name_prefix="cell",
+            initializer=_begin,
+            initargs=(cpus, made, besides),
         ) as pool,
     ):
         pending: dict[Future[object], Item] = {pool.submit(act, item): item for item in items}
@@ -62,6 +66,8 @@ def each(
             cancelled.set()
             for future in pending:
                 future.cancel()
+            for process in besides:
+                process.end()
             raise
 
 
@@ -74,7 +80,7 @@ def beside(function: Callable[..., Result], *args: object) -> Result:
     return function(*args) if process is None else process.call(function, *args)
 
 
-def _begin(cpus: Iterator[int], made: contextlib.ExitStack) -> None:
+def _begin(cpus: Iterator[int], made: contextlib.ExitStack, besides: list[Beside]) -> None:
     """Bind the calling worker thread, and so the lab it runs, to one core; promise it a process.
 
     The lab's kernel and its programs take turns and never run at once. On one core a turn costs
@@ -82,6 +88,7 @@ def _begin(cpus: Iterator[int], made: contextlib.ExitStack) -> None:
     """
     os.sched_setaffinity(0, {next(cpus)})
     _this_thread.process = Beside()
+    besides.append(_this_thread.process)
     made.callback(_this_thread.process.close)
 
 

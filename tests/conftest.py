@@ -22,7 +22,7 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 PR_SET_CHILD_SUBREAPER = 36
 #: Names under which a lab runs: the kernel and its guests' processes, the sandbox, the emulator.
-LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "qemu")
+LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "walls", "qemu")
 #: How long a lab that was told to end may take to be gone.
 END_DEADLINE_S = 5.0
 

@@ -9,8 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from testbed import calibration, judge, link_fill
 from testbed.cell import Cell
-from testbed.judge import LOG_HEADER
+from testbed.link_fill import LOG_HEADER
+from testbed.netem import Foretold
+from testbed.units import NS_PER_S
 from tests.recorded import DATA, text, value
 
 PROBES = DATA / "probes-0.1.0"
@@ -72,31 +75,54 @@ def write_telemetry(folder: Path) -> None:
         shutil.copy(TRACE / name, folder / "raw")
 
 
-def write_calibrated(folder: Path, *, lost_pkts: int = 20) -> None:
-    """Leave what a lab leaves of the recorded calibration; losses are made up, of 2000 packets."""
+def write_calibrated(folder: Path, cell: Cell, *, other_fates: int = 0) -> None:
+    """Leave what a lab leaves of a right path of the cell, but for so many packets' fates."""
     place = folder / "raw" / "calibration"
     place.mkdir(parents=True)
+    network = cell.network
     found: dict[str, Any] = {}
-    for run, ip_bytes in (("delay_forward", 128), ("delay_reverse", 128), ("fill_forward", 1500)):
-        shutil.copy(PROBES / f"{run}.tsv", place)
-        found[run] = {"packets": 200, "ip_bytes": ip_bytes, "rate_bps": 1, "log": f"{run}.tsv"}
-    for way in ("forward", "reverse"):  # the second pair's links are like the first one's
-        found[f"delay_{way}_2"] = found[f"delay_{way}"]
-    for run, lost in (("loss_forward", lost_pkts), ("loss_reverse", 0)):
-        lines = [f"{seq}\t{seq}\t{seq + 1}\n" for seq in range(2000 - lost)]
-        (place / f"{run}.tsv").write_text(f"{LOG_HEADER}\n{''.join(lines)}")
-        found[run] = {"packets": 2000, "ip_bytes": 128, "rate_bps": 1, "log": f"{run}.tsv"}
+    paths = {
+        way: Foretold(calibration.chances(network, cell.seed, way)) for way in calibration.WAYS
+    }
+    for run in calibration.runs(network, cell.seed):
+        way: calibration.Way = "forward" if "forward" in run.name else "reverse"
+        late_ns = round(judge.delay_s(calibration.stages(network, way), 128) * NS_PER_S)
+        fates = [paths[way].lost() for _ in range(run.packets)]
+        if run.name == "loss_forward":
+            fates[:other_fates] = [not lost for lost in fates[:other_fates]]
+        times = [(seq, seq, seq + late_ns) for seq, lost in enumerate(fates) if not lost]
+        found[run.name] = _logged(place, run.name, times, run.packets, 128)
+    for fill in link_fill.fills(network):
+        found[fill.name] = _logged(place, fill.name, filled(fill), 200, link_fill.IP_BYTES)
     _write(folder / "raw" / "calibration.json", found)
     check = {"check": "shaper", "where": "r1", "wanted": "x", "got": "the same", "agrees": True}
     _write(folder / "verify.json", {"schema": 1, "checks": [check]})
     _write(folder / "env.json", ENVIRONMENT)
 
 
+def filled(fill: link_fill.Fill) -> list[tuple[int, int, int]]:
+    """Return number, sending and arrival of packets that fill a right link's buffer."""
+    send_ns, most = fill.send_s() * NS_PER_S, fill.direction.queue_pkts
+    times = []
+    for seq in range(most + 20):
+        began_ns = max(0, seq + 1 - most) * send_ns
+        arrived_ns = (seq + 1) * send_ns + fill.direction.owd_s * NS_PER_S
+        times.append((seq, round(began_ns), round(arrived_ns)))
+    return times
+
+
+def _logged(
+    place: Path, run: str, times: list[tuple[int, int, int]], packets: int, ip_bytes: int
+) -> dict[str, Any]:
+    lines = "".join(f"{seq}\t{send_ns}\t{recv_ns}\n" for seq, send_ns, recv_ns in times)
+    (place / f"{run}.tsv").write_text(f"{LOG_HEADER}\n{lines}")
+    return {"packets": packets, "ip_bytes": ip_bytes, "log": f"{run}.tsv"}
+
+
 def write_recorded(cell: Cell, folder: Path) -> None:
-    """Leave the recorded files of a cell of this purpose, with as much loss as it asks for."""
+    """Leave the recorded files of a measuring cell, or a right path's of a calibrating one."""
     if cell.purpose == "calibrate":
-        loss_frac = cell.network.bottleneck.forward.loss.loss_frac
-        write_calibrated(folder, lost_pkts=round(2000 * loss_frac))
+        write_calibrated(folder, cell)
     else:
         write_measured(folder)
 

@@ -1,9 +1,9 @@
 """Everything of this project that runs inside a lab, compiled once with the image's own tools.
 
-An entry holds ``init``, ``preload.so`` (what the kernel gets of its host), ``bin/`` (the C probes)
-and ``lib/`` (the Python modules the agent needs, byte-compiled). Its key is the
-digest of exactly those sources, so a change to a report or to the command line never makes finished
-cells stale.
+An entry holds ``init``, ``walls``, ``preload.so`` (what the kernel gets of its host), ``bin/`` (the
+C probes) and ``lib/`` (the Python modules the agent needs, byte-compiled). Its key is the digest of
+exactly those sources, so a change to a report or to the command line never makes finished cells
+stale.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from testbed.labs import cache, contents
+from testbed.labs import cache, contents, identity
 from testbed.labs.process import run_logged
 from testbed.labs.sandbox import Sandbox
 
@@ -34,7 +34,10 @@ TESTBED_MODULES = (
     "guest_ledger.py",
     "guest_metrics.py",
     "guest_run.py",
+    "guest_state.py",
     "ledger.py",
+    "link_fill.py",
+    "netem.py",
     "telemetry.py",
     "units.py",
 )
@@ -47,6 +50,7 @@ set -eu
 flags='-std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -D_GNU_SOURCE'
 cc $flags -static -o /cell/init /gt/guest/init.c
 cc $flags -fPIC -shared -o /cell/preload.so /gt/guest/seeded_random.c /gt/guest/host_view.c
+cc $flags -static -o /cell/walls /gt/guest/walls*.c
 make -s -C /cell/lib/probes OUT=/cell/bin LDFLAGS=-static
 PYTHONHASHSEED=0 python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib
 """
@@ -61,7 +65,7 @@ def sources() -> list[tuple[str, Path]]:
                 continue
             if path.suffix in SUFFIXES or path.name == "Makefile":
                 files.append((f"lib/{path.relative_to(PROJECT)}", path))
-    files += [(f"guest/{path.name}", path) for path in GUEST.iterdir() if path.suffix == ".c"]
+    files += [(f"guest/{path.name}", path) for path in GUEST.iterdir() if path.suffix in SUFFIXES]
     return sorted(files)
 
 
@@ -87,11 +91,14 @@ def _build(folder: Path, image: Path) -> None:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
-    sandbox = Sandbox(image=image, read_only={"/gt/guest": GUEST}, writable={"/cell": folder})
-    run_logged(
-        sandbox.argv(["sh", "-c", SCRIPT]),
-        log=folder / "build.log",
-        what="compiling the probes and the agent",
-        timeout_s=BUILD_TIMEOUT_S,
-    )
+    with identity.lent(folder) as uid:
+        sandbox = Sandbox(
+            image=image, uid=uid, read_only={"/gt/guest": GUEST}, writable={"/cell": folder}
+        )
+        run_logged(
+            sandbox.argv(["sh", "-c", SCRIPT]),
+            log=folder / "build.log",
+            what="compiling the probes and the agent",
+            timeout_s=BUILD_TIMEOUT_S,
+        )
     contents.settle(folder)

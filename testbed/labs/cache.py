@@ -12,13 +12,15 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from testbed import trees
+from testbed import scratch, trees
 from testbed.errors import RunError, UnsupportedError
 from testbed.labs.process import namespaces, output_of
+
+#: The beginning of the names of folders in which something is built.
+BUILDING = ".building-"
 
 
 def root() -> Path:
@@ -83,7 +85,7 @@ def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     """Return the folder ``<kind>-<key>``, building it if it is not there.
 
     ``build`` gets an empty folder on the same file system; if it raises or the process dies, no
-    entry appears. Left-overs of killed builds are removed by the next build of the same kind.
+    entry appears. Left-overs of killed builds are removed by the next build of anything.
     """
     place = root() / f"{kind}-{key}"
     if place.is_dir():
@@ -91,18 +93,13 @@ def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     with locked(kind):
         if place.is_dir():
             return place
-        for stale in root().glob(f".{kind}-*.building"):
-            remove_left(stale)
-        folder = Path(tempfile.mkdtemp(prefix=f".{kind}-", suffix=".building", dir=root()))
-        folder.chmod(0o755)
-        try:
-            build(folder)
-            folder.rename(place)
-        except OSError as error:
-            raise RunError(f"cannot build {kind}", where=str(place), got=str(error)) from error
-        finally:
-            if folder.exists():
-                remove_left(folder)
+        with scratch.scratch(root(), BUILDING, remove_left) as folder:
+            folder.chmod(0o755)
+            try:
+                build(folder)
+                folder.rename(place)
+            except OSError as error:
+                raise RunError(f"cannot build {kind}", where=str(place), got=str(error)) from error
     return place
 
 

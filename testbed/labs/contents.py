@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,14 +30,27 @@ MOST_NAMED = 5
 
 
 def settle(folder: Path) -> None:
-    """Give a built tree plain modes and times, and record what is in it."""
+    """Give a built tree plain modes and times, part hard links, and record what is in it.
+
+    A copy of the tree may have linked files apart; a guest would see them as other inodes.
+    """
     for place, folders, files in os.walk(folder, topdown=False):
         for name in (*files, *folders):
             path = Path(place, name)
-            if not path.is_symlink():
-                path.chmod(0o755 if path.stat().st_mode & stat.S_IXUSR else 0o644)
+            about = path.lstat()
+            if not stat.S_ISLNK(about.st_mode):
+                path.chmod(0o755 if about.st_mode & stat.S_IXUSR else 0o644)
+            if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
+                _part(path)
             os.utime(path, ns=(TIME_NS, TIME_NS), follow_symlinks=False)
     (folder / RECORD).write_text(_text(listing(folder)), errors="surrogateescape")
+
+
+def _part(path: Path) -> None:
+    """Make a hard link a file of its own."""
+    partial = path.with_name(f"{path.name}.parted")
+    shutil.copy(path, partial)
+    partial.replace(path)
 
 
 def digest(folder: Path) -> str:
@@ -79,37 +93,39 @@ def listing(folder: Path, trusted: Mapping[str, str] = MappingProxyType({})) -> 
 
     A regular file that has the time of the build is taken to be what ``trusted`` says, if it does.
     """
-    paths = {}
-    for place, folders, files in os.walk(folder):
-        below = os.path.relpath(place, folder)
-        for name in (*folders, *files):
-            if below != ".":
-                paths[_escaped(f"{below}/{name}")] = f"{place}/{name}"
-            elif name not in LOGS:
-                paths[_escaped(name)] = f"{place}/{name}"
-    names = sorted(paths)
-
-    def what(name: str) -> str:
-        return _what(Path(paths[name]), trusted.get(name, ""))
-
+    found: dict[str, str] = {}
+    unread: dict[str, tuple[str, str]] = {}
+    todo = [("", str(folder))]
+    while todo:
+        below, place = todo.pop()
+        with os.scandir(place) as entries:
+            for entry in entries:
+                name = _escaped(f"{below}{entry.name}")
+                if not below and name in LOGS:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    found[name] = "folder"
+                    todo.append((f"{below}{entry.name}/", entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    about = entry.stat(follow_symlinks=False)
+                    kind = "program" if about.st_mode & stat.S_IXUSR else "file"
+                    found[name] = trusted.get(name, "")
+                    if about.st_mtime_ns != TIME_NS or not found[name].startswith(f"{kind} "):
+                        unread[name] = (kind, entry.path)
+                elif entry.is_symlink():
+                    found[name] = f"link {_escaped(str(Path(entry.path).readlink()))}"
+                else:
+                    found[name] = "special"
     with ThreadPoolExecutor(os.cpu_count() or 1) as readers:
-        return dict(zip(names, readers.map(what, names), strict=True))
+        found |= zip(unread, readers.map(_read, unread.values()), strict=True)
+    return dict(sorted(found.items()))
 
 
-def _what(path: Path, trusted: str) -> str:
-    found = path.lstat()
-    if stat.S_ISLNK(found.st_mode):
-        return f"link {_escaped(str(path.readlink()))}"
-    if stat.S_ISDIR(found.st_mode):
-        return "folder"
-    if not stat.S_ISREG(found.st_mode):
-        return "special"
-    kind = "program" if found.st_mode & stat.S_IXUSR else "file"
-    if found.st_mtime_ns == TIME_NS and trusted.startswith(f"{kind} "):
-        return trusted
+def _read(file: tuple[str, str]) -> str:
+    kind, path = file
     state = hashlib.sha256()
-    with path.open("rb", buffering=0) as file:
-        while part := file.read(READ_BYTES):
+    with Path(path).open("rb", buffering=0) as source:
+        while part := source.read(READ_BYTES):
             state.update(part)
     return f"{kind} {state.hexdigest()}"
 

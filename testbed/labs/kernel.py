@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from testbed.errors import StudyError, UnsupportedError
-from testbed.labs import cache, contents, host_tools, image
+from testbed.labs import cache, contents, host_tools, identity, image
 from testbed.labs.process import BuildReport, Watch, output_of, run_logged
 from testbed.labs.sandbox import Sandbox
 
@@ -121,21 +121,25 @@ def _build(folder: Path, version: str, root: Path, report: BuildReport) -> None:
     hosts = Path("/etc/hosts")
     if hosts.is_file():
         read_only["/etc/hosts"] = hosts
-    sandbox = Sandbox(
-        image=root,
-        read_only=read_only,
-        writable={"/cell": work},
-        scratch=("/tmp", "/run", "/var/lib/apt/lists", "/var/cache/apt"),
-        network=True,
-    )
+    scratch = dict.fromkeys(("/tmp", "/run", "/var/lib/apt/lists", "/var/cache/apt"), 0)
+    log = folder / "build.log"
     jobs = str(os.cpu_count() or 1)
-    run_logged(
-        sandbox.argv(["bash", "/cell/build-kernel.sh", version, jobs]),
-        log=folder / "build.log",
-        what=f"building kernel {version}",
-        timeout_s=BUILD_TIMEOUT_S,
-        watch=Watch(what=f"kernel {version}", expected_lines=LOG_LINES, report=report),
-    )
+    with identity.lent(work) as uid:
+        sandbox = Sandbox(
+            image=root,
+            uid=uid,
+            read_only=read_only,
+            writable={"/cell": work},
+            scratch=scratch,
+            network=True,
+        )
+        run_logged(
+            sandbox.argv(["bash", "/cell/build-kernel.sh", version, jobs]),
+            log=log,
+            what=f"building kernel {version}",
+            timeout_s=BUILD_TIMEOUT_S,
+            watch=Watch(what=f"kernel {version}", expected_lines=LOG_LINES, report=report),
+        )
     for name in ("linux", "config", "version"):
         (work / name).rename(folder / name)
     cache.remove_left(work)

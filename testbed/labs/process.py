@@ -22,6 +22,8 @@ from pathlib import Path
 from testbed.errors import RunError, UnsupportedError
 
 GRACE_S = 1.0
+#: How long a guard may take to end what is left, on a machine that has other things to do.
+GUARD_S = 30.0
 POLL_S = 0.5
 GUARD = Path(__file__).with_name("guard.py")
 MOUNTS = Path("/proc/self/mountinfo")
@@ -134,7 +136,7 @@ def _end_guarded(child: subprocess.Popen[bytes], lifeline: contextlib.ExitStack)
             child.wait(timeout=GRACE_S)
     lifeline.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(timeout=GRACE_S)
+        child.wait(timeout=GUARD_S)
     end_group(child)
 
 

@@ -8,10 +8,7 @@ never on this machine; so what a cell yields is a function of ``cell.json``.
 
 from __future__ import annotations
 
-import os
 import re
-import select
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -21,25 +18,33 @@ from pathlib import Path
 from testbed import accept, runfolder
 from testbed.cell import Cell, Limits
 from testbed.errors import RunError, UnsupportedError
-from testbed.labs import bundle, contents, image, kernel
-from testbed.labs.process import BuildReport, end_group, tail
-from testbed.labs.sandbox import Sandbox
+from testbed.labs import allowance, bundle, contents, identity, image, kernel, preflight
+from testbed.labs.allowance import Allowance
+from testbed.labs.process import BuildReport, tail
+from testbed.labs.sandbox import Sandbox, Walls
+from testbed.labs.supervise import Ending, supervise
 
 NAME = "virtual"
 #: 2026-01-01T00:00:00Z, the date every capture starts at.
 START_NS = 1_767_225_600 * 1_000_000_000
-MEMORY = "256M"
-POLL_S = 0.2
+#: Folders in memory: the kernel's memory is a file in the first, its pid one in the second.
+SHM_SLACK_BYTES, TMP_BYTES = 16 << 20, 1 << 20
+#: What init and walls say of how a lab ended.
+ENDS = r"^lab: (virtual-time limit .+?|agent .+?|init: .+?|walls: .+?)\r?$"
+RUNS_WILD = "a cell of this size needs far less; a program in the lab runs wild"
+#: What its kernel says where the host gives it no more processes (EAGAIN).
+NO_PROCESS = "clone failed, errno = 11"
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.agent")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Boot:
-    """One boot: the seed of all randomness, when to give up, and what to run."""
+    """One boot: the seed of all randomness, when to give up, what to take, and what to run."""
 
     seed: int
     limits: Limits
+    allowed: Allowance = allowance.LEAST
     program: tuple[str, ...] = AGENT
 
 
@@ -83,16 +88,24 @@ class VirtualLab:
 
     def command(self, folder: Path, boot: Boot) -> list[str]:
         """Return the command line that boots the lab; only paths, seed and limit differ."""
+        allowed = boot.allowed
         sandbox = Sandbox(
             image=self.image,
             read_only={"/gt/kernel": self.kernel, "/gt/code": self.code},
             writable={"/cell": folder},
-            scratch=("/tmp",),
+            scratch={"/dev/shm": allowed.memory_bytes + SHM_SLACK_BYTES, "/tmp": TMP_BYTES},
             env={"LD_PRELOAD": "/gt/code/preload.so", "LAB_SEED": str(boot.seed)},
+            walls=Walls(
+                program="/gt/code/walls",
+                open_files=allowed.open_files,
+                processes=allowed.processes,
+                file_bytes=allowed.file_bytes,
+                may_trace=not self._has_seccomp(),
+            ),
         )
         line = [
             "/gt/kernel/linux",
-            f"mem={MEMORY}",
+            f"mem={allowed.memory_bytes >> 20}M",
             "root=/dev/root",
             "rootfstype=hostfs",
             "rootflags=/",
@@ -120,7 +133,10 @@ class VirtualLab:
         Raises:
             RunError: as for :meth:`boot`.
         """
-        return self.boot(Boot(seed=cell.seed, limits=cell.limits), folder, cancelled)
+        allowed = allowance.of_cell(cell)
+        return self.boot(
+            Boot(seed=cell.seed, limits=cell.limits, allowed=allowed), folder, cancelled
+        )
 
     def boot(self, boot: Boot, folder: Path, cancelled: threading.Event) -> float:
         """Boot the lab with ``folder`` as its cell and wait; return the wall time in seconds.
@@ -131,43 +147,24 @@ class VirtualLab:
         """
         console = folder.parent / runfolder.CONSOLE  # a guest cannot reach it
         began_s = time.monotonic()
-        with console.open("wb") as out:
-            child = subprocess.Popen(
-                self.command(folder, boot),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                ended = _wait(child, began_s + boot.limits.wall_s, cancelled)
-            finally:
-                if child.poll() is None:
-                    end_group(child)
+        identity.lend(folder, identity.of_sandbox())
+        ending = supervise(
+            self.command(folder, boot),
+            folder=folder,
+            console=console,
+            allowed=boot.allowed,
+            deadline_s=began_s + boot.limits.wall_s,
+            cancelled=cancelled,
+        )
         wall_s = time.monotonic() - began_s
-        problem = _problem(folder, console, boot.limits, ended, cancelled.is_set())
+        problem = _problem(folder, console, boot, ending, cancelled.is_set())
         if problem:
             raise problem
         return wall_s
 
 
-def _wait(child: subprocess.Popen[bytes], deadline_s: float, cancelled: threading.Event) -> bool:
-    """Return whether the child ended by itself before the deadline and before a cancellation."""
-    handle = os.pidfd_open(child.pid)  # waiting with a time limit by other means polls
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        while not cancelled.is_set() and (left_s := deadline_s - time.monotonic()) > 0:
-            if poll.poll(min(left_s, POLL_S) * 1000):
-                child.wait()
-                return True
-        return False
-    finally:
-        os.close(handle)
-
-
 def _problem(
-    folder: Path, console: Path, limits: Limits, ended: bool, cancelled: bool
+    folder: Path, console: Path, boot: Boot, ending: Ending, cancelled: bool
 ) -> RunError | None:
     text = console.read_text(errors="replace")
     phases = re.findall(r"^lab: phase (.+?)\r?$", text, re.MULTILINE)
@@ -175,20 +172,36 @@ def _problem(
     where = f"cell {folder.parent.name}, phase {phase}"
     if cancelled:
         return RunError("interrupted", where=where)
-    if not ended:
+    if ending.excess:
+        return RunError(
+            ending.excess.what,
+            where=where,
+            wanted=ending.excess.wanted,
+            got=ending.excess.got,
+            hint=RUNS_WILD,
+        )
+    if not ending.by_itself:
         return RunError(
             "the lab did not end",
             where=where,
-            wanted=f"within {limits.wall_s:.0f} s of wall-clock time",
+            wanted=f"within {boot.limits.wall_s:.0f} s of wall-clock time",
             got=tail(console),
             hint="a program that polls without sleeping stops the virtual clock",
         )
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None
+    if NO_PROCESS in text:
+        return RunError(
+            "the lab started too many processes",
+            where=where,
+            wanted=f"at most {boot.allowed.processes} on the host",
+            got=tail(console),
+            hint=RUNS_WILD,
+        )
     message = accept.error_message(folder)
     if message:
         return RunError(message, where=where)
-    found = re.search(r"^lab: (virtual-time limit .+?|agent .+?|init: .+?)\r?$", text, re.MULTILINE)
+    found = re.search(ENDS, text, re.MULTILINE)
     if "Kernel panic" in text:
         what = "the lab's kernel panicked"
     else:
@@ -212,13 +225,14 @@ def ensure(
     """Return the lab, building image, code and kernel that are not in the cache yet.
 
     Raises:
-        UnsupportedError: Debian has no such kernel, which is seen before anything is built; or a
-            file in the cache was edited, removed or added since.
+        UnsupportedError: this machine cannot confine a lab, or Debian has no such kernel, both seen
+            before anything is built; or a file in the cache was edited, removed or added since.
 
     ``check`` may refuse what it is told of the lab, and the image's packages, before the kernel is
     built, which takes minutes.
     """
     kernel.check_version(kernel_version)
+    preflight.check()
     if not is_built(kernel_version):
         kernel.check_offered(kernel_version)
     root = image.ensure(report)

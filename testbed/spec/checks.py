@@ -6,6 +6,7 @@ other mistakes of a file.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 
 from testbed import units
@@ -18,7 +19,7 @@ from testbed.spec.known import duplicates, unknown
 from testbed.spec.limit_checks import flow_problems, network_problems
 from testbed.spec.loss_checks import loss_problems, pairing_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
-from testbed.spec.problems import Loc, Problem, one_of
+from testbed.spec.problems import MAX_SOUGHT, Loc, Problem, one_of
 from testbed.spec.settings import INTERVAL_S
 from testbed.spec.study import StudyFile
 from testbed.spec.vocabulary import (
@@ -58,7 +59,12 @@ _reads("flows")(flow_problems)
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
     """Return the problems between settings, from the sections that are valid by themselves."""
     known = frozenset(valid)
-    return [p for needed, check in _CHECKS if needed <= known for p in check(study, document)]
+    return [
+        problem
+        for needed, check in _CHECKS
+        if needed <= known
+        for problem in itertools.islice(check(study, document), MAX_SOUGHT)
+    ]
 
 
 @_reads("flows")

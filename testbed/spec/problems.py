@@ -16,6 +16,8 @@ from testbed.errors import GroundtruthError, StudyError
 Loc = tuple[str | int, ...]
 
 MAX_LISTED_WITH_HINT = 8
+#: Problems of a file that are told; and looked for by one check: finding a hint takes time.
+MAX_TOLD, MAX_SOUGHT = 50, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +43,14 @@ class Problem:
 
 
 class StudyFileError(StudyError):
-    """A study file or host profile with problems; its message has one line for each."""
+    """A study file or host profile with problems; its message has one line for each told."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = in_file_order(problems)
-        super().__init__("\n".join(problem.message() for problem in self.problems))
+        lines = [problem.message() for problem in self.problems[:MAX_TOLD]]
+        if len(self.problems) > MAX_TOLD:
+            lines.append(f"more problems than these {MAX_TOLD}: mend them first")
+        super().__init__("\n".join(lines))
 
 
 class SettingError(StudyError, ValueError):

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from testbed import units
 from testbed.spec.checks import cross_problems
 from testbed.spec.document import Document
-from testbed.spec.problems import Loc, Problem, one_of, suggestion
+from testbed.spec.problems import MAX_SOUGHT, Loc, Problem, one_of, suggestion
 from testbed.spec.settings import NO_PACKET
 from testbed.spec.study import StudyFile
 from testbed.spec.validation import field_name_at, validate_sections
@@ -86,6 +86,8 @@ def read_points(
         problems += found
         if point is None:
             continue
+        if len(problems) > MAX_SOUGHT:
+            break
         values = frozenset(point.values.items())
         line = document.line(overrides[-1].source) if overrides else 1
         if values in first:

@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 from testbed import units
 from testbed.errors import GroundtruthError
 from testbed.spec.document import Document
-from testbed.spec.problems import Loc, Problem, one_of, suggestion
+from testbed.spec.problems import MAX_SOUGHT, Loc, Problem, one_of, suggestion
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -45,7 +45,7 @@ def validate(
 ) -> tuple[Model | None, list[Problem]]:
     """Return the model of the data at a place of a document, or None and what is wrong."""
     whole, details = _try(model, data)
-    return whole, [_problem(detail, model, document, at) for detail in details]
+    return whole, [_problem(detail, model, document, at) for detail in details[:MAX_SOUGHT]]
 
 
 def validate_sections(
@@ -63,7 +63,7 @@ def validate_sections(
     rest = {key: value for key, value in document.data.items() if key not in bad}
     valid = frozenset(n for n, f in model.model_fields.items() if (f.alias or n) not in bad)
     partial = typing.cast(Model, _partial(model).model_validate(rest))
-    return partial, valid, [_problem(detail, model, document, ()) for detail in details]
+    return partial, valid, [_problem(d, model, document, ()) for d in details[:MAX_SOUGHT]]
 
 
 def _try(model: type[Model], data: Any) -> tuple[Model | None, list[ErrorDetails]]:

@@ -13,6 +13,7 @@ import pytest
 
 from testbed import digests, runfolder
 from testbed.labs.virtual import VirtualLab
+from tests.killing import short_wireless
 
 pytestmark = pytest.mark.lab
 
@@ -23,19 +24,8 @@ ENDED_WITHIN_S = 20.0
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     """A short form of the wireless study: two points, three seeds, 150 s."""
-    text = (PROJECT / "studies" / "wireless.yaml").read_text()
-    text = text.replace("duration: 1000 s", "duration: 150 s")
-    text = text.replace("seeds: [1, 2, 3, 4, 5]", "seeds: [1, 2, 3]")
-    before, _, rest = text.partition("sweep:")
-    _, _, after = rest.partition("metrics:")
-    metrics, _, tail = after.partition("published:")
-    _, _, assumptions = tail.partition("assumptions:")
-    text = (
-        f"{before}sweep:\n  network.bottleneck.loss.data: [1 %, 3 %]\n\nmetrics:{metrics}"
-        f"assumptions:{assumptions}"
-    )
     path = tmp_path / "short.yaml"
-    path.write_text(text)
+    path.write_text(short_wireless(duration="150 s", seeds="[1, 2, 3]"))
     return path
 
 

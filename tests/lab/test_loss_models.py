@@ -43,7 +43,7 @@ def calibrated(cell: Cell, folder: Path) -> dict[str, Check]:
         run: judge.read_log((folder / "raw" / "calibration" / entry["log"]).read_text(), run)
         for run, entry in found.items()
     }
-    return {check.check: check for check in judge.judge(cell.network, found, logs)}
+    return {check.check: check for check in judge.judge(cell.network, cell.seed, found, logs)}
 
 
 def test_losses_in_bursts_are_as_asked_and_others_are_told_apart(
@@ -57,9 +57,11 @@ def test_losses_in_bursts_are_as_asked_and_others_are_told_apart(
     alone = losing(wireless, Loss(model="random", loss_frac=BURSTS.loss_frac), purpose="calibrate")
     single = run_cell(alone, "alone")
     assert calibrated(alone, single)["loss forward"].agrees
-    assert not calibrated(cell, single)["bursts forward"].agrees
-    shorter = dataclasses.replace(BURSTS, to_bad_frac=0.04, to_good_frac=0.5)
-    assert not calibrated(losing(wireless, shorter), folder)["bursts forward"].agrees
+    assert calibrated(cell, single)["loss forward"].agrees is False
+    for setting in ("to_bad_frac", "to_good_frac", "loss_bad_frac", "loss_good_frac"):
+        for factor in (0.95, 1.05):
+            other = dataclasses.replace(BURSTS, **{setting: factor * getattr(BURSTS, setting)})
+            assert calibrated(losing(wireless, other), folder)["loss forward"].agrees is False
 
 
 def test_paired_loss_is_measured_before_it_is_believed(wireless: Make, run_cell: Run) -> None:

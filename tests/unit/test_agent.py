@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cell.json").write_text("{}")
     monkeypatch.setattr(agent, "CELL", tmp_path)
     monkeypatch.setattr(agent, "from_dict", lambda value: value)
-    monkeypatch.setattr(agent.resource, "setrlimit", lambda *_: None)
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
     return tmp_path
 
 

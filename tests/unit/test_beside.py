@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -160,3 +162,54 @@ def test_each_thread_of_a_pool_has_a_process_and_others_have_none() -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(gone, 0)
     assert workers.beside(place)[0] == os.getpid()
+
+
+def hold(pid_file: str) -> None:
+    """Keep the interpreter's lock for long, as some library may."""
+    Path(pid_file).write_text(str(os.getpid()))
+    ctypes.PyDLL(None).sleep(60)
+
+
+CALLER = """
+import sys
+from testbed.beside import Beside
+from tests.unit.test_beside import hold
+if __name__ == "__main__":
+    Beside().call(hold, sys.argv[1])
+"""
+
+
+def test_it_ends_at_once_with_a_caller_that_is_killed(tmp_path: Path) -> None:
+    """Whatever it does: what it writes afterwards could be in the way of who goes on."""
+    pid_file = tmp_path / "pid"
+    (tmp_path / "caller.py").write_text(CALLER)
+    argv = [sys.executable, str(tmp_path / "caller.py"), str(pid_file)]
+    with subprocess.Popen(argv, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}) as caller:
+        while not (pid_file.exists() and pid_file.read_text()):
+            assert caller.poll() is None
+            time.sleep(0.01)
+        handle = os.pidfd_open(int(pid_file.read_text()))
+        caller.kill()
+    assert select.select([handle], [], [], 20)[0]
+    os.close(handle)
+
+
+def test_an_interrupt_does_not_wait_for_it(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    cancelled = threading.Event()
+
+    def act(_: int) -> None:
+        workers.beside(hold, str(pid_file))
+
+    def interrupt() -> None:
+        while not (pid_file.exists() and pid_file.read_text()):
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        workers.each([1], act, jobs=1, cancelled=cancelled, ended=lambda *_: None)
+    thread.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid_file.read_text()), 0)

@@ -100,12 +100,21 @@ def test_a_disk_that_fails_a_build_is_named(root: Path) -> None:
     assert entries(root) == []
 
 
-def test_left_overs_of_killed_builds_of_the_same_kind_are_removed(root: Path) -> None:
-    for name in (".code-x1.building", ".code-x2.building", ".codex-x3.building", "code-old"):
+def test_left_overs_of_killed_builds_are_removed(root: Path) -> None:
+    for name in (".building-x1", ".building-x2", ".build", "code-old"):
         (root / name / "deep").mkdir(parents=True)
         (root / name / "deep" / "file").touch()
     cache.entry("code", "abc", lambda folder: None)
-    assert entries(root) == [".codex-x3.building", "code-abc", "code-old"]
+    assert entries(root) == [".build", "code-abc", "code-old"]
+
+
+def test_what_another_builds_is_left_alone(root: Path) -> None:
+    def build(folder: Path) -> None:
+        cache.entry("tool", "abc", lambda folder: None)
+        assert folder.is_dir()
+
+    cache.entry("image", "abc", build)
+    assert entries(root) == ["image-abc", "tool-abc"]
 
 
 def test_threads_build_an_entry_once(root: Path) -> None:
@@ -220,7 +229,7 @@ def test_need_space(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_mounted_in_a_left_over_is_named_and_nothing_is_touched(
     root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    left = root / ".image-x1.building"
+    left = root / ".building-x1"
     left.mkdir(parents=True)
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"80 22 0:21 / {left}/dev/shm rw - tmpfs none rw\n")

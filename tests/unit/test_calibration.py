@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testbed import calibration
+from testbed import calibration, judge, link_fill
 from testbed.cell import BurstLoss, Loss, Network
+from testbed.netem import Foretold, variants
 from tests.recorded import both_ways, direction, wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -27,24 +29,40 @@ def network(bottleneck_bps: int, access_bps: int = 10_000_000, **changes: Any) -
     )
 
 
-@pytest.mark.parametrize(
-    ("loss_frac", "packets"),
-    [(0.0, 1000), (0.001, 40_000), (0.01, 10_000), (0.02, 5_000), (0.5, 1000), (1.0, 1000)],
-)
-def test_packets_that_show_a_loss(loss_frac: float, packets: int) -> None:
-    # 100 losses are enough, between 1000 and 40000 packets.
-    assert calibration.loss_packets(Loss(model="random", loss_frac=loss_frac)) == packets
+def losing(loss: Loss | BurstLoss) -> Network:
+    forward = dataclasses.replace(NETWORK.bottleneck.forward, loss=loss)
+    link = dataclasses.replace(NETWORK.bottleneck, forward=forward)
+    return dataclasses.replace(NETWORK, bottleneck=link)
 
 
-def test_bursts_take_as_many_packets_more_as_a_burst_has() -> None:
+@pytest.mark.parametrize("loss_frac", [0.0, 0.001, 0.01, 0.5, 1.0])
+def test_packets_tell_a_loss_from_one_a_twentieth_off(loss_frac: float) -> None:
+    network = losing(Loss(model="random" if loss_frac else "none", loss_frac=loss_frac))
+    packets = calibration.loss_packets(network, 1, "forward")
+    path = Foretold(calibration.chances(network, 1, "forward"))
+    for number in range(calibration.DELAY_PACKETS + packets):
+        told = not path.untold
+        assert not (told and number > calibration.DELAY_PACKETS + calibration.LOSS_PACKETS_MIN)
+        path.lost()
+    assert not path.untold
+    assert calibration.loss_packets(network, 1, "reverse") == calibration.LOSS_PACKETS_MIN
+
+
+def test_packets_that_would_cost_too_much_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "LOSS_PACKETS_MAX", 2_000)
+    network = losing(Loss(model="random", loss_frac=1e-5))
+    assert calibration.loss_packets(network, 3, "forward") == 2_000
+
+
+def test_bursts_are_told_apart_by_each_of_their_settings() -> None:
     # Bad for 4 packets on average, of which all are lost; 1 packet in 20 of the others begins it.
     loss = BurstLoss(
-        model="gilbert_elliott", to_bad_frac=0.05, to_good_frac=0.25, loss_bad_frac=1.0,
-        loss_good_frac=0.0,
+        model="gilbert_elliott", to_bad_frac=0.05, to_good_frac=0.25, loss_bad_frac=0.9,
+        loss_good_frac=0.001,
     )  # fmt: skip
-    assert loss.bad_frac == pytest.approx(1 / 6)
-    assert loss.burst_pkts == pytest.approx(4)
-    assert calibration.loss_packets(loss) == 9_600  # 400 bursts of 4, a 6th of all packets
+    assert len(variants(loss)) == 9
+    packets = calibration.loss_packets(losing(loss), 1, "forward")
+    assert calibration.LOSS_PACKETS_MIN < packets < calibration.LOSS_PACKETS_MAX
 
 
 @pytest.mark.parametrize(
@@ -64,7 +82,7 @@ def test_a_slow_way_back_is_measured_at_its_own_rate() -> None:
     fast = network(3_000_000)
     back = dataclasses.replace(fast.bottleneck, reverse=direction(rate_bps=64_000, queue_pkts=4))
     one = dataclasses.replace(fast, bottleneck=back)
-    rates = {run.name: (run.rate_bps, run.burst_packets) for run in calibration.runs(one)}
+    rates = {run.name: (run.rate_bps, run.burst_packets) for run in calibration.runs(one, 1)}
     assert rates["loss_forward"] == (1_500_000, 5)
     assert rates["loss_reverse"] == (32_000, 2)
     assert rates["delay_forward"] == rates["delay_reverse"] == (12_000, 1)
@@ -72,52 +90,71 @@ def test_a_slow_way_back_is_measured_at_its_own_rate() -> None:
 
 def test_a_slow_path_takes_its_time() -> None:
     slow = network(8_000)
-    delay, loss, *_, fill = calibration.runs(slow)
+    delay, loss, *_ = calibration.runs(slow, 1)
     # 200 packets of 128 bytes at a quarter of 8 kbit/s, 1000 at half of it.
     assert delay.rate_bps == 2_000
     assert delay.sending_s() == pytest.approx(102.4)
     assert loss.rate_bps == 4_000
     assert loss.sending_s() == pytest.approx(256.0)
-    assert fill.rate_bps == 12_000
-    assert fill.sending_s() == pytest.approx(430.0)
+    (fill, *_) = link_fill.fills(slow)
+    assert fill.send_s() == 1.5
+    assert fill.lasts_s() == pytest.approx((60 + 10 + 2) * 1.5 + 0.25)
     # Ten packets of 1500 bytes leave a buffer in 15 s; five of them pass in 7.5 s.
     assert calibration.drain_s(slow) == pytest.approx(15.0)
     assert calibration.idle_s(slow) == 10
     assert calibration.idle_s(network(1_000)) == 60
     assert calibration.timeout_s(slow, loss) == pytest.approx(2 * 256 + 15 + 10 + 200)
-    assert calibration.virtual_s(slow) > 102.4 * 2 + 256 * 2 + 430
+    assert calibration.virtual_s(slow, 1) > 102.4 * 2 + 256 * 2 + 2 * 108
 
 
-@pytest.mark.parametrize(
-    ("bottleneck_bps", "offered_bps"),
-    [
-        (3_000_000, 4_500_000),
-        (6_666_666, 9_999_999),
-        (8_000_000, 10_000_000),  # no faster than the access links
-        (9_523_809, 10_000_000),
-        (9_523_810, None),  # less than 5 % faster: the buffer would take too long to fill
-        (10_000_000, None),
-        (20_000_000, None),
-    ],
-)
-def test_the_bottleneck_is_filled_where_access_links_are_faster(
-    bottleneck_bps: int, offered_bps: int | None
+def test_every_link_is_filled_both_ways_between_its_own_ends() -> None:
+    found = {fill.name: fill for fill in link_fill.fills(NETWORK)}
+    assert list(found)[:4] == ["fill_r1_r2", "fill_r2_r1", "fill_r1_src1", "fill_src1_r1"]
+    assert len(found) == 10
+    links = (NETWORK.source_access, NETWORK.bottleneck, NETWORK.destination_access)
+    assert [found[n].direction for n in ("fill_src2_r1", "fill_r1_r2", "fill_r2_dst2")] == [
+        link.forward for link in links
+    ]
+    assert [found[n].direction for n in ("fill_r1_src2", "fill_r2_r1", "fill_dst2_r2")] == [
+        link.reverse for link in links
+    ]
+    addresses = {n: found[n].address for n in ("fill_r1_r2", "fill_src1_r1", "fill_r2_dst1")}
+    assert addresses == {
+        "fill_r1_r2": "10.0.0.2", "fill_src1_r1": "10.1.1.1", "fill_r2_dst1": "10.2.1.2",
+    }  # fmt: skip
+
+
+def test_a_lossy_link_is_filled_with_more() -> None:
+    fill = link_fill.fills(losing(Loss(model="random", loss_frac=0.5)))[0]
+    assert (fill.round_packets(), link_fill.fills(NETWORK)[1].round_packets()) == (4, 2)
+
+
+def test_packets_that_fill_a_link_are_logged_as_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert calibration.fill_rate_bps(network(bottleneck_bps)) == offered_bps
+    link = direction(rate_bps=10_000_000_000, queue_pkts=10, owd_s=0.0)
+    fill = link_fill.Fill(
+        name="fill_a_b", source="a", target="b", address="127.0.0.1", direction=link, what="link"
+    )
+    monkeypatch.setattr(link_fill, "PORT", 0)
+    bound = socket.socket.bind
+    ports: list[int] = []
 
+    def bind(self: socket.socket, address: tuple[str, int]) -> None:
+        bound(self, address)
+        ports.append(self.getsockname()[1])
 
-def test_the_slower_access_link_counts() -> None:
-    slow = both_ways(direction(rate_bps=4_000_000))
-    one = dataclasses.replace(network(3_000_000), destination_access=slow)
-    assert calibration.path_rate_bps(one) == 4_000_000
-    assert calibration.fill_rate_bps(one) == 4_000_000
-
-
-def test_packets_that_fill_a_buffer_and_keep_it_full() -> None:
-    # At 3/2 of the rate every third packet stays: 10 places need 30, and 400 more follow.
-    assert calibration.fill_packets(direction(queue_pkts=10), 4_500_000) == 430
-    # At 10/9 of the rate every tenth stays.
-    assert calibration.fill_packets(direction(queue_pkts=10, rate_bps=9_000_000), 10_000_000) == 500
+    connected = socket.socket.connect
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    monkeypatch.setattr(
+        socket.socket, "connect",
+        lambda self, address: connected(self, (address[0], ports[0])),
+    )  # fmt: skip
+    found = link_fill.measure(fill, {"a": Host("a"), "b": Host("b")}, tmp_path)
+    packets = judge.read_log((tmp_path / "fill_a_b.tsv").read_text(), "x")
+    assert found == {"packets": 11 + 59 * 2, "ip_bytes": 1500, "log": "fill_a_b.tsv"}
+    assert [packet.seq for packet in packets] == list(range(129))
+    assert all(0 <= packet.recv_ns - packet.send_ns < 10**9 for packet in packets)
 
 
 class Host:
@@ -150,6 +187,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
     made = Programs()
     monkeypatch.setattr(calibration, "start", made.start)
     monkeypatch.setattr(calibration, "start_ready", made.start)
+    monkeypatch.setattr(link_fill, "measure", lambda fill, *_: {"log": f"{fill.name}.tsv"})
     return made
 
 
@@ -158,11 +196,12 @@ def measure(network: Network, folder: Path) -> dict[str, Any]:
         "src1": "10.1.1.2", "dst1": "10.2.1.2", "src2": "10.1.2.2", "dst2": "10.2.2.2",
     }  # fmt: skip
     hosts = {name: Host(name) for name in addresses}
-    return calibration.measure(network, hosts, addresses, folder)
+    return calibration.measure(network, 1, hosts, addresses, folder)
 
 
 def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path) -> None:
     found = measure(NETWORK, tmp_path)
+    fills = [fill.name for fill in link_fill.fills(NETWORK)]
     assert list(found) == [
         "delay_forward",
         "loss_forward",
@@ -170,30 +209,24 @@ def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path
         "loss_reverse",
         "delay_forward_2",
         "delay_reverse_2",
-        "fill_forward",
+        *fills,
     ]
     assert found["loss_forward"] == {
-        "packets": 10_000,
+        "packets": calibration.loss_packets(NETWORK, 1, "forward"),
         "ip_bytes": 128,
         "rate_bps": 1_500_000,
         "log": "loss_forward.tsv",
     }
     assert found["loss_reverse"]["packets"] == 1000
-    assert found["fill_forward"] == {
-        "packets": 430,
-        "ip_bytes": 1500,
-        "rate_bps": 4_500_000,
-        "log": "fill_forward.tsv",
-    }
     assert [host for host, _ in programs.lines] == [
         "dst1", "src1", "dst1", "src1", "src1", "dst1", "src1", "dst1",
-        "dst2", "src2", "src2", "dst2", "dst1", "src1",
+        "dst2", "src2", "src2", "dst2",
     ]  # fmt: skip
-    assert programs.finished == 14
-    receiver, sender = (line for _, line in programs.lines[-2:])
-    assert f"--log-packets {tmp_path}/fill_forward.tsv" in receiver
+    assert programs.finished == 12
+    receiver, sender = (line for _, line in programs.lines[2:4])
+    assert f"--log-packets {tmp_path}/loss_forward.tsv" in receiver
     assert sender.startswith(
-        "udp_send --host 10.2.1.2 --port 4999 --rate-bps 4500000 --message-bytes 1472 --count 430"
+        "udp_send --host 10.2.1.2 --port 4999 --rate-bps 1500000 --message-bytes 100 --count "
     )
 
 
@@ -201,9 +234,5 @@ def test_loss_is_sent_in_bursts_and_nothing_else(programs: Programs, tmp_path: P
     measure(NETWORK, tmp_path)
     senders = [line for _, line in programs.lines if line.startswith("udp_send")]
     assert [line.partition(" --burst-packets ")[2] for line in senders] == [
-        "1", "5", "1", "5", "1", "1", "1",
+        "1", "5", "1", "5", "1", "1",
     ]  # fmt: skip
-
-
-def test_a_bottleneck_that_cannot_be_filled_is_not(programs: Programs, tmp_path: Path) -> None:
-    assert "fill_forward" not in measure(network(10_000_000), tmp_path)

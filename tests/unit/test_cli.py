@@ -64,6 +64,8 @@ def everything(folder: Path) -> dict[str, int]:
 
 UNUSABLE = [
     ("run nonesuch", "groundtruth: no such study: wanted a file, or "),
+    (f"validate {'x' * 5000}", "groundtruth: no such study: wanted a file, or .* got 'xxx"),
+    (f"plan {'x' * 5000}.yaml", "groundtruth: x+.yaml: cannot read: File name too long"),
     ("run folder", "groundtruth: folder: cannot read: Is a directory: wanted a study file in YAML"),
     ("validate ./nonesuch.yaml", "groundtruth: nonesuch.yaml: cannot read: No such file"),
     ("plan broken.yaml", "groundtruth: broken.yaml"),
@@ -230,7 +232,10 @@ def test_an_interrupt_ends_the_command_with_status_3(
     with pytest.raises(SystemExit) as ended:
         __main__.main()
     assert ended.value.code == 3
-    assert said() == ("", "groundtruth: interrupted; finished cells are kept\n")
+    assert said() == (
+        "",
+        "groundtruth: interrupted; finished cells are kept; go on with: the same command\n",
+    )
     assert cleaned == ["up"]
 
 

@@ -42,6 +42,16 @@ def test_a_settled_tree_has_plain_modes_and_one_time(tree: Path) -> None:
     assert oct(found["text"].st_mode & 0o7777) == "0o644"
 
 
+def test_a_settled_tree_has_no_hard_links(tmp_path: Path) -> None:
+    folder = make(tmp_path / "tree")
+    (folder / "lib" / "twin").hardlink_to(folder / "init")
+    contents.settle(folder)
+    assert (folder / "init").stat().st_nlink == (folder / "lib" / "twin").stat().st_nlink == 1
+    assert (folder / "lib" / "twin").read_bytes() == b"program"
+    assert os.access(folder / "lib" / "twin", os.X_OK)
+    assert contents.changed(folder, thorough=True) == []
+
+
 def test_the_record_says_what_each_name_is(tree: Path) -> None:
     lines = (tree / contents.RECORD).read_text(errors="surrogateescape").splitlines()
     assert [line.partition("\t")[2] for line in lines] == sorted(

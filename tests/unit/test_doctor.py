@@ -16,7 +16,7 @@ import pytest
 from testbed import commands, doctor
 from testbed.doctor import Finding
 from testbed.errors import RunError, StudyError, UnsupportedError
-from testbed.labs import bundle, contents, host_tools, image, kernel
+from testbed.labs import bundle, contents, host_tools, image, kernel, preflight
 from testbed.labs.host_tools import BUBBLEWRAP
 
 pytestmark = pytest.mark.unit
@@ -46,6 +46,7 @@ def test_examining_writes_nothing_and_says_all(
         "mmdebstrap",
         "bwrap",
         "sandbox",
+        "Landlock",
         "cache",
         "programs in the cache",
         "memory",
@@ -95,21 +96,24 @@ def test_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     programs(monkeypatch)
     assert doctor._sandbox().state == "cannot be tried before bwrap is there"
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/true")
+    monkeypatch.setattr(preflight, "problem", lambda: None)
     assert doctor._sandbox() == Finding(
-        name="sandbox", state="user namespaces work", well=True, needed=True
+        name="sandbox", state="namespaces work", well=True, needed=True
     )
-
-    def refused(argv: list[str]) -> str:
-        assert argv[0] == "/bin/true"
-        raise RunError("bwrap failed", got="setting up uid map: Permission denied")
-
-    monkeypatch.setattr(doctor, "output_of", refused)
+    refused = UnsupportedError("not confined", got="Permission denied", hint="allow it so")
+    monkeypatch.setattr(preflight, "problem", lambda: refused)
     finding = doctor._sandbox()
-    assert (finding.well, finding.state) == (
-        False,
-        "bwrap failed: got setting up uid map: Permission denied",
-    )
-    assert "kernel.unprivileged_userns_clone" in finding.hint
+    assert (finding.well, finding.needed) == (False, True)
+    assert (finding.state, finding.hint) == ("not confined: Permission denied", "allow it so")
+
+
+@pytest.mark.parametrize(("version", "well"), [(0, False), (7, True)])
+def test_second_walls_are_wanted_but_not_needed(
+    monkeypatch: pytest.MonkeyPatch, version: int, well: bool
+) -> None:
+    monkeypatch.setattr(preflight, "landlock_version", lambda: version)
+    finding = doctor._second_walls()
+    assert (finding.well, finding.needed) == (well, False)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import ipaddress
+import re
 
 import pytest
 
@@ -40,6 +42,23 @@ def flow(index: int, destination: int, protocol: Protocol = "tcp") -> Flow:
         port=5001 + index,
         protocol=protocol,
     )
+
+
+def test_a_thousand_hosts_have_addresses_of_their_own() -> None:
+    few, many = plan(network(250, 250), seed=1), plan(network(500, 500), seed=1)
+    ends = [end for pair in many.links for end in pair]
+    for name in ("address", "mac"):
+        assert len({getattr(end, name) for end in ends}) == len(ends) == 2002
+    assert all(ipaddress.ip_address(end.address) for end in ends)
+    nets = {ipaddress.ip_network(f"{pair[0].address}/24", strict=False) for pair in many.links}
+    assert len(nets) == 1001
+    assert all(re.fullmatch(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", end.mac) for end in ends)
+    devices = [end.device for end in ends] + [ifb for _, _, ifb in many.redirects]
+    assert max(map(len, devices)) <= 15  # IFNAMSIZ, with its end
+    # Small networks have the addresses they had.
+    source = next(pair for pair in few.links if pair[1].node == "src250")
+    assert (source[1].address, source[1].mac) == ("10.1.250.2", "02:00:00:00:fa:02")
+    assert many.interface("dst251").address == "10.4.1.2"
 
 
 R1_TC = """\

@@ -101,11 +101,11 @@ def no_ledger(cell: Cell, folder: Path) -> None:
 
 
 def lossy(cell: Cell, folder: Path) -> None:
-    write_calibrated(folder, lost_pkts=200)
+    write_calibrated(folder, cell, other_fates=3)
 
 
 def no_log(cell: Cell, folder: Path) -> None:
-    write_calibrated(folder)
+    write_calibrated(folder, cell)
     (folder / "raw" / "calibration" / "loss_reverse.tsv").unlink()
 
 
@@ -130,7 +130,9 @@ def no_log(cell: Cell, folder: Path) -> None:
             VerifyError,
             (
                 "^cell x, bottleneck: calibration: loss forward is not as asked: "
-                r"wanted 1 %: 3 to 45 of 2000 packets, got 200 \(10 %\) \(1 of 6 checks disagree; all are in"
+                r"wanted 1 %: the \d+ of \d+ packets that its seed draws; others with 5 %"
+                r" more or less, "
+                r"got \d+ \(.* %\), 3 packets with another fate \(1 of 24 checks disagree; all are"
             ),
         ),
         (CALIBRATE, no_log, ParseError, r"loss_reverse\.tsv: cannot read a raw file"),
@@ -160,8 +162,7 @@ def test_judgements_are_added_to_the_checks_even_when_one_disagrees(tmp_path: Pa
         ("rtt", True),
         ("loss forward", False),
         ("loss reverse", True),
-        ("rate", True),
-        ("buffer", True),
+        *[("rate", True), ("buffer", True)] * 10,
     ]
 
 
@@ -190,7 +191,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_calibration_is_named(tmp_path: Path, content: str) -> None:
-    write_calibrated(tmp_path)
+    write_calibrated(tmp_path, CALIBRATE)
     (tmp_path / "raw" / "calibration.json").write_text(content)
     with pytest.raises(ParseError, match=r"raw/calibration\.json: not "):
         execute.judge_calibration(CALIBRATE, tmp_path)

@@ -30,3 +30,22 @@ def test_bins_are_whole_ones_of_the_window_and_silence_counts(tmp_path: Path) ->
     assert read_variation(path, cell) == {"T": pytest.approx(100), "S": 0}
     short = dataclasses.replace(cell, measure_to_s=29.0)
     assert read_variation(path, short) == {}
+
+
+@pytest.mark.parametrize(("start_s", "measure_from_s"), [(0.4, 0.0), (0.0, 0.4), (10.0, 0.0)])
+def test_every_bin_holds_as_many_seconds_as_the_others(
+    tmp_path: Path, start_s: float, measure_from_s: float
+) -> None:
+    rows = [("T", float(second), second + 1.0, 100) for second in range(45)]
+    if measure_from_s:
+        rows[0] = ("T", measure_from_s, 1.0, 60)
+    path = tmp_path / "intervals.parquet"
+    schema = ["flow", "start_s", "end_s", "goodput_bytes"]
+    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(path)
+    cell = make_cell("measure", 0.01, 1)
+    flow = dataclasses.replace(cell.flows[0], start_s=start_s)
+    cell = dataclasses.replace(
+        cell, measure_from_s=measure_from_s, measure_to_s=41.2, flows=(flow,)
+    )
+    # A flow of constant rate does not vary.
+    assert read_variation(path, cell) == {"T": 0}

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from testbed import calibration, judge
 from testbed.calibration import Way, stages
-from testbed.cell import Direction, Link, Loss, Network
+from testbed.cell import Link, Loss, Network
 from testbed.check import Check
 from testbed.errors import ParseError
-from testbed.judge import LOG_HEADER, Packet, delay_s, judge_delay, judge_fill, judge_loss
+from testbed.judge import Packet, delay_s, judge_delay, judge_fill, judge_loss
+from testbed.link_fill import LOG_HEADER, ROUND_FRAC, ROUNDS, Fill, fills
+from testbed.netem import Foretold
+from tests.fake_lab import write_calibrated
 from tests.recorded import both_ways, direction, text, wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -130,83 +135,125 @@ def test_no_packet_arrived_is_never_a_delay() -> None:
     assert judge_delay(NETWORK, DELAYS, half).agrees is False
 
 
-def lossy(sent: int, lost: int, way: Way = "forward") -> Check:
-    found = {f"loss_{way}": {"packets": sent}}
-    return judge_loss(NETWORK, way, found, {f"loss_{way}": log(*[(0, 1)] * (sent - lost))})
+def measured(
+    network: Network, seed: int = 1, way: Way = "forward", *, packets: int = 0
+) -> tuple[dict[str, Any], dict[str, list[Packet]]]:
+    """Return what a path that is as asked would show of its losses on the way."""
+    path = Foretold(calibration.chances(network, seed, way))
+    found, logs = {}, {}
+    sent = packets or calibration.loss_packets(network, seed, way)
+    for run, count in ((f"delay_{way}", calibration.DELAY_PACKETS), (f"loss_{way}", sent)):
+        found[run] = {"packets": count}
+        fates = [path.lost() for _ in range(count)]
+        arrived = [i for i, gone in enumerate(fates) if not gone]
+        logs[run] = [Packet(seq=i, send_ns=0, recv_ns=1) for i in arrived]
+    return found, logs
 
 
-def test_loss_bounds_are_the_binomials() -> None:
-    # 1 % of 30000 is 300, the standard deviation 17.2: 4.9 of them on either side.
-    low, high = 220, 388
-    half = 0.5e-6
-    assert binom.cdf(low - 1, 30_000, 0.01) < half <= binom.cdf(low, 30_000, 0.01)
-    assert binom.sf(high, 30_000, 0.01) <= half < binom.sf(high - 1, 30_000, 0.01)
-    judged = lossy(30_000, 306)
-    assert judged.wanted == "1 %: 220 to 388 of 30000 packets"
-    assert judged.got == "306 (1.02 %)"
-    inside = {lost: lossy(30_000, lost).agrees for lost in (0, 219, 220, 300, 388, 389, 30_000)}
-    assert [lost for lost, agrees in inside.items() if agrees] == [220, 300, 388]
+def losing(loss_frac: float) -> Network:
+    return bottleneck(loss=Loss(model="random", loss_frac=loss_frac))
+
+
+def test_the_right_path_loses_exactly_the_packets_that_its_seed_draws() -> None:
+    judged = judge_loss(NETWORK, 1, "forward", *measured(NETWORK))
+    assert judged.agrees
+    assert judged.wanted.startswith("1 %: the ")
+    assert judged.wanted.endswith(" packets that its seed draws; others with 5 % more or less")
+    assert judged.got.endswith("%), the same")
+
+
+@pytest.mark.parametrize("other_frac", [0.0095, 0.0105, 0.012, 0.0])
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_a_loss_a_twentieth_off_is_seen_whatever_the_seed(seed: int, other_frac: float) -> None:
+    found, _ = measured(NETWORK, seed)
+    sent = found["loss_forward"]["packets"]
+    other = losing(other_frac) if other_frac else bottleneck(loss=Loss(model="none", loss_frac=0.0))
+    _, logs = measured(other, seed, packets=sent)
+    assert judge_loss(NETWORK, seed, "forward", found, logs).agrees is False
+
+
+def test_what_too_few_packets_cannot_tell_is_said() -> None:
+    # At 0.01 % no packet of 2000 is likely to tell anything: none lost must not pass for right.
+    rare = losing(1e-4)
+    judged = judge_loss(rare, 1, "forward", *measured(rare, packets=2000))
+    assert judged.agrees is None
+    assert judged.wanted.endswith("; cannot tell 5 % more or less")
+
+
+def test_one_packet_with_another_fate_is_seen() -> None:
+    found, logs = measured(NETWORK)
+    del logs["loss_forward"][7]
+    judged = judge_loss(NETWORK, 1, "forward", found, logs)
+    assert judged.got.endswith("%), 1 packets with another fate")
+    assert judged.agrees is False
 
 
 def test_a_way_without_loss_loses_nothing() -> None:
-    assert lossy(2000, 0, "reverse") == Check(
+    found, logs = measured(NETWORK, way="reverse")
+    assert judge_loss(NETWORK, 1, "reverse", found, logs) == Check(
         check="loss reverse",
         where="bottleneck, acknowledgements",
-        wanted="0 %: 0 to 0 of 2000 packets",
-        got="0 (0 %)",
+        wanted="0 %: the 0 of 1200 packets that its seed draws",
+        got="0 (0 %), the same",
         agrees=True,
     )
-    assert lossy(2000, 1, "reverse").agrees is False
+    logs["delay_reverse"].pop()
+    assert judge_loss(NETWORK, 1, "reverse", found, logs).agrees is False
 
 
 def test_losses_of_all_stages_add_up() -> None:
     access = both_ways(direction(loss=Loss(model="random", loss_frac=0.5)))
     network = dataclasses.replace(NETWORK, source_access=access, destination_access=access)
-    found, logs = {"loss_reverse": {"packets": 2000}}, {"loss_reverse": log(*[(0, 1)] * 500)}
+    judged = judge_loss(network, 1, "reverse", *measured(network, way="reverse"))
     # Half, then half again, must pass: 75 % are lost.
-    judged = judge_loss(network, "reverse", found, logs)
     assert judged.wanted.startswith("75 %: ")
     assert judged.agrees
 
 
 def test_a_packet_seen_twice_arrived_once() -> None:
-    logs = {"loss_reverse": log((0, 1), (0, 1)) + log((0, 1), (0, 1))}
-    assert (
-        judge_loss(NETWORK, "reverse", {"loss_reverse": {"packets": 3}}, logs).got == "1 (33.3 %)"
-    )
+    found, logs = measured(NETWORK, way="reverse")
+    logs["loss_reverse"][5] = logs["loss_reverse"][6]
+    assert judge_loss(NETWORK, 1, "reverse", found, logs).agrees is False
 
 
-FILL = {"fill_forward": {"ip_bytes": 1500}}
+FILL = fills(NETWORK)[0]
+SEND_NS = 4 * MS  # 1500 bytes at 3 Mbit/s
+OWD_NS = 250 * MS
 
 
-def test_recorded_rate_and_buffer() -> None:
-    logs = {"fill_forward": judge.read_log(text("probes-0.1.0/fill_forward.tsv"), "x")}
-    rate, buffer = judge_fill(NETWORK, FILL, logs)
-    assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.1 %", "3000001 bit/s")
+def asked(**changes: Any) -> Fill:
+    return dataclasses.replace(FILL, direction=dataclasses.replace(FILL.direction, **changes))
+
+
+def full(held: int, send_ns: int = SEND_NS) -> list[Packet]:
+    """Return what a link that holds so many packets shows: each leaves one sending time later."""
+    return log(*[
+        (max(0, i + 1 - held) * send_ns, OWD_NS + (i + 1) * send_ns) for i in range(held + 20)
+    ])  # fmt: skip
+
+
+def test_rate_and_buffer_of_a_link() -> None:
+    rate, buffer = judge_fill(FILL, 1500, full(10))
+    assert rate.where == buffer.where == "bottleneck, r1 to r2"
+    assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.1 %", "3000000 bit/s")
     assert (buffer.wanted, buffer.got) == ("10 packets", "10 packets")
     assert rate.agrees
     assert buffer.agrees
 
 
 @pytest.mark.parametrize(
-    ("asked", "wrong"),
+    ("held", "send_ns", "wrong"),
     [
-        ({"rate_bps": 3_004_000}, {"rate", "buffer"}),
-        ({"rate_bps": 2_996_000}, {"rate"}),
-        ({"rate_bps": 2_997_100}, set()),
-        ({"queue_pkts": 9}, {"buffer"}),
-        ({"queue_pkts": 11}, {"buffer"}),
+        (9, SEND_NS, {"buffer"}),
+        (11, SEND_NS, {"buffer"}),
+        (10, SEND_NS * 1.002, {"rate", "buffer"}),
+        (10, SEND_NS * 0.998, {"rate"}),
+        (10, SEND_NS * 0.9995, set()),
     ],
 )
-def test_another_bottleneck_than_asked_is_caught(asked: dict[str, Any], wrong: set[str]) -> None:
-    logs = {"fill_forward": judge.read_log(text("probes-0.1.0/fill_forward.tsv"), "x")}
-    judged = judge_fill(bottleneck(**asked), FILL, logs)
+def test_another_link_than_asked_is_caught(held: int, send_ns: float, wrong: set[str]) -> None:
+    judged = judge_fill(FILL, 1500, full(held, round(send_ns)))
     assert {item.check for item in judged if not item.agrees} == wrong
-
-
-# 1500 bytes are 12000 bits: 4 ms at 3 Mbit/s, 1.2 ms at 10 Mbit/s. A packet that finds the
-# bottleneck idle takes 2 + 1.2 + 250 + 4 + 2 + 1.2 = 260.4 ms; 256.4 ms without the 4 ms there.
-IDLE_NS = 256_400_000
 
 
 @pytest.mark.parametrize(
@@ -217,25 +264,24 @@ def test_buffer_is_the_longest_stay_in_serialisation_times_rounded_up(
     stay_ns: int, held: int
 ) -> None:
     # 20 us are what clock ticks may add to a whole number.
-    sends = [i * 4 * MS for i in range(20)]
-    logs = {"fill_forward": log(*[(s, s + IDLE_NS + stay_ns) for s in sends])}
-    rate, buffer = judge_fill(bottleneck(queue_pkts=held), FILL, logs)
+    packets = log(*[(i * 4 * MS, i * 4 * MS + OWD_NS + stay_ns) for i in range(20)])
+    rate, buffer = judge_fill(asked(queue_pkts=held), 1500, packets)
     assert (buffer.got, buffer.agrees) == (f"{held} packets", True)
     assert (rate.got, rate.agrees) == ("3000000 bit/s", True)
 
 
 def test_rate_behind_a_buffer_of_one_packet_is_known_as_well_as_a_delay_is() -> None:
     # Nothing waits, so packets leave 5 ms apart however fast the link is. 20 us are 0.5 % of 4 ms.
-    logs = {"fill_forward": log(*[(i * 5 * MS, i * 5 * MS + IDLE_NS + 4 * MS) for i in range(20)])}
-    rate, buffer = judge_fill(bottleneck(queue_pkts=1), FILL, logs)
+    packets = log(*[(i * 5 * MS, i * 5 * MS + OWD_NS + 4 * MS) for i in range(20)])
+    rate, buffer = judge_fill(asked(queue_pkts=1), 1500, packets)
     assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.5 %", "3000000 bit/s")
     assert (rate.agrees, buffer.got) == (True, "1 packets")
-    assert not judge_fill(bottleneck(queue_pkts=1, rate_bps=2_900_000), FILL, logs)[0].agrees
+    assert not judge_fill(asked(queue_pkts=1, rate_bps=2_900_000), 1500, packets)[0].agrees
 
 
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_too_few_packets_are_no_measurement(count: int) -> None:
-    judged = judge_fill(NETWORK, FILL, {"fill_forward": log(*[(0, 1)] * count)})
+    judged = judge_fill(FILL, 1500, log(*[(0, 1)] * count))
     assert [(item.check, item.got, item.agrees) for item in judged] == [
         ("rate", f"only {count} packets arrived", False),
         ("buffer", f"only {count} packets arrived", False),
@@ -243,76 +289,58 @@ def test_too_few_packets_are_no_measurement(count: int) -> None:
 
 
 def test_packets_that_arrive_all_at_once_have_no_rate() -> None:
-    rate, buffer = judge_fill(NETWORK, FILL, {"fill_forward": log(*[(0, IDLE_NS)] * 20)})
+    rate, buffer = judge_fill(FILL, 1500, log(*[(0, OWD_NS)] * 20))
     assert (rate.got, rate.agrees) == ("inf bit/s", False)
     assert not buffer.agrees
-
-
-def test_behind_a_slower_access_link_the_bottleneck_is_said_not_to_be_measured() -> None:
-    judged = judge_fill(NETWORK, {}, {})
-    assert [(item.wanted, item.agrees) for item in judged] == [
-        ("3000000 bit/s", True),
-        ("10 packets", True),
-    ]
-    assert {item.got for item in judged} == {
-        "not measured: an access link is not faster than the bottleneck"
-    }
 
 
 def test_the_rate_is_seen_through_the_loss_model() -> None:
     # Every other packet is gone, some twice in a row: gaps of 4, 8 and 12 ms, and 4 ms is 1500 B.
     at_ms = [0, 4, 12, 16, 28, 32, 40, 44, 48, 60, 64, 68]
-    logs = {"fill_forward": log(*[(0, IDLE_NS + 40 * MS + t * MS) for t in at_ms])}
-    rate, _ = judge_fill(NETWORK, FILL, logs)
+    rate, _ = judge_fill(FILL, 1500, log(*[(0, OWD_NS + 40 * MS + t * MS) for t in at_ms]))
     assert (rate.got, rate.agrees) == ("3000000 bit/s", True)
 
 
-def drop_tail(network: Network, packets: int, rate_bps: int, ip_bytes: int) -> list[Packet]:
-    """Send packets through an idle path whose bottleneck holds ``queue_pkts`` and drops more."""
-    link: Direction = network.bottleneck.forward
-    send_ns = ip_bytes * 8e9 / link.rate_bps
-    before_s = delay_s([network.source_access.forward], ip_bytes)
-    after_s = link.owd_s + delay_s([network.destination_access.forward], ip_bytes)
+def drop_tail(fill: Fill) -> list[Packet]:
+    """Send as the lab does through a link that holds ``queue_pkts`` and drops more."""
+    link, send_ns = fill.direction, fill.send_s() * 1e9
     leaves: list[float] = []
     arrived = []
-    for seq in range(packets):
-        sent_ns = seq * ip_bytes * 8e9 / rate_bps
-        at_ns = sent_ns + before_s * 1e9
-        held = sum(1 for leave_ns in leaves[-link.queue_pkts :] if leave_ns > at_ns)
-        if held >= link.queue_pkts:
-            continue
-        leaves.append(max([at_ns, *leaves[-1:]]) + send_ns)
-        # The lab's clock ticks every 256 ns, and seven stages are each some ticks late.
-        recv_ns = math.ceil((leaves[-1] + after_s * 1e9 + 3_000) / 256) * 256
-        arrived.append(Packet(seq=seq, send_ns=round(sent_ns), recv_ns=recv_ns))
+    numbers = itertools.count()
+    for turn in range(ROUNDS):
+        for part in range(link.queue_pkts + 1 if turn == 0 else fill.round_packets()):
+            seq, at_ns = next(numbers), turn * ROUND_FRAC * send_ns + part * 512
+            held = sum(1 for leave_ns in leaves[-link.queue_pkts :] if leave_ns > at_ns)
+            if held >= link.queue_pkts:
+                continue
+            leaves.append(max([at_ns, *leaves[-1:]]) + send_ns)
+            # The lab's clock ticks every 256 ns, and the stages are each some ticks late.
+            recv_ns = math.ceil((leaves[-1] + link.owd_s * 1e9 + 1_000) / 256) * 256
+            arrived.append(Packet(seq=seq, send_ns=round(at_ns), recv_ns=recv_ns))
     return arrived
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     queue_pkts=st.integers(1, 50),
-    rate_bps=st.integers(100_000, 9_500_000),
+    rate_bps=st.integers(100_000, 100_000_000),
 )
 def test_a_drop_tail_queue_of_n_packets_is_measured_as_n(queue_pkts: int, rate_bps: int) -> None:
-    network = bottleneck(queue_pkts=queue_pkts, rate_bps=rate_bps)
-    offered_bps = calibration.fill_rate_bps(network)
-    assert offered_bps is not None
-    count = calibration.fill_packets(network.bottleneck.forward, offered_bps)
-    logs = {"fill_forward": drop_tail(network, count, offered_bps, 1500)}
-    rate, buffer = judge_fill(network, FILL, logs)
+    fill = asked(queue_pkts=queue_pkts, rate_bps=rate_bps)
+    rate, buffer = judge_fill(fill, 1500, drop_tail(fill))
     assert (buffer.got, buffer.agrees) == (f"{queue_pkts} packets", True)
     assert rate.agrees
 
 
-def test_all_five_properties_are_judged_and_every_pairs_delay() -> None:
-    found = {
-        **DELAYS,
-        **FILL,
-        "delay_forward_2": {"ip_bytes": 128},
-        "delay_reverse_2": {"ip_bytes": 128},
-        "loss_forward": {"packets": 2000},
-        "loss_reverse": {"packets": 2000},
+def test_all_properties_are_judged_and_every_pairs_delay_and_every_link(tmp_path: Path) -> None:
+    write_calibrated(tmp_path, wireless_cell(purpose="calibrate"))
+    found = json.loads((tmp_path / "raw" / "calibration.json").read_text())
+    logs = {
+        run: judge.read_log((tmp_path / "raw" / "calibration" / entry["log"]).read_text(), run)
+        for run, entry in found.items()
     }
-    logs = dict.fromkeys(found, log((0, 1)))
-    checks = [item.check for item in judge.judge(NETWORK, found, logs)]
-    assert checks == ["rtt", "rtt", "loss forward", "loss reverse", "rate", "buffer"]
+    checks = judge.judge(NETWORK, 1, found, logs)
+    assert [item.check for item in checks] == [
+        "rtt", "rtt", "loss forward", "loss reverse", *["rate", "buffer"] * 10,
+    ]  # fmt: skip
+    assert [item for item in checks if not item.agrees] == []

@@ -120,7 +120,7 @@ def test_how_the_build_is_confined(build: Callable[..., list[Any]]) -> None:
     ran = build()
     kernel.ensure("7.3", IMAGE, "key", nothing)
     ((argv, files, options),) = ran
-    assert argv[argv.index("--") + 1 :][:3] == ["bash", "/cell/build-kernel.sh", "7.3"]
+    assert argv[argv.index("bash") :][:3] == ["bash", "/cell/build-kernel.sh", "7.3"]
     assert "--share-net" in argv  # it fetches the source
     assert argv.count("--bind") == 1
     assert set(files) == {path.name for path in kernel.INPUTS} | {"apt.conf", "sources.list"}

@@ -96,6 +96,14 @@ def test_the_first_byte_counts_from_the_first_packet_of_all() -> None:
     assert path_rows(TEN_S, table(*FOUR[:2]))[0].connect_to_data_s is None
 
 
+def test_of_udp_the_first_packet_that_arrives_brings_the_first_data() -> None:
+    udp = dataclasses.replace(TEN_S.flows[0], protocol="udp", rate_bps=8000)
+    cell = dataclasses.replace(TEN_S, flows=(udp,))
+    packets = table(*FOUR).with_columns(seq=pl.lit(None, pl.Int64), protocol=pl.lit("udp"))
+    assert path_rows(cell, packets)[0].connect_to_data_s == pytest.approx(1.1)
+    assert path_rows(cell, table())[0].connect_to_data_s is None
+
+
 def test_tcp_accepts_up_to_the_first_hole() -> None:
     packets = table(*FOUR)
     assert accepted(packets, TCP, None) == 4 * 960

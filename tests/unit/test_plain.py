@@ -7,11 +7,13 @@ import hashlib
 import os
 import resource
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from testbed import plain
+from testbed import plain, trees
 from tests.unit.test_accept import nested
 
 pytestmark = pytest.mark.unit
@@ -79,11 +81,11 @@ def test_a_tree_of_any_depth_is_refused_and_removed(tmp_path: Path) -> None:
     (tree / "folder link").symlink_to(tmp_path)
     with pytest.raises(OSError, match="wanted"):
         list(plain.files(tree))
-    plain.remove(tree)
+    trees.remove(tree)
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     (tmp_path / "link").symlink_to(tmp_path / "kept")
-    plain.remove(tmp_path / "link")
-    plain.remove(tmp_path / "nothing")
+    trees.remove(tmp_path / "link")
+    trees.remove(tmp_path / "nothing")
     assert (tmp_path / "kept").read_text() == "kept"
 
 
@@ -114,3 +116,32 @@ def test_what_could_not_be_written_leaves_what_was_there(tmp_path: Path) -> None
             plain.write_pieces(tmp_path / "x", pieces(), unlocked=unlocked)  # type: ignore[arg-type]
         assert [path.name for path in tmp_path.iterdir()] == ["x"]
     assert (tmp_path / "x").read_bytes() == b"old"
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from testbed import plain
+def pieces():
+    yield b"half"
+    print("half", flush=True)
+    time.sleep(60)
+plain.write_pieces(Path(sys.argv[1]), pieces(), unlocked=True)
+"""
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_a_living_one_writes_is_not(
+    tmp_path: Path,
+) -> None:
+    argv = [sys.executable, "-c", WRITER, str(tmp_path / "x")]
+    plain.write(tmp_path / "x", b"old", unlocked=True)
+    with subprocess.Popen(argv, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"half\n"
+        plain.write(tmp_path / "x", b"new", unlocked=True)
+        assert len(list(tmp_path.iterdir())) == 2
+        writer.kill()
+    assert (tmp_path / "x").read_text() == "new"
+    (tmp_path / ".x.y").symlink_to("x")  # whose else that may be
+    plain.write(tmp_path / "x", b"newer", unlocked=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".x.y", "x"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from decimal import Decimal
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from testbed.precision import wanted_precision
 from testbed.spec import load_study
 from testbed.spec.settings import MAX_SEED
 from testbed.varied import calibrated_points
-from tests.study_file import STUDIES, UNPUBLISHED, study
+from tests.study_file import HOSTS, STUDIES, UNPUBLISHED, WIRELESS, study
 
 pytestmark = pytest.mark.unit
 
@@ -328,3 +329,26 @@ def test_every_study_loads_and_plans(path: Path) -> None:
     plan = make_plan(loaded, seeds=loaded.settings.seeds, lab={})
     assert plan.base_cells == len(loaded.points) * (1 + len(loaded.settings.seeds))
     validate.find(loaded, seeds=loaded.settings.seeds)
+
+
+def test_what_a_run_records_is_the_same_wherever_the_study_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolved(path: Path) -> str:
+        study = load_study(path)
+        findings = validate.find(study, seeds=(1,))
+        assert findings.warnings
+        assert findings.acknowledged
+        return resolved_json(make_plan(study, seeds=(1,), lab={}), findings)
+
+    for folder in ("here", "deep/er: 1"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "mine.yaml").write_text(WIRELESS)
+        shutil.copytree(HOSTS, tmp_path / folder / "hosts")
+    monkeypatch.chdir(tmp_path / "here")
+    places = (Path("mine.yaml"), Path("../here/mine.yaml"), tmp_path / "deep/er: 1/mine.yaml")
+    found = [resolved(place) for place in places]
+    assert found[0] == found[1] == found[2]
+    assert {entry["where"].partition(":")[0] for entry in json.loads(found[0])["acknowledged"]} == {
+        "study.yaml"
+    }

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed import digests, manifest, runfolder, session, studyset
+from testbed import digests, manifest, plain, runfolder, session, studyset
 from testbed.cli import command_status
 from testbed.errors import GroundtruthError, ParseError
 from testbed.labs import virtual
@@ -51,8 +51,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def run(whole: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(whole, tmp_path / "run")
+def run(whole: Path, tmp_path: Path) -> Iterator[Path]:
+    yield shutil.copytree(whole, tmp_path / "run")
+    plain.remove(tmp_path / "run")  # pytest itself dies of folders as deep as these
 
 
 def measuring(run: Path) -> Path:
@@ -188,7 +189,7 @@ def complaint(run: Path) -> str:
 
 
 def name_of(path: Path) -> str:
-    """Return what a complaint must hold; whether DONE is wrong or what it tells of, none can say."""
+    """Return what a complaint must hold; whether DONE or what it tells of is wrong, none can say."""
     return path.parent.name if path.name == runfolder.DONE else path.name
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from testbed import digests, reparse, runfolder
+from testbed import digests, reparse, runfolder, workers
 from testbed.campaign import Progress, run_cells
 from testbed.cell import cell_id
 from testbed.errors import RunError
@@ -19,6 +19,13 @@ from tests.fake_lab import FakeLab
 from tests.recorded import wireless_cell
 
 pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse in this process, where parsers can be replaced."""
+    monkeypatch.setattr(workers, "beside", lambda function, *args: function(*args))
+
 
 CELLS = [
     PlannedCell(id=cell_id(cell), cell=cell)

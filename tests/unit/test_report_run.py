@@ -27,6 +27,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_reads_what_was_written(run: Path) -> None:
     found = read_run(run)
+    assert found.study.source is not None
     assert (found.study.id, found.study.source.year, found.study.seeds) == (
         "wireless",
         2005,

@@ -103,16 +103,20 @@ def test_words_that_cannot_be_written_are_no_disagreement(
 def test_output_that_nobody_reads_is_no_disagreement(line: str, status: int, folder: Path) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
-    for pipe in ({"stdout": write_end}, {"stderr": write_end}):
+    for out, err in ((write_end, subprocess.PIPE), (subprocess.DEVNULL, write_end)):
         done = subprocess.run(
             [sys.executable, "-m", "testbed", *line.split()],
             cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
-            **{"stdin": subprocess.DEVNULL, "stderr": subprocess.PIPE, **pipe},
-            timeout=120, check=False,
+            stdin=subprocess.DEVNULL, stdout=out, stderr=err, timeout=120, check=False,
         )  # fmt: skip
         assert done.returncode in (status, 3)
         assert b"Traceback" not in (done.stderr or b"")
     os.close(write_end)
+
+
+def test_what_is_said_never_commands_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_status(["validate", "\x1b[31m\x07ü\x9b.yaml"]) == 2
+    assert capsys.readouterr().err.startswith(r"groundtruth: \x1b[31m\x07ü\x9b.yaml: cannot read")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])

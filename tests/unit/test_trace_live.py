@@ -49,6 +49,14 @@ def test_only_senders_of_flows_are_asked_for() -> None:
     assert chosen["sctp/sctp_probe_path"] == chosen["qdisc/qdisc_drop"] == ""
 
 
+def test_a_filter_of_many_flows_fits_in_the_kernels_page() -> None:
+    ports = {"tcp": range(5001, 6001, 2), "sctp": range(5002, 6002, 2)}
+    chosen = trace_live.filters(ports, EVENTS)
+    assert chosen["tcp/tcp_probe"] == "dport >= 5001 && dport <= 5999"
+    assert chosen["sctp/sctp_probe"] == "peer_port >= 5002 && peer_port <= 6000"
+    assert max(map(len, chosen.values())) < 4096
+
+
 def test_drops_a_qdisc_tells_of_are_not_told_twice() -> None:
     # 2 is NOT_SPECIFIED and 64 is QDISC_DROP in the recorded kernel.
     wanted = "(reason != 2 && reason != 64) || location.function == netem_dequeue"
@@ -128,7 +136,8 @@ def recording(
 def test_a_lost_event_of_any_cpu_is_an_error(tmp_path: Path, counter: str, cpus: int) -> None:
     losing = STATS.replace(f"{counter}: 0", f"{counter}: 2")
     trace = recording(tmp_path, *[STATS] * (cpus - 1), losing)
-    with pytest.raises(RunError, match=f"cpu{cpus - 1}: trace events are lost: wanted none, got .*'{counter}': 2"):
+    message = f"cpu{cpus - 1}: trace events are lost: wanted none, got .*'{counter}': 2"
+    with pytest.raises(RunError, match=message):
         trace_live.stop(trace)
 
 

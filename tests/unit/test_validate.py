@@ -134,7 +134,8 @@ def test_windows_below_the_path() -> None:
     head = "'s advertised window is at most"
     tail = (
         "less than the bandwidth-delay product of 190500 bytes (3 Mbit/s x 508 ms): no {} flow can"
-        " exceed 1.03 Mbit/s, whatever the network does"
+        " exceed 1.03 Mbit/s, whatever the network does; all flows together fill at most 69 % of"
+        " the bottleneck"
     )
     assert found == {
         "window-below-path": [
@@ -264,9 +265,11 @@ def test_what_is_acknowledged_is_kept_with_its_reason() -> None:
 def test_a_needless_acknowledgement_is_a_finding() -> None:
     loaded = study(*ONE_POINT, profile(*QUIET))
     (warning,) = validate.find(loaded, seeds=(1, 2)).warnings
+    line = line_of(loaded.document.text, "- rule: window")
+    assert warning.where == f"w.yaml:{line}"
     assert warning.record() == {
         "rule": "needless-acknowledgement",
-        "where": f"w.yaml:{line_of(loaded.document.text, '- rule: window')}",
+        "where": f"study.yaml:{line}",
         "text": "rule window-below-path is acknowledged but does not fire: remove it, or check"
         " that the settings are the intended ones",
     }

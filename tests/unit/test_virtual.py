@@ -16,13 +16,26 @@ import pytest
 from testbed import runfolder
 from testbed.cell import Limits
 from testbed.errors import RunError, StudyError, UnsupportedError
-from testbed.labs import bundle, contents, host_tools, image, kernel, virtual
+from testbed.labs import (
+    allowance,
+    bundle,
+    contents,
+    host_tools,
+    identity,
+    image,
+    kernel,
+    preflight,
+    virtual,
+)
+from testbed.labs.allowance import Allowance
+from testbed.labs.supervise import Ending, Excess
 from testbed.labs.virtual import Boot, VirtualLab
 from tests.recorded import DATA, wireless_cell
 
 pytestmark = pytest.mark.unit
 
 LIMITS = Limits(wall_s=60.0, virtual_s=30.4)
+BOOT = Boot(seed=1, limits=LIMITS)
 CONSOLES = DATA / "lab-console-7.3"
 
 
@@ -32,7 +45,7 @@ def bwrap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> VirtualLab:
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VirtualLab:
     (tmp_path / "kernel").mkdir()
     (tmp_path / "kernel" / "linux").write_text("kernel")
     (tmp_path / "kernel" / "version").write_text("7.3.4-1\n")
@@ -41,6 +54,8 @@ def lab(tmp_path: Path) -> VirtualLab:
     (tmp_path / "code" / "init").write_text("init")
     for name in ("image", "kernel", "code"):
         contents.settle(tmp_path / name)
+    monkeypatch.setattr(identity, "of_sandbox", lambda: identity.STARTER)
+    monkeypatch.setattr(identity, "lend", lambda folder, uid: None)
     return VirtualLab(
         image=tmp_path / "image" / "root",
         kernel=tmp_path / "kernel",
@@ -61,7 +76,7 @@ def problem(
 ) -> RunError | None:
     console = folder.parent / runfolder.CONSOLE
     shutil.copy(CONSOLES / f"{name}.log", console)
-    return virtual._problem(folder, console, LIMITS, ended, cancelled)
+    return virtual._problem(folder, console, BOOT, Ending(by_itself=ended), cancelled)
 
 
 def test_a_finished_lab_has_no_problem(folder: Path) -> None:
@@ -110,6 +125,34 @@ def test_a_cancelled_lab_was_interrupted_however_it_ended(folder: Path) -> None:
         assert str(found) == "cell c1, phase write the evidence: interrupted"
 
 
+def test_a_lab_that_took_too_much_is_told_so_whatever_it_said(folder: Path) -> None:
+    shutil.copy(CONSOLES / "finished.log", console := folder.parent / runfolder.CONSOLE)
+    took = Excess("the lab wrote too much into its folder", "at most 1.0 MB", "2.0 MB or more")
+    for by_itself in (False, True):
+        ending = Ending(by_itself=by_itself, excess=took)
+        found = virtual._problem(folder, console, BOOT, ending, False)
+        assert str(found) == (
+            "cell c1, phase write the evidence: the lab wrote too much into its folder: wanted at "
+            "most 1.0 MB, got 2.0 MB or more (a cell of this size needs far less; a program in the "
+            "lab runs wild)"
+        )
+
+
+def test_a_lab_stopped_at_its_walls_says_why(folder: Path) -> None:
+    console = folder.parent / runfolder.CONSOLE
+    console.write_text("lab: walls: cannot raise the limit of open files: Too many open files\n")
+    found = virtual._problem(folder, console, BOOT, Ending(by_itself=True), False)
+    assert "walls: cannot raise the limit of open files" in str(found)
+
+
+def test_memory_is_the_cells_and_on_the_command_line(lab: VirtualLab, folder: Path) -> None:
+    allowed = Allowance(memory_bytes=512 << 20)
+    words = lab.command(folder, Boot(seed=1, limits=LIMITS, allowed=allowed))
+    assert "mem=512M" in words
+    at = words.index("/dev/shm")
+    assert words[at - 5 : at] == ["--perms", "1777", "--size", str(528 << 20), "--tmpfs"]
+
+
 def test_what_the_agent_says_of_its_failure_is_the_message(folder: Path) -> None:
     (folder / "error.json").write_text('{"kind": "RunError", "message": "src1: tc failed"}\n')
     found = problem(folder, "agent-exited-7")
@@ -127,14 +170,14 @@ def test_an_empty_console_and_bytes_that_are_no_text(folder: Path) -> None:
     console = folder.parent / runfolder.CONSOLE
     for content in (b"", b"\xff\x00\xfe"):
         console.write_bytes(content)
-        found = virtual._problem(folder, console, LIMITS, True, False)
+        found = virtual._problem(folder, console, BOOT, Ending(by_itself=True), False)
         assert "phase boot: the lab's kernel ended before its agent" in str(found)
 
 
 def test_words_of_a_program_are_not_taken_for_the_labs(folder: Path) -> None:
     console = folder.parent / runfolder.CONSOLE
     console.write_text("it says lab: agent exited 0\r\nlab: agent exited 0 or so\r\n")
-    assert virtual._problem(folder, console, LIMITS, True, False) is not None
+    assert virtual._problem(folder, console, BOOT, Ending(by_itself=True), False) is not None
 
 
 def test_the_kernels_command_line_depends_on_the_cell_alone(
@@ -142,7 +185,7 @@ def test_the_kernels_command_line_depends_on_the_cell_alone(
 ) -> None:
     boot = Boot(seed=7, limits=LIMITS)
     words = lab.command(folder, boot)
-    line = words[words.index("--") + 1 :]
+    line = words[words.index("/gt/kernel/linux") :]
     assert line == [
         "/gt/kernel/linux", "mem=256M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/",
         "ro", "umid=lab", "time-travel=inf-cpu", "time-travel-start=1767225600000000000",
@@ -152,7 +195,7 @@ def test_the_kernels_command_line_depends_on_the_cell_alone(
     elsewhere = tmp_path / "elsewhere"
     other = dataclasses.replace(lab, image=Path("/other/img"), code=Path("/other/code"))
     again = other.command(elsewhere, boot)
-    assert again[again.index("--") + 1 :] == line
+    assert again[again.index("/gt/kernel/linux") :] == line
 
 
 def test_the_guest_sees_image_code_and_kernel_read_only_and_its_cell(
@@ -161,8 +204,8 @@ def test_the_guest_sees_image_code_and_kernel_read_only_and_its_cell(
     text = " ".join(lab.command(folder, Boot(seed=7, limits=LIMITS)))
     assert f" --ro-bind {lab.image} / " in text
     assert (
-        f" --ro-bind {lab.kernel} /gt/kernel --ro-bind {lab.code} /gt/code --bind {folder} /cell "
-        in text
+        f" --ro-bind {lab.kernel} /gt/kernel --ro-bind {lab.code} /gt/code --bind {folder} /cell"
+        " --remount-ro /gt " in text
     )
     assert text.count(" --bind ") == 1
     assert "--share-net" not in text
@@ -184,7 +227,9 @@ def test_seccomp_where_the_kernel_has_it(
     lab: VirtualLab, folder: Path, version: str, seccomp: bool
 ) -> None:
     lab = dataclasses.replace(lab, kernel_version=version)
-    assert ("seccomp=on" in lab.command(folder, Boot(seed=1, limits=LIMITS))) is seccomp
+    words = lab.command(folder, Boot(seed=1, limits=LIMITS))
+    assert ("seccomp=on" in words) is seccomp
+    assert ("--may-trace" in words) is not seccomp
 
 
 def test_identity_of_the_lab(lab: VirtualLab) -> None:
@@ -221,7 +266,7 @@ def scripted(lab: VirtualLab, monkeypatch: pytest.MonkeyPatch) -> VirtualLab:
     monkeypatch.setattr(
         VirtualLab, "command", lambda self, folder, boot: [sys.executable, "-c", *boot.program]
     )
-    monkeypatch.setattr(virtual, "POLL_S", 0.02)
+    monkeypatch.setattr("testbed.labs.supervise.POLL_S", 0.02)
     monkeypatch.setattr("testbed.labs.process.GRACE_S", 0.3)
     return lab
 
@@ -272,7 +317,8 @@ def test_run_boots_with_the_cells_seed_and_limits(
     monkeypatch.setattr(VirtualLab, "boot", boot)
     cell = wireless_cell(seed=9)
     assert lab.run(cell, folder, threading.Event()) == 1.5
-    assert booted == [Boot(seed=9, limits=cell.limits, program=virtual.AGENT)]
+    allowed = allowance.of_cell(cell)
+    assert booted == [Boot(seed=9, limits=cell.limits, allowed=allowed, program=virtual.AGENT)]
 
 
 @pytest.fixture
@@ -287,6 +333,7 @@ def steps(lab: VirtualLab, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         return take
 
+    monkeypatch.setattr(preflight, "check", lambda: None)
     monkeypatch.setattr(image, "built", lambda: None)
     monkeypatch.setattr(image, "installed", lambda _root: {"make": "4.4"})
     monkeypatch.setattr(image, "ensure", step("image", lab.image))

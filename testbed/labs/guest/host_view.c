@@ -37,8 +37,9 @@
 #define SECTOR_BYTES 512
 #define FREE_BLOCKS 1000000
 
-/* Files, numbered from 1 as they are first seen: open addressing, doubled before
- * it is full. The time of birth tells a new file from one whose inode it got. */
+/* Files, numbered from 1 as they are first seen: open addressing, doubled
+ * before it is full. The time of birth tells a new file from one whose inode it
+ * got. */
 struct known_file {
 	uint64_t device, inode, born_ns, number;
 };
@@ -216,7 +217,8 @@ static void sift(struct dirent64 **all, size_t at, size_t count)
 	size_t child;
 
 	while ((child = 2 * at + 1) < count) {
-		if (child + 1 < count && by_name(&all[child], &all[child + 1]) < 0)
+		if (child + 1 < count &&
+		    by_name(&all[child], &all[child + 1]) < 0)
 			child++;
 		if (by_name(&moved, &all[child]) >= 0)
 			break;
@@ -241,7 +243,8 @@ static void sort_entries(struct dirent64 **all, size_t count)
 	}
 }
 
-/* Return all entries of an open folder in pages of our own, *room bytes of them.
+/* Return all entries of an open folder in pages of our own, *room bytes of
+ * them.
  */
 static char *entries_read(int fd, size_t *room, size_t *used)
 {
@@ -337,7 +340,10 @@ void seekdir(DIR *stream, long place)
 	((struct folder *)stream)->at = (size_t)place;
 }
 
-long telldir(DIR *stream) { return (long)((struct folder *)stream)->at; }
+long telldir(DIR *stream)
+{
+	return (long)((struct folder *)stream)->at;
+}
 
 int closedir(DIR *stream)
 {

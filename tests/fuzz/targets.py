@@ -1,0 +1,508 @@
+"""What is fuzzed: every reader of what others wrote, each with recorded inputs to start from.
+
+A target takes bytes and returns, or raises a project's error; whatever else it does is a finding.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collectors import audit_parse, evidence_parse, numbered_parse, tables_parse
+from collectors.congestion_parse import congestion
+from collectors.drops_parse import drops
+from collectors.flows_parse import (
+    counters,
+    iperf3_received,
+    probe_mss_bytes,
+    probe_received,
+    probe_sent,
+)
+from collectors.packets_parse import parse_packets
+from collectors.pcap_parse import merged, parse
+from collectors.places_parse import parse_places
+from collectors.protocol_parse import protocol_table
+from collectors.queue_parse import queue
+from collectors.raw_parse import read_as, read_text, whole
+from collectors.socket_samples_parse import Samples, parse_frames, parse_sources
+from collectors.socket_live import FRAME
+from collectors.sockets_parse import sockets_table
+from collectors.trace_parse import parse_formats, parse_pages, unpacked
+from reports.json_file import read_json as read_doc
+from reports.run import read_run, read_study
+from reports.section import parse_section
+from reports.summary import summarise
+from reports.summary_files import summary_csv, summary_json
+from reports.write_set import write_set
+from testbed import (
+    accept,
+    digests,
+    execute,
+    judge,
+    manifest,
+    plan,
+    runfolder,
+    session,
+    studyset,
+    validate,
+)
+from testbed.cell import Cell, Loss, from_dict
+from testbed.execute import json_text
+from testbed.ledger import disagreements
+from testbed.spec import parse_study
+from tests.fake_lab import write_calibrated, write_telemetry
+from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
+from tests.recorded import DATA, value, wireless_cell
+from tests.report_run import build_run, only_cell
+from tests.study_file import HOSTS, PAPER, WIRELESS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A reader: its inputs, how they are changed, and how many of a thousand inputs it gets."""
+
+    corpus: Sequence[bytes]
+    mutate: Mutate
+    run: Callable[[bytes], object]
+    share: int
+
+
+def targets(scratch: Path) -> dict[str, Target]:
+    """Return all targets by name; files they need are written below ``scratch``."""
+    return {
+        **_studies(),
+        **_raw_files(scratch / "raw"),
+        **_binary(),
+        **_cells(scratch / "cell"),
+        **_runs(scratch / "run"),
+        **_sets(scratch / "set"),
+        **_guests(scratch / "guests"),
+    }
+
+
+def _studies() -> dict[str, Target]:
+    small = WIRELESS.replace("[0.8 %, 0.9 %, 1 %, 1.5 %, 2 %, 2.5 %, 3 %]", "[1 %]")
+    small = small[: small.index("published:")] + small[small.index("assumptions:") :]
+    every = [path.read_bytes() for path in sorted((ROOT / "studies").glob("*.yaml"))]
+
+    def study(content: bytes) -> None:
+        made = parse_study(content.decode(errors="replace"), "w.yaml", hosts_folders=[HOSTS])
+        seeds = made.settings.seeds
+        findings = validate.find(made, seeds=seeds)
+        planned = plan.make_plan(made, seeds=seeds[:1], lab={"name": "virtual"})
+        json.loads(plan.resolved_json(planned, findings))
+
+    def read(content: bytes) -> None:
+        parse_study(
+            content.decode(errors="replace"), "w.yaml", hosts_folders=[ROOT / "studies" / "hosts"]
+        )
+
+    def profile(content: bytes) -> None:
+        text = content.decode(errors="replace")
+        inlined = "".join(f"    {line}\n" for line in text.split("\n"))
+        parse_study(f"{MINIMAL}profiles:\n  paper:\n{inlined}", "w.yaml", hosts_folders=[])
+
+    hosts = [
+        PAPER.encode(),
+        *(p.read_bytes() for p in sorted((ROOT / "studies/hosts").glob("*.yaml"))),
+    ]
+    return {
+        "study": Target(corpus=[small.encode()], mutate=text_input, run=study, share=25),
+        "every study": Target(corpus=every, mutate=text_input, run=read, share=5),
+        "host profile": Target(corpus=hosts, mutate=text_input, run=profile, share=25),
+    }
+
+
+#: As little of a study as there is: profiles stand in it.
+MINIMAL = WIRELESS[: WIRELESS.index("sweep:")] + "sweep: {}\n"
+
+
+def _in_file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:
+    def run(content: bytes) -> None:
+        path.write_bytes(content)
+        read(path)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return run
+
+
+def _raw_files(place: Path) -> dict[str, Target]:
+    """Return readers of single raw files, without what is made of them together."""
+    cell = from_dict(value("lab-cell-7.3/cell.json"))
+    raw = DATA / "lab-cell-7.3" / "raw"
+    tcp, sctp = cell.flows[0], cell.flows[1]
+    forward = dataclasses.replace(
+        cell.network.bottleneck.forward, loss=Loss(model="paired", loss_frac=0.01)
+    )
+    bottleneck = dataclasses.replace(cell.network.bottleneck, forward=forward)
+    network = dataclasses.replace(cell.network, bottleneck=bottleneck)
+    numbered = dataclasses.replace(cell, network=network)
+
+    def file(
+        name: str, parse_value: Callable[[Any], object], corpus: list[Path], share: int
+    ) -> Target:
+        return Target(
+            corpus=[path.read_bytes() for path in corpus], mutate=json_input, share=share,
+            run=_in_file(place / name, lambda path: read_as(path, parse_value)),
+        )  # fmt: skip
+
+    def lines(
+        name: str, read: Callable[[str, str], object], corpus: list[Path], share: int
+    ) -> Target:
+        return Target(
+            corpus=[path.read_bytes() for path in corpus], mutate=lines_input, share=share,
+            run=_in_file(place / name, lambda path: read(read_text(path), str(path))),
+        )  # fmt: skip
+
+    probes = DATA / "probes-0.1.0"
+    places = parse_places(json.loads((DATA / "trace-7.3" / "places.json").read_text()))
+    end = json.loads((raw / "qdiscs.json").read_text())
+    return {
+        "epoch.json": file("epoch.json", lambda v: whole(v["epoch_ns"]), [raw / "epoch.json"], 30),
+        "counters.json": file(
+            "counters.json", lambda rows: [counters(rows, f.id) for f in cell.flows],
+            [raw / "counters.json", probes / "counters.json"], 40),
+        "path.json": file("path.json", lambda v: audit_parse.stretches(v, cell), [raw / "path.json"], 40),
+        "qdiscs.json": file(
+            "qdiscs.json", tables_parse.qdisc_rows,
+            [raw / "qdiscs.json", DATA / "iproute2-6.15" / "qdisc-statistics.json"], 40),
+        "qdiscs-start.json": file(
+            "qdiscs-start.json", lambda v: audit_parse.passages(audit_parse.roots(v), end),
+            [raw / "qdiscs-start.json"], 30),
+        "qdiscs of hooks": file("hooks.json", numbered_parse.hook_drops, [raw / "qdiscs.json"], 20),
+        "numbered_drops.json": Target(
+            corpus=[json.dumps(NUMBERED).encode()], mutate=json_input, share=30,
+            run=_in_file(place / "numbered" / "raw" / "numbered_drops.json",
+                         lambda p: evidence_parse.numbered_drops(p.parents[1], numbered))),
+        "points.json": file("points.json", evidence_parse._taps, [raw / "pcap" / "points.json"], 30),
+        "places.json": file("places.json", parse_places, [DATA / "trace-7.3" / "places.json"], 40),
+        "ledger.json": file("ledger.json", disagreements, [probes / "ledger.json"], 40),
+        "calibration.json": file("calibration.json", execute._measurements, [_calibration(place)], 30),
+        "queue.jsonl": lines(
+            "queue.jsonl", lambda t, w: queue(t, places, 0, w), [DATA / "trace-7.3" / "queue.jsonl"], 15),
+        "T.receiver": lines("T.receiver.jsonl", lambda t, w: probe_received(t, tcp, 0, w),
+                            [raw / "flows" / "T.receiver.jsonl", probes / "tcp_recv.jsonl"], 50),
+        "S.receiver": lines("S.receiver.jsonl", lambda t, w: probe_received(t, sctp, 0, w),
+                            [raw / "flows" / "S.receiver.jsonl", probes / "sctp_recv.jsonl"], 30),
+        "T.sender": lines("T.sender.jsonl", lambda t, w: (probe_sent(t, tcp, w), probe_mss_bytes(t, w)),
+                          [raw / "flows" / "T.sender.jsonl", probes / "tcp_send.jsonl"], 50),
+        "S.sender": lines("S.sender.jsonl", lambda t, w: probe_sent(t, sctp, w),
+                          [raw / "flows" / "S.sender.jsonl", probes / "sctp_send.jsonl"], 30),
+        "iperf3": Target(
+            corpus=[(DATA / "iperf3-3.18" / name).read_bytes() for name in ("server.json", "refused.json")],
+            mutate=json_input, share=30,
+            run=lambda content: iperf3_received(_text(content), tcp, "T.receiver.jsonl")),
+        "packet log": Target(
+            corpus=[path.read_bytes() for path in sorted(probes.glob("*.tsv"))], mutate=text_input, share=20,
+            run=lambda content: judge.read_log(_text(content), "log.tsv")),
+    }  # fmt: skip
+
+
+NUMBERED = [
+    {"flow": flow, "node": "r2", "device": "ifb0", "listed_pkts": [1, 5], "seen_pkts": 300,
+     "dropped_pkts": 2, "drawn_dropped_pkts": 0} for flow in ("T", "S")
+]  # fmt: skip
+
+
+def _text(content: bytes) -> str:
+    return content.decode(errors="replace")
+
+
+def _calibration(place: Path) -> Path:
+    write_calibrated(place / "recorded")
+    return place / "recorded" / "raw" / "calibration.json"
+
+
+def _binary() -> dict[str, Target]:
+    cell = from_dict(value("lab-cell-7.3/cell.json"))
+    pcap = DATA / "lab-cell-7.3" / "raw" / "pcap"
+    taps = evidence_parse._taps(json.loads((pcap / "points.json").read_text()))
+    captures = [(pcap / f"{name}.pcap").read_bytes() for name in ("r1", "r2")]
+    found = {}
+
+    def capture(content: bytes) -> None:
+        records, _ = parse(content, "r1.pcap")
+        parse_packets(merged([records]), taps, cell.flows, 0)
+
+    found["pcap"] = Target(
+        corpus=captures, mutate=bytes_input, share=30, run=lambda content: parse(content, "r1.pcap")
+    )
+    small = [capture_[: 24 + 40 * 100] for capture_ in captures]
+    found["packets"] = Target(corpus=[*captures, *small], mutate=bytes_input, share=12, run=capture)
+    for kernel in ("7.3", "6.12"):
+        folder = DATA / f"trace-{kernel}"
+        form = parse_formats(json.loads((folder / "formats.json").read_text()), "formats.json")
+        packed = (folder / "pages.bin.gz").read_bytes()
+        pages = gzip.decompress(packed)[: 4096 * 4]
+
+        def trace(content: bytes, form: Any = form) -> None:
+            made = parse_pages(content, form, "pages.bin")
+            congestion(made, cell.flows, 0, {"T": 1448})
+            drops(made, [], 0, set())
+
+        def formats(content: bytes, pages: bytes = pages) -> None:
+            made = parse_formats(json.loads(_text(content)), "formats.json")
+            parse_pages(pages, made, "pages.bin")
+
+        found |= {
+            f"trace pages {kernel}": Target(corpus=[pages], mutate=bytes_input, run=trace, share=10),
+            f"trace gzip {kernel}": Target(
+                corpus=[packed[:2000], packed], mutate=bytes_input, share=12,
+                run=lambda content: unpacked(content, "pages.bin.gz")),
+            f"trace formats {kernel}": Target(
+                corpus=[(folder / "formats.json").read_bytes()], mutate=json_input, share=12,
+                run=lambda content, run=formats: _if_json(content, run)),
+        }  # fmt: skip
+        folder = DATA / f"sockets-{kernel}"
+        tick_ns, sources = parse_sources(
+            json.loads((folder / "sockets.json").read_text()), "sockets.json"
+        )
+        frames = gzip.decompress((folder / "sockets.bin.gz").read_bytes())
+        frames = frames[
+            : next(a.at for a in parse_frames(frames, sources, "") if a.at > 20_000) - FRAME.size
+        ]
+
+        def sockets(content: bytes, tick_ns: int = tick_ns, sources: Any = sources) -> None:
+            answers = tuple(parse_frames(content, sources, "sockets.bin"))
+            made = Samples(tick_ns=tick_ns, answers=answers, where="sockets.bin")
+            sockets_table(made, cell.flows, 0)
+            protocol_table(made, cell.flows, 0)
+
+        def described(content: bytes, frames: bytes = frames) -> None:
+            _, known = read_value(content, lambda v: parse_sources(v, "sockets.json"))
+            tuple(parse_frames(frames, known, "sockets.bin"))
+
+        found |= {
+            f"sockets {kernel}": Target(corpus=[frames], mutate=bytes_input, run=sockets, share=8),
+            f"sockets.json {kernel}": Target(
+                corpus=[(folder / "sockets.json").read_bytes()], mutate=json_input, run=described, share=20),
+        }  # fmt: skip
+    return found
+
+
+def read_value(content: bytes, parse_value: Callable[[Any], Any]) -> Any:
+    """Return what a parser makes of a JSON file of these bytes."""
+    path = Path(f"/dev/shm/gt-fuzz-{os.getpid()}.json")
+    path.write_bytes(content)
+    try:
+        return read_as(path, parse_value)
+    finally:
+        path.unlink()
+
+
+def _if_json(content: bytes, run: Callable[[bytes], object]) -> None:
+    read_value(content, lambda _: run(content))
+
+
+def _cells(place: Path) -> dict[str, Target]:
+    """Return what parses a whole cell of which one file is another, as the run and parse do."""
+    shutil.copytree(DATA / "lab-cell-7.3", place)
+    write_telemetry(place)
+    cell: Cell = from_dict(value("lab-cell-7.3/cell.json"))
+    collect = dataclasses.replace(cell.collect, telemetry=True, queue_s=1.0)
+    cell = dataclasses.replace(cell, collect=collect)
+    names = [
+        str(path.relative_to(place)) for path in sorted(place.rglob("raw/**/*")) if path.is_file()
+    ]
+    wholes = [(place / name).read_bytes() for name in names]
+
+    def mutate(rng: random.Random, _: Sequence[bytes]) -> bytes:
+        number = rng.randrange(len(names))
+        kinds: dict[str, Mutate] = {".json": json_input, "jsonl": lines_input}
+        how = kinds.get(names[number][-5:], bytes_input)
+        return bytes([number]) + how(rng, [wholes[number]])
+
+    def run(content: bytes) -> None:
+        path, old = place / names[content[0] % len(names)], wholes[content[0] % len(names)]
+        path.write_bytes(content[1:])
+        try:
+            tables_parse.write_tables(place, cell)
+        finally:
+            path.write_bytes(old)
+
+    calibrated = place.with_name("calibrated")
+    write_calibrated(calibrated)
+    verify = (calibrated / "verify.json").read_bytes()
+    source = calibrated / "raw" / "calibration.json"
+    recorded = source.read_bytes()
+
+    def calibration(content: bytes) -> None:
+        (calibrated / "verify.json").write_bytes(verify)
+        source.write_bytes(content)
+        execute.judge_calibration(wireless_cell(purpose="calibrate"), calibrated)
+
+    return {
+        "a cell's file": Target(corpus=[b""], mutate=mutate, run=run, share=4),
+        "calibration": Target(corpus=[recorded], mutate=json_input, run=calibration, share=4),
+    }
+
+
+def _runs(place: Path) -> dict[str, Target]:
+    """Return readers of a run's own files, and of finished cells' as a report takes them."""
+    run = build_run(place / "r", losses=(0.01,), seeds=1)
+    cell = wireless_cell()
+    listed = [{"id": session.cell_id(cell), "cell": session.to_dict(cell)}]
+    (run / runfolder.CELLS).write_text(json_text(listed))
+    failures = [{"rule": "cell-failed", "where": "cells/x", "text": "no"}]
+    (run / runfolder.WARNINGS).write_text(json_text(failures))
+    (run / runfolder.PROVENANCE).write_text(json_text(session.provenance(_NOW, ["groundtruth"])))
+    folder = only_cell(run)
+    digest_of = {name: "a" * 64 for name in runfolder.COVERED}
+    (run / runfolder.MANIFEST).write_text(manifest.Manifest(sha256=digest_of).text())
+    (folder / runfolder.DONE).write_text(digests.done_text(digests.of_cell(folder)))
+
+    def of(path: Path, read: Callable[[], object]) -> Callable[[bytes], object]:
+        whole_ = path.read_bytes()
+
+        def act(content: bytes) -> None:
+            path.write_bytes(content)
+            try:
+                read()
+            finally:
+                path.write_bytes(whole_)
+
+        return act
+
+    def summary() -> None:
+        found = summarise(read_run(run))
+        summary_json(found)
+        summary_csv(found)
+
+    def target(path: Path, read: Callable[[], object], share: int) -> Target:
+        return Target(
+            corpus=[path.read_bytes()], mutate=json_input, run=of(path, read), share=share
+        )
+
+    def table(content: bytes) -> None:
+        path = folder / runfolder.FLOWS_TABLE
+        of(path, lambda: digests.changed(run, [folder.name]) or read_run(run))(content)
+
+    return {
+        "cells.json": target(run / runfolder.CELLS, lambda: session.load_candidates(run), 25),
+        "plan.json": target(run / runfolder.PLAN, lambda: session.planned_ids(run), 30),
+        "plan.json of reports": target(run / runfolder.PLAN, lambda: read_run(run), 8),
+        "resolved.json": target(run / runfolder.RESOLVED, lambda: read_study(run), 20),
+        "resolved.json to summary": target(run / runfolder.RESOLVED, summary, 8),
+        "warnings.json": target(run / runfolder.WARNINGS, lambda: read_run(run), 5),
+        "provenance.json": target(run / runfolder.PROVENANCE, lambda: read_run(run), 5),
+        "manifest.json": target(run / runfolder.MANIFEST, lambda: manifest.check(run), 15),
+        "DONE": target(folder / runfolder.DONE, lambda: digests.read_done(folder), 30),
+        "cell.json": target(folder / runfolder.CELL, lambda: read_run(run), 4),
+        "env.json": target(folder / runfolder.ENV, lambda: read_run(run), 4),
+        "verify.json": target(folder / runfolder.VERIFY, lambda: read_run(run), 4),
+        "ledger.json of reports": target(folder / runfolder.LEDGER, lambda: read_run(run), 4),
+        "tables": Target(
+            corpus=[(folder / runfolder.FLOWS_TABLE).read_bytes()], mutate=bytes_input, run=table, share=6),
+    }  # fmt: skip
+
+
+_NOW = session.datetime.datetime(2026, 1, 1, tzinfo=session.datetime.UTC)
+
+
+def _sets(place: Path) -> dict[str, Target]:
+    run = build_run(place / "one", losses=(0.01,), seeds=1)
+    from reports import write_report
+
+    write_report(run, library=lambda: "")
+    (place / runfolder.SET).write_text(json_text({"schema": 1, "studies": ["one"]}))
+
+    def names(content: bytes) -> None:
+        (place / "names.json").write_bytes(content)
+        studyset._names(place / "names.json")
+
+    def section(content: bytes) -> None:
+        (place / "section.json").write_bytes(content)
+        parse_section(read_doc(place, "section.json"))
+
+    def summary(content: bytes) -> None:
+        path = run / runfolder.SUMMARY_JSON
+        path.write_bytes(content)
+        write_set(place, [run], lambda: "")
+
+    return {
+        "set.json": Target(
+            corpus=[(place / runfolder.SET).read_bytes()], mutate=json_input, run=names, share=20),
+        "section.json": Target(
+            corpus=[(run / runfolder.REPORT_SECTION).read_bytes()], mutate=json_input, run=section, share=15),
+        "summary.json": Target(
+            corpus=[(run / runfolder.SUMMARY_JSON).read_bytes()], mutate=json_input, run=summary, share=2),
+    }  # fmt: skip
+
+
+def _guests(place: Path) -> dict[str, Target]:
+    """Return what takes over a guest's folder, and reads its last words."""
+    place.mkdir(parents=True)
+    cell = wireless_cell()
+    names = [
+        *accept.expected(cell),
+        "tables",
+        "DONE",
+        ".DONE",
+        "timing.json",
+        "raw",
+        "raw/flows",
+        "x",
+        "raw/x/y",
+    ]
+
+    def message(content: bytes) -> None:
+        (place / runfolder.ERROR).write_bytes(content)
+        accept.error_message(place)
+
+    def tree(content: bytes) -> None:
+        folder = place / "cell"
+        shutil.rmtree(folder, ignore_errors=True)
+        guest = folder / runfolder.GUEST
+        guest.mkdir(parents=True)
+        for what, which in zip(content[::2], content[1::2], strict=False):
+            path = guest / names[which % len(names)]
+            if path.parent.exists() or what & 16:
+                try:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    _make(path, what % 8, place / "cell")
+                except OSError:
+                    continue
+        accept.take(guest, folder, cell)
+
+    def trees(rng: random.Random, _: Sequence[bytes]) -> bytes:
+        kinds = [16] * 8 + list(range(24))
+        return bytes(
+            x for _ in range(rng.randint(0, 12)) for x in (rng.choice(kinds), rng.randrange(256))
+        )
+
+    return {
+        "error.json": Target(corpus=[b'{"kind": "RunError", "message": "src1: tc failed"}\n'],
+                             mutate=json_input, run=message, share=20),
+        "a guest's folder": Target(corpus=[b""], mutate=trees, run=tree, share=15),
+    }  # fmt: skip
+
+
+def _make(path: Path, kind: int, outside: Path) -> None:
+    if kind == 0:
+        path.touch()
+    elif kind == 1:
+        path.mkdir()
+    elif kind == 2:
+        path.symlink_to(outside)
+    elif kind == 3:
+        os.mkfifo(path)
+    elif kind == 4:
+        path.touch()
+        os.truncate(path, 4 << 40)
+    elif kind == 5:
+        path.touch()
+        path.with_name("second").hardlink_to(path)
+    elif kind == 6:
+        path.symlink_to(path.name)
+    else:
+        path.touch(mode=0)
