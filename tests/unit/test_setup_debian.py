@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import UnsupportedError
-from testbed.labs import host_tools
+from testbed.labs import cache, host_tools
 
 pytestmark = pytest.mark.unit
 
@@ -115,7 +115,7 @@ def test_a_package_is_unpacked_with_whatever_lists_have_it(
 def test_addresses_are_told_without_lists_and_without_fetching(machine: Path) -> None:
     assert host_tools.debian_addresses() == ["http://mirror.example/debian/dists/trixie/InRelease"]
     assert not list(machine.iterdir())
-    assert not host_tools.cache.root().exists()
+    assert not cache.root().exists()
 
 
 def test_what_a_package_needs_comes_with_it(machine: Path, tmp_path: Path) -> None:
