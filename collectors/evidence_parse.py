@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from collectors import audit_checks_parse as checks_of
-from collectors import audit_parse, numbered_parse
+from collectors import audit_parse, netem_losses_parse, numbered_parse
 from collectors.audit_parse import AuditRow, Evidence, Passage, Stretch
 from collectors.flows_parse import Received, json_lines
 from collectors.numbered_parse import Numbered
@@ -224,6 +224,12 @@ def checks(
         made += checks_of.goodput_checks(cell, found, paths)
         made += checks_of.place_checks(cell, found, captured)
     return made
+
+
+def draw_checks(folder: Path, cell: Cell, found: Evidence) -> list[Check]:
+    """Return the comparisons of the loss models' drops with the draws of their seeds."""
+    path = folder / "raw" / "qdiscs.json"
+    return read_as(path, lambda end: netem_losses_parse.checks(cell, found, end))
 
 
 def row_checks(rows: list[AuditRow]) -> list[Check]:

@@ -169,6 +169,7 @@ def _write_packets(
         *sampled,
         *evidence_parse.numbered_checks(folder, lists, packets),
         *evidence_parse.row_checks(audit),
+        *evidence_parse.draw_checks(folder, cell, found),
         *second_source_parse.checks(
             cell, found, evidence_parse.probe_totals(folder, cell), received
         ),

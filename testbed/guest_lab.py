@@ -130,6 +130,15 @@ def read_back(lab: Lab) -> None:
     _settle(lab, checks)
 
 
+def state(lab: Lab) -> guest_state.Snapshot:
+    """Return what is set of the network now, with all sysctls that the lab or the hosts set."""
+    asked = {node: set(HOST_SYSCTLS) for node in lab.roles.on("both")}
+    for node, name, _ in ledger.sysctls(lab.cell.hosts, lab.roles):
+        asked[node].add(name)
+    asked |= {node: {"net.ipv4.ip_forward"} for node in dumbbell.ROUTERS}
+    return guest_state.take(lab.laid_out, lab.spaces, asked)
+
+
 def read_back_again(
     lab: Lab, before: guest_state.Snapshot, qdiscs: Mapping[str, list[dict[str, Any]]]
 ) -> None:
@@ -143,9 +152,7 @@ def read_back_again(
         for node, shown in qdiscs.items()
         for check in verify.compare_qdiscs(lab.laid_out, node, shown)
     ]
-    _settle(
-        lab, [*checks, *guest_state.compare(before, guest_state.take(lab.laid_out, lab.spaces))]
-    )
+    _settle(lab, [*checks, *guest_state.compare(before, state(lab))])
 
 
 def _settle(lab: Lab, checks: list[Check]) -> None:

@@ -18,7 +18,6 @@ from testbed import (
     guest_lab,
     guest_ledger,
     guest_metrics,
-    guest_state,
     telemetry,
 )
 from testbed.cell import Cell
@@ -68,7 +67,7 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     say_phase("prepare the hosts")
     guest_metrics.prime_initial_ssthresh(lab)
     _await_silence(cell)
-    before = guest_state.take(lab.laid_out, lab.spaces)
+    before = guest_lab.state(lab)
     captures.write_path(lab.laid_out, lab.folder / "raw")
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
     capture = captures.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces)

@@ -3,7 +3,7 @@
 A setting that is changed while flows run would be believed, had it only been read before. So the
 kernel is asked for everything of a kind over netlink, which starts no process, and what must not
 move is kept: qdiscs and filters without their counters, routes and rules without their use, lasting
-neighbours, addresses, sysctls, offloads. Both snapshots must be equal.
+neighbours, addresses, offloads, and the sysctls that were set. Both snapshots must be equal.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from collectors import netlink
 from mininet_topos import dumbbell, offloads
-from mininet_topos.netns import Namespace, sysctl_tree
+from mininet_topos.netns import Namespace
 from testbed.check import Check
 
 #: Interface, handle, parent, and what else a qdisc or filter is told by.
@@ -50,8 +50,10 @@ KINDS = (
 )
 
 
-def take(laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace]) -> Snapshot:
-    """Return what is set on all nodes now.
+def take(
+    laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace], asked: Mapping[str, Collection[str]]
+) -> Snapshot:
+    """Return what is set on all nodes now; of sysctls those asked for by node.
 
     Raises:
         RunError: the kernel does not answer.
@@ -69,7 +71,9 @@ def take(laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace]) -> Snapshot:
                 for hook in HOOKS
                 for entry in _traffic_control(connection, RTM_FILTER, interface, hook, name)
             ]
-            found[name, "sysctls"] = frozenset(f"{k} = {v}" for k, v in sysctl_tree().items())
+        found[name, "sysctls"] = frozenset(
+            f"{key} = {space.read_sysctl(key)}" for key in asked.get(name, ())
+        )
         found[name, "qdiscs"] = frozenset(text for _, _, text in qdiscs)
         found[name, "filters"] = frozenset(text for _, _, text in filters)
     for end in (end for pair in laid_out.links for end in pair):

@@ -72,7 +72,7 @@ def fates(models: Sequence[Loss | BurstLoss], seed: int) -> Fates:
     """
     first = models[0]
     if isinstance(first, BurstLoss):
-        yield from _burst_fates([m for m in models if isinstance(m, BurstLoss)], seed)
+        yield from burst_fates([m for m in models if isinstance(m, BurstLoss)], uniform(seed))
     elif first.model == "paired":
         below = [draws.threshold(model.loss_frac) for model in models]
         number = 0
@@ -86,14 +86,13 @@ def fates(models: Sequence[Loss | BurstLoss], seed: int) -> Fates:
             yield tuple(limit > 0 and drawn <= limit for limit in limits)
 
 
-def _burst_fates(models: Sequence[BurstLoss], seed: int) -> Fates:
+def burst_fates(models: Sequence[BurstLoss], drawn: Iterator[int]) -> Fates:
     """See loss_gilb_ell(): the state met decides the loss, the first draw the next state."""
     limits = [
         (threshold(m.to_bad_frac), threshold(m.to_good_frac), U32_MAX - threshold(m.loss_bad_frac),
          threshold(m.loss_good_frac)) for m in models
     ]  # fmt: skip
     bad = [False] * len(models)
-    drawn = uniform(seed)
     while True:
         moves, loses = next(drawn), next(drawn)
         lost = []
