@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from docs import columns
-from reports.claims.decision import by_fourth_root, by_t
+from reports.claims.decision import by_spread, by_t
 from reports.replication import next_runs
 
 Floats = npt.NDArray[np.float64]
@@ -109,11 +109,8 @@ def cases() -> tuple[Case, ...]:
 
 def p_values(case: Case, margins: Floats) -> tuple[Floats, Floats]:
     """Return p(inside) and p(outside) as verdicts have them."""
-    inside, outside = by_t(margins)
-    if case.limit is not None:
-        parts = np.array_split(case.limit - margins, 20)  # each takes memory for all quantiles
-        near = np.hstack([by_fourth_root(part, case.limit) for part in parts])
-        inside, outside = np.maximum(inside, near[0]), np.maximum(outside, near[1])
+    parts = np.array_split(margins, 20)  # each takes memory for all quantiles
+    inside, outside = np.hstack([by_spread(part, case.limit) for part in parts])
     return inside, outside
 
 

@@ -24,6 +24,9 @@ ROUNDING = 1e-12
 #: Where the distribution of a variance is looked at, as quantiles of the normal one: far into its
 #: tails, where small p-values come from.
 QUANTILES = np.linspace(-6, 6, 201)
+#: A limit is near if it is less than so many standard deviations away: so many that few runs, whose
+#: own deviation is too small by chance, are not taken for far.
+NEAR = 30
 Floats = npt.NDArray[np.float64]
 #: A ratio's deviation from a bound, per run: (x - (1 + bound / 100) y), in the units of x.
 Margins = Callable[[float], Floats]
@@ -147,7 +150,7 @@ def _decide(
         )
         equal.append(bool(np.ptp(margin) <= ROUNDING * size))
         if not equal[-1]:
-            sides.append(_by_spread(margin, room))
+            sides.append(_Sides(*map(float, by_spread(margin, room.ahead))))
             continue
         cannot = _worthless(n, chance)
         if cannot:
@@ -211,12 +214,22 @@ def _of_equal_runs(
     return (_Sides(p, 1.0) if inside else _Sides(1.0, p)), words
 
 
-def _by_spread(margin: Floats, room: _Room) -> _Sides:
+def by_spread(margin: Floats, ahead: float | None) -> tuple[Floats, Floats]:
+    """Return p-values for a mean of 0 or less, and of 0 or more; runs are the last axis.
+
+    ``ahead`` is the most a margin can be; where runs are not far from it, what that makes of them
+    counts too.
+    """
     below, above = by_t(margin)
-    if room.ahead is not None:
-        near_below, near_above = by_fourth_root(room.ahead - margin, room.ahead)
-        below, above = np.maximum(below, near_below), np.maximum(above, near_above)
-    return _Sides(float(below), float(above))
+    if ahead is None:
+        return below, above
+    room = ahead - margin
+    near = room.mean(axis=-1) < NEAR * room.std(axis=-1, ddof=1)
+    at_limit = by_fourth_root(room, ahead)
+    return (
+        np.where(near, np.maximum(below, at_limit[0]), below),
+        np.where(near, np.maximum(above, at_limit[1]), above),
+    )
 
 
 def by_t(margin: Floats) -> tuple[Floats, Floats]:

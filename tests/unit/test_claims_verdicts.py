@@ -155,6 +155,19 @@ def test_equal_runs() -> None:
     assert "by the sign test, which is about the median" in found.evidence
 
 
+def test_two_and_two_and_none_is_not_on_each_of_three() -> None:
+    """A total of four is more than three; the kernel sends nothing on the third all the same."""
+    names = [f"new_data_on_dupack_{k}_S_pkts" for k in (1, 2, 3)]
+    runs = {name: {0.01: [count]} for name, count in zip(names, (2.0, 2.0, 0.0), strict=True)}
+    each = [comparison(name, low=1, strict=False) for name in names]
+    found = verdict_of(*each, runs=runs, chance=False)
+    assert found.verdict == "refuted"
+    assert "duplicate 3" in found.evidence
+    total = {"new_data_on_dupacks_S_pkts": {0.01: [4.0]}}
+    one = comparison("new_data_on_dupacks_S_pkts", low=3, strict=False)
+    assert verdict_of(one, runs=total, chance=False).verdict == "holds"
+
+
 def test_sensitivity_judges_the_same_claims_elsewhere() -> None:
     used = {0.01: AROUND_10, 0.02: [x + 5 for x in AROUND_10], 0.03: [x - 5 for x in AROUND_10]}
     claims = (comparison(low=9), comparison(loss=0.02, low=9))
