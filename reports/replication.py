@@ -1,15 +1,14 @@
 """Whether a metric is known precisely enough at each point, and how many more runs it takes. Pure.
 
 After each round: Student's half-width of the 95 % interval of the mean against the one wanted. A
-point stops when it is reached, or at its limit. Invariant: no decision looks at what an interval
-says (a published value, a zero), only at how wide it is, so runs are never added until something
-becomes significant.
+point stops when it is reached, or at its limit; else it gets twice as many runs. So there are few
+numbers of runs at which it can stop, and verdicts are corrected for all of them (:func:`looks`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -146,8 +145,8 @@ def _state(
         return state(equal, "precise", half, wanted)
     if runs >= precision.at_most:
         return state("not as narrow as wanted at the most runs allowed", "limit", half, wanted)
-    runs_next = next_runs(runs, half, wanted, precision.at_most)
-    return state("not as narrow as wanted yet", None, half, wanted, runs_next - runs)
+    more = next_runs(runs, precision.at_most) - runs
+    return state("not as narrow as wanted yet", None, half, wanted, more)
 
 
 def _wanted(precision: Precision, mean: float) -> float:
@@ -156,13 +155,23 @@ def _wanted(precision: Precision, mean: float) -> float:
     return (precision.relative_half_width or 0.0) * abs(mean)
 
 
-def next_runs(runs: int, half: float, wanted: float, at_most: int) -> int:
-    """Return how many runs to have after the next round, more than ``runs``.
+def next_runs(runs: int, at_most: int) -> int:
+    """Return how many runs to have after the next round: twice as many."""
+    return min(2 * runs, at_most)
 
-    As many as the spread so far says are needed (the half-width shrinks with the root of their
-    number), at most twice as many: early on that spread is itself little known.
+
+def looks(precision: Precision | None, planned: Iterable[int]) -> int:
+    """Return at how many numbers of runs the points of a run can have stopped.
+
+    Whatever decides at which of them, a test at each is wrong at any of them at most as often as
+    all of these together. A run that stands at another number (one of an older version, or one
+    that was interrupted) may have stopped at any.
     """
-    most = min(2 * runs, at_most)
-    if not wanted > 0:
-        return most
-    return min(max(runs + 1, math.ceil(runs * (half / wanted) ** 2)), most)
+    if precision is None:
+        return 1
+    rounds = [precision.at_least]
+    while rounds[-1] < precision.at_most:
+        rounds.append(next_runs(rounds[-1], precision.at_most))
+    if all(number in rounds for number in planned):
+        return len(rounds)
+    return precision.at_most - precision.at_least + 1

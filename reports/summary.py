@@ -21,7 +21,7 @@ from reports.published import Contradiction, contradictions
 from reports.published_episodes import EpisodeClaim, claims
 from reports.published_tables import TableContradiction
 from reports.records import Compare, Group, Parameter, Point, PublishedRow, RunWarning, Study
-from reports.replication import Replication, replication
+from reports.replication import Replication, looks, replication
 from reports.run import FinishedCell, Run
 from reports.run_values import estimated, estimated_ratio
 from reports.sample import Sample
@@ -288,13 +288,12 @@ def summarise(run: Run) -> Summary:
         _in_context(every_point[point], adjusted.get(point), against) for point in study.points
     )
     words = Words(metrics, (*study.parameters, *study.repeats.parameters))
-    precision = study.repeats.precision
+    planned = {point.point: point.cells_planned for point in points}
     judged = functools.partial(
         judge, study.claims, tuple(every_point.values()), every, words=words,
-        first_round=precision.at_least if precision else None,
+        looks=looks(study.repeats.precision, planned.values()),
     )  # fmt: skip
     tried = sensitivity(study.repeats, every_point, every, lambda at: judged(at=at))
-    planned = {point.point: point.cells_planned for point in points}
     return Summary(
         study=study.id,
         title=study.title,

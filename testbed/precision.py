@@ -1,6 +1,7 @@
 """What a run with ``--reps auto`` is to reach, and its bounds. Pure.
 
-The rule looks at the width of an interval alone, never at what the interval says.
+The rule looks at the width of an interval, which may be wanted as a part of the mean; verdicts are
+corrected for every number of runs at which it could have stopped, so it may look at what it likes.
 """
 
 from __future__ import annotations

@@ -100,9 +100,9 @@ def judged(
     chance: bool = True,
     excluded: Mapping[tuple[float, int], str] | None = None,
     moved: Mapping[Point, Point] | None = None,
-    first_round: int | None = None,
+    looks: int = 1,
 ) -> tuple[Verdict, ...]:
     """Return the verdicts of these runs on these claims."""
     cells = cells_of(runs, excluded)
     points = points_of(cells, chance=chance)
-    return judge(claims, points, cells, words=WORDS, at=moved, first_round=first_round)
+    return judge(claims, points, cells, words=WORDS, at=moved, looks=looks)

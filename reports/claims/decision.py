@@ -2,8 +2,8 @@
 
 Two p-values come out: ``p_inside`` is small if the runs show that it lies inside, ``p_outside``
 if they show that it lies outside. Invariant: if it really lies outside (or on a bound), the
-probability that ``p_inside`` is at most x is at most x, and the same the other way round. That
-holds as well where runs were added until an interval was narrow enough: see :class:`Early`.
+probability that ``p_inside`` is at most x is at most x, and the same the other way round, as far as
+``benchmarks/claim_errors.py`` finds; docs/claims.md has its table.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from reports.ratio_of_means import ratio_of_means
@@ -20,8 +21,15 @@ from reports.statistics import Interval, estimate
 
 #: Values this close, relative to their size, are equal: what is left is the arithmetic's rounding.
 ROUNDING = 1e-12
+#: Where the distribution of a variance is looked at, as quantiles of the normal one: far into its
+#: tails, where small p-values come from.
+QUANTILES = np.linspace(-6, 6, 201)
+#: A limit is near if it is less than so many standard deviations away: so many that few runs, whose
+#: own deviation is too small by chance, are not taken for far.
+NEAR = 30
+Floats = npt.NDArray[np.float64]
 #: A ratio's deviation from a bound, per run: (x - (1 + bound / 100) y), in the units of x.
-Margins = Callable[[float], np.ndarray]
+Margins = Callable[[float], Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,19 +42,22 @@ class Range:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The least and the most that what is judged can be; None is none."""
+
+    low: float | None = None
+    high: float | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Chance:
     """What the runs leave to chance: nothing, or something that shows (in any metric) or not."""
 
     none: bool
     shows: bool
-
-
-#: For each run, whether it was made before anything decided how many there are to be. How far runs
-#: lie apart decides when runs are enough, so all of them together look closer than they are; the
-#: early ones do not. With their spread and degrees of freedom, and the mean of all, Student's t is
-#: exact (C. Stein, Annals of Mathematical Statistics 16(3), 1945): the mean of normal values does
-#: not depend on their spread. None: all of them.
-Early = Sequence[bool] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +85,7 @@ def undecided(reason: str, n: int = 0) -> Decision:
 
 
 def decide_mean(
-    values: Sequence[float], wanted: Range, chance: Chance, early: Early = None
+    values: Sequence[float], wanted: Range, chance: Chance, limits: Limits = NO_LIMITS
 ) -> Decision:
     """Return whether the mean of what each run gave lies in a range."""
     x = np.array(values, dtype=np.float64)
@@ -83,12 +94,12 @@ def decide_mean(
     found = estimate([float(value) for value in x])
     return _decide(
         lambda bound: x - bound, float(np.abs(x).max()), wanted, chance, found.mean, found.ci95,
-        early,
+        limits,
     )  # fmt: skip
 
 
 def decide_ratio(
-    of: Sequence[float], over: Sequence[float], wanted: Range, chance: Chance, early: Early = None
+    of: Sequence[float], over: Sequence[float], wanted: Range, chance: Chance
 ) -> Decision:
     """Return whether by how many per cent the mean of one exceeds that of the other is in a range.
 
@@ -105,8 +116,7 @@ def decide_ratio(
     runs = [Quotient(float(a - b), float(b), 100) for a, b in zip(x, y, strict=True)]
     found = ratio_of_means(runs)
     return _decide(
-        lambda bound: x - (1 + bound / 100) * y, scale, wanted, chance, found.mean, found.ci95,
-        early,
+        lambda bound: x - (1 + bound / 100) * y, scale, wanted, chance, found.mean, found.ci95
     )  # fmt: skip
 
 
@@ -118,43 +128,39 @@ class _Sides:
     if_above: float
 
 
-@dataclass(frozen=True)
-class _Equal:
-    """How likely so many equal runs are if the truth lies on the other side, and in words."""
-
-    p: float
-    words: str
-
-
 def _decide(
     margins: Margins, scale: float, wanted: Range, chance: Chance,
-    mean: float | None, ci95: Interval | None, early: Early,
+    mean: float | None, ci95: Interval | None, limits: Limits = NO_LIMITS,
 ) -> Decision:  # fmt: skip
     n = 0
     sides: list[_Sides] = []
     equal: list[bool] = []
     reason = None
-    for bound, sign in ((wanted.low, 1), (wanted.high, -1)):
+    for bound, sign, ahead, behind in (
+        (wanted.low, 1, limits.high, limits.low),
+        (wanted.high, -1, limits.low, limits.high),
+    ):
         if bound is None:
             continue
         margin = sign * margins(bound)
         n, size = len(margin), max(scale, float(np.abs(margin).max()))
+        room = _Room(
+            ahead=None if ahead is None else max(0.0, sign * (ahead - bound)),
+            behind=None if behind is None else max(0.0, sign * (bound - behind)),
+        )
         equal.append(bool(np.ptp(margin) <= ROUNDING * size))
         if not equal[-1]:
-            first = margin if early is None else margin[np.array(early)]
-            if len(first) < 2 or np.ptp(first) <= ROUNDING * size:
-                return undecided(_no_early_spread(len(first), n), n)
-            sides.append(_by_spread(margin, first))
-            reason = _early_words(len(first), n)
+            sides.append(_Sides(*map(float, by_spread(margin, room.ahead))))
             continue
-        worth = _of_equal_runs(n, chance)
-        if isinstance(worth, str):
+        cannot = _worthless(n, chance)
+        if cannot:
             return Decision(
                 n=n, estimate=mean, ci95=None, p_inside=None, p_outside=None, equal=n > 1,
-                reason=worth,
+                reason=cannot,
             )  # fmt: skip
-        sides.append(_by_sign(float(margin.mean()), size, worth.p, strict=wanted.strict))
-        reason = worth.words
+        found = _of_equal_runs(float(margin.mean()), n, size, room, chance, strict=wanted.strict)
+        sides.append(found[0])
+        reason = found[1]
     return Decision(
         n=n,
         estimate=mean,
@@ -167,37 +173,96 @@ def _decide(
     )
 
 
-def _of_equal_runs(n: int, chance: Chance) -> _Equal | str:
-    """Return what runs without any spread are worth, or why they are worth nothing."""
-    if chance.none:
-        words = "one run is all there is: nothing is left to chance"
-        return _Equal(0.0, f"all {n} runs equal: nothing is left to chance" if n > 1 else words)
+@dataclass(frozen=True)
+class _Room:
+    """How far the limits are from a bound: on the side that is wanted, and on the other."""
+
+    ahead: float | None
+    behind: float | None
+
+
+def _worthless(n: int, chance: Chance) -> str:
+    """Return why runs without any spread say nothing; empty if they say something."""
+    if chance.none or (n > 1 and chance.shows):
+        return ""
     if n == 1:
         return "one run: no spread can be estimated"
-    if not chance.shows:
-        return f"all {n} runs equal in everything: the seeds seem to have no effect"
-    return _Equal(0.5**n, f"all {n} runs equal: by the sign test p = 1/2^{n}")
+    return f"all {n} runs equal in everything: the seeds seem to have no effect"
 
 
-def _early_words(first: int, n: int) -> str | None:
-    return None if first == n else f"judged by the spread of the first {first} of {n} runs"
+def _of_equal_runs(
+    margin: float, n: int, size: float, room: _Room, chance: Chance, *, strict: bool
+) -> tuple[_Sides, str]:
+    """Return what runs without any spread are worth, and in words.
 
-
-def _no_early_spread(first: int, n: int) -> str:
-    what = "count" if first < 2 else "differ"
-    return f"of the first of {n} runs no two {what}: no spread can be estimated"
-
-
-def _by_spread(margin: np.ndarray, first: np.ndarray) -> _Sides:
-    """Return what Student's t says of the mean of all, by the spread of the first of them."""
-    size = np.abs(margin).max()  # in its units no square leaves the range of numbers
-    error = (first / size).std(ddof=1) / np.sqrt(len(margin))
-    t = float((margin / size).mean() / error)
-    above, below = (float(tail(t, len(first) - 1)) for tail in (stats.t.sf, stats.t.cdf))
-    return _Sides(above, below)
-
-
-def _by_sign(margin: float, size: float, p: float, *, strict: bool) -> _Sides:
+    Between limits a mean on the other side of a bound needs runs far beyond it, the rarer the
+    further they can be (Markov's inequality). Without a limit there may be one run in a million
+    that makes the mean, and what n equal runs tell of is the median, by the sign test.
+    """
     on_bound = abs(margin) <= ROUNDING * size
     inside = not strict if on_bound else margin > 0
-    return _Sides(p, 1.0) if inside else _Sides(1.0, p)
+    if chance.none:
+        p, how = 0.0, "nothing is left to chance"
+    else:
+        beyond = room.behind if inside else room.ahead
+        each = 0.5 if beyond is None else beyond / (beyond + abs(margin)) if not on_bound else 1.0
+        p = each**n
+        how = f"p = {each:.3g}^{n}, by how far off others could be"
+        if beyond is None:
+            how = f"by the sign test, which is about the median, p = 1/2^{n}"
+    words = f"all {n} runs equal: {how}" if n > 1 else f"one run is all there is: {how}"
+    return (_Sides(p, 1.0) if inside else _Sides(1.0, p)), words
+
+
+def by_spread(margin: Floats, ahead: float | None) -> tuple[Floats, Floats]:
+    """Return p-values for a mean of 0 or less, and of 0 or more; runs are the last axis.
+
+    ``ahead`` is the most a margin can be; where runs are not far from it, what that makes of them
+    counts too.
+    """
+    below, above = by_t(margin)
+    if ahead is None:
+        return below, above
+    room = ahead - margin
+    near = room.mean(axis=-1) < NEAR * room.std(axis=-1, ddof=1)
+    at_limit = by_fourth_root(room, ahead)
+    return (
+        np.where(near, np.maximum(below, at_limit[0]), below),
+        np.where(near, np.maximum(above, at_limit[1]), above),
+    )
+
+
+def by_t(margin: Floats) -> tuple[Floats, Floats]:
+    """Return Student's p-values for a mean of 0 or less, and of 0 or more; runs are the last axis.
+
+    Runs of which no two differ are the caller's.
+    """
+    n = margin.shape[-1]
+    size = np.abs(margin).max(axis=-1)  # in its units no square leaves the range of numbers
+    scaled = margin / size[..., None]
+    t = scaled.mean(axis=-1) / (scaled.std(axis=-1, ddof=1) / np.sqrt(n))
+    return stats.t.sf(t, n - 1), stats.t.cdf(t, n - 1)
+
+
+def by_fourth_root(room: Floats, edge: float) -> tuple[Floats, Floats]:
+    """Return p-values for a mean of ``room`` of ``edge`` or more, and of ``edge`` or less.
+
+    ``room`` is how far runs are from a limit that none can pass. Near it they are as lopsided as
+    squares of normal values, and few runs rarely show the long tail. Their fourth roots are nearly
+    normal (Hawkins and Wixley, American Statistician 40(4), 1986); for such, of mean m and
+    variance v, the mean of the fourth powers is m^4 + 6 m^2 v + 3 v^2. The p-values are fiducial
+    probabilities of that mean, over the distribution of v (as Krishnamoorthy and Wang, J. Statist.
+    Plan. Infer. 2016, have for cube roots and the gamma distribution).
+    """
+    n = room.shape[-1]
+    size = max(float(np.abs(room).max()), edge) or 1.0
+    roots = (np.maximum(room, 0.0) / size) ** 0.25
+    share = stats.chi2.ppf(stats.norm.cdf(QUANTILES), n - 1)
+    weight = stats.norm.pdf(QUANTILES) / stats.norm.pdf(QUANTILES).sum()
+    v = ((n - 1) * roots.var(axis=-1, ddof=1))[..., None] / share
+    squared = np.sqrt(6 * v**2 + edge / size) - 3 * v  # m**2 that makes the mean the edge
+    m = np.sqrt(np.maximum(squared, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        beyond = stats.norm.cdf((roots.mean(axis=-1)[..., None] - m) / np.sqrt(v / n))
+    beyond = np.where(squared <= 0, 1.0, np.nan_to_num(beyond, nan=1.0)) @ weight
+    return beyond, 1 - beyond

@@ -3,18 +3,27 @@
 A claim is that several comparisons all hold. It *holds* if each of them is shown to (an
 intersection-union test: the largest p-value counts, no correction), and is *refuted* if one is
 shown not to (the smallest, times their number). Each is done at ``LEVEL`` over the number of the
-study's tested claims. A claim is either true or not, so it can be judged wrongly in one way only,
-and the chance of any wrong verdict in a study is at most ``LEVEL``, whatever the claims have to do
-with each other; docs/claims.md gives the proof.
+study's tested claims, and over the number of times at which runs might have been enough. A claim
+is either true or not, so it can be judged wrongly in one way only, and the chance of any wrong
+verdict in a study is at most ``LEVEL``, whatever the claims have to do with each other;
+docs/claims.md gives the proof, and how far the tests themselves keep what they promise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reports.claims.decision import Chance, Decision, Range, decide_mean, decide_ratio, undecided
+from reports.claims.decision import (
+    Chance,
+    Decision,
+    Range,
+    decide_mean,
+    decide_ratio,
+    undecided,
+)
+from reports.claims.limits import limits_of
 from reports.claims.words import Words
 from reports.display import count
 from reports.records import Claim, Comparison, Point, Versus
@@ -52,7 +61,7 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One claim's verdict. Both p-values are corrected for the number of claims tested.
+    """One claim's verdict. Both p-values are corrected for the number of claims, and of looks.
 
     They are to be compared with ``LEVEL``; None where the runs cannot say. ``decisive`` is the
     comparison on which the verdict turns, ``spread`` says how the others went, ``evidence`` both.
@@ -77,7 +86,7 @@ def judge(
     *,
     words: Words,
     at: Mapping[Point, Point] | None = None,
-    first_round: int | None = None,
+    looks: int = 1,
 ) -> tuple[Verdict, ...]:
     """Return the verdict on each claim, in their order.
 
@@ -88,25 +97,18 @@ def judge(
         words: what readers call metrics and settings.
         at: where to judge them instead, by the point they are at; a comparison whose points it
             lacks is left out.
-        first_round: how many runs each point had before their spread decided whether there are to
-            be more; None if nothing did.
+        looks: after how many numbers of runs a point may have stopped, by whatever rule.
     """
-    runs = _Runs(points, cells, first_round)
+    runs = _Runs(points, cells)
     tested = sum(claim.untested is None for claim in claims)
-    court = _Court(runs, words, tested, at)
+    court = _Court(runs, words, tested * looks, at)
     return tuple(court.verdict(claim) for claim in claims)
 
 
 class _Runs:
     """What each counted run gave, by point and seed."""
 
-    def __init__(
-        self,
-        points: Sequence[PointSummary],
-        cells: Sequence[CellSummary],
-        first_round: int | None,
-    ) -> None:
-        self._first_round = first_round
+    def __init__(self, points: Sequence[PointSummary], cells: Sequence[CellSummary]) -> None:
         self._points = {point.point: point for point in points}
         self._cells: dict[Point, dict[int, CellSummary]] = {}
         for cell in cells:
@@ -130,21 +132,14 @@ class _Runs:
             return undecided(x if isinstance(x, str) else str(y))
         chance = self._chance((one.point, *((second.point,) if second else ())))
         if y is None:
-            return decide_mean(list(x.values()), wanted, chance, self._early(one.point, x))
+            return decide_mean(list(x.values()), wanted, chance, limits_of(one.metric))
         pairs = {seed: (x[seed], y[seed]) for seed in x if seed in y}
         if not pairs:
             return undecided("no two runs have the same seed")
-        early = self._early(one.point, pairs)
         of, over = zip(*pairs.values(), strict=True)
         if one.relative or one.quotient:
-            return decide_ratio(of, over, wanted, chance, early)
-        return decide_mean([a - b for a, b in pairs.values()], wanted, chance, early)
-
-    def _early(self, point: Point, seeds: Iterable[int]) -> list[bool] | None:
-        """Return which of the runs are of the first round, whose number nothing decided."""
-        if self._first_round is None:
-            return None
-        return [self._cells[point][seed].replicate <= self._first_round for seed in seeds]
+            return decide_ratio(of, over, wanted, chance)
+        return decide_mean([a - b for a, b in pairs.values()], wanted, chance)
 
     def _values(self, metric: str, point: Point) -> dict[int, float] | str:
         """Return each counted run's value by seed, or why they cannot be used."""
@@ -172,12 +167,12 @@ class _Runs:
 
 
 class _Court:
-    """Judges claims by what the runs of one study say, ``tested`` claims in all."""
+    """Judges claims by what the runs of one study say, with so many tests in all."""
 
     def __init__(
-        self, runs: _Runs, words: Words, tested: int, at: Mapping[Point, Point] | None
+        self, runs: _Runs, words: Words, tests: int, at: Mapping[Point, Point] | None
     ) -> None:
-        self._runs, self._words, self._tested, self._at = runs, words, tested, at
+        self._runs, self._words, self._tests, self._at = runs, words, tests, at
         self._naming = words.naming(runs.points)
 
     def verdict(self, claim: Claim) -> Verdict:
@@ -235,8 +230,8 @@ class _Court:
         return tuple(judged)
 
     def _corrected(self, p: float | None) -> float | None:
-        """Return a p-value that may be compared with ``LEVEL``: Bonferroni, over all claims."""
-        return None if p is None else min(1.0, self._tested * p)
+        """Return a p-value that may be compared with ``LEVEL``: Bonferroni, over all tests."""
+        return None if p is None else min(1.0, self._tests * p)
 
 
 def _without(claim: Claim, verdict: str, why: str) -> Verdict:

@@ -12,7 +12,11 @@ from testbed.spec.problems import Loc, Problem
 from testbed.spec.study import StudyFile
 
 #: Keys that belong to a predicate.
-_PREDICATE = ("metric", "metrics", "at", "versus", "relative", "along", "is")
+_PREDICATE = ("metric", "metrics", "at", "each", "versus", "relative", "along", "is")
+#: Words that say of many things that it is so of each. A mean or a total does not.
+_EVERY = re.compile(r"\b(each|every|everywhere|all|always|never|whenever)\b", re.IGNORECASE)
+#: Metrics that count the losses of which something is true; others are means over losses.
+_OF_LOSSES = re.compile(r"(sends|repeats)_on_dupack_\d_.*_frac$")
 _UNIT = re.compile(r"_(bps|pct|frac|s|segments|pkts)$")
 
 
@@ -37,6 +41,7 @@ def claim_problems(
                 yield document.problem((*at, key), "a predicate of an untested claim")
             continue
         yield from _form(claim, at, document)
+        yield from _each(claim, at, document)
         yield from _names(claim, at, document, metrics, lacking)
 
 
@@ -58,6 +63,23 @@ def _form(claim: Claim, at: Loc, document: Document) -> Iterator[Problem]:
         yield document.problem((*at, "relative"), "relative to what?", wanted="the key 'versus'")
     if claim.is_.equal_within is not None and claim.versus is None:
         yield document.problem((*at, "is"), "equal to what?", wanted="the key 'versus' beside")
+
+
+def _each(claim: Claim, at: Loc, document: Document) -> Iterator[Problem]:
+    """Yield where a claim says each and its predicate does not; points are counted later."""
+    said = _EVERY.search(re.sub(r"\bat all\b", "", claim.text))
+    if said and not claim.each:
+        wanted = "the key 'each' beside: a list of points, metrics, losses"
+        hint = "then the predicate must be true of each of them; or say it without the word"
+        got = f"the word '{said.group()}'"
+        yield document.problem((*at, "text"), "each of what?", wanted=wanted, got=got, hint=hint)
+    if "metrics" in claim.each and len(claim.names) < 2:
+        yield document.problem((*at, "each"), "only one metric", wanted="two or more in metrics")
+    means = [name for name in claim.names if not _OF_LOSSES.match(name)]
+    if "losses" in claim.each and means:
+        wanted = "a share of losses, such as sends_on_dupack_1_S_frac"
+        what = "not of each loss"
+        yield document.problem((*at, "each"), what, wanted=wanted, got=", ".join(means))
 
 
 def _names(

@@ -70,6 +70,9 @@ class _Expander:
         covered = self._covered(claim.at, (*loc, "at")) if claim.untested is None else ()
         if not covered:
             return ()
+        if "points" in claim.each and len(covered) < 2:
+            self._say((*loc, "each"), "only one point", wanted="two or more, chosen by 'at'")
+            return ()
         made = self._ordered if claim.along is not None else self._plain
         return tuple(made(claim, covered, loc))
 

@@ -6,7 +6,7 @@ on is checked in :mod:`testbed.spec.claim_checks`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -89,6 +89,10 @@ class Versus(Settings):
     at: dict[str, Any] = Field({}, description="the swept settings that differ, and their values")
 
 
+#: Of what a predicate can be true one by one, not on average.
+Each = Literal["points", "metrics", "losses"]
+
+
 class Claim(Settings):
     """One claim: a predicate that must be true of each metric at each point, or why none is."""
 
@@ -100,6 +104,9 @@ class Claim(Settings):
     metrics: tuple[str, ...] = Field((), description="a list of metrics, each of which must")
     at: dict[str, Any] = Field(
         {}, description="a mapping of swept settings to a value or a list; none: every point"
+    )
+    each: tuple[Each, ...] = Field(
+        (), description="of what the claim says each, every or all: points, metrics, losses"
     )
     versus: Versus | None = Field(None, description="what the metric is compared with")
     relative: bool = Field(False, description="true: the difference is in % of versus")

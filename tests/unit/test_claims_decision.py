@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.claims.decision import Chance, Range, decide_mean, decide_ratio
+from reports.claims.decision import Chance, Limits, Range, decide_mean, decide_ratio
 
 pytestmark = pytest.mark.unit
 
@@ -85,12 +85,41 @@ def test_on_the_bound_it_matters_whether_it_belongs() -> None:
     assert (found.p_inside, found.p_outside) == (1, 0)
 
 
-def test_equal_runs_of_something_random_are_as_good_as_tosses_of_a_coin() -> None:
+def test_equal_runs_without_a_limit_tell_of_the_median() -> None:
     found = decide_mean([3.0] * 8, Range(low=2.5, high=3.5, strict=True), RANDOM)
     assert (found.p_inside, found.equal) == (1 / 256, True)
-    assert found.reason == "all 8 runs equal: by the sign test p = 1/2^8"
+    assert found.reason == (
+        "all 8 runs equal: by the sign test, which is about the median, p = 1/2^8"
+    )
     found = decide_mean([4.0] * 8, Range(low=2.5, high=3.5, strict=True), RANDOM)
     assert (found.p_inside, found.p_outside) == (1, 2 / 256)
+
+
+def test_equal_runs_between_limits_tell_of_the_mean() -> None:
+    """None of ten, at least 90 % wanted: a mean of 90 % needs nine runs in ten at 100 %."""
+    share = Limits(low=0.0, high=1.0)
+    found = decide_mean([0.0] * 10, Range(low=0.9, high=None, strict=False), RANDOM, share)
+    assert found.p_outside == pytest.approx(0.1**10)
+    assert found.reason == "all 10 runs equal: p = 0.1^10, by how far off others could be"
+    # All of ten: one run in ten at nothing would do, and stay unseen with 0.9^10 = 35 %.
+    found = decide_mean([1.0] * 10, Range(low=0.9, high=None, strict=False), RANDOM, share)
+    assert found.p_inside == pytest.approx(0.9**10)
+    # Never cannot be shown by any number of runs.
+    found = decide_mean([0.0] * 10, Range(low=None, high=0.0, strict=False), RANDOM, share)
+    assert found.p_inside == 1
+
+
+def test_near_a_limit_few_runs_are_not_enough() -> None:
+    """Squares of normal values are like this ten times as often as Student's t says."""
+    runs = [0.999, 0.995, 0.998, 0.990, 0.9995]
+    wanted = Range(low=0.98, high=None, strict=False)
+    near = decide_mean(runs, wanted, RANDOM, Limits(low=0.0, high=1.0))
+    far = decide_mean(runs, wanted, RANDOM)
+    assert far.p_inside is not None
+    assert near.p_inside is not None
+    assert near.p_inside > 10 * far.p_inside
+    beyond = decide_mean(runs, Range(low=1.5, high=None, strict=False), RANDOM, Limits(high=1.0))
+    assert beyond.p_inside == pytest.approx(1)
 
 
 def test_equal_runs_whose_seeds_do_nothing_and_one_run_decide_nothing() -> None:
@@ -103,25 +132,6 @@ def test_equal_runs_whose_seeds_do_nothing_and_one_run_decide_nothing() -> None:
     assert decide_ratio([], [], POSITIVE, RANDOM).reason == "no run counts"
 
 
-def test_runs_added_for_their_spread_are_judged_by_that_of_the_first() -> None:
-    # The mean of all is 2; the first three have sd 1: t = 2 / (1 / sqrt 4) = 4 with 2 degrees of
-    # freedom: p = 0.02860 (all four would have sd 0.8165, t = 4.899 with 3: p = 0.0081).
-    found = decide_mean([1.0, 2.0, 3.0, 2.0], POSITIVE, RANDOM, [True, True, True, False])
-    assert found.p_inside == pytest.approx(0.02860, abs=1e-5)
-    assert found.p_outside == pytest.approx(1 - 0.02860, abs=1e-5)
-    assert (found.n, found.reason) == (4, "judged by the spread of the first 3 of 4 runs")
-    every = decide_mean([1.0, 2.0, 3.0, 2.0], POSITIVE, RANDOM, [True] * 4)
-    assert every == decide_mean([1.0, 2.0, 3.0, 2.0], POSITIVE, RANDOM)
-
-
-def test_first_runs_that_are_equal_or_too_few_have_no_spread() -> None:
-    found = decide_mean([3.0, 3.0, 4.0], POSITIVE, RANDOM, [True, True, False])
-    assert (found.p_inside, found.p_outside) == (None, None)
-    assert found.reason == "of the first of 3 runs no two differ: no spread can be estimated"
-    found = decide_mean([3.0, 3.5, 4.0], POSITIVE, RANDOM, [False, True, False])
-    assert found.reason == "of the first of 3 runs no two count: no spread can be estimated"
-
-
 NUMBERS = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
 
 
@@ -131,13 +141,15 @@ NUMBERS = st.floats(min_value=-1e9, max_value=1e9, allow_nan=False)
     st.one_of(st.none(), NUMBERS),
     st.booleans(),
     st.sampled_from([RANDOM, SILENT, CERTAIN]),
+    st.sampled_from([Limits(), Limits(low=-1e9, high=1e9), Limits(high=1e9)]),
 )
 def test_no_numbers_are_found_inside_and_outside(
-    values: list[float], low: float | None, high: float | None, strict: bool, chance: Chance
-) -> None:
+    values: list[float], low: float | None, high: float | None, strict: bool, chance: Chance,
+    limits: Limits,
+) -> None:  # fmt: skip
     if (low is None and high is None) or (low is not None and high is not None and low > high):
         low, high = 0.0, None
-    found = decide_mean(values, Range(low=low, high=high, strict=strict), chance)
+    found = decide_mean(values, Range(low=low, high=high, strict=strict), chance, limits)
     assert (found.p_inside is None) == (found.p_outside is None)
     if found.p_inside is not None and found.p_outside is not None:
         assert 0 <= found.p_inside <= 1

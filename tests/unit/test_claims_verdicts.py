@@ -142,9 +142,30 @@ def test_equal_runs() -> None:
     one, equal = comparison(low=9), {"utilisation_pct": {0.01: [10.0] * 8}}
     assert verdict_of(one, runs=equal).verdict == "undecided"  # nothing differs: seeds do nothing
     assert verdict_of(one, runs=equal, chance=False).verdict == "holds"
-    found = verdict_of(one, runs=equal | {"jain_flows": {0.01: [0.1 * n for n in range(8)]}})
-    assert (found.verdict, found.p_holds) == ("holds", 1 / 256)
-    assert "all 8 runs equal: by the sign test" in found.evidence
+    differing = equal | {"jain_flows": {0.01: [0.1 * n for n in range(8)]}}
+    # One run in ten at nothing would bring the mean down to 9, and stay unseen with 0.9^8 = 43 %.
+    assert verdict_of(one, runs=differing).p_holds == pytest.approx(0.9**8)
+    found = verdict_of(comparison(low=1), runs=differing)
+    assert (found.verdict, found.p_holds) == ("holds", pytest.approx(0.1**8))
+    assert "all 8 runs equal: p = 0.1^8" in found.evidence
+    # A packet count has no most, so what eight equal ones show too few is the median.
+    found = verdict_of(comparison("dupacks_T_pkts", low=4), runs=differing | {
+        "dupacks_T_pkts": {0.01: [3.0] * 8}})  # fmt: skip
+    assert (found.verdict, found.p_refuted) == ("refuted", 1 / 256)
+    assert "by the sign test, which is about the median" in found.evidence
+
+
+def test_two_and_two_and_none_is_not_on_each_of_three() -> None:
+    """A total of four is more than three; the kernel sends nothing on the third all the same."""
+    names = [f"new_data_on_dupack_{k}_S_pkts" for k in (1, 2, 3)]
+    runs = {name: {0.01: [count]} for name, count in zip(names, (2.0, 2.0, 0.0), strict=True)}
+    each = [comparison(name, low=1, strict=False) for name in names]
+    found = verdict_of(*each, runs=runs, chance=False)
+    assert found.verdict == "refuted"
+    assert "duplicate 3" in found.evidence
+    total = {"new_data_on_dupacks_S_pkts": {0.01: [4.0]}}
+    one = comparison("new_data_on_dupacks_S_pkts", low=3, strict=False)
+    assert verdict_of(one, runs=total, chance=False).verdict == "holds"
 
 
 def test_sensitivity_judges_the_same_claims_elsewhere() -> None:

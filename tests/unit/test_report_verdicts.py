@@ -177,18 +177,21 @@ def test_one_damaged_run_leaves_the_others_to_judge(tmp_path: Path) -> None:
     assert found.estimate == pytest.approx(10)
 
 
-def test_seeds_as_needed_are_judged_by_the_spread_of_the_first_round(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("at_least", "looks"), [(5, 4), (3, 38)])
+def test_seeds_as_needed_are_corrected_for_every_number_at_which_they_could_stop(
+    tmp_path: Path, at_least: int, looks: int
+) -> None:
+    """Rounds of 5, 10, 20 and 40 runs; five are none of 3, 6, 12, 24 and 40, so 3 to 40 count."""
     precision = {
         "metric": "pct_increase", "half_width": 3.0, "relative_half_width": None,
-        "at_least": 3, "at_most": 40,
+        "at_least": at_least, "at_most": 40,
     }  # fmt: skip
     changes = {"claims": CLAIMS, "replication": precision}
     run = build_run(tmp_path, losses=LOSSES, changes=changes)
     ahead = summarise(read_run(run)).verdicts[0]
-    # At 1 % S - T is 12, 11, 10, 9, 8 kbit/s: mean 10; the first three have s = 1:
-    # t = 10 / (1 / sqrt 5) = 22.36 with 2 degrees of freedom, p = 0.000997; of four claims tested
-    assert ahead.p_holds == pytest.approx(4 * 0.000997, rel=1e-3)
-    assert "judged by the spread of the first 3 of 5 runs" in ahead.evidence
+    # At 1 % S - T is 12, 11, 10, 9, 8 kbit/s: mean 10, s = 1.581: t = 14.14 with 4 degrees of
+    # freedom, p = 0.0000726; of four claims tested
+    assert ahead.p_holds == pytest.approx(4 * looks * 0.0000726, rel=2e-3)
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

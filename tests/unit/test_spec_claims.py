@@ -221,6 +221,48 @@ def test_what_is_wrong_is_told_with_its_line(
     assert problems(text)[0] == f"w.yaml:{line}: {message}"
 
 
+EVERY = HEAD.replace("It is so.", "It is so at every loss rate.")
+AT_ONE = "at: {network.bottleneck.loss.data: 1 %}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("metric: pct_increase", "is: {above: 0}"),
+         ("claims.one.text: each of what?: wanted the key 'each' beside: a list of points, metrics,"
+          " losses, got the word 'every'")),
+        (("each: [points]", "metric: pct_increase", AT_ONE, "is: {above: 0}"),
+         "claims.one.each: only one point: wanted two or more, chosen by 'at'"),
+        (("each: [metrics]", "metric: pct_increase", "is: {above: 0}"),
+         "claims.one.each: only one metric: wanted two or more in metrics"),
+        (("each: [losses]", "metric: new_data_on_dupacks_S_pkts", "is: {at_least: 3}"),
+         ("claims.one.each: not of each loss: wanted a share of losses, such as"
+          " sends_on_dupack_1_S_frac, got new_data_on_dupacks_S_pkts")),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_each_is_no_mean_and_no_total(lines: tuple[str, ...], message: str) -> None:
+    assert any(message in problem for problem in problems(edited(claimed(*lines, head=EVERY))))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("each: [points]", "metric: pct_increase", "is: {above: 0}"),
+        ("each: [metrics, losses]", AT_ONE, "is: {at_least: 0.9}",
+         "metrics: [sends_on_dupack_1_S_frac, sends_on_dupack_2_S_frac]"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_each_and_judged_of_each(lines: tuple[str, ...]) -> None:
+    assert study(claimed(*lines, head=EVERY)).settings.claims[0].each
+
+
+def test_at_all_is_not_all() -> None:
+    assert comparisons("metric: pct_increase", "is: {above: 0}") == records(
+        study(claimed("metric: pct_increase", "is: {above: 0}",
+                      head=HEAD.replace("It is so.", "It is so at all.")))
+    )[0]["comparisons"]  # fmt: skip
+
+
 def test_two_claims_of_one_name() -> None:
     body = "    metric: pct_increase\n    is: {above: 0}\n"
     again = HEAD.removeprefix("claims:\n") + body
