@@ -47,7 +47,6 @@
 #define SET_ID_BITS (S_ISUID | S_ISGID)
 #define MOST_STEPS 512
 
-/* Busiest first: the filter is read from the top. */
 static const unsigned int ALLOWED[] = {
     SYS_futex,
     SYS_rt_sigreturn,
@@ -186,6 +185,12 @@ static const struct restricted RESTRICTED[] = {
     {SYS_seccomp, 1, {0}, ~(unsigned int)SECCOMP_FILTER_FLAG_TSYNC},
 };
 
+/* What happens to a call: one of these, or FIRST_RULE + its place in
+ * RESTRICTED. */
+enum verdict { REFUSED, PASSED, MISSING, FIRST_RULE };
+
+static unsigned char verdicts[FIRST_UNKNOWN + 1];
+static unsigned int starts[FIRST_UNKNOWN + 1]; /* of calls with one verdict */
 static struct sock_filter steps[MOST_STEPS];
 static unsigned short count;
 
@@ -198,60 +203,83 @@ static void add(struct sock_filter step)
 	steps[count++] = step;
 }
 
-static void add_allowed(unsigned int call)
-{
-	add((struct sock_filter)UNLESS_EQUAL(call, 1));
-	add((struct sock_filter)PASS);
-}
-
 /* Only the lower half of an argument is looked at: the kernel reads no more of
  * these. */
-static void add_restricted(const struct restricted *rule)
+static void add_rule(const struct restricted *rule)
 {
-	unsigned char values = 0, i;
+	int i;
 
-	while (values < 4 && rule->values[values] != 0)
-		values++;
-	if (values == 0) {
-		add((struct sock_filter)UNLESS_EQUAL(rule->call, 4));
-		add((struct sock_filter)LOAD(ARGUMENT(rule->argument)));
+	add((struct sock_filter)LOAD(ARGUMENT(rule->argument)));
+	if (rule->values[0] == 0) {
 		add((struct sock_filter)IF_BITS(rule->never, 1));
 		add((struct sock_filter)PASS);
-		add((struct sock_filter)FAIL(EPERM));
+	}
+	for (i = 0; i < 4 && rule->values[i] != 0; i++) {
+		add((struct sock_filter)UNLESS_EQUAL(rule->values[i], 1));
+		add((struct sock_filter)PASS);
+	}
+	add((struct sock_filter)FAIL(EPERM));
+}
+
+/* Ask by halves: a call of a guest's program passes here each time. */
+static void add_search(unsigned int first, unsigned int end)
+{
+	unsigned int middle = (first + end) / 2, verdict;
+	unsigned short jump;
+
+	if (end - first > 1) {
+		add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
+						 starts[middle], 0, 1));
+		jump = count;
+		add((struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+		add_search(first, middle);
+		steps[jump].k = (unsigned int)(count - jump - 1);
+		add_search(middle, end);
 		return;
 	}
-	add((struct sock_filter)UNLESS_EQUAL(rule->call,
-					     (unsigned char)(2 + 2 * values)));
-	add((struct sock_filter)LOAD(ARGUMENT(rule->argument)));
-	for (i = 0; i < values; i++)
-		add_allowed(rule->values[i]);
-	add((struct sock_filter)FAIL(EPERM));
+	verdict = verdicts[starts[first]];
+	if (verdict == PASSED)
+		add((struct sock_filter)PASS);
+	else if (verdict == MISSING)
+		add((struct sock_filter)FAIL(ENOSYS));
+	else if (verdict == REFUSED)
+		add((struct sock_filter)FAIL(EPERM));
+	else
+		add_rule(&RESTRICTED[verdict - FIRST_RULE]);
+}
+
+static unsigned int judge_calls(int may_trace)
+{
+	unsigned int call, runs = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(ALLOWED) / sizeof(ALLOWED[0]); i++)
+		verdicts[ALLOWED[i]] = PASSED;
+	for (i = 0; i < sizeof(RESTRICTED) / sizeof(RESTRICTED[0]); i++)
+		verdicts[RESTRICTED[i].call] = (unsigned char)(FIRST_RULE + i);
+	if (may_trace)
+		verdicts[SYS_ptrace] = PASSED;
+	/* Glibc starts threads with the older call where this one is missing.
+	 */
+	verdicts[SYS_clone3] = MISSING;
+	verdicts[FIRST_UNKNOWN] = MISSING;
+	for (call = 0; call <= FIRST_UNKNOWN; call++) {
+		if (call == 0 || verdicts[call] != verdicts[call - 1])
+			starts[runs++] = call;
+	}
+	return runs;
 }
 
 void close_system_calls(int may_trace)
 {
 	struct sock_fprog filter;
-	size_t i;
 
 	add((struct sock_filter)LOAD(FIELD(arch)));
-	add((struct sock_filter)UNLESS_EQUAL(AUDIT_ARCH_X86_64, 1));
-	add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0));
+	add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+					 AUDIT_ARCH_X86_64, 1, 0));
 	add((struct sock_filter)FAIL(EPERM));
 	add((struct sock_filter)LOAD(FIELD(nr)));
-	for (i = 0; i < sizeof(ALLOWED) / sizeof(ALLOWED[0]); i++)
-		add_allowed(ALLOWED[i]);
-	if (may_trace)
-		add_allowed(SYS_ptrace);
-	for (i = 0; i < sizeof(RESTRICTED) / sizeof(RESTRICTED[0]); i++)
-		add_restricted(&RESTRICTED[i]);
-	/* Glibc starts threads with the older call where this one is missing.
-	 */
-	add((struct sock_filter)UNLESS_EQUAL(SYS_clone3, 1));
-	add((struct sock_filter)FAIL(ENOSYS));
-	add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K,
-					 FIRST_UNKNOWN, 0, 1));
-	add((struct sock_filter)FAIL(ENOSYS));
-	add((struct sock_filter)FAIL(EPERM));
+	add_search(0, judge_calls(may_trace));
 	filter = (struct sock_fprog){.len = count, .filter = steps};
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
 		die("cannot install", "the list of system calls");
