@@ -281,7 +281,7 @@ def _text(content: bytes) -> str:
 
 
 def _calibration(place: Path) -> Path:
-    write_calibrated(place / "recorded")
+    write_calibrated(place / "recorded", wireless_cell(purpose="calibrate"))
     return place / "recorded" / "raw" / "calibration.json"
 
 
@@ -405,7 +405,8 @@ def _cells(place: Path) -> dict[str, Target]:
             path.write_bytes(old)
 
     calibrated = place.with_name("calibrated")
-    write_calibrated(calibrated)
+    calibrating = wireless_cell(purpose="calibrate")
+    write_calibrated(calibrated, calibrating)
     verify = (calibrated / "verify.json").read_bytes()
     source = calibrated / "raw" / "calibration.json"
     recorded = source.read_bytes()
@@ -413,7 +414,7 @@ def _cells(place: Path) -> dict[str, Target]:
     def calibration(content: bytes) -> None:
         (calibrated / "verify.json").write_bytes(verify)
         source.write_bytes(content)
-        execute.judge_calibration(wireless_cell(purpose="calibrate"), calibrated)
+        execute.judge_calibration(calibrating, calibrated)
 
     return {
         "a cell's file": Target(corpus=[b""], mutate=mutate, run=run, share=4),
