@@ -18,7 +18,6 @@ import random
 import resource
 import shutil
 import signal
-import struct
 import sys
 import tempfile
 import time
@@ -29,7 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 LIMIT_S = 5.0
 #: More than LIMIT_S, for what no exception ends: the process is ended.
@@ -40,7 +39,9 @@ MOST_BYTES = 500 << 20
 CHUNK = 200
 MOST_FINDINGS = 200
 TELL_EVERY = 10_000
-_AT = struct.Struct("<Qd")
+#: Shared by two processes: how many inputs were begun, and when the last one was. Each is stored at
+#: once; struct.pack_into would show zeros in between.
+At: TypeAlias = "memoryview[float]"
 
 
 class TooLongError(BaseException):
@@ -99,7 +100,7 @@ def limit_memory() -> None:
 
 
 def _child(
-    scratch: Path, tasks: Sequence[tuple[str, int, int]], seed: int, out: int, at: mmap.mmap
+    scratch: Path, tasks: Sequence[tuple[str, int, int]], seed: int, out: int, at: At
 ) -> None:
     """Try tasks from where ``at`` says; tell of findings through a pipe."""
     from tests.fuzz.targets import targets
@@ -109,14 +110,14 @@ def _child(
     place = Path(tempfile.mkdtemp(dir=scratch))
     known = targets(place)
     limit_memory()
-    first, _ = _AT.unpack_from(at)
+    first = at[0]
     done = 0
     for name, start, count in tasks:
         for number in range(start, start + count):
             done += 1
             if done <= first:
                 continue
-            _AT.pack_into(at, 0, done, time.monotonic())
+            at[0], at[1] = done, time.monotonic()
             what = try_one(known[name], content_of(known[name], name, seed, number))
             if done % TELL_EVERY == 0:
                 sys.stderr.write(f"{done} inputs, {peak_bytes() >> 20} MiB\n")
@@ -132,9 +133,9 @@ def work(tasks: Sequence[tuple[str, int, int]], seed: int, scratch: Path) -> lis
     """Try tasks in a process, and in another where that one died or hung; return findings."""
     total = sum(count for _, _, count in tasks)
     findings: list[Finding] = []
-    at = mmap.mmap(-1, _AT.size)
+    at: At = memoryview(mmap.mmap(-1, 16)).cast("d")
     while True:
-        _AT.pack_into(at, 0, _AT.unpack_from(at)[0], time.monotonic() + STARTS_WITHIN_S)
+        at[1] = time.monotonic() + STARTS_WITHIN_S
         read_end, write_end = os.pipe()
         child = os.fork()
         if child == 0:
@@ -152,7 +153,7 @@ def work(tasks: Sequence[tuple[str, int, int]], seed: int, scratch: Path) -> lis
         for line in said.split(b"\1")[:-1]:
             name, number, what = line.decode().split("\0", 2)
             findings.append(Finding(name, int(number), what))
-        reached = _AT.unpack_from(at)[0]
+        reached = int(at[0])
         if status:
             died = why or f"the process died: status {status}"
             findings.append(Finding(*_at(tasks, reached), died))
@@ -160,7 +161,7 @@ def work(tasks: Sequence[tuple[str, int, int]], seed: int, scratch: Path) -> lis
             return findings
 
 
-def _watched(child: int, pipe: int, at: mmap.mmap) -> tuple[bytes, int, str]:
+def _watched(child: int, pipe: int, at: At) -> tuple[bytes, int, str]:
     """Wait for a child; return what it said, its status, and why it was ended if it was."""
     said, why = b"", ""
     os.set_blocking(pipe, False)
@@ -172,7 +173,7 @@ def _watched(child: int, pipe: int, at: mmap.mmap) -> tuple[bytes, int, str]:
         if pid:
             os.close(pipe)
             return said, status, why
-        if time.monotonic() - _AT.unpack_from(at)[1] > HANG_S:
+        if time.monotonic() - at[1] > HANG_S:
             os.kill(child, signal.SIGKILL)
             why = f"hung for {HANG_S:g} s"
 
