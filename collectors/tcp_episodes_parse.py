@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -174,7 +175,7 @@ def _row(
     on_each = acks.duplicates(act)
     dupacks = len(on_each)
     new_pkts = [-(-size // mss_bytes) for size in (sum(on_each), *on_each)] if mss_bytes else []
-    told = (
+    told: dict[str, Any] = (
         {}
         if unsure
         else dict(zip(("new_data_pkts", *EACH_DUPACK.values()), new_pkts, strict=False))
