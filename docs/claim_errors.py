@@ -45,7 +45,8 @@ def _lopsided(skewness: float) -> Draw:
     shape = 4 / skewness**2
 
     def draw(rng: np.random.Generator, draws: int, runs: int) -> Floats:
-        return (shape - rng.gamma(shape, 1.0, (draws, runs))) / np.sqrt(shape)
+        lopsided: Floats = (shape - rng.gamma(shape, 1.0, (draws, runs))) / np.sqrt(shape)
+        return lopsided
 
     return draw
 
@@ -79,7 +80,8 @@ def _jain(flows: int, ahead: float, sd: float) -> Case:
     def index(rng: np.random.Generator, draws: int, runs: int) -> Floats:
         means = 1 + ahead * (np.arange(flows) % 2)
         x = rng.normal(means, sd / np.sqrt(2), (draws, runs, flows))
-        return x.sum(axis=2) ** 2 / (flows * (x**2).sum(axis=2))
+        found: Floats = x.sum(axis=2) ** 2 / (flows * (x**2).sum(axis=2))
+        return found
 
     mean = float(index(np.random.default_rng(3), 400_000 // flows, 10).mean())
     return Case(
