@@ -53,7 +53,7 @@ def test_a_panic_is_named_and_the_console_kept(script: Script, tmp_path: Path) -
             "echo 1 > /proc/sys/vm/overcommit_memory\n"
             "python3 -c 'x = bytearray(2**30); x[::4096] = b\"x\" * (2**30 // 4096)'\n"
         )
-    console = tmp_path / "script" / runfolder.CONSOLE
+    console = tmp_path / runfolder.CONSOLE
     assert "Kernel panic" in console.read_text()
 
 
