@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from testbed.cell import Limits
+from testbed import digests
+from testbed.cell import Cell, Limits, cell_json
 from testbed.labs import identity
 from testbed.labs.allowance import LEAST
 from testbed.labs.sandbox import Sandbox
@@ -202,3 +203,38 @@ def test_all_of_this_as_an_ordinary_user(lab: VirtualLab) -> None:
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
     assert " skipped" not in done.stdout
+
+
+RUN = """
+import json, sys, threading
+from pathlib import Path
+from testbed.cell import from_dict
+from testbed.labs import kernel, virtual
+from testbed.digests import of_file
+folder = Path(sys.argv[1], "guest")
+folder.mkdir(parents=True)
+(folder / "cell.json").write_text(sys.argv[2])
+lab = virtual.ensure(kernel.DEFAULT, lambda *_: None)
+lab.run(from_dict(json.loads(sys.argv[2])), folder, threading.Event())
+files = [path for path in folder.rglob("*") if path.is_file()]
+print(json.dumps({str(path.relative_to(folder)): of_file(path) for path in files}))
+"""
+
+
+def test_root_and_users_get_the_same_bytes(
+    wireless: Callable[..., Cell], run_cell: Callable[..., Path], lab: VirtualLab
+) -> None:
+    cell = wireless(duration_s=20.0, pcap=True)
+    folder = run_cell(cell)
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    mine = {str(path.relative_to(folder)): digests.of_file(path) for path in files}
+    if os.geteuid() == 0:
+        done = as_user.run(lab, ["-c", RUN, "/mnt/home/run", cell_json(cell)])
+        assert done.returncode == 0, done.stdout
+        users = json.loads(done.stdout.splitlines()[-1])
+    else:
+        folder = run_cell(cell, "again")
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        users = {str(path.relative_to(folder)): digests.of_file(path) for path in files}
+    assert "raw/pcap/r1.pcap" in mine
+    assert digests.differences(mine, users) == []
