@@ -306,4 +306,4 @@ def test_any_claims_are_read_or_refused(claims: list[dict[str, Any]]) -> None:
 def test_claims_are_not_placed_on_points_that_cannot_be_read() -> None:
     claim = claimed("metric: pct_increase", "is: {above: 0}")
     (told,) = problems(edited(("pairs: 2\n", "pairs: 1000\n"), claim))
-    assert told.endswith("network.pairs: out of range: wanted at most 100, got 1000")
+    assert told.endswith("network.pairs: out of range: wanted at most 500, got 1000")
