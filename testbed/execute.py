@@ -136,7 +136,7 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
             logs[run] = judge.read_log(read_text(path), str(path))
         judged = judge.judge(cell.network, found, logs)
         verify["checks"] += [dataclasses.asdict(item) for item in judged]
-    except (KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)
         ) from error
