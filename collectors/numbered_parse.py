@@ -26,6 +26,11 @@ NUMBERS_SHOWN = 20
 Place = tuple[str, str]  # node, device
 
 
+IP_HEADER_BYTES, LEAST_SEGMENT_BYTES = 20, 500
+#: Over what packets of that size would fill.
+MARGIN_FACTOR = 4
+
+
 @dataclass(frozen=True, kw_only=True)
 class Numbered:
     """What came of one flow's numbers; an entry of ``raw/numbered_drops.json``.
@@ -47,6 +52,8 @@ class Numbered:
         """Return what an entry describes; the draws are made again."""
         listed_pkts = tuple(whole(number) for number in entry["listed_pkts"])
         seen_pkts = whole(entry["seen_pkts"])
+        if seen_pkts > most_seen_pkts(cell):  # each is drawn for again: that would never end
+            raise ValueError(f"{seen_pkts} packets are more than the bottleneck can carry")
         return cls(
             flow=word(entry["flow"]), node=word(entry["node"]), device=word(entry["device"]),
             listed_pkts=listed_pkts, seen_pkts=seen_pkts,
@@ -67,6 +74,13 @@ class Numbered:
     def unreached(self) -> tuple[int, ...]:
         """Return the listed numbers that no packet got."""
         return tuple(number for number in self.listed_pkts if number > self.seen_pkts)
+
+
+def most_seen_pkts(cell: Cell) -> float:
+    """Return more data packets than a cell's bottleneck can carry in its time."""
+    size_bytes = min(flow.message_bytes for flow in cell.flows)
+    carried_bytes = cell.network.bottleneck.forward.rate_bps * cell.limits.virtual_s / 8
+    return MARGIN_FACTOR * carried_bytes / (IP_HEADER_BYTES + min(size_bytes, LEAST_SEGMENT_BYTES))
 
 
 def hook_drops(shown: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[Place, int]:

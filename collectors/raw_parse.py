@@ -61,7 +61,7 @@ def read_as(path: Path, parse: Callable[[Any], Parsed]) -> Parsed:
     value = read_json(path)
     try:
         return parse(value)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ParseError(
             "not what the lab writes", where=str(path), got=json.dumps(value)[:80], hint=repr(error)
         ) from error

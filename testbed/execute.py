@@ -163,7 +163,7 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = judge.read_log(read_text(path), str(path))
         judged = judge.judge(cell.network, cell.seed, found, logs)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)
         ) from error

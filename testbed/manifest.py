@@ -90,6 +90,6 @@ def check(run: Path) -> None:
             wrong.append(f"{name}: {before} before, {found[:12]} now")
     if wrong:
         raise DisagreementError(
-            f"{len(wrong)} files are not what the run wrote:\n  " + "\n  ".join(wrong),
+            f"{len(wrong)} files are not what {runfolder.MANIFEST} says:\n  " + "\n  ".join(wrong),
             where=str(run), hint="put them back as they were, or run the study again",
         )  # fmt: skip

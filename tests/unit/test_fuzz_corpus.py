@@ -21,6 +21,8 @@ FOUND = (
     ("manifest.json", b'{"schema": 1, "sha256": 0.5, "writing": {}}'),
     ("manifest.json", b'{"schema": 1, "sha256": {"plan.json": {}}, "writing": {}}'),
     ("manifest.json", b'{"schema": 1, "sha256": {"plan.json": []}, "writing": {}}'),
+    ("qdiscs.json", b"[" + HUGE + b"]"),
+    ("qdiscs.json", b'["r1", 5]'),
 )  # fmt: skip
 
 

@@ -135,3 +135,12 @@ def test_of_many_numbers_the_first_and_the_last_are_named() -> None:
     assert numbers_words(range(1, 101)) == (
         "100 packets: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20 ... 100"
     )
+
+
+def test_more_packets_than_the_bottleneck_carries_are_not_drawn_for() -> None:
+    cell = wireless_cell()
+    entry = {"flow": "T", "node": "r2", "device": "ifb0", "listed_pkts": [], "seen_pkts": 1 << 62,
+             "dropped_pkts": 0, "drawn_dropped_pkts": 0}  # fmt: skip
+    with pytest.raises(ValueError, match=r"4611686018427387904 packets are more than the bottle"):
+        Numbered.of(entry, cell)
+    assert Numbered.of({**entry, "seen_pkts": 100_000}, cell).seen_pkts == 100_000
