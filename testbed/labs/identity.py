@@ -67,7 +67,11 @@ def of_sandbox() -> int:
     """Return the user id for a sandbox of this thread; ``STARTER`` where a user starts it."""
     if os.geteuid() != 0:
         return STARTER
-    return choose(mapped(UID_MAP.read_text()), threading.get_native_id())
+    try:
+        ranges = mapped(UID_MAP.read_text())
+    except OSError as error:
+        raise UnsupportedError("cannot see which user ids exist here", got=str(error)) from error
+    return choose(ranges, threading.get_native_id())
 
 
 def lend(folder: Path, uid: int) -> None:

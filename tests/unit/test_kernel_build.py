@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from testbed.errors import RunError, StudyError, UnsupportedError
-from testbed.labs import cache, host_tools, kernel, process
+from testbed.labs import cache, host_tools, identity, kernel, process
 from testbed.labs.host_tools import Mirrors
 
 pytestmark = pytest.mark.unit
@@ -116,7 +116,10 @@ def test_a_kernel_is_built_once(build: Callable[..., list[Any]]) -> None:
     assert len(ran) == 1
 
 
-def test_how_the_build_is_confined(build: Callable[..., list[Any]]) -> None:
+def test_how_the_build_is_confined(
+    build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "of_sandbox", lambda: identity.STARTER)
     ran = build()
     kernel.ensure("7.3", IMAGE, "key", nothing)
     ((argv, files, options),) = ran

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -97,6 +98,20 @@ def test_a_root_that_can_be_nobody_else_is_refused_too(monkeypatch: pytest.Monke
     found = preflight.problem()
     assert found is not None
     assert (found.wanted, found.got, found.hint) == ("ids", "1", "do this")
+
+
+def test_a_root_without_proc_is_told_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(host_tools, "find", lambda tool: Path("/usr/bin") / tool.program)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(identity, "UID_MAP", tmp_path / "none")
+    monkeypatch.setattr(preflight, "MOUNTS", tmp_path / "none")
+    found = preflight.problem()
+    assert found is not None
+    assert "No such file" in found.got
+    assert found.hint == CHROOT
 
 
 def test_a_machine_that_allows_it_has_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
