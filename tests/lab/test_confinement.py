@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from testbed import digests
+from testbed import digests, plain
 from testbed.cell import Cell, Limits, cell_json
 from testbed.labs import identity
 from testbed.labs.allowance import LEAST
@@ -210,14 +210,14 @@ import json, sys, threading
 from pathlib import Path
 from testbed.cell import from_dict
 from testbed.labs import kernel, virtual
-from testbed.digests import of_file
+from testbed.plain import sha256
 folder = Path(sys.argv[1], "guest")
 folder.mkdir(parents=True)
 (folder / "cell.json").write_text(sys.argv[2])
 lab = virtual.ensure(kernel.DEFAULT, lambda *_: None)
 lab.run(from_dict(json.loads(sys.argv[2])), folder, threading.Event())
 files = [path for path in folder.rglob("*") if path.is_file()]
-print(json.dumps({str(path.relative_to(folder)): of_file(path) for path in files}))
+print(json.dumps({str(path.relative_to(folder)): sha256(path) for path in files}))
 """
 
 
@@ -227,7 +227,7 @@ def test_root_and_users_get_the_same_bytes(
     cell = wireless(duration_s=20.0, pcap=True)
     folder = run_cell(cell)
     files = [path for path in folder.rglob("*") if path.is_file()]
-    mine = {str(path.relative_to(folder)): digests.of_file(path) for path in files}
+    mine = {str(path.relative_to(folder)): plain.sha256(path) for path in files}
     if os.geteuid() == 0:
         done = as_user.run(lab, ["-c", RUN, "/mnt/home/run", cell_json(cell)])
         assert done.returncode == 0, done.stdout
@@ -235,6 +235,6 @@ def test_root_and_users_get_the_same_bytes(
     else:
         folder = run_cell(cell, "again")
         files = [path for path in folder.rglob("*") if path.is_file()]
-        users = {str(path.relative_to(folder)): digests.of_file(path) for path in files}
+        users = {str(path.relative_to(folder)): plain.sha256(path) for path in files}
     assert "raw/pcap/r1.pcap" in mine
     assert digests.differences(mine, users) == []
