@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from collectors import starts_parse
 from collectors.raw_parse import file_name, read_as, read_json, read_text, whole
-from testbed import accept, digests, plain, runfolder, trees, workers
+from testbed import accept, calibration, digests, plain, runfolder, trees, workers
 from testbed.cell import Cell, cell_json
 from testbed.check import Check
 from testbed.errors import ParseError, RunError, VerifyError
@@ -159,6 +159,10 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
     found = read_as(source, _measurements)
     logs = {}
     try:
+        for planned in calibration.runs(cell.network, cell.seed):
+            # Each is drawn for again: a number that was not asked for may be anything.
+            if (sent := found[planned.name]["packets"]) != planned.packets:
+                raise ValueError(f"{planned.name}: {sent} packets, not {planned.packets}")
         for run, entry in found.items():
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = judge.read_log(read_text(path), str(path))

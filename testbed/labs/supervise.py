@@ -51,7 +51,7 @@ class Ending:
 
 
 @dataclass(kw_only=True)
-class Console:
+class ConsoleEnds:
     """What a lab has said: how much, the beginning (written to ``out`` at once), and the end."""
 
     out: BinaryIO
@@ -176,7 +176,7 @@ def supervise(
         finally:
             theirs.close()
             os.close(writing)
-        words = Console(out=out)
+        words = ConsoleEnds(out=out)
         try:
             ended = _watch(child, ours, reading, words, folder, allowed, deadline_s, cancelled)
         finally:
@@ -191,7 +191,7 @@ def _watch(
     child: subprocess.Popen[bytes],
     starter: socket.socket,
     reading: int,
-    words: Console,
+    words: ConsoleEnds,
     folder: Path,
     allowed: Allowance,
     deadline_s: float,
@@ -230,7 +230,7 @@ def _let_go(starter: socket.socket) -> None:
             starter.sendall(GO)
 
 
-def _read(reading: int, words: Console) -> bool:
+def _read(reading: int, words: ConsoleEnds) -> bool:
     """Read what is there of a lab's words; return whether more can come."""
     try:
         found = os.read(reading, READ_BYTES)

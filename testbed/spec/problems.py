@@ -15,7 +15,8 @@ from testbed.errors import GroundtruthError, StudyError
 #: A place in a document: keys of mappings and indexes of lists, from the top.
 Loc = tuple[str | int, ...]
 
-MAX_LISTED_WITH_HINT = 8
+#: Names that are listed: where one is much like the wrong one, and where none is.
+MAX_LISTED_WITH_HINT, MAX_LISTED = 8, 30
 #: Problems of a file that are told; and looked for by one check: finding a hint takes time.
 MAX_TOLD, MAX_SOUGHT = 50, 100
 
@@ -82,4 +83,7 @@ def one_of(known: Iterable[str], hint: str = "") -> str:
     names = [str(name) for name in known]
     if hint and len(names) > MAX_LISTED_WITH_HINT:
         return ""
-    return names[0] if len(names) == 1 else f"one of {', '.join(names)}"
+    if len(names) == 1:
+        return names[0]
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"one of {', '.join(names[:MAX_LISTED])}{more}"

@@ -152,8 +152,11 @@ def test_packets_that_fill_a_link_are_logged_as_they_come(
     )  # fmt: skip
     found = link_fill.measure(fill, {"a": Host("a"), "b": Host("b")}, tmp_path)
     packets = judge.read_log((tmp_path / "fill_a_b.tsv").read_text(), "x")
-    assert found == {"packets": 11 + 59 * 2, "ip_bytes": 1500, "log": "fill_a_b.tsv"}
-    assert [packet.seq for packet in packets] == list(range(129))
+    sent = found["packets"]
+    assert found == {"packets": sent, "ip_bytes": 1500, "log": "fill_a_b.tsv"}
+    # A host's clock goes on while the burst is sent: it may be as long as is allowed, not longer.
+    assert 11 + 59 * 2 <= sent <= fill.most_packets()
+    assert [packet.seq for packet in packets] == list(range(sent))
     assert all(0 <= packet.recv_ns - packet.send_ns < 10**9 for packet in packets)
 
 

@@ -44,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.copytree(DATA / "study" / "hosts", place / "hosts")
     (place / "w.yaml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(virtual, "ensure", lambda version, report: FakeLab())
+        patch.setattr(virtual, "ensure", lambda *_: FakeLab())
         patch.chdir(place)
         assert command_status(["run", "w.yaml", "--reps", "2", "-j", "2", "-D", "r"]) == 0
         yield (place / "r" / "latest").resolve()

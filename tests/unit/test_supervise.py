@@ -13,7 +13,7 @@ import pytest
 
 from testbed.labs import supervise as module
 from testbed.labs.allowance import Allowance
-from testbed.labs.supervise import Console, Ending, Usage, excess, supervise, usage
+from testbed.labs.supervise import ConsoleEnds, Ending, Usage, excess, supervise, usage
 
 pytestmark = pytest.mark.unit
 
@@ -99,7 +99,7 @@ def test_a_flood_at_the_very_end_counts_too(folder: Path) -> None:
 
 def test_beginning_and_end_of_many_words_are_kept(tmp_path: Path) -> None:
     with (tmp_path / "c").open("wb") as out:
-        words = Console(out=out)
+        words = ConsoleEnds(out=out)
         words.add(b"first\n")
         for _ in range(300):
             words.add(b"y" * 9999)
@@ -116,7 +116,7 @@ def test_beginning_and_end_of_many_words_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [0, 10, module.KEPT_BYTES, 2 * module.KEPT_BYTES])
 def test_nothing_is_left_out_of_what_can_be_kept(tmp_path: Path, size: int) -> None:
     with (tmp_path / "c").open("wb") as out:
-        words = Console(out=out)
+        words = ConsoleEnds(out=out)
         for begin in range(0, size, 7000):
             words.add(b"z" * min(7000, size - begin))
         words.finish()
