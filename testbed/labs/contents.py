@@ -7,6 +7,7 @@ what it describes, so what changed since can be named.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -39,7 +40,7 @@ def settle(folder: Path) -> None:
             path = Path(place, name)
             about = path.lstat()
             if not stat.S_ISLNK(about.st_mode):
-                path.chmod(0o755 if about.st_mode & stat.S_IXUSR else 0o644)
+                path.chmod(_mode(about.st_mode))
             if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
                 _part(path)
             os.utime(path, ns=(TIME_NS, TIME_NS), follow_symlinks=False)
@@ -72,7 +73,8 @@ def changed(folder: Path, *, thorough: bool) -> list[str]:
     """Return the names of files that are not as they were built, each with how.
 
     Thorough is to read every file. Else one whose time is as it was left by the build is taken to
-    be whole: that finds what was edited, removed or added, in a tenth of a second.
+    be whole: that finds what was edited, removed or added, in a tenth of a second. Modes are no
+    change: those of the build are given back.
     """
     try:
         recorded = (folder / RECORD).read_text(errors="surrogateescape").splitlines()
@@ -98,6 +100,7 @@ def listing(folder: Path, trusted: Mapping[str, str] = MappingProxyType({})) -> 
     todo = [("", str(folder))]
     while todo:
         below, place = todo.pop()
+        _give_mode(place, os.lstat(place).st_mode)
         with os.scandir(place) as entries:
             for entry in entries:
                 name = _escaped(f"{below}{entry.name}")
@@ -108,6 +111,7 @@ def listing(folder: Path, trusted: Mapping[str, str] = MappingProxyType({})) -> 
                     todo.append((f"{below}{entry.name}/", entry.path))
                 elif entry.is_file(follow_symlinks=False):
                     about = entry.stat(follow_symlinks=False)
+                    _give_mode(entry.path, about.st_mode)
                     kind = "program" if about.st_mode & stat.S_IXUSR else "file"
                     found[name] = trusted.get(name, "")
                     if about.st_mtime_ns != TIME_NS or not found[name].startswith(f"{kind} "):
@@ -119,6 +123,20 @@ def listing(folder: Path, trusted: Mapping[str, str] = MappingProxyType({})) -> 
     with ThreadPoolExecutor(os.cpu_count() or 1) as readers:
         found |= zip(unread, readers.map(_read, unread.values()), strict=True)
     return dict(sorted(found.items()))
+
+
+def _mode(mode: int) -> int:
+    return 0o755 if mode & stat.S_IXUSR else 0o644
+
+
+def _give_mode(path: str, mode: int) -> None:
+    """Give a folder or a file the mode it was built with, where it has another.
+
+    A copy made under a strict umask is whole, but a lab's own user could not read it.
+    """
+    if stat.S_IMODE(mode) != _mode(mode):
+        with contextlib.suppress(PermissionError):
+            Path(path).chmod(_mode(mode))
 
 
 def _read(file: tuple[str, str]) -> str:

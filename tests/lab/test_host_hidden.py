@@ -60,9 +60,11 @@ def copied(
                 if path.is_file() and not path.is_symlink():
                     path.touch()
                     path.read_bytes()
-        yield dataclasses.replace(
+        copy = dataclasses.replace(
             lab, image=folder / "image" / "root", kernel=folder / "kernel", code=folder / "code"
         )
+        copy.check_whole(thorough=False)  # as before every run
+        yield copy
     finally:
         trees.remove(folder)
 

@@ -52,6 +52,16 @@ def test_a_settled_tree_has_no_hard_links(tmp_path: Path) -> None:
     assert contents.changed(folder, thorough=True) == []
 
 
+def test_a_copy_for_its_owner_alone_gets_the_modes_of_the_build(tree: Path) -> None:
+    kept = [path for path in (tree, *tree.rglob("*")) if path.name not in contents.LOGS]
+    before = {path: path.lstat().st_mode for path in kept}
+    for path in before:
+        if not path.is_symlink():
+            path.chmod(0o700 if path.is_dir() or path.name == "init" else 0o600)
+    assert contents.changed(tree, thorough=False) == []
+    assert {path: path.lstat().st_mode for path in before} == before
+
+
 def test_the_record_says_what_each_name_is(tree: Path) -> None:
     lines = (tree / contents.RECORD).read_text(errors="surrogateescape").splitlines()
     assert [line.partition("\t")[2] for line in lines] == sorted(
