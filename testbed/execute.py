@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from collectors.raw_parse import file_name, read_as, read_json, read_text, whole
-from testbed import accept, digests, plain, runfolder, workers
+from testbed import accept, calibration, digests, plain, runfolder, workers
 from testbed.cell import Cell, cell_json
 from testbed.errors import ParseError, RunError, VerifyError
 from testbed.ledger import disagreements
@@ -110,13 +110,17 @@ def check_ledger(folder: Path) -> None:
         )
 
 
-def _measurements(value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return what a calibration measured, by run; raise ``ValueError`` for what counts nothing."""
+def _measurements(value: Mapping[str, Any], cell: Cell) -> dict[str, dict[str, Any]]:
+    """Return what a calibration measured, by run; raise ``ValueError`` for what it cannot count.
+
+    What is judged by counts takes as long as they are large: none is above what is sent.
+    """
+    most_pkts = max(run.packets for run in calibration.runs(cell.network))
     found = {}
     for run, entry in value.items():
         counts = {name: whole(entry[name]) for name in ("packets", "ip_bytes")}
         log = file_name(entry["log"])
-        if 0 in counts.values():
+        if 0 in counts.values() or counts["packets"] > most_pkts:
             raise ValueError(f"{run}: {counts}, {log!r}")
         found[run] = {**counts, "log": log}
     return found
@@ -127,7 +131,7 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
     from testbed import judge  # when needed: statistics take a second to load
 
     source = folder / "raw" / "calibration.json"
-    found = read_as(source, _measurements)
+    found = read_as(source, lambda value: _measurements(value, cell))
     verify = read_json(folder / runfolder.VERIFY)
     logs = {}
     try:

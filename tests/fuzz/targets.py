@@ -149,6 +149,7 @@ def _raw_files(place: Path) -> dict[str, Target]:
     bottleneck = dataclasses.replace(cell.network.bottleneck, forward=forward)
     network = dataclasses.replace(cell.network, bottleneck=bottleneck)
     numbered = dataclasses.replace(cell, network=network)
+    calibrating = wireless_cell(purpose="calibrate")
 
     def file(
         name: str, parse_value: Callable[[Any], object], corpus: list[Path], share: int
@@ -212,7 +213,10 @@ def _raw_files(place: Path) -> dict[str, Target]:
         "places.json": file("places.json", parse_places, [DATA / "trace-7.3" / "places.json"], 40),
         "ledger.json": file("ledger.json", disagreements, [probes / "ledger.json"], 40),
         "calibration.json": file(
-            "calibration.json", execute._measurements, [_calibration(place)], 30
+            "calibration.json",
+            lambda v: execute._measurements(v, calibrating),
+            [_calibration(place)],
+            30,
         ),
         "queue.jsonl": lines(
             "queue.jsonl",

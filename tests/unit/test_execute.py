@@ -109,6 +109,14 @@ def no_log(cell: Cell, folder: Path) -> None:
     (folder / "raw" / "calibration" / "loss_reverse.tsv").unlink()
 
 
+def countless(cell: Cell, folder: Path) -> None:
+    write_calibrated(folder)
+    path = folder / "raw" / "calibration.json"
+    found = json.loads(path.read_text())
+    found["loss_forward"]["packets"] = 1 << 62
+    path.write_text(json.dumps(found))
+
+
 @pytest.mark.parametrize(
     ("cell", "act", "kind", "message"),
     [
@@ -133,6 +141,7 @@ def no_log(cell: Cell, folder: Path) -> None:
                 r"wanted 1 %: 3 to 45 of 2000 packets, got 200 \(10 %\) \(all measurements are in"
             ),
         ),
+        (CALIBRATE, countless, ParseError, r"calibration\.json: not what the lab writes"),
         (CALIBRATE, no_log, ParseError, r"loss_reverse\.tsv: cannot read a raw file"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
