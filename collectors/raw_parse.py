@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,14 +39,19 @@ def _refuse(constant: str) -> Any:
 
 #: Made once: files have thousands of lines, each a text of its own.
 _JSON = json.JSONDecoder(parse_constant=_refuse)
+#: May be half a character.
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def json_value(text: str) -> Any:
     """Return the value a JSON text stands for; raise ``ValueError`` if it stands for none."""
     try:
-        return _JSON.decode(text)
+        value = _JSON.decode(text)
+        if _HALF.search(text):  # legal JSON, but no text: nothing could be written with it
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    return value
 
 
 def read_json(path: Path) -> Any:

@@ -212,7 +212,10 @@ def _raw_files(place: Path) -> dict[str, Target]:
         "places.json": file("places.json", parse_places, [DATA / "trace-7.3" / "places.json"], 40),
         "ledger.json": file("ledger.json", disagreements, [probes / "ledger.json"], 40),
         "calibration.json": file(
-            "calibration.json", execute._measurements, [_calibration(place)], 30
+            "calibration.json",
+            execute._measurements,
+            [_calibration(place)],
+            30,
         ),
         "queue.jsonl": lines(
             "queue.jsonl",

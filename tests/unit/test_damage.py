@@ -215,3 +215,9 @@ def test_a_packet_more_or_less_than_the_capture_counted_is_named(folder: Path) -
         at += 16 + int.from_bytes(whole[at + 8 : at + 12], "little")
     said = problem(folder, "pcap/r2.pcap", whole[:at])
     assert f"r2.pcap: byte {at}: not all that was recorded: wanted 103 packets, got 102" in said
+
+
+def test_half_a_character_is_no_text(folder: Path) -> None:
+    content = json.loads((folder / "raw" / "path.json").read_text())
+    content[0]["name"] = "\ud800"
+    assert "path.json: not JSON" in problem(folder, "path.json", json.dumps(content).encode())

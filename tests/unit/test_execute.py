@@ -109,6 +109,14 @@ def no_log(cell: Cell, folder: Path) -> None:
     (folder / "raw" / "calibration" / "loss_reverse.tsv").unlink()
 
 
+def countless(cell: Cell, folder: Path) -> None:
+    write_calibrated(folder, cell)
+    path = folder / "raw" / "calibration.json"
+    found = json.loads(path.read_text())
+    found["loss_forward"]["packets"] = 1 << 62
+    path.write_text(json.dumps(found))
+
+
 @pytest.mark.parametrize(
     ("cell", "act", "kind", "message"),
     [
@@ -135,6 +143,7 @@ def no_log(cell: Cell, folder: Path) -> None:
                 r"got \d+ \(.* %\), 3 packets with another fate \(1 of 24 checks disagree; all are"
             ),
         ),
+        (CALIBRATE, countless, ParseError, r"calibration\.json: not what a calibration writes"),
         (CALIBRATE, no_log, ParseError, r"loss_reverse\.tsv: cannot read a raw file"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
