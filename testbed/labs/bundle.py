@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from testbed import trees
 from testbed.labs import cache, contents, identity
 from testbed.labs.process import run_logged
 from testbed.labs.sandbox import Sandbox
@@ -86,14 +87,15 @@ def ensure(image: Path, image_digest: str) -> Path:
 
 
 def _build(folder: Path, image: Path) -> None:
+    # All of it is copied: the sandbox's user may not be allowed to read this checkout.
     for name, path in sources():
-        if name.startswith("lib/"):
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(path, target)
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    guest = folder / "guest"
     with identity.lent(folder) as uid:
         sandbox = Sandbox(
-            image=image, uid=uid, read_only={"/gt/guest": GUEST}, writable={"/cell": folder}
+            image=image, uid=uid, read_only={"/gt/guest": guest}, writable={"/cell": folder}
         )
         run_logged(
             sandbox.argv(["sh", "-c", SCRIPT]),
@@ -101,4 +103,5 @@ def _build(folder: Path, image: Path) -> None:
             what="compiling the probes and the agent",
             timeout_s=BUILD_TIMEOUT_S,
         )
+    trees.remove(guest)
     contents.settle(folder)

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import resource
+import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 from testbed import digests, trees
 from testbed.cell import Cell, Limits
 from testbed.execute import execute
+from testbed.labs import bundle, contents
 from testbed.labs.virtual import Boot, VirtualLab
 
 pytestmark = pytest.mark.lab
@@ -147,3 +149,19 @@ def test_how_the_lab_was_started_changes_no_byte(
     with _another_start():
         second = _digests(cell, tmp_path / "a longer name of its folder" / "cell", lab)
     assert digests.differences(first, second) == []
+
+
+def test_a_checkout_that_only_its_owner_may_read_gives_the_same_code(
+    lab: VirtualLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, built = tmp_path / "project", tmp_path / "built"
+    built.mkdir()
+    for name in ("testbed", *bundle.PACKAGES):
+        shutil.copytree(
+            bundle.PROJECT / name, project / name, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    subprocess.run(["chmod", "-R", "go=", str(project)], check=True, timeout=60)
+    monkeypatch.setattr(bundle, "PROJECT", project)
+    monkeypatch.setattr(bundle, "GUEST", project / "testbed" / "labs" / "guest")
+    bundle._build(built, lab.image)
+    assert contents.digest(built) == contents.digest(lab.code)

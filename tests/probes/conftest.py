@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from testbed.labs import image
+from testbed.labs import identity, image
 from testbed.labs.process import run_logged
 from testbed.labs.sandbox import Sandbox
 
@@ -144,13 +145,16 @@ def _end(process: subprocess.Popen[str]) -> None:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     root = image.ensure(lambda _what, _done: None)
     folder = tmp_path_factory.mktemp("probes")
-    sandbox = Sandbox(image=root, read_only={"/gt/probes": SOURCES}, writable={"/cell": folder})
-    jobs = os.cpu_count() or 1
-    command = f"make -s -j{jobs} -C /gt/probes OUT=/cell SANITIZE=1 CFLAGS=-O1"
-    run_logged(
-        sandbox.argv(command.split()),
-        log=folder / "build.log", what="compiling the probes", timeout_s=BUILD_TIMEOUT_S,
-    )  # fmt: skip
+    for path in SOURCES.iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+    command = f"make -s -j{os.cpu_count() or 1} -C /cell OUT=/cell SANITIZE=1 CFLAGS=-O1"
+    with identity.lent(folder) as uid:
+        sandbox = Sandbox(image=root, uid=uid, writable={"/cell": folder})
+        run_logged(
+            sandbox.argv(command.split()),
+            log=folder / "build.log", what="compiling the probes", timeout_s=BUILD_TIMEOUT_S,
+        )  # fmt: skip
     return Built(folder, root)
 
 
