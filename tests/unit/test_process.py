@@ -124,7 +124,8 @@ def test_what_a_program_leaves_running_when_it_ends_is_ended(log: Path, tmp_path
 
 def test_an_interrupt_ends_the_group(log: Path, tmp_path: Path) -> None:
     def interrupt() -> None:
-        while not (tmp_path / "pid2").exists():
+        second = tmp_path / "pid2"
+        while not (second.exists() and second.read_text()):  # there, and written
             time.sleep(0.01)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
