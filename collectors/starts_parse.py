@@ -7,7 +7,8 @@ whatever else is right.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from testbed.units import NS_PER_S
 #: the clock moves the virtual one: of flows that start at once, each waits for those before it.
 TOLERANCE_S, TOLERANCE_PER_FLOW_S = 100e-6, 20e-6
 CHECK = "start"
+#: How a probe says that it gave up (probes/probe_sender.c).
+UNCONNECTED = "unconnected"
 
 
 def read_checks(folder: Path, cell: Cell) -> list[Check]:
@@ -38,11 +41,21 @@ def read_checks(folder: Path, cell: Cell) -> list[Check]:
         flow.id: _began_ns(folder, flow) if flow.generator == "probe" else launched.get(flow.id)
         for flow in cell.flows
     }
-    return checks(cell, epoch_ns, late_ns, began)
+    unconnected = {flow.id for flow in cell.flows if _never_connected(folder, flow)}
+    return checks(cell, epoch_ns, late_ns, began, unconnected)
 
 
-def checks(cell: Cell, epoch_ns: int, late_ns: int, began: Mapping[str, int | None]) -> list[Check]:
-    """Compare the times at which flows began, in order of the times at which they should."""
+def checks(
+    cell: Cell,
+    epoch_ns: int,
+    late_ns: int,
+    began: Mapping[str, int | None],
+    unconnected: Collection[str] = (),
+) -> list[Check]:
+    """Compare the times at which flows began, in order of the times at which they should.
+
+    Of a flow that never came to a connection nothing says when it tried first: none can tell.
+    """
     ready = Check(
         check="ready", where="agent", wanted="before time zero",
         got="before it" if late_ns == 0 else f"{late_ns / NS_PER_S:.6f} s late",
@@ -50,7 +63,16 @@ def checks(cell: Cell, epoch_ns: int, late_ns: int, began: Mapping[str, int | No
     )  # fmt: skip
     flows = sorted(cell.flows, key=lambda flow: flow.start_s)
     tolerance_s = TOLERANCE_S + TOLERANCE_PER_FLOW_S * len(flows)
-    return [ready, *(_start(flow, epoch_ns, began[flow.id], tolerance_s) for flow in flows)]
+    found = [_start(flow, epoch_ns, began[flow.id], tolerance_s) for flow in flows]
+    return [
+        ready,
+        *(
+            dataclasses.replace(check, got="never connected: cannot tell", agrees=None)
+            if flow.id in unconnected and began[flow.id] is None
+            else check
+            for flow, check in zip(flows, found, strict=True)
+        ),
+    ]
 
 
 def _start(flow: Flow, epoch_ns: int, began_ns: int | None, tolerance_s: float) -> Check:
@@ -66,6 +88,15 @@ def _start(flow: Flow, epoch_ns: int, began_ns: int | None, tolerance_s: float) 
 
 def _launched(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {word(row["flow"]): whole(row["started_ns"]) for row in rows}
+
+
+def _never_connected(folder: Path, flow: Flow) -> bool:
+    """Return whether a probe says in its totals that it gave up before there was a connection."""
+    if flow.generator != "probe":
+        return False
+    path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    lines = [line for line in read_text(path).splitlines() if '"totals"' in line]
+    return any(one.get("end") == UNCONNECTED for one in json_lines("\n".join(lines), str(path)))
 
 
 def _began_ns(folder: Path, flow: Flow) -> int | None:

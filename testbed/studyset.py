@@ -136,7 +136,8 @@ def _text(names: Sequence[str]) -> str:
 
 
 def _is_name(name: object) -> bool:
-    return isinstance(name, str) and name not in ("", ".", "..") and not {"/", "\0"} & set(name)
+    # What begins with a dot is scratch, which nobody looks at: no run has such a name.
+    return isinstance(name, str) and name[:1] not in ("", ".") and not {"/", "\0"} & set(name)
 
 
 def set_of(run: Path) -> Path | None:

@@ -8,6 +8,7 @@ end are kept; what it writes to its folder is measured while it runs.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import os
 import select
@@ -19,6 +20,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 from typing import BinaryIO
 
 from testbed.errors import UnsupportedError
@@ -112,6 +114,24 @@ def usage(folder: Path, most_files: int) -> Usage:
                 if files > most_files:
                     break
     return Usage(disk_bytes, largest_bytes, files, deepest)
+
+
+def unnamed_bytes(process: int, folder: Path) -> int:
+    """Return what a process and all it started keep open, without a name, on a folder's disk."""
+    device = folder.stat().st_dev
+    found: dict[int, int] = {}
+    left = [process]
+    while left:
+        place = Path("/proc", str(left.pop()))
+        with contextlib.suppress(OSError):  # it has ended
+            for task in (place / "task").iterdir():
+                left += map(int, (task / "children").read_text().split())
+            for handle in (place / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    about = handle.stat()
+                    if not about.st_nlink and about.st_dev == device and S_ISREG(about.st_mode):
+                        found[about.st_ino] = about.st_blocks * 512
+    return sum(found.values())
 
 
 def _megabytes(count: int) -> str:
@@ -213,7 +233,10 @@ def _watch(
             over = end in ready
             if over or words.total_bytes > allowed.console_bytes or time.monotonic() > look_s:
                 look_s = time.monotonic() + POLL_S
-                found = excess(usage(folder, allowed.files), words.total_bytes, allowed)
+                taken = usage(folder, allowed.files)
+                disk_bytes = taken.disk_bytes + unnamed_bytes(child.pid, folder)
+                taken = dataclasses.replace(taken, disk_bytes=disk_bytes)
+                found = excess(taken, words.total_bytes, allowed)
                 if over or found:
                     if over:
                         child.wait()

@@ -42,6 +42,14 @@ def test_disk_in_many_files(script: Script, tmp_path: Path) -> None:
     assert disk_bytes(tmp_path) < 3 * LEAST.disk_bytes
 
 
+def test_disk_in_files_that_have_no_name_any_more(script: Script) -> None:
+    with pytest.raises(RunError, match=r"wrote too much into its folder: wanted at most 268\.4 MB"):
+        script(
+            'for fd in 3 4 5 6 7 8 9; do eval "exec $fd>/cell/x$fd"; rm /cell/x$fd;'
+            " dd if=/dev/zero bs=1M count=200 >&$fd; done; sleep 500"
+        )
+
+
 def test_a_sparse_file_cannot_be_larger_than_a_full_one(script: Script) -> None:
     folder = script("truncate -s 4T /cell/hole; exit 0")
     assert (folder / "hole").stat().st_size <= LEAST.file_bytes

@@ -49,6 +49,19 @@ def test_a_probe_that_began_late(tmp_path: Path, late_ns: int, agrees: bool) -> 
     assert verdicts(tmp_path, TCP, SCTP)[2] == ("flow S", f"{late_ns / 1e9:.6f} s", agrees)
 
 
+def test_of_a_probe_that_never_connected_nobody_can_tell(tmp_path: Path) -> None:
+    write_measured(tmp_path)
+    path = tmp_path / "raw" / "flows" / "S.sender.jsonl"
+    rest = [line for line in path.read_text().splitlines() if '"connected"' not in line]
+    path.write_text("\n".join(rest) + "\n")
+    assert verdicts(tmp_path, TCP, SCTP)[2] == ("flow S", "never", False)
+    last = json.loads(rest[-1])
+    assert last["event"] == "totals"
+    rest[-1] = json.dumps(last | {"end": starts_parse.UNCONNECTED})
+    path.write_text("\n".join(rest) + "\n")
+    assert verdicts(tmp_path, TCP, SCTP)[2] == ("flow S", "never connected: cannot tell", None)
+
+
 def test_a_probe_that_began_too_early(tmp_path: Path) -> None:
     write_measured(tmp_path)
     late = dataclasses.replace(TCP, start_s=0.5)

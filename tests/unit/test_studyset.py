@@ -123,7 +123,8 @@ def test_names_of_folders() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{}", '{"studies": []}', '{"studies": ["a", "a"]}', '{"studies": ["../a"]}',
-     '{"studies": [".."]}', '{"studies": [1]}', '{"studies": "ab"}'],
+     '{"studies": [".."]}', '{"studies": [1]}', '{"studies": "ab"}',
+     studyset._text([".guest-x"]), studyset._text([".verify-x"])],  # scratch: nobody looks at it
 )  # fmt: skip
 def test_what_is_no_set_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / runfolder.SET).write_text(text)
