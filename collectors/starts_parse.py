@@ -95,8 +95,10 @@ def _never_connected(folder: Path, flow: Flow) -> bool:
     if flow.generator != "probe":
         return False
     path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
-    lines = [line for line in read_text(path).splitlines() if '"totals"' in line]
-    return any(one.get("end") == UNCONNECTED for one in json_lines("\n".join(lines), str(path)))
+    text = read_text(path)
+    return f'"{UNCONNECTED}"' in text and any(
+        one.get("end") == UNCONNECTED for one in json_lines(text, str(path))
+    )
 
 
 def _began_ns(folder: Path, flow: Flow) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from testbed import plain, runfolder
+from testbed.cell import cell_id, from_dict
 from testbed.errors import DisagreementError, ParseError
 
 SCHEMA = 1
@@ -76,20 +77,30 @@ def differences(recorded: Mapping[str, str], found: Mapping[str, str]) -> list[s
     return lines
 
 
+def _another(folder: Path, wanted: str) -> list[str]:
+    """Return that a whole cell is not the one of this id, if so."""
+    try:
+        found = cell_id(from_dict(json.loads(plain.read_text(folder / runfolder.CELL))))
+    except (ValueError, RecursionError) as error:
+        return [f"{runfolder.CELL}: not a cell: {error}"]
+    return [] if found == wanted else [f"{runfolder.CELL}: another cell, {found}"]
+
+
 def changed(run: Path, cell_ids: Iterable[str]) -> dict[str, str]:
     """Return the finished cells that are no longer what they were when they finished, and why.
 
     A file changed, removed, added or no longer readable, and a DONE that is none, are such reasons:
-    who damaged a cell or edited it cannot be told, so neither may pass for a measurement.
+    who damaged a cell or edited it cannot be told, so neither may pass for a measurement. Nor may
+    another cell's folder in the place of this one.
     """
     found = {}
-    for cell_id in cell_ids:
-        folder = runfolder.cell_folder(run, cell_id)
+    for id_ in cell_ids:
+        folder = runfolder.cell_folder(run, id_)
         try:
-            lines = differences(read_done(folder), of_cell(folder))
+            lines = differences(read_done(folder), of_cell(folder)) or _another(folder, id_)
         except (ParseError, OSError) as error:
             lines = [str(error).replace(f"{folder}/", "")]
         if lines:
             more = f"; and {len(lines) - MOST_NAMED} more" if len(lines) > MOST_NAMED else ""
-            found[cell_id] = "; ".join(lines[:MOST_NAMED]) + more
+            found[id_] = "; ".join(lines[:MOST_NAMED]) + more
     return found

@@ -6,6 +6,7 @@ it and whatever it is called; nobody else's process is looked at.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import random
@@ -45,8 +46,8 @@ def adopt_orphans() -> None:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def descendants() -> dict[int, str]:
-    """Return the running processes below this one, with their command lines; take ended ones."""
+def descendants(others: frozenset[int] = frozenset()) -> dict[int, str]:
+    """Return the running processes below this one but not below others, with command lines."""
     parents, lines = {}, {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -58,7 +59,7 @@ def descendants() -> dict[int, str]:
             parents[int(entry.name)], lines[int(entry.name)] = int(parent), line[:200]
 
     def ours(pid: int) -> bool:
-        while pid in parents:
+        while pid in parents and pid not in others:
             pid = parents[pid]
             if pid == os.getpid():
                 return True
@@ -67,22 +68,24 @@ def descendants() -> dict[int, str]:
     return {pid: line for pid, line in lines.items() if ours(pid)}
 
 
-def reap() -> None:
-    """Take the statuses of orphans that have ended; call it when no child is waited for."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return
+def reap(others: frozenset[int]) -> None:
+    """Take the statuses of orphans that have ended; those of others are waited for by others."""
+    for task in Path("/proc/self/task").iterdir():
+        for pid in map(int, (task / "children").read_text().split()):
+            if pid not in others:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A machine as it is: owner and mode of its places, what lies in shared memory, mounts."""
+    """A machine as it is: owner and mode of its places, what lies in shared memory, mounts, and
+    this process's other children (tests of a browser keep one for the whole session)."""
 
     places: dict[str, tuple[int, int, int]]
     shared_memory: frozenset[str]
     mounts: frozenset[str]
+    running: frozenset[int]
 
     @classmethod
     def seen(cls, folder: Path) -> Machine:
@@ -98,6 +101,7 @@ class Machine:
             places=places,
             shared_memory=frozenset(path.name for path in Path("/dev/shm").iterdir()),
             mounts=frozenset(point for point in points if str(folder) in point),
+            running=frozenset(descendants()),
         )
 
     def changes(self, folder: Path) -> list[str]:
@@ -112,10 +116,10 @@ class Machine:
 def left_behind(before: Machine, folder: Path) -> list[str]:
     """Return what a killed command left, after the time it has to be gone."""
     deadline_s = time.monotonic() + GONE_WITHIN_S
-    while (running := descendants()) and time.monotonic() < deadline_s:
-        reap()
+    while (running := descendants(before.running)) and time.monotonic() < deadline_s:
+        reap(before.running)
         time.sleep(0.01)
-    reap()
+    reap(before.running)
     return [f"runs: {pid} {line}" for pid, line in running.items()] + before.changes(folder)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
 
 from testbed import runfolder
+from testbed.cell import cell_id, cell_json
 from testbed.digests import changed, differences, done_text, of_cell, raise_if_any, read_done
 from testbed.errors import DisagreementError, ParseError
+from tests.recorded import wireless_cell
 
 pytestmark = pytest.mark.unit
 
@@ -59,36 +62,49 @@ def test_differences_are_told_by_name_in_order() -> None:
     assert differences(recorded, dict(reversed(recorded.items()))) == []
 
 
-def finished(run: Path, *names: str) -> list[str]:
-    for name in names:
-        folder = run / "cells" / name
+def finished(run: Path, count: int) -> list[str]:
+    cells = [wireless_cell(seed=seed) for seed in range(1, count + 1)]
+    for cell in cells:
+        folder = run / "cells" / cell_id(cell)
         (folder / "raw").mkdir(parents=True)
         (folder / "raw" / "counters.json").write_text("[]")
+        (folder / "cell.json").write_text(cell_json(cell))
         (folder / "DONE").write_text(done_text(of_cell(folder)))
-    return list(names)
+    return [cell_id(cell) for cell in cells]
+
+
+def test_another_whole_cell_is_not_this_one(tmp_path: Path) -> None:
+    one, other = finished(tmp_path, 2)
+    shutil.rmtree(tmp_path / "cells" / one)
+    shutil.copytree(tmp_path / "cells" / other, tmp_path / "cells" / one)
+    assert changed(tmp_path, [one, other]) == {one: f"cell.json: another cell, {other}"}
+    (tmp_path / "cells" / other / "cell.json").write_text("{}")
+    (tmp_path / "cells" / other / "DONE").write_text(done_text(of_cell(tmp_path / "cells" / other)))
+    assert changed(tmp_path, [other])[other].startswith("cell.json: not a cell: ")
 
 
 def test_cells_edited_afterwards_are_told_apart(tmp_path: Path) -> None:
-    cells = finished(tmp_path, "a", "b", "c", "d")
+    cells = finished(tmp_path, 4)
+    _, b, c, d = cells
     assert changed(tmp_path, cells) == {}
-    (tmp_path / "cells" / "b" / "raw" / "counters.json").write_text("[1]")
-    (tmp_path / "cells" / "c" / "DONE").write_text("{}")
+    (tmp_path / "cells" / b / "raw" / "counters.json").write_text("[1]")
+    (tmp_path / "cells" / c / "DONE").write_text("{}")
     for number in range(7):
-        (tmp_path / "cells" / "d" / f"{number}").touch()
+        (tmp_path / "cells" / d / f"{number}").touch()
     found = changed(tmp_path, cells)
-    assert list(found) == ["b", "c", "d"]
-    assert found["b"].startswith("raw/counters.json: ")
-    assert found["c"] == "DONE: not a finished cell: got 'sha256'"
-    assert found["d"].startswith("0: was not there before; 1: ")
-    assert found["d"].endswith("4: was not there before; and 2 more")
+    assert list(found) == [b, c, d]
+    assert found[b].startswith("raw/counters.json: ")
+    assert found[c] == "DONE: not a finished cell: got 'sha256'"
+    assert found[d].startswith("0: was not there before; 1: ")
+    assert found[d].endswith("4: was not there before; and 2 more")
 
 
 def test_a_file_that_cannot_be_read_is_a_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cells = finished(tmp_path, "a")
+    cells = finished(tmp_path, 1)
     monkeypatch.setattr("testbed.plain.sha256", refuse)
-    assert "counters.json: Input/output error" in changed(tmp_path, cells)["a"]
+    assert "cell.json: Input/output error" in changed(tmp_path, cells)[cells[0]]
 
 
 def refuse(path: Path) -> bytes:
