@@ -39,6 +39,5 @@ def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """Write one table; equal rows give equal bytes."""
     content = io.BytesIO()
     frame.write_parquet(content, compression="zstd", statistics=False)
-    plain.write_pieces(
-        path, [content.getbuffer()]
-    )  # a full disk is an OSError here, polars has its own
+    with content.getbuffer() as written:
+        plain.write_pieces(path, [written])  # a full disk is an OSError here, polars has its own

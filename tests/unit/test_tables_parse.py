@@ -13,9 +13,9 @@ import pytest
 
 from collectors.flows_parse import FlowRow, IntervalRow
 from collectors.raw_parse import read_json, read_text
-from collectors.table_files_parse import schema
+from collectors.table_files_parse import schema, write_parquet
 from collectors.tables_parse import QdiscRow, qdisc_rows, write_tables
-from testbed import runfolder
+from testbed import plain, runfolder
 from testbed.errors import ParseError
 from tests.fake_lab import write_measured
 from tests.recorded import DATA, value, wireless_cell
@@ -226,3 +226,20 @@ def test_a_broken_recording_is_named(
         path.write_text(content)
     with pytest.raises(ParseError, match=message):
         write_tables(folder, watched())
+
+
+def test_a_table_that_cannot_be_written_holds_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is held when an exception keeps its frames alive is complained about by Python 3.13.
+    pieces: list[memoryview] = []
+
+    def refuse(path: Path, content: list[memoryview]) -> None:
+        pieces.extend(content)
+        raise OSError("disk full")
+
+    monkeypatch.setattr(plain, "write_pieces", refuse)
+    with pytest.raises(OSError, match="disk full"):
+        write_parquet(pl.DataFrame({"a": [1]}), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="released"):
+        bytes(pieces[0])
