@@ -19,7 +19,7 @@ from collectors.pcap_parse import read as read_pcap
 from reports.wireshark import PROFILE, install_profile
 from reports.wireshark.profile import FILES, SOURCE
 from testbed import digests, runfolder, wireshark
-from testbed.cell import cell_id
+from testbed.cell import cell_id, cell_json
 from testbed.cli import command_status
 from testbed.execute import finish
 from tests.exported_cell import export_recorded, make_run, plan_cells, recorded_cell
@@ -366,7 +366,10 @@ def test_usage(status: Status) -> None:
 def another_cell(run: Path) -> None:
     """Add a second cell: the same with another seed, measured just like the first."""
     cell = dataclasses.replace(recorded_cell(), seed=3)
-    shutil.copytree(cell_folder(run), run / "cells" / cell_id(cell))
+    folder = run / "cells" / cell_id(cell)
+    shutil.copytree(cell_folder(run), folder)
+    (folder / runfolder.CELL).write_text(cell_json(cell))
+    finish(folder)
     plan_cells(run, [recorded_cell(), cell])
 
 
