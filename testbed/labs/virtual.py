@@ -9,6 +9,7 @@ never on this machine; so what a cell yields is a function of ``cell.json``.
 from __future__ import annotations
 
 import re
+import resource
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -32,8 +33,11 @@ SHM_SLACK_BYTES, TMP_BYTES = 16 << 20, 1 << 20
 #: What init and walls say of how a lab ended.
 ENDS = r"^lab: (virtual-time limit .+?|agent .+?|init: .+?|walls: .+?)\r?$"
 RUNS_WILD = "a cell of this size needs far less; a program in the lab runs wild"
-#: What its kernel says where the host gives it no more processes (EAGAIN).
-NO_PROCESS = "clone failed, errno = 11"
+#: What its kernel says where the host gives it no more (EAGAIN, EMFILE), of what, by which limit.
+REFUSALS = (
+    ("clone failed, errno = 11", "processes", resource.RLIMIT_NPROC),
+    ("failed, errno = 24", "open files", resource.RLIMIT_NOFILE),
+)
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.agent")
 
@@ -190,14 +194,9 @@ def _problem(
         )
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None
-    if NO_PROCESS in text:
-        return RunError(
-            "the lab started too many processes",
-            where=where,
-            wanted=f"at most {boot.allowed.processes} on the host",
-            got=tail(console),
-            hint=RUNS_WILD,
-        )
+    for words, what, limit in REFUSALS:
+        if words in text:
+            return _took_too_many(what, limit, boot.allowed, where, tail(console))
     message = accept.error_message(folder)
     if message:
         return RunError(message, where=where)
@@ -207,6 +206,24 @@ def _problem(
     else:
         what = found.group(1) if found else "the lab's kernel ended before its agent"
     return RunError(what, where=where, got=tail(console))
+
+
+def _took_too_many(
+    what: str, limit: int, allowed: Allowance, where: str, last_words: str
+) -> RunError:
+    may = {"processes": allowed.processes, "open files": allowed.open_files}[what]
+    granted = resource.getrlimit(limit)[1]
+    hint = RUNS_WILD
+    if granted != resource.RLIM_INFINITY and granted < may:
+        hint = f"this machine grants {granted} (ulimit -H), a cell of this size may need {may}"
+        may = granted
+    return RunError(
+        f"the lab took too many {what}",
+        where=where,
+        wanted=f"at most {may} on the host",
+        got=last_words,
+        hint=hint,
+    )
 
 
 def _built_first(root: Path, code: Path) -> dict[str, str]:

@@ -58,8 +58,10 @@ def run_cell(lab: VirtualLab, tmp_path: Path) -> Callable[..., Path]:
 def script(lab: VirtualLab, tmp_path: Path) -> Scripted:
     """Run a shell script as the lab's only program; return the folder it could write to."""
 
-    def run(text: str, *, wall_s: float = 60.0, virtual_s: float = 600.0) -> Path:
-        folder = tmp_path / "script"
+    def run(
+        text: str, *, wall_s: float = 60.0, virtual_s: float = 600.0, name: str = "script"
+    ) -> Path:
+        folder = tmp_path / name
         folder.mkdir()
         (folder / "run.sh").write_text(text)
         boot = Boot(

@@ -13,7 +13,6 @@ import pytest
 from testbed import runfolder
 from testbed.cell import Cell, Loss
 from testbed.execute import execute
-from testbed.labs import virtual
 from testbed.labs.virtual import VirtualLab
 from testbed.limits import limits
 from testbed.spec import parse_study, resolve_cell
@@ -53,10 +52,7 @@ def cell_of(pairs: int, lab: VirtualLab) -> Cell:
 
 
 @pytest.mark.parametrize("pairs", [100, pytest.param(500, marks=pytest.mark.slow)])
-def test_many_pairs_run_and_are_all_counted(
-    pairs: int, lab: VirtualLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(virtual, "MEMORY", "1200M", raising=False)
+def test_many_pairs_run_and_are_all_counted(pairs: int, lab: VirtualLab, tmp_path: Path) -> None:
     cell, folder = cell_of(pairs, lab), tmp_path / "cell"
     execute(cell, folder, lab, threading.Event())
     flows = pl.read_parquet(folder / runfolder.FLOWS_TABLE)

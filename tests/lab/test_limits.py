@@ -79,9 +79,27 @@ def test_the_console(script: Script, tmp_path: Path) -> None:
 
 def test_processes(script: Script) -> None:
     with pytest.raises(
-        RunError, match="the lab started too many processes: wanted at most 256 on the host"
+        RunError, match="the lab took too many processes: wanted at most 256 on the host"
     ):
         script("i=0; while [ $i -lt 400 ]; do sleep 500 & i=$((i+1)); done; exit 0")
+
+
+def test_a_machine_that_grants_less_than_a_lab_may_take(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = VirtualLab.command
+
+    def within(limits: list[str]) -> None:
+        monkeypatch.setattr(
+            VirtualLab, "command", lambda *args: ["prlimit", *limits, *command(*args)]
+        )
+
+    within(["--nofile=200:200", "--nproc=200:200"])
+    script("sleep 1; exit 0", name="enough")
+    for limit, what in (("--nofile=40:40", "open files"), ("--nproc=30:30", "processes")):
+        within([limit])
+        with pytest.raises(RunError, match=f"the lab took too many {what}: wanted at most"):
+            script("for i in $(seq 100); do sleep 5 & done; wait; exit 0", name=what)
 
 
 def test_memory_beside_the_kernels_own(script: Script) -> None:

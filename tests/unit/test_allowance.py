@@ -26,7 +26,7 @@ def test_a_small_cell() -> None:
         files=1000 + 16 * len(cell.flows),
         memory_bytes=256 * MIB,
         processes=256 + 8 * parts,
-        open_files=1024 + 32 * parts,
+        open_files=1024 + 8 * parts,
         console_bytes=8 * MIB,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import resource
 import shutil
 import sys
 import threading
@@ -140,9 +141,32 @@ def test_a_lab_that_took_too_much_is_told_so_whatever_it_said(folder: Path) -> N
 
 def test_a_lab_stopped_at_its_walls_says_why(folder: Path) -> None:
     console = folder.parent / runfolder.CONSOLE
-    console.write_text("lab: walls: cannot raise the limit of open files: Too many open files\n")
+    console.write_text("lab: walls: cannot limit open files: Operation not permitted\n")
     found = virtual._problem(folder, console, BOOT, Ending(by_itself=True), False)
-    assert "walls: cannot raise the limit of open files" in str(found)
+    assert "walls: cannot limit open files" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("console", "what", "may"),
+    [
+        ("start_userspace : clone failed, errno = 11\n", "processes", 256),
+        ("start_userspace : socketpair failed, errno = 24\n", "open files", 1024),
+    ],
+)
+@pytest.mark.parametrize("granted", [10**6, 100, resource.RLIM_INFINITY])
+def test_who_granted_too_little_is_said(
+    console: str, what: str, may: int, granted: int, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _limit: (1, granted))
+    (folder.parent / runfolder.CONSOLE).write_text(console)
+    path = folder.parent / runfolder.CONSOLE
+    found = str(virtual._problem(folder, path, BOOT, Ending(by_itself=True), False))
+    if granted == 100:
+        assert f"took too many {what}: wanted at most 100 on the host" in found
+        assert f"this machine grants 100 (ulimit -H), a cell of this size may need {may}" in found
+    else:
+        assert f"took too many {what}: wanted at most {may} on the host" in found
+        assert "runs wild" in found
 
 
 def test_memory_is_the_cells_and_on_the_command_line(lab: VirtualLab, folder: Path) -> None:
