@@ -93,6 +93,25 @@ def episode_points(
     return _all_points_at(ats, document, names, points, known)
 
 
+def capture_points(
+    study: StudyFile,
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+) -> tuple[tuple[int, ...], list[Problem]]:
+    """Return the indexes of the points that are captured, and what is wrong with them."""
+    loc: Loc = ("collect", "captures_at")
+    if study.collect.captures and study.collect.captures_at:
+        wanted = "one of captures and captures_at"
+        return (), [document.problem(loc, "every point is captured already", wanted=wanted)]
+    if study.collect.captures:
+        return tuple(range(len(points))), []
+    ats = [(at, (*loc, i)) for i, at in enumerate(study.collect.captures_at)]
+    covered, problems = _all_points_at(ats, document, names, points, known)
+    return tuple(sorted({index for indexes in covered for index in indexes})), problems
+
+
 def _all_points_at(
     ats: Sequence[tuple[Mapping[str, Any], Loc]],
     document: Document,

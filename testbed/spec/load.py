@@ -13,7 +13,7 @@ from pathlib import Path
 
 from testbed import units
 from testbed.errors import StudyError
-from testbed.spec.at import episode_points, figure_points, published_points
+from testbed.spec.at import capture_points, episode_points, figure_points, published_points
 from testbed.spec.checks import cross_problems
 from testbed.spec.claim_points import Comparison, expand_claims
 from testbed.spec.document import Document, parse_document, read_document
@@ -34,7 +34,8 @@ class Study:
 
     ``published_points`` holds, for each published row, the indexes of its points,
     ``figure_points`` for each figure, ``episode_points`` for each published episode;
-    ``comparisons`` holds what each claim comes to.
+    ``capture_points`` are those whose packets are captured; ``comparisons`` holds what each claim
+    comes to.
     """
 
     settings: StudyFile
@@ -44,6 +45,7 @@ class Study:
     published_points: tuple[tuple[int, ...], ...]
     figure_points: tuple[tuple[int, ...], ...]
     episode_points: tuple[tuple[int, ...], ...]
+    capture_points: tuple[int, ...]
     comparisons: tuple[tuple[Comparison, ...], ...]
     profiles: dict[str, LoadedProfile]
     varied: Variations
@@ -57,6 +59,11 @@ class Study:
     def all_points(self) -> tuple[Point, ...]:
         """The study's points, then those of its variations alone."""
         return (*self.points, *self.varied.points)
+
+    def captures(self, point: Point) -> bool:
+        """Return whether packets are captured at a point, of the study or what it becomes."""
+        captured = (self.points[index].values.items() for index in self.capture_points)
+        return any(values <= point.values.items() for values in captured)
 
 
 def find_study(name: str) -> Path:
@@ -123,6 +130,7 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
         published_points=placed.rows,
         figure_points=placed.figures,
         episode_points=placed.episodes,
+        capture_points=placed.captures,
         comparisons=placed.comparisons,
         profiles=shelf.profiles,
         varied=placed.varied,
@@ -136,6 +144,7 @@ class _Placed:
     rows: tuple[tuple[int, ...], ...] = ()
     episodes: tuple[tuple[int, ...], ...] = ()
     figures: tuple[tuple[int, ...], ...] = ()
+    captures: tuple[int, ...] = ()
     comparisons: tuple[tuple[Comparison, ...], ...] = ()
     varied: Variations = NO_VARIATIONS
 
@@ -159,6 +168,9 @@ def _place(
     if "figures" in valid:
         figures, wrong = figure_points(*where)
         placed, problems = dataclasses.replace(placed, figures=figures), [*problems, *wrong]
+    if "collect" in valid:
+        captures, wrong = capture_points(*where)
+        placed, problems = dataclasses.replace(placed, captures=captures), [*problems, *wrong]
     if "claims" in valid and not any(p.key.startswith("claims") for p in known):
         comparisons, wrong = expand_claims(*where)
         placed = dataclasses.replace(placed, comparisons=comparisons)

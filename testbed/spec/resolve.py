@@ -80,7 +80,7 @@ def resolve_cell(
             sockets_s=sockets_s if telemetry else 0.0,
             counters_s=counters_s if telemetry else 0.0,
             telemetry=telemetry,
-            pcap=pcap or at.collect.captures,
+            pcap=pcap or study.captures(point),
         ),
         limits=Limits(
             wall_s=WALL_BASE_S + at.duration_s * WALL_PER_VIRTUAL,

@@ -181,7 +181,10 @@ class Delivered(Settings):
 class Collect(Settings):
     """What evidence the study needs beyond what every run records, and how finely."""
 
-    captures: bool = Field(False, description="true or false")
+    captures: bool = Field(False, description="true or false: at every point")
+    captures_at: tuple[dict[str, Any], ...] = Field(
+        (), description="a list of points, each a mapping of swept settings to values"
+    )
     sockets_s: PeriodS = Field(
         "derived", alias="sockets", description="a time between samples such as '1 s', or derived"
     )

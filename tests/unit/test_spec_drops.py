@@ -124,6 +124,33 @@ def test_captures_are_what_the_study_or_the_command_line_asks_for(
     assert cells(added(section), pcap=pcap)[0].collect.pcap is captured
 
 
+CAPTURES_AT = "collect: {captures_at: [{network.bottleneck.loss.data: 1 %}]}\n"
+
+
+def test_captures_at_some_points_only_and_where_an_assumption_is_varied_there() -> None:
+    loaded = study(
+        UNPUBLISHED, swept("network.bottleneck.loss.data: [1 %, 2 %]"), added(CAPTURES_AT),
+        ("assumptions:\n", "assumptions:\n  - {id: x, text: x, why: x, alternatives: [{network.pairs: 3}]}\n"),
+    )  # fmt: skip
+    found = {point.words(): loaded.captures(point) for point in loaded.all_points}
+    assert found == {
+        "loss_frac=0.01": True, "loss_frac=0.02": False,
+        "loss_frac=0.01, pairs=3": True, "loss_frac=0.02, pairs=3": False,
+    }  # fmt: skip
+
+
+def test_captures_at_a_point_that_is_none_or_besides_all() -> None:
+    for wrong, said in (
+        ("collect: {captures_at: [{network.bottleneck.loss.data: 5 %}]}", "not a point of the stu"),
+        ("collect: {captures_at: [{network.pairs: 2}]}", "captures_at[0].network.pairs: not swept"),
+        (
+            "collect: {captures: true, captures_at: [{network.bottleneck.loss.data: 1 %}]}",
+            "every point is captured already: wanted one of captures and captures_at",
+        ),
+    ):
+        assert said in str(problems(edited(added(wrong + "\n"))))
+
+
 @pytest.mark.parametrize(("loss", "fires"), [("1 %", True), ("0 %", False)])
 def test_one_seed_is_enough_where_nothing_is_left_to_chance(loss: str, fires: bool) -> None:
     loaded = study(
