@@ -37,15 +37,23 @@ class EpisodeRow:
     new_data_on_dupack_1_pkts: int | None = None
     new_data_on_dupack_2_pkts: int | None = None
     new_data_on_dupack_3_pkts: int | None = None
+    first_new_on_dupack: int | None = None
+    first_new_segment: int | None = None
+    acks_to_new_data_pkts: int | None = None
     retransmitted_pkts: int | None = None
+    lost_again_pkts: int | None = None
     timeouts: int | None = None
     cwnd_before_bytes: int | None = None
     cwnd_after_bytes: int | None = None
     ssthresh_after_bytes: int | None = None
     flight_before_bytes: int | None = None
+    cwnd_at_recovery_bytes: int | None = None
+    cwnd_after_recovery_bytes: int | None = None
+    regrown_s: float | None = None
     recovered_s: float | None = None
     detect_s: float | None = None
     recover_s: float | None = None
+    regrow_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +77,20 @@ class Window:
         """Return window and threshold that the first acknowledgement after a time met."""
         index = self._after(t_s)
         return _whole(self.cwnd_bytes, index), _whole(self.ssthresh_bytes, index)
+
+    def regrown_s(
+        self, low_bytes: int, high_bytes: int, since_s: float, until_s: float
+    ) -> float | None:
+        """Return when an acknowledgement made the window ``high_bytes``, after it had been low.
+
+        None unless both were between the times: Linux's TCP lowers it step by step.
+        """
+        first, end = self._after(since_s), self._after(until_s)
+        low = np.flatnonzero(self.cwnd_bytes[first:end] <= low_bytes)
+        first += int(low[0]) if len(low) else end
+        high = np.flatnonzero(self.cwnd_bytes[first:end] >= high_bytes)
+        # An acknowledgement shows what it meets: the one before it did that.
+        return float(self.t_s[first + int(high[0]) - 1]) if len(high) else None
 
     def _after(self, t_s: float) -> int:
         return int(np.searchsorted(self.t_s, t_s + AT_ONCE_S, side="right"))

@@ -85,7 +85,9 @@ def _row(story: Story, number: int, bound: Bounds) -> EpisodeRow:
         detected_by=None if acted is None else _detected_by(story, acted, seen),
         dupacks=seen.count,
         **_new_data(story, seen, acted),
+        **_first_new(story, first, seen, acted, bound.recovered_s),
         retransmitted_pkts=len(bound.again),
+        lost_again_pkts=int(data.again[bound.lost].sum()),
         timeouts=sum(story.answers[int(row)] == why.TIMEOUT for row in bound.again),
         cwnd_before_bytes=cwnd,
         cwnd_after_bytes=after[0],
@@ -141,6 +143,37 @@ def _new_data(story: Story, seen: why.Duplicates, acted: int | None) -> dict[str
     on = (fresh[end] - fresh[first]).tolist()
     total = int(fresh[acted] - fresh[first[0]]) if seen.count else 0
     return {"new_data_pkts": total, **dict(zip(EACH_DUPACK.values(), on, strict=False))}
+
+
+def _first_new(
+    story: Story, first: int | None, seen: why.Duplicates, acted: int | None, over_s: float
+) -> dict[str, int | None]:
+    """Return on which duplicate new data first left, what, and how many acknowledgements it took.
+
+    Duplicates are counted until the episode is over; the acknowledgements from when the sender
+    acted, without the one it acted on. Null where no new data left, or not on a duplicate.
+    """
+    if first is None or acted is None or not seen.count:
+        return {}
+    data, acks = story.captured.data, story.captured.acks
+    fresh = np.flatnonzero(~data.again)
+
+    def next_row(t_s: float) -> int | None:
+        at = int(np.searchsorted(data.t_s[fresh], t_s))
+        return int(fresh[at]) if at < len(fresh) else None
+
+    found: dict[str, int | None] = {}
+    sent, resumed = next_row(seen.t_s[0]), next_row(float(data.t_s[acted]))
+    if sent is not None and data.t_s[sent] < over_s:
+        lost = int(data.start[first]), float(data.lost_s[first])
+        every = why.duplicates(story.captured, *lost, over_s)
+        found["first_new_on_dupack"] = sum(t_s <= data.t_s[sent] for t_s in every.t_s)
+        found["first_new_segment"] = _segment(story.captured, sent)
+    if resumed is not None:
+        between = (data.t_s[acted], data.t_s[resumed])
+        came = np.searchsorted(acks.t_s, between, side="right")
+        found["acks_to_new_data_pkts"] = int(came[1] - came[0])
+    return found
 
 
 def _flight_bytes(captured: Captured, acted: int) -> int:

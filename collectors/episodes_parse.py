@@ -6,9 +6,12 @@ kernel's events, if they were recorded. Without captures from the kernel's event
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from collectors.episode_row_parse import EpisodeRow, main_rows, window
+from collectors.episode_windows_parse import with_windows
 from collectors.episodes_captured_parse import captured_rows
 from collectors.retransmissions_parse import Kinds
 from collectors.sctp_episodes_parse import sctp_rows
@@ -25,13 +28,18 @@ def episodes(
     if packets is not None:
         return _captured(cell, flows, packets, congestion)
     if congestion is not None:
-        return [row for flow in flows for row in told_rows(flow, congestion)]
+        return [row for flow in flows for row in _told(flow, congestion)]
     return None
 
 
 def told_rows(flow: Flow, congestion: pl.DataFrame) -> list[EpisodeRow]:
     """Return a flow's episodes from the kernel's events alone."""
     return (tcp_rows if flow.protocol == "tcp" else sctp_rows)(flow, congestion)
+
+
+def _told(flow: Flow, congestion: pl.DataFrame) -> Iterator[EpisodeRow]:
+    rows = told_rows(flow, congestion)
+    return with_windows(rows, window(congestion, flow.id), flow.message_bytes)
 
 
 def _captured(
@@ -42,7 +50,8 @@ def _captured(
     for flow in flows:
         if flow.id in captured:
             known = None if congestion is None else window(congestion, flow.id)
-            found += captured_rows(flow, captured[flow.id], _kinds(flow, congestion), known)
+            rows = captured_rows(flow, captured[flow.id], _kinds(flow, congestion), known)
+            found += rows if known is None else with_windows(rows, known, flow.message_bytes)
     return found
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from reports.columns import read_columns
-from reports.records import Delivered, FlowRow
+from reports.records import FlowRow, Span
 from testbed import cell as cells
 from testbed.errors import ParseError
 
@@ -23,6 +23,7 @@ _COLUMNS = {
     "goodput_bps": "numbers",
     "loss_offered_pkts": "numbers",
     "loss_dropped_pkts": "numbers",
+    "retransmitted_pkts": "numbers",
     "cwnd_mean_segments": "numbers",
 }
 
@@ -57,7 +58,7 @@ _INTERVALS = {
 }
 
 
-def read_delivered(path: Path, cell: cells.Cell, between: Delivered) -> Mapping[str, float]:
+def read_delivered(path: Path, cell: cells.Cell, between: Span) -> Mapping[str, float]:
     """Return the messages' worth of new data each flow delivered between two times.
 
     Both are bounds of receivers' intervals; intervals without data are absent.

@@ -96,6 +96,60 @@ def recover_s(sample: Sample, group: Group) -> float:
     return total(values, f"loss of {group.label} that was recovered from") / len(values)
 
 
+def flight_full_frac(sample: Sample, group: Group) -> float:
+    """Return the share of losses repeated though as much was in flight as the new window allows.
+
+    Of those an acknowledgement told of whose flight and window are known.
+    """
+    told = _told(sample, group)
+    flight = _known(told, "flight_before_bytes", "what was in flight", group)
+    cwnd = _known(told, "cwnd_after_bytes", "the window after it", group)
+    return sum(f >= c for f, c in zip(flight, cwnd, strict=True)) / len(told)
+
+
+def _mean_where_known(column: str, what: str, *, told: bool) -> GroupFunction:
+    """Return the metric that averages a column over the losses that have it."""
+
+    def compute(sample: Sample, group: Group) -> float:
+        rows = _told(sample, group) if told else _episodes(sample, group)
+        values = [row[column] for row in rows if row[column] is not None]
+        return total(values, f"{what} of {group.label}") / len(values)
+
+    return compute
+
+
+def grows_at_recovery_frac(sample: Sample, group: Group) -> float:
+    """Return the share of losses, over without a timeout, whose last acknowledgement opened it.
+
+    The congestion window, that is.
+    An episode whose window at its end is not known is left out.
+    """
+    pairs = [
+        (row["cwnd_at_recovery_bytes"], row["cwnd_after_recovery_bytes"])
+        for row in _told(sample, group)
+        if row["timeouts"] == 0
+    ]
+    known = [(met, left) for met, left in pairs if met is not None and left is not None]
+    if not known:
+        raise UnavailableError(f"no window of {group.label} is known at the end of a loss")
+    return sum(bool(left > met) for met, left in known) / len(known)
+
+
+def timeouts(sample: Sample, group: Group) -> float:
+    """Return how often a retransmission timer of the group expired."""
+    return total((row["timeouts"] for row in _episodes(sample, group)), "timeouts", none=0.0)
+
+
+def timeout_if_lost_again_frac(sample: Sample, group: Group) -> float:
+    """Return the share of episodes in which a retransmission was lost that had a timeout."""
+    rows = _episodes(sample, group)
+    lost = _known(rows, "lost_again_pkts", "lost retransmissions", group)
+    vain = [row["timeouts"] for row, again in zip(rows, lost, strict=True) if again]
+    if not vain:
+        raise UnavailableError(f"no retransmission of {group.label} was lost")
+    return sum(bool(expired) for expired in vain) / len(vain)
+
+
 LOSS_METRICS: tuple[GroupMetric, ...] = (
     (
         "dupacks_{group}_pkts", "Duplicates before {label} repeats a lost packet",
@@ -126,6 +180,31 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
             f"Losses {{label}} repeats on duplicate {k}", SHARE, _repeats_on(k),
         )
         for k in (3, 4)
+    ),
+    (
+        "first_new_on_dupack_{group}", "Duplicate on which {label} first sends new data", PACKETS,
+        _mean_where_known("first_new_on_dupack", "new data on a duplicate", told=True),
+    ),
+    (
+        "acks_to_new_data_{group}_pkts", "Acknowledgements until {label} sends new data again",
+        PACKETS, _mean_where_known("acks_to_new_data_pkts", "new data after a repeat", told=True),
+    ),
+    (
+        "flight_full_{group}_frac", "Losses {label} repeats with a full window in flight", SHARE,
+        flight_full_frac,
+    ),
+    (
+        "regrow_{group}_s", "Time until the window has grown again, {label}", SECONDS,
+        _mean_where_known("regrow_s", "window that had grown again", told=True),
+    ),
+    (
+        "grows_at_recovery_{group}_frac", "Losses that end with a larger window, {label}", SHARE,
+        grows_at_recovery_frac,
+    ),
+    ("timeouts_{group}", "Timeouts, {label}", PACKETS, timeouts),
+    (
+        "timeout_if_lost_again_{group}_frac", "Repeated in vain, then a timeout, {label}",
+        SHARE, timeout_if_lost_again_frac,
     ),
     ("recover_{group}_s", "Time to recover from a loss, {label}", SECONDS, recover_s),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from reports.display import FRACTION, INDEX, KBIT_PER_S, PERCENT, SEGMENTS, Quantity
 from reports.flow_metrics import FLOW_METRICS, FlowFunction
-from reports.loss_metrics import LOSS_METRICS
+from reports.loss_metrics import LOSS_METRICS, SHARE
 from reports.path_metrics import PATH_METRICS, GroupFunction, GroupMetric
 from reports.records import Compare, Group
 from reports.sample import (
@@ -26,6 +26,8 @@ from reports.sample import (
     ratio,
     total,
 )
+from reports.span_metrics import SPAN_METRICS, low_bins_frac, silent_bins_frac
+from reports.utilisation import data_pct, goodput_of_all_bps, sent_pct, utilisation_pct, wire_pct
 
 
 @dataclass(frozen=True)
@@ -53,13 +55,9 @@ def goodput_bps(sample: Sample, group: Group) -> float:
     return total(flows, f"goodput of {group.label}")
 
 
-def _goodput_of_all_bps(sample: Sample) -> float:
-    return total((flow.goodput_bps for flow in sample.flows), "goodput")
-
-
 def share_pct(sample: Sample, group: Group) -> Quotient:
     """Return the group's goodput as percentage of that of all flows."""
-    total_bps = _goodput_of_all_bps(sample)
+    total_bps = goodput_of_all_bps(sample)
     return quotient(goodput_bps(sample, group), total_bps, "the goodput of all flows", 100)
 
 
@@ -117,12 +115,6 @@ def pct_increase(sample: Sample) -> Quotient:
     return quotient(of_bps - over_bps, over_bps, f"the goodput of {over.label}", 100)
 
 
-def utilisation_pct(sample: Sample) -> float:
-    """Return the goodput of all flows as percentage of the forward bottleneck's rate."""
-    total_bps = _goodput_of_all_bps(sample)
-    return 100 * ratio(total_bps, sample.bottleneck_rate_bps, "the bottleneck's rate")
-
-
 def _jain(values: list[float]) -> float:
     # The index does not change with scale: dividing by the largest keeps the squares in range.
     largest = max(values, default=0.0)
@@ -134,7 +126,7 @@ def _jain(values: list[float]) -> float:
 
 def jain_flows(sample: Sample) -> float:
     """Return Jain's fairness index over the goodputs of the single flows."""
-    _goodput_of_all_bps(sample)
+    goodput_of_all_bps(sample)
     return _jain([flow.goodput_bps for flow in sample.flows if flow.goodput_bps is not None])
 
 
@@ -157,6 +149,13 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     ("cwnd_mean_{group}_segments", "Mean congestion window, {label}", SEGMENTS, cwnd_mean_segments),
 )
 #: Shown only where the study asks for them.
+ASKED_CELL_METRICS: tuple[Metric, ...] = (
+    Metric("utilisation_sent_pct", "Link utilisation, new data sent", PERCENT, sent_pct),
+    Metric("utilisation_data_pct", "Link utilisation, all data", PERCENT, data_pct),
+    Metric("utilisation_wire_pct", "Link utilisation, packets", PERCENT, wire_pct),
+    Metric("silent_bins_frac", "Time without an arrival", SHARE, silent_bins_frac),
+    Metric("low_bins_frac", "Time with less than half of the rate", SHARE, low_bins_frac),
+)
 ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
     ("delivered_{group}_segments", "Segments delivered, {label}", SEGMENTS, delivered_segments),
     (
@@ -171,6 +170,7 @@ ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
         PERCENT,
         goodput_variation_pct,
     ),
+    *SPAN_METRICS,
     *LOSS_METRICS,
 )
 
@@ -228,7 +228,7 @@ def asked_metrics_of(groups: tuple[Group, ...], flows: tuple[str, ...]) -> dict[
         for name, label, quantity, function in FLOW_METRICS
         for flow in flows
     ]
-    found += _of_groups(ASKED_GROUP_METRICS, groups)
+    found += [*ASKED_CELL_METRICS, *_of_groups(ASKED_GROUP_METRICS, groups)]
     return {metric.name: metric for metric in found}
 
 

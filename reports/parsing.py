@@ -11,8 +11,8 @@ from reports.point_paths import PointPath, parse_path
 from reports.records import (
     Acknowledged,
     Assumption,
+    Bins,
     Compare,
-    Delivered,
     FigureAsked,
     Group,
     KnobReading,
@@ -24,6 +24,7 @@ from reports.records import (
     PublishedRow,
     RunWarning,
     Source,
+    Span,
     Study,
 )
 from testbed.check import Check
@@ -113,8 +114,17 @@ def _parse_groups(doc: Doc) -> tuple[Group, ...]:
     )
 
 
-def _parse_delivered(doc: Doc) -> Delivered:
-    return Delivered(from_s=doc.get("from_s").number(), to_s=doc.get("to_s").number())
+def _parse_span(doc: Doc | None) -> Span | None:
+    if doc is None:
+        return None
+    return Span(from_s=doc.get("from_s").number(), to_s=doc.get("to_s").number())
+
+
+def _parse_bins(doc: Doc | None) -> Bins | None:
+    span = _parse_span(doc)
+    if doc is None or span is None:
+        return None
+    return Bins(from_s=span.from_s, to_s=span.to_s, bin_s=doc.get("bin_s").number())
 
 
 def _parse_compare(doc: Doc, groups: tuple[Group, ...]) -> Compare:
@@ -134,7 +144,7 @@ def _parse_source(doc: Doc) -> Source:
     return Source(
         authors=doc.get("authors").text(),
         publication=doc.get("publication").text(),
-        year=doc.get("year").integer(),
+        year=year.integer() if (year := doc.maybe("year")) else None,
         simulator=doc.get("simulator").text(),
     )
 
@@ -152,7 +162,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
     compare, published = doc.maybe("compare"), digits.maybe("published")
     groups = _parse_groups(doc.get("groups"))
     # Runs of older versions have no such keys.
-    asked, flows, delivered = (doc.maybe(key) for key in ("figures", "flows", "delivered"))
+    asked, flows = (doc.maybe(key) for key in ("figures", "flows"))
     claims, comparing = doc.maybe("claims"), _parse_compare(compare, groups) if compare else None
     points, repeats = parse_repeats(doc, tuple(parse_point(p) for p in doc.get("points").items()))
     return Study(
@@ -170,7 +180,9 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         paths=_parse_paths(doc),
         metrics=tuple(item.text() for item in doc.get("metrics").items()),
         flows=tuple(item.name() for item in flows.items()) if flows else (),
-        delivered=_parse_delivered(delivered) if delivered else None,
+        delivered=_parse_span(doc.maybe("delivered")),
+        windows=_parse_span(doc.maybe("windows")),
+        bins=_parse_bins(doc.maybe("bins")),
         published=_parse_published(published) if published else None,
         figures=tuple(_parse_figure(item) for item in asked.items()) if asked else (),
         assumptions=tuple(

@@ -43,7 +43,7 @@ class Source:
 
     authors: str
     publication: str
-    year: int
+    year: int | None
     simulator: str
 
 
@@ -114,11 +114,18 @@ class Published:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delivered:
-    """Between which times of a run delivered segments are counted."""
+class Span:
+    """Between which times of a run something is counted or looked at."""
 
     from_s: float
     to_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bins(Span):
+    """The same, bin by bin."""
+
+    bin_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +275,9 @@ class Study:
     paths: Mapping[Point, PointPath]
     metrics: tuple[str, ...]
     flows: tuple[str, ...]
-    delivered: Delivered | None
+    delivered: Span | None
+    windows: Span | None
+    bins: Bins | None
     published: Published | None
     figures: tuple[FigureAsked, ...]
     assumptions: tuple[Assumption, ...]
@@ -291,6 +300,11 @@ class Study:
             for variation in self.repeats.variations
             for varied, at in zip(variation.points, variation.calibrated, strict=True)
         )
+
+    @property
+    def asked_metrics(self) -> tuple[str, ...]:
+        """The metrics it lists, and those that its claims are about."""
+        return (*self.metrics, *self.claimed_metrics)
 
     @property
     def claimed_metrics(self) -> tuple[str, ...]:
@@ -344,6 +358,7 @@ class FlowRow:
     loss_offered_pkts: int | None
     loss_dropped_pkts: int | None
     cwnd_mean_segments: float | None = None
+    retransmitted_pkts: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

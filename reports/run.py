@@ -34,7 +34,8 @@ from reports.records import (
     RunWarning,
     Study,
 )
-from reports.sample import VARIATION
+from reports.sample import NO_SPANS, VARIATION, Spans
+from reports.span_values import read_spans
 from reports.story_tables import Row, read_episodes, read_limits, read_windows
 from testbed import cell as cells
 from testbed import plain, runfolder
@@ -59,6 +60,7 @@ class FinishedCell:
     flows: tuple[FlowRow, ...]
     delivered_segments: Mapping[str, float]
     variation_pct: Mapping[str, float]
+    spans: Spans
     episodes: tuple[Row, ...] | None
     limits: tuple[Row, ...] | None
     windows: Mapping[tuple[str, float], int]
@@ -136,6 +138,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     flows: tuple[FlowRow, ...] = ()
     delivered: Mapping[str, float] = {}
     variation: Mapping[str, float] = {}
+    spans = NO_SPANS
     ledger: tuple[LedgerReading, ...] = ()
     evidence = Evidence()
     if planned.purpose == "measure":
@@ -143,8 +146,9 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         flows = read_flows(folder / runfolder.FLOWS_TABLE, cell, groups)
         if study.delivered:
             delivered = read_delivered(folder / runfolder.INTERVALS_TABLE, cell, study.delivered)
-        if any(name.startswith(VARIATION) for name in (*study.metrics, *study.claimed_metrics)):
+        if any(name.startswith(VARIATION) for name in study.asked_metrics):
             variation = read_variation(folder / runfolder.INTERVALS_TABLE, cell)
+        spans = read_spans(folder, cell, study)
         ledger = parse_ledger(read_json(folder, runfolder.LEDGER))
         audited = (folder / runfolder.AUDIT).exists()  # cells of older versions have no audit
         audit = read_json(folder, runfolder.AUDIT) if audited else None
@@ -161,6 +165,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         flows=flows,
         delivered_segments=delivered,
         variation_pct=variation,
+        spans=spans,
         episodes=episodes,
         limits=read_limits(folder / runfolder.LIMITS_TABLE),
         windows=read_windows(folder / runfolder.CONGESTION_TABLE, _times(study, episodes)),

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reports.point_paths import PointPath
 from reports.records import AuditReading, Compare, FlowRow, Group, PathReading
 
 #: How the metrics begin that need all intervals of a cell: they are read only where asked for.
 VARIATION = "goodput_over_time"
+NO_PATH = "the run is of an older version, which wrote no sizes of packets down"
 
 
 class UnavailableError(Exception):
@@ -35,13 +37,30 @@ class Quotient:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spans:
+    """What is counted between the times a study gives; empty unless it asks.
+
+    ``sent_segments`` by flow, ``cwnd_segments`` the smallest and largest by flow; of the bins the
+    shares ``silent_frac`` and ``low_frac``; a reason in place of what is not known.
+    """
+
+    sent_segments: Mapping[str, float] | str = field(default_factory=dict)
+    cwnd_segments: Mapping[str, tuple[float, float]] | str = field(default_factory=dict)
+    bins: tuple[float, float] | str = "the study has no times for it (bins)"
+
+
+NO_SPANS = Spans()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sample:
     """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
 
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
     ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
     ``episodes`` the rows of the loss episodes, None if nothing recorded them, ``variation_pct`` by
-    flow how its goodput varies over time, empty unless the study asks.
+    flow how its goodput varies over time, empty unless the study asks. ``path`` tells the sizes of
+    packets, None if the run is of a version that did not write it down.
     """
 
     flows: tuple[FlowRow, ...]
@@ -53,11 +72,19 @@ class Sample:
     delivered_segments: Mapping[str, float] = field(default_factory=dict)
     episodes: Sequence[Mapping[str, Any]] | None = None
     variation_pct: Mapping[str, float] = field(default_factory=dict)
+    spans: Spans = NO_SPANS
+    path: PointPath | None = None
+    duration_s: float = 0.0
 
 
-def total(values: Iterable[float | int | None], what: str) -> float:
-    """Return the sum; raise :class:`UnavailableError` if there is nothing or a value is unknown."""
+def total(values: Iterable[float | int | None], what: str, *, none: float | None = None) -> float:
+    """Return the sum; raise :class:`UnavailableError` if there is nothing or a value is unknown.
+
+    ``none``, if given, is the sum of nothing.
+    """
     found = list(values)
+    if not found and none is not None:
+        return none
     if not found:
         raise UnavailableError(f"there is no {what}")
     known = [value for value in found if value is not None]

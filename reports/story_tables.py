@@ -18,9 +18,12 @@ Row = dict[str, Any]
 EPISODE_COLUMNS = (
     "flow", "protocol", "episode", "basis", "lost_s", "lost_pkts", "first_lost_segment",
     "detected_s", "detected_by", "dupacks", "new_data_pkts", "new_data_on_dupack_1_pkts",
-    "new_data_on_dupack_2_pkts", "new_data_on_dupack_3_pkts", "retransmitted_pkts", "timeouts",
+    "new_data_on_dupack_2_pkts", "new_data_on_dupack_3_pkts", "first_new_on_dupack",
+    "first_new_segment", "acks_to_new_data_pkts", "retransmitted_pkts", "lost_again_pkts",
+    "timeouts",
     "cwnd_before_bytes", "cwnd_after_bytes", "ssthresh_after_bytes", "flight_before_bytes",
-    "recovered_s", "detect_s", "recover_s",
+    "cwnd_at_recovery_bytes", "cwnd_after_recovery_bytes",
+    "recovered_s", "detect_s", "recover_s", "regrow_s",
 )  # fmt: skip
 #: What of limits.parquet is averaged.
 LIMIT_COLUMNS = (

@@ -161,6 +161,9 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         delivered_segments=cell.delivered_segments,
         episodes=cell.episodes,
         variation_pct=cell.variation_pct,
+        spans=cell.spans,
+        path=study.paths.get(cell.plan.point),
+        duration_s=cell.cell.duration_s,
     )
 
 

@@ -25,7 +25,7 @@ from testbed.spec.point_paths import point_paths
 from testbed.spec.resolve import resolve_cell
 from testbed.spec.settings import MAX_SEED
 from testbed.spec.sweep import Point, PointValue
-from testbed.spec.vocabulary import FIGURES
+from testbed.spec.vocabulary import FIGURES, SPANS
 from testbed.varied import calibrated_points, variations_record
 
 SCHEMA = 1
@@ -205,7 +205,7 @@ def resolved_json(plan: Plan, findings: validate.Findings) -> str:
         "groups": [{"id": group, "label": label} for group, label in at.groups.items()],
         "compare": at.compare.model_dump() if at.compare else None,
         "flows": _flows_everywhere(_run_points(plan)),
-        "delivered": at.delivered.model_dump() if at.delivered else None,
+        **{name: span.model_dump() if (span := getattr(at, name)) else None for name in SPANS},
         "parameters": [{"name": p.name, "path": p.path} for p in study.parameters],
         "points": [point.values for point in _run_points(plan)],
         "base_points": len(study.points),

@@ -26,6 +26,7 @@ from testbed.spec.vocabulary import (
     EPISODE_VALUES,
     FIGURES,
     IPERF3_TIMES_S,
+    SPANS,
     flow_metric_names,
     metric_names,
     metric_needs,
@@ -265,7 +266,12 @@ def _compare(study: StudyFile, document: Document) -> Iterator[Problem]:
 
 
 #: What a key that metrics need looks like.
-_NEEDED = {"compare": "compare: {of, over}", "delivered": "delivered: {from, to}"}
+_NEEDED = {
+    "compare": "compare: {of, over}",
+    "delivered": "delivered: {from, to}",
+    "windows": "windows: {from, to}",
+    "bins": "bins: {from, to, bin}",
+}
 
 
 def _known_metrics(study: StudyFile) -> tuple[str, ...]:
@@ -273,7 +279,7 @@ def _known_metrics(study: StudyFile) -> tuple[str, ...]:
     return (*metric_names(study.groups), *flow_metric_names(flows))
 
 
-@_reads("metrics", "groups", "flows", "compare", "delivered")
+@_reads("metrics", "groups", "flows", *_NEEDED)
 def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
     known, needs = _known_metrics(study), metric_needs(study.groups)
     places: list[Loc] = [("metrics", i) for i in range(len(study.metrics))]
@@ -286,7 +292,7 @@ def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
     yield from duplicates(study.metrics, places, "metric", document)
 
 
-@_reads("claims", "groups", "flows", "compare", "delivered")
+@_reads("claims", "groups", "flows", *_NEEDED)
 def _claims(study: StudyFile, document: Document) -> Iterator[Problem]:
     needs = metric_needs(study.groups).items()
     lacking = {name: _NEEDED[key] for name, key in needs if getattr(study, key) is None}
@@ -303,14 +309,22 @@ def _delivered_times(study: StudyFile, document: Document) -> Iterator[Problem]:
             got, what = units.format_time(t_s), "not the bound of a receiver's interval"
             wanted = f"a multiple of {units.format_time(INTERVAL_S)}"
             yield document.problem(("delivered", key), what, wanted=wanted, got=got)
-    if times["to"] > study.duration_s:
-        wanted = f"at most {units.format_time(study.duration_s)} (duration)"
-        got, what = units.format_time(times["to"]), "after the end of the run"
-        yield document.problem(("delivered", "to"), what, wanted=wanted, got=got)
-    elif times["from"] >= times["to"]:
-        wanted = f"less than {units.format_time(times['to'])} (its to)"
-        got, what = units.format_time(times["from"]), "ends before it begins"
-        yield document.problem(("delivered", "from"), what, wanted=wanted, got=got)
+
+
+@_reads(*SPANS, "duration_s")
+def _spans(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for name in SPANS:
+        span = getattr(study, name)
+        if span is None:
+            continue
+        if span.to_s > study.duration_s:
+            wanted = f"at most {units.format_time(study.duration_s)} (duration)"
+            got, what = units.format_time(span.to_s), "after the end of the run"
+            yield document.problem((name, "to"), what, wanted=wanted, got=got)
+        elif span.from_s >= span.to_s:
+            wanted = f"less than {units.format_time(span.to_s)} (its to)"
+            got, what = units.format_time(span.from_s), "ends before it begins"
+            yield document.problem((name, "from"), what, wanted=wanted, got=got)
 
 
 @_reads("published", "metrics", "groups", "flows")

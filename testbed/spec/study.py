@@ -50,7 +50,7 @@ class Source(Settings):
 
     authors: Text = Field(description="who wrote it")
     publication: Text = Field(description="where it appeared")
-    year: int = Field(ge=1970, le=2100, description="a year such as 2005")
+    year: int | None = Field(None, ge=1970, le=2100, description="a year such as 2005")
     simulator: Text = Field(description="what produced its numbers, such as ns-2")
 
 
@@ -172,10 +172,16 @@ class Measure(Settings):
 
 
 class Delivered(Settings):
-    """Between which times delivered segments are counted."""
+    """Between which times segments are counted, delivered or sent, or windows looked at."""
 
     from_s: DelayS = Field(alias="from", description="a time such as '50 s'")
     to_s: DurationS = Field(alias="to", description="a time such as '150 s'")
+
+
+class Bins(Delivered):
+    """Between which times the data that arrives is counted, bin by bin."""
+
+    bin_s: DurationS = Field(0.1, alias="bin", description="a time such as '100 ms'")
 
 
 class Collect(Settings):
@@ -322,6 +328,8 @@ class StudyFile(Settings):
     groups: dict[GroupName, Text] = Field(min_length=1, description="a name per group of flows")
     compare: Compare | None = Field(None, description="which group over which")
     delivered: Delivered | None = Field(None, description="between which times segments count")
+    windows: Delivered | None = Field(None, description="between which times windows are looked at")
+    bins: Bins | None = Field(None, description="between which times bins of arrivals are counted")
     sweep: dict[str, SweptValues] = Field(
         {}, description="a list of values per setting: every combination is a point"
     )

@@ -27,11 +27,14 @@ CONGESTION_CONTROLS = {
 #: What a publication may say of one loss episode: columns of episodes.parquet, or in segments.
 EPISODE_VALUES = (
     "dupacks", "new_data_pkts", "new_data_on_dupack_1_pkts", "new_data_on_dupack_2_pkts",
-    "new_data_on_dupack_3_pkts", "lost_pkts", "retransmitted_pkts", "timeouts",
+    "new_data_on_dupack_3_pkts", "first_new_on_dupack", "first_new_segment",
+    "acks_to_new_data_pkts", "lost_pkts",
+    "retransmitted_pkts", "lost_again_pkts", "timeouts", "cwnd_at_recovery_bytes",
+    "cwnd_at_recovery_segments", "cwnd_after_recovery_bytes", "cwnd_after_recovery_segments",
     "first_lost_segment", "cwnd_before_bytes", "cwnd_before_segments", "cwnd_after_bytes",
     "cwnd_after_segments", "ssthresh_after_bytes", "ssthresh_after_segments",
     "cwnd_grown_bytes", "cwnd_grown_segments", "flight_before_bytes", "flight_before_segments",
-    "lost_s", "detected_s", "recovered_s", "detect_s", "recover_s",
+    "lost_s", "detected_s", "recovered_s", "detect_s", "recover_s", "regrow_s",
 )  # fmt: skip
 #: Metrics a study may ask for and print published values of; ``{group}`` is one of its groups.
 METRICS = {
@@ -39,6 +42,11 @@ METRICS = {
     "goodput_{group}_bps": "new application bytes of the group per second, in bits",
     "pct_increase": "percentage increase of goodput, compare.of over compare.over",
     "utilisation_pct": "all groups' goodput as a percentage of the bottleneck's rate",
+    "utilisation_sent_pct": "the same of new data sent, over the whole run",
+    "utilisation_data_pct": "the same of data out of the buffer, repeated or not",
+    "utilisation_wire_pct": "the same with headers",
+    "silent_bins_frac": "bins of time between two times in which no data arrived",
+    "low_bins_frac": "bins in which data took less than half of the bottleneck's rate",
     "loss_{group}_frac": "realised loss: packets lost of packets offered to the loss model",
     "owd_mean_{group}_s": "mean one-way delay of packets with data, over the group's flows",
     "owd_p95_{group}_s": "95th percentile of the same, mean over the group's flows",
@@ -47,6 +55,9 @@ METRICS = {
     "connect_to_data_{group}_s": "from a flow's first packet until its first data arrived",
     "cwnd_mean_{group}_segments": "congestion window, mean over time and over the group's flows",
     "delivered_{group}_segments": "the group's goodput between two times, in messages",
+    "sent_{group}_segments": "new data the group sent between these times, in packets",
+    "cwnd_min_{group}_segments": "smallest congestion window between two times, of any flow",
+    "cwnd_max_{group}_segments": "largest congestion window between these times, of any flow",
     "goodput_cv_{group}_pct": "spread of goodput over the group's flows, in % of their mean",
     "goodput_over_time_{group}_pct": "variation of goodput over 10 s bins, in % of its mean",
     "dupacks_{group}_pkts": "duplicates that had come when a lost packet was repeated, mean",
@@ -63,6 +74,13 @@ METRICS = {
         f"repeats_on_dupack_{k}_{{group}}_frac": f"losses repeated on duplicate {k} exactly"
         for k in (3, 4)
     },
+    "first_new_on_dupack_{group}": "duplicate on which new data first left, mean over losses",
+    "acks_to_new_data_{group}_pkts": "acknowledgements from the repeat to the first new data, mean",
+    "flight_full_{group}_frac": "losses repeated with as much in flight as the new window allows",
+    "regrow_{group}_s": "from acting on a loss until the window grew by a message, mean",
+    "grows_at_recovery_{group}_frac": "losses at whose last acknowledgement the window grew",
+    "timeouts_{group}": "expiries of the group's retransmission timers",
+    "timeout_if_lost_again_{group}_frac": "losses repeated in vain that ended in a timeout",
     "recover_{group}_s": "from acting on a loss until all was acknowledged, mean over losses",
     "wire_rate_{group}_bps": "IP packets of the group's data out of the buffer, bits per second",
     "ack_wire_rate_{group}_bps": "IP packets of the group's acknowledgements, bits per second",
@@ -77,8 +95,18 @@ FLOW_METRICS = {
     "flow_jitter_{flow}_s": "mean difference of the delays of its consecutive arrivals",
     "flow_wire_rate_{flow}_bps": "IP packets of its data out of the buffer, bits per second",
 }
+#: Keys of a study that say between which times something is counted or looked at.
+SPANS = ("delivered", "windows", "bins")
 #: Metrics that need another key of the study: name as above, and the key.
-METRIC_NEEDS = {"pct_increase": "compare", "delivered_{group}_segments": "delivered"}
+METRIC_NEEDS = {
+    "pct_increase": "compare",
+    "delivered_{group}_segments": "delivered",
+    "sent_{group}_segments": "delivered",
+    "cwnd_min_{group}_segments": "windows",
+    "cwnd_max_{group}_segments": "windows",
+    "silent_bins_frac": "bins",
+    "low_bins_frac": "bins",
+}
 
 #: Figures a study may ask for, and the keys of its own that each has besides `at`.
 FIGURES = {

@@ -29,7 +29,9 @@ NAMES = {
     "data_chunk_count", "tsn", "data_chunks", "cum_tsn_ack", "gap_blocks", "duplicate_tsns",
     "closes", "reorderings", "timeouts", "backoffs", "gap_blocks_received", "delivery_app_limited",
     "paths", "streams_in", "streams_out", "path_errors", "association_errors", "value",
-    "episode", "first_lost_segment", "first_lost_packet", "dupacks", "unacked_chunks",
+    "episode", "first_lost_segment", "first_lost_packet", "dupacks", "first_new_on_dupack",
+    "first_new_segment",
+    "unacked_chunks",
 }  # fmt: skip
 SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_chunks", "_bps", "_frac")
 

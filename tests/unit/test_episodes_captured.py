@@ -54,7 +54,10 @@ def test_the_third_duplicate() -> None:
             new_data_on_dupack_1_pkts=1,
             new_data_on_dupack_2_pkts=1,
             new_data_on_dupack_3_pkts=0,
+            first_new_on_dupack=1,
+            first_new_segment=9,
             retransmitted_pkts=1,
+            lost_again_pkts=0,
             timeouts=0,
             flight_before_bytes=8 * MSS,  # segments 3 to 10
             recovered_s=1.06,
@@ -112,6 +115,48 @@ def test_new_data_belongs_to_the_duplicate_until_any_acknowledgement_comes() -> 
     assert on_each(row) == (1, 0, 1)
 
 
+def test_the_first_new_data_after_the_sender_acted() -> None:
+    """The published TCP: nothing on duplicates 1 to 5, segment 9 on the 6th, after three more."""
+    story = Story(T)
+    for unit in range(1, 9):
+        story.sends(unit / 100, unit, lost="loss" if unit == 1 else None)
+    for k in (1, 2, 3):
+        story.hears(round(0.51 + k / 100, 2), 0, (2, 1 + k))
+    story.sends(0.54, 1)
+    for k in (4, 5, 6):
+        story.hears(round(0.51 + k / 100, 2), 0, (2, 1 + k))
+    story.sends(0.57, 9)
+    story.hears(0.58, 0, (2, 8))
+    story.sends(0.58, 10)
+    story.hears(1.04, 8)
+    story.hears(1.08, 10)
+    (row,) = story.episodes()
+    assert (row.dupacks, row.new_data_pkts) == (3, 0)
+    assert (row.first_new_on_dupack, row.acks_to_new_data_pkts) == (6, 3)
+    assert row.first_new_segment == 9
+
+
+def test_new_data_only_after_recovery_is_on_no_duplicate() -> None:
+    story = eight_with_the_third_lost()
+    story.sends(0.56, 3)
+    story.hears(1.06, 10)
+    story.sends(1.06, 11)
+    story.hears(1.56, 11)
+    (row,) = story.episodes()
+    assert (row.first_new_on_dupack, row.acks_to_new_data_pkts) == (1, 1)
+    story = Story(T)
+    for unit in range(1, 6):
+        story.sends(unit / 100, unit, lost="loss" if unit == 1 else None)
+    for k in (1, 2, 3):
+        story.hears(round(0.51 + k / 100, 2), 0, (2, 1 + k))
+    story.sends(0.54, 1)
+    story.hears(1.04, 5)
+    story.sends(1.04, 6)
+    story.hears(1.54, 6)
+    (row,) = story.episodes()
+    assert (row.first_new_on_dupack, row.acks_to_new_data_pkts) == (None, 1)
+
+
 def test_a_duplicate_that_never_came_carried_nothing_known() -> None:
     story = Story(T)
     for unit in range(1, 4):
@@ -134,6 +179,7 @@ def test_a_retransmission_lost_again_waits_for_the_timeout() -> None:
     story.hears(2.30, 10)
     (row,) = story.episodes()
     assert (row.lost_pkts, row.retransmitted_pkts, row.timeouts) == (2, 2, 1)
+    assert row.lost_again_pkts == 1
     assert (row.lost_at, row.detected_by, row.recovered_s) == ("loss", "dupacks", 2.30)
 
 

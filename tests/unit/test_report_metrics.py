@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.metrics import Value, asked_metrics_of, evaluate, metrics_of
-from reports.records import Compare, FlowRow, Group
-from reports.sample import Sample
+from reports.point_paths import PathFlow, PointPath
+from reports.records import AuditReading, Compare, FlowRow, Group
+from reports.sample import Sample, Spans
 from testbed.spec.vocabulary import flow_metric_names, metric_names
 
 pytestmark = pytest.mark.unit
@@ -311,6 +312,100 @@ def test_loss_episodes_that_nothing_recorded_or_that_never_were() -> None:
             "no acknowledgement told TCP SACK of a loss",
             "there is no loss of TCP SACK that was recovered from",
         )
+
+
+def episode(flow_id: str = "S1", **known: object) -> dict[str, object]:
+    columns = ("first_new_on_dupack", "acks_to_new_data_pkts", "flight_before_bytes",
+               "cwnd_after_bytes", "regrow_s", "cwnd_at_recovery_bytes",
+               "cwnd_after_recovery_bytes", "lost_again_pkts")  # fmt: skip
+    found = {**dict.fromkeys(columns), **loss(flow_id, "dupacks", 4, 3, 0.5), "timeouts": 0}
+    return {**found, **known}
+
+
+def test_what_windows_do_after_losses() -> None:
+    rows = [
+        episode(flight_before_bytes=11584, cwnd_after_bytes=6516, regrow_s=0.52,
+                cwnd_at_recovery_bytes=6516, cwnd_after_recovery_bytes=7964),
+        episode(flight_before_bytes=6516, cwnd_after_bytes=6516, regrow_s=1.04,
+                cwnd_at_recovery_bytes=6516, cwnd_after_recovery_bytes=6516),
+        episode(flight_before_bytes=4344, cwnd_after_bytes=6516, timeouts=1,
+                cwnd_at_recovery_bytes=1500, cwnd_after_recovery_bytes=3000),
+        episode(flight_before_bytes=8000, cwnd_after_bytes=6516),
+    ]  # fmt: skip
+    found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
+    assert asked("flight_full_S_frac", found).value == 3 / 4
+    assert asked("regrow_S_s", found).value == pytest.approx(0.78)
+    assert asked("grows_at_recovery_S_frac", found).value == 1 / 2
+    assert asked("timeouts_S", found).value == 1
+    assert asked("timeouts_T", found).value == 0
+    unknown = dataclasses.replace(FOUR_FLOWS, episodes=[episode()])
+    for name in ("flight_full_S_frac", "regrow_S_s", "grows_at_recovery_S_frac"):
+        assert asked(name, unknown).value is None
+
+
+def test_new_data_after_losses_and_losses_of_what_was_repeated() -> None:
+    rows = [
+        episode(first_new_on_dupack=5, acks_to_new_data_pkts=2, lost_again_pkts=0),
+        episode(first_new_on_dupack=None, acks_to_new_data_pkts=4, lost_again_pkts=1, timeouts=2),
+        episode(first_new_on_dupack=6, acks_to_new_data_pkts=None, lost_again_pkts=2),
+    ]
+    found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
+    assert asked("first_new_on_dupack_S", found).value == 5.5
+    assert asked("acks_to_new_data_S_pkts", found).value == 3
+    assert asked("timeout_if_lost_again_S_frac", found).value == 1 / 2
+    never = dataclasses.replace(FOUR_FLOWS, episodes=rows[:1])
+    assert (
+        asked("timeout_if_lost_again_S_frac", never).reason == "no retransmission of SCTP was lost"
+    )
+    told = dataclasses.replace(FOUR_FLOWS, episodes=[episode()])
+    assert "captures tell" in str(asked("timeout_if_lost_again_S_frac", told).reason)
+
+
+def test_between_two_times() -> None:
+    spans = Spans(
+        sent_segments={"T1": 700.0, "T2": 800.0, "S1": 1.0, "S2": 2.0},
+        cwnd_segments={"T1": (1.0, 12.0), "T2": (2.0, 19.0)},
+        bins=(0.25, 0.75),
+    )
+    found = dataclasses.replace(FOUR_FLOWS, spans=spans)
+    assert asked("sent_T_segments", found).value == 1500
+    assert asked("cwnd_min_T_segments", found).value == 1
+    assert asked("cwnd_max_T_segments", found).value == 19
+    reason = "congestion window of SCTP is not known for every flow"
+    assert asked("cwnd_max_S_segments", found).reason == reason
+    assert asked("silent_bins_frac", found).value == 0.25
+    assert asked("low_bins_frac", found).value == 0.75
+    assert asked("silent_bins_frac", FOUR_FLOWS).reason is not None
+
+
+def path_flow(name: str, protocol: str, packet_bytes: int) -> PathFlow:
+    return PathFlow(flow=name, group=name[0], protocol=protocol, rate_bps=0, payload_bytes=1448,
+                    packet_bytes=packet_bytes)  # fmt: skip
+
+
+def test_readings_of_utilisation() -> None:
+    """A link of 0.2 Mbit/s that sends 1488-byte packets without a pause, one in 100 repeated."""
+    path = PointPath(
+        bottleneck_rate_bps=200_000, forward_rates_bps=(200_000.0,), base_owd_s=0.25,
+        base_rtt_s=0.5, loss_frac=0.015, flows=(path_flow("T1", "tcp", 1488),),
+    )  # fmt: skip
+    sent_pkts = 200_000 * 119.04 / 8 / 1488  # 119.04 s: 2000 packets
+    row = dataclasses.replace(flow("T1", "T", 1e5, round(sent_pkts), 30), retransmitted_pkts=20)
+    names = (f.name for f in dataclasses.fields(AuditReading) if f.name.endswith("_pkts"))
+    counts: dict[str, int] = {**dict.fromkeys(names, 0), "sent_pkts": 2000}
+    audit = AuditReading(flow="T1", direction="data", basis="counters", closes=True, **counts)
+    found = Sample(
+        flows=(row,), groups=(T,), compare=None, bottleneck_rate_bps=200_000, path=path,
+        duration_s=119.04, audit=(audit,),
+    )  # fmt: skip
+    assert asked("utilisation_wire_pct", found).value == pytest.approx(100)
+    assert asked("utilisation_data_pct", found).value == pytest.approx(100 * 1448 / 1488)
+    assert asked("utilisation_sent_pct", found).value == pytest.approx(99 * 1448 / 1488)
+    blind = dataclasses.replace(found, path=None)
+    assert "older version" in str(asked("utilisation_wire_pct", blind).reason)
+    assert "audit" in str(
+        asked("utilisation_sent_pct", dataclasses.replace(found, audit=())).reason
+    )
 
 
 def test_variation_over_time_is_the_mean_over_the_flows() -> None:

@@ -124,13 +124,14 @@ def test_captures_are_what_the_study_or_the_command_line_asks_for(
     assert cells(added(section), pcap=pcap)[0].collect.pcap is captured
 
 
+ALTERNATIVE = "assumptions:\n  - {id: x, text: x, why: x, alternatives: [{network.pairs: 3}]}\n"
 CAPTURES_AT = "collect: {captures_at: [{network.bottleneck.loss.data: 1 %}]}\n"
 
 
 def test_captures_at_some_points_only_and_where_an_assumption_is_varied_there() -> None:
     loaded = study(
         UNPUBLISHED, swept("network.bottleneck.loss.data: [1 %, 2 %]"), added(CAPTURES_AT),
-        ("assumptions:\n", "assumptions:\n  - {id: x, text: x, why: x, alternatives: [{network.pairs: 3}]}\n"),
+        ("assumptions:\n", ALTERNATIVE),
     )  # fmt: skip
     found = {point.words(): loaded.captures(point) for point in loaded.all_points}
     assert found == {
