@@ -39,6 +39,9 @@ class PathRow:
     owd_p99_s: float | None
     owd_max_s: float | None
     jitter_mean_s: float | None
+    jitter_min_s: float | None
+    jitter_p50_s: float | None
+    jitter_max_s: float | None
     jitter_rfc3550_s: float | None
     queue_mean_s: float | None
     queue_max_s: float | None
@@ -84,6 +87,9 @@ def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
         owd_p99_s=_quantile(owd_s, 0.99),
         owd_max_s=_quantile(owd_s, 1),
         jitter_mean_s=_mean(steps_s),
+        jitter_min_s=_quantile(steps_s, 0),
+        jitter_p50_s=_quantile(steps_s, 0.5),
+        jitter_max_s=_quantile(steps_s, 1),
         jitter_rfc3550_s=_smoothed(steps_s),
         queue_mean_s=_mean(queue_s),
         queue_max_s=_quantile(queue_s, 1),

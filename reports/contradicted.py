@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reports.published_claims import claims_against_tables
 from reports.published_flows import computed_columns
 from reports.published_tables import Check, TableContradiction, once, printed_points
+from reports.published_utilisation import utilisation_beyond_readings
 from reports.published_windows import window_against_utilisation
 from reports.published_wire import wire_rates
 from reports.records import Point, Published, RunWarning, Study
 
-CHECKS: tuple[Check, ...] = (computed_columns, window_against_utilisation, wire_rates)
+CHECKS: tuple[Check, ...] = (
+    computed_columns, utilisation_beyond_readings, window_against_utilisation, wire_rates,
+    claims_against_tables,
+)  # fmt: skip
 
 
 def table_contradictions(study: Study) -> tuple[TableContradiction, ...]:

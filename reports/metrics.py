@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from reports.display import FRACTION, INDEX, KBIT_PER_S, PERCENT, SEGMENTS, Quantity
 from reports.flow_metrics import FLOW_METRICS, FlowFunction
 from reports.loss_metrics import LOSS_METRICS, SHARE
-from reports.path_metrics import PATH_METRICS, GroupFunction, GroupMetric
+from reports.path_metrics import ASKED_PATH_METRICS, PATH_METRICS, GroupFunction, GroupMetric
 from reports.records import Compare, Group
 from reports.sample import (
     VARIATION,
@@ -171,6 +171,7 @@ ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
         goodput_variation_pct,
     ),
     *SPAN_METRICS,
+    *ASKED_PATH_METRICS,
     *LOSS_METRICS,
 )
 

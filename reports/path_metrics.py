@@ -58,6 +58,14 @@ def queue_dropped_pkts(sample: Sample, group: Group) -> float:
     return total(drops, f"buffer's drops of {group.label}")
 
 
+#: Shown only where the study asks for them.
+ASKED_PATH_METRICS: tuple[GroupMetric, ...] = tuple(
+    (
+        f"jitter_{column}_{{group}}_s", f"{label} jitter, {{label}}", MILLISECONDS,
+        _mean_over_flows(f"jitter_{column}_s", "jitter"),
+    )
+    for column, label in (("min", "Least"), ("p50", "Median"), ("max", "Largest"))
+)  # fmt: skip
 PATH_METRICS: tuple[GroupMetric, ...] = (
     (
         "owd_mean_{group}_s", "One-way delay, mean, {label}", MILLISECONDS,

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from reports.records import Compare, Group, PublishedRow
 
-#: The metric that is the index over the groups' totals.
-FAIRNESS = "jain_protocols"
+#: The index over the groups' totals, and over the flows, which is never above that.
+OF_TOTALS, OF_FLOWS = "jain_protocols", "jain_flows"
 
 Span = tuple[Fraction, Fraction]
 
@@ -139,27 +139,37 @@ def fairness_span(increase: Span) -> Span | None:
     return (min(ends), Fraction(1) if low <= 1 <= high else max(ends))
 
 
-def _fairness_from_increase(row: _Row, groups: tuple[Group, ...]) -> list[Contradiction]:
-    """Compare the totals' fairness with the increase; a fairness may be cut off, not rounded."""
-    if len(groups) != 2 or not {FAIRNESS, "pct_increase"} <= set(row.values):
+def _fairness_from_increase(
+    row: _Row, groups: tuple[Group, ...], flows: int | None
+) -> list[Contradiction]:
+    """Compare fairness with the increase; a fairness may be cut off, not rounded.
+
+    The index over more flows than groups may be any below that of the totals.
+    """
+    fairness = OF_TOTALS if OF_TOTALS in row.values else OF_FLOWS
+    if len(groups) != 2 or not {fairness, "pct_increase"} <= set(row.values):
         return []
-    printed, increase = row.values[FAIRNESS], row.values["pct_increase"]
+    printed, increase = row.values[fairness], row.values["pct_increase"]
     allowed = fairness_span(row.spans["pct_increase"])
-    rounded = row.spans[FAIRNESS]
-    if allowed is None or not _apart(allowed, (rounded[0], 2 * rounded[1] - Fraction(printed))):
+    rounded = row.spans[fairness]
+    cut_off = (rounded[0], 2 * rounded[1] - Fraction(printed))
+    if allowed is not None and fairness == OF_FLOWS and flows != len(groups):
+        allowed = (Fraction(0), allowed[1])
+    if allowed is None or not _apart(allowed, cut_off):
         return []
     r = 1 + Fraction(increase) / 100
     implied = float((1 + r) ** 2 / (2 * (1 + r * r)))
     low, high = _range(allowed)
+    span = f"{low:.4f} to {high:.4f}" if low else f"at most {high:.4f}"
     text = (
         f"printed fairness {printed}, but totals that differ by the printed increase {increase} % "
         f"have (1 + r)^2 / (2 (1 + r^2)) = {implied:.4f} with r = {float(r):g} "
-        f"({low:.4f} to {high:.4f} allowing for rounding)"
+        f"({span} allowing for rounding{'' if low else ', whatever the single flows'})"
     )
     return [
         Contradiction(
             rule="fairness-against-increase",
-            metrics=(FAIRNESS, "pct_increase"),
+            metrics=(fairness, "pct_increase"),
             printed=printed,
             implied=implied,
             implied_range=(low, high),
@@ -169,13 +179,16 @@ def _fairness_from_increase(row: _Row, groups: tuple[Group, ...]) -> list[Contra
 
 
 def contradictions(
-    row: PublishedRow, groups: tuple[Group, ...], compare: Compare | None
+    row: PublishedRow, groups: tuple[Group, ...], compare: Compare | None, flows: int | None = None
 ) -> tuple[Contradiction, ...]:
-    """Return how one row of the published table contradicts itself, in a stable order."""
+    """Return how one row of the published table contradicts itself, in a stable order.
+
+    ``flows`` is how many there are at its point, None if that is not known.
+    """
     spans = {name: rounding_span(value) for name, value in row.values.items()}
     read = _Row(row.values, spans)
     return (
         *_increase_from_shares(read, compare),
         *_shares_add_up(read, groups),
-        *(_fairness_from_increase(read, groups) if compare else ()),
+        *(_fairness_from_increase(read, groups, flows) if compare else ()),
     )

@@ -38,9 +38,12 @@ def _at(study: Study, one: Printed) -> TableContradiction | None:
     names = {group: f"cwnd_mean_{group}_segments" for group, size in sizes.items() if size}
     if not names or not set(names.values()) <= set(one.values):
         return None
+    # The reading of utilisation that needs least under way counts whole packets.
+    packet_bytes = max(flow.packet_bytes for flow in path.flows)
     payload_bytes = max(flow.payload_bytes for flow in path.flows)
     rtt_s = path.base_rtt_s + path.serialisation_s(min(f.packet_bytes for f in path.flows))
-    per_pct = path.bottleneck_rate_bps / 100 * rtt_s / (8 * payload_bytes)
+    per_pct = path.bottleneck_rate_bps / 100 * rtt_s / (8 * packet_bytes)
+    of_data = float(used) * per_pct * packet_bytes / payload_bytes
     least = float(rounding_span(used)[0]) * per_pct
     windows = sum(
         (sizes[group] * (rounding_span(one.values[name])[1] + BEYOND_PKTS)
@@ -59,8 +62,9 @@ def _at(study: Study, one: Printed) -> TableContradiction | None:
         metrics=("utilisation_pct", *names.values()),
         title="the windows are too small for the utilisation",
         text=f"printed utilisation {used} % of {path.bottleneck_rate_bps / 1e6:g} Mbit/s over a "
-        f"round trip of at least {rtt_s * 1000:.1f} ms needs {float(used) * per_pct:.1f} segments "
-        f"of {payload_bytes} bytes under way, {float(used) * per_pct / flows:.1f} for each of "
-        f"{count(flows, 'flow')}; printed mean windows are {shown}, at most {float(windows):g} in "
-        f"all with rounding and {count(BEYOND_PKTS, 'segment')} more for each",
+        f"round trip of at least {rtt_s * 1000:.1f} ms needs {float(used) * per_pct:.1f} packets "
+        f"under way if it counts headers, {of_data:.1f} if user data, {of_data / flows:.1f} for "
+        f"each of {count(flows, 'flow')}; printed mean windows are {shown}, at most "
+        f"{float(windows):g} in all with rounding and {count(BEYOND_PKTS, 'segment')} more for "
+        "each",
     )

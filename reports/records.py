@@ -372,6 +372,9 @@ class PathReading:
     owd_mean_s: float | None
     owd_p95_s: float | None
     jitter_mean_s: float | None
+    jitter_min_s: float | None
+    jitter_p50_s: float | None
+    jitter_max_s: float | None
     queue_mean_s: float | None
 
 

@@ -198,7 +198,9 @@ def _summarise_point(
     ids = {cell.id for cell in counted}
     runs = [cell for cell in run.measured() if cell.plan.id in ids]
     rows = study.published.rows_at(point) if study.published else ()
-    found = [c for row in rows for c in contradictions(row, study.groups, study.compare)]
+    path = study.paths.get(point)
+    flows = len(path.flows) if path else None
+    found = [c for row in rows for c in contradictions(row, study.groups, study.compare, flows)]
     printed = {name: row for row in rows for name in row.values}
     ran = [cell.cell for cell in run.measured() if cell.plan.point == point]
     chance = not ran or any(cell.left_to_chance() for cell in ran)

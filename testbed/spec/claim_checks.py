@@ -16,7 +16,9 @@ _PREDICATE = ("metric", "metrics", "at", "each", "versus", "relative", "along", 
 #: Words that say of many things that it is so of each. A mean or a total does not.
 _EVERY = re.compile(r"\b(each|every|everywhere|all|always|never|whenever)\b", re.IGNORECASE)
 #: Metrics that count the losses of which something is true; others are means over losses.
-_OF_LOSSES = re.compile(r"(sends|repeats)_on_dupack_\d_.*_frac$")
+_OF_LOSSES = re.compile(
+    r"((sends|repeats)_on_dupack_\d|flight_full|grows_at_recovery|timeout_if_lost_again)_.*_frac$"
+)
 _UNIT = re.compile(r"_(bps|pct|frac|s|segments|pkts)$")
 
 

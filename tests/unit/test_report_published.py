@@ -132,6 +132,19 @@ def test_fairness_against_the_increase_in_the_satellite_study() -> None:
     )
 
 
+def test_fairness_over_more_flows_than_two_is_only_bounded() -> None:
+    """Flows of one protocol may differ, too: a lower index is no contradiction, a higher is."""
+
+    def found(fairness: str, flows: int) -> tuple[Contradiction, ...]:
+        row = printed_row({"pct_increase": "21.6", "jain_flows": fairness})
+        return contradictions(row, GROUPS, COMPARE, flows)
+
+    assert found("0.989", 8) == found("0.7", 8) == found("0.990", 2) == ()
+    assert [one.rule for one in found("0.989", 2)] == ["fairness-against-increase"]
+    (above,) = found("0.992", 8)
+    assert "at most 0.9906 allowing for rounding, whatever the single flows" in above.text
+
+
 @given(st.floats(-60, 300), st.integers(0, 3), st.integers(1, 5), st.booleans())
 def test_fairness_and_increase_of_the_same_totals_never_contradict(
     increase: float, places: int, fairness_places: int, cut_off: bool
