@@ -53,7 +53,13 @@ def _verdicts(verdicts: tuple[Verdict, ...]) -> AttachedTable:
         title="Verdicts on the published claims",
         heads=("Claim", "Verdict", "How sure", "What is claimed", "Evidence"),
         rows=tuple(
-            (one.id, one.verdict, sure(one), f"{one.text} ({one.where})", one.evidence)
+            (
+                one.id,
+                one.verdict,
+                sure(one),
+                f"{one.text} ({one.where})",
+                " ".join(filter(None, (one.evidence, one.suspected))),
+            )
             for one in verdicts
         ),
         words=2,

@@ -173,13 +173,17 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What the publication claims, and where; ``untested`` says why there is no comparison."""
+    """What the publication claims, and where; ``untested`` says why there is no comparison.
+
+    ``suspects`` are parameters of the hosts' ledger that may decide it otherwise than published.
+    """
 
     id: str
     text: str
     where: str
     untested: str | None
     comparisons: tuple[Comparison, ...]
+    suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,9 @@ def section_json(section: Section) -> str:
         "again": list(section.again),
         "warnings": section.warnings,
         "drawn": section.drawn,
-        "verdicts": [{key: getattr(row, key) for key in _STORED} for row in section.rows],
+        "verdicts": [
+            {key: getattr(row, key) for key in (*_STORED, "suspected")} for row in section.rows
+        ],
         "html": list(section.pieces),
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -75,4 +77,8 @@ def parse_section(doc: Doc) -> Section:
 def _parse_row(doc: Doc) -> VerdictRow:
     stored = {key: doc.get(key).text() for key in _STORED}
     shown, style = signed(stored["verdict"])
-    return VerdictRow(**stored, shown=shown, style=style, comparisons=())
+    suspected = doc.maybe("suspected")  # older versions name none
+    return VerdictRow(
+        **stored, shown=shown, style=style, comparisons=(),
+        suspected=suspected.text() if suspected else "",
+    )  # fmt: skip

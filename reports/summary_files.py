@@ -176,6 +176,7 @@ def _verdict_json(verdict: Verdict, parameters: tuple[Parameter, ...]) -> dict[s
         "where": verdict.where,
         "verdict": verdict.verdict,
         "evidence": verdict.evidence,
+        "suspects": list(verdict.suspects),
         "p_holds": rounded(verdict.p_holds),
         "p_refuted": rounded(verdict.p_refuted),
         "comparisons": [_comparison_json(one, parameters) for one in verdict.comparisons],

@@ -266,7 +266,8 @@ def _print_verdicts(console: Console, summary: Summary, marks: _Marks) -> None:
         how = sure(verdict)
         if how:
             words.append(f" ({how})", style="not bold")
-        words.append(f"\n{_printable(verdict.evidence)}", style="not bold")
+        said = " ".join(filter(None, (verdict.evidence, verdict.suspected)))
+        words.append(f"\n{_printable(said)}", style="not bold")
         table.add_row(Text(f"{mark} {verdict.verdict}", style=style), words)
     console.print(table)
 

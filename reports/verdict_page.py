@@ -59,6 +59,7 @@ class VerdictRow:
     evidence: str
     sure: str
     comparisons: tuple[ComparisonRow, ...]
+    suspected: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +148,7 @@ def _row(verdict: Verdict) -> VerdictRow:
         result=_typographic(decisive.result) if decisive and measured else "",
         wanted=_typographic(decisive.wanted) if decisive and measured else "",
         evidence=evidence,
+        suspected=verdict.suspected,
         sure=_together(sure(verdict)),
         comparisons=tuple(
             ComparisonRow(

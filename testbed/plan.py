@@ -294,7 +294,7 @@ def _claims(study: Study) -> list[dict[str, Any]]:
 
     return [
         {
-            **claim.model_dump(include={"id", "text", "where", "untested"}),
+            **claim.model_dump(include={"id", "text", "where", "untested", "suspects"}),
             "comparisons": [
                 {
                     **dataclasses.asdict(one),

@@ -18,7 +18,7 @@ def parse_claims(doc: Doc, points: Collection[Point], compare: Compare | None) -
 
 
 def _claim(doc: Doc, points: Collection[Point], compare: Compare | None) -> Claim:
-    untested = doc.maybe("untested")
+    untested, suspects = doc.maybe("untested"), doc.maybe("suspects")
     comparisons = doc.get("comparisons").items()
     if bool(comparisons) == bool(untested):
         raise ParseError(
@@ -31,6 +31,7 @@ def _claim(doc: Doc, points: Collection[Point], compare: Compare | None) -> Clai
         where=doc.get("where").text(),
         untested=untested.text() if untested else None,
         comparisons=tuple(_comparison(item, points, compare) for item in comparisons),
+        suspects=tuple(item.text() for item in suspects.items()) if suspects else (),
     )
 
 

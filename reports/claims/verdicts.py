@@ -77,6 +77,14 @@ class Verdict:
     comparisons: tuple[Judged, ...]
     decisive: Judged | None = None
     spread: str = ""
+    suspects: tuple[str, ...] = ()
+
+    @property
+    def suspected(self) -> str:
+        """What of the hosts may have refuted it, in words; empty if nothing or not refuted."""
+        if self.verdict != REFUTED or not self.suspects:
+            return ""
+        return f"Suspects in the hosts' ledger: {'; '.join(self.suspects)}."
 
 
 def judge(
@@ -194,7 +202,7 @@ class _Court:
         return Verdict(
             id=claim.id, text=claim.text, where=claim.where, verdict=verdict, evidence=evidence,
             p_holds=p_holds, p_refuted=p_refuted, comparisons=judged, decisive=decisive,
-            spread=spread,
+            spread=spread, suspects=claim.suspects,
         )  # fmt: skip
 
     def _moved(self, one: Comparison) -> Comparison | None:

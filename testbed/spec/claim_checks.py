@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from testbed.spec.claims import Claim, Trend
 from testbed.spec.document import Document
+from testbed.spec.hosts import Profile
 from testbed.spec.known import duplicates, unknown
 from testbed.spec.problems import Loc, Problem
 from testbed.spec.study import StudyFile
@@ -114,6 +115,17 @@ def _names(
             if _unit(name) != _unit(other):
                 what = f"{name} and {other} have different units"
                 yield document.problem(loc, what)
+
+
+def suspect_problems(study: StudyFile, profile: Profile, document: Document) -> Iterator[Problem]:
+    """Yield which suspects are no parameter of the hosts, or one that is set exactly."""
+    fidelity = {entry.parameter: entry.fidelity for entry in profile.entries}
+    for i, claim in enumerate(study.claims):
+        for j, name in enumerate(claim.suspects):
+            loc: Loc = ("claims", i, "suspects", j)
+            yield from unknown(name, fidelity, loc, "parameter of the hosts", document)
+            if fidelity.get(name) == "exact":
+                yield document.problem(loc, "not a suspect", got=f"{name}, which is set exactly")
 
 
 def _metric_places(claim: Claim, at: Loc) -> list[tuple[str, Loc]]:

@@ -111,6 +111,9 @@ class Claim(Settings):
     versus: Versus | None = Field(None, description="what the metric is compared with")
     relative: bool = Field(False, description="true: the difference is in % of versus")
     along: str | None = Field(None, description="a swept setting, for falling, rising and peak")
+    suspects: tuple[Text, ...] = Field(
+        (), description="parameters of the host profile that may decide it otherwise"
+    )
     is_: Is | None = Field(
         None, alias="is", description="a predicate such as {above: 0}, falling or rising"
     )

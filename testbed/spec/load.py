@@ -15,6 +15,7 @@ from testbed import units
 from testbed.errors import StudyError
 from testbed.spec.at import capture_points, episode_points, figure_points, published_points
 from testbed.spec.checks import cross_problems
+from testbed.spec.claim_checks import suspect_problems
 from testbed.spec.claim_points import Comparison, expand_claims
 from testbed.spec.document import Document, parse_document, read_document
 from testbed.spec.problems import Problem, StudyFileError, one_of, suggestion
@@ -121,6 +122,8 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
             problems += wrong
     if {"hosts", "profiles"} <= valid:
         problems += shelf.load(settings, document, (*points, *placed.varied.points))
+    if "claims" in valid and settings.hosts in shelf.profiles and not hosts:
+        problems += suspect_problems(settings, shelf.profiles[settings.hosts].profile, document)
     raise_problems([*document.problems, *problems], document)
     return Study(
         settings=settings,

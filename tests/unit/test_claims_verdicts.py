@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from reports.claims import Verdict
@@ -32,6 +34,15 @@ def test_holds_refuted_and_undecided() -> None:
     assert found.p_holds == pytest.approx(0.3339, abs=1e-4)
     assert found.p_refuted == pytest.approx(1 - 0.3339, abs=1e-4)
     assert found.evidence == ("Link utilisation: 10.0 % (95 % CI 9.5 to 10.5), wanted above 9.9 %.")
+
+
+def test_a_refuted_claim_names_its_suspects_and_no_other_does() -> None:
+    runs = {"utilisation_pct": {0.01: AROUND_10}}
+    for low, said in ((9.0, ""), (11.0, "Suspects in the hosts' ledger: A; B."), (9.9, "")):
+        suspected = dataclasses.replace(claim(comparison(low=low)), suspects=("A", "B"))
+        (found,) = judged([suspected], runs)
+        assert found.suspected == said
+        assert found.suspects == ("A", "B")
 
 
 def test_the_more_claims_the_surer_each_must_be() -> None:

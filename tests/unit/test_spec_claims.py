@@ -134,7 +134,7 @@ def test_an_untested_claim_says_why() -> None:
     (claim,) = records(study(claimed("untested: It is a cause.")))
     assert claim == {
         "id": "one", "text": "It is so.", "where": "Section 4", "untested": "It is a cause.",
-        "comparisons": [],
+        "suspects": [], "comparisons": [],
     }  # fmt: skip
 
 
@@ -261,6 +261,20 @@ def test_at_all_is_not_all() -> None:
         study(claimed("metric: pct_increase", "is: {above: 0}",
                       head=HEAD.replace("It is so.", "It is so at all.")))
     )[0]["comparisons"]  # fmt: skip
+
+
+BODY = ("metric: pct_increase", "is: {above: 0}")
+
+
+def test_suspects_are_what_the_hosts_do_not_set_exactly() -> None:
+    (claim,) = study(claimed(*BODY, "suspects: [SCTP fast retransmit]")).settings.claims
+    assert claim.suspects == ("SCTP fast retransmit",)
+    for name, said in (
+        ("SCTP fast retransmits", "unknown parameter of the hosts"),
+        ("No delayed acknowledgements", "not a suspect: got No delayed acknowledgements, which"),
+    ):
+        found = problems(edited(claimed(*BODY, f"suspects: [{name}]")))
+        assert any(said in problem for problem in found), found
 
 
 def test_two_claims_of_one_name() -> None:
