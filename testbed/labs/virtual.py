@@ -33,8 +33,9 @@ SHM_SLACK_BYTES, TMP_BYTES = 16 << 20, 1 << 20
 #: What init and walls say of how a lab ended.
 ENDS = r"^lab: (virtual-time limit .+?|agent .+?|init: .+?|walls: .+?)\r?$"
 RUNS_WILD = "a cell of this size needs far less; a program in the lab runs wild"
-#: What its kernel says where the host gives it no more (EAGAIN, EMFILE), of what, by which limit.
+#: What is said where the host gives it no more (EAGAIN, EMFILE), of what, by which limit.
 REFUSALS = (
+    ("namespace failed: Resource temporarily unavailable", "processes", resource.RLIMIT_NPROC),
     ("clone failed, errno = 11", "processes", resource.RLIMIT_NPROC),
     ("failed, errno = 24", "open files", resource.RLIMIT_NOFILE),
 )
@@ -196,7 +197,7 @@ def _problem(
         return None
     for words, what, limit in REFUSALS:
         if words in text:
-            return _took_too_many(what, limit, boot.allowed, where, tail(console))
+            return _ran_out_of(what, limit, boot.allowed, where, tail(console))
     message = accept.error_message(folder)
     if message:
         return RunError(message, where=where)
@@ -208,9 +209,7 @@ def _problem(
     return RunError(what, where=where, got=tail(console))
 
 
-def _took_too_many(
-    what: str, limit: int, allowed: Allowance, where: str, last_words: str
-) -> RunError:
+def _ran_out_of(what: str, limit: int, allowed: Allowance, where: str, last_words: str) -> RunError:
     may = {"processes": allowed.processes, "open files": allowed.open_files}[what]
     granted = resource.getrlimit(limit)[1]
     hint = RUNS_WILD
@@ -218,7 +217,7 @@ def _took_too_many(
         hint = f"this machine grants {granted} (ulimit -H), a cell of this size may need {may}"
         may = granted
     return RunError(
-        f"the lab took too many {what}",
+        f"the lab ran out of {what}",
         where=where,
         wanted=f"at most {may} on the host",
         got=last_words,

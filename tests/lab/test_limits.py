@@ -79,7 +79,7 @@ def test_the_console(script: Script, tmp_path: Path) -> None:
 
 def test_processes(script: Script) -> None:
     with pytest.raises(
-        RunError, match="the lab took too many processes: wanted at most 256 on the host"
+        RunError, match="the lab ran out of processes: wanted at most 256 on the host"
     ):
         script("i=0; while [ $i -lt 400 ]; do sleep 500 & i=$((i+1)); done; exit 0")
 
@@ -98,7 +98,7 @@ def test_a_machine_that_grants_less_than_a_lab_may_take(
     script("sleep 1; exit 0", name="enough")
     for limit, what in (("--nofile=40:40", "open files"), ("--nproc=30:30", "processes")):
         within([limit])
-        with pytest.raises(RunError, match=f"the lab took too many {what}: wanted at most"):
+        with pytest.raises(RunError, match=f"the lab ran out of {what}: wanted at most"):
             script("for i in $(seq 100); do sleep 5 & done; wait; exit 0", name=what)
 
 

@@ -150,6 +150,11 @@ def test_a_lab_stopped_at_its_walls_says_why(folder: Path) -> None:
     ("console", "what", "may"),
     [
         ("start_userspace : clone failed, errno = 11\n", "processes", 256),
+        (
+            "bwrap: Creating new namespace failed: Resource temporarily unavailable\n",
+            "processes",
+            256,
+        ),
         ("start_userspace : socketpair failed, errno = 24\n", "open files", 1024),
     ],
 )
@@ -162,10 +167,10 @@ def test_who_granted_too_little_is_said(
     path = folder.parent / runfolder.CONSOLE
     found = str(virtual._problem(folder, path, BOOT, Ending(by_itself=True), False))
     if granted == 100:
-        assert f"took too many {what}: wanted at most 100 on the host" in found
+        assert f"ran out of {what}: wanted at most 100 on the host" in found
         assert f"this machine grants 100 (ulimit -H), a cell of this size may need {may}" in found
     else:
-        assert f"took too many {what}: wanted at most {may} on the host" in found
+        assert f"ran out of {what}: wanted at most {may} on the host" in found
         assert "runs wild" in found
 
 
