@@ -54,7 +54,7 @@ def losses(
 
 def checks(cell: Cell, lists: Sequence[Numbered]) -> list[Check]:
     """Compare what was drawn for all flows with the seed's draws, and that none lost more."""
-    found = []
+    found: list[Check] = []
     offered_pkts = sum(listed.seen_pkts - listed.dropped_pkts for listed in lists)
     for listed in lists:
         if listed.together is None:

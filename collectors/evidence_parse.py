@@ -265,8 +265,10 @@ def audit_text(
         "schema": SCHEMA,
         "checks": [dataclasses.asdict(check) for check in made],
         "warnings": [
-            *audit_parse.warnings(made), *numbered_parse.warnings(lists),
-            *equal_drops_parse.warnings(lists), *of_flows,
+            *audit_parse.warnings(made),
+            *numbered_parse.warnings(lists),
+            *equal_drops_parse.warnings(lists),
+            *of_flows,
         ],
     }
     return json.dumps(content, indent=1, sort_keys=True) + "\n"

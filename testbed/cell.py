@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from testbed.fields import build, to_dict
 
@@ -27,7 +27,8 @@ OF_HOSTS = "hosts"
 Protocol = Literal["tcp", "sctp", "udp"]
 Generator = Literal["probe", "iperf3"]
 #: Loss models of the bottleneck that number each flow's data packets.
-NUMBERED_LOSSES = ("paired", "equal_drops")
+NumberedLoss = Literal["paired", "equal_drops"]
+NUMBERED_LOSSES: tuple[NumberedLoss, ...] = get_args(NumberedLoss)
 Fidelity = Literal["exact", "approximated", "cannot_be_set"]
 KnobKind = Literal["sysctl", "route", "tcp_socket", "sctp_socket"]
 Side = Literal["both", "sender", "receiver"]

@@ -1,7 +1,7 @@
 """An eBPF machine for the tests: runs a classifier's bytes on a frame, as Linux would.
 
-It knows the instructions the project's programs use, and up to two maps of one value. Loads from the packet that
-reach past its end leave the program with answer 0, as the kernel's do.
+It knows the instructions the project's programs use, and up to two maps of one value. Loads from
+the packet that reach past its end leave the program with answer 0, as the kernel's do.
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ def _held(address: int, values: Sequence[bytearray]) -> tuple[bytearray, int]:
 def _calculate(op: int, left: int, other: int, constant: int) -> int:
     right = other if op & 8 else constant & MASK
     results = {
-        0xB0: right, 0x00: left + right, 0x10: left - right, 0x50: left & right, 0x60: left << (right & 63),
-        0x70: left >> (right & 63), 0x20: left * right, 0xA0: left ^ right,
+        0xB0: right, 0x00: left + right, 0x10: left - right, 0x50: left & right,
+        0x60: left << (right & 63), 0x70: left >> (right & 63), 0x20: left * right,
+        0xA0: left ^ right,
     }  # fmt: skip
     return results[op & 0xF0] & MASK
 

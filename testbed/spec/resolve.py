@@ -21,6 +21,7 @@ from testbed.cell import (
     Link,
     Loss,
     Network,
+    NumberedLoss,
 )
 from testbed.spec import study as form
 from testbed.spec.copies import Copy, copies
@@ -160,7 +161,7 @@ def _data_loss(loss: form.Loss) -> Loss | BurstLoss:
     return _loss(model, loss.loss_frac or 0.0)
 
 
-def _loss(model: Literal["random", "paired", "equal_drops"], loss_frac: float) -> Loss:
+def _loss(model: Literal["random"] | NumberedLoss, loss_frac: float) -> Loss:
     return Loss(model=model if loss_frac else "none", loss_frac=loss_frac)
 
 

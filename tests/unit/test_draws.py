@@ -89,7 +89,7 @@ def test_flows_lose_equally_many_however_many_they_send_and_all_as_many_as_asked
 ) -> None:
     packets = 6_000
     shares = draws.EqualDrops(seed, loss_frac, flows)
-    order = random.Random(seed)  # noqa: S311  # the order of packets, no secret
+    order = random.Random(seed)
     lost = [0] * flows
     for _ in range(packets):
         # The first flow sends more or less than its part, the others what is left.
@@ -113,7 +113,7 @@ def test_equal_drops_come_like_packets_that_are_lost_each_by_itself() -> None:
     gaps: list[int] = []
     in_step = losses = 0
     for seed in range(20):
-        shares, order = draws.EqualDrops(seed, 0.02, 2), random.Random(seed)  # noqa: S311
+        shares, order = draws.EqualDrops(seed, 0.02, 2), random.Random(seed)
         last, since_other = 0, 0
         for number in range(1, 10_001):
             flow = order.randrange(2)

@@ -28,7 +28,11 @@ class Filter:
     """A program, and the map it counts in."""
 
     def __init__(
-        self, protocol: Protocol, *drop_pkts: int, port: int = 5001, drawing: Pairing | Sharing | None = None,
+        self,
+        protocol: Protocol,
+        *drop_pkts: int,
+        port: int = 5001,
+        drawing: Pairing | Sharing | None = None,
         together: bytearray | None = None,
     ) -> None:
         self.program = instructions(protocol, port, drop_pkts, 7, drawing, together_fd=8)

@@ -1,4 +1,4 @@
-"""Equal drops: what is drawn for all flows, whose packets pay for it, and that each wrong is told."""
+"""Equal drops: what is drawn for all flows, whose packets pay, and that each wrong is told."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def test_each_flows_losses_are_told_from_the_order_of_all_packets() -> None:
     assert losses(CELL, {"T": (), "S": ()}, ORDER) == LOST
     # The first of T is listed and takes no part: every other packet's number is one less.
     assert losses(CELL, {"T": (1,), "S": ()}, ["T", *ORDER])["T"] == [4, 8, 15]
-    assert [one.drawn_pkts for one in told(CELL, lists(), captured(LOST))] == [(3, 7, 14), (23, 24, 26)]
+    assert [one.drawn_pkts for one in told(CELL, lists(), captured(LOST))] == [
+        (3, 7, 14),
+        (23, 24, 26),
+    ]
 
 
 def test_right_drops_agree_packet_by_packet_where_there_are_captures() -> None:

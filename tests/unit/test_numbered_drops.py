@@ -35,7 +35,9 @@ FLOWS = tuple(
     for flow in wireless_cell().flows
 )
 INSTALLED = tuple(
-    Installed(target=flow, pref=pref, map_fd=0, together_fd=None, program=Program(fd=0, id=pref, tag=tag))
+    Installed(
+        target=flow, pref=pref, map_fd=0, together_fd=None, program=Program(fd=0, id=pref, tag=tag)
+    )
     for pref, (flow, tag) in enumerate(
         zip(FLOWS, ("7a09f83c6026bc31", "dabd5c9f0ac15025"), strict=True), 1
     )
