@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from collectors import audit_checks_parse as checks_of
-from collectors import audit_parse, netem_losses_parse, numbered_parse
+from collectors import audit_parse, equal_drops_parse, netem_losses_parse, numbered_parse
 from collectors.audit_parse import AuditRow, Evidence, Passage, Stretch
 from collectors.flows_parse import Received, json_lines
 from collectors.numbered_parse import Numbered
@@ -24,7 +24,7 @@ from collectors.pcap_parse import Records, merged, read
 from collectors.raw_parse import WHOLE_MAX, check_count, read_as, read_text, whole
 from collectors.tally_parse import tally
 from testbed import runfolder
-from testbed.cell import Cell, Flow
+from testbed.cell import NUMBERED_LOSSES, Cell, Flow
 from testbed.check import Check
 from testbed.errors import ParseError
 
@@ -113,8 +113,8 @@ def numbered_drops(folder: Path, cell: Cell) -> tuple[Numbered, ...]:
     Raises:
         ParseError: the file is missing or broken.
     """
-    paired = cell.network.bottleneck.forward.loss.model == "paired"
-    if not paired and not any(flow.drop_data_pkts for flow in cell.flows):
+    drawn = cell.network.bottleneck.forward.loss.model in NUMBERED_LOSSES
+    if not drawn and not any(flow.drop_data_pkts for flow in cell.flows):
         return ()
     path = folder / runfolder.NUMBERED_DROPS
     return read_as(path, lambda value: tuple(Numbered.of(entry, cell) for entry in value))
@@ -247,10 +247,14 @@ def row_checks(rows: list[AuditRow]) -> list[Check]:
 
 
 def numbered_checks(
-    folder: Path, lists: tuple[Numbered, ...], captured: pl.DataFrame | None
+    folder: Path, cell: Cell, lists: tuple[Numbered, ...], captured: pl.DataFrame | None
 ) -> list[Check]:
     """Return the comparisons of the packets that were to be dropped with those that were."""
-    return numbered_parse.checks(lists, _hooks(folder / "raw", lists), captured)
+    lists = equal_drops_parse.told(cell, lists, captured)
+    return [
+        *numbered_parse.checks(lists, _hooks(folder / "raw", lists), captured),
+        *equal_drops_parse.checks(cell, lists),
+    ]
 
 
 def audit_text(
@@ -260,6 +264,11 @@ def audit_text(
     content = {
         "schema": SCHEMA,
         "checks": [dataclasses.asdict(check) for check in made],
-        "warnings": audit_parse.warnings(made) + numbered_parse.warnings(lists) + of_flows,
+        "warnings": [
+            *audit_parse.warnings(made),
+            *numbered_parse.warnings(lists),
+            *equal_drops_parse.warnings(lists),
+            *of_flows,
+        ],
     }
     return json.dumps(content, indent=1, sort_keys=True) + "\n"

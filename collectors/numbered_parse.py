@@ -35,17 +35,20 @@ MARGIN_FACTOR = 4
 class Numbered:
     """What came of one flow's numbers; an entry of ``raw/numbered_drops.json``.
 
-    ``drawn_pkts`` are the numbers its paired loss draws, as far as packets came.
+    ``drawn_pkts`` are the numbers its paired loss draws, as far as packets came; of equal drops
+    they rest on the other flows' packets and are None until told from captures. ``together`` are,
+    for equal drops, the data packets of all flows and how many of them were drawn.
     """
 
     flow: str
     node: str
     device: str
     listed_pkts: tuple[int, ...]
-    drawn_pkts: tuple[int, ...]
+    drawn_pkts: tuple[int, ...] | None
     seen_pkts: int
     dropped_pkts: int
     drawn_dropped_pkts: int
+    together: tuple[int, int] | None
 
     @classmethod
     def of(cls, entry: Mapping[str, Any], cell: Cell) -> Numbered:
@@ -54,12 +57,16 @@ class Numbered:
         seen_pkts = whole(entry["seen_pkts"])
         if seen_pkts > most_seen_pkts(cell):  # each is drawn for again: that would never end
             raise ValueError(f"{seen_pkts} packets are more than the bottleneck can carry")
+        equal = cell.network.bottleneck.forward.loss.model == "equal_drops"
+        together = ("together_seen_pkts", "together_drawn_pkts")
+        paired_pkts = draws.paired_losses(cell, seen_pkts, frozenset(listed_pkts))
         return cls(
             flow=word(entry["flow"]), node=word(entry["node"]), device=word(entry["device"]),
             listed_pkts=listed_pkts, seen_pkts=seen_pkts,
-            drawn_pkts=draws.paired_losses(cell, seen_pkts, frozenset(listed_pkts)),
+            drawn_pkts=None if equal else paired_pkts,
             dropped_pkts=whole(entry["dropped_pkts"]),
             drawn_dropped_pkts=whole(entry["drawn_dropped_pkts"]),
+            together=(whole(entry[together[0]]), whole(entry[together[1]])) if equal else None,
         )  # fmt: skip
 
     @property
@@ -104,7 +111,7 @@ def checks(
             ("listed", listed.reached(), listed.dropped_pkts),
             ("drawn", listed.drawn_pkts, listed.drawn_dropped_pkts),
         ):
-            if numbers or dropped_pkts:
+            if numbers is not None and (numbers or dropped_pkts):
                 what = f"{what} packets dropped"
                 found.append(compare(what, where, len(numbers), dropped_pkts, PKTS))
     dropped: dict[Place, int] = {}
@@ -123,18 +130,13 @@ def checks(
 def _against_captures(listed: Numbered, captured: pl.DataFrame) -> list[Check]:
     """The program counted every data packet, and those it dropped are not seen after the loss."""
     where = f"flow {listed.flow}, data packets"
-    # Every UDP packet counts, one without a byte too.
-    data = captured.filter(
-        (pl.col("payload_bytes") > 0) | (pl.col("protocol") == "udp"),
-        flow=listed.flow,
-        direction="data",
-    )
+    data = data_packets(captured).filter(flow=listed.flow)
     offered = data.filter(point="loss_offered")["packet"].to_list()
     passed = set(data.filter(point="loss_passed")["packet"].to_list())
     found = [
         compare("captured where packets are numbered", where, listed.seen_pkts, len(offered), PKTS)
     ]
-    for what, numbers in (("listed", listed.reached()), ("drawn", listed.drawn_pkts)):
+    for what, numbers in (("listed", listed.reached()), ("drawn", listed.drawn_pkts or ())):
         lost = [n for n in numbers if n <= len(offered) and offered[n - 1] not in passed]
         wanted, got = numbers_words(numbers), numbers_words(lost)
         if numbers:
@@ -143,6 +145,13 @@ def _against_captures(listed: Numbered, captured: pl.DataFrame) -> list[Check]:
                       agrees=list(numbers) == lost)
             )  # fmt: skip
     return found
+
+
+def data_packets(captured: pl.DataFrame) -> pl.DataFrame:
+    """Return what packets with data were captured: of UDP every one, one without a byte too."""
+    return captured.filter(
+        (pl.col("payload_bytes") > 0) | (pl.col("protocol") == "udp"), direction="data"
+    )
 
 
 def numbers_words(numbers: Sequence[int]) -> str:

@@ -167,7 +167,7 @@ def _write_packets(
     checks = [
         *evidence_parse.checks(cell, found, packets, paths),
         *sampled,
-        *evidence_parse.numbered_checks(folder, lists, packets),
+        *evidence_parse.numbered_checks(folder, cell, lists, packets),
         *evidence_parse.row_checks(audit),
         *evidence_parse.draw_checks(folder, cell, found),
         *second_source_parse.checks(

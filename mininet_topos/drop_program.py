@@ -2,8 +2,9 @@
 
 It runs as a tc classifier with direct action and sees Ethernet frames. Packets of the flow that
 carry data are counted from 1, retransmissions too; one whose number is listed is dropped, then one
-whose number is drawn (paired loss), every other packet goes on to the next filter. The counts are
-kept in the single value of an array map. A number's draw is :func:`testbed.draws.number_draw`.
+that is drawn (paired loss, equal drops), every other packet goes on to the next filter. The counts
+are kept in the single value of an array map; where flows lose equally many, another map counts for
+all of them together. A number's draw is :func:`testbed.draws.number_draw`.
 Invariants: a program is written out for one flow, so what is loaded says all it can do; a packet
 too short for the headers it should have goes on (the kernel ends a program that reads past one).
 """
@@ -21,6 +22,9 @@ INSTRUCTION = struct.Struct("=BBhi")
 #: The map's value: data packets seen, listed ones dropped, drawn ones dropped.
 COUNTS = struct.Struct("=QQQ")
 SEEN_AT, LISTED_AT, DRAWN_AT = 0, 8, 16
+#: The value of the map that equal drops share: data packets of all flows, how many were drawn.
+TOGETHER = struct.Struct("=QQ")
+TOGETHER_SEEN_AT, TOGETHER_DRAWN_AT = 0, 8
 #: What a classifier with direct action answers (linux/pkt_cls.h): go on, drop.
 TC_ACT_UNSPEC, TC_ACT_SHOT = -1, 2
 
@@ -28,13 +32,14 @@ TC_ACT_UNSPEC, TC_ACT_SHOT = -1, 2
 LOAD_BYTE, LOAD_HALF = 0x30, 0x28  # r0 = packet[constant], in host byte order
 LOAD_BYTE_AT, LOAD_HALF_AT = 0x50, 0x48  # r0 = packet[source + constant]
 LOAD_CONSTANT64, MAP_VALUE = 0x18, 2  # two instructions; with this source: an address in a map
-MOVE, MOVE_FROM, ADD, ADD_FROM, AND, SHIFT_LEFT, SHIFT_RIGHT = (
-    0xB7, 0xBF, 0x07, 0x0F, 0x57, 0x67, 0x77,
+LOAD64_AT = 0x79  # a register = what lies at source + offset
+MOVE, MOVE_FROM, ADD, ADD_FROM, SUBTRACT, AND, SHIFT_LEFT, SHIFT_RIGHT = (
+    0xB7, 0xBF, 0x07, 0x0F, 0x1F, 0x57, 0x67, 0x77,
 )  # fmt: skip
-JUMP, JUMP_EQUAL, JUMP_NOT_EQUAL, JUMP_ANY_BIT, JUMP_LESS, JUMP_NOT_LESS_THAN, EXIT = (
-    0x05, 0x15, 0x55, 0x45, 0xA5, 0x3D, 0x95,
+JUMP, JUMP_EQUAL, JUMP_NOT_EQUAL, JUMP_ANY_BIT, JUMP_LESS, JUMP_NOT_LESS, EXIT = (
+    0x05, 0x15, 0x55, 0x45, 0xA5, 0x35, 0x95,
 )  # fmt: skip
-MULTIPLY_BY, XOR_WITH, JUMP_LESS_THAN = 0x2F, 0xAF, 0xAD  # with a register
+MULTIPLY_BY, XOR_WITH, JUMP_LESS_THAN, JUMP_NOT_LESS_THAN = 0x2F, 0xAF, 0xAD, 0x3D  # of registers
 ATOMIC64, FETCH_AND_ADD = 0xDB, 0x01
 
 # Registers: r0 is the answer, r1 to r5 do not outlive a load from the packet.
@@ -58,6 +63,15 @@ class Pairing:
     """Paired loss: the seed of all draws, and below which draw a packet is dropped."""
 
     seed: int
+    threshold: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharing:
+    """Equal drops (:class:`testbed.draws.EqualDrops`): both seeds, and below which draw to draw."""
+
+    seed: int
+    pay_seed: int
     threshold: int
 
 
@@ -97,11 +111,13 @@ def instructions(
     port: int,
     drop_pkts: tuple[int, ...],
     map_fd: int,
-    pairing: Pairing | None = None,
+    drawing: Pairing | Sharing | None = None,
+    together_fd: int = 0,
 ) -> bytes:
     """Return the program that drops these data packets of the flow to ``port``, and drawn ones.
 
-    ``map_fd`` is the descriptor, in the process that loads it, of the map that holds the counts.
+    ``map_fd`` is the descriptor, in the process that loads it, of the map that holds the counts;
+    ``together_fd`` of the map that all flows share, for equal drops.
     """
     program = _Assembly()
     _match_flow(program, protocol, port)
@@ -113,14 +129,18 @@ def instructions(
     program.add(ADD, R1, constant=1)  # this packet's number
     for number in drop_pkts:
         program.jump(JUMP_EQUAL, "drop", R1, constant=number)
-    if pairing:
-        _draw(program, pairing)
+    if isinstance(drawing, Pairing):
+        _draw(program, drawing.seed)
+        program.constant64(R3, drawing.threshold)
+        program.jump(JUMP_LESS_THAN, "drop drawn", R4, R3)
+    elif drawing:
+        _share(program, drawing, together_fd)
     program.label("next")
     program.add(MOVE, R0, constant=TC_ACT_UNSPEC)
     program.add(EXIT)
     if drop_pkts:  # the kernel refuses what is never reached
         _drop(program, "drop", LISTED_AT)
-    if pairing:
+    if drawing:
         _drop(program, "drop drawn", DRAWN_AT)
     return program.done()
 
@@ -133,12 +153,33 @@ def _drop(program: _Assembly, label: str, count_at: int) -> None:
     program.add(EXIT)
 
 
-def _draw(program: _Assembly, pairing: Pairing) -> None:
-    """Go to "drop drawn" if the draw for the number in r1 is below the threshold."""
+def _share(program: _Assembly, sharing: Sharing, together_fd: int) -> None:
+    """Go to "drop drawn" if this packet pays for one that its flow owes; see draws.EqualDrops."""
+    program.constant64(R0, together_fd, MAP_VALUE)
+    program.add(MOVE, R1, constant=1)
+    program.add(ATOMIC64, R0, R1, FETCH_AND_ADD, TOGETHER_SEEN_AT)
+    program.add(ADD, R1, constant=1)  # this packet's number among those of all flows
+    _draw(program, sharing.seed)
+    program.constant64(R3, sharing.threshold)
+    program.jump(JUMP_NOT_LESS_THAN, "owed", R4, R3)
+    program.add(MOVE, R5, constant=1)
+    program.add(ATOMIC64, R0, R5, FETCH_AND_ADD, TOGETHER_DRAWN_AT)
+    program.label("owed")
+    program.add(LOAD64_AT, ROUND, R0, at=TOGETHER_DRAWN_AT)
+    program.add(LOAD64_AT, R3, R2, at=DRAWN_AT)
+    program.add(SUBTRACT, ROUND, R3)
+    program.jump(JUMP_NOT_LESS, "drop drawn", ROUND, constant=1 << draws.PAY_BITS)
+    program.add(SHIFT_LEFT, ROUND, constant=draws.DRAW_BITS - draws.PAY_BITS)
+    _draw(program, sharing.pay_seed)
+    program.jump(JUMP_LESS_THAN, "drop drawn", R4, ROUND)
+
+
+def _draw(program: _Assembly, seed: int) -> None:
+    """Leave in r4 the draw for the number in r1."""
     program.add(MOVE_FROM, R4, R1)
     program.constant64(R3, draws.STEP)
     program.add(MULTIPLY_BY, R4, R3)
-    program.constant64(R3, pairing.seed)
+    program.constant64(R3, seed)
     program.add(ADD_FROM, R4, R3)
     for shift, factor in draws.ROUNDS:
         program.add(MOVE_FROM, R5, R4)
@@ -147,8 +188,6 @@ def _draw(program: _Assembly, pairing: Pairing) -> None:
         program.constant64(R3, factor)
         program.add(MULTIPLY_BY, R4, R3)
     program.add(SHIFT_RIGHT, R4, constant=64 - draws.DRAW_BITS)
-    program.constant64(R3, pairing.threshold)
-    program.jump(JUMP_LESS_THAN, "drop drawn", R4, R3)
 
 
 def _match_flow(program: _Assembly, protocol: Protocol, port: int) -> None:

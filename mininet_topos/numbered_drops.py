@@ -1,10 +1,10 @@
 """Drop data packets of a flow by their numbers, where the bottleneck's loss model drops others.
 
-The numbers are listed, or drawn alike for every flow (paired loss). One filter per flow that has
-either, on the egress of the ifb that carries the channel: after the bottleneck's buffer, before the
-loss model. A packet it drops is never offered to the loss model, so every number counts packets
-that left the buffer. The filter's program counts what it sees and what it drops; the hook it hangs
-from counts its drops too.
+The numbers are listed, drawn alike for every flow (paired loss), or drawn such that all flows lose
+equally many. One filter per flow that has any, on the egress of the ifb that carries the channel:
+after the bottleneck's buffer, before the loss model. A packet it drops is never offered to the loss
+model, so every number counts packets that left the buffer. The filter's program counts what it sees
+and what it drops; the hook it hangs from counts its drops too.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mininet_topos import drop_program
+from mininet_topos.drop_program import Pairing, Sharing
 from mininet_topos.netns import Namespace
 from testbed import draws
 from testbed.cell import Cell, Protocol
@@ -40,12 +41,16 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Installed:
-    """One target's filter: its preference on the device, its program, the map with its counts."""
+    """One target's filter: its preference on the device, its program, the map with its counts.
+
+    ``together_fd`` is of the map that counts for all targets together, if there is one.
+    """
 
     target: Target
     pref: int
     program: Program
     map_fd: int
+    together_fd: int | None
 
 
 def targets(cell: Cell, probe_port: int) -> tuple[Target, ...]:
@@ -57,24 +62,28 @@ def targets(cell: Cell, probe_port: int) -> tuple[Target, ...]:
             Target(id=f.id, protocol=f.protocol, port=f.port, drop_data_pkts=f.drop_data_pkts)
             for f in cell.flows
         ]
-    paired = pairing(cell) is not None
-    return tuple(flow for flow in flows if paired or flow.drop_data_pkts)
+    drawn = drawing(cell) is not None
+    return tuple(flow for flow in flows if drawn or flow.drop_data_pkts)
 
 
-def pairing(cell: Cell) -> drop_program.Pairing | None:
-    """Return the draws of a cell's paired loss, if it has any."""
+def drawing(cell: Cell) -> Pairing | Sharing | None:
+    """Return the draws of a cell's paired loss or equal drops, if it has either."""
     loss = cell.network.bottleneck.forward.loss
-    if loss.model != "paired":
-        return None
-    return drop_program.Pairing(
-        seed=draws.pairing_seed(cell.seed), threshold=draws.threshold(loss.loss_frac)
-    )
+    if loss.model == "paired":
+        below = draws.threshold(loss.loss_frac)
+        return Pairing(seed=draws.pairing_seed(cell.seed), threshold=below)
+    if loss.model == "equal_drops":
+        flows = 1 if cell.purpose == "calibrate" else len(cell.flows)
+        seed, pay_seed = draws.equal_drops_seeds(cell.seed)
+        below = draws.threshold(loss.loss_frac / flows)
+        return Sharing(seed=seed, pay_seed=pay_seed, threshold=below)
+    return None
 
 
 def install(
     spaces: Mapping[str, Namespace],
     numbered: Sequence[Target],
-    paired: drop_program.Pairing | None,
+    drawn: Pairing | Sharing | None,
 ) -> tuple[Installed, ...]:
     """Load a program for each target and hang it from the device's egress.
 
@@ -86,23 +95,36 @@ def install(
     space = spaces[NODE]
     space.run(["mount", "-t", "bpf", "bpf", str(PINS)])
     space.run(["tc", "-batch", "-"], f"qdisc add dev {DEVICE} clsact\n")
-    return tuple(_hang(space, target, pref, paired) for pref, target in enumerate(numbered, 1))
+    from mininet_topos import bpf  # ctypes takes as long to load as two processes: only if needed
+
+    together_fd = None
+    if isinstance(drawn, Sharing):
+        together_fd = bpf.create_value(drop_program.TOGETHER.size)
+    return tuple(
+        _hang(space, target, pref, drawn, together_fd) for pref, target in enumerate(numbered, 1)
+    )
 
 
 def _hang(
-    space: Namespace, target: Target, pref: int, paired: drop_program.Pairing | None
+    space: Namespace,
+    target: Target,
+    pref: int,
+    drawn: Pairing | Sharing | None,
+    together_fd: int | None,
 ) -> Installed:
-    from mininet_topos import bpf  # ctypes takes as long to load as two processes: only if needed
+    from mininet_topos import bpf
 
     map_fd = bpf.create_value(drop_program.COUNTS.size)
     code = drop_program.instructions(
-        target.protocol, target.port, target.drop_data_pkts, map_fd, paired
+        target.protocol, target.port, target.drop_data_pkts, map_fd, drawn, together_fd or 0
     )
     program = bpf.load_classifier(code)
     pin = PINS / f"drop-{pref}"
     bpf.pin(program.fd, pin)
     space.run(["tc", "-batch", "-"], filter_line(pref, pin))
-    return Installed(target=target, pref=pref, program=program, map_fd=map_fd)
+    return Installed(
+        target=target, pref=pref, program=program, map_fd=map_fd, together_fd=together_fd
+    )
 
 
 def filter_line(pref: int, pin: Path) -> str:
@@ -158,15 +180,18 @@ def read_counts(installed: Sequence[Installed]) -> list[dict[str, Any]]:
     for filter_ in installed:
         value = bpf.read_value(filter_.map_fd, drop_program.COUNTS.size)
         seen_pkts, listed_pkts, drawn_pkts = drop_program.COUNTS.unpack(value)
-        rows.append(
-            {
-                "flow": filter_.target.id,
-                "node": NODE,
-                "device": DEVICE,
-                "listed_pkts": list(filter_.target.drop_data_pkts),
-                "seen_pkts": seen_pkts,
-                "dropped_pkts": listed_pkts,
-                "drawn_dropped_pkts": drawn_pkts,
-            }
-        )
+        row = {
+            "flow": filter_.target.id,
+            "node": NODE,
+            "device": DEVICE,
+            "listed_pkts": list(filter_.target.drop_data_pkts),
+            "seen_pkts": seen_pkts,
+            "dropped_pkts": listed_pkts,
+            "drawn_dropped_pkts": drawn_pkts,
+        }
+        if filter_.together_fd is not None:
+            value = bpf.read_value(filter_.together_fd, drop_program.TOGETHER.size)
+            names = ("together_seen_pkts", "together_drawn_pkts")
+            row.update(zip(names, drop_program.TOGETHER.unpack(value), strict=True))
+        rows.append(row)
     return rows

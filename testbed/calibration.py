@@ -60,6 +60,8 @@ def chances(network: Network, seed: int, way: Way) -> list[netem.Chance]:
         loss = stage.direction.loss
         if loss.model == "paired":
             made.append(netem.Chance(where=node, loss=loss, seed=draws.pairing_seed(seed)))
+        elif loss.model == "equal_drops":
+            made.append(netem.Chance(where=node, loss=loss, seed=seed))
         elif loss.model != "none":
             made.append(netem.Chance(where=stage.where(), loss=loss, seed=stage.seed))
     return made

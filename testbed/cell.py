@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from testbed.fields import build, to_dict
 
@@ -26,6 +26,9 @@ OF_HOSTS = "hosts"
 
 Protocol = Literal["tcp", "sctp", "udp"]
 Generator = Literal["probe", "iperf3"]
+#: Loss models of the bottleneck that number each flow's data packets.
+NumberedLoss = Literal["paired", "equal_drops"]
+NUMBERED_LOSSES: tuple[NumberedLoss, ...] = get_args(NumberedLoss)
 Fidelity = Literal["exact", "approximated", "cannot_be_set"]
 KnobKind = Literal["sysctl", "route", "tcp_socket", "sctp_socket"]
 Side = Literal["both", "sender", "receiver"]
@@ -33,13 +36,14 @@ Side = Literal["both", "sender", "receiver"]
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """Loss model of one direction, the same for every packet: ``none``, ``random`` or ``paired``.
+    """Loss model of one direction, the same for every packet; ``none`` loses nothing.
 
-    ``random`` draws for each packet from one sequence of all flows. ``paired`` is of the
-    bottleneck's data alone: packet k with data of each flow has one and the same draw.
+    ``random`` draws for each packet from one sequence of all flows. The others are of the
+    bottleneck's data alone. ``paired``: packet k with data of each flow has one and the same draw.
+    ``equal_drops``: each flow loses as many packets as any other, however many it sends.
     """
 
-    model: Literal["none", "random", "paired"]
+    model: Literal["none", "random", "paired", "equal_drops"]
     loss_frac: float
 
 

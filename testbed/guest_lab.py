@@ -90,7 +90,7 @@ def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
         shown_routes=shown,
         drops=numbered_drops.install(
-            spaces, numbered_drops.targets(cell, calibration.PORT), numbered_drops.pairing(cell)
+            spaces, numbered_drops.targets(cell, calibration.PORT), numbered_drops.drawing(cell)
         ),
     )  # fmt: skip
 

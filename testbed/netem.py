@@ -68,7 +68,8 @@ def variants(loss: Loss | BurstLoss) -> list[Loss | BurstLoss]:
 def fates(models: Sequence[Loss | BurstLoss], seed: int) -> Fates:
     """Yield of one packet after another whether it is lost by each of these models of a kind.
 
-    All draw the same. ``paired`` is not netem's, but draws for packets' numbers.
+    All draw the same. Not netem's, but draws for packets' numbers are ``paired`` and
+    ``equal_drops``, whose seed is the cell's; the packets are those of one flow.
     """
     first = models[0]
     if isinstance(first, BurstLoss):
@@ -80,6 +81,10 @@ def fates(models: Sequence[Loss | BurstLoss], seed: int) -> Fates:
             number += 1
             drawn = draws.number_draw(seed, number)
             yield tuple(drawn < limit for limit in below)
+    elif first.model == "equal_drops":
+        shares = [draws.EqualDrops(seed, model.loss_frac, 1) for model in models]
+        while True:
+            yield tuple(share.loses(0) for share in shares)
     else:
         limits = [threshold(model.loss_frac) for model in models]
         for drawn in uniform(seed):

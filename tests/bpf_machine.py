@@ -1,22 +1,28 @@
 """An eBPF machine for the tests: runs a classifier's bytes on a frame, as Linux would.
 
-It knows the instructions the project's programs use, and one map value. Loads from the packet that
-reach past its end leave the program with answer 0, as the kernel's do.
+It knows the instructions the project's programs use, and up to two maps of one value. Loads from
+the packet that reach past its end leave the program with answer 0, as the kernel's do.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 INSTRUCTION = struct.Struct("=BBhi")
 MASK = (1 << 64) - 1
-#: Where the map's value lies, in this machine.
-VALUE_AT = 1 << 40
+#: Where the value of the map lies in this machine that has number 0, 1, ...
+VALUE_AT = (1 << 40, 1 << 41)
 STEPS_MAX = 10_000
 
 
-def run(program: bytes, frame: bytes, value: bytearray) -> int:
-    """Run a program on a frame; change the map's value; return the answer as a signed number."""
+def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray]) -> int:
+    """Run a program on a frame; change the maps' values; return the answer as a signed number.
+
+    A map is a descriptor and its value.
+    """
+    address = {fd: at for (fd, _), at in zip(maps, VALUE_AT, strict=False)}
+    values = [value for _, value in maps]
     code = [INSTRUCTION.unpack_from(program, at) for at in range(0, len(program), 8)]
     register = [0] * 11
     at = 0
@@ -37,14 +43,17 @@ def run(program: bytes, frame: bytes, value: bytearray) -> int:
         elif op == 0x18:
             high = code[at][3]
             wide = (high & 0xFFFFFFFF) << 32 | constant & 0xFFFFFFFF
-            register[to] = VALUE_AT if source == 2 else wide
+            register[to] = address[constant] if source == 2 else wide
             at += 1
         elif op == 0xDB:
-            place = register[to] - VALUE_AT + jump
+            value, place = _held(register[to] + jump, values)
             before = int.from_bytes(value[place : place + 8], "little")
             value[place : place + 8] = ((before + register[source]) & MASK).to_bytes(8, "little")
             assert constant == 1, "fetch and add"
             register[source] = before
+        elif op == 0x79:
+            value, place = _held(register[source] + jump, values)
+            register[to] = int.from_bytes(value[place : place + 8], "little")
         elif op & 7 == 7:
             register[to] = _calculate(op, register[to], register[source], constant)
         elif _jumps(op, register[to], register[source], constant):
@@ -52,11 +61,20 @@ def run(program: bytes, frame: bytes, value: bytearray) -> int:
     raise AssertionError("the program does not end")
 
 
+def _held(address: int, values: Sequence[bytearray]) -> tuple[bytearray, int]:
+    """Return the value that holds 8 bytes at an address, and where in it."""
+    number = address >= VALUE_AT[1]
+    place = address - VALUE_AT[number]
+    assert 0 <= place <= len(values[number]) - 8, "no access outside of a map's value"
+    return values[number], place
+
+
 def _calculate(op: int, left: int, other: int, constant: int) -> int:
     right = other if op & 8 else constant & MASK
     results = {
-        0xB0: right, 0x00: left + right, 0x50: left & right, 0x60: left << (right & 63),
-        0x70: left >> (right & 63), 0x20: left * right, 0xA0: left ^ right,
+        0xB0: right, 0x00: left + right, 0x10: left - right, 0x50: left & right,
+        0x60: left << (right & 63), 0x70: left >> (right & 63), 0x20: left * right,
+        0xA0: left ^ right,
     }  # fmt: skip
     return results[op & 0xF0] & MASK
 

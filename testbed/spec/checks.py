@@ -17,7 +17,7 @@ from testbed.spec.document import Document
 from testbed.spec.hosts import profile_problems
 from testbed.spec.known import duplicates, unknown
 from testbed.spec.limit_checks import flow_problems, network_problems
-from testbed.spec.loss_checks import loss_problems, pairing_problems
+from testbed.spec.loss_checks import loss_problems, numbering_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
 from testbed.spec.problems import MAX_SOUGHT, Loc, Problem, one_of
 from testbed.spec.settings import INTERVAL_S
@@ -52,7 +52,7 @@ def _reads(*sections: str) -> Callable[[Check], Check]:
 
 
 _reads("network")(loss_problems)
-_reads("network", "flows", "generator")(pairing_problems)
+_reads("network", "flows", "generator")(numbering_problems)
 _reads("network")(network_problems)
 _reads("flows")(flow_problems)
 

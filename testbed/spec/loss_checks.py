@@ -18,6 +18,7 @@ KEYS = {
     },
 }  # fmt: skip
 LINKS = ("source_access", "bottleneck", "destination_access")
+PROCESS: Loc = ("network", "bottleneck", "loss", "process")
 
 
 def loss_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
@@ -30,19 +31,45 @@ def loss_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
             yield from _at_bottleneck(loss, at, document)
 
 
-def pairing_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
-    """Return why the data packets of a flow cannot be numbered, where losses are paired."""
-    if study.network.bottleneck.loss.process != "paired":
+def numbering_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Return why flows' data packets cannot be numbered, or not all flows lose equally many."""
+    process = study.network.bottleneck.loss.process
+    if process == "shared":
         return
     for flow in study.flows:
         generator = study.generator if flow.generator == "study" else flow.generator
         if generator == "iperf3":
             yield document.problem(
-                ("network", "bottleneck", "loss", "process"),
+                PROCESS,
                 "cannot number the data packets of iperf3",
                 wanted="shared, or generator probe",
-                got=f"paired, and flow {flow.id} over iperf3",
+                got=f"{process}, and flow {flow.id} over iperf3",
                 hint="its control connection has the same port",
+            )
+    if process == "equal_drops":
+        yield from _equal(study, document)
+
+
+def _equal(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Return why it makes no sense that all of these flows lose equally many packets."""
+    reacting = [flow for flow in study.flows if flow.protocol != "udp"]
+    if sum(flow.copies for flow in reacting) < 2:
+        yield document.problem(
+            PROCESS,
+            "too few flows to lose equally many",
+            wanted="shared, or two flows of tcp or sctp",
+            got=f"equal_drops, and {sum(flow.copies for flow in reacting)} of them",
+            hint="what is sent over udp is the same whatever is lost",
+        )
+    for flow in study.flows[1:]:
+        times = [(one.start_s, one.start_spread_s, one.stop_s) for one in (study.flows[0], flow)]
+        if times[0] != times[1]:
+            yield document.problem(
+                PROCESS,
+                "not all flows last as long",
+                wanted="shared, or the same start, start_spread and stop for all flows",
+                got=f"equal_drops, and flow {flow.id} unlike {study.flows[0].id}",
+                hint="a flow that is not there cannot lose what the others do",
             )
 
 
@@ -62,12 +89,12 @@ def _keys(loss: Loss, at: Loc, document: Document) -> Iterator[Problem]:
 
 
 def _bursts(loss: Loss, at: Loc, document: Document) -> Iterator[Problem]:
-    if loss.process == "paired":
+    if loss.process != "shared":
         yield document.problem(
             (*at, "process"),
-            "losses in bursts cannot be paired",
+            "losses in bursts have no other process",
             wanted="shared, or model: independent",
-            got="paired",
+            got=loss.process,
             hint="a burst is of packets in a row, whoever sent them",
         )
     for key, frac in (("to_bad", loss.to_bad_frac), ("to_good", loss.to_good_frac)):

@@ -21,6 +21,7 @@ from testbed.cell import (
     Link,
     Loss,
     Network,
+    NumberedLoss,
 )
 from testbed.spec import study as form
 from testbed.spec.copies import Copy, copies
@@ -156,10 +157,11 @@ def _data_loss(loss: form.Loss) -> Loss | BurstLoss:
             model="gilbert_elliott", to_bad_frac=to_bad, to_good_frac=to_good,
             loss_bad_frac=loss_bad, loss_good_frac=loss_good,
         )  # fmt: skip
-    return _loss("paired" if loss.process == "paired" else "random", loss.loss_frac or 0.0)
+    model = "random" if loss.process == "shared" else loss.process
+    return _loss(model, loss.loss_frac or 0.0)
 
 
-def _loss(model: Literal["random", "paired"], loss_frac: float) -> Loss:
+def _loss(model: Literal["random"] | NumberedLoss, loss_frac: float) -> Loss:
     return Loss(model=model if loss_frac else "none", loss_frac=loss_frac)
 
 

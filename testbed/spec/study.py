@@ -64,8 +64,10 @@ class Loss(Settings):
     model: Literal["independent", "gilbert_elliott"] = Field(
         "independent", description="independent, or gilbert_elliott for losses in bursts"
     )
-    process: Literal["shared", "paired"] = Field(
-        "shared", description="shared by all flows, or paired by each flow's packet numbers"
+    process: Literal["shared", "paired", "equal_drops"] = Field(
+        "shared",
+        description="shared by all flows, paired by each flow's packet numbers, or equal_drops:"
+        " all flows lose equally many",
     )
     loss_frac: LossFrac | None = Field(
         None, alias="data", description="a percentage such as '0.8 %'"

@@ -18,7 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors import audit_parse, evidence_parse, numbered_parse, tables_parse
+from collectors import (
+    audit_parse,
+    equal_drops_parse,
+    evidence_parse,
+    numbered_parse,
+    tables_parse,
+)
 from collectors.congestion_parse import congestion
 from collectors.drops_parse import drops
 from collectors.flows_parse import (
@@ -56,7 +62,8 @@ from testbed import (
     studyset,
     validate,
 )
-from testbed.cell import Cell, Loss, cell_id, from_dict, to_dict
+from testbed.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
+from testbed.check import Check
 from testbed.execute import json_text
 from testbed.ledger import disagreements
 from testbed.spec import parse_study
@@ -138,17 +145,28 @@ def _in_file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], ob
     return run
 
 
+def _numbering(cell: Cell, model: NumberedLoss) -> Cell:
+    """Return a cell whose bottleneck numbers data packets to lose them."""
+    link = cell.network.bottleneck
+    forward = dataclasses.replace(link.forward, loss=Loss(model=model, loss_frac=0.01))
+    network = dataclasses.replace(
+        cell.network, bottleneck=dataclasses.replace(link, forward=forward)
+    )
+    return dataclasses.replace(cell, network=network)
+
+
+def _numbered_drops(cell: Cell, path: Path) -> list[Check]:
+    """Read what was dropped by number, and compare it as far as it goes without captures."""
+    lists = evidence_parse.numbered_drops(path.parents[1], cell)
+    return equal_drops_parse.checks(cell, lists)
+
+
 def _raw_files(place: Path) -> dict[str, Target]:
     """Return readers of single raw files, without what is made of them together."""
     cell = from_dict(value("lab-cell-7.3/cell.json"))
     raw = DATA / "lab-cell-7.3" / "raw"
     tcp, sctp = cell.flows[0], cell.flows[1]
-    forward = dataclasses.replace(
-        cell.network.bottleneck.forward, loss=Loss(model="paired", loss_frac=0.01)
-    )
-    bottleneck = dataclasses.replace(cell.network.bottleneck, forward=forward)
-    network = dataclasses.replace(cell.network, bottleneck=bottleneck)
-    numbered = dataclasses.replace(cell, network=network)
+    numbered = {model: _numbering(cell, model) for model in NUMBERED_LOSSES}
 
     def file(
         name: str, parse_value: Callable[[Any], object], corpus: list[Path], share: int
@@ -197,15 +215,18 @@ def _raw_files(place: Path) -> dict[str, Target]:
             30,
         ),
         "qdiscs of hooks": file("hooks.json", numbered_parse.hook_drops, [raw / "qdiscs.json"], 20),
-        "numbered_drops.json": Target(
-            corpus=[json.dumps(NUMBERED).encode()],
-            mutate=json_input,
-            share=30,
-            run=_in_file(
-                place / "numbered" / "raw" / "numbered_drops.json",
-                lambda p: evidence_parse.numbered_drops(p.parents[1], numbered),
-            ),
-        ),
+        **{
+            f"numbered_drops.json, {model}": Target(
+                corpus=[json.dumps(NUMBERED).encode()],
+                mutate=json_input,
+                share=30,
+                run=_in_file(
+                    place / model / "raw" / "numbered_drops.json",
+                    functools.partial(_numbered_drops, losing),
+                ),
+            )
+            for model, losing in numbered.items()
+        },
         "points.json": file(
             "points.json", evidence_parse._taps, [raw / "pcap" / "points.json"], 30
         ),
@@ -274,6 +295,8 @@ NUMBERED = [
         "seen_pkts": 300,
         "dropped_pkts": 2,
         "drawn_dropped_pkts": 0,
+        "together_seen_pkts": 596,
+        "together_drawn_pkts": 3,
     }
     for flow in ("T", "S")
 ]

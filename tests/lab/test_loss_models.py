@@ -71,6 +71,13 @@ def test_paired_loss_is_measured_before_it_is_believed(wireless: Make, run_cell:
     assert checks["loss forward"].wanted.startswith("2 %")
 
 
+def test_equal_drops_are_measured_before_they_are_believed(wireless: Make, run_cell: Run) -> None:
+    cell = losing(wireless, Loss(model="equal_drops", loss_frac=0.02), purpose="calibrate")
+    checks = calibrated(cell, run_cell(cell))
+    assert {name: check.got for name, check in checks.items() if not check.agrees} == {}
+    assert checks["loss forward"].wanted.startswith("2 %")
+
+
 def lost(packets: pl.DataFrame, flow: str) -> tuple[int, list[int]]:
     """Return how many data packets of a flow left the buffer, and which were lost behind it."""
     data = packets.filter(pl.col("payload_bytes") > 0, flow=flow, direction="data")
@@ -100,3 +107,32 @@ def test_packet_k_of_each_flow_shares_its_fate(wireless: Make, run_cell: Run) ->
     flows = pl.read_parquet(folder / runfolder.FLOWS_TABLE)
     dropped = dict(zip(flows["flow"], flows["loss_dropped_pkts"], strict=True))
     assert dropped == {"T": len(of_tcp), "S": len(of_sctp)}
+
+
+@pytest.mark.parametrize("pcap", [True, False])
+def test_flows_lose_equally_many_packets(wireless: Make, run_cell: Run, pcap: bool) -> None:
+    loss = Loss(model="equal_drops", loss_frac=0.05)
+    cell = losing(wireless, loss, duration_s=60.0, pcap=pcap)
+    tcp, sctp = cell.flows
+    listed = dataclasses.replace(tcp, drop_data_pkts=(3,))
+    cell = dataclasses.replace(
+        cell, flows=(listed, sctp), collect=dataclasses.replace(cell.collect, telemetry=pcap)
+    )
+    folder = run_cell(cell)
+    write_tables(folder, cell)
+    audit = json.loads((folder / runfolder.AUDIT).read_text())
+    assert [check for check in audit["checks"] if check["agrees"] is False] == []
+    made = {check["check"] for check in audit["checks"]}
+    assert {"offered to equal drops", "drawn by the seed"} <= made
+    assert ("drawn packets lost" in made) == pcap
+    rows = json.loads((folder / runfolder.NUMBERED_DROPS).read_text())
+    drawn_pkts = rows[0]["together_drawn_pkts"]
+    owed = [drawn_pkts - row["drawn_dropped_pkts"] for row in rows]
+    assert drawn_pkts > 10
+    assert all(0 <= pkts < 8 for pkts in owed)
+    flows = pl.read_parquet(folder / runfolder.FLOWS_TABLE)
+    dropped = dict(zip(flows["flow"], flows["loss_dropped_pkts"], strict=True))
+    assert dropped == {"T": drawn_pkts - owed[0] + 1, "S": drawn_pkts - owed[1]}
+    if pcap:
+        packets = pl.read_parquet(folder / runfolder.PACKETS_TABLE)
+        assert {flow: len(lost(packets, flow)[1]) for flow in dropped} == dropped

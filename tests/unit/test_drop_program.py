@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from collectors.packets_parse import Tap, parse_packets
 from collectors.pcap_parse import merged, read
-from mininet_topos.drop_program import COUNTS, Pairing, instructions
+from mininet_topos.drop_program import COUNTS, TOGETHER, Pairing, Sharing, instructions
 from testbed import draws
 from testbed.cell import Cell, Protocol, from_dict
 from tests import bpf_machine
@@ -28,13 +28,19 @@ class Filter:
     """A program, and the map it counts in."""
 
     def __init__(
-        self, protocol: Protocol, *drop_pkts: int, port: int = 5001, pairing: Pairing | None = None
+        self,
+        protocol: Protocol,
+        *drop_pkts: int,
+        port: int = 5001,
+        drawing: Pairing | Sharing | None = None,
+        together: bytearray | None = None,
     ) -> None:
-        self.program = instructions(protocol, port, drop_pkts, map_fd=7, pairing=pairing)
+        self.program = instructions(protocol, port, drop_pkts, 7, drawing, together_fd=8)
         self.value = bytearray(COUNTS.size)
+        self.maps = ((7, self.value), (8, bytearray() if together is None else together))
 
     def answers(self, frames: Sequence[bytes]) -> list[int]:
-        return [bpf_machine.run(self.program, frame, self.value) for frame in frames]
+        return [bpf_machine.run(self.program, frame, *self.maps) for frame in frames]
 
     def counts(self) -> tuple[int, int]:
         seen, listed, drawn = COUNTS.unpack(self.value)
@@ -166,25 +172,55 @@ def test_the_listed_packets_are_dropped_and_no_others(
 @given(st.integers(0, 2**63 - 1), st.floats(0, 1))
 def test_drawn_packets_are_those_of_the_same_draws_outside(seed: int, loss_frac: float) -> None:
     pairing = Pairing(seed=seed, threshold=draws.threshold(loss_frac))
-    chosen = Filter("udp", pairing=pairing)
+    chosen = Filter("udp", drawing=pairing)
     answers = chosen.answers([frame(17, udp(100))] * 40)
     lost = [draws.number_draw(seed, number) < pairing.threshold for number in range(1, 41)]
     assert answers == [DROP if is_lost else NEXT for is_lost in lost]
     assert chosen.all_counts() == (40, 0, sum(lost))
 
 
+SEED, PAY_SEED = draws.equal_drops_seeds(11)
+
+
+@given(st.floats(0, 1), st.lists(st.integers(0, 1), max_size=60))
+def test_equal_drops_are_those_of_the_same_draws_outside(
+    loss_frac: float, order: list[int]
+) -> None:
+    sharing = Sharing(seed=SEED, pay_seed=PAY_SEED, threshold=draws.threshold(loss_frac / 2))
+    together = bytearray(TOGETHER.size)
+    flows = [Filter(protocol, drawing=sharing, together=together) for protocol in ("udp", "sctp")]
+    frames = [frame(17, udp(100)), frame(132, sctp(DATA_CHUNK))]
+    told = draws.EqualDrops(11, loss_frac, 2)
+    for flow in order:
+        wanted = DROP if told.loses(flow) else NEXT
+        assert flows[flow].answers([frame(132, sctp(SACK)), frames[flow]]) == [NEXT, wanted]
+    assert TOGETHER.unpack(together) == (told.offered_pkts, told.drawn_pkts)
+    assert [chosen.all_counts() for chosen in flows] == [
+        (order.count(flow), 0, told.lost_pkts[flow]) for flow in (0, 1)
+    ]
+
+
+def test_a_flow_that_owes_very_many_loses_every_packet_and_listed_ones_take_no_part() -> None:
+    sharing = Sharing(seed=SEED, pay_seed=PAY_SEED, threshold=0)
+    together = bytearray(TOGETHER.pack(500, 33))
+    chosen = Filter("udp", 2, drawing=sharing, together=together)
+    assert chosen.answers([frame(17, udp(100))] * 3) == [DROP] * 3
+    assert chosen.all_counts() == (3, 1, 2)
+    assert TOGETHER.unpack(together) == (502, 33)
+
+
 def test_every_flow_draws_alike_whatever_its_protocol_and_acknowledgements_draw_nothing() -> None:
     pairing = Pairing(seed=5, threshold=draws.threshold(0.3))
-    over_tcp = Filter("tcp", pairing=pairing).answers([frame(6, tcp(1448))] * 50)
+    over_tcp = Filter("tcp", drawing=pairing).answers([frame(6, tcp(1448))] * 50)
     between = [frame(132, sctp(DATA_CHUNK)), frame(132, sctp(SACK))] * 50
-    over_sctp = Filter("sctp", pairing=pairing).answers(between)
+    over_sctp = Filter("sctp", drawing=pairing).answers(between)
     assert over_sctp[::2] == over_tcp
     assert set(over_tcp) == {NEXT, DROP}
     assert set(over_sctp[1::2]) == {NEXT}
 
 
 def test_a_listed_packet_is_counted_as_listed_and_a_certain_loss_is_certain() -> None:
-    chosen = Filter("udp", 2, pairing=Pairing(seed=5, threshold=draws.threshold(1.0)))
+    chosen = Filter("udp", 2, drawing=Pairing(seed=5, threshold=draws.threshold(1.0)))
     assert chosen.answers([frame(17, udp(100))] * 3) == [DROP] * 3
     assert chosen.all_counts() == (3, 1, 2)
 

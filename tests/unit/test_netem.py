@@ -57,6 +57,13 @@ def test_paired_losses_are_those_of_the_packets_numbers() -> None:
     assert gone == [k - 1 for k in range(1, 501) if draws.number_draw(9, k) < below]
 
 
+def test_equal_drops_of_what_measures_the_path_are_those_of_one_flow() -> None:
+    gone = lost(Loss(model="equal_drops", loss_frac=0.05), 9, 500)
+    shares = draws.EqualDrops(9, 0.05, 1)
+    assert gone == [k for k in range(500) if shares.loses(0)]
+    assert len(gone) > 10
+
+
 def test_settings_that_cannot_differ_have_no_variant() -> None:
     assert len(netem.variants(Loss(model="random", loss_frac=0.0))) == 1
     assert [m.loss_frac for m in netem.variants(Loss(model="random", loss_frac=1.0))] == [1.0, 0.95]

@@ -41,7 +41,7 @@ def test_losses_of_every_model_are_counted_alike() -> None:
     for loss in (bursts, Loss(model="random", loss_frac=0.02)):
         fates = itertools.islice(netem.fates([loss], 3), 3000)
         assert netem_losses_parse.lost_pkts(loss, 3, 3000) == sum(gone for (gone,) in fates)
-    for model in ("none", "paired"):
+    for model in ("none", "paired", "equal_drops"):
         loss = Loss(model=model, loss_frac=0.0 if model == "none" else 0.5)
         assert netem_losses_parse.lost_pkts(loss, 3, 3000) == 0
 

@@ -11,19 +11,21 @@ from typing import Any
 import pytest
 
 from mininet_topos.bpf import Program
+from mininet_topos.drop_program import Sharing
 from mininet_topos.numbered_drops import (
     Installed,
     Target,
     compare,
+    drawing,
     filter_line,
     install,
-    pairing,
     read_back,
     targets,
 )
 from testbed import draws
+from testbed.cell import Loss
 from tests.recorded import value, wireless_cell
-from tests.unit.test_draws import paired
+from tests.unit.test_draws import losing, paired
 
 pytestmark = pytest.mark.unit
 
@@ -33,7 +35,9 @@ FLOWS = tuple(
     for flow in wireless_cell().flows
 )
 INSTALLED = tuple(
-    Installed(target=flow, pref=pref, map_fd=0, program=Program(fd=0, id=pref, tag=tag))
+    Installed(
+        target=flow, pref=pref, map_fd=0, together_fd=None, program=Program(fd=0, id=pref, tag=tag)
+    )
     for pref, (flow, tag) in enumerate(
         zip(FLOWS, ("7a09f83c6026bc31", "dabd5c9f0ac15025"), strict=True), 1
     )
@@ -49,7 +53,7 @@ def test_the_line_that_hangs_a_program() -> None:
 
 def test_flows_without_a_list_need_no_filter() -> None:
     assert targets(wireless_cell(), 4999) == ()
-    assert pairing(wireless_cell()) is None
+    assert drawing(wireless_cell()) is None
     assert install({}, (), None) == ()
     assert read_back({}, ()) == ([], [])
 
@@ -59,9 +63,18 @@ def test_paired_loss_needs_one_for_every_flow_and_for_what_measures_the_path() -
     assert [target.id for target in targets(cell, 4999)] == ["T", "S"]
     (probe,) = targets(dataclasses.replace(cell, purpose="calibrate"), 4999)
     assert (probe.protocol, probe.port, probe.drop_data_pkts) == ("udp", 4999, ())
-    found = pairing(cell)
+    found = drawing(cell)
     assert found is not None
     assert (found.seed, found.threshold) == (draws.seed_for(1, "bottleneck paired"), 1 << 61)
+
+
+def test_equal_drops_divide_the_loss_among_the_flows_and_what_measures_is_one() -> None:
+    cell = losing(Loss(model="equal_drops", loss_frac=0.25))
+    assert [target.id for target in targets(cell, 4999)] == ["T", "S"]
+    seed, pay_seed = draws.equal_drops_seeds(1)
+    assert drawing(cell) == Sharing(seed=seed, pay_seed=pay_seed, threshold=1 << 60)
+    alone = drawing(dataclasses.replace(cell, purpose="calibrate"))
+    assert alone == Sharing(seed=seed, pay_seed=pay_seed, threshold=1 << 61)
 
 
 def test_the_recorded_filters_agree() -> None:

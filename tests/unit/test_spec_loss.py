@@ -60,6 +60,36 @@ def test_paired_loss_is_of_the_data_alone_and_none_is_none() -> None:
     assert none == Loss(model="none", loss_frac=0.0)
 
 
+EQUAL: Edit = ("data: 1 %", "data: 1 %\n      process: equal_drops")
+
+
+def test_equal_drops_are_of_the_data_alone() -> None:
+    assert losses(NO_SWEEP, EQUAL) == [Loss(model="equal_drops", loss_frac=0.01)]
+    alike: list[Edit] = [(f"pair: {n}\n", f"pair: {n}\n    start: 5 s\n") for n in (1, 2)]
+    assert losses(NO_SWEEP, EQUAL, *alike) == [Loss(model="equal_drops", loss_frac=0.01)]
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ([("protocol: tcp", "protocol: udp\n    rate: 1 Mbit/s"),
+          ("    streams: 1\n    ordered: true\n", ""), ("protocol: sctp", "protocol: tcp")],
+         ("too few flows to lose equally many: wanted shared, or two flows of tcp or sctp, got"
+         " equal_drops, and 1 of them (what is sent over udp is the same whatever is lost)")),
+        ([("    pair: 1\n", "    pair: 1\n    stop: 90 s\n")],
+         ("not all flows last as long: wanted shared, or the same start, start_spread and stop for"
+         " all flows, got equal_drops, and flow S unlike T (a flow that is not there cannot lose"
+         " what the others do)")),
+        ([("    pair: 2\n", "    pair: 2\n    generator: iperf3\n")],
+         ("cannot number the data packets of iperf3: wanted shared, or generator probe, got"
+         " equal_drops, and flow S over iperf3 (its control connection has the same port)")),
+    ],
+)  # fmt: skip
+def test_flows_that_cannot_lose_equally_many_are_refused(edits: list[Edit], said: str) -> None:
+    found = [line for line in wrong(NO_SWEEP, EQUAL, *edits) if "process" in line]
+    assert found == [f"network.bottleneck.loss.process: {said}"]
+
+
 def test_losses_of_both_kinds_leave_something_to_chance() -> None:
     for text in (BURSTS, "data: 1 %\n      process: paired"):
         (cell,) = cells(NO_SWEEP, ("data: 1 %", text))
@@ -75,8 +105,13 @@ def test_losses_of_both_kinds_leave_something_to_chance() -> None:
          ("network.bottleneck.loss.data: a model gilbert_elliott has no such key: wanted no such"
          " key, or model: independent")),
         ([("data: 1 %", f"process: paired\n      {BURSTS}")],
-         ("network.bottleneck.loss.process: losses in bursts cannot be paired: wanted shared, or"
-         " model: independent, got paired (a burst is of packets in a row, whoever sent them)")),
+         ("network.bottleneck.loss.process: losses in bursts have no other process: wanted shared,"
+         " or model: independent, got paired (a burst is of packets in a row, whoever sent"
+         " them)")),
+        ([("data: 1 %", f"process: equal_drops\n      {BURSTS}")],
+         ("network.bottleneck.loss.process: losses in bursts have no other process: wanted shared,"
+         " or model: independent, got equal_drops (a burst is of packets in a row, whoever sent"
+         " them)")),
         ([("data: 1 %", BURSTS.replace("25 %", "0 %"))],
          ("network.bottleneck.loss.to_good: a state that is never left or never reached: wanted"
          " more than 0 %, got 0 %")),
