@@ -99,10 +99,13 @@ def _placed(summary: Summary, drawn: Drawn, place: Place) -> dict[str, Any]:
 
     shown = {figure.id: placed(figure) for figure in drawn.headline}
     beside = {name: shown.pop(name) for name in summary.headline if name in shown}
+    sets = [live.placed_set(found, placed) for found in drawn.asked]
     return {
         "drawn": beside,
         "further": tuple(shown.values()),
-        "sets": tuple(live.placed_set(found, placed) for found in drawn.asked),
+        "sets": tuple(found for found in sets if found.where is None),
+        "counterparts": tuple(found for found in sets if found.where is not None),
+        "elsewhere": tuple(figure for figure in drawn.headline if figure.where is not None),
         "here": place.ids,
         "beside": place.files,
         **{f"h{level + 1}": f"h{place.level + level}" for level in range(3)},
