@@ -102,14 +102,19 @@ def caption(laid: Sequence[Laid], marks: Marks) -> str:
     if _renumbered(marks):
         numbers = f", and its segment {loss.lost_segment} the kernel's {detected.segment}"
     told = "; ".join(
-        f"{_named(one.mark)} at {one.mark.at_s - loss.detected_s:+.3f} s, {one.kernel}"
+        f"{_named(one.mark)} at {since(one.mark.at_s, loss.detected_s)}, {one.kernel}"
         for one in laid
     )
     return (
         f"Diamonds: published, moved by {detected.at_s - loss.detected_s:+.3f} s, which makes its "
-        f"loss detection at {loss.detected_s:g} s the kernel's at {detected.at_s:.3f} s{numbers}. "
+        f"loss detection at {loss.detected_s:.10g} s the kernel's at {detected.at_s:.3f} s{numbers}. "
         f"Since the detection: {told}."
     )
+
+
+def since(at_s: float, detected_s: float) -> str:
+    """Return how long after the detection an event was."""
+    return f"{round(at_s - detected_s, 3) + 0.0:+.3f} s"  # no -0.000
 
 
 def _named(mark: PublishedMark) -> str:

@@ -26,7 +26,7 @@ from reports.figures.chart import (
     drawn,
     layered,
 )
-from reports.figures.published_marks import Laid, Marks, moved_s, moved_segment
+from reports.figures.published_marks import Laid, Marks, moved_s, moved_segment, since
 from reports.figures.thinning import MOST_ROWS, outline
 from reports.records import PublishedMark
 from testbed.cell import Flow
@@ -203,7 +203,7 @@ def segment_marks(found: Diagram, marks: Marks) -> list[Laid]:
         kernel = (
             "the kernel not in sight"
             if nearest is None
-            else f"kernel at {nearest - marks.detected.at_s:+.3f} s"
+            else f"kernel at {since(nearest, marks.detected.at_s)}"
         )
         laid.append(Laid(mark, t_s, segment, kernel))
     return laid
@@ -233,19 +233,26 @@ def sequence_figure(
     """
     lowest, margin = found.segments[0], max(span, 1) * MARGIN
     heights = [round(lowest - margin, 3), round(lowest + span + margin, 3)]
+    counted = (
+        f"Segment of {found.segment_bytes} bytes" if found.segment_bytes else "DATA chunk (TSN)"
+    )
     x = alt.X("t_s:Q", title="Time (s)", scale=alt.Scale(domain=list(window_s), nice=False))
     y, low, height = (
         alt.Y(
             f"{name}:Q",
-            title=f"{counted(found.segment_bytes)}, from 1",
+            title=f"{counted}, from 1",
             scale=alt.Scale(domain=heights, nice=False),
         )
         for name in ("segment", "low", "height")
     )
+    packets = ((_SENT, "!datum.again"), (_AGAIN, "datum.again"), (_LOST, "datum.lost_at"))
     layers = [
         drawn(found.acked, _ACKED).encode(x, y),
         drawn(found.sacked, _SACKED).encode(x, low, y2="high", tooltip=_SACK_WORDS),
-        *packet_layers(found.sent, x, y),
+        *(
+            drawn(found.sent, mark).transform_filter(which).encode(x, y, tooltip=_WORDS)
+            for mark, which in packets
+        ),
     ]
     laid, keys = segment_marks(found, marks) if marks else [], list(_KEYS)
     if laid:
@@ -253,25 +260,11 @@ def sequence_figure(
         keys.append(published_marks.KEY)
     near = drawn(found.acked, NEAR).encode(x, y, tooltip=_ACK_WORDS)
     spec, live = layered(layers, keys, hover=[near])
-    words = [caption(found), *([published_marks.caption(laid, marks)] if marks else [])]
+    words = [_caption(found), *([published_marks.caption(laid, marks)] if marks else [])]
     return Figure(
         id=id, title=f"Time-sequence diagram of {label}", caption=" ".join(words), spec=spec,
         live=live, flow=found.flow.id,
     )  # fmt: skip
-
-
-def counted(segment_bytes: int | None) -> str:
-    """Return what a sequence axis counts."""
-    return f"Segment of {segment_bytes} bytes" if segment_bytes else "DATA chunk (TSN)"
-
-
-def packet_layers(sent: pl.DataFrame, x: alt.X, y: alt.Y) -> list[alt.Chart]:
-    """Return the packets that were sent first, sent again, and lost."""
-    packets = ((_SENT, "!datum.again"), (_AGAIN, "datum.again"), (_LOST, "datum.lost_at"))
-    return [
-        drawn(sent, mark).transform_filter(which).encode(x, y, tooltip=_WORDS)
-        for mark, which in packets
-    ]
 
 
 _TIME = alt.Tooltip("t_s:Q", title="at (s)", format=".6f")
@@ -290,8 +283,7 @@ _SACK_WORDS = [
 ]
 
 
-def caption(found: Diagram) -> str:
-    """Return what the diagram shows of how many packets."""
+def _caption(found: Diagram) -> str:
     again = found.sent["again"].sum()
     lost = found.sent["lost_at"].drop_nulls()
     places = [f"{lost.eq(place).sum()} in the {place}" for place in lost.unique().sort()]

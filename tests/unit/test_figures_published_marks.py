@@ -138,6 +138,11 @@ def test_marks_are_drawn_and_the_axis_reaches_them() -> None:
     assert layer(figure, "diamond")["height"] == [12]
 
 
+def test_a_moment_before_the_detection_is_not_minus_nothing() -> None:
+    assert published_marks.since(2.8799, 2.88) == "+0.000 s"
+    assert published_marks.since(2.869, 2.88) == "-0.011 s"
+
+
 def test_without_published_events_nothing_is_drawn_of_them() -> None:
     figure = sequence_figure(DIAGRAM, id="x", label="T", window_s=(4.0, 6.0), span=12.0)
     assert "diamond" not in str(figure.spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +14,8 @@ import reports
 from collectors.episode_row_parse import EpisodeRow
 from collectors.table_files_parse import schema
 from reports.asked import FigureSet, asked_figures, asked_metrics
-from reports.asked_kinds import KINDS, _seen_from_s
+from reports.asked_kinds import KINDS
+from reports.asked_losses import _seen_from_s
 from reports.figures import Figure
 from reports.figures.goodput_bins import POINTS
 from reports.figures.over_time import WORDS
@@ -272,6 +274,26 @@ def test_runs_over_each_other_are_one_figure_per_flow_or_one_of_all(tmp_path: Pa
 
 def line_colours(figure: Figure) -> list[str]:
     return [one["mark"]["color"] for one in figure.spec["layer"] if one["mark"]["type"] == "line"]
+
+
+def test_of_two_counterparts_of_one_figure_the_list_says_which_runs(tmp_path: Path) -> None:
+    points = [{"loss_frac": 0.008}, *AT]
+    asked = {**FIGURES[0], "where": {"T": "Figure 6", "S": "Figure 7"}, "points": points}
+    run = build_figure_run(tmp_path / "run", [asked])
+    table = runfolder.CONGESTION_TABLE
+    shutil.copy(only_cell(run) / table, only_cell(run, loss=0.008) / table)
+    bins = {**BINS, "where": "Figure 5", "points": points[:1]}
+    reports.write_report(run)
+    page = (run / runfolder.REPORT_HTML).read_text()
+    words = "Congestion window and slow-start threshold, flow"
+    for loss in ("0.8", "1"):
+        for figure, flow in (("6", "T"), ("7", "S")):
+            assert f">Figure {figure}</a>: {words} {flow}, bottleneck loss, data {loss} %" in page
+    run = build_figure_run(tmp_path / "other", [asked, bins])
+    reports.write_report(run)
+    page = (run / runfolder.REPORT_HTML).read_text()
+    assert f">Figure 6</a>: {words} T</li>" in page
+    assert "<li>Figure 5: not drawn, this run has no captures" in page
 
 
 def test_counterparts_are_folded_under_a_list_of_them(tmp_path: Path) -> None:
