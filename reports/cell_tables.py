@@ -25,7 +25,10 @@ _CONGESTION = (
     "cwnd_segments", "ssthresh_bytes", "ssthresh_segments", "flight_bytes", "mss_bytes",
     "mtu_bytes",
 )  # fmt: skip
-_EPISODES = ("flow", "episode", "detected_s", "detected_by", "lost_at", "dupacks", "recovered_s")
+_EPISODES = (
+    "flow", "episode", "lost_s", "lost_at", "first_lost_segment", "detected_s", "detected_by",
+    "dupacks", "recovered_s",
+)  # fmt: skip
 _INTERVALS = ("flow", "start_s", "end_s", "goodput_bytes")
 
 
@@ -50,9 +53,9 @@ class CellTables:
         found = self._read(runfolder.PACKETS_TABLE, _BLOCKS, wanted)
         return pl.DataFrame() if found is None else found
 
-    def data_chunks(self, flow: str) -> pl.DataFrame:
-        """Return the DATA chunks of a flow's packets as they reached the receiver."""
-        at = (pl.col("direction") == "data") & (pl.col("point") == "delivered")
+    def data_chunks(self, flow: str, point: str) -> pl.DataFrame:
+        """Return the DATA chunks of a flow's packets as they came by a point of the path."""
+        at = (pl.col("direction") == "data") & (pl.col("point") == point)
         columns = ("direction", "point", "flow", "t_s", "data_chunks")
         found = self._read(runfolder.PACKETS_TABLE, columns, at & (pl.col("flow") == flow))
         return pl.DataFrame() if found is None else found

@@ -6,6 +6,7 @@ text the drawing library escapes, and their program are placed as they are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -99,14 +100,39 @@ def _placed(summary: Summary, drawn: Drawn, place: Place) -> dict[str, Any]:
 
     shown = {figure.id: placed(figure) for figure in drawn.headline}
     beside = {name: shown.pop(name) for name in summary.headline if name in shown}
+    sets = [live.placed_set(found, placed) for found in drawn.asked]
     return {
         "drawn": beside,
         "further": tuple(shown.values()),
-        "sets": tuple(live.placed_set(found, placed) for found in drawn.asked),
+        "sets": tuple(found for found in sets if found.where is None),
+        "counterparts": tuple(found for found in sets if found.where is not None),
+        "listed": _listed(drawn),
         "here": place.ids,
         "beside": place.files,
         **{f"h{level + 1}": f"h{place.level + level}" for level in range(3)},
     }
+
+
+def _listed(drawn: Drawn) -> list[tuple[str, str | None, str]]:
+    """Return what has a published counterpart: that, the id of ours, and what it is in words.
+
+    Without an id it could not be drawn. The run is named where one counterpart is not the only.
+    """
+    found: list[tuple[str, str | None, str, str]] = [
+        (one.where, one.id, one.title, "") for one in drawn.headline if one.where is not None
+    ]
+    for part in drawn.asked:
+        for one in part.figures:
+            if one.where is not None:
+                flow = f", flow {one.flow}" if one.flow else ""
+                found.append((one.where, one.id, f"{part.title}{flow}", f", {part.run}"))
+        if part.where is not None:
+            found += [(part.where, None, f"not drawn, {why}", "") for why in part.missing]
+    twice = Counter((where, words) for where, _, words, _ in found)
+    return [
+        (where, name, f"{words}{run}" if twice[where, words] > 1 else words)
+        for where, name, words, run in found
+    ]
 
 
 def _program(library: Callable[[], str] | None) -> dict[str, Any]:

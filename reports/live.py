@@ -46,10 +46,14 @@ class Placed:
 
 @dataclass(frozen=True, kw_only=True)
 class PlacedSet:
-    """The figures of a set ready for the page, and why others are missing."""
+    """The figures of a set ready for the page, and why others are missing.
+
+    ``where`` names the published figures it is the counterpart of, or is None.
+    """
 
     title: str
     run: str
+    where: str | None
     drawn: tuple[Placed, ...]
     missing: tuple[str, ...]
 
@@ -69,6 +73,7 @@ def placed_set(found: FigureSet, place: Callable[[Figure], Placed]) -> PlacedSet
     return PlacedSet(
         title=found.title,
         run=found.run,
+        where=found.where,
         drawn=tuple(place(figure) for figure in found.figures),
         missing=found.missing,
     )

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from reports.claims.reading import parse_claims
 from reports.jsondoc import Doc
+from reports.parsing_figures import parse_figure
 from reports.parsing_repeats import parse_parameters, parse_repeats
 from reports.point_paths import PointPath, parse_path
 from reports.records import (
@@ -13,7 +14,6 @@ from reports.records import (
     Assumption,
     Bins,
     Compare,
-    FigureAsked,
     Group,
     KnobReading,
     LedgerReading,
@@ -89,22 +89,6 @@ def _parse_episode(doc: Doc) -> PublishedEpisode:
         points=tuple(_parse_exact_point(item) for item in doc.get("points").items()),
         grown_s=None if grown is None else float(_as_printed(grown)),
         values={name: _as_printed(value) for name, value in doc.get("values").fields()},
-    )
-
-
-def _parse_figure(doc: Doc) -> FigureAsked:
-    def seconds(key: str) -> float | None:
-        found = doc.maybe(key)
-        return found.number() if found else None
-
-    return FigureAsked(
-        kind=doc.get("kind").text(),
-        from_s=seconds("from_s"),
-        to_s=seconds("to_s"),
-        bin_s=seconds("bin_s"),
-        before_s=seconds("before_s"),
-        after_s=seconds("after_s"),
-        points=tuple(parse_point(item) for item in doc.get("points").items()),
     )
 
 
@@ -184,7 +168,7 @@ def parse_study(doc: Doc, digits: Doc) -> Study:
         windows=_parse_span(doc.maybe("windows")),
         bins=_parse_bins(doc.maybe("bins")),
         published=_parse_published(published) if published else None,
-        figures=tuple(_parse_figure(item) for item in asked.items()) if asked else (),
+        figures=tuple(parse_figure(item) for item in asked.items()) if asked else (),
         assumptions=tuple(
             Assumption(
                 id=item.get("id").text(), text=item.get("text").text(), why=item.get("why").text()

@@ -7,7 +7,7 @@ Invariants: frozen; SI units in the names; a published number keeps the digits i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
@@ -129,19 +129,55 @@ class Bins(Span):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublishedMark:
+    """An event of a published figure; one of the heights is known, the others are None."""
+
+    label: str | None
+    at_s: float
+    segment: float | None
+    acked_segment: float | None
+    cwnd_segments: float | None
+    cwnd_bytes: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedLoss:
+    """The loss a published figure shows, by its own clock and numbers; None: not by number."""
+
+    detected_s: float
+    lost_segment: int | None
+    marks: tuple[PublishedMark, ...]
+
+
+#: When a bin of goodput may count data, and what of a flow may be drawn over time.
+Counted = Literal["handed_on", "arrivals", "sent"]
+OverTime = Literal["goodput", "delay", "jitter"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FigureAsked:
     """A figure the study asks for, and where; a key its kind does not have is None.
 
-    ``to_s`` of None is the end of the run for kinds that have ``from_s``.
+    ``to_s`` of None is the end of the run for kinds that have ``from_s``. ``where`` names the
+    published figure it is the counterpart of, or by flow, of which alone it is then drawn.
+    ``overlay`` is the parameter whose values are drawn over each other.
     """
 
     kind: str
-    from_s: float | None
-    to_s: float | None
-    bin_s: float | None
-    before_s: float | None
-    after_s: float | None
     points: tuple[Point, ...]
+    where: str | Mapping[str, str] | None = None
+    from_s: float | None = None
+    to_s: float | None = None
+    bin_s: float | None = None
+    before_s: float | None = None
+    after_s: float | None = None
+    modulo_segments: int | None = None
+    together: bool = False
+    count: Counted = "handed_on"
+    of: OverTime = "goodput"
+    overlay: str | None = None
+    episode: int | None = None
+    published: Mapping[str, PublishedLoss] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

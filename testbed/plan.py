@@ -273,17 +273,19 @@ def _published(study: Study) -> dict[str, Any] | None:
 
 def _figures(study: Study) -> list[dict[str, Any]]:
     """Return the figures asked for: each with its own keys only, and its points written out."""
-    return [
-        {
-            "kind": figure.kind,
-            **{
-                f"{key}_s": None if (value := getattr(figure, f"{key}_s")) == "end" else value
-                for key in FIGURES[figure.kind]
-            },
-            "points": [study.points[index].values for index in indexes],
-        }
-        for figure, indexes in zip(study.settings.figures, study.figure_points, strict=True)
-    ]
+    names = {parameter.path: parameter.name for parameter in study.parameters}
+    record = []
+    for figure, indexes in zip(study.settings.figures, study.figure_points, strict=True):
+        own = ("where", *FIGURES[figure.kind])
+        found: dict[str, Any] = {"kind": figure.kind}
+        for field, value in figure.model_dump(exclude={"kind", "at"}).items():
+            if (type(figure).model_fields[field].alias or field) in own:
+                found[field] = None if value == "end" else value
+        if found.get("overlay") is not None:
+            found["overlay"] = names[found["overlay"]]
+        found["points"] = [study.points[index].values for index in indexes]
+        record.append(found)
+    return record
 
 
 def _claims(study: Study) -> list[dict[str, Any]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from reports.figures import Figure
 from testbed import runfolder
 from tests.report_run import build_run, only_cell
 
@@ -19,13 +21,21 @@ FIGURES: list[dict[str, Any]] = [
     {"kind": "time_sequence", "from_s": 0.0, "to_s": 12.0, "points": AT},
     {"kind": "single_loss", "before_s": 1.0, "after_s": 3.0, "points": AT},
     {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 2.0, "to_s": 12.0, "points": AT},
-    {"kind": "share", "points": [{"loss_frac": loss} for loss in LOSSES]},
-]
+    {"kind": "share", "points": [{"loss_frac": loss} for loss in LOSSES], "where": "Figure 2"},
+    {"kind": "over_time", "of": "delay", "bin_s": 1.0, "from_s": 0.0, "to_s": 12.0,
+     "where": {"T": "Figure 3", "S": "Figure 4"}, "points": AT},
+]  # fmt: skip
 
 
 def recorded(table: str) -> pl.DataFrame:
     """Return a recorded table."""
     return pl.read_parquet(TABLES / f"{table}.parquet")
+
+
+def columns(figure: Figure, layer: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the data of a figure's layer."""
+    found: dict[str, list[Any]] = figure.spec["datasets"][layer["data"]["name"]][0]
+    return found
 
 
 def build_figure_run(run: Path, figures: list[dict[str, Any]] | None = None) -> Path:

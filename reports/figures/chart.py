@@ -26,6 +26,12 @@ Axes = Sequence[Literal["x", "y"]]
 #: A Vega-Lite mark: its type and style.
 Mark = Mapping[str, Any]
 
+#: One look for each of several lines: four colours, then the same with other strokes.
+_COLOURS = (KERNEL, PUBLISHED, GOOD, BAD)
+_DASHES = ((), (5, 3), (2, 2))
+#: The number of the look that TCP and SCTP have wherever they are told apart.
+_PROTOCOLS = {"TCP": 0, "SCTP": 1}
+
 #: What only a pointer finds, near a point of a curve.
 NEAR: Mark = {"type": "point", "size": 90, "opacity": 0, "filled": True}
 
@@ -41,7 +47,8 @@ _LEGEND_WIDE_PX, _LEGEND_NARROW_PX = 430, 250
 class Figure:
     """A figure: a file name without ending, what it shows in words, and its Vega-Lite charts.
 
-    ``spec`` is what is printed; ``live`` is the same to zoom into.
+    ``spec`` is what is printed; ``live`` is the same to zoom into. ``flow`` is the one flow it
+    shows, ``where`` the published figure it is the counterpart of; either may be None.
     """
 
     id: str
@@ -49,6 +56,8 @@ class Figure:
     caption: str
     spec: Mapping[str, Any]
     live: Mapping[str, Any]
+    flow: str | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,14 @@ class Key:
     name: str
     mark: Mark
     form: Literal["point", "line", "bar"] = "point"
+
+
+def look(number: int, name: str = "") -> dict[str, Any]:
+    """Return colour and stroke of one of several lines, or those its name always has."""
+    place = _PROTOCOLS.get(name, number)
+    dash = _DASHES[place // len(_COLOURS) % len(_DASHES)]
+    colour = {"color": _COLOURS[place % len(_COLOURS)]}
+    return {**colour, "strokeDash": list(dash)} if dash else colour
 
 
 def marked(data: alt.InlineData, mark: Mark) -> alt.Chart:

@@ -13,8 +13,11 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
+from reports.figures import published_marks
 from reports.figures.chart import BAD, KERNEL, NEAR, PUBLISHED, Figure, Key, drawn, layered
+from reports.figures.published_marks import Laid, Marks, moved_s
 from reports.figures.thinning import held_until, outline
+from reports.records import PublishedMark
 from testbed.cell import Flow
 
 WINDOW, THRESHOLD, EPISODE = "congestion window", "slow-start threshold", "loss detected"
@@ -22,6 +25,8 @@ WINDOW, THRESHOLD, EPISODE = "congestion window", "slow-start threshold", "loss 
 SCTP_HEADERS_BYTES = 20 + 12 + 16
 #: The y axis goes this far above the highest window; a threshold may lie beyond.
 HEADROOM = 1.12
+#: The kernel's event and the packet it sends then are at most this far apart.
+AT_ONCE_S = 0.001
 
 _STEPS = {"type": "line", "interpolate": "step-before"}
 _WINDOW = {**_STEPS, "color": KERNEL, "strokeWidth": 1.4}
@@ -92,22 +97,51 @@ def _mean(rows: pl.DataFrame) -> float | None:
     return float((held["cwnd"] * held["for_s"]).sum()) / total_s if total_s else None
 
 
-def top(curves: Sequence[Curve]) -> float:
-    """Return how high the y axis of all these curves goes, in segments."""
-    return HEADROOM * max(float(str(found.rows["cwnd"].max())) for found in curves)
+def top(curves: Sequence[Curve], heights: Sequence[float] = ()) -> float:
+    """Return how high the y axis of all these curves goes, in segments, and of marks on it."""
+    return HEADROOM * max(*(float(str(found.rows["cwnd"].max())) for found in curves), *heights, 0)
+
+
+def mark_heights(found: Curve, marks: Marks | None) -> list[float]:
+    """Return how high published windows lie in this diagram."""
+    return [_segments(mark, found) for mark in marks.loss.marks] if marks else []
+
+
+def window_marks(found: Curve, marks: Marks) -> list[Laid]:
+    """Return published windows in this diagram, each beside the kernel's window then.
+
+    That is the window right after the time; of several marks at one time the first is beside what
+    the kernel had right before.
+    """
+    times = [moved_s(mark, marks) for mark in marks.loss.marks]
+    laid = []
+    for number, (mark, t_s) in enumerate(zip(marks.loss.marks, times, strict=True)):
+        before = t_s in times[number + 1 :] and t_s not in times[:number]
+        since = pl.col("t_s") >= t_s - AT_ONCE_S if before else pl.col("t_s") > t_s + AT_ONCE_S
+        window = found.rows.filter(since)["cwnd"]
+        kernel = f"kernel {window[0]:.3g}" if len(window) else "kernel not known"
+        laid.append(Laid(mark, t_s, _segments(mark, found), kernel))
+    return laid
+
+
+def _segments(mark: PublishedMark, found: Curve) -> float:
+    """Return a published window in the segments this diagram counts in."""
+    if mark.cwnd_segments is not None:
+        return mark.cwnd_segments
+    return (mark.cwnd_bytes or 0.0) / (found.segment_bytes or 1)
 
 
 def congestion_figure(
     found: Curve, *, id: str, label: str, top: float, window_s: tuple[float, float],
-    episodes: pl.DataFrame | None,
+    episodes: pl.DataFrame | None, marks: Marks | None = None,
 ) -> Figure:  # fmt: skip
     """Return a flow's figure; ``top`` is where its y axis ends."""
     rows = found.rows.with_columns(pl.col("t_s", "cwnd", "ssthresh").round(6))
     x = alt.X("t_s:Q", title="Time (s)", scale=alt.Scale(domain=list(window_s), nice=False))
     unit = f"segments of {found.segment_bytes} bytes" if found.segment_bytes else "segments"
-    window, threshold = (
+    window, threshold, height = (
         alt.Y(f"{name}:Q", title=f"Window ({unit})", scale=alt.Scale(domain=[0, round(top, 3)]))
-        for name in ("cwnd", "ssthresh")
+        for name in ("cwnd", "ssthresh", "height")
     )
     layers = [
         drawn(rows, _WINDOW).encode(x, window),
@@ -115,19 +149,24 @@ def congestion_figure(
     ]
     keys = [Key(WINDOW, _WINDOW, "line"), Key(THRESHOLD, _THRESHOLD, "line")]
     if episodes is not None:
-        marks = _episode_rows(episodes, found.flow, window_s)
-        shown = drawn(marks, _EPISODE)
-        layers.append(shown.encode(x, y=_FOOT, tooltip=_EPISODE_WORDS))
+        detected = _episode_rows(episodes, found.flow, window_s)
+        layers.append(drawn(detected, _EPISODE).encode(x, y=_FOOT, tooltip=_EPISODE_WORDS))
         keys.append(Key(EPISODE, _EPISODE))
+    laid = window_marks(found, marks) if marks else []
+    if laid:
+        layers += published_marks.layers(laid, x, height)
+        keys.append(published_marks.KEY)
     near = drawn(rows, NEAR).encode(x, window, tooltip=_WORDS)
     highest = max(top, float(str(rows["ssthresh"].max() or 0)))
     spec, live = layered(layers, keys, hover=[near], reach={"y": (0, round(highest, 3))})
+    words = [_caption(found, top), *([published_marks.caption(laid, marks)] if marks else [])]
     return Figure(
         id=id,
         title=f"Congestion window of {label}",
-        caption=_caption(found, top),
+        caption=" ".join(words),
         spec=spec,
         live=live,
+        flow=found.flow.id,
     )
 
 

@@ -1,22 +1,30 @@
 """Goodput of all flows together in short bins of time, from captures or from the receivers. Pure.
 
-Invariants: only new data counts, at the moment the receiver could hand it on: for TCP and for SCTP
-with one ordered stream when no byte before it is missing, for several or unordered streams when it
-arrives. Bins without data are zero and drawn.
+Invariants: only new data counts, each once, at the moment the study asks for: when the receiver
+could hand it on (for TCP and for SCTP with one ordered stream when no byte before it is missing),
+when it first came out of the bottleneck, or when it was first sent. Bins without data are zero and
+drawn.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import altair as alt
 import polars as pl
 
+from reports.figures.bins import in_bins
 from reports.figures.chart import HEIGHT_PX, KERNEL, Figure, drawn, layered
 from testbed.cell import Flow
 
-_NS_PER_S = 10**9
+HANDED_ON, ARRIVALS, SENT = "handed_on", "arrivals", "sent"
+#: Where data is seen that counts, by when it counts.
+POINTS = {HANDED_ON: "delivered", ARRIVALS: "loss_passed", SENT: "sent"}
+#: A flow's DATA chunks at a point of the path, where packets bundle them.
+Chunks = Callable[[str, str], pl.DataFrame]
+
 _AREA = {"type": "area", "interpolate": "step-after", "color": KERNEL, "opacity": 0.8}
 _BIN = {"type": "rect", "opacity": 0}
 
@@ -29,28 +37,12 @@ class Bins:
     source: str
 
 
-def _ns(seconds: pl.Expr) -> pl.Expr:
-    return (seconds * _NS_PER_S).round().cast(pl.Int64)
-
-
 def binned(news: pl.DataFrame, source: str, from_s: float, to_s: float, bin_s: float) -> Bins:
     """Return the goodput in every bin between two times; ``news``: ``t_s``, ``goodput_bytes``."""
-    bin_ns, from_ns, to_ns = (round(time * _NS_PER_S) for time in (bin_s, from_s, to_s))
-    starts = pl.DataFrame({"at": range(from_ns, to_ns, bin_ns)}, schema={"at": pl.Int64})
-    found = (
-        news.select("goodput_bytes", at=_ns(pl.col("t_s")))
-        .filter(pl.col("at").is_between(from_ns, to_ns, closed="left"))
-        .select("goodput_bytes", at=(pl.col("at") - from_ns) // bin_ns * bin_ns + from_ns)
-        .group_by("at")
-        .agg(pl.col("goodput_bytes").sum())
-    )
-    end = pl.min_horizontal(pl.col("at") + bin_ns, pl.lit(to_ns))
-    rows = starts.join(found, on="at", how="left", maintain_order="left").select(
-        start_s=(pl.col("at") / _NS_PER_S).round(9),
-        end_s=(end / _NS_PER_S).round(9),
-        goodput_kbps=pl.col("goodput_bytes").fill_null(0) * 8e-3 * _NS_PER_S / (end - pl.col("at")),
-    )
-    return Bins(rows.with_columns(pl.col("goodput_kbps").round(3)), source)
+    found = in_bins(news, from_s, to_s, bin_s, pl.col("goodput_bytes").sum())
+    kbit = pl.col("goodput_bytes").fill_null(0) * 8e-3
+    kbps = (kbit / (pl.col("end_s") - pl.col("start_s"))).round(3)
+    return Bins(found.select("start_s", "end_s", goodput_kbps=kbps), source)
 
 
 def from_intervals(intervals: pl.DataFrame, from_s: float, to_s: float, bin_s: float) -> Bins | str:
@@ -66,36 +58,56 @@ def from_intervals(intervals: pl.DataFrame, from_s: float, to_s: float, bin_s: f
 
 
 def from_packets(
-    packets: pl.DataFrame, flows: tuple[Flow, ...], chunks: Callable[[str], pl.DataFrame],
-    from_s: float, to_s: float, bin_s: float,
+    packets: pl.DataFrame, flows: tuple[Flow, ...], chunks: Chunks,
+    from_s: float, to_s: float, bin_s: float, counted: str = HANDED_ON,
 ) -> Bins:  # fmt: skip
-    """Return the bins captures give; ``chunks``: a flow's DATA chunks where packets bundle them."""
-    news = [new_data(packets, flow, chunks) for flow in flows]
+    """Return the bins captures give."""
+    news = [new_data(packets, flow, chunks, counted) for flow in flows]
     return binned(pl.concat(news), "captured packets", from_s, to_s, bin_s)
 
 
 def new_data(
-    packets: pl.DataFrame, flow: Flow, chunks: Callable[[str], pl.DataFrame]
+    packets: pl.DataFrame, flow: Flow, chunks: Chunks, counted: str = HANDED_ON
 ) -> pl.DataFrame:
-    """Return when a flow's receiver got how much new data: ``t_s``, ``goodput_bytes``."""
-    arrived = packets.filter(
-        pl.col("payload_bytes") > 0, flow=flow.id, direction="data", point="delivered"
-    )
+    """Return when how much new data of a flow counts: ``t_s``, ``goodput_bytes``."""
+    point = POINTS[counted]
+    seen = packets.filter(
+        pl.col("payload_bytes") > 0, flow=flow.id, direction="data", point=point
+    ).sort("t_s", maintain_order=True)
     if flow.protocol == "udp":
-        return arrived.select("t_s", goodput_bytes="payload_bytes")
+        return seen.select("t_s", goodput_bytes="payload_bytes")
     if flow.protocol == "tcp":
         start, size = pl.col("seq") - 1, pl.col("payload_bytes")
-        return in_order(arrived.select("t_s", start=start, end=start + size, bytes=size))
-    if (arrived["data_chunk_count"] > 1).any():
-        listed = chunks(flow.id).select("t_s", "data_chunks").explode("data_chunks")
-        arrived = listed.drop_nulls().unnest("data_chunks")
-    units = arrived.select(
+        units = seen.select("t_s", start=start, end=start + size, bytes=size)
+        return in_order(units) if counted == HANDED_ON else first_seen(units)
+    if (seen["data_chunk_count"] > 1).any():
+        listed = chunks(flow.id, point).select("t_s", "data_chunks").explode("data_chunks")
+        seen = listed.drop_nulls().unnest("data_chunks")
+    units = seen.select(
         "t_s", start="tsn", end=pl.col("tsn") + 1, bytes="payload_bytes"
     ).drop_nulls()
-    if flow.ordered and flow.streams == 1:
+    if counted == HANDED_ON and flow.ordered and flow.streams == 1:
         return in_order(units)
     first = units.sort("t_s").unique("start", keep="first", maintain_order=True)
     return first.select("t_s", goodput_bytes="bytes")
+
+
+def first_seen(units: pl.DataFrame) -> pl.DataFrame:
+    """Return what of each unit of bytes was not there before, in order of time; as `in_order`."""
+    starts: list[int] = []  # of the stretches there are, which neither overlap nor touch
+    ends: list[int] = []
+    new_bytes = []
+    for start, end in units.select("start", "end").iter_rows():
+        first, after = bisect_left(ends, start), bisect_right(starts, end)
+        known = sum(max(0, min(ends[i], end) - max(starts[i], start)) for i in range(first, after))
+        new_bytes.append(end - start - known)
+        low = min([start, *starts[first:after]])
+        high = max([end, *ends[first:after]])
+        starts[first:after], ends[first:after] = [low], [high]
+    found = pl.DataFrame({"goodput_bytes": new_bytes}, schema={"goodput_bytes": pl.Int64})
+    return (
+        units.select("t_s").with_columns(found["goodput_bytes"]).filter(pl.col("goodput_bytes") > 0)
+    )
 
 
 def in_order(units: pl.DataFrame) -> pl.DataFrame:
@@ -118,7 +130,9 @@ def in_order(units: pl.DataFrame) -> pl.DataFrame:
     return new.filter(before_hole).select(t_s=pl.col("t_s").cum_max(), goodput_bytes=part)
 
 
-def bins_figure(found: Bins, *, id: str, label: str, bin_s: float) -> Figure:
+def bins_figure(
+    found: Bins, *, id: str, label: str, bin_s: float, counted: str = HANDED_ON
+) -> Figure:
     """Return the total goodput per bin as a step curve."""
     rows = found.rows
     # A step curve ends where its last row begins: one more row carries it to the end.
@@ -132,20 +146,36 @@ def bins_figure(found: Bins, *, id: str, label: str, bin_s: float) -> Figure:
     near = drawn(rows, _BIN).encode(x, x2="end_s", tooltip=_WORDS, **height)
     spec, live = layered([curve], [], hover=[near], zoom=("x",))
     empty = rows["goodput_kbps"].eq(0).sum()
+    what, remark = _MEANING[counted]
     return Figure(
         id=id,
-        title=f"Total goodput of {label}",
+        title=f"Total goodput{what} of {label}",
         caption=(
-            f"New data of all flows as it could be handed to the applications, from "
-            f"{found.source}. {empty} of {rows.height} bins are empty. What "
-            "waited behind a hole is handed on at once when it is filled, so a bin may hold more "
-            "than the bottleneck carries in its time."
+            f"New data of all flows {_WHEN[counted]}, from {found.source}. "
+            f"{empty} of {rows.height} bins are empty. {remark}"
         ),
         spec=spec,
         live=live,
     )
 
 
+_WHEN = {
+    HANDED_ON: "as it could be handed to the applications",
+    ARRIVALS: "as it first came out of the bottleneck's far end",
+    SENT: "as it was first sent",
+}
+#: What a title says of it, and what a reader might take wrongly.
+_MEANING = {
+    HANDED_ON: (
+        "",
+        (
+            "What waited behind a hole is handed on at once when it is filled, so a bin may hold "
+            "more than the bottleneck carries in its time."
+        ),
+    ),
+    ARRIVALS: (" as it arrives,", "What waits behind a hole at the receiver has arrived."),
+    SENT: (" as it is sent,", "Data sent again is left out, whether it had been lost or not."),
+}
 _WORDS = [
     alt.Tooltip("start_s:Q", title="from (s)", format=".3f"),
     alt.Tooltip("end_s:Q", title="to (s)", format=".3f"),

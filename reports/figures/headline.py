@@ -6,7 +6,9 @@ run as a band, and every single run. Where only one run counts, there is that ru
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import altair as alt
@@ -183,8 +185,13 @@ def _shown_metrics(summary: Summary) -> list[str]:
     return [name for name in summary.headline if name not in hidden]
 
 
-def headline_figures(summary: Summary, also: tuple[str, ...] = ()) -> tuple[Figure, ...]:
-    """Return one figure per headline metric, and per metric of ``also``, with anything to show."""
+def headline_figures(
+    summary: Summary, also: Mapping[str, str | None] = MappingProxyType({})
+) -> tuple[Figure, ...]:
+    """Return one figure per headline metric, and per metric of ``also``, with anything to show.
+
+    ``also`` says which published figure is the counterpart of each, or None.
+    """
     axis = _axis(summary.parameters, summary.points)
     table = summary.metric_table()
     found = []
@@ -205,6 +212,7 @@ def headline_figures(summary: Summary, also: tuple[str, ...] = ()) -> tuple[Figu
                     caption=_caption(present, summary.tables_of(name)),
                     spec=spec,
                     live=live,
+                    where=also.get(name),
                 )
             )
     return tuple(found)

@@ -7,11 +7,13 @@ segment and the packet that carried it lie at the same height.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import altair as alt
 import polars as pl
 
+from reports.figures import published_marks
 from reports.figures.chart import (
     BAD,
     FAINT_INK,
@@ -24,7 +26,9 @@ from reports.figures.chart import (
     drawn,
     layered,
 )
+from reports.figures.published_marks import Laid, Marks, moved_s, moved_segment, since
 from reports.figures.thinning import MOST_ROWS, outline
+from reports.records import PublishedMark
 from testbed.cell import Flow
 
 SENT, AGAIN, LOST = "sent first", "sent again", "lost"
@@ -142,14 +146,14 @@ def sequence(
         .join(losses(packets, flow), on="packet", how="left", maintain_order="left")
         .select(
             t_s=pl.col("t_s").round(6),
-            segment=_number(pl.col("seq") - 1, size) + 1 if size else pl.col("tsn") + 1,
+            segment=numbered(pl.col("seq") - 1, size) + 1 if size else pl.col("tsn") + 1,
             packet="packet",
             again="retransmission",
             lost_at="lost_at",
         )
     )
     acks = packets.filter(inside, flow=flow.id, direction="ack", point="delivered")
-    reached = _number(pl.col("ack") - 1, size) if size else pl.col("cum_tsn_ack") + 1
+    reached = numbered(pl.col("ack") - 1, size) if size else pl.col("cum_tsn_ack") + 1
     acked = acks.select(t_s=pl.col("t_s").round(6), segment=reached.cum_max()).drop_nulls()
     first = sent.filter(~pl.col("again"), pl.col("lost_at").is_null())
     drawn = outline(first, "t_s", "segment")
@@ -164,7 +168,7 @@ def sequence(
     )
 
 
-def _number(byte: pl.Expr, size: int | None) -> pl.Expr:
+def numbered(byte: pl.Expr, size: int | None) -> pl.Expr:
     """Return how many segments lie before a byte counted from 0."""
     return (byte / pl.lit(size)).round(3)
 
@@ -181,17 +185,48 @@ def _reported(blocks: pl.DataFrame, size: int | None) -> pl.DataFrame:
     name = "sack_blocks" if size else "gap_blocks"
     rows = blocks.select("t_s", block=pl.col(name)).explode("block").drop_nulls("block")
     start, end = (pl.col("block").struct.field(field) for field in ("start", "end"))
-    low = _number(start - 1, size) + 0.5 if size else start + 0.5
-    high = _number(end - 1, size) + 0.5 if size else end + 1.5
+    low = numbered(start - 1, size) + 0.5 if size else start + 0.5
+    high = numbered(end - 1, size) + 0.5 if size else end + 1.5
     found = rows.select(t_s=pl.col("t_s").round(6), low=low, high=high)
     if found.height > MOST_ROWS:  # most repeat what the one before said
         found = found.unique(("low", "high"), keep="first", maintain_order=True)
     return found
 
 
+def segment_marks(found: Diagram, marks: Marks) -> list[Laid]:
+    """Return published events in this diagram, each beside when the kernel did the same."""
+    laid = []
+    for mark in marks.loss.marks:
+        t_s, segment = moved_s(mark, marks), moved_segment(mark, marks)
+        times = _same(found, mark, segment, marks)
+        nearest = min(times, key=lambda at_s: (abs(at_s - t_s), at_s), default=None)
+        kernel = (
+            "the kernel not in sight"
+            if nearest is None
+            else f"kernel at {since(nearest, marks.detected.at_s)}"
+        )
+        laid.append(Laid(mark, t_s, segment, kernel))
+    return laid
+
+
+def _same(found: Diagram, mark: PublishedMark, segment: float, marks: Marks) -> Sequence[float]:
+    """Return when the kernel did what a mark says.
+
+    Below the lost segment every acknowledgement that reports more is a duplicate of that number.
+    """
+    lost = marks.detected.segment
+    if mark.segment is not None:
+        again = segment == lost
+        return found.sent.filter(pl.col("segment") == segment, again=again)["t_s"].to_list()
+    if lost is not None and segment < lost:
+        return found.sacked["t_s"].to_list()
+    return found.acked.filter(pl.col("segment") >= segment)["t_s"].head(1).to_list()
+
+
 def sequence_figure(
-    found: Diagram, *, id: str, label: str, window_s: tuple[float, float], span: float
-) -> Figure:
+    found: Diagram, *, id: str, label: str, window_s: tuple[float, float], span: float,
+    marks: Marks | None = None,
+) -> Figure:  # fmt: skip
     """Return the time-sequence diagram of a flow between two times.
 
     ``span`` is how many segments the y axis shows; more than one flow has the same.
@@ -202,19 +237,15 @@ def sequence_figure(
         f"Segment of {found.segment_bytes} bytes" if found.segment_bytes else "DATA chunk (TSN)"
     )
     x = alt.X("t_s:Q", title="Time (s)", scale=alt.Scale(domain=list(window_s), nice=False))
-    y, low = (
+    y, low, height = (
         alt.Y(
             f"{name}:Q",
             title=f"{counted}, from 1",
             scale=alt.Scale(domain=heights, nice=False),
         )
-        for name in ("segment", "low")
+        for name in ("segment", "low", "height")
     )
-    packets = (
-        (_SENT, "!datum.again"),
-        (_AGAIN, "datum.again"),
-        (_LOST, "datum.lost_at"),
-    )
+    packets = ((_SENT, "!datum.again"), (_AGAIN, "datum.again"), (_LOST, "datum.lost_at"))
     layers = [
         drawn(found.acked, _ACKED).encode(x, y),
         drawn(found.sacked, _SACKED).encode(x, low, y2="high", tooltip=_SACK_WORDS),
@@ -223,11 +254,16 @@ def sequence_figure(
             for mark, which in packets
         ),
     ]
+    laid, keys = segment_marks(found, marks) if marks else [], list(_KEYS)
+    if laid:
+        layers += published_marks.layers(laid, x, height)
+        keys.append(published_marks.KEY)
     near = drawn(found.acked, NEAR).encode(x, y, tooltip=_ACK_WORDS)
-    spec, live = layered(layers, _KEYS, hover=[near])
+    spec, live = layered(layers, keys, hover=[near])
+    words = [_caption(found), *([published_marks.caption(laid, marks)] if marks else [])]
     return Figure(
-        id=id, title=f"Time-sequence diagram of {label}", caption=_caption(found), spec=spec,
-        live=live,
+        id=id, title=f"Time-sequence diagram of {label}", caption=" ".join(words), spec=spec,
+        live=live, flow=found.flow.id,
     )  # fmt: skip
 
 

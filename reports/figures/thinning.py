@@ -25,14 +25,16 @@ def held_until(rows: pl.DataFrame, values: Sequence[str]) -> pl.DataFrame:
     return rows.filter(changes | (number == 0) | (number == pl.len() - 1))
 
 
-def outline(rows: pl.DataFrame, x: str, y: str, most: int = MOST_ROWS) -> pl.DataFrame:
+def outline(
+    rows: pl.DataFrame, x: str, y: str, most: int = MOST_ROWS, stretches: int = STRETCHES
+) -> pl.DataFrame:
     """Return at most four rows per stretch of ``x``, if there are more than ``most`` rows."""
     if rows.height <= most:
         return rows
     numbered = rows.with_row_index("_row")
     first, last = numbered[x].min(), numbered[x].max()
     span = pl.lit(last) - pl.lit(first)
-    stretch = ((pl.col(x) - pl.lit(first)) / span * STRETCHES).floor().clip(0, STRETCHES - 1)
+    stretch = ((pl.col(x) - pl.lit(first)) / span * stretches).floor().clip(0, stretches - 1)
     kept = numbered.group_by(stretch.alias("_stretch")).agg(
         first=pl.col("_row").first(),
         last=pl.col("_row").last(),

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from testbed.spec.document import Document
+from testbed.spec.figure_checks import flow_problems
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
 from testbed.spec.study import StudyFile
 from testbed.spec.sweep import Parameter, Point, point_overrides, read_point
@@ -26,7 +27,9 @@ def points_at(
 
     There is at least one index, or a problem, here or with every point.
     """
-    unknown = list(_unswept(at, loc, names, document))
+    unknown = [
+        problem for path in at for problem in _unswept([path], (*loc, path), names, document)
+    ]
     if unknown:
         return (), unknown
     point, problems = read_point(point_overrides(at, loc), names, document, known)
@@ -77,7 +80,17 @@ def figure_points(
 ) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
     """Return the indexes of each figure's points, and what is wrong with the figures' ``at``."""
     ats = [(figure.at, ("figures", i, "at")) for i, figure in enumerate(study.figures)]
-    return _all_points_at(ats, document, names, points, known)
+    covered, problems = _all_points_at(ats, document, names, points, known)
+    for i, figure in enumerate(study.figures):
+        if figure.overlay is not None:
+            swept: Loc = ("figures", i, "overlay")
+            problems += _unswept([figure.overlay], swept, names, document)
+        at_points = [points[index].settings.flows for index in covered[i]]
+        wrong = (
+            problem for flows in at_points for problem in flow_problems(i, figure, flows, document)
+        )
+        problems += dict.fromkeys(wrong)
+    return covered, problems
 
 
 def episode_points(
@@ -129,13 +142,14 @@ def _all_points_at(
 
 
 def _unswept(
-    at: Mapping[str, Any], loc: Loc, names: tuple[Parameter, ...], document: Document
+    at: Collection[str], loc: Loc, names: tuple[Parameter, ...], document: Document
 ) -> Iterator[Problem]:
+    """Yield which of some paths, all given at one place, are of no swept setting."""
     paths = [parameter.path for parameter in names]
     for path in at:
         if path not in paths:
             yield document.problem(
-                (*loc, path),
+                loc,
                 "not swept",
                 wanted=one_of(paths) if paths else "no settings: the study has one point",
                 hint=suggestion(path, paths) if len(paths) > 1 else "",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from testbed import units
 from testbed.cell import OF_HOSTS
+from testbed.spec import figure_checks
 from testbed.spec.claim_checks import claim_problems
 from testbed.spec.copies import copies
 from testbed.spec.document import Document
@@ -19,12 +20,11 @@ from testbed.spec.known import duplicates, unknown
 from testbed.spec.limit_checks import flow_problems, network_problems
 from testbed.spec.loss_checks import loss_problems, numbering_problems
 from testbed.spec.path import HEADER_BYTES, MTU_BYTES
-from testbed.spec.problems import MAX_SOUGHT, Loc, Problem, one_of
+from testbed.spec.problems import MAX_SOUGHT, Loc, Problem
 from testbed.spec.settings import INTERVAL_S
 from testbed.spec.study import StudyFile
 from testbed.spec.vocabulary import (
     EPISODE_VALUES,
-    FIGURES,
     IPERF3_TIMES_S,
     SPANS,
     flow_metric_names,
@@ -33,9 +33,6 @@ from testbed.spec.vocabulary import (
 )
 
 Check = Callable[[StudyFile, Document], Iterator[Problem]]
-
-#: What a figure of bins may hold: one per pixel of a wide print, several times over.
-MAX_BINS = 10_000
 
 #: Why no congestion control can be chosen.
 NO_CHOICE = {"sctp": "the kernel's SCTP has just its own", "udp": "UDP has none"}
@@ -55,6 +52,9 @@ _reads("network")(loss_problems)
 _reads("network", "flows", "generator")(numbering_problems)
 _reads("network")(network_problems)
 _reads("flows")(flow_problems)
+_reads("figures")(figure_checks.figure_problems)
+_reads("figures", "compare")(figure_checks.share_problems)
+_reads("figures", "duration_s")(figure_checks.time_problems)
 
 
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
@@ -356,50 +356,6 @@ def _published_episodes(study: StudyFile, document: Document) -> Iterator[Proble
             yield from unknown(name, EPISODE_VALUES, loc, "column", document)
             if name.startswith("cwnd_grown") and entry.grown_s is None:
                 yield document.problem(loc, "grown until when?", wanted="the key 'grown' beside")
-
-
-@_reads("figures")
-def _figure_keys(study: StudyFile, document: Document) -> Iterator[Problem]:
-    for i, figure in enumerate(study.figures):
-        own = FIGURES[figure.kind]
-        for key in document.data["figures"][i]:
-            if key not in ("kind", "at", *own):
-                yield document.problem(
-                    ("figures", i, key),
-                    f"a figure {figure.kind} has no such key",
-                    wanted=one_of([*own, "at"]),
-                )
-
-
-@_reads("figures", "compare")
-def _figure_shares(study: StudyFile, document: Document) -> Iterator[Problem]:
-    for i, figure in enumerate(study.figures):
-        if figure.kind == "share" and study.compare is None:
-            yield document.problem(
-                ("figures", i), "share needs the key 'compare'", wanted="compare: {of, over}"
-            )
-
-
-@_reads("figures", "duration_s")
-def _figure_times(study: StudyFile, document: Document) -> Iterator[Problem]:
-    end = f"{units.format_time(study.duration_s)} (duration)"
-    for i, figure in enumerate(study.figures):
-        to_s = study.duration_s if figure.to_s == "end" else figure.to_s
-        window_s = to_s - figure.from_s
-        if to_s > study.duration_s:
-            got = units.format_time(to_s)
-            what = "after the end of the run"
-            yield document.problem(("figures", i, "to"), what, wanted=f"at most {end}", got=got)
-        elif window_s <= 0:
-            limit = end if figure.to_s == "end" else f"{units.format_time(to_s)} (its to)"
-            got, wanted = units.format_time(figure.from_s), f"less than {limit}"
-            yield document.problem(("figures", i, "from"), "ends before it begins", wanted=wanted,
-                                   got=got)  # fmt: skip
-        elif "bin" in FIGURES[figure.kind] and window_s / figure.bin_s > MAX_BINS:
-            got = f"{window_s / figure.bin_s:.0f}"
-            what = "too many bins for a figure"
-            loc: Loc = ("figures", i, "bin" if "bin_s" in figure.model_fields_set else "kind")
-            yield document.problem(loc, what, wanted=f"at most {MAX_BINS}", got=got)
 
 
 @_reads("assumptions")

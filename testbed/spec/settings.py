@@ -10,12 +10,26 @@ from collections import Counter
 from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
 
 from testbed import units
 from testbed.cell import OF_HOSTS
 from testbed.spec.problems import SettingError, one_of, suggestion
-from testbed.spec.vocabulary import CONGESTION_CONTROLS, FIGURES, RULES, TOPOLOGIES
+from testbed.spec.vocabulary import (
+    CONGESTION_CONTROLS,
+    COUNTED,
+    FIGURES,
+    OVER_TIME,
+    RULES,
+    TOPOLOGIES,
+)
 
 MAX_SEED = 2**63 - 1
 #: Listed packets are written into the program that drops them, each number in 31 bits.
@@ -228,3 +242,21 @@ CongestionControl = Annotated[
     _words((OF_HOSTS, *CONGESTION_CONTROLS)),
 ]
 FigureKind = Annotated[str, _known("figure", FIGURES), _words(FIGURES)]
+Counted = Annotated[str, _known("count", COUNTED), _words(COUNTED)]
+OverTime = Annotated[str, _known("quantity", OVER_TIME), _words(OVER_TIME)]
+
+
+def _scalars(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    for value in values:
+        _scalar(value)
+    return values
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, dict | tuple):
+        raise SettingError("not one value", wanted="one value each", got=units.shown(value))
+    return value
+
+
+SweptValues = Annotated[tuple[Any, ...], Field(min_length=1), AfterValidator(_scalars)]
+PointValue = Annotated[Any, AfterValidator(_scalar)]

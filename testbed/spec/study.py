@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from testbed import units
 from testbed.cell import Generator, Protocol
 from testbed.spec.claims import Claim
+from testbed.spec.figures import Figure
 from testbed.spec.hosts import Profile
-from testbed.spec.problems import SettingError
 from testbed.spec.settings import (
     MAX_SEED,
     ChannelLimitPkts,
     CongestionControl,
     DelayS,
     DurationS,
-    FigureKind,
     FlowName,
     FlowRateBps,
     GroupName,
@@ -31,6 +29,7 @@ from testbed.spec.settings import (
     PacketNumbers,
     PairNumber,
     PeriodS,
+    PointValue,
     QueuePkts,
     RateBps,
     RuleName,
@@ -40,6 +39,7 @@ from testbed.spec.settings import (
     Settings,
     StopS,
     StudyName,
+    SweptValues,
     Text,
     TopologyName,
 )
@@ -238,36 +238,6 @@ class Published(Settings):
     where: Text = Field(description="its name in the publication, such as Table 2")
     rows: tuple[PublishedRow, ...] = Field((), description="a list of rows")
     episodes: tuple[PublishedEpisode, ...] = Field((), description="a list of loss episodes")
-
-
-def _scalars(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    for value in values:
-        _scalar(value)
-    return values
-
-
-def _scalar(value: Any) -> Any:
-    if value is None or isinstance(value, dict | tuple):
-        raise SettingError("not one value", wanted="one value each", got=units.shown(value))
-    return value
-
-
-SweptValues = Annotated[tuple[Any, ...], Field(min_length=1), AfterValidator(_scalars)]
-PointValue = Annotated[Any, AfterValidator(_scalar)]
-
-
-class Figure(Settings):
-    """A figure of the publication to be drawn from the kernel's runs, and at which points."""
-
-    kind: FigureKind = Field(description="a figure such as cwnd")
-    from_s: DelayS = Field(0.0, alias="from", description="a time such as '100 s'")
-    to_s: StopS = Field("end", alias="to", description="a time, or end")
-    bin_s: DurationS = Field(0.1, alias="bin", description="a time such as '100 ms'")
-    before_s: DelayS = Field(1.0, alias="before", description="a time such as '1 s'")
-    after_s: DurationS = Field(3.0, alias="after", description="a time such as '3 s'")
-    at: dict[str, PointValue] = Field(
-        {}, description="a mapping of swept settings to values; none: every point"
-    )
 
 
 class Assumption(Settings):

@@ -111,13 +111,27 @@ METRIC_NEEDS = {
     "low_bins_frac": "bins",
 }
 
-#: Figures a study may ask for, and the keys of its own that each has besides `at`.
+#: Figures a study may ask for, and the keys of its own that each has besides `at` and `where`.
 FIGURES = {
     "cwnd": ("from", "to"),
-    "time_sequence": ("from", "to"),
-    "single_loss": ("before", "after"),
-    "goodput_bins": ("from", "to", "bin"),
+    "time_sequence": ("from", "to", "modulo", "together"),
+    "single_loss": ("before", "after", "episode", "published"),
+    "single_loss_cwnd": ("before", "after", "episode", "published"),
+    "goodput_bins": ("from", "to", "bin", "count"),
+    "over_time": ("from", "to", "bin", "of", "together", "overlay"),
     "share": (),
+}
+#: When a bin of goodput counts data: see docs/figures.md.
+COUNTED = {
+    "handed_on": "as it could be handed to the application",
+    "arrivals": "as it first came out of the bottleneck",
+    "sent": "as it was first sent",
+}
+#: What of a flow is drawn over time.
+OVER_TIME = {
+    "goodput": "data that came out of the bottleneck, each once",
+    "delay": "one-way delay of packets with data",
+    "jitter": "difference of the delays of consecutive arrivals",
 }
 
 #: Rules about settings that are legal but misleading; a study may acknowledge them with a reason.

@@ -74,7 +74,8 @@ def middle(figure: Locator) -> tuple[float, float]:
 def test_every_figure_comes_to_life_and_nothing_is_fetched(show: Show, report: Path) -> None:
     shown = show()
     figures = shown.page.locator("figure.zoomable")
-    assert figures.count() == 3 + 2 + 2 + 2 + 1
+    assert figures.count() == 3 + 2 + 2 + 2 + 1 + 2
+    shown.page.locator("details.counterparts > summary").press("Enter")
     for figure in figures.all():
         figure.scroll_into_view_if_needed()
         expect(figure).to_have_class(re.compile("is-live"))
@@ -83,6 +84,19 @@ def test_every_figure_comes_to_life_and_nothing_is_fetched(show: Show, report: P
         assert len(figure.locator(".live svg path").all()) > 3
     assert shown.asked == [report.as_uri()]
     assert shown.complaints == []
+
+
+def test_a_counterpart_unfolds_is_reached_from_the_list_and_zooms(page: Page) -> None:
+    name = "figure-delay_over_time-loss_frac_0.01-T"
+    folded = page.locator("details.counterparts")
+    expect(page.locator(f'[id="{name}"]')).to_be_hidden()
+    folded.locator("summary").press("Enter")
+    folded.get_by_role("link", name="Figure 3").press("Enter")
+    expect(page.locator(f'[id="{name}"]')).to_be_in_viewport()
+    figure = live(page, name)
+    before = ticks(figure)
+    figure.locator(".live").press("+")
+    assert span(other_ticks(figure, before)) < span(before)
 
 
 @pytest.mark.parametrize(

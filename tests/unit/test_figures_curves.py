@@ -162,7 +162,7 @@ def test_intervals_are_used_only_if_they_are_as_fine() -> None:
 
 def test_the_bins_of_a_real_run_hold_what_was_acknowledged() -> None:
     table = recorded("packets")
-    bins = from_packets(table, (T, S), lambda _: pl.DataFrame(), 0.0, 12.0, 0.1)
+    bins = from_packets(table, (T, S), lambda *_: pl.DataFrame(), 0.0, 12.0, 0.1)
     got_bytes = (bins.rows["goodput_kbps"] * 0.1 * 125).sum()
     # By 12 s the receivers had acknowledged this much: every segment and chunk is 1448 bytes.
     sent_acks = table.filter(direction="ack", point="sent")
