@@ -39,5 +39,5 @@ def write_parquet(frame: pl.DataFrame, path: Path) -> None:
     """Write one table; equal rows give equal bytes."""
     content = io.BytesIO()
     frame.write_parquet(content, compression="zstd", statistics=False)
-    with content.getbuffer() as written:
-        plain.write_pieces(path, [written])  # a full disk is an OSError here, polars has its own
+    # A copy: a view of the buffer that an exception's frames hold on to is an error of its own.
+    plain.write_pieces(path, [content.getvalue()])  # a full disk is an OSError, polars has its own

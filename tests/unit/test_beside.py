@@ -132,7 +132,7 @@ def test_a_killed_process_is_an_error_and_the_next_call_has_another(process: Bes
 def test_the_process_ends_when_its_caller_is_killed() -> None:
     script = (
         "import os, signal, sys; from testbed.beside import Beside; "
-        "print(Beside().call(os.getpid), flush=True); sys.stdin.read()"
+        "held = Beside(); print(held.call(os.getpid), flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script],

@@ -228,18 +228,17 @@ def test_a_broken_recording_is_named(
         write_tables(folder, watched())
 
 
-def test_a_table_that_cannot_be_written_holds_no_memory(
+def test_a_table_that_cannot_be_written_leaves_no_view_of_its_buffer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # What is held when an exception keeps its frames alive is complained about by Python 3.13.
-    pieces: list[memoryview] = []
+    # A view that an exception's frames keep alive is complained about by Python 3.13.
+    pieces: list[object] = []
 
-    def refuse(path: Path, content: list[memoryview]) -> None:
+    def refuse(path: Path, content: list[object]) -> None:
         pieces.extend(content)
         raise OSError("disk full")
 
     monkeypatch.setattr(plain, "write_pieces", refuse)
     with pytest.raises(OSError, match="disk full"):
         write_parquet(pl.DataFrame({"a": [1]}), tmp_path / "x.parquet")
-    with pytest.raises(ValueError, match="released"):
-        bytes(pieces[0])
+    assert [type(piece) for piece in pieces] == [bytes]
