@@ -31,7 +31,7 @@ HEAD = """\
 # belongs there. A key behind # has the value given there until you say another.
 # Every key is explained in docs/study-files.md.
 """
-INDENT = "  "
+INDENT, LINE = "  ", 100
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./_%+-]*")
 
 
@@ -97,7 +97,12 @@ def _entry(
             yield from _below(_dashed(lines))
     elif isinstance(value, tuple):
         items = (_scalar(item, like.texts.get((*loc, i), "")) for i, item in enumerate(value))
-        yield f"{word}: [{', '.join(items)}]{comment}"
+        line = f"{word}: [{', '.join(found := list(items))}]{comment}"
+        if len(line) <= LINE:
+            yield line
+        else:
+            yield f"{word}:{comment}"
+            yield from (f"{INDENT}- {item}" for item in found)
     else:
         yield f"{word}: {_scalar(value, like.texts.get(loc, ''))}{comment}"
 
