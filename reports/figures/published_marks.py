@@ -107,8 +107,8 @@ def caption(laid: Sequence[Laid], marks: Marks) -> str:
     )
     return (
         f"Diamonds: published, moved by {detected.at_s - loss.detected_s:+.3f} s, which makes its "
-        f"loss detection at {loss.detected_s:.10g} s the kernel's at {detected.at_s:.3f} s{numbers}. "
-        f"Since the detection: {told}."
+        f"loss detection at {loss.detected_s:.10g} s the kernel's at {detected.at_s:.3f} s"
+        f"{numbers}. Since the detection: {told}."
     )
 
 
