@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    Locator,
     Page,
     ViewportSize,
     expect,
@@ -53,6 +54,13 @@ def opened(context: BrowserContext, report: Path) -> Shown:
     shown.page.on("pageerror", lambda error: shown.complaints.append(str(error)))
     shown.page.goto(report.as_uri())
     return shown
+
+
+def figures(page: Page) -> list[Locator]:
+    """Return every figure, those that are folded unfolded."""
+    for folded in page.locator("details.counterparts:not([open]) > summary").all():
+        folded.press("Enter")
+    return page.locator("figure.zoomable").all()
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Show
+from tests.browser.conftest import Show, figures
 
 pytestmark = pytest.mark.browser
 
@@ -73,10 +73,9 @@ def middle(figure: Locator) -> tuple[float, float]:
 
 def test_every_figure_comes_to_life_and_nothing_is_fetched(show: Show, report: Path) -> None:
     shown = show()
-    figures = shown.page.locator("figure.zoomable")
-    assert figures.count() == 3 + 2 + 2 + 2 + 1 + 2
-    shown.page.locator("details.counterparts > summary").press("Enter")
-    for figure in figures.all():
+    every = figures(shown.page)
+    assert len(every) == 3 + 2 + 2 + 2 + 1 + 2
+    for figure in every:
         figure.scroll_into_view_if_needed()
         expect(figure).to_have_class(re.compile("is-live"))
         expect(figure.locator(".live svg")).to_be_visible()
@@ -262,7 +261,7 @@ def test_figures_follow_the_dark_scheme(page: Page) -> None:
 
 def test_nothing_is_wider_than_a_narrow_window(show: Show) -> None:
     page = show(width_px=320).page
-    for figure in page.locator("figure.zoomable").all():
+    for figure in figures(page):
         figure.scroll_into_view_if_needed()
         expect(figure).to_have_class(re.compile("is-live"))
         box = figure.locator(".live svg").bounding_box()
@@ -303,6 +302,6 @@ def test_print_shows_the_pictures(page: Page) -> None:
 
 def test_without_scripts_the_pictures_are_there(show: Show) -> None:
     page = show(java_script_enabled=False).page
-    for figure in page.locator("figure.zoomable").all():
+    for figure in figures(page):
         expect(figure.locator(".still svg")).to_be_visible()
         expect(figure.locator(".tools")).to_be_hidden()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Show
+from tests.browser.conftest import Show, figures
 from tests.set_run import DRAWN, NAMES, VARIED
 
 pytestmark = pytest.mark.browser
@@ -36,7 +36,7 @@ def page(show_set: Show) -> Page:
 
 def alive(page: Page) -> None:
     """Bring every figure to life."""
-    for figure in page.locator("figure.zoomable").all():
+    for figure in figures(page):
         figure.scroll_into_view_if_needed()
         expect(figure).to_have_class(re.compile("is-live"))
 
