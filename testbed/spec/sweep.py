@@ -24,7 +24,7 @@ from testbed.spec.study import StudyFile
 from testbed.spec.validation import field_name_at, validate_sections
 
 MAX_POINTS = 1000
-SWEEPABLE = ("network", "duration", "hosts", "generator", "flows", "drops")
+SWEEPABLE = ("network", "duration", "hosts", "kernel", "generator", "flows", "drops")
 
 PointValue = float | int | str
 

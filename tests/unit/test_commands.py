@@ -19,7 +19,7 @@ from testbed import commands, runfolder, running, session
 from testbed.cell import Cell
 from testbed.cli import command_status
 from testbed.errors import RunError
-from testbed.labs import virtual
+from testbed.labs import several
 from testbed.plan import PlannedCell
 from testbed.repeat import choose
 from testbed.running import jobs_or_cores
@@ -58,7 +58,7 @@ def broken() -> Broken:
 @pytest.fixture
 def lab(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
     made = FakeLab(broken)
-    monkeypatch.setattr(virtual, "ensure", lambda version, report, check=None: made)
+    monkeypatch.setattr(several, "ensure", lambda versions, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[1] / "data" / "study" / "hosts", tmp_path / "hosts")
     (tmp_path / "w.yaml").write_text(STUDY)
