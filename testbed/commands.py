@@ -91,10 +91,13 @@ def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
         _print_findings(words(), findings)
         plans.append(made)
     if choices.kernel:
-        ruled_out = dict.fromkeys(one for made in plans for one in made.study.varied.ruled_out)
-        line = f"kernel {choices.kernel} (--kernel) in place of all that hosts and studies name"
-        left = f"; not tried: {', '.join(ruled_out)}" if ruled_out else ""
-        words().print(line + left, soft_wrap=True)
+        words().print(
+            f"kernel {choices.kernel} (--kernel) in place of all that hosts and studies name"
+        )
+    ruled_out = dict.fromkeys(one for made in plans for one in made.study.varied.ruled_out)
+    if ruled_out and choices.sensitivity:
+        given = "--kernel" if choices.kernel else "--hosts"
+        words().print(f"not tried, because of {given}: {', '.join(ruled_out)}")
     return plans
 
 

@@ -99,6 +99,7 @@ def load_study(path: Path, *, hosts: str = "", kernel: str = "") -> Study:
     """Read and check a study file.
 
     ``hosts``, if not empty, stands in for its host profile; ``kernel`` for every kernel it names.
+    With either, alternatives that name a kernel are ruled out: they are about the study's hosts.
 
     Raises:
         StudyError: it cannot be used; the message has one line per problem.
@@ -132,7 +133,7 @@ def study_from(
         names, points, found = read_points(settings, document, known)
         problems += found
         if not found:
-            placed, wrong = _place(settings, valid, document, names, points, known, bool(kernel))
+            placed, wrong = _place(settings, valid, document, names, points, known, bool(given))
             problems += wrong
     if {"hosts", "profiles"} <= valid:
         problems += shelf.load(settings, document, (*points, *placed.varied.points))
@@ -185,7 +186,7 @@ def _place(
     names: tuple[Parameter, ...],
     points: tuple[Point, ...],
     known: Collection[Problem],
-    one_kernel: bool,
+    kernel_is_given: bool,
 ) -> tuple[_Placed, list[Problem]]:
     """Place the valid sections of a study on its points; return also what is wrong with them."""
     placed, problems = _Placed(), []
@@ -203,7 +204,7 @@ def _place(
         placed = dataclasses.replace(placed, comparisons=comparisons)
         problems += wrong
     if "assumptions" in valid and points:
-        varied, wrong = read_variations(*where, one_kernel=one_kernel)
+        varied, wrong = read_variations(*where, kernel_is_given=kernel_is_given)
         placed, problems = dataclasses.replace(placed, varied=varied), [*problems, *wrong]
     return placed, problems
 

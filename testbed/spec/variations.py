@@ -46,7 +46,7 @@ class Variation:
 class Variations:
     """All variations of a study, the settings only they replace, and their own points.
 
-    ``ruled_out`` are the words of those that name a kernel where there is to be but one.
+    ``ruled_out`` are the words of those that name a kernel where that is not the study's to say.
     """
 
     variations: tuple[Variation, ...] = ()
@@ -79,11 +79,11 @@ def read_variations(
     points: tuple[Point, ...],
     known: Collection[Problem],
     *,
-    one_kernel: bool,
+    kernel_is_given: bool,
 ) -> tuple[Variations, list[Problem]]:
     """Return the variations of a study with these points, and what is wrong with them."""
     written, problems = _alternatives(study, document, names, points, known)
-    ruled_out = [entry for entry in written if one_kernel and entry.names_kernel()]
+    ruled_out = [entry for entry in written if kernel_is_given and entry.names_kernel()]
     written = [entry for entry in written if entry not in ruled_out]
     places, unknown = places_of([entry.overrides for entry in written], document)
     if problems or unknown:

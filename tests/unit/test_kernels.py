@@ -36,9 +36,9 @@ AT = "at: {network.bottleneck.loss.data: 1 %}"
 NEWER = varied('alternatives: [{kernel: "7.3"}]', AT)
 
 
-def given(text: str, kernel: str) -> Study:
-    """Return a study for which the command line named a kernel."""
-    return load.study_from(parse_document(text, "w.yaml"), [HOSTS], kernel=kernel)
+def given(text: str, kernel: str, hosts: str = "") -> Study:
+    """Return a study for which the command line named a kernel, or hosts."""
+    return load.study_from(parse_document(text, "w.yaml"), [HOSTS], kernel=kernel, hosts=hosts)
 
 
 def plan(loaded: Study, **options: Any) -> Plan:
@@ -108,6 +108,10 @@ def test_the_command_line_has_the_last_word_and_names_the_only_kernel() -> None:
         assert plan(loaded).kernels == (version,)
         assert loaded.varied.ruled_out == ("kernel 7.3",)
         assert loaded.variations == ()
+    # Of other hosts it is not the study's to say which kernel stands for them.
+    loaded = given(text, "", hosts="paper")
+    assert plan(loaded).kernels == (DEFAULT_KERNEL,)
+    assert loaded.varied.ruled_out == ("kernel 7.3",)
     text = edited(UNPUBLISHED, (SWEEP, '  kernel: ["6.12", "7.3"]\n'))
     with pytest.raises(StudyError, match="kernel given on the command line, yet the study sweeps"):
         given(text, "7.3")
