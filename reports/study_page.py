@@ -17,14 +17,18 @@ from reports.verdict_page import verdict_page
 
 
 def _ran(run: Run, summary: Summary) -> str:
-    kernels = sorted({str(cell.env["kernel_release"]) for cell in run.finished})
     counted = sum(point.cells_counted for point in summary.points)
     planned = sum(point.cells_planned for point in summary.points)
     runs = count(planned, "run") if counted == planned else f"{counted} of {count(planned, 'run')}"
     words = f"{runs} of {run.study.duration_s:g} s at {count(len(summary.points), 'point')}"
+    own = {point.point for point in summary.points}
+    kernels = {str(c.env["kernel_release"]) for c in run.finished if c.plan.point in own}
+    others = {str(cell.env["kernel_release"]) for cell in run.finished} - kernels
+    words += f" on Linux {', '.join(sorted(kernels))}" * bool(kernels)
     if summary.sensitivity.cells:
         words += f", {count(len(summary.sensitivity.cells), 'run')} of variations"
-    return f"{words} on Linux {', '.join(kernels)}" if kernels else words
+        words += f", some on Linux {', '.join(sorted(others))}" * bool(others)
+    return words
 
 
 def _seeds(seeds: tuple[int, ...]) -> str:

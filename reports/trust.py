@@ -191,14 +191,23 @@ def _environment(run: Run) -> Iterable[RunWarning]:
             some = f"{number_of_cells} of {len(run.finished)} cells"
             where = f"{warning.where} ({some})" if warning.where else some
             yield RunWarning(rule=warning.rule, where=where, text=warning.text)
-    kernels = sorted({str(cell.env["kernel_release"]) for cell in run.finished})
-    labs = {json.dumps(cell.cell.lab, sort_keys=True) for cell in run.finished}
-    if len(kernels) > 1 or len(labs) > 1:
+    yield from _mixed(run)
+
+
+def _mixed(run: Run) -> Iterable[RunWarning]:
+    """Points may have a kernel each, but the cells of one point one and the same lab."""
+    at: dict[Point, dict[tuple[str, str], None]] = {}
+    for cell in run.finished:
+        lab = (str(cell.env["kernel_release"]), json.dumps(cell.cell.lab, sort_keys=True))
+        at.setdefault(cell.plan.point, {})[lab] = None
+    mixed = [lab for labs in at.values() if len(labs) > 1 for lab in labs]
+    if mixed:
+        kernels, labs = sorted({kernel for kernel, _ in mixed}), {lab for _, lab in mixed}
         yield RunWarning(
             rule="cells-differ",
             where="env.json, cell.json",
-            text=f"Cells ran on {count(len(kernels), 'kernel')} ({', '.join(kernels)}) and "
-            f"{count(len(labs), 'lab')}; their averages mix them.",
+            text=f"Cells of one point ran on {count(len(kernels), 'kernel')} "
+            f"({', '.join(kernels)}) and {count(len(labs), 'lab')}; their averages mix them.",
         )
 
 

@@ -19,7 +19,7 @@ import typer
 from testbed import commands, new_study
 from testbed import wireshark as tracing
 from testbed.errors import GroundtruthError, StudyError
-from testbed.labs import kernel, virtual
+from testbed.labs import virtual
 from testbed.streams import say
 
 #: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
@@ -72,7 +72,9 @@ WithSensitivity = Annotated[
     ),
 ]
 Lab = Annotated[str, typer.Option("--lab", help="where cells run")]
-Kernel = Annotated[str, typer.Option("--kernel", help="kernel version, such as 6.12 or 7.3")]
+Kernel = Annotated[
+    str, typer.Option("--kernel", help="kernel, such as 6.12 or 7.3, in place of the hosts'")
+]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")
 ]
@@ -108,7 +110,7 @@ def run(
     studies: StudyNames,
     reps: Reps = None,
     lab: Lab = virtual.NAME,
-    kernel: Kernel = kernel.DEFAULT,
+    kernel: Kernel = "",
     jobs: Jobs = None,
     hosts: Hosts = "",
     data_dir: DataDir = Path("results"),
@@ -150,7 +152,7 @@ def plan(
     studies: StudyNames,
     reps: Reps = None,
     lab: Lab = virtual.NAME,
-    kernel: Kernel = kernel.DEFAULT,
+    kernel: Kernel = "",
     jobs: Jobs = None,
     hosts: Hosts = "",
     sensitivity: WithSensitivity = True,
@@ -254,13 +256,13 @@ def wireshark(
 
 
 @app.command()
-def build(lab: Lab = virtual.NAME, kernel: Kernel = kernel.DEFAULT) -> None:
+def build(lab: Lab = virtual.NAME, kernel: Kernel = "") -> None:
     """Build the lab (image, kernel, probes) into the cache, so that later runs start at once."""
     commands.build(lab, kernel)
 
 
 @app.command()
-def doctor(kernel: Kernel = kernel.DEFAULT) -> None:
+def doctor(kernel: Kernel = "") -> None:
     """Say what this machine can run, and what stands in the way."""
     commands.doctor(kernel)
 

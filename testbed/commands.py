@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,12 +28,12 @@ from testbed import doctor as doctoring
 from testbed import plan as planning
 from testbed.console import out, words
 from testbed.errors import GroundtruthError, StudyError, UnsupportedError, going_on
-from testbed.labs import image, kernel, virtual
+from testbed.labs import image, kernel, several, virtual
 from testbed.plan import Plan
 from testbed.precision import wanted_precision
 from testbed.progress import Display
 from testbed.running import jobs_or_cores
-from testbed.spec import find_study, load_study
+from testbed.spec import find_study, kernels_of_hosts, load_study
 from testbed.studyset import Found
 
 
@@ -56,9 +56,10 @@ class Choices:
 
 
 def _make_plan(
-    study_name: str, choices: Choices, lab: Mapping[str, str]
+    study_name: str, choices: Choices, **labs: Callable[[str], Mapping[str, str]]
 ) -> tuple[Plan, validate.Findings]:
-    study = load_study(find_study(study_name), hosts=choices.hosts)
+    """Return a study's plan and findings; ``of_kernel`` returns the lab of a kernel's version."""
+    study = load_study(find_study(study_name), hosts=choices.hosts, kernel=choices.kernel)
     precision = wanted_precision(study) if choices.reps == "auto" else None
     reps = precision.at_most if precision else choices.reps
     seeds: Sequence[int] = study.settings.seeds
@@ -68,7 +69,8 @@ def _make_plan(
     made = planning.make_plan(
         study,
         seeds=seeds,
-        lab=lab,
+        lab={"name": choices.lab},
+        **labs,
         pcap=choices.pcap,
         telemetry=choices.telemetry,
         sensitivity=choices.sensitivity,
@@ -77,24 +79,47 @@ def _make_plan(
     return made, findings
 
 
+def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
+    """Return the plans of studies on labs of which only name and kernel are known; say findings."""
+    session.check_lab(choices.lab)
+    if choices.kernel:
+        kernel.check_version(choices.kernel)
+    studyset.check_names(study_names)
+    plans = []
+    for name in study_names:
+        made, findings = _make_plan(name, choices)
+        _print_findings(words(), findings)
+        plans.append(made)
+    if choices.kernel:
+        words().print(
+            f"kernel {choices.kernel} (--kernel) in place of all that hosts and studies name"
+        )
+    ruled_out = dict.fromkeys(one for made in plans for one in made.study.varied.ruled_out)
+    if ruled_out and choices.sensitivity:
+        given = "--kernel" if choices.kernel else "--hosts"
+        words().print(f"not tried, because of {given}: {', '.join(ruled_out)}")
+    return plans
+
+
+def _kernels(plans: Sequence[Plan]) -> tuple[str, ...]:
+    """Return the kernels of all plans, each once."""
+    return tuple(dict.fromkeys(version for made in plans for version in made.kernels))
+
+
 def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
     """Run a study into a new run folder, or several into a new set, and report."""
-    session.check_lab(choices.lab)
-    kernel.check_version(choices.kernel)
-    studyset.check_names(study_names)
     # All usage errors before anything is built.
-    for name in study_names:
-        _print_findings(words(), _make_plan(name, choices, {})[1])
+    first = _plans(study_names, choices)
     session.check_writable(data_dir)
     with Display(words()) as display:
-        lab = virtual.ensure(choices.kernel, display.building)
-    planned = [_make_plan(name, choices, lab.describe()) for name in study_names]
+        labs = several.ensure(_kernels(first), display.building)
+    planned = [_make_plan(name, choices, of_kernel=labs.describe) for name in study_names]
     found = studyset.create(data_dir, planned, sys.argv)
     for folder in found.runs:
-        session.record_lab(folder, lab.packages())
+        session.record_lab(folder, labs.packages())
     words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
     parts = [
-        campaign.Part(run=folder, cells=plan_.first, lab=lab)
+        campaign.Part(run=folder, cells=plan_.first, lab=labs)
         for folder, (plan_, _) in zip(found.runs, planned, strict=True)
     ]
     with going_on(f"groundtruth resume {found.folder}"), studyset.locked(found):
@@ -120,12 +145,12 @@ def _prepare(found: Found, folder: Path, display: Display) -> campaign.Part:
     """Return a run's part of a campaign, its changed cells marked as not finished."""
     cells = session.load_cells(folder)
     changed = digests.changed(folder, [planned.id for planned in running.finished(folder, cells)])
-    lab = session.lab_of(folder, cells, display.building)
+    labs = session.labs_of(folder, cells, display.building)
     for cell_id, why in changed.items():
         line = f"run again: {found.named(folder)}cells/{cell_id}: {why}"
         words().print(line, soft_wrap=True)
         (runfolder.cell_folder(folder, cell_id) / runfolder.DONE).unlink()
-    return campaign.Part(run=folder, cells=cells, lab=lab)
+    return campaign.Part(run=folder, cells=cells, lab=labs)
 
 
 def parse(run_name: str, jobs: int | None) -> None:
@@ -150,12 +175,8 @@ def _parse(found: Found, folder: Path, jobs: int | None) -> None:
 
 def plan(study_names: Sequence[str], choices: Choices) -> None:
     """Print the points, cells and expected cost of studies, and of several the total."""
-    session.check_lab(choices.lab)
-    kernel.check_version(choices.kernel)
-    studyset.check_names(study_names)
-    planned = [_make_plan(name, choices, {"name": choices.lab}) for name in study_names]
-    for made, findings in planned:
-        _print_findings(words(), findings)
+    planned = _plans(study_names, choices)
+    for made in planned:
         if len(planned) > 1:
             out().print(f"{made.study.settings.study}:")
         table = Table("point", "seeds", "cells", box=None, pad_edge=False)
@@ -165,21 +186,14 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
         out().print(table)
         for line in costs.cost_lines([made], choices.worker_count()):
             out().print(line)
+        out().print(costs.kernels_line(made))
     if len(planned) > 1:
-        for line in costs.cost_lines([made for made, _ in planned], choices.worker_count()):
+        for line in costs.cost_lines(planned, choices.worker_count()):
             out().print(f"all together: {line}")
-    missing = _not_built(choices.kernel)
-    if missing:
-        out().print(f"first built, once, about 6 min: {missing}")
-
-
-def _not_built(version: str) -> str:
-    missing = []
-    if image.built() is None:
-        missing.append("lab image")
-    if not virtual.is_built(version):
-        missing.append(f"kernel {version}")
-    return ", ".join(missing)
+    no_image = image.built() is None
+    kernels = [version for version in _kernels(planned) if not virtual.is_built(version)]
+    if no_image or kernels:
+        out().print(costs.build_line(kernels, image=no_image))
 
 
 def validate_studies(study_names: Sequence[str], hosts: str) -> None:
@@ -250,10 +264,10 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
         words().print(f"{len(cells) - len(done)} of {len(cells)} cells are not finished")
     problems = {f"cells/{cell_id}": why for cell_id, why in changed.items()}
     with Display(words()) as display:
-        lab = session.lab_of(folder, cells, display.building)
-        lab.check_whole(thorough=True)
+        labs = session.labs_of(folder, cells, display.building)
+        labs.check_whole(thorough=True)
         problems |= repeat.repeat(
-            folder, chosen, lab, jobs=jobs_or_cores(jobs), report=display.cells
+            folder, chosen, labs, jobs=jobs_or_cores(jobs), report=display.cells
         )
     digests.raise_if_any(problems, folder, "cells are not the same")
     files = sum(len(digests.read_done(runfolder.cell_folder(folder, c.id))) for c in chosen)
@@ -264,16 +278,19 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
 
 
 def build(lab_name: str, version: str) -> None:
-    """Build what a lab needs and is not in the cache yet."""
+    """Build what labs need and is not in the cache yet; without a version for all own hosts."""
     session.check_lab(lab_name)
+    versions = [version] if version else kernels_of_hosts()
     with Display(words()) as display:
-        lab = virtual.ensure(version, display.building)
-    out().print(f"{lab_name} lab with kernel {lab.describe()['kernel_package']} is built")
+        labs = several.ensure(versions, display.building)
+    packages = [labs.describe(one)["kernel_package"] for one in versions]
+    out().print(f"{lab_name} lab with kernel {' and '.join(packages)} is built")
 
 
 def doctor(version: str) -> None:
     """Print what this machine can run; raise if the virtual lab is not among it."""
-    findings = doctoring.examine(kernel.check_version(version))
+    versions = [kernel.check_version(version)] if version else kernels_of_hosts()
+    findings = doctoring.examine(versions)
     for finding in findings:
         mark = "ok" if finding.well else "NO" if finding.needed else "--"
         out().print(f"{mark:3} {finding.name}: {finding.state}")

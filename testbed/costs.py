@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from testbed.cell_cost import cell_wall_s, report_wall_s
 from testbed.plan import Expectation, Plan, PlannedCell, expected
 from testbed.progress import duration_text
+
+#: On two cores.
+IMAGE_BUILD_S, KERNEL_BUILD_S = 150.0, 210.0
 
 
 def cost_lines(plans: Sequence[Plan], jobs: int) -> list[str]:
@@ -27,6 +31,20 @@ def cost_lines(plans: Sequence[Plan], jobs: int) -> list[str]:
     if left_out:
         lines.append(f"left out: sensitivity to assumptions ({left_out})")
     return lines
+
+
+def kernels_line(plan: Plan) -> str:
+    """Return on which kernels a plan's cells run."""
+    base = dict.fromkeys(p.cell.lab["kernel"] for p in plan.cells[: plan.base_cells])
+    more = [version for version in plan.kernels if version not in base]
+    return f"kernel {', '.join(base)}" + (f"; sensitivity to it: {', '.join(more)}" * bool(more))
+
+
+def build_line(kernels: Sequence[str], *, image: bool) -> str:
+    """Return what is built first, and about how long that takes."""
+    missing = ["lab image"] * image + [f"kernel {version}" for version in kernels]
+    needed_s = IMAGE_BUILD_S * image + KERNEL_BUILD_S * len(kernels)
+    return f"first built, once, about {math.ceil(needed_s / 60)} min: {', '.join(missing)}"
 
 
 def _cost(bounds: Sequence[Sequence[PlannedCell]], jobs: int, reports: int) -> str:

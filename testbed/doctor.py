@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -222,7 +223,7 @@ def _host_sctp() -> Finding:
     )
 
 
-def examine(kernel_version: str) -> list[Finding]:
+def examine(kernel_versions: Sequence[str]) -> list[Finding]:
     """Return all findings; the virtual lab can run if every needed one is well."""
     return [
         _python(),
@@ -236,7 +237,7 @@ def examine(kernel_version: str) -> list[Finding]:
         _programs_start(),
         _memory(),
         _builder(),
-        _kernel(kernel_version),
+        *(_kernel(version) for version in kernel_versions),
         *_code(),
         _browser(),
         _host_sctp(),

@@ -25,10 +25,7 @@ from testbed.ledger import disagreements
 
 
 class Lab(Protocol):
-    """A place where a cell can run."""
-
-    def describe(self) -> dict[str, str]:
-        """Return what a cell's identity must hold of its lab."""
+    """Where cells can run."""
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
         """Run a prepared folder, the lab's own, to its end; return the wall time in seconds.

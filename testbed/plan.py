@@ -57,6 +57,11 @@ class Plan:
     precision: Precision | None = None
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        """The kernels the cells run on, those of the study itself first."""
+        return tuple(dict.fromkeys(planned.cell.lab["kernel"] for planned in self.cells))
+
+    @property
     def varied(self) -> tuple[PlannedCell, ...]:
         """The cells of variations."""
         return self.cells[self.base_cells :]
@@ -92,11 +97,16 @@ def replicate_seeds(seeds: Sequence[int], replicates: int) -> tuple[int, ...]:
     return (*seeds[:replicates], *extra)
 
 
+def _version_alone(kernel_version: str) -> dict[str, str]:
+    return {"kernel": kernel_version}
+
+
 def make_plan(
     study: Study,
     *,
     seeds: Sequence[int],
     lab: Mapping[str, str],
+    of_kernel: Callable[[str], Mapping[str, str]] = _version_alone,
     pcap: bool = False,
     telemetry: bool = True,
     sensitivity: bool = True,
@@ -104,9 +114,10 @@ def make_plan(
 ) -> Plan:
     """Return the plan that measures every point with every seed, each point calibrated once.
 
-    ``lab`` holds the digests of all a cell runs on; it is part of every cell's id. Points of
-    variations, unless there is to be no ``sensitivity``, get the study's first few seeds, and a
-    calibration where no other point has the same network.
+    ``lab`` holds the digests of what all cells run on, ``of_kernel`` returns those that come with a
+    version of the kernel; both are part of a cell's id. Points of variations, unless there is to be
+    no ``sensitivity``, get the study's first few seeds, and a calibration where no other point has
+    the same network and kernel.
     """
 
     def planned(point: Point, replicate: int, purpose: Any) -> PlannedCell:
@@ -115,7 +126,7 @@ def make_plan(
             point,
             seed=seeds[replicate - 1],
             replicate=replicate,
-            lab=lab,
+            lab={**lab, **of_kernel(study.kernel_at(point))},
             purpose=purpose,
             pcap=pcap,
             telemetry=telemetry,

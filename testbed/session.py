@@ -21,8 +21,9 @@ from testbed import manifest, plain, runfolder, scratch
 from testbed.cell import cell_id, from_dict, to_dict
 from testbed.errors import ParseError, StudyError
 from testbed.execute import json_text
-from testbed.labs import virtual
+from testbed.labs import several, virtual
 from testbed.labs.process import BuildReport
+from testbed.labs.several import Labs
 from testbed.plan import Plan, PlannedCell, plan_record, resolved_json
 from testbed.validate import Findings
 
@@ -299,8 +300,8 @@ def _recorded_packages(run: Path) -> dict[str, str]:
         return {}
 
 
-def lab_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> virtual.VirtualLab:
-    """Return the lab a run was planned for, built if needed.
+def labs_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> Labs:
+    """Return the labs a run was planned for, one per kernel, built if needed.
 
     Raises:
         StudyError: this checkout or machine gives another lab, so cells would not compare. Seen
@@ -308,21 +309,30 @@ def lab_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> virt
     """
     if not cells:
         raise StudyError("the run has no cells")
-    wanted = cells[0].cell.lab
-    check_lab(wanted.get("name", ""))
+    wanted = list({json.dumps(planned.cell.lab): planned.cell.lab for planned in cells}.values())
+    for one in wanted:
+        check_lab(one.get("name", ""))
 
-    def check(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
-        changed = {
-            name: (wanted.get(name, "none"), value)
-            for name, value in found.items()
-            if wanted.get(name) != value
-        }
-        if changed:
-            raise _another_lab(run, changed, packages)
+    def check_common(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
+        for one in wanted:
+            _check_same(run, one, found, packages)
 
-    lab = virtual.ensure(wanted.get("kernel", ""), report, check)
-    check(lab.describe(), lab.packages())
-    return lab
+    labs = several.ensure([one.get("kernel", "") for one in wanted], report, check_common)
+    for one in wanted:
+        _check_same(run, one, labs.describe(one["kernel"]), labs.packages())
+    return labs
+
+
+def _check_same(
+    run: Path, wanted: Mapping[str, str], found: Mapping[str, str], packages: Mapping[str, str]
+) -> None:
+    changed = {
+        name: (wanted.get(name, "none"), value)
+        for name, value in found.items()
+        if wanted.get(name) != value
+    }
+    if changed:
+        raise _another_lab(run, changed, packages)
 
 
 def _another_lab(

@@ -17,6 +17,7 @@ from testbed.spec.hits import Hit
 from testbed.spec.load import Study
 from testbed.spec.misleading import CELL_RULES, SEED_RULES
 from testbed.spec.resolve import resolve_cell
+from testbed.spec.settings import DEFAULT
 from testbed.spec.sweep import Point
 
 
@@ -59,9 +60,13 @@ class Findings:
 def find(study: Study, *, seeds: Sequence[int]) -> Findings:
     """Return the findings of a study that is to run with these seeds, in order of rule."""
     cells = [
-        resolve_cell(study, point, seed=seeds[0], replicate=1, lab={}) for point in study.points
+        resolve_cell(
+            study, point, seed=seeds[0], replicate=1, lab={"kernel": study.kernel_at(point)}
+        )
+        for point in study.points
     ]
     found = [*_cell_findings(study, cells), *_seed_findings(study, seeds, cells)]
+    found += _kernel_findings(study)
     found.sort(key=lambda finding: finding.rule)
     reasons = {a.rule: a.why for a in study.settings.acknowledged}
     fired = {finding.rule for finding in found}
@@ -114,6 +119,22 @@ def _seed_findings(study: Study, seeds: Sequence[int], cells: Sequence[Cell]) ->
     for rule, check in SEED_RULES.items():
         for hit in check(seeds, cells):
             yield Finding(rule=rule, where=study.document.where(hit.loc), text=hit.text)
+
+
+def _kernel_findings(study: Study) -> Iterator[Finding]:
+    """Yield one finding if points run on another kernel than their host profile names."""
+    others = [
+        (study.profiles[point.settings.hosts].profile.kernel, study.kernel_at(point), point)
+        for point in study.points
+    ]
+    others = [entry for entry in others if entry[0] not in (DEFAULT, entry[1])]
+    if others:
+        named, kernel, point = others[0]
+        text = f"host profile '{point.settings.hosts}' names kernel {named} as the one that"
+        text += f" stands for its hosts best; the study runs on {kernel}"
+        if len(others) < len(study.points):
+            text += _points_words(point, len(others), study)
+        yield Finding(rule="another-kernel", where=point.document.where(("hosts",)), text=text)
 
 
 def _needless(study: Study, fired: set[str]) -> Iterator[Finding]:

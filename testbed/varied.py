@@ -11,11 +11,15 @@ from testbed.spec.resolve import resolve_network
 def calibrated_points(study: Study) -> tuple[int, ...]:
     """Return, for each point of the study and its variations, the point calibrated in its stead.
 
-    A point of the study is calibrated itself; one of a variation only if its network is a new one.
+    A point of the study is calibrated itself; one of a variation only if its network is a new one,
+    or its kernel is.
     """
-    networks = [resolve_network(point.settings.network) for point in study.all_points]
+    paths = [
+        (resolve_network(point.settings.network), study.kernel_at(point))
+        for point in study.all_points
+    ]
     base = range(len(study.points))
-    return (*base, *(networks.index(network) for network in networks[len(base) :]))
+    return (*base, *(paths.index(path) for path in paths[len(base) :]))
 
 
 def variations_record(study: Study, *, run: bool) -> dict[str, Any]:

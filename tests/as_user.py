@@ -33,7 +33,8 @@ def places(lab: VirtualLab) -> dict[Path, Path]:
         PLACE / "site": Path(next(path for path in sys.path if path.endswith("site-packages"))),
         PLACE / "tool": bubblewrap.parent,
     }
-    for part in (lab.image.parent, lab.kernel, lab.code):
+    kernels = sorted(lab.kernel.parent.glob("kernel-*"))
+    for part in (lab.image.parent, *kernels, lab.code):
         found[cache / part.name] = part.resolve()
     return found
 

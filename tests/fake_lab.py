@@ -141,8 +141,12 @@ class FakeLab:
         self.cancelled = 0
         self._lock = threading.Lock()
 
-    def describe(self) -> dict[str, str]:
-        return {"name": "virtual", "kernel": "7.3", "kernel_package": "7.3.4-1", "code_digest": "c"}
+    def describe(self, kernel_version: str = "7.3") -> dict[str, str]:
+        package = f"{kernel_version}.4-1"
+        return {
+            "name": "virtual", "kernel": kernel_version, "kernel_package": package,
+            "code_digest": "c",
+        }  # fmt: skip
 
     def packages(self) -> dict[str, str]:
         return {"iperf3": "3.18-2", "iproute2": "6.15.0-1"}

@@ -50,7 +50,7 @@ SCRIPT = """
 set -eu
 flags='-std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -D_GNU_SOURCE'
 cc $flags -static -o /cell/init /gt/guest/init.c
-cc $flags -fPIC -shared -o /cell/preload.so /gt/guest/seeded_random.c /gt/guest/host_view.c
+cc $flags -fPIC -shared -o /cell/preload.so /gt/guest/seeded_random.c /gt/guest/host_*.c
 cc $flags -static -o /cell/walls /gt/guest/walls*.c
 make -s -C /cell/lib/probes OUT=/cell/bin LDFLAGS=-static
 PYTHONHASHSEED=0 python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib

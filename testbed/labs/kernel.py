@@ -10,15 +10,16 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.errors import StudyError, UnsupportedError
 from testbed.labs import cache, contents, host_tools, identity, image
 from testbed.labs.process import BuildReport, Watch, output_of, run_logged
 from testbed.labs.sandbox import Sandbox
+from testbed.spec.vocabulary import DEFAULT_KERNEL, KERNEL_VERSION
 
-#: The default by measurement (benchmarks/README.md): runs the wireless study fastest.
-DEFAULT = "7.3"
+DEFAULT = DEFAULT_KERNEL
 INPUTS = tuple(
     Path(__file__).with_name(name)
     for name in ("kernel.config", "kernel-optional.config", "build-kernel.sh")
@@ -31,15 +32,15 @@ LOG_LINES = 1200
 
 def check_version(version: str) -> str:
     """Return the version if it looks like one; raise :class:`StudyError` otherwise."""
-    if not re.fullmatch(r"[0-9]{1,2}\.[0-9]{1,3}", version):
+    if not KERNEL_VERSION.fullmatch(version):
         raise StudyError(
             "no such kernel", where="KERNEL", wanted="a version such as 6.12 or 7.3", got=version
         )
     return version
 
 
-def check_offered(version: str) -> None:
-    """Raise :class:`UnsupportedError` unless Debian has that kernel's source; takes seconds.
+def check_offered(versions: Sequence[str]) -> None:
+    """Raise :class:`UnsupportedError` unless Debian has these kernels' sources; takes seconds.
 
     Asked with this machine's apt, of the mirrors the image comes from, before anything is built.
     """
@@ -63,14 +64,15 @@ def check_offered(version: str) -> None:
         search = ["apt-cache", "-c", str(folder / "apt.conf"), "search", "--names-only"]
         listed = output_of([*search, "^linux-source-[0-9.]+$"])
     offered = re.findall(r"^linux-source-([0-9.]+) ", listed, re.MULTILINE)
-    if version not in offered:
-        raise UnsupportedError(
-            f"Debian has no kernel source package linux-source-{version}",
-            where="KERNEL",
-            wanted="a kernel of Debian 13 or its backports",
-            got=version,
-            hint=f"on offer: {' '.join(sorted(offered, key=_number)) or 'none'}",
-        )
+    for version in versions:
+        if version not in offered:
+            raise UnsupportedError(
+                f"Debian has no kernel source package linux-source-{version}",
+                where="KERNEL",
+                wanted="a kernel of Debian 13 or its backports",
+                got=version,
+                hint=f"on offer: {' '.join(sorted(offered, key=_number)) or 'none'}",
+            )
 
 
 def _number(version: str) -> list[int]:

@@ -12,7 +12,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,8 @@ REFUSALS = (
     ("clone failed, errno = 11", "processes", resource.RLIMIT_NPROC),
     ("failed, errno = 24", "open files", resource.RLIMIT_NOFILE),
 )
+#: May refuse what it is told: the digests of a lab but for its kernel, and the image's packages.
+Check = Callable[[Mapping[str, str], Mapping[str, str]], None]
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.agent")
 
@@ -76,20 +78,13 @@ class VirtualLab:
         """Return the version of each package in the image, by name."""
         return image.installed(self.image)
 
+    def parts(self) -> tuple[Path, ...]:
+        """Return the folders in the cache it is made of."""
+        return (self.image.parent, self.kernel, self.code)
+
     def check_whole(self, *, thorough: bool) -> None:
         """Raise :class:`UnsupportedError` naming files that are not as they were built."""
-        found = [
-            f"{part.name}/{line}"
-            for part in (self.image.parent, self.kernel, self.code)
-            for line in contents.changed(part, thorough=thorough)
-        ]
-        if found:
-            raise UnsupportedError(
-                "the cached lab is not as it was built",
-                where=str(self.image.parent.parent),
-                got=contents.named(found),
-                hint="make clean-cache removes it; the next run builds it again",
-            )
+        check_parts(self.parts(), thorough=thorough)
 
     def command(self, folder: Path, boot: Boot) -> list[str]:
         """Return the command line that boots the lab; only paths, seed and limit differ."""
@@ -168,6 +163,22 @@ class VirtualLab:
         return wall_s
 
 
+def check_parts(parts: Iterable[Path], *, thorough: bool) -> None:
+    """Raise :class:`UnsupportedError` naming files in the cache that are not as they were built."""
+    found = [
+        (part.parent, f"{part.name}/{line}")
+        for part in parts
+        for line in contents.changed(part, thorough=thorough)
+    ]
+    if found:
+        raise UnsupportedError(
+            "the cached lab is not as it was built",
+            where=str(found[0][0]),
+            got=contents.named([line for _, line in found]),
+            hint="make clean-cache removes it; the next run builds it again",
+        )
+
+
 def _problem(
     folder: Path, console: Path, boot: Boot, ending: Ending, cancelled: bool
 ) -> RunError | None:
@@ -229,40 +240,49 @@ def _built_first(root: Path, code: Path) -> dict[str, str]:
     return {"image_digest": contents.digest(root.parent), "code_digest": contents.digest(code)}
 
 
-def _any(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
-    pass
+def any_lab(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
+    """Refuse nothing."""
 
 
-def ensure(
-    kernel_version: str,
-    report: BuildReport,
-    check: Callable[[Mapping[str, str], Mapping[str, str]], None] = _any,
-) -> VirtualLab:
-    """Return the lab, building image, code and kernel that are not in the cache yet.
+def ensure(kernel_version: str, report: BuildReport, check: Check = any_lab) -> VirtualLab:
+    """Return the lab of one kernel; see :func:`ensure_each`."""
+    (lab,) = ensure_each([kernel_version], report, check)
+    return lab
+
+
+def ensure_each(
+    kernel_versions: Sequence[str], report: BuildReport, check: Check = any_lab
+) -> tuple[VirtualLab, ...]:
+    """Return a lab per kernel, building image, code and kernels that are not in the cache yet.
 
     Raises:
         UnsupportedError: this machine cannot confine a lab, or Debian has no such kernel, both seen
             before anything is built; or a file in the cache was edited, removed or added since.
 
-    ``check`` may refuse what it is told of the lab, and the image's packages, before the kernel is
+    ``check`` may refuse what it is told of the labs, and the image's packages, before a kernel is
     built, which takes minutes.
     """
-    kernel.check_version(kernel_version)
+    for version in kernel_versions:
+        kernel.check_version(version)
     preflight.check()
-    if not is_built(kernel_version):
-        kernel.check_offered(kernel_version)
+    missing = [version for version in kernel_versions if not is_built(version)]
+    if missing:
+        kernel.check_offered(missing)
     root = image.ensure(report)
     image_digest = contents.digest(root.parent)
     code = bundle.ensure(root, image_digest)
     check(_built_first(root, code), image.installed(root))
-    lab = VirtualLab(
-        image=root,
-        kernel=kernel.ensure(kernel_version, root, image_digest, report),
-        code=code,
-        kernel_version=kernel_version,
+    labs = tuple(
+        VirtualLab(
+            image=root,
+            kernel=kernel.ensure(version, root, image_digest, report),
+            code=code,
+            kernel_version=version,
+        )
+        for version in kernel_versions
     )
-    lab.check_whole(thorough=False)
-    return lab
+    check_parts(dict.fromkeys(part for lab in labs for part in lab.parts()), thorough=False)
+    return labs
 
 
 def is_built(kernel_version: str) -> bool:

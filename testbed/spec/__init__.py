@@ -1,6 +1,6 @@
 """Study files: reading them strictly, and resolving a point of one to a cell."""
 
-from testbed.spec.load import Study, find_study, load_study, parse_study
+from testbed.spec.load import Study, find_study, kernels_of_hosts, load_study, parse_study
 from testbed.spec.resolve import resolve_cell
 from testbed.spec.sweep import Parameter, Point
 
@@ -9,6 +9,7 @@ __all__ = [
     "Point",
     "Study",
     "find_study",
+    "kernels_of_hosts",
     "load_study",
     "parse_study",
     "resolve_cell",

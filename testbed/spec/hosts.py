@@ -17,7 +17,7 @@ from testbed import units
 from testbed.cell import Fidelity, HostProfile, Knob, LedgerEntry, Side
 from testbed.spec.document import Document
 from testbed.spec.problems import Loc, Problem, SettingError, one_of, suggestion
-from testbed.spec.settings import Settings, Text
+from testbed.spec.settings import DEFAULT, KernelOfProfile, Settings, Text
 from testbed.spec.vocabulary import INTEGER, KNOB_OPTIONS, SYSCTL_NAME
 
 KnobKind = Literal["sysctl", "route", "tcp_socket", "sctp_socket"]
@@ -82,6 +82,9 @@ class Profile(Settings):
     """How the end hosts are set up."""
 
     title: Text = Field(description="one line")
+    kernel: KernelOfProfile = Field(
+        DEFAULT, description="the kernel that stands for the hosts best, such as '6.12', or default"
+    )
     entries: tuple[ProfileEntry, ...] = Field(min_length=1, description="a list of parameters")
 
 

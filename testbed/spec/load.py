@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import units
+from testbed.cell import OF_HOSTS
 from testbed.errors import StudyError
 from testbed.spec.at import capture_points, episode_points, figure_points, published_points
 from testbed.spec.checks import cross_problems
@@ -19,11 +20,13 @@ from testbed.spec.claim_checks import suspect_problems
 from testbed.spec.claim_points import Comparison, expand_claims
 from testbed.spec.document import Document, parse_document, read_document
 from testbed.spec.problems import Problem, StudyFileError, one_of, suggestion
-from testbed.spec.profiles import LoadedProfile, ProfileShelf
+from testbed.spec.profiles import LoadedProfile, ProfileShelf, named_kernels
+from testbed.spec.settings import DEFAULT
 from testbed.spec.study import StudyFile
 from testbed.spec.sweep import Parameter, Point, read_points
 from testbed.spec.validation import validate_sections
 from testbed.spec.variations import NO_VARIATIONS, Variation, Variations, read_variations
+from testbed.spec.vocabulary import DEFAULT_KERNEL
 
 STUDIES_FOLDER = Path(__file__).resolve().parents[2] / "studies"
 HOSTS_FOLDER = STUDIES_FOLDER / "hosts"
@@ -66,6 +69,13 @@ class Study:
         captured = (self.points[index].values.items() for index in self.capture_points)
         return any(values <= point.values.items() for values in captured)
 
+    def kernel_at(self, point: Point) -> str:
+        """Return the version of the kernel a point runs on: its own, or its hosts'."""
+        named = point.settings.kernel
+        if named == OF_HOSTS:
+            named = self.profiles[point.settings.hosts].profile.kernel
+        return DEFAULT_KERNEL if named == DEFAULT else named
+
 
 def find_study(name: str) -> Path:
     """Return the file of a study given by its path or by its name in ``studies/``.
@@ -87,13 +97,23 @@ def find_study(name: str) -> Path:
     )
 
 
-def load_study(path: Path, *, hosts: str = "") -> Study:
-    """Read and check a study file; ``hosts``, if not empty, stands in for its host profile.
+def kernels_of_hosts() -> tuple[str, ...]:
+    """Return the kernels that the project's own host profiles name, and the default."""
+    named = named_kernels(HOSTS_FOLDER)
+    return tuple(dict.fromkeys([DEFAULT_KERNEL if name == DEFAULT else name for name in named]))
+
+
+def load_study(path: Path, *, hosts: str = "", kernel: str = "") -> Study:
+    """Read and check a study file.
+
+    ``hosts``, if not empty, stands in for its host profile; ``kernel`` for every kernel it names.
+    With either, alternatives that name a kernel are ruled out: they are about the study's hosts.
 
     Raises:
         StudyError: it cannot be used; the message has one line per problem.
     """
-    return study_from(read_document(path), (path.parent / "hosts", HOSTS_FOLDER), hosts=hosts)
+    folders = (path.parent / "hosts", HOSTS_FOLDER)
+    return study_from(read_document(path), folders, hosts=hosts, kernel=kernel)
 
 
 def parse_study(
@@ -103,11 +123,14 @@ def parse_study(
     return study_from(parse_document(text, name), hosts_folders)
 
 
-def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str = "") -> Study:
+def study_from(
+    document: Document, hosts_folders: Iterable[Path], *, hosts: str = "", kernel: str = ""
+) -> Study:
     """Return the study in a document; raises as :func:`load_study`."""
     shelf = ProfileShelf(tuple(hosts_folders))
-    if hosts:
-        document = _with_hosts(document, hosts)
+    given = {key: value for key, value in (("hosts", hosts), ("kernel", kernel)) if value}
+    for key, value in given.items():
+        document = _given(document, key, value)
     settings, valid, problems = validate_sections(StudyFile, document)
     problems += cross_problems(settings, valid, document)
     names: tuple[Parameter, ...] = ()
@@ -118,14 +141,14 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
         names, points, found = read_points(settings, document, known)
         problems += found
         if not found:
-            placed, wrong = _place(settings, valid, document, names, points, known)
+            placed, wrong = _place(settings, valid, document, names, points, known, bool(given))
             problems += wrong
     if {"hosts", "profiles"} <= valid:
         problems += shelf.load(settings, document, (*points, *placed.varied.points))
     if "claims" in valid and settings.hosts in shelf.profiles and not hosts:
         problems += suspect_problems(settings, shelf.profiles[settings.hosts].profile, document)
     raise_problems([*document.problems, *problems], document)
-    return Study(
+    study = Study(
         settings=settings,
         document=document,
         parameters=names,
@@ -138,6 +161,22 @@ def study_from(document: Document, hosts_folders: Iterable[Path], *, hosts: str 
         profiles=shelf.profiles,
         varied=placed.varied,
     )
+    raise_problems(list(_same_kernels(study)), document)
+    return study
+
+
+def _same_kernels(study: Study) -> Iterator[Problem]:
+    """Yield a problem for each variation whose other kernel is the one the hosts have anyway."""
+    for variation in study.variations:
+        if "kernel" not in variation.settings:
+            continue
+        for base, varied in zip(variation.of, variation.points, strict=True):
+            point = study.all_points[varied]
+            if (version := study.kernel_at(point)) == study.kernel_at(study.points[base]):
+                what = "the kernel that the study's hosts have already"
+                yield point.document.problem(
+                    ("kernel",), what, wanted="another kernel", got=version
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +198,7 @@ def _place(
     names: tuple[Parameter, ...],
     points: tuple[Point, ...],
     known: Collection[Problem],
+    kernel_is_given: bool,
 ) -> tuple[_Placed, list[Problem]]:
     """Place the valid sections of a study on its points; return also what is wrong with them."""
     placed, problems = _Placed(), []
@@ -179,7 +219,7 @@ def _place(
         placed = dataclasses.replace(placed, comparisons=comparisons)
         problems += wrong
     if "assumptions" in valid and points:
-        varied, wrong = read_variations(*where)
+        varied, wrong = read_variations(*where, kernel_is_given=kernel_is_given)
         placed, problems = dataclasses.replace(placed, varied=varied), [*problems, *wrong]
     return placed, problems
 
@@ -193,14 +233,15 @@ def raise_problems(problems: list[Problem], document: Document) -> None:
         raise StudyFileError(shown)
 
 
-def _with_hosts(document: Document, hosts: str) -> Document:
-    for key in ("sweep", "points"):
-        listed = document.data.get(key)
+def _given(document: Document, key: str, value: str) -> Document:
+    """Return the study with a setting of the command line in place of its own."""
+    for name in ("sweep", "points"):
+        listed = document.data.get(name)
         maps = listed if isinstance(listed, tuple) else (listed,)
-        if any(isinstance(item, dict) and "hosts" in item for item in maps):
+        if any(isinstance(item, dict) and key in item for item in maps):
             raise StudyError(
-                "hosts given on the command line, yet the study sweeps it",
-                where=document.where((key,)),
-                got=units.shown(hosts),
+                f"{key} given on the command line, yet the study sweeps it",
+                where=document.where((name,)),
+                got=units.shown(value),
             )
-    return document.replaced(("hosts",), hosts, document.line(("hosts",)))
+    return document.replaced((key,), value, document.line((key,)))

@@ -14,6 +14,7 @@ from testbed import units
 from testbed.spec.document import Document, read_document
 from testbed.spec.hosts import Profile, profile_problems
 from testbed.spec.problems import Loc, Problem, StudyFileError, one_of, suggestion
+from testbed.spec.settings import DEFAULT
 from testbed.spec.study import StudyFile
 from testbed.spec.validation import validate
 
@@ -25,6 +26,12 @@ class LoadedProfile:
     profile: Profile
     document: Document
     at: Loc
+
+
+def named_kernels(folder: Path) -> list[str]:
+    """Return the default, then what the profiles in a folder name as their kernels, in order."""
+    documents = (read_document(file) for file in sorted(folder.glob("*.yaml")))
+    return [DEFAULT, *(str(document.data.get("kernel", DEFAULT)) for document in documents)]
 
 
 class _Place(Protocol):

@@ -26,12 +26,15 @@ from testbed.spec.vocabulary import (
     CONGESTION_CONTROLS,
     COUNTED,
     FIGURES,
+    KERNEL_VERSION,
     OVER_TIME,
     RULES,
     TOPOLOGIES,
 )
 
 MAX_SEED = 2**63 - 1
+#: A profile's kernel where it names none.
+DEFAULT = "default"
 #: Listed packets are written into the program that drops them, each number in 31 bits.
 MAX_PACKET_NUMBER, MAX_LISTED_PACKETS = 2**31 - 1, 1000
 NO_PACKET = "none"
@@ -241,6 +244,25 @@ CongestionControl = Annotated[
     _known("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS)),
     _words((OF_HOSTS, *CONGESTION_CONTROLS)),
 ]
+
+
+def _kernel(value: object) -> object:
+    if not isinstance(value, str) or not KERNEL_VERSION.fullmatch(value):
+        raise SettingError(
+            "not a kernel",
+            wanted="a version in quotes such as '6.12'",
+            got=units.shown(value),
+            hint="without quotes 6.10 would be the number 6.1" if isinstance(value, float) else "",
+        )
+    return value
+
+
+def _kernel_schema(word: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^({word}|{KERNEL_VERSION.pattern})$"})
+
+
+KernelOfProfile = Annotated[str, _or_word(DEFAULT, _kernel), _kernel_schema(DEFAULT)]
+KernelOfStudy = Annotated[str, _or_word(OF_HOSTS, _kernel), _kernel_schema(OF_HOSTS)]
 FigureKind = Annotated[str, _known("figure", FIGURES), _words(FIGURES)]
 Counted = Annotated[str, _known("count", COUNTED), _words(COUNTED)]
 OverTime = Annotated[str, _known("quantity", OVER_TIME), _words(OVER_TIME)]

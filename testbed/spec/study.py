@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from testbed.cell import Generator, Protocol
+from testbed.cell import OF_HOSTS, Generator, Protocol
 from testbed.spec.claims import Claim
 from testbed.spec.figures import Figure
 from testbed.spec.hosts import Profile
@@ -24,6 +24,7 @@ from testbed.spec.settings import (
     FlowName,
     FlowRateBps,
     GroupName,
+    KernelOfStudy,
     LossFrac,
     MessageBytes,
     PacketNumbers,
@@ -292,6 +293,9 @@ class StudyFile(Settings):
     measure: Measure = Field(Measure.model_validate({}), description="when goodput is counted")
     seeds: tuple[Seed, ...] = Field(min_length=1, description="a list such as [1, 2, 3]")
     hosts: StudyName = Field(description="a host profile such as paper")
+    kernel: KernelOfStudy = Field(
+        OF_HOSTS, description="a kernel such as '6.12', or hosts for the profile's"
+    )
     generator: Generator = Field(description="probe or iperf3")
     network: Network = Field(description="the topology and its links")
     flows: tuple[Flow, ...] = Field(min_length=1, description="a list of flows")

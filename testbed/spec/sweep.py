@@ -24,7 +24,9 @@ from testbed.spec.study import StudyFile
 from testbed.spec.validation import field_name_at, validate_sections
 
 MAX_POINTS = 1000
-SWEEPABLE = ("network", "duration", "measure", "hosts", "generator", "flows", "drops")
+SWEEPABLE = (
+    "network", "duration", "measure", "hosts", "kernel", "generator", "flows", "drops",
+)  # fmt: skip
 
 PointValue = float | int | str
 

@@ -44,9 +44,13 @@ class Variation:
 
 @dataclass(frozen=True, kw_only=True)
 class Variations:
-    """All variations of a study, the settings only they replace, and their own points."""
+    """All variations of a study, the settings only they replace, and their own points.
+
+    ``ruled_out`` are the words of those that name a kernel where that is not the study's to say.
+    """
 
     variations: tuple[Variation, ...] = ()
+    ruled_out: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     points: tuple[Point, ...] = ()
 
@@ -63,6 +67,10 @@ class _Alternative:
     overrides: list[Override]
     of: tuple[int, ...]
 
+    def names_kernel(self) -> bool:
+        """Return whether it is about another kernel."""
+        return any(override.path == "kernel" for override in self.overrides)
+
 
 def read_variations(
     study: StudyFile,
@@ -70,9 +78,13 @@ def read_variations(
     names: tuple[Parameter, ...],
     points: tuple[Point, ...],
     known: Collection[Problem],
+    *,
+    kernel_is_given: bool,
 ) -> tuple[Variations, list[Problem]]:
     """Return the variations of a study with these points, and what is wrong with them."""
     written, problems = _alternatives(study, document, names, points, known)
+    ruled_out = [entry for entry in written if kernel_is_given and entry.names_kernel()]
+    written = [entry for entry in written if entry not in ruled_out]
     places, unknown = places_of([entry.overrides for entry in written], document)
     if problems or unknown:
         return Variations(), [*problems, *unknown]
@@ -104,7 +116,12 @@ def read_variations(
                 points=tuple(becomes),
             )
         )
-    made = Variations(variations=tuple(found), parameters=more, points=tuple(own))
+    made = Variations(
+        variations=tuple(found),
+        ruled_out=tuple(_words(entry, document) for entry in ruled_out),
+        parameters=more,
+        points=tuple(own),
+    )
     return (Variations() if problems else made), problems
 
 

@@ -9,6 +9,11 @@ TOPOLOGIES = {
     "dumbbell": "sources, two routers with one bottleneck between them, destinations",
 }
 
+#: The kernel of hosts whose profile names none: the fastest (benchmarks/README.md).
+DEFAULT_KERNEL = "7.3"
+#: A kernel's version as Debian's source packages have it.
+KERNEL_VERSION = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}")
+
 #: Congestion controls of TCP that the lab's kernels have, by the kernel's names.
 CONGESTION_CONTROLS = {
     "bbr": "BBR version 1",
@@ -137,6 +142,7 @@ OVER_TIME = {
 #: Rules about settings that are legal but misleading; a study may acknowledge them with a reason.
 RULES = {
     "ack-loss": "acknowledgements are lost too",
+    "another-kernel": "the kernel is not the one that stands for the hosts best",
     "channel-limit-below-path": "the delay stage drops packets the path should hold",
     "control-held-back": "the hosts hold a younger congestion control back",
     "equal-seeds": "two replicates are the same run",

@@ -24,6 +24,12 @@ def lab() -> VirtualLab:
 
 
 @pytest.fixture(scope="session")
+def tracing() -> VirtualLab:
+    """A lab whose kernel traces its own processes, the only way that kernels before 6.16 have."""
+    return virtual.ensure("6.12", lambda _what, _done: None)
+
+
+@pytest.fixture(scope="session")
 def wireless(lab: VirtualLab) -> Callable[..., Cell]:
     """Make short cells of the wireless study at 1 % loss; keywords replace a cell's fields."""
     study = load_study(find_study("wireless"))

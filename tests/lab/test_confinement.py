@@ -57,9 +57,12 @@ def instead_of_kernel(
     return ending, console.read_text()
 
 
-@pytest.fixture(scope="module")
-def tried(lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the lab's process could do."""
+@pytest.fixture(scope="module", params=["lab", "tracing"])
+def tried(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """What the lab's process could do, one that may trace its own processes too."""
+    lab: VirtualLab = request.getfixturevalue(request.param)
     folder = tmp_path_factory.mktemp("tried") / "guest"
     program = (ATTEMPTS / "as_the_lab.py").read_text()
     ending, text = instead_of_kernel(lab, folder, program, threading.Event())

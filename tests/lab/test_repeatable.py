@@ -52,6 +52,17 @@ def test_three_runs_are_the_same_to_the_byte_also_under_load(
     assert digests.differences(first, third) == []
 
 
+def test_an_older_kernel_runs_on_any_processor_and_repeats_to_the_byte(
+    wireless: Callable[..., Cell], tracing: VirtualLab, tmp_path: Path
+) -> None:
+    # Its processes' registers are more than it has room for where the processor has AMX.
+    cell = wireless(duration_s=60.0, pcap=True, lab=tracing.describe())
+    first = _run(cell, tmp_path / "first", tracing)
+    assert digests.differences(first, _run(cell, tmp_path / "second", tracing)) == []
+    env = json.loads((tmp_path / "first" / "env.json").read_text())
+    assert env["kernel_release"].startswith("6.12.")
+
+
 def test_another_seed_gives_another_run(
     wireless: Callable[..., Cell], lab: VirtualLab, tmp_path: Path
 ) -> None:

@@ -199,7 +199,7 @@ def test_plan_counts_cells_and_writes_nothing(tmp_path: Path, said: Said) -> Non
     # 14 measuring cells of 1000 s and 7 calibrations of 200 s are 15400 s: 4 h 16 min.
     assert "14 measuring cells and 7 calibrations, 4 h 16 min of virtual time, about " in out
     assert " on 3 cores" in out
-    assert "first built, once, about 6 min: lab image, kernel " in out
+    assert "first built, once, about 10 min: lab image, kernel 6.12, kernel 7.3" in out
     assert everything(tmp_path) == before
 
 

@@ -19,7 +19,7 @@ from testbed import commands, runfolder, running, session
 from testbed.cell import Cell
 from testbed.cli import command_status
 from testbed.errors import RunError
-from testbed.labs import virtual
+from testbed.labs import several
 from testbed.plan import PlannedCell
 from testbed.repeat import choose
 from testbed.running import jobs_or_cores
@@ -58,7 +58,7 @@ def broken() -> Broken:
 @pytest.fixture
 def lab(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
     made = FakeLab(broken)
-    monkeypatch.setattr(virtual, "ensure", lambda version, report, check=None: made)
+    monkeypatch.setattr(several, "ensure", lambda versions, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[1] / "data" / "study" / "hosts", tmp_path / "hosts")
     (tmp_path / "w.yaml").write_text(STUDY)
@@ -115,6 +115,34 @@ def test_a_run_from_study_to_report_and_back(
     assert command_status(["verify", "r/latest", "--cells", "0"]) == 1
     assert "cell.json: " in said()[1]
     assert [path.name for path in run.glob(".verify-*")] == []
+
+
+def kernels_of(run: Path) -> list[str]:
+    cells = [json.loads((cell / runfolder.CELL).read_text()) for cell in cells_of(run)]
+    return sorted(f"{cell['purpose']} {cell['lab']['kernel']}" for cell in cells)
+
+
+def test_a_run_on_two_kernels_and_on_the_one_that_is_asked_for(
+    lab: FakeLab, reported: list[Path], said: Said, tmp_path: Path
+) -> None:
+    alternative = '    alternatives: [{kernel: "6.12"}]\n'
+    Path("w.yaml").write_text(STUDY.replace("  - id: payload\n", f"{alternative}  - id: payload\n"))
+    assert command_status(["run", "w.yaml", "--reps", "1", "-j", "1", "-D", "two"]) == 0
+    run = tmp_path / "two" / "latest"
+    both = ["calibrate 6.12", "calibrate 7.3", "measure 6.12", "measure 7.3"]
+    assert kernels_of(run) == both
+    (next(run.glob("cells/*")) / runfolder.DONE).unlink()
+    assert command_status(["resume", "two/latest", "-j", "1"]) == 0
+    assert len(lab.ran) == 5
+    said()
+    assert command_status(["verify", "two/latest", "--cells", "0"]) == 0
+    assert "4 cells repeated, " in said()[0]
+
+    assert command_status(["run", "w.yaml", "--reps", "1", "--kernel", "6.12", "-D", "one"]) == 0
+    assert kernels_of(tmp_path / "one" / "latest") == ["calibrate 6.12", "measure 6.12"]
+    err = said()[1]
+    assert "kernel 6.12 (--kernel) in place of all that hosts and studies name\n" in err
+    assert "not tried, because of --kernel: kernel 6.12\n" in err
 
 
 def test_a_failed_cell_is_told_kept_apart_and_run_again(

@@ -38,7 +38,7 @@ def test_examining_writes_nothing_and_says_all(
     cache_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_tools, "debian_addresses", list)
-    names = [finding.name for finding in doctor.examine("7.3")]
+    names = [finding.name for finding in doctor.examine(["7.3", "6.12"])]
     assert names == [
         "Python",
         "processor",
@@ -52,6 +52,7 @@ def test_examining_writes_nothing_and_says_all(
         "memory",
         "lab image",
         "kernel 7.3",
+        "kernel 6.12",
         "browser, for the tests",
         "SCTP in this machine's kernel",
     ]

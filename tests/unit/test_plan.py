@@ -34,7 +34,7 @@ LOSSES = (0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03)
 
 def test_the_wireless_plan() -> None:
     loaded = study()
-    plan = make_plan(loaded, seeds=loaded.settings.seeds, lab={"kernel": "6.12"})
+    plan = make_plan(loaded, seeds=loaded.settings.seeds, lab={"image_digest": "i"})
     calibrations, measures = plan.cells[:7], plan.cells[7:]
     assert len(measures) == 35
     assert [c.cell.purpose for c in calibrations] == ["calibrate"] * 7
@@ -44,7 +44,7 @@ def test_the_wireless_plan() -> None:
     assert [(c.cell.replicate, c.cell.seed) for c in measures[::7]] == [(i, i) for i in range(1, 6)]
     assert [c.cell.point for c in measures[:7]] == [point.values for point in loaded.points]
     assert len({c.id for c in plan.cells}) == 42
-    again = make_plan(study(), seeds=loaded.settings.seeds, lab={"kernel": "6.12"})
+    again = make_plan(study(), seeds=loaded.settings.seeds, lab={"image_digest": "i"})
     assert [c.id for c in again.cells] == [c.id for c in plan.cells]
 
 
@@ -53,9 +53,9 @@ def test_what_a_cell_runs_on_is_in_its_id() -> None:
     ids = [
         make_plan(loaded, seeds=[1], lab=lab, pcap=pcap).cells[-1].id
         for lab, pcap in (
-            ({"kernel": "a"}, False),
-            ({"kernel": "b"}, False),
-            ({"kernel": "a"}, True),
+            ({"code_digest": "a"}, False),
+            ({"code_digest": "b"}, False),
+            ({"code_digest": "a"}, True),
         )
     ]
     assert len(set(ids)) == 3

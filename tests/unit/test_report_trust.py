@@ -151,6 +151,11 @@ def test_warnings_of_the_environment_are_said_once_with_their_extent(run: Path) 
 def test_cells_of_two_kernels_are_not_silently_averaged(run: Path) -> None:
     write_json(only_cell(run) / runfolder.ENV, {**ENV, "kernel_release": "7.3.0"})
     assert "2 kernels (6.12.48, 7.3.0)" in text_of(run, "cells-differ")[1]
+    for seed in (1, 2, 3):  # points may be of a kernel each
+        newer = {**ENV, "kernel_release": "7.3.0"}
+        write_json(only_cell(run, seed=seed) / runfolder.ENV, newer)
+    write_json(only_cell(run, "calibrate") / runfolder.ENV, newer)
+    assert "cells-differ" not in rules(run)
 
 
 def test_the_same_warning_is_said_once(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from reports.summary_files import summary_csv, summary_json
 from reports.terminal import print_summary
 from reports.trust import exclusions
 from testbed import runfolder
-from tests.report_run import LOSSES, build_run, only_cell, write_json
+from tests.report_run import ENV, LOSSES, build_run, only_cell, write_json
 from tests.varied_run import build_varied
 
 pytestmark = pytest.mark.unit
@@ -174,6 +174,19 @@ def test_the_page_shows_verdicts_by_alternative(run: Path, summary: Summary) -> 
     assert '<a href="#sensitivity">' in page
     assert "✓ holds <strong>(changes)</strong>" in page
     assert "25 runs of variations" in page
+
+
+def test_the_page_says_which_runs_were_on_which_kernel(tmp_path: Path) -> None:
+    run = build_varied(tmp_path)
+    for loss in LOSSES[5:]:
+        cells = [only_cell(run, loss=loss, seed=seed) for seed in range(1, 6)]
+        for cell in (only_cell(run, "calibrate", loss), *cells):
+            write_json(cell / runfolder.ENV, {**ENV, "kernel_release": "7.3.4"})
+    reports.write_report(run, library=lambda: "")
+    page = (run / runfolder.REPORT_HTML).read_text(encoding="utf-8")
+    own, varied = "at 2 points on Linux 6.12.48", "25 runs of variations, some on Linux 7.3.4"
+    assert f"{own}, {varied}" in page
+    assert "cells-differ" not in page
 
 
 def test_the_terminal_says_it_in_a_line(summary: Summary) -> None:

@@ -16,7 +16,7 @@ import pytest
 from testbed import runfolder, session, validate
 from testbed.cell import to_dict
 from testbed.errors import ParseError, StudyError
-from testbed.labs import virtual
+from testbed.labs import several
 from testbed.plan import Plan, PlannedCell, make_plan
 from testbed.session import (
     LATEST,
@@ -24,7 +24,7 @@ from testbed.session import (
     check_writable,
     create,
     find_run,
-    lab_of,
+    labs_of,
     load_candidates,
     load_cells,
     locked,
@@ -233,17 +233,22 @@ def nothing(what: str, done_frac: float) -> None:
 def test_a_run_gets_the_lab_it_was_made_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built: list[str] = []
+    built: list[list[str]] = []
 
-    def ensure(version: str, report: Any, check: Any) -> FakeLab:
-        built.append(version)
+    def ensure(versions: list[str], report: Any, check: Any) -> FakeLab:
+        built.append(versions)
         return FakeLab()
 
-    monkeypatch.setattr(virtual, "ensure", ensure)
-    assert isinstance(lab_of(tmp_path, cells_on(LAB), nothing), FakeLab)
-    assert built == ["7.3"]
+    monkeypatch.setattr(several, "ensure", ensure)
+    assert isinstance(labs_of(tmp_path, cells_on(LAB), nothing), FakeLab)
+    assert built == [["7.3"]]
+    older = FakeLab().describe("6.12")
+    labs_of(tmp_path, [*cells_on(LAB), *cells_on(older), *cells_on(LAB)], nothing)
+    assert built[1] == ["7.3", "6.12"]
+    with pytest.raises(StudyError, match=r"wanted kernel_package old, got kernel_package 6.12.4-1"):
+        labs_of(tmp_path, [*cells_on(LAB), *cells_on({**older, "kernel_package": "old"})], nothing)
     with pytest.raises(StudyError) as caught:
-        lab_of(tmp_path, cells_on({**LAB, "kernel_package": "old", "code_digest": "old"}), nothing)
+        labs_of(tmp_path, cells_on({**LAB, "kernel_package": "old", "code_digest": "old"}), nothing)
     assert str(caught.value) == (
         "this lab is not the one the run was made with: "
         "wanted kernel_package old; code_digest old, got kernel_package 7.3.4-1; code_digest c "
@@ -254,14 +259,14 @@ def test_a_run_gets_the_lab_it_was_made_with(
 def image_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: dict[str, str]) -> str:
     """Return what is said of a run made with another image, with these packages in it."""
 
-    def ensure(version: str, report: Any, check: Any) -> None:
+    def ensure(versions: list[str], report: Any, check: Any) -> None:
         check({"image_digest": "new", "code_digest": "c"}, FakeLab().packages())
         raise AssertionError("a kernel would be built now, for minutes")
 
-    monkeypatch.setattr(virtual, "ensure", ensure)
+    monkeypatch.setattr(several, "ensure", ensure)
     record_lab(tmp_path, packages)
     with pytest.raises(StudyError) as caught:
-        lab_of(tmp_path, cells_on({**LAB, "image_digest": "old"}), nothing)
+        labs_of(tmp_path, cells_on({**LAB, "image_digest": "old"}), nothing)
     return str(caught.value)
 
 
@@ -302,7 +307,7 @@ def test_an_image_set_up_in_another_way_is_told_from_moved_packages(
 )
 def test_runs_that_name_no_lab(cells: list[PlannedCell], message: str, tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=message):
-        lab_of(tmp_path, cells, nothing)
+        labs_of(tmp_path, cells, nothing)
 
 
 def test_git_state(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from testbed import commands, rounds, runfolder, running, session, studyset
 from testbed.cell import Cell
 from testbed.cli import command_status
 from testbed.errors import RunError
-from testbed.labs import virtual
+from testbed.labs import several
 from testbed.plan import PlannedCell
 from testbed.running import Errors
 from testbed.studyset import Found
@@ -39,7 +39,7 @@ def lab(fails: set[tuple[str, int]], monkeypatch: pytest.MonkeyPatch, tmp_path: 
         write_recorded(cell, folder)
 
     made = FakeLab(act)
-    monkeypatch.setattr(virtual, "ensure", lambda version, report, check=None: made)
+    monkeypatch.setattr(several, "ensure", lambda versions, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[1] / "data" / "study" / "hosts", tmp_path / "hosts")
     for name in ("one", "two"):

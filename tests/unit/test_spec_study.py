@@ -134,7 +134,7 @@ def test_sweeps_that_cannot_be() -> None:
         " setting: network.source_access.loss",
         "flows.X.message: [1 kB]": "sweep.flows.X.message: no such setting: flows.X",
         "seeds: [1]": "sweep.seeds: cannot be swept: wanted a setting in one of network, duration,"
-        " measure, hosts, generator, flows, drops",
+        " measure, hosts, kernel, generator, flows, drops",
         "hosts: [paper, other]": "hosts: unknown host profile: wanted paper, got 'other'",
         "generator: [probe, netperf]": "generator: unknown generator: wanted one of probe, iperf3,"
         " got 'netperf'",

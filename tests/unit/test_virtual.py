@@ -26,6 +26,7 @@ from testbed.labs import (
     image,
     kernel,
     preflight,
+    several,
     virtual,
 )
 from testbed.labs.allowance import Allowance
@@ -391,6 +392,41 @@ def test_what_is_built_is_not_asked_for(
     monkeypatch.setattr(kernel, "built", lambda version, digest: lab.kernel)
     virtual.ensure("7.3", nothing)
     assert steps == ["image", "code", "kernel"]
+
+
+def test_labs_of_several_kernels_share_all_else_and_run_their_own_cells(
+    lab: VirtualLab, steps: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(kernel, "check_offered", lambda versions: asked.append(versions))
+    labs = several.ensure(["6.12", "7.3", "6.12"], nothing)
+    assert asked == [["6.12", "7.3"]]
+    assert steps == ["image", "code", "kernel", "kernel"]
+    assert [labs.describe(version)["kernel"] for version in ("7.3", "6.12")] == ["7.3", "6.12"]
+    assert labs.packages() == {"make": "4.4"}
+    ran: list[str] = []
+    monkeypatch.setattr(VirtualLab, "run", lambda self, *_: ran.append(self.kernel_version))
+    for version in ("6.12", "7.3"):
+        cell = wireless_cell(lab=labs.describe(version))
+        labs.run(cell, tmp_path, threading.Event())
+    assert ran == ["6.12", "7.3"]
+    (lab.code / "added").touch()
+    with pytest.raises(UnsupportedError, match="got code/added: new "):
+        labs.check_whole(thorough=True)
+
+
+def test_no_kernel_is_built_before_all_are_known_to_be_on_offer(
+    lab: VirtualLab, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(versions: list[str]) -> None:
+        raise UnsupportedError(f"none of {versions}")
+
+    monkeypatch.setattr(kernel, "check_offered", refuse)
+    with pytest.raises(UnsupportedError, match="none of"):
+        several.ensure(["7.3", "9.9"], nothing)
+    with pytest.raises(StudyError, match="no such kernel"):
+        several.ensure(["7.3", "nine"], nothing)
+    assert steps == []
 
 
 def test_another_lab_is_refused_before_the_kernel_is_built(

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -167,7 +168,12 @@ struct restricted {
 	unsigned int never;	/* or, without values: none of these bits */
 };
 
+/* In place of bits: any value but those listed. */
+#define ALL_BUT (~0U)
+
 static const struct restricted RESTRICTED[] = {
+    /* A kernel that may trace at all: only what asked for it. */
+    {SYS_ptrace, 0, {PTRACE_ATTACH, PTRACE_SEIZE}, ALL_BUT},
     {SYS_clone, 0, {0}, NEW_NAMESPACES},
     {SYS_mkdir, 1, {0}, SET_ID_BITS},
     {SYS_chmod, 1, {0}, SET_ID_BITS},
@@ -207,18 +213,19 @@ static void add(struct sock_filter step)
  * these. */
 static void add_rule(const struct restricted *rule)
 {
-	int i;
+	const struct sock_filter pass = PASS, fail = FAIL(EPERM);
+	int i, all_but = rule->never == ALL_BUT;
 
 	add((struct sock_filter)LOAD(ARGUMENT(rule->argument)));
 	if (rule->values[0] == 0) {
 		add((struct sock_filter)IF_BITS(rule->never, 1));
-		add((struct sock_filter)PASS);
+		add(pass);
 	}
 	for (i = 0; i < 4 && rule->values[i] != 0; i++) {
 		add((struct sock_filter)UNLESS_EQUAL(rule->values[i], 1));
-		add((struct sock_filter)PASS);
+		add(all_but ? fail : pass);
 	}
-	add((struct sock_filter)FAIL(EPERM));
+	add(all_but ? pass : fail);
 }
 
 /* Ask by halves: a call of a guest's program passes here each time. */
@@ -257,8 +264,8 @@ static unsigned int judge_calls(int may_trace)
 		verdicts[ALLOWED[i]] = PASSED;
 	for (i = 0; i < sizeof(RESTRICTED) / sizeof(RESTRICTED[0]); i++)
 		verdicts[RESTRICTED[i].call] = (unsigned char)(FIRST_RULE + i);
-	if (may_trace)
-		verdicts[SYS_ptrace] = PASSED;
+	if (!may_trace)
+		verdicts[SYS_ptrace] = REFUSED;
 	/* Glibc starts threads with the older call where this one is missing.
 	 */
 	verdicts[SYS_clone3] = MISSING;

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -75,12 +76,18 @@ writable, seen = openable("/")
 own = "/cell/own"
 os.close(os.open(own, os.O_CREAT | os.O_WRONLY, 0o600))
 buffer = ctypes.create_string_buffer(256)
+child = os.fork()
+if child == 0:
+    time.sleep(600)
+    os._exit(0)
 attempts = {
     "socket of the network": call(41, 2, 1, 0),
     "socket of a file": call(41, 1, 1, 0),
     "socket of netlink": call(41, 16, 3, 0),
     "abstract socket": call(42, 0, b"\1\0\0name", 7),
     "trace": call(101, 16, os.getppid(), 0, 0),
+    "trace, newer": call(101, 0x4206, os.getppid(), 0, 0),
+    "trace one of its own that did not ask": call(101, 16, child, 0, 0),
     "read another's memory": call(310, 1, buffer, 1, buffer, 1, 0),
     "mount": call(165, b"none", b"/tmp", b"tmpfs", 0, 0),
     "unmount": call(166, b"/cell", 2),
@@ -132,6 +139,7 @@ attempts = {
     "host's name": call(170, b"name", 4),
     "larger files": call(160, 1, (ctypes.c_ulong * 2)(1 << 50, 1 << 50)),
 }
+os.kill(child, signal.SIGKILL)
 print(
     json.dumps(
         {
