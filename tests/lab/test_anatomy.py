@@ -18,6 +18,12 @@ pytestmark = pytest.mark.lab
 Run = Callable[..., Path]
 
 
+@pytest.fixture(scope="module")
+def lab(tracing: VirtualLab) -> VirtualLab:
+    """The lab of the kernel that the published hosts name."""
+    return tracing
+
+
 def ran(lab: VirtualLab, run_cell: Run, name: str) -> Path:
     """Run the study's first point; return the cell's folder with its tables."""
     study = load_study(find_study(name))
