@@ -68,3 +68,19 @@ def test_linux_sctp_begins_with_four_packets(lab: VirtualLab, run_cell: Run) -> 
     sent = packets.filter(pl.col("payload_bytes") > 0, direction="data", point="sent")["t_s"]
     heard = packets.filter(direction="ack", point="delivered", chunk_types="SACK")["t_s"].min()
     assert (sent < heard).sum() == 4
+
+
+def test_sctps_loss_is_told_at_the_published_window_in_congestion_avoidance(
+    lab: VirtualLab, run_cell: Run
+) -> None:
+    folder = ran(lab, run_cell, "anatomy-wireless")
+    rows = pl.read_parquet(folder / runfolder.EPISODES_TABLE).filter(flow="S").to_dicts()
+    assert [row["lost_pkts"] for row in rows] == [1, 1]
+    early, shown = rows
+    assert shown["cwnd_before_bytes"] // 1448 == 17
+    assert shown["cwnd_after_bytes"] // 1448 == 8
+    assert shown["cwnd_before_bytes"] > early["ssthresh_after_bytes"]  # so no slow start
+    assert shown["flight_before_bytes"] >= shown["cwnd_after_bytes"]
+    tcp = pl.read_parquet(folder / runfolder.EPISODES_TABLE).filter(flow="T").to_dicts()[0]
+    assert (tcp["first_lost_segment"], tcp["cwnd_before_bytes"] // 1448) == (7, 8)
+    assert tcp["first_new_segment"] == 15
