@@ -51,8 +51,8 @@ static void forget(long pid)
 
 static long get_registers(long pid, const struct iovec *out)
 {
-	long status = syscall(SYS_ptrace, PTRACE_GETREGSET, pid, NT_X86_XSTATE,
-			      out);
+	long status =
+	    syscall(SYS_ptrace, PTRACE_GETREGSET, pid, NT_X86_XSTATE, out);
 
 	if (status == 0 && out->iov_len == KNOWN_BYTES) {
 		slot_of(pid)->pid = pid;
