@@ -141,24 +141,16 @@ def _ledgers(run: Run) -> dict[str, dict[LedgerReading, int]]:
 
 
 def _fidelity(run: Run) -> Iterable[RunWarning]:
-    approximated = []
-    for parameter, readings in _ledgers(run).items():
-        entry = next(iter(readings))
-        if entry.fidelity == "cannot_be_set":
-            yield RunWarning(
-                rule="cannot-be-set",
-                where=parameter,
-                text=f"Published: {entry.published}. {entry.note}".strip(),
-            )
-        elif entry.fidelity == "approximated":
-            approximated.append(parameter)
-    if approximated:
-        yield RunWarning(
-            rule="approximated",
-            where="; ".join(approximated),
-            text=f"{count(len(approximated), 'published parameter')} approximated; the ledger says "
-            "how.",
-        )
+    """Yield one warning for each kind of parameter that the hosts do not have as published."""
+    entries = {name: next(iter(found)) for name, found in _ledgers(run).items()}
+    for fidelity, rule, words in (
+        ("cannot_be_set", "cannot-be-set", "cannot be set; the ledger says what Linux does"),
+        ("approximated", "approximated", "approximated; the ledger says how"),
+    ):
+        names = [name for name, entry in entries.items() if entry.fidelity == fidelity]
+        if names:
+            number = count(len(names), "published parameter")
+            yield RunWarning(rule=rule, where="; ".join(names), text=f"{number} {words}.")
 
 
 def _read_back(run: Run) -> Iterable[RunWarning]:
