@@ -24,7 +24,7 @@ def test_the_readme_says_what_was_measured(quoted: dict[str, Any]) -> None:
 
 
 def test_what_was_measured_is_of_these_studies(quoted: dict[str, Any]) -> None:
-    hint = "measure again: make experiment REPS=10; python -m docs.readme results/latest"
+    hint = "measure again: make showcase"
     assert quoted["inputs"] == readme.inputs(), hint
 
 
