@@ -1,6 +1,6 @@
 """Write what the README quotes of a run into docs/quoted.json, and from there into the README.
 
-    make showcase                      runs the studies with ten seeds, and all of this, the figure too
+    make showcase                      runs the studies with ten seeds, then all of this
     .venv/bin/python -m docs.readme results/latest    of runs that are there, one folder or several
     .venv/bin/python -m docs.readme                   from docs/quoted.json alone
 
