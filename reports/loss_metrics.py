@@ -5,14 +5,14 @@ Invariant: as all metrics, null with a reason where an episode does not tell, ne
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from reports.display import PACKETS, SECONDS, Quantity
 from reports.path_metrics import GroupFunction, GroupMetric
 from reports.records import Group
-from reports.sample import Sample, UnavailableError, total
+from reports.sample import Sample, Share, UnavailableError, total
 
 #: A loss an acknowledgement told of: duplicates, or fewer and time.
 _TOLD = ("dupacks", "rack")
@@ -45,6 +45,11 @@ def _known(rows: Sequence[Mapping[str, Any]], column: str, what: str, group: Gro
     return values
 
 
+def _share(true: Iterable[bool]) -> Share:
+    found = [bool(one) for one in true]
+    return Share(sum(found), len(found))
+
+
 def _mean_when_told(column: str, what: str) -> GroupFunction:
     """Return the metric that averages a column over the losses acknowledgements told of."""
 
@@ -55,13 +60,13 @@ def _mean_when_told(column: str, what: str) -> GroupFunction:
     return compute
 
 
-def _on_duplicate(number: int, counted: Callable[[int], int]) -> GroupFunction:
-    """Return the metric that averages what is counted of the packets sent on one duplicate.
+def _on_duplicate(number: int, found: Callable[[list[int]], float | Share]) -> GroupFunction:
+    """Return the metric of how many new packets were sent on one duplicate.
 
-    Over the losses that had so many duplicates before the sender acted, or as it did.
+    Of the losses that had so many duplicates before the sender acted, or as it did.
     """
 
-    def compute(sample: Sample, group: Group) -> float:
+    def compute(sample: Sample, group: Group) -> float | Share:
         told = _told(sample, group)
         what = f"new packets sent on duplicate {number}"
         had = [row for row in told if row["dupacks"] is None or row["dupacks"] >= number]
@@ -71,7 +76,7 @@ def _on_duplicate(number: int, counted: Callable[[int], int]) -> GroupFunction:
                 f"no loss of {group.label} had {number} duplicate{plural} before it was repeated"
             )
         values = _known(had, f"new_data_on_dupack_{number}_pkts", what, group)
-        return math.fsum(map(counted, values)) / len(values)
+        return found(values)
 
     return compute
 
@@ -79,9 +84,9 @@ def _on_duplicate(number: int, counted: Callable[[int], int]) -> GroupFunction:
 def _repeats_on(number: int) -> GroupFunction:
     """Return the metric that is the share of losses the sender acted on at one duplicate."""
 
-    def compute(sample: Sample, group: Group) -> float:
+    def compute(sample: Sample, group: Group) -> Share:
         values = _known(_told(sample, group), "dupacks", "duplicates", group)
-        return values.count(number) / len(values)
+        return _share(value == number for value in values)
 
     return compute
 
@@ -96,7 +101,7 @@ def recover_s(sample: Sample, group: Group) -> float:
     return total(values, f"loss of {group.label} that was recovered from") / len(values)
 
 
-def flight_full_frac(sample: Sample, group: Group) -> float:
+def flight_full_frac(sample: Sample, group: Group) -> Share:
     """Return the share of losses repeated though as much was in flight as the new window allows.
 
     Of those an acknowledgement told of whose flight and window are known.
@@ -104,7 +109,7 @@ def flight_full_frac(sample: Sample, group: Group) -> float:
     told = _told(sample, group)
     flight = _known(told, "flight_before_bytes", "what was in flight", group)
     cwnd = _known(told, "cwnd_after_bytes", "the window after it", group)
-    return sum(f >= c for f, c in zip(flight, cwnd, strict=True)) / len(told)
+    return _share(f >= c for f, c in zip(flight, cwnd, strict=True))
 
 
 def _mean_where_known(column: str, what: str, *, told: bool) -> GroupFunction:
@@ -118,7 +123,7 @@ def _mean_where_known(column: str, what: str, *, told: bool) -> GroupFunction:
     return compute
 
 
-def grows_at_recovery_frac(sample: Sample, group: Group) -> float:
+def grows_at_recovery_frac(sample: Sample, group: Group) -> Share:
     """Return the share of losses, over without a timeout, whose last acknowledgement opened it.
 
     The congestion window, that is.
@@ -132,7 +137,7 @@ def grows_at_recovery_frac(sample: Sample, group: Group) -> float:
     known = [(met, left) for met, left in pairs if met is not None and left is not None]
     if not known:
         raise UnavailableError(f"no window of {group.label} is known at the end of a loss")
-    return sum(bool(left > met) for met, left in known) / len(known)
+    return _share(left > met for met, left in known)
 
 
 def timeouts(sample: Sample, group: Group) -> float:
@@ -140,14 +145,14 @@ def timeouts(sample: Sample, group: Group) -> float:
     return total((row["timeouts"] for row in _episodes(sample, group)), "timeouts", none=0.0)
 
 
-def timeout_if_lost_again_frac(sample: Sample, group: Group) -> float:
+def timeout_if_lost_again_frac(sample: Sample, group: Group) -> Share:
     """Return the share of episodes in which a retransmission was lost that had a timeout."""
     rows = _episodes(sample, group)
     lost = _known(rows, "lost_again_pkts", "lost retransmissions", group)
     vain = [row["timeouts"] for row, again in zip(rows, lost, strict=True) if again]
     if not vain:
         raise UnavailableError(f"no retransmission of {group.label} was lost")
-    return sum(bool(expired) for expired in vain) / len(vain)
+    return _share(expired > 0 for expired in vain)
 
 
 LOSS_METRICS: tuple[GroupMetric, ...] = (
@@ -162,7 +167,7 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
     *(
         (
             f"new_data_on_dupack_{k}_{{group}}_pkts",
-            f"New packets {{label}} sends on duplicate {k}", PACKETS, _on_duplicate(k, int),
+            f"New packets {{label}} sends on duplicate {k}", PACKETS, _on_duplicate(k, statistics.fmean),
         )
         for k in (1, 2, 3)
     ),
@@ -170,7 +175,7 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
         (
             f"sends_on_dupack_{k}_{{group}}_frac",
             f"Losses on whose duplicate {k} {{label}} sends new data", SHARE,
-            _on_duplicate(k, lambda packets: int(packets > 0)),
+            _on_duplicate(k, lambda packets: _share(n > 0 for n in packets)),
         )
         for k in (1, 2, 3)
     ),

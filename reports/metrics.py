@@ -21,6 +21,7 @@ from reports.sample import (
     VARIATION,
     Quotient,
     Sample,
+    Share,
     UnavailableError,
     quotient,
     ratio,
@@ -32,11 +33,15 @@ from reports.utilisation import data_pct, goodput_of_all_bps, sent_pct, utilisat
 
 @dataclass(frozen=True)
 class Value:
-    """A metric's value, or None and the reason why there is none; ``parts`` if it is a quotient."""
+    """A metric's value, or None and the reason why there is none.
+
+    ``parts`` if it is a quotient, ``share`` if it is a share of things counted.
+    """
 
     value: float | None
     reason: str | None
     parts: Quotient | None = None
+    share: Share | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Metric:
     name: str
     label: str
     quantity: Quantity
-    compute: Callable[[Sample], float | Quotient]
+    compute: Callable[[Sample], float | Quotient | Share]
 
 
 def goodput_bps(sample: Sample, group: Group) -> float:
@@ -176,7 +181,9 @@ ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
 )
 
 
-def _of_group(function: GroupFunction, group: Group) -> Callable[[Sample], float | Quotient]:
+def _of_group(
+    function: GroupFunction, group: Group
+) -> Callable[[Sample], float | Quotient | Share]:
     return lambda sample: function(sample, group)
 
 
@@ -241,4 +248,6 @@ def evaluate(metric: Metric, sample: Sample) -> Value:
         return Value(None, str(reason))
     if isinstance(found, Quotient):
         return Value(found.value, None, found)
+    if isinstance(found, Share):
+        return Value(found.value, None, share=found)
     return Value(found, None)

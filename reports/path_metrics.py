@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 from reports.display import KBIT_PER_S, MILLISECONDS, PACKETS, SECONDS, Quantity
 from reports.records import AuditReading, Group, PathReading
-from reports.sample import Quotient, Sample, UnavailableError, total
+from reports.sample import Quotient, Sample, Share, UnavailableError, total
 
-GroupFunction = Callable[[Sample, Group], float | Quotient]
+GroupFunction = Callable[[Sample, Group], float | Quotient | Share]
 #: Name and label, each with the group in braces, how it is shown, and how it is computed.
 GroupMetric = tuple[str, str, Quantity, GroupFunction]
 

@@ -36,6 +36,19 @@ class Quotient:
         return self.scale * (self.numerator / self.denominator)
 
 
+@dataclass(frozen=True)
+class Share:
+    """Of how many something was true, of how many: so a metric tells how much it rests on."""
+
+    true: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        """The share, 0 to 1."""
+        return self.true / self.of
+
+
 @dataclass(frozen=True, kw_only=True)
 class Spans:
     """What is counted between the times a study gives; empty unless it asks.

@@ -9,14 +9,14 @@ probability that ``p_inside`` is at most x is at most x, and the same the other 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
 from reports.ratio_of_means import ratio_of_means
-from reports.sample import Quotient
+from reports.sample import Quotient, Share
 from reports.statistics import Interval, estimate
 
 #: Values this close, relative to their size, are equal: what is left is the arithmetic's rounding.
@@ -96,6 +96,35 @@ def decide_mean(
         lambda bound: x - bound, float(np.abs(x).max()), wanted, chance, found.mean, found.ci95,
         limits,
     )  # fmt: skip
+
+
+def decide_shares(shares: Sequence[Share], wanted: Range, chance: Chance) -> Decision:
+    """Return whether the mean of a share of things counted in each run lies in a range.
+
+    Where it is all of them, or none, a run tells no more than how many they were: it is judged as if
+    one more had gone the other way (Laplace's rule of succession). A run with many is then far from
+    a bound, one with few is not, whatever the number of runs.
+    """
+    limits = Limits(low=0.0, high=1.0)
+    found = decide_mean([share.value for share in shares], wanted, chance, limits)
+    if chance.none or not any(share.true in (0, share.of) for share in shares):
+        return found
+    judged = decide_mean([_softened(share) for share in shares], wanted, chance, limits)
+    reason = (
+        judged.reason if judged.p_inside is None else found.reason and ALL_OR_NONE.format(found.n)
+    )
+    return replace(judged, estimate=found.estimate, ci95=found.ci95, equal=found.equal,
+                   reason=reason)  # fmt: skip
+
+
+#: What runs rest on that are all or none of what was counted.
+ALL_OR_NONE = "all {} runs equal: judged as if one more in each had gone the other way"
+
+
+def _softened(share: Share) -> float:
+    if share.true == share.of:
+        return share.of / (share.of + 1)
+    return share.value if share.true else 1 / (share.of + 1)
 
 
 def decide_ratio(

@@ -21,12 +21,14 @@ from reports.claims.decision import (
     Range,
     decide_mean,
     decide_ratio,
+    decide_shares,
     undecided,
 )
 from reports.claims.limits import limits_of
 from reports.claims.words import Words
 from reports.display import count
 from reports.records import Claim, Comparison, Point, Versus
+from reports.sample import Share
 
 if TYPE_CHECKING:  # a summary holds verdicts
     from reports.summary import CellSummary, PointSummary
@@ -140,6 +142,9 @@ class _Runs:
             return undecided(x if isinstance(x, str) else str(y))
         chance = self._chance((one.point, *((second.point,) if second else ())))
         if y is None:
+            shares = self._shares(first, one.point)
+            if shares:
+                return decide_shares(shares, wanted, chance)
             return decide_mean(list(x.values()), wanted, chance, limits_of(one.metric))
         pairs = {seed: (x[seed], y[seed]) for seed in x if seed in y}
         if not pairs:
@@ -159,6 +164,11 @@ class _Runs:
         if missing:
             return f"missing in {len(missing)} of {count(len(found), 'run')}: {missing[0]}"
         return {seed: value.value for seed, value in found.items() if value.value is not None}
+
+    def _shares(self, metric: str, point: Point) -> list[Share]:
+        """Return each counted run's share of what it counted; empty for any other metric."""
+        found = [cell.values[metric].share for cell in self._cells[point].values()]
+        return [share for share in found if share is not None]
 
     def _chance(self, involved: tuple[Point, ...]) -> Chance:
         return Chance(

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.claims.decision import Chance, Limits, Range, decide_mean, decide_ratio
+from reports.claims.decision import (
+    Chance,
+    Limits,
+    Range,
+    decide_mean,
+    decide_ratio,
+    decide_shares,
+)
+from reports.sample import Share
 
 pytestmark = pytest.mark.unit
 
@@ -166,3 +174,46 @@ def test_any_pairs_give_a_ratio_or_a_reason(pairs: list[tuple[float, float]], lo
     found = decide_ratio(of, over, Range(low=low, high=None, strict=True), RANDOM)
     assert (found.p_inside is None) == (found.p_outside is None)
     assert found.p_inside is not None or found.reason
+
+
+AT_LEAST_90 = Range(low=0.9, high=None, strict=False)
+
+
+def test_all_of_many_in_each_run_is_sure_and_all_of_few_is_not() -> None:
+    many = [Share(m, m) for m in (210, 195, 220, 203, 189)]
+    found = decide_shares(many, AT_LEAST_90, RANDOM)
+    # 1 - 1 / 204 on average, its spread a few ten-thousandths: far from 0.9.
+    assert found.estimate == 1.0
+    assert found.p_inside is not None
+    assert found.p_inside < 1e-4
+    assert found.reason == "all 5 runs equal: judged as if one more in each had gone the other way"
+    few = decide_shares([Share(m, m) for m in (3, 5, 2, 4, 6)], AT_LEAST_90, RANDOM)
+    assert few.p_inside is not None
+    assert few.p_inside > 0.5  # 3 of 4, 5 of 6 and so on: none shows 90 %
+    none = decide_shares([Share(0, s.of) for s in many], AT_LEAST_90, RANDOM)
+    assert none.p_outside is not None
+    assert none.p_outside < 1e-4
+
+
+def test_shares_between_are_an_ordinary_mean() -> None:
+    shares = [Share(95, 100), Share(93, 100), Share(99, 100), Share(96, 100)]
+    limits = Limits(low=0.0, high=1.0)
+    plain = decide_mean([share.value for share in shares], AT_LEAST_90, RANDOM, limits)
+    assert decide_shares(shares, AT_LEAST_90, RANDOM) == plain
+
+
+def test_one_run_or_nothing_left_to_chance_is_as_before() -> None:
+    assert decide_shares([Share(9, 9)], AT_LEAST_90, CERTAIN).p_inside == 0
+    assert decide_shares([Share(9, 9)], AT_LEAST_90, RANDOM).p_inside is None
+
+
+def test_shares_false_by_a_hair_are_seldom_taken_for_true() -> None:
+    """Each loss goes so with 90 %: the claim of at least 90 % is on its bound, and more is wrong."""
+    draws = np.random.default_rng(5)
+    wrong = 0
+    for _ in range(4000):
+        counts = draws.integers(20, 60, 5)
+        shares = [Share(int(draws.binomial(m, 0.9)), int(m)) for m in counts]
+        found = decide_shares(shares, AT_LEAST_90, RANDOM)
+        wrong += found.p_inside is not None and found.p_inside <= 0.05
+    assert wrong / 4000 <= 0.05 + 2.6 * (0.05 * 0.95 / 4000) ** 0.5  # 99 % of such counts
