@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from testbed import digests, manifest, runfolder, session, studyset, trees
 from testbed.cli import command_status
 from testbed.errors import GroundtruthError, ParseError
-from testbed.labs import virtual
+from testbed.labs import several
 from tests.fake_lab import FakeLab
 from tests.recorded import DATA
 from tests.unit.test_accept import nested
@@ -44,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.copytree(DATA / "study" / "hosts", place / "hosts")
     (place / "w.yaml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(virtual, "ensure", lambda *_: FakeLab())
+        patch.setattr(several, "ensure", lambda *_: FakeLab())
         patch.chdir(place)
         assert command_status(["run", "w.yaml", "--reps", "2", "-j", "2", "-D", "r"]) == 0
         yield (place / "r" / "latest").resolve()

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from testbed.cli import command_status
-from testbed.labs import virtual
+from testbed.labs import several
 from tests.fake_lab import FakeLab, write_recorded
 from tests.study_file import HOSTS, UNPUBLISHED, edited
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(HOSTS, made / "hosts")
     (made / "w.yaml").write_text(edited(UNPUBLISHED))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(virtual, "ensure", lambda version, report: FakeLab(write_recorded))
+        patch.setattr(several, "ensure", lambda version, report: FakeLab(write_recorded))
         patch.chdir(made)
         assert command_status(["run", "w.yaml", "--reps", "1", "-D", "r"]) == 0
     return made

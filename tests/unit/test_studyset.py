@@ -15,7 +15,7 @@ from testbed.cell import Cell
 from testbed.cli import command_status
 from testbed.errors import DisagreementError, ParseError, RunError, StudyError
 from testbed.execute import json_text
-from testbed.labs import virtual
+from testbed.labs import several
 from testbed.plan import PlannedCell
 from testbed.running import Errors
 from testbed.studyset import Found
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.unit
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
     made = FakeLab()
-    monkeypatch.setattr(virtual, "ensure", lambda version, report, check=None: made)
+    monkeypatch.setattr(several, "ensure", lambda version, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[1] / "data" / "study" / "hosts", tmp_path / "hosts")
     for name in ("one.yaml", "two, too.yaml"):
