@@ -167,7 +167,8 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
     *(
         (
             f"new_data_on_dupack_{k}_{{group}}_pkts",
-            f"New packets {{label}} sends on duplicate {k}", PACKETS, _on_duplicate(k, statistics.fmean),
+            f"New packets {{label}} sends on duplicate {k}", PACKETS,
+            _on_duplicate(k, statistics.fmean),
         )
         for k in (1, 2, 3)
     ),

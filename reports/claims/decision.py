@@ -101,9 +101,9 @@ def decide_mean(
 def decide_shares(shares: Sequence[Share], wanted: Range, chance: Chance) -> Decision:
     """Return whether the mean of a share of things counted in each run lies in a range.
 
-    Where it is all of them, or none, a run tells no more than how many they were: it is judged as if
-    one more had gone the other way (Laplace's rule of succession). A run with many is then far from
-    a bound, one with few is not, whatever the number of runs.
+    Where it is all of them, or none, a run tells no more than how many they were: it is judged as
+    if one more had gone the other way (Laplace's rule of succession). A run with many is then far
+    from a bound, one with few is not, whatever the number of runs.
     """
     limits = Limits(low=0.0, high=1.0)
     found = decide_mean([share.value for share in shares], wanted, chance, limits)

@@ -208,7 +208,7 @@ def test_one_run_or_nothing_left_to_chance_is_as_before() -> None:
 
 
 def test_shares_false_by_a_hair_are_seldom_taken_for_true() -> None:
-    """Each loss goes so with 90 %: the claim of at least 90 % is on its bound, and more is wrong."""
+    """Each loss goes so with 90 %: a claim of at least 90 % lies on its bound."""
     draws = np.random.default_rng(5)
     wrong = 0
     for _ in range(4000):

@@ -39,11 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(HOSTS, made / "hosts")
     (made / "w.yaml").write_text(edited(UNPUBLISHED))
     with pytest.MonkeyPatch.context() as patch:
-<<<<<<< HEAD
         patch.setattr(several, "ensure", lambda *_: FakeLab(write_recorded))
-=======
-        patch.setattr(several, "ensure", lambda version, report: FakeLab(write_recorded))
->>>>>>> 7c5f741b980ae9f5675769de005b4c1639f39679
         patch.chdir(made)
         assert command_status(["run", "w.yaml", "--reps", "1", "-D", "r"]) == 0
     return made
