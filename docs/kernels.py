@@ -1,7 +1,7 @@
 """Write the tables of docs/kernels.md: two runs of the same studies on two kernels, side by side.
 
-    .venv/bin/python -m testbed run wireless satellite wired --reps 10 --no-sensitivity --kernel 6.12
-    .venv/bin/python -m testbed run wireless satellite wired --reps 10 --no-sensitivity --kernel 7.3
+    .venv/bin/groundtruth run wireless satellite wired --reps 10 --no-sensitivity --kernel 6.12
+    .venv/bin/groundtruth run wireless satellite wired --reps 10 --no-sensitivity --kernel 7.3
     .venv/bin/python -m docs.kernels RESULTS-6.12 RESULTS-7.3
 
 Each folder is the set of runs on one kernel. What lies outside the marks stays as it is written.
