@@ -16,8 +16,8 @@ from reports.sample import Sample, Share, UnavailableError, total
 
 #: A loss an acknowledgement told of: duplicates, or fewer and time.
 _TOLD = ("dupacks", "rack")
-#: A share of losses.
-SHARE = Quantity("%", 100, 1)
+#: A share of losses, and a count or a number in a row of them.
+SHARE, COUNT = Quantity("%", 100, 1), Quantity("", 1, 1)
 
 
 def _episodes(sample: Sample, group: Group) -> list[Mapping[str, Any]]:
@@ -188,7 +188,7 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
         for k in (3, 4)
     ),
     (
-        "first_new_on_dupack_{group}", "Duplicate on which {label} first sends new data", PACKETS,
+        "first_new_on_dupack_{group}", "Duplicate on which {label} first sends new data", COUNT,
         _mean_where_known("first_new_on_dupack", "new data on a duplicate", told=True),
     ),
     (
@@ -207,7 +207,7 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
         "grows_at_recovery_{group}_frac", "Losses that end with a larger window, {label}", SHARE,
         grows_at_recovery_frac,
     ),
-    ("timeouts_{group}", "Timeouts, {label}", PACKETS, timeouts),
+    ("timeouts_{group}", "Timeouts, {label}", COUNT, timeouts),
     (
         "timeout_if_lost_again_{group}_frac", "Repeated in vain, then a timeout, {label}",
         SHARE, timeout_if_lost_again_frac,
