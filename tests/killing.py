@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.study_file import whole_runs_only
+
 PROJECT = Path(__file__).resolve().parents[1]
 PR_SET_CHILD_SUBREAPER = 36
 #: Places of a machine whose owner and mode no command may change.
@@ -31,7 +33,7 @@ POLL_S = 0.001
 
 def short_wireless(*, duration: str, seeds: str) -> str:
     """Return the wireless study's text at two points, without what its full sweep is needed for."""
-    text = (PROJECT / "studies" / "wireless.yaml").read_text()
+    text = whole_runs_only((PROJECT / "studies" / "wireless.yaml").read_text())
     text = text.replace("duration: 1000 s", f"duration: {duration}")
     text = text.replace("seeds: [1, 2, 3, 4, 5]", f"seeds: {seeds}")
     before, _, rest = text.partition("sweep:")

@@ -5,6 +5,7 @@ The text is a copy of the wireless study, so that the tests do not follow its ev
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,15 @@ def problems(text: str) -> list[str]:
 def line_of(text: str, part: str) -> int:
     """Return the number of the first line that holds a text."""
     return next(i for i, line in enumerate(text.splitlines(), 1) if part in line)
+
+
+#: Sections, and metrics, of parts of a run that a short form of it does not have.
+OF_PARTS = ("windows:", "bins:", "collect:")
+_METRIC_OF_PARTS = re.compile(r"^  - cwnd_(min|max)_.*\n", re.MULTILINE)
+
+
+def whole_runs_only(text: str) -> str:
+    """Return a study's text without what looks at some part of its runs, or captures it."""
+    sections = re.split(r"^(?=[a-z]\w*:)", text, flags=re.MULTILINE)
+    kept = "".join(part for part in sections if not part.startswith(OF_PARTS))
+    return _METRIC_OF_PARTS.sub("", kept)

@@ -12,6 +12,7 @@ import pytest
 
 from testbed import runfolder
 from testbed.labs.virtual import VirtualLab
+from tests.study_file import whole_runs_only
 
 pytestmark = pytest.mark.lab
 
@@ -22,7 +23,7 @@ PLANNED_WITHIN_S = 120.0
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     """The wireless study at one point, 100 s, precise beyond reach: two seeds, then four."""
-    text = (PROJECT / "studies" / "wireless.yaml").read_text()
+    text = whole_runs_only((PROJECT / "studies" / "wireless.yaml").read_text())
     text = text.replace("duration: 1000 s", "duration: 100 s")
     text = text.replace("half_width: 3}", "half_width: 0.001, at_least: 2, at_most: 4}")
     before, _, rest = text.partition("sweep:")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from testbed.labs.virtual import VirtualLab
+from tests.study_file import whole_runs_only
 
 pytestmark = pytest.mark.lab
 
@@ -18,7 +19,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 def _study(name: str, loss: str) -> str:
     """Return a short form of the wireless study: one point, two seeds, 60 s, nothing claimed."""
-    text = (PROJECT / "studies" / "wireless.yaml").read_text()
+    text = whole_runs_only((PROJECT / "studies" / "wireless.yaml").read_text())
     text = text.replace("duration: 1000 s", "duration: 60 s").replace(
         "study: wireless", f"study: {name}"
     )
