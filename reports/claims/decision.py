@@ -101,30 +101,34 @@ def decide_mean(
 def decide_shares(shares: Sequence[Share], wanted: Range, chance: Chance) -> Decision:
     """Return whether the mean of a share of things counted in each run lies in a range.
 
-    Where it is all of them, or none, a run tells no more than how many they were: it is judged as
-    if one more had gone the other way (Laplace's rule of succession). A run with many is then far
-    from a bound, one with few is not, whatever the number of runs.
+    Where all of them, or none, went so in every run, there is no spread, but there are so many
+    trials: were the share a bound, all of m would go so with its m-th power. That takes the trials
+    of all runs as independent and alike. Else runs are what any metric's are.
     """
-    limits = Limits(low=0.0, high=1.0)
-    found = decide_mean([share.value for share in shares], wanted, chance, limits)
-    if chance.none or not any(share.true in (0, share.of) for share in shares):
+    found = decide_mean([one.value for one in shares], wanted, chance, Limits(low=0.0, high=1.0))
+    true, trials = sum(one.true for one in shares), sum(one.of for one in shares)
+    if chance.none or found.p_inside is None or true not in (0, trials):
         return found
-    judged = decide_mean([_softened(share) for share in shares], wanted, chance, limits)
-    reason = (
-        judged.reason if judged.p_inside is None else found.reason and ALL_OR_NONE.format(found.n)
+    inside, outside = [], []
+    for bound, is_low in ((wanted.low, True), (wanted.high, False)):
+        if bound is None:
+            continue
+        within = (bound <= 1 if is_low else bound >= 1) if true else (
+            bound <= 0 if is_low else bound >= 0
+        )  # fmt: skip
+        likely = min(1.0, max(0.0, bound if true else 1 - bound)) ** trials
+        inside.append(likely if within else 1.0)
+        outside.append(1.0 if within else likely)
+    return replace(
+        found,
+        p_inside=max(inside),
+        p_outside=min(1.0, len(outside) * min(outside)),
+        reason=ALL_OR_NONE.format("all" if true else "none", trials, found.n),
     )
-    return replace(judged, estimate=found.estimate, ci95=found.ci95, equal=found.equal,
-                   reason=reason)  # fmt: skip
 
 
-#: What runs rest on that are all or none of what was counted.
-ALL_OR_NONE = "all {} runs equal: judged as if one more in each had gone the other way"
-
-
-def _softened(share: Share) -> float:
-    if share.true == share.of:
-        return share.of / (share.of + 1)
-    return share.value if share.true else 1 / (share.of + 1)
+#: What runs rest on that are all, or none, of what was counted.
+ALL_OR_NONE = "{} of {} in {} runs, taken as so many independent trials"
 
 
 def decide_ratio(

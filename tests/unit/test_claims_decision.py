@@ -179,20 +179,30 @@ def test_any_pairs_give_a_ratio_or_a_reason(pairs: list[tuple[float, float]], lo
 AT_LEAST_90 = Range(low=0.9, high=None, strict=False)
 
 
-def test_all_of_many_in_each_run_is_sure_and_all_of_few_is_not() -> None:
-    many = [Share(m, m) for m in (210, 195, 220, 203, 189)]
-    found = decide_shares(many, AT_LEAST_90, RANDOM)
-    # 1 - 1 / 204 on average, its spread a few ten-thousandths: far from 0.9.
-    assert found.estimate == 1.0
+def p_of(*counts: tuple[int, int], wanted: Range = AT_LEAST_90) -> tuple[float, float]:
+    found = decide_shares([Share(*count) for count in counts], wanted, RANDOM)
     assert found.p_inside is not None
-    assert found.p_inside < 1e-4
-    assert found.reason == "all 5 runs equal: judged as if one more in each had gone the other way"
-    few = decide_shares([Share(m, m) for m in (3, 5, 2, 4, 6)], AT_LEAST_90, RANDOM)
-    assert few.p_inside is not None
-    assert few.p_inside > 0.5  # 3 of 4, 5 of 6 and so on: none shows 90 %
-    none = decide_shares([Share(0, s.of) for s in many], AT_LEAST_90, RANDOM)
-    assert none.p_outside is not None
-    assert none.p_outside < 1e-4
+    assert found.p_outside is not None
+    return found.p_inside, found.p_outside
+
+
+def test_all_or_none_of_many_losses_are_as_sure_as_so_many_trials() -> None:
+    assert p_of((10, 10), (4, 4)) == (pytest.approx(0.9**14), 1.0)
+    assert p_of((0, 10), (0, 4)) == (1.0, pytest.approx(0.1**14))
+    seldom = Range(low=None, high=0.1, strict=False)
+    assert p_of((0, 10), (0, 4), wanted=seldom) == (pytest.approx(0.9**14), 1.0)
+    assert p_of((10, 10), (4, 4), wanted=seldom) == (1.0, pytest.approx(0.1**14))
+    between = Range(low=0.2, high=0.9, strict=False)
+    assert p_of((10, 10), (4, 4), wanted=between) == (1.0, pytest.approx(2 * 0.9**14))
+    found = decide_shares([Share(10, 10), Share(4, 4)], AT_LEAST_90, RANDOM)
+    assert found.reason == "all of 14 in 2 runs, taken as so many independent trials"
+
+
+def test_few_losses_that_all_go_so_never_refute_it() -> None:
+    """Three of three in each of ten runs: no evidence against, and little for it."""
+    inside, outside = p_of(*[(3, 3)] * 10)
+    assert outside == 1.0
+    assert inside == pytest.approx(0.9**30)
 
 
 def test_shares_between_are_an_ordinary_mean() -> None:
@@ -207,13 +217,15 @@ def test_one_run_or_nothing_left_to_chance_is_as_before() -> None:
     assert decide_shares([Share(9, 9)], AT_LEAST_90, RANDOM).p_inside is None
 
 
-def test_shares_false_by_a_hair_are_seldom_taken_for_true() -> None:
-    """Each loss goes so with 90 %: a claim of at least 90 % lies on its bound."""
+@pytest.mark.parametrize(("true", "of"), [(0.9, (20, 60)), (0.9, (2, 8)), (0.97, (3, 8))])
+def test_shares_are_seldom_judged_wrongly(true: float, of: tuple[int, int]) -> None:
+    """Each loss goes so with 90 %, on the bound, or with 97 %, so that to refute it is wrong."""
     draws = np.random.default_rng(5)
     wrong = 0
-    for _ in range(4000):
-        counts = draws.integers(20, 60, 5)
-        shares = [Share(int(draws.binomial(m, 0.9)), int(m)) for m in counts]
+    for _ in range(3000):
+        counts = draws.integers(*of, 10)
+        shares = [Share(int(draws.binomial(m, true)), int(m)) for m in counts]
         found = decide_shares(shares, AT_LEAST_90, RANDOM)
-        wrong += found.p_inside is not None and found.p_inside <= 0.05
-    assert wrong / 4000 <= 0.05 + 2.6 * (0.05 * 0.95 / 4000) ** 0.5  # 99 % of such counts
+        p = found.p_inside if true == 0.9 else found.p_outside
+        wrong += p is not None and p <= 0.05
+    assert wrong / 3000 <= 0.05 + 2.6 * (0.05 * 0.95 / 3000) ** 0.5  # 99 % of such counts
