@@ -23,7 +23,6 @@ _COLUMNS = {
     "goodput_bps": "numbers",
     "loss_offered_pkts": "numbers",
     "loss_dropped_pkts": "numbers",
-    "retransmitted_pkts": "numbers",
     "cwnd_mean_segments": "numbers",
 }
 

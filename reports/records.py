@@ -398,7 +398,6 @@ class FlowRow:
     loss_offered_pkts: int | None
     loss_dropped_pkts: int | None
     cwnd_mean_segments: float | None = None
-    retransmitted_pkts: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

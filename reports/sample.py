@@ -51,15 +51,19 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Spans:
-    """What is counted between the times a study gives; empty unless it asks.
+    """What is counted between two times; empty unless the study asks.
 
     ``sent_segments`` by flow, ``cwnd_segments`` the smallest and largest by flow; of the bins the
-    shares ``silent_frac`` and ``low_frac``; a reason in place of what is not known.
+    shares ``silent_frac`` and ``low_frac``; ``out_of_buffer_pkts`` left the bottleneck's buffer,
+    and ``new_pkts`` with new data left the senders, until the run was to end: flows send what they
+    had taken on for longer. A reason in place of what is not known.
     """
 
     sent_segments: Mapping[str, float] | str = field(default_factory=dict)
     cwnd_segments: Mapping[str, tuple[float, float]] | str = field(default_factory=dict)
     bins: tuple[float, float] | str = "the study has no times for it (bins)"
+    out_of_buffer_pkts: int | str = "the study does not ask for it"
+    new_pkts: Mapping[str, float] | str = "the study does not ask for it"
 
 
 NO_SPANS = Spans()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,12 +21,19 @@ from testbed import runfolder
 
 NOT_CAPTURED = "packets were not captured (--pcap)"
 NOT_TRACED = "the kernel's congestion state was not recorded"
+NOT_SAMPLED = "the bottleneck's buffer was not sampled when the run was to end"
+#: The bottleneck's buffer as tables/queue.parquet names it, and how close to a time its sample is.
+BUFFER = {"node": "r1", "device": "r1-bottleneck", "role": "shaper"}
+SAMPLED_WITHIN_S = 0.01
 #: A bin is low if its data takes less than this share of the bottleneck's rate.
 LOW_FRAC = 0.5
 
 _PACKETS = {
     "flow": "text", "point": "text", "direction": "text", "t_s": "numbers",
     "payload_bytes": "numbers", "retransmission": "true or false",
+}  # fmt: skip
+_QUEUE = {
+    "t_s": "numbers", "node": "text", "device": "text", "role": "text", "sent_pkts": "numbers",
 }  # fmt: skip
 _CONGESTION = {
     "flow": "text", "event": "text", "t_s": "numbers", "cwnd_bytes": "numbers",
@@ -36,32 +44,42 @@ _CONGESTION = {
 def read_spans(folder: Path, cell: cells.Cell, study: Study) -> Spans:
     """Return what the study asks for of a measuring cell; raise ``ParseError`` naming a file."""
     asked = study.asked_metrics
-    sent = study.delivered if any(name.startswith("sent_") for name in asked) else None
-    windows = (
-        study.windows
-        if any(name.startswith(("cwnd_min_", "cwnd_max_")) for name in asked)
-        else None
-    )
-    bins = study.bins if {"silent_bins_frac", "low_bins_frac"} & set(asked) else None
-    found = Spans()
-    if sent or bins:
+
+    def asks(*begins: str) -> bool:
+        return any(name.startswith(begins) for name in asked)
+
+    found: dict[str, Any] = {}
+    sent = study.delivered if asks("sent_") else None
+    bins = study.bins if asks("silent_bins", "low_bins") else None
+    new_data = asks("utilisation_sent")
+    if sent or bins or new_data:
         path = folder / runfolder.PACKETS_TABLE
         packets = _data(path) if path.exists() else None
-        found = Spans(
-            sent_segments=_sent(packets, cell, sent) if sent else {},
-            bins=_shares(packets, study.paths.get(Point.of(cell.point)), bins)
-            if bins
-            else found.bins,
-        )
-    if windows:
+        if sent:
+            found["sent_segments"] = _sent(packets, cell, sent)
+        if bins:
+            found["bins"] = _shares(packets, study.paths.get(Point.of(cell.point)), bins)
+        if new_data:
+            run = Span(from_s=0.0, to_s=cell.duration_s)
+            found["new_pkts"] = _sent(packets, cell, run)
+    if study.windows and asks("cwnd_min_", "cwnd_max_"):
         path = folder / runfolder.CONGESTION_TABLE
-        ranges = _ranges(read_columns(path, _CONGESTION), cell, windows) if path.exists() else None
-        found = Spans(
-            sent_segments=found.sent_segments,
-            bins=found.bins,
-            cwnd_segments=NOT_TRACED if ranges is None else ranges,
-        )
-    return found
+        found["cwnd_segments"] = NOT_TRACED
+        if path.exists():
+            found["cwnd_segments"] = _ranges(read_columns(path, _CONGESTION), cell, study.windows)
+    if asks("utilisation_data", "utilisation_wire"):
+        path = folder / runfolder.QUEUE_TABLE
+        found["out_of_buffer_pkts"] = _out_of_buffer(path, cell.duration_s)
+    return Spans(**found)
+
+
+def _out_of_buffer(path: Path, until_s: float) -> int | str:
+    """Return how many packets had left the bottleneck's buffer by the sample at a time."""
+    if not path.exists():
+        return NOT_SAMPLED
+    rows = read_columns(path, _QUEUE)
+    taken = rows.filter(**BUFFER).filter((pl.col("t_s") - until_s).abs() < SAMPLED_WITHIN_S)
+    return int(taken["sent_pkts"][0]) if taken.height else NOT_SAMPLED
 
 
 def _data(path: Path) -> pl.DataFrame:

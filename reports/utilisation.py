@@ -2,7 +2,8 @@
 
 Each divides bytes of all flows by what the bottleneck's rate, which counts IP packets, carries in
 the same time. ``utilisation_pct`` counts what the other metrics call goodput, in the measuring
-window; the other readings count the whole run, and everything that a buffer let through.
+window; the other readings count from the start until the run is to end, not what senders still
+hold then.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import math
 from collections.abc import Callable
 
 from reports.point_paths import PathFlow
-from reports.records import FlowRow
 from reports.sample import NO_PATH, Sample, UnavailableError, ratio, total
 
 
@@ -26,38 +26,41 @@ def utilisation_pct(sample: Sample) -> float:
     return 100 * ratio(total_bps, sample.bottleneck_rate_bps, "the bottleneck's rate")
 
 
-def _pct(sample: Sample, size_bytes: Callable[[FlowRow, PathFlow], float]) -> float:
-    if sample.path is None:
-        raise UnavailableError(NO_PATH)
-    paths = {flow.flow: flow for flow in sample.path.flows}
-    sent_bytes = math.fsum(size_bytes(flow, paths[flow.flow]) for flow in sample.flows)
+def _of_rate(sample: Sample, sent_bytes: float) -> float:
     carried_bytes = sample.bottleneck_rate_bps * sample.duration_s / 8
     return 100 * ratio(sent_bytes, carried_bytes, "what the bottleneck carries in a run")
 
 
-def _out_of_buffer_pkts(flow: FlowRow) -> float:
-    return total([flow.loss_offered_pkts], f"packets of {flow.flow}")
+def _path(sample: Sample) -> dict[str, PathFlow]:
+    if sample.path is None:
+        raise UnavailableError(NO_PATH)
+    return {flow.flow: flow for flow in sample.path.flows}
 
 
 def sent_pct(sample: Sample) -> float:
     """Return the new user data senders sent: first copies, also of packets that were lost."""
-    if not sample.audit:
-        raise UnavailableError("the cell has no audit (groundtruth parse makes one)")
-    sent = {row.flow: row.sent_pkts for row in sample.audit if row.direction == "data"}
+    paths, sent = _path(sample), sample.spans.new_pkts
+    if isinstance(sent, str):
+        raise UnavailableError(sent)
+    return _of_rate(sample, sum(pkts * paths[flow].payload_bytes for flow, pkts in sent.items()))
 
-    def new_bytes(flow: FlowRow, path: PathFlow) -> float:
-        first = total([sent.get(flow.flow)], f"packets {flow.flow} sent")
-        again = total([flow.retransmitted_pkts], f"retransmissions of {flow.flow}")
-        return (first - again) * path.payload_bytes
 
-    return _pct(sample, new_bytes)
+def _out_of_buffer_pct(sample: Sample, size_bytes: Callable[[PathFlow], int]) -> float:
+    """Return what left the buffer, its packets as large as those of all flows on average."""
+    paths, left = _path(sample), sample.spans.out_of_buffer_pkts
+    if isinstance(left, str):
+        raise UnavailableError(left)
+    pkts = {flow.flow: total([flow.loss_offered_pkts], "packets offered") for flow in sample.flows}
+    offered_bytes = math.fsum(size_bytes(paths[flow]) * count for flow, count in pkts.items())
+    mean_bytes = ratio(offered_bytes, math.fsum(pkts.values()), "the number of packets offered")
+    return _of_rate(sample, left * mean_bytes)
 
 
 def data_pct(sample: Sample) -> float:
     """Return the user data that left the buffer, repeated and lost packets included."""
-    return _pct(sample, lambda flow, path: _out_of_buffer_pkts(flow) * path.payload_bytes)
+    return _out_of_buffer_pct(sample, lambda path: path.payload_bytes)
 
 
 def wire_pct(sample: Sample) -> float:
     """Return the IP packets that left the buffer, headers included."""
-    return _pct(sample, lambda flow, path: _out_of_buffer_pkts(flow) * path.packet_bytes)
+    return _out_of_buffer_pct(sample, lambda path: path.packet_bytes)

@@ -95,3 +95,21 @@ def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
     assert found.cwnd_segments == "the kernel's congestion state was not recorded"
     older = dataclasses.replace(study(*METRICS), paths={})
     assert "packets were not captured" in str(read_spans(tmp_path, CELL, older).bins)
+
+
+def test_what_had_left_when_the_run_was_to_end(folder: Path) -> None:
+    end_s = CELL.duration_s
+    rows = [
+        {"t_s": t_s, "node": "r1", "device": device, "role": role, "sent_pkts": pkts}
+        for t_s, device, role, pkts in (
+            (end_s - 5, "r1-bottleneck", "shaper", 1900), (end_s, "r1-bottleneck", "shaper", 2000),
+            (end_s, "ifb-bottleneck", "channel", 7), (end_s + 5, "r1-bottleneck", "shaper", 2100),
+        )
+    ]  # fmt: skip
+    pl.DataFrame(rows).write_parquet(folder / runfolder.QUEUE_TABLE)
+    metrics = ("utilisation_wire_pct", "utilisation_sent_pct")
+    found = read_spans(folder, CELL, study(*metrics))
+    assert found.out_of_buffer_pkts == 2000
+    assert found.new_pkts == {"T": 4, "S": 1}  # the retransmission is none, nor what has no data
+    pl.DataFrame(rows[:1]).write_parquet(folder / runfolder.QUEUE_TABLE)
+    assert "not sampled" in str(read_spans(folder, CELL, study(*metrics)).out_of_buffer_pkts)
