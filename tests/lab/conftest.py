@@ -36,7 +36,9 @@ def wireless(lab: VirtualLab) -> Callable[..., Cell]:
     point = next(p for p in study.points if p.values["loss_frac"] == 0.01)
 
     def make(*, duration_s: float = 100.0, pcap: bool = False, **changes: object) -> Cell:
-        cell = resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe(), pcap=pcap)
+        cell = resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe())
+        # The study captures this point; a test says whether it wants that.
+        cell = dataclasses.replace(cell, collect=dataclasses.replace(cell.collect, pcap=pcap))
         flows = tuple(dataclasses.replace(flow, stop_s=duration_s) for flow in cell.flows)
         cell = dataclasses.replace(
             cell, duration_s=duration_s, measure_to_s=duration_s, flows=flows

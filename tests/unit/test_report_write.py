@@ -132,7 +132,7 @@ def test_warnings_come_before_results_and_arithmetic_is_shown(page: Page) -> Non
     text = page.text()
     places = [
         text.index("Read this before trusting the run"),
-        text.index("The kernel retransmits on the 3rd missing report"),
+        text.index("1 published parameter cannot be set; the ledger says what Linux does."),
         text.index("95 % of single runs"),
         text.index("(50.2 - 49.8) / 49.8 = 0.8 %"),
     ]
