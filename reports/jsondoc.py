@@ -92,6 +92,10 @@ class Doc:
             raise self._fail("a number or a string")
         return self.value
 
+    def scalars(self) -> dict[str, float | int | str]:
+        """Return an object of numbers and strings, as it is."""
+        return {name: value.scalar() for name, value in self.fields()}
+
     def truth(self) -> bool | None:
         """Return true, false, or None for null (not known)."""
         if self.value is not None and not isinstance(self.value, bool):

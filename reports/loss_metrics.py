@@ -112,12 +112,11 @@ def flight_full_frac(sample: Sample, group: Group) -> Share:
     return _share(f >= c for f, c in zip(flight, cwnd, strict=True))
 
 
-def _mean_where_known(column: str, what: str, *, told: bool) -> GroupFunction:
-    """Return the metric that averages a column over the losses that have it."""
+def _mean_where_known(column: str, what: str) -> GroupFunction:
+    """Return the metric that averages a column over the told losses that have it."""
 
     def compute(sample: Sample, group: Group) -> float:
-        rows = _told(sample, group) if told else _episodes(sample, group)
-        values = [row[column] for row in rows if row[column] is not None]
+        values = [row[column] for row in _told(sample, group) if row[column] is not None]
         return total(values, f"{what} of {group.label}") / len(values)
 
     return compute
@@ -189,11 +188,11 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
     ),
     (
         "first_new_on_dupack_{group}", "Duplicate on which {label} first sends new data", COUNT,
-        _mean_where_known("first_new_on_dupack", "new data on a duplicate", told=True),
+        _mean_where_known("first_new_on_dupack", "new data on a duplicate"),
     ),
     (
         "acks_to_new_data_{group}_pkts", "Acknowledgements until {label} sends new data again",
-        PACKETS, _mean_where_known("acks_to_new_data_pkts", "new data after a repeat", told=True),
+        PACKETS, _mean_where_known("acks_to_new_data_pkts", "new data after a repeat"),
     ),
     (
         "flight_full_{group}_frac", "Losses {label} repeats with a full window in flight", SHARE,
@@ -201,7 +200,7 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
     ),
     (
         "regrow_{group}_s", "Time until the window has grown again, {label}", SECONDS,
-        _mean_where_known("regrow_s", "window that had grown again", told=True),
+        _mean_where_known("regrow_s", "window that had grown again"),
     ),
     (
         "grows_at_recovery_{group}_frac", "Losses that end with a larger window, {label}", SHARE,

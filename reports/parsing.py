@@ -35,7 +35,7 @@ SCHEMA = 1
 
 def parse_point(doc: Doc) -> Point:
     """Return the point in an object of settings."""
-    return Point.of({name: value.scalar() for name, value in doc.fields()})
+    return Point.of(doc.scalars())
 
 
 def parse_warning(doc: Doc) -> RunWarning:

@@ -23,10 +23,7 @@ from testbed.errors import ParseError
 def parse_figure(doc: Doc) -> FigureAsked:
     """Return one figure."""
     together, published = doc.maybe("together"), doc.maybe("published")
-    points = tuple(
-        Point.of({name: value.scalar() for name, value in item.fields()})
-        for item in doc.get("points").items()
-    )
+    points = tuple(Point.of(item.scalars()) for item in doc.get("points").items())
     return FigureAsked(
         kind=doc.get("kind").text(),
         points=points,

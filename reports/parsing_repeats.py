@@ -48,7 +48,7 @@ def _parse_variation(doc: Doc, points: tuple[Point, ...]) -> Variation:
     return Variation(
         assumption=doc.get("assumption").text(),
         words=doc.get("words").text(),
-        settings={name: value.scalar() for name, value in doc.get("settings").fields()},
+        settings=doc.get("settings").scalars(),
         of=of,
         points=becomes,
         calibrated=calibrated,

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
+from reports.bins import in_bins
 from reports.columns import read_columns
 from reports.point_paths import PointPath
 from reports.records import Bins, Point, Span, Study
@@ -104,17 +104,12 @@ def _shares(
     if packets is None or path is None:
         return NOT_CAPTURED if packets is None else NO_PATH
     headers = {flow.flow: flow.packet_bytes - flow.payload_bytes for flow in path.flows}
-    inside = packets.filter(
-        pl.col("t_s").is_between(bins.from_s, bins.to_s, closed="left"), point="delivered"
-    )
-    number = max(1, round((bins.to_s - bins.from_s) / bins.bin_s))
-    # Whole nanoseconds: a bin's bound belongs to the bin it begins.
-    since_ns = np.round((inside["t_s"].to_numpy() - bins.from_s) * 1e9)
-    at = np.minimum((since_ns // round(bins.bin_s * 1e9)).astype(np.int64), number - 1)
-    header = inside["flow"].replace_strict(headers, default=0, return_dtype=pl.Int64)
-    sizes = (inside["payload_bytes"] + header).to_numpy()
-    carried_bytes = np.bincount(at, weights=sizes, minlength=number)
-    least_bytes = LOW_FRAC * path.bottleneck_rate_bps * bins.bin_s / 8
+    header = pl.col("flow").replace_strict(headers, default=0, return_dtype=pl.Int64)
+    arrived = packets.filter(point="delivered").with_columns(size=pl.col("payload_bytes") + header)
+    found = in_bins(arrived, bins.from_s, bins.to_s, bins.bin_s, pl.col("size").sum())
+    carried_bytes = found["size"].fill_null(0).to_numpy()
+    bins_s = (found["end_s"] - found["start_s"]).round(9).to_numpy()
+    least_bytes = LOW_FRAC * path.bottleneck_rate_bps * bins_s / 8
     return float((carried_bytes == 0).mean()), float((carried_bytes < least_bytes).mean())
 
 

@@ -109,13 +109,12 @@ def decide_shares(shares: Sequence[Share], wanted: Range, chance: Chance) -> Dec
     true, trials = sum(one.true for one in shares), sum(one.of for one in shares)
     if chance.none or found.p_inside is None or true not in (0, trials):
         return found
+    share = 1.0 if true else 0.0
     inside, outside = [], []
     for bound, is_low in ((wanted.low, True), (wanted.high, False)):
         if bound is None:
             continue
-        within = (bound <= 1 if is_low else bound >= 1) if true else (
-            bound <= 0 if is_low else bound >= 0
-        )  # fmt: skip
+        within = bound <= share if is_low else bound >= share
         likely = min(1.0, max(0.0, bound if true else 1 - bound)) ** trials
         inside.append(likely if within else 1.0)
         outside.append(1.0 if within else likely)

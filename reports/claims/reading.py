@@ -60,7 +60,7 @@ def _comparison(doc: Doc, points: Collection[Point], compare: Compare | None) ->
 
 
 def _point(doc: Doc, points: Collection[Point]) -> Point:
-    point = Point.of({name: value.scalar() for name, value in doc.fields()})
+    point = Point.of(doc.scalars())
     if point not in points:
         got = str(point.as_dict())
         raise ParseError("a claim lies at no point of the study", where=doc.where, got=got)

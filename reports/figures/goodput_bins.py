@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from reports.figures.bins import in_bins
+from reports.bins import in_bins
 from reports.figures.chart import HEIGHT_PX, KERNEL, Figure, drawn, layered
 from testbed.cell import Flow
 

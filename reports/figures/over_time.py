@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from reports.figures.bins import in_bins
+from reports.bins import in_bins
 from reports.figures.chart import NEAR, Figure, Key, drawn, layered, look
 from reports.figures.goodput_bins import ARRIVALS, Chunks, binned, new_data
 from testbed.cell import Flow

@@ -86,18 +86,23 @@ def lost(packets: pl.DataFrame, flow: str) -> tuple[int, list[int]]:
     return len(offered), [k for k, packet in enumerate(offered, 1) if packet not in passed]
 
 
-def test_packet_k_of_each_flow_shares_its_fate(wireless: Make, run_cell: Run) -> None:
-    cell = losing(wireless, Loss(model="paired", loss_frac=0.05), duration_s=30.0, pcap=True)
+def with_a_listed_packet(run_cell: Run, cell: Cell, *, telemetry: bool) -> tuple[Path, set[str]]:
+    """Run a cell whose TCP loses packet 3, too; return its folder and the checks, all agreeing."""
     tcp, sctp = cell.flows
     listed = dataclasses.replace(tcp, drop_data_pkts=(3,))
-    cell = dataclasses.replace(
-        cell, flows=(listed, sctp), collect=dataclasses.replace(cell.collect, telemetry=True)
-    )
+    collect = dataclasses.replace(cell.collect, telemetry=telemetry)
+    cell = dataclasses.replace(cell, flows=(listed, sctp), collect=collect)
     folder = run_cell(cell)
     write_tables(folder, cell)
     audit = json.loads((folder / runfolder.AUDIT).read_text())
     assert [check for check in audit["checks"] if check["agrees"] is False] == []
-    assert "drawn packets lost" in {check["check"] for check in audit["checks"]}
+    return folder, {check["check"] for check in audit["checks"]}
+
+
+def test_packet_k_of_each_flow_shares_its_fate(wireless: Make, run_cell: Run) -> None:
+    cell = losing(wireless, Loss(model="paired", loss_frac=0.05), duration_s=30.0, pcap=True)
+    folder, made = with_a_listed_packet(run_cell, cell, telemetry=True)
+    assert "drawn packets lost" in made
     packets = pl.read_parquet(folder / runfolder.PACKETS_TABLE)
     (tcp_pkts, of_tcp), (sctp_pkts, of_sctp) = (lost(packets, flow.id) for flow in cell.flows)
     both = min(tcp_pkts, sctp_pkts)
@@ -113,16 +118,7 @@ def test_packet_k_of_each_flow_shares_its_fate(wireless: Make, run_cell: Run) ->
 def test_flows_lose_equally_many_packets(wireless: Make, run_cell: Run, pcap: bool) -> None:
     loss = Loss(model="equal_drops", loss_frac=0.05)
     cell = losing(wireless, loss, duration_s=60.0, pcap=pcap)
-    tcp, sctp = cell.flows
-    listed = dataclasses.replace(tcp, drop_data_pkts=(3,))
-    cell = dataclasses.replace(
-        cell, flows=(listed, sctp), collect=dataclasses.replace(cell.collect, telemetry=pcap)
-    )
-    folder = run_cell(cell)
-    write_tables(folder, cell)
-    audit = json.loads((folder / runfolder.AUDIT).read_text())
-    assert [check for check in audit["checks"] if check["agrees"] is False] == []
-    made = {check["check"] for check in audit["checks"]}
+    folder, made = with_a_listed_packet(run_cell, cell, telemetry=pcap)
     assert {"offered to equal drops", "drawn by the seed"} <= made
     assert ("drawn packets lost" in made) == pcap
     rows = json.loads((folder / runfolder.NUMBERED_DROPS).read_text())
