@@ -47,6 +47,8 @@ class EpisodeRow:
     cwnd_after_bytes: int | None = None
     ssthresh_after_bytes: int | None = None
     flight_before_bytes: int | None = None
+    flight_at_act_bytes: int | None = None
+    cwnd_changes: int | None = None
     cwnd_at_recovery_bytes: int | None = None
     cwnd_after_recovery_bytes: int | None = None
     regrown_s: float | None = None
@@ -77,6 +79,14 @@ class Window:
         """Return window and threshold that the first acknowledgement after a time met."""
         index = self._after(t_s)
         return _whole(self.cwnd_bytes, index), _whole(self.ssthresh_bytes, index)
+
+    def changes(self, since_s: float, until_s: float) -> int | None:
+        """Return how often what acknowledgements met changed, from the first after a time on.
+
+        To the last up to the other time; None if one is not known, or none came.
+        """
+        met = self.cwnd_bytes[self._after(since_s) : self._after(until_s)]
+        return None if not len(met) or np.isnan(met).any() else int((np.diff(met) != 0).sum())
 
     def regrown_s(
         self, low_bytes: int, high_bytes: int, since_s: float, until_s: float

@@ -22,11 +22,18 @@ def with_windows(
         regrown_s = _regrown_s(row, following, seen, message_bytes)
         yield dataclasses.replace(
             row,
+            cwnd_changes=_changes(row, seen),
             cwnd_at_recovery_bytes=None if over_s is None else seen.before(over_s),
             cwnd_after_recovery_bytes=None if over_s is None else seen.after(over_s)[0],
             regrown_s=regrown_s,
             regrow_s=between_s(row.detected_s, regrown_s),
         )
+
+
+def _changes(row: EpisodeRow, seen: Window) -> int | None:
+    if row.detected_s is None or row.recovered_s is None:
+        return None
+    return seen.changes(row.detected_s, row.recovered_s)
 
 
 def _regrown_s(

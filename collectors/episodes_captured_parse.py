@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from collectors import retransmissions_parse as why
 from collectors.episode_bounds_parse import NEVER, Bounds, bounds
@@ -93,6 +94,7 @@ def _row(story: Story, number: int, bound: Bounds) -> EpisodeRow:
         cwnd_after_bytes=after[0],
         ssthresh_after_bytes=after[1],
         flight_before_bytes=None if acted is None else _flight_bytes(story.captured, acted),
+        flight_at_act_bytes=None if acted is None else _flight_at_act_bytes(story.captured, acted),
         recovered_s=recovered_s,
         detect_s=between_s(lost_s, detected_s),
         recover_s=between_s(detected_s, recovered_s),
@@ -185,9 +187,29 @@ def _flight_bytes(captured: Captured, acted: int) -> int:
     data, acks = captured.data, captured.acks
     seen = int(np.searchsorted(acks.t_s, data.t_s[acted] - why.AT_ONCE_S))
     reached = int(acks.reached[seen - 1]) if seen else int(data.start[0])
-    fresh = ~data.again[:acted] & (data.end[:acted] > reached)
     if captured.unit_bytes == 1:
-        for block in (acks.blocks[seen - 1 : seen].to_list()[0] or ()) if seen else ():
-            fresh &= (data.start[:acted] < block["start"]) | (data.start[:acted] > block["end"])
-        return int(data.payload_bytes[:acted][fresh].sum())
+        return _outstanding_bytes(captured, acted, reached, acks.blocks[max(seen - 1, 0) : seen])
     return int(data.end[:acted].max(initial=reached)) - reached
+
+
+def _flight_at_act_bytes(captured: Captured, acted: int) -> int:
+    """Return what was outstanding when the sender acted, after the acknowledgement it acted on.
+
+    As the studies count it: of both protocols without what acknowledgements report, lost or not.
+    """
+    data, acks = captured.data, captured.acks
+    seen = int(np.searchsorted(acks.t_s, data.t_s[acted], side="right"))
+    reached = int(acks.reached[seen - 1]) if seen else int(data.start[0])
+    first = int(np.argmax(data.end[: acted + 1] > reached))
+    since = int(np.searchsorted(acks.t_s, data.t_s[first]))
+    return _outstanding_bytes(captured, acted, reached, acks.blocks[since:seen])
+
+
+def _outstanding_bytes(captured: Captured, acted: int, reached: int, reports: pl.Series) -> int:
+    """Return the user data sent by then that is neither acknowledged nor reported."""
+    data = captured.data
+    left = ~data.again[:acted] & (data.end[:acted] > reached)
+    for blocks in reports.to_list():
+        for start, end in why.ranges(blocks or (), reached, captured.unit_bytes):
+            left &= (data.start[:acted] < start) | (data.start[:acted] >= end)
+    return int(data.payload_bytes[:acted][left].sum())

@@ -137,7 +137,7 @@ def duplicates(captured: Captured, hole: int, since_s: float, until_s: float) ->
     telling = []
     for index, blocks in enumerate(listed, start=first):
         known = reported
-        reported = joined(known, _ranges(blocks or (), hole, captured.unit_bytes))
+        reported = joined(known, ranges(blocks or (), hole, captured.unit_bytes))
         if reported != known:
             telling.append(index)
     if not any(listed):
@@ -149,11 +149,14 @@ def duplicates(captured: Captured, hole: int, since_s: float, until_s: float) ->
     )
 
 
-def _ranges(blocks: Iterable[Any], hole: int, unit_bytes: int) -> list[tuple[int, int]]:
-    """Return what blocks report beyond the hole; SCTP's include their last TSN."""
+def ranges(blocks: Iterable[Any], hole: int, unit_bytes: int) -> list[tuple[int, int]]:
+    """Return what blocks report beyond the hole, each up to what follows its last.
+
+    SCTP's include their last TSN, TCP's end after it.
+    """
     last = 1 if unit_bytes == 1 else 0
-    ranges = [(block["start"], block["end"] + last) for block in blocks]
-    return [(start, end) for start, end in ranges if start > hole]
+    found = [(block["start"], block["end"] + last) for block in blocks]
+    return [(start, end) for start, end in found if start > hole]
 
 
 def joined(known: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reports.published_claims import claims_against_tables
+from reports.published_claims import claims_against_numbers
 from reports.published_flows import computed_columns
 from reports.published_tables import Check, TableContradiction, once, printed_points
 from reports.published_utilisation import utilisation_beyond_readings
@@ -14,7 +14,7 @@ from reports.records import Point, Published, RunWarning, Study
 
 CHECKS: tuple[Check, ...] = (
     computed_columns, utilisation_beyond_readings, window_against_utilisation, wire_rates,
-    claims_against_tables,
+    claims_against_numbers,
 )  # fmt: skip
 
 
@@ -47,8 +47,7 @@ def tables_in_doubt(found: tuple[TableContradiction, ...]) -> tuple[RunWarning, 
         RunWarning(
             rule="published-contradicts-itself",
             where=where,
-            text=f"Among the published numbers {title}; they are marked, and the arithmetic is "
-            "shown.",
+            text=f"Among the published numbers {title}; the arithmetic is shown.",
         )
         for (_, where), title in kinds.items()
     )

@@ -107,7 +107,7 @@ def flight_full_frac(sample: Sample, group: Group) -> Share:
     Of those an acknowledgement told of whose flight and window are known.
     """
     told = _told(sample, group)
-    flight = _known(told, "flight_before_bytes", "what was in flight", group)
+    flight = _known(told, "flight_at_act_bytes", "what was in flight", group)
     cwnd = _known(told, "cwnd_after_bytes", "the window after it", group)
     return _share(f >= c for f, c in zip(flight, cwnd, strict=True))
 
@@ -137,6 +137,19 @@ def grows_at_recovery_frac(sample: Sample, group: Group) -> Share:
     if not known:
         raise UnavailableError(f"no window of {group.label} is known at the end of a loss")
     return _share(left > met for met, left in known)
+
+
+def cwnd_stays_frac(sample: Sample, group: Group) -> Share:
+    """Return the share of losses, over without a timeout, through which the window stayed.
+
+    As it was when the first acknowledgement after the sender acted came, until they were over. An
+    episode of which that is not known is left out.
+    """
+    told = [row for row in _told(sample, group) if row["timeouts"] == 0]
+    known = [row["cwnd_changes"] for row in told if row["cwnd_changes"] is not None]
+    if not known:
+        raise UnavailableError(f"no window of {group.label} is known from a loss to its end")
+    return _share(changes == 0 for changes in known)
 
 
 def timeouts(sample: Sample, group: Group) -> float:
@@ -205,6 +218,10 @@ LOSS_METRICS: tuple[GroupMetric, ...] = (
     (
         "grows_at_recovery_{group}_frac", "Losses that end with a larger window, {label}", SHARE,
         grows_at_recovery_frac,
+    ),
+    (
+        "cwnd_stays_{group}_frac", "Losses through which the window stays as it was cut, {label}",
+        SHARE, cwnd_stays_frac,
     ),
     ("timeouts_{group}", "Timeouts, {label}", COUNT, timeouts),
     (

@@ -31,6 +31,8 @@ from testbed.check import Check
 from testbed.errors import ParseError
 
 SCHEMA = 1
+#: Of a printed number; what is computed with it is a float.
+MOST_DIGITS = 30
 
 
 def parse_point(doc: Doc) -> Point:
@@ -50,7 +52,11 @@ def _as_printed(doc: Doc) -> Decimal:
     if not isinstance(doc.value, int | Decimal) or isinstance(doc.value, bool):
         got = repr(doc.value)
         raise ParseError("unexpected value", where=doc.where, wanted="a number", got=got)
-    return Decimal(doc.value)
+    value = Decimal(doc.value)
+    if value and abs(value.adjusted()) > MOST_DIGITS:
+        wanted = f"a number with up to {MOST_DIGITS} digits before or after the point"
+        raise ParseError("unexpected value", where=doc.where, wanted=wanted, got=f"{value:.3e}")
+    return value
 
 
 def _parse_exact_point(doc: Doc) -> Point:

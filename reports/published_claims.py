@@ -1,4 +1,4 @@
-"""Does what a publication says in words agree with its own tables? Pure.
+"""Does what a publication says in words agree with its own numbers? Pure.
 
 A claim is a predicate over metrics; where all the numbers a comparison needs are printed, they can
 be put into it. It is contradicted only if no values that round to the printed ones satisfy it.
@@ -6,76 +6,83 @@ be put into it. It is contradicted only if no values that round to the printed o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from reports.display import setting
-from reports.published import Span, increase_span, rounding_span
-from reports.published_tables import Printed, TableContradiction, places
+from reports.published import Span, increase_span
+from reports.published_said import Said, printed_metrics
+from reports.published_tables import Printed, TableContradiction
 from reports.records import Claim, Comparison, Point, Study
 
+_At = Mapping[tuple[Point, str], Said]
+_Wrong = tuple[Comparison, tuple[Said, ...]]
 
-def claims_against_tables(
+
+def claims_against_numbers(
     study: Study, printed: tuple[Printed, ...]
 ) -> Iterator[TableContradiction]:
     """Find claims that the printed numbers refute, one finding for each claim."""
-    at = {one.point: one for one in printed}
+    at = printed_metrics(study, printed)
     for claim in study.claims:
-        wrong = [
-            (comparison, span)
-            for comparison in claim.comparisons
-            if (span := _printed(comparison, at)) is not None and not _allows(comparison, span)
-        ]
+        put = [(one, _needed(one, at)) for one in claim.comparisons]
+        wrong = [(one, said) for one, said in put if said and not _allows(one, _span(one, said))]
         if wrong:
-            yield _finding(study, claim, [one for one, _ in wrong], at)
+            yield _finding(study, claim, wrong)
 
 
-def _printed(comparison: Comparison, at: dict[Point, Printed]) -> Span | None:
-    """Return the values that what is compared may have by the printed numbers."""
-    this = _span(comparison.metric, comparison.point, at)
-    if this is None or comparison.versus is None:
+def _needed(comparison: Comparison, at: _At) -> tuple[Said, ...]:
+    """Return what is printed of the one or two metrics compared; nothing if one is not."""
+    versus = comparison.versus
+    keys = [(comparison.point, comparison.metric)]
+    keys += [(versus.point, versus.metric)] if versus else []
+    found = tuple(at[key] for key in keys if key in at)
+    return found if len(found) == len(keys) else ()
+
+
+def _span(comparison: Comparison, said: tuple[Said, ...]) -> Span | None:
+    """Return the values that what is compared may have; None: any."""
+    this = said[0].span
+    if len(said) == 1:
         return this
-    other = _span(comparison.versus.metric, comparison.versus.point, at)
-    if other is None:
-        return None
-    return increase_span(this, other) if comparison.relative else (
-        this[0] - other[1], this[1] - other[0]
-    )  # fmt: skip
+    other = said[1].span
+    if comparison.relative:
+        return increase_span(this, other)
+    return (this[0] - other[1], this[1] - other[0])
 
 
-def _span(metric: str, point: Point, at: dict[Point, Printed]) -> Span | None:
-    value = at[point].values.get(metric) if point in at else None
-    return None if value is None else rounding_span(value)
-
-
-def _allows(comparison: Comparison, span: Span) -> bool:
+def _allows(comparison: Comparison, span: Span | None) -> bool:
+    """Return whether some value satisfies it; the ends of a range may just not be in it."""
+    if span is None:
+        return True
     low = None if comparison.low is None else Fraction(str(comparison.low))
     high = None if comparison.high is None else Fraction(str(comparison.high))
+    if comparison.strict and span[0] == span[1] and span[0] in (low, high):
+        return False
     return (low is None or span[1] >= low) and (high is None or span[0] <= high)
 
 
-def _finding(
-    study: Study, claim: Claim, wrong: list[Comparison], at: dict[Point, Printed]
-) -> TableContradiction:
+def _finding(study: Study, claim: Claim, wrong: list[_Wrong]) -> TableContradiction:
     tested = len(claim.comparisons)
-    shown = "; ".join(_said(study, comparison, at) for comparison in wrong)
-    points = tuple(dict.fromkeys(comparison.point for comparison in wrong))
+    shown = "; ".join(_said(study, comparison, said) for comparison, said in wrong)
+    example = any(one.example for _, said in wrong for one in said)
+    where = dict.fromkeys(where for _, said in wrong for one in said for where in one.where)
     return TableContradiction(
-        rule="claim-against-table",
-        where=f"{claim.where}; {places(at[point] for point in points)}",
-        points=points,
-        metrics=tuple(dict.fromkeys(comparison.metric for comparison in wrong)),
-        title="the words say otherwise than the tables",
+        rule="claim-against-episode" if example else "claim-against-table",
+        where=f"{claim.where}; {'; '.join(where)}",
+        points=tuple(dict.fromkeys(comparison.point for comparison, _ in wrong)),
+        metrics=tuple(dict.fromkeys(comparison.metric for comparison, _ in wrong)),
+        title=f"the words say otherwise than the {'example' if example else 'tables'}",
         text=f"the text says: {claim.text} Its own numbers say otherwise in {len(wrong)} of "
         f"{tested}: {shown}",
     )
 
 
-def _said(study: Study, comparison: Comparison, at: dict[Point, Printed]) -> str:
+def _said(study: Study, comparison: Comparison, said: tuple[Said, ...]) -> str:
     at_point = comparison.point.as_dict().items()
     settings = ", ".join(f"{name} {setting(name, value)}" for name, value in at_point)
-    words = f"{comparison.metric} {at[comparison.point].values[comparison.metric]}"
-    if comparison.versus is not None:
-        other = comparison.versus
-        words += f" against {at[other.point].values[other.metric]}"
+    words = said[0].words
+    if len(said) > 1:
+        alike = said[0].shown.keys() == said[1].shown.keys()
+        words += f" against {', '.join(said[1].shown.values()) if alike else said[1].words}"
     return f"{words} ({settings})" if settings and len(study.points) > 1 else words

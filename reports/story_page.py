@@ -47,11 +47,12 @@ CLAIMS = {
     "acks_to_new_data_pkts": "acknowledgements from sending again until new data",
     "retransmitted_pkts": "packets sent again", "lost_again_pkts": "of these lost",
     "timeouts": "timeouts", "lost": "lost at", "regrow": "until the window had grown again",
+    "cwnd_changes": "changes of the window until then",
     "cwnd_at_recovery": "window when recovered", "cwnd_after_recovery": "window after that",
     "detected": "sent again at", "recovered": "recovered at", "detect": "until sent again",
     "recover": "until recovered", "cwnd_before": "window before", "cwnd_after": "window after",
     "cwnd_grown": "window grown", "ssthresh_after": "threshold after",
-    "flight_before": "under way before",
+    "flight_before": "under way before", "flight_at_act": "under way when sent again",
 }  # fmt: skip
 
 #: TCP's window follows its new threshold over a round trip, SCTP's at once.

@@ -22,7 +22,7 @@ EPISODE_COLUMNS = (
     "first_new_segment", "acks_to_new_data_pkts", "retransmitted_pkts", "lost_again_pkts",
     "timeouts",
     "cwnd_before_bytes", "cwnd_after_bytes", "ssthresh_after_bytes", "flight_before_bytes",
-    "cwnd_at_recovery_bytes", "cwnd_after_recovery_bytes",
+    "flight_at_act_bytes", "cwnd_changes", "cwnd_at_recovery_bytes", "cwnd_after_recovery_bytes",
     "recovered_s", "detect_s", "recover_s", "regrow_s",
 )  # fmt: skip
 #: What of limits.parquet is averaged.

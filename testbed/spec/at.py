@@ -85,12 +85,23 @@ def figure_points(
         if figure.overlay is not None:
             swept: Loc = ("figures", i, "overlay")
             problems += _unswept([figure.overlay], swept, names, document)
-        at_points = [points[index].settings.flows for index in covered[i]]
-        wrong = (
-            problem for flows in at_points for problem in flow_problems(i, figure, flows, document)
-        )
-        problems += dict.fromkeys(wrong)
     return covered, problems
+
+
+def figure_flows(
+    study: StudyFile,
+    document: Document,
+    points: tuple[Point, ...],
+    covered: tuple[tuple[int, ...], ...],
+) -> list[Problem]:
+    """Return where figures name flows that are none at their points; flows must be valid."""
+    wrong = (
+        problem
+        for i, (figure, indexes) in enumerate(zip(study.figures, covered, strict=True))
+        for index in indexes
+        for problem in flow_problems(i, figure, points[index].settings.flows, document)
+    )
+    return list(dict.fromkeys(wrong))
 
 
 def episode_points(

@@ -18,7 +18,7 @@ _PREDICATE = ("metric", "metrics", "at", "each", "versus", "relative", "along", 
 _EVERY = re.compile(r"\b(each|every|everywhere|all|always|never|whenever)\b", re.IGNORECASE)
 #: Metrics that count the losses of which something is true; others are means over losses.
 _OF_LOSSES = re.compile(
-    r"((sends|repeats)_on_dupack_\d|flight_full|grows_at_recovery|timeout_if_lost_again)_.*_frac$"
+    r"((sends|repeats)_on_dupack_\d|flight_full|grows_at_recovery|cwnd_stays|timeout_if_lost_again)_.*_frac$"
 )
 _UNIT = re.compile(r"_(bps|pct|frac|s|segments|pkts)$")
 

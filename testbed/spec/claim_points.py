@@ -102,11 +102,18 @@ class _Expander:
         return tuple(sorted(found))
 
     def _plain(self, claim: Claim, covered: Sequence[int], loc: Loc) -> Iterator[Comparison]:
+        """Yield one comparison for each metric and point.
+
+        What each point is compared with is not compared with itself.
+        """
         low, high, strict = _bounds(claim)
         others = self._others(claim, covered, (*loc, "versus"))
         versus = claim.versus_names or (None,) * len(claim.names)
+        rest = "points" in claim.each and set(others) < set(covered)
         for name, other in zip(claim.names, versus, strict=True):
             for index, elsewhere in zip(covered, others, strict=False):
+                if (name, index) == (other, elsewhere) and rest:
+                    continue
                 if (name, index) == (other, elsewhere):
                     got = self._points[index].words()
                     self._say((*loc, "versus"), f"{name} compared with itself", got=got)

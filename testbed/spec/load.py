@@ -14,7 +14,13 @@ from pathlib import Path
 from testbed import units
 from testbed.cell import OF_HOSTS
 from testbed.errors import StudyError
-from testbed.spec.at import capture_points, episode_points, figure_points, published_points
+from testbed.spec.at import (
+    capture_points,
+    episode_points,
+    figure_flows,
+    figure_points,
+    published_points,
+)
 from testbed.spec.checks import cross_problems
 from testbed.spec.claim_checks import suspect_problems
 from testbed.spec.claim_points import Comparison, expand_claims
@@ -211,6 +217,8 @@ def _place(
     if "figures" in valid:
         figures, wrong = figure_points(*where)
         placed, problems = dataclasses.replace(placed, figures=figures), [*problems, *wrong]
+        if "flows" in valid:
+            problems += figure_flows(settings, document, points, figures)
     if "collect" in valid:
         captures, wrong = capture_points(*where)
         placed, problems = dataclasses.replace(placed, captures=captures), [*problems, *wrong]

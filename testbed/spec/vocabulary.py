@@ -34,11 +34,12 @@ EPISODE_VALUES = (
     "dupacks", "new_data_pkts", "new_data_on_dupack_1_pkts", "new_data_on_dupack_2_pkts",
     "new_data_on_dupack_3_pkts", "first_new_on_dupack", "first_new_segment",
     "acks_to_new_data_pkts", "lost_pkts",
-    "retransmitted_pkts", "lost_again_pkts", "timeouts", "cwnd_at_recovery_bytes",
+    "retransmitted_pkts", "lost_again_pkts", "timeouts", "cwnd_changes", "cwnd_at_recovery_bytes",
     "cwnd_at_recovery_segments", "cwnd_after_recovery_bytes", "cwnd_after_recovery_segments",
     "first_lost_segment", "cwnd_before_bytes", "cwnd_before_segments", "cwnd_after_bytes",
     "cwnd_after_segments", "ssthresh_after_bytes", "ssthresh_after_segments",
     "cwnd_grown_bytes", "cwnd_grown_segments", "flight_before_bytes", "flight_before_segments",
+    "flight_at_act_bytes", "flight_at_act_segments",
     "lost_s", "detected_s", "recovered_s", "detect_s", "recover_s", "regrow_s",
 )  # fmt: skip
 #: Metrics a study may ask for and print published values of; ``{group}`` is one of its groups.
@@ -87,6 +88,7 @@ METRICS = {
     "flight_full_{group}_frac": "losses repeated with as much in flight as the new window allows",
     "regrow_{group}_s": "from acting on a loss until the window grew by a message, mean",
     "grows_at_recovery_{group}_frac": "losses at whose last acknowledgement the window grew",
+    "cwnd_stays_{group}_frac": "losses through which the window stayed as it was cut",
     "timeouts_{group}": "expiries of the group's retransmission timers",
     "timeout_if_lost_again_{group}_frac": "losses repeated in vain that ended in a timeout",
     "recover_{group}_s": "from acting on a loss until all was acknowledged, mean over losses",

@@ -49,6 +49,18 @@ def test_sctp_as_printed() -> None:
     assert found.regrow_s == 0.521  # printed: 0.52 s
 
 
+def test_how_often_the_window_changes_until_the_loss_is_over() -> None:
+    lost = row(detected_s=0.0, recovered_s=0.533)
+    assert only(lost, window(TCP, MSS)).cwnd_changes == 0  # four from the act to the end
+    assert only(dataclasses.replace(lost, recovered_s=1.029), window(TCP, MSS)).cwnd_changes == 2
+    steps = [(0.0, 9.0), (0.1, 7.0), (0.2, 6.0), (0.3, 7.0), (0.5, 9.0)]  # back to where it began
+    ended = row(detected_s=0.0, recovered_s=0.3)
+    assert only(ended, window(steps)).cwnd_changes == 2
+    assert only(dataclasses.replace(ended, recovered_s=None), window(steps)).cwnd_changes is None
+    unknown = window([(0.0, 9.0), (0.1, float("nan")), (0.3, 7.0), (0.5, 9.0)])
+    assert only(ended, unknown).cwnd_changes is None
+
+
 def test_unless_it_acts_on_another_loss_before() -> None:
     lost = row(detected_s=0.0, recovered_s=0.533, ssthresh_after_bytes=4 * MSS)
     other = row(detected_s=1.03, ssthresh_after_bytes=2 * MSS)

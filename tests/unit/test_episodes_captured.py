@@ -60,6 +60,7 @@ def test_the_third_duplicate() -> None:
             lost_again_pkts=0,
             timeouts=0,
             flight_before_bytes=8 * MSS,  # segments 3 to 10
+            flight_at_act_bytes=5 * MSS,  # without the three reported
             recovered_s=1.06,
             detect_s=0.56 - 0.032,
             recover_s=0.5,
@@ -363,6 +364,7 @@ def test_sctp_acts_on_the_third_missing_report() -> None:
     (row,) = story.episodes()
     assert (row.dupacks, row.detected_by, row.new_data_pkts) == (3, "dupacks", 2)
     assert (row.first_lost_segment, row.flight_before_bytes) == (3, 5 * MSS)  # 3, 6, 7, 8, 9
+    assert row.flight_at_act_bytes == 4 * MSS  # 6 is reported by the SACK it acts on
 
 
 def test_sctp_repeats_when_a_heartbeat_comes_too() -> None:

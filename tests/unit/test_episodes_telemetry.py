@@ -82,6 +82,7 @@ def test_tcp_goes_into_recovery_on_the_third_duplicate() -> None:
             cwnd_after_bytes=7 * MSS,
             ssthresh_after_bytes=4 * MSS,
             flight_before_bytes=8 * MSS,
+            cwnd_changes=1,
             cwnd_at_recovery_bytes=4 * MSS,
             cwnd_after_recovery_bytes=4 * MSS,
             recovered_s=1.06,

@@ -55,6 +55,26 @@ def test_a_duration_that_no_computer_can_hold(known: dict[str, Target], name: st
     assert try_one(known[name], content, memory=False) == ""
 
 
+@pytest.mark.parametrize("number", [b"-" + HUGE, b"1e400", b"1e-400"])
+def test_a_printed_number_that_no_publication_prints(
+    known: dict[str, Target], number: bytes
+) -> None:
+    target = known["resolved.json to summary"]
+    content = re.sub(rb'("utilisation_pct": )[0-9.]+', rb"\g<1>" + number, target.corpus[0])
+    assert number in content
+    assert try_one(target, content, memory=False) == ""
+
+
+@pytest.mark.parametrize("flows", [b"protocol: &a tcp x", b"stop: 28 null"])
+def test_figures_of_flows_that_are_none(known: dict[str, Target], flows: bytes) -> None:
+    target = known["every study"]
+    (content,) = (one for one in target.corpus if b"study: anatomy\n" in one)
+    key = flows.split(b":")[0]
+    content = re.sub(key + rb": \S.*", flows, content, count=1)
+    assert flows in content
+    assert try_one(target, content, memory=False) == ""
+
+
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     def act(content: bytes) -> None:
         if content == b"odd":

@@ -315,8 +315,8 @@ def test_loss_episodes_that_nothing_recorded_or_that_never_were() -> None:
 
 
 def episode(flow_id: str = "S1", **known: object) -> dict[str, object]:
-    columns = ("first_new_on_dupack", "acks_to_new_data_pkts", "flight_before_bytes",
-               "cwnd_after_bytes", "regrow_s", "cwnd_at_recovery_bytes",
+    columns = ("first_new_on_dupack", "acks_to_new_data_pkts", "flight_at_act_bytes",
+               "cwnd_after_bytes", "cwnd_changes", "regrow_s", "cwnd_at_recovery_bytes",
                "cwnd_after_recovery_bytes", "lost_again_pkts")  # fmt: skip
     found = {**dict.fromkeys(columns), **loss(flow_id, "dupacks", 4, 3, 0.5), "timeouts": 0}
     return {**found, **known}
@@ -324,22 +324,24 @@ def episode(flow_id: str = "S1", **known: object) -> dict[str, object]:
 
 def test_what_windows_do_after_losses() -> None:
     rows = [
-        episode(flight_before_bytes=11584, cwnd_after_bytes=6516, regrow_s=0.52,
-                cwnd_at_recovery_bytes=6516, cwnd_after_recovery_bytes=7964),
-        episode(flight_before_bytes=6516, cwnd_after_bytes=6516, regrow_s=1.04,
-                cwnd_at_recovery_bytes=6516, cwnd_after_recovery_bytes=6516),
-        episode(flight_before_bytes=4344, cwnd_after_bytes=6516, timeouts=1,
-                cwnd_at_recovery_bytes=1500, cwnd_after_recovery_bytes=3000),
-        episode(flight_before_bytes=8000, cwnd_after_bytes=6516),
+        episode(flight_at_act_bytes=11584, cwnd_after_bytes=6516, regrow_s=0.52,
+                cwnd_at_recovery_bytes=6516, cwnd_after_recovery_bytes=7964, cwnd_changes=0),
+        episode(flight_at_act_bytes=6516, cwnd_after_bytes=6516, regrow_s=1.04,
+                cwnd_at_recovery_bytes=6516, cwnd_after_recovery_bytes=6516, cwnd_changes=2),
+        episode(flight_at_act_bytes=4344, cwnd_after_bytes=6516, timeouts=1,
+                cwnd_at_recovery_bytes=1500, cwnd_after_recovery_bytes=3000, cwnd_changes=0),
+        episode(flight_at_act_bytes=8000, cwnd_after_bytes=6516),
     ]  # fmt: skip
     found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
     assert asked("flight_full_S_frac", found).value == 3 / 4
     assert asked("regrow_S_s", found).value == pytest.approx(0.78)
     assert asked("grows_at_recovery_S_frac", found).value == 1 / 2
+    assert asked("cwnd_stays_S_frac", found).value == 1 / 2  # not of the one with a timeout
     assert asked("timeouts_S", found).value == 1
     assert asked("timeouts_T", found).value == 0
     unknown = dataclasses.replace(FOUR_FLOWS, episodes=[episode()])
-    for name in ("flight_full_S_frac", "regrow_S_s", "grows_at_recovery_S_frac"):
+    for name in ("flight_full_S_frac", "regrow_S_s", "grows_at_recovery_S_frac",
+                 "cwnd_stays_S_frac"):  # fmt: skip
         assert asked(name, unknown).value is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from reports.contradicted import table_contradictions, tables_in_doubt
 from reports.published_tables import TableContradiction
-from reports.records import Claim, Comparison, Point, Versus
+from reports.records import Claim, Comparison, Point, Published, PublishedEpisode, Versus
 from tests.published_study import flow, path, published_study
 
 pytestmark = pytest.mark.unit
@@ -249,6 +250,87 @@ def test_words_that_the_tables_contradict() -> None:
     (jitter,) = by_rule(claimed(published_study(rows), "flow_jitter_B{}_s", 1.4, None))
     assert "in 5 of 5" in jitter.text
     assert by_rule(claimed(published_study(rows), "flow_owd_mean_B{}_s", None, 1.0)) == []
+
+
+def test_words_about_the_mean_of_all_flows() -> None:
+    """The mean jitter of the five is 13.55 ms, and the text says 1.4 s."""
+    study = published_study([({"protocol": "tcp"}, "Table 3", flow_row(TCP))])
+    paths = {study.points[-1]: path(WIRED_FLOWS["tcp"], bottleneck_bps=512e3, access_bps=1e6)}
+
+    def found(low: float, high: float) -> list[TableContradiction]:
+        claim = claimed(study, "jitter_B_s", low, high)
+        return by_rule(dataclasses.replace(claim, paths=paths))
+
+    (one,) = found(1.35, 1.45)
+    assert one.text.endswith("in 5 of 5: " + "; ".join(["jitter_B_s 0.0135511"] * 5))
+    assert found(0.0135, 0.0145) == []
+    assert by_rule(claimed(study, "jitter_B_s", 1.35, 1.45)) == []  # whose flows is not known
+
+
+def said_of_losses(metric: str, *, high: float | None = None, **how: Any) -> list[str]:
+    """Return what the two printed losses of segment 8 say against a claim: TCP's, then SCTP's."""
+    printed: dict[str, dict[str, int | str]] = {
+        "T": {"dupacks": 3, "acks_to_new_data_pkts": 3, "flight_at_act_segments": 6,
+              "cwnd_after_segments": 4, "cwnd_at_recovery_segments": 4,
+              "cwnd_after_recovery_segments": "4.25", "regrow_s": "1.05"},
+        "S": {"dupacks": 4, "acks_to_new_data_pkts": 4, "new_data_on_dupack_1_pkts": 1,
+              "flight_at_act_bytes": 11584, "cwnd_after_bytes": 6516, "regrow_s": "0.52"},
+    }  # fmt: skip
+    study = published_study([({"protocol": "both"}, "Table 1", {})])
+    (at,) = study.points
+    episodes = tuple(
+        PublishedEpisode(
+            flow=name, episode=0, where=f"Figure {name}", points=(at,), grown_s=None,
+            values={column: Decimal(value) for column, value in values.items()},
+        )
+        for name, values in printed.items()
+    )  # fmt: skip
+    flows = [flow("T", "T", "tcp"), flow("S", "S", "sctp")]
+    way = path(flows, bottleneck_bps=2e6, access_bps=1e7, loss_frac=how.pop("loss_frac", 0.0))
+    versus = how.pop("versus", None)
+    made = Comparison(
+        metric=metric, point=at, relative=False, low=how.pop("low", None), high=high, strict=True,
+        versus=Versus(metric=versus, point=at) if versus else None, quotient=None,
+    )  # fmt: skip
+    claim = Claim(id="c", text="So.", where="Section 5", untested=None, comparisons=(made,))
+    published = Published(where="Table 1", rows=(), episodes=episodes)
+    whole = dataclasses.replace(study, published=published, claims=(claim,), paths={at: way})
+    found = table_contradictions(whole)
+    assert {one.rule for one in found} <= {"claim-against-episode"}
+    return [f"{one.where}: {one.text.partition(': So. ')[2]}" for one in found]
+
+
+def test_words_that_the_printed_losses_contradict() -> None:
+    says = "Its own numbers say otherwise in 1 of 1:"
+    needs = "acks_to_new_data_T_pkts"
+    assert said_of_losses(needs, low=0, versus="acks_to_new_data_S_pkts") == [
+        f"Section 5; Figure T; Figure S: {says} acks_to_new_data_pkts 3 against 4"
+    ]
+    assert said_of_losses(needs, high=0, versus="acks_to_new_data_S_pkts") == []
+    assert said_of_losses("grows_at_recovery_T_frac", high=0.1) == [
+        f"Section 5; Figure T: {says} cwnd_at_recovery_segments 4, cwnd_after_recovery_segments 4.25"
+    ]
+    assert said_of_losses("repeats_on_dupack_3_S_frac", low=0.9) == [
+        f"Section 5; Figure S: {says} dupacks 4"
+    ]
+    assert said_of_losses("dupacks_S_pkts", high=4) == [f"Section 5; Figure S: {says} dupacks 4"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "how"),
+    [
+        ("cwnd_stays_T_frac", {"low": 0.9}),
+        ("flight_full_T_frac", {"low": 0.9}),
+        ("flight_full_S_frac", {"low": 0.9}),
+        ("sends_on_dupack_1_S_frac", {"low": 0.9}),
+        ("sends_on_dupack_2_S_frac", {"high": 0.1}),  # is not printed
+        ("regrow_S_s", {"high": 0, "versus": "regrow_T_s"}),
+        ("regrow_S_s", {"high": 0.515}),  # 0.52 is 0.515 rounded
+        ("repeats_on_dupack_3_S_frac", {"low": 0.9, "loss_frac": 0.01}),  # one loss of many
+    ],
+)
+def test_words_that_the_printed_losses_bear_out(metric: str, how: dict[str, Any]) -> None:
+    assert said_of_losses(metric, **how) == []
 
 
 def test_words_about_a_difference_and_what_is_not_printed() -> None:

@@ -94,6 +94,18 @@ def test_versus_another_metric_and_another_point() -> None:
     ]
 
 
+def test_each_other_point_against_one() -> None:
+    found = comparisons(
+        "metric: pct_increase", "each: [points]",
+        "versus: {at: {network.bottleneck.loss.data: 1 %}}", "is: {below: 0}",
+    )  # fmt: skip
+    assert found == [
+        one(loss, versus=("pct_increase", 0.01), high=0, strict=True)
+        for loss in LOSSES
+        if loss != 0.01
+    ]
+
+
 def test_a_trend_is_each_step_and_a_peak_is_above_the_others() -> None:
     found = comparisons(
         "metric: utilisation_pct", "along: network.bottleneck.loss.data", "is: falling"
