@@ -302,13 +302,13 @@ def said_of_losses(metric: str, *, high: float | None = None, **how: Any) -> lis
 
 def test_words_that_the_printed_losses_contradict() -> None:
     says = "Its own numbers say otherwise in 1 of 1:"
-    needs = "acks_to_new_data_T_pkts"
+    of_tcp, needs = f"Section 5; Figure T: {says}", "acks_to_new_data_T_pkts"
     assert said_of_losses(needs, low=0, versus="acks_to_new_data_S_pkts") == [
         f"Section 5; Figure T; Figure S: {says} acks_to_new_data_pkts 3 against 4"
     ]
     assert said_of_losses(needs, high=0, versus="acks_to_new_data_S_pkts") == []
     assert said_of_losses("grows_at_recovery_T_frac", high=0.1) == [
-        f"Section 5; Figure T: {says} cwnd_at_recovery_segments 4, cwnd_after_recovery_segments 4.25"
+        f"{of_tcp} cwnd_at_recovery_segments 4, cwnd_after_recovery_segments 4.25"
     ]
     assert said_of_losses("repeats_on_dupack_3_S_frac", low=0.9) == [
         f"Section 5; Figure S: {says} dupacks 4"
