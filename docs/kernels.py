@@ -78,9 +78,10 @@ def written(text: str, between: str) -> str:
 
 
 def main(folders: Sequence[str]) -> None:
-    """Write the page's tables from two sets of runs."""
+    """Write the page's tables from two sets of runs, of the studies that are in both."""
     places = [Path(folder) for folder in folders]
-    names = json.loads((places[0] / "set.json").read_text())["studies"]
+    listed = [json.loads((place / "set.json").read_text())["studies"] for place in places]
+    names = [name for name in listed[0] if name in listed[1]]
     studies = {
         name: [json.loads((place / name / "summary.json").read_text()) for place in places]
         for name in names

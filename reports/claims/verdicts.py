@@ -294,6 +294,7 @@ def _spread(judged: Sequence[Judged], verdict: str) -> str:
     if verdict == HOLDS:
         return f"all {number} comparisons hold, this the least clearly"
     if verdict == REFUTED:
-        held = f", {by[HOLDS]} hold" if by[HOLDS] else ""
-        return f"{by[REFUTED]} of {number} comparisons are refuted, this the most clearly{held}"
+        held = f", {by[HOLDS]} hold{'s' * (by[HOLDS] == 1)}" if by[HOLDS] else ""
+        are = "is" if by[REFUTED] == 1 else "are"
+        return f"{by[REFUTED]} of {number} comparisons {are} refuted, this the most clearly{held}"
     return f"{by[HOLDS]} of {number} comparisons hold; this one is in doubt"

@@ -67,7 +67,7 @@ def test_all_comparisons_must_hold_and_one_refutes() -> None:
         "Increase in goodput of SCTP over TCP SACK at bottleneck loss, data 2 %: -9.5 % (95 % CI "
     )
     assert found.evidence.endswith(
-        "), wanted above 0 % (1 of 2 comparisons are refuted, this the most clearly, 1 hold)."
+        "), wanted above 0 % (1 of 2 comparisons is refuted, this the most clearly, 1 holds)."
     )
 
 
