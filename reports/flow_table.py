@@ -75,24 +75,28 @@ BIN_S = 10.0
 
 
 def read_variation(path: Path, cell: cells.Cell) -> Mapping[str, float]:
-    """Return how the goodput of each flow varies over time, in % of its mean.
+    """Return how the goodput of each group's flows together varies over time, in % of its mean.
 
     That is the sample standard deviation over the whole bins of ``BIN_S`` in the measuring window
-    in which the flow runs. Bins begin where an interval of the receiver does, at a whole second, so
-    that each holds as many. A flow with fewer than two, or without goodput, is absent.
+    in which all of them run. Bins begin where an interval of the receiver does, at a whole second,
+    so that each holds as many. A group with fewer than two, or without goodput, is absent.
     """
     rows = read_columns(path, _INTERVALS)
     found = {}
-    for flow in cell.flows:
-        from_s = math.ceil(max(cell.measure_from_s, flow.start_s))
-        bins = math.floor((min(cell.measure_to_s, flow.stop_s) - from_s) / BIN_S)
+    for group in dict.fromkeys(flow.group for flow in cell.flows):
+        flows = [flow for flow in cell.flows if flow.group == group]
+        from_s = math.ceil(max(cell.measure_from_s, *(flow.start_s for flow in flows)))
+        to_s = min(cell.measure_to_s, *(flow.stop_s for flow in flows))
+        bins = math.floor((to_s - from_s) / BIN_S)
         mine = rows.filter(
-            pl.col("start_s") >= from_s, pl.col("end_s") <= from_s + bins * BIN_S, flow=flow.id
+            pl.col("start_s") >= from_s,
+            pl.col("end_s") <= from_s + bins * BIN_S,
+            pl.col("flow").is_in([flow.id for flow in flows]),
         )
         number = ((mine["start_s"] - from_s) / BIN_S).floor().cast(pl.Int64)
         summed = mine.select("goodput_bytes").with_columns(bin=number).group_by("bin").sum()
         delivered = [int(value) for value in summed["goodput_bytes"]]
         delivered += [0] * (bins - len(delivered))  # intervals without data are absent
         if bins >= 2 and sum(delivered) > 0:
-            found[flow.id] = 100 * statistics.stdev(delivered) / statistics.mean(delivered)
+            found[group] = 100 * statistics.stdev(delivered) / statistics.mean(delivered)
     return found

@@ -102,14 +102,18 @@ def recover_s(sample: Sample, group: Group) -> float:
 
 
 def flight_full_frac(sample: Sample, group: Group) -> Share:
-    """Return the share of losses repeated though as much was in flight as the new window allows.
+    """Return the share of losses repeated though the window had no room for another packet.
 
-    Of those an acknowledgement told of whose flight and window are known.
+    The window as it was before it was cut. Of the losses an acknowledgement told of whose flight
+    and window are known.
     """
+    if sample.path is None:
+        raise UnavailableError("the run is of an older version, which did not write packets' sizes")
+    size = {flow.flow: flow.payload_bytes for flow in sample.path.flows}
     told = _told(sample, group)
     flight = _known(told, "flight_at_act_bytes", "what was in flight", group)
-    cwnd = _known(told, "cwnd_after_bytes", "the window after it", group)
-    return _share(f >= c for f, c in zip(flight, cwnd, strict=True))
+    cwnd = _known(told, "cwnd_before_bytes", "the window before it", group)
+    return _share(f + size[row["flow"]] > c for row, f, c in zip(told, flight, cwnd, strict=True))
 
 
 def _mean_where_known(column: str, what: str) -> GroupFunction:

@@ -102,10 +102,9 @@ def goodput_cv_pct(sample: Sample, group: Group) -> float:
 
 
 def goodput_variation_pct(sample: Sample, group: Group) -> float:
-    """Return how goodput varies over time, in % of its mean: the mean over the group's flows."""
-    flows = [flow.flow for flow in sample.flows if flow.group == group.id]
-    found = [sample.variation_pct.get(flow) for flow in flows]
-    return total(found, f"variation of {group.label}'s goodput over time") / len(found)
+    """Return how the goodput of the group's flows together varies over time, in % of its mean."""
+    found = sample.variation_pct.get(group.id)
+    return total([found], f"variation of {group.label}'s goodput over time")
 
 
 def pct_increase(sample: Sample) -> Quotient:

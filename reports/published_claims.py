@@ -28,7 +28,7 @@ def claims_against_numbers(
         put = [(one, _needed(one, at)) for one in claim.comparisons]
         wrong = [(one, said) for one, said in put if said and not _allows(one, _span(one, said))]
         if wrong:
-            yield _finding(study, claim, wrong)
+            yield _finding(study, claim, wrong, sum(bool(said) for _, said in put))
 
 
 def _needed(comparison: Comparison, at: _At) -> tuple[Said, ...]:
@@ -62,8 +62,7 @@ def _allows(comparison: Comparison, span: Span | None) -> bool:
     return (low is None or span[1] >= low) and (high is None or span[0] <= high)
 
 
-def _finding(study: Study, claim: Claim, wrong: list[_Wrong]) -> TableContradiction:
-    tested = len(claim.comparisons)
+def _finding(study: Study, claim: Claim, wrong: list[_Wrong], tested: int) -> TableContradiction:
     shown = "; ".join(_said(study, comparison, said) for comparison, said in wrong)
     example = any(one.example for _, said in wrong for one in said)
     where = dict.fromkeys(where for _, said in wrong for one in said for where in one.where)

@@ -33,7 +33,8 @@ _TRUTHS: dict[str, tuple[tuple[str, ...], Callable[..., bool]]] = {
        for k in (1, 2, 3)},
     "repeats_on_dupack_3_{group}_frac": (("dupacks",), lambda n: n == 3),
     "repeats_on_dupack_4_{group}_frac": (("dupacks",), lambda n: n == 4),
-    "flight_full_{group}_frac": (("flight_at_act", "cwnd_after"), lambda f, c: f >= c),
+    "flight_full_{group}_frac":
+        (("flight_at_act_segments", "cwnd_before_segments"), lambda f, c: f + 1 > c),
     "cwnd_stays_{group}_frac": (("cwnd_after", "cwnd_at_recovery"), lambda a, b: a == b),
     "grows_at_recovery_{group}_frac":
         (("cwnd_at_recovery", "cwnd_after_recovery"), lambda a, b: b > a),
@@ -59,16 +60,16 @@ class Said:
 def printed_metrics(study: Study, printed: tuple[Printed, ...]) -> dict[tuple[Point, str], Said]:
     """Return what is printed of each metric at each point, in a table before anything else."""
     found: dict[tuple[Point, str], Said] = {}
-    for point, name, said in (*_of_losses(study), *_of_flows(printed), *_in_tables(printed)):
+    for point, name, said in (*_of_losses(study), *_of_flows(printed), *_in_tables(study)):
         found[point, name] = said
     return found
 
 
-def _in_tables(printed: tuple[Printed, ...]) -> Iterator[tuple[Point, str, Said]]:
-    for one in printed:
-        for name, value in one.values.items():
+def _in_tables(study: Study) -> Iterator[tuple[Point, str, Said]]:
+    for row in study.published.rows if study.published else ():
+        for name, value in row.values.items():
             shown = {name: str(value)}
-            yield one.point, name, Said(span=rounding_span(value), shown=shown, where=one.where)
+            yield row.point, name, Said(span=rounding_span(value), shown=shown, where=(row.where,))
 
 
 def _of_flows(printed: tuple[Printed, ...]) -> Iterator[tuple[Point, str, Said]]:
@@ -104,8 +105,9 @@ def _of_losses(study: Study) -> Iterator[tuple[Point, str, Said]]:
 
 
 def _of_loss(episode: PublishedEpisode) -> Iterator[tuple[str, Said]]:
-    values = {_UNIT.sub("", name): value for name, value in episode.values.items()}
-    units = {_UNIT.sub("", name): name for name in episode.values}
+    values = {**{_UNIT.sub("", k): v for k, v in episode.values.items()}, **episode.values}
+    units = {**{_UNIT.sub("", name): name for name in episode.values},
+             **{name: name for name in episode.values}}  # fmt: skip
     for name, column in _NUMBERS.items():
         if column in values:
             value = values[column]

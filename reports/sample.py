@@ -76,7 +76,7 @@ class Sample:
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
     ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
     ``episodes`` the rows of the loss episodes, None if nothing recorded them, ``variation_pct`` by
-    flow how its goodput varies over time, empty unless the study asks. ``path`` tells the sizes of
+    group how its goodput varies over time, empty unless the study asks. ``path`` tells the sizes of
     packets, None if the run is of a version that did not write it down.
     """
 

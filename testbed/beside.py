@@ -45,8 +45,9 @@ class Beside:
         """
         try:
             pipe = self._pipe = self._pipe or self._start()
-            pipe.send((function, args))
-            succeeded, value = pipe.recv()
+            # Bytes, not send(): a view of its buffer in an error's frames is an error of its own.
+            pipe.send_bytes(pickle.dumps((function, args)))
+            succeeded, value = pickle.loads(pipe.recv_bytes())
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
             status = self.close()
             killed = status == -signal.SIGKILL

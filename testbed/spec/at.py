@@ -5,9 +5,11 @@ A value under ``at`` is checked like a swept one, and its errors name its own li
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from testbed import units
 from testbed.spec.document import Document
 from testbed.spec.figure_checks import flow_problems
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
@@ -39,6 +41,33 @@ def points_at(
     if points and not covered:
         problems.append(document.problem(loc, "not a point of the study", got=point.words()))
     return tuple(covered), problems
+
+
+def points_at_any(
+    at: Mapping[str, Any],
+    loc: Loc,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    document: Document,
+    known: Collection[Problem],
+) -> tuple[tuple[int, ...], list[Problem]]:
+    """Return the same of an ``at`` with a list of values for a setting: any of them will do."""
+    lists = [value if isinstance(value, tuple) else (value,) for value in at.values()]
+    for path, values in zip(at, lists, strict=True):
+        if not values or any(value is None or isinstance(value, dict | tuple) for value in values):
+            problem = document.problem(
+                (*loc, path), "not a value", wanted="one, or a list of some",
+                got=units.shown(at[path]),
+            )  # fmt: skip
+            return (), [problem]
+    covered: set[int] = set()
+    problems: list[Problem] = []
+    for chosen in itertools.product(*lists):
+        one = dict(zip(at, chosen, strict=True))
+        indexes, wrong = points_at(one, loc, names, points, document, known)
+        covered.update(indexes)
+        problems += wrong
+    return tuple(sorted(covered)), list(dict.fromkeys(problems))
 
 
 def published_points(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from testbed import units
-from testbed.spec.at import points_at
+from testbed.spec.at import points_at_any
 from testbed.spec.claims import Claim, Trend
 from testbed.spec.document import Document
 from testbed.spec.problems import Loc, Problem, one_of, suggestion
@@ -83,23 +83,11 @@ class _Expander:
 
     def _covered(self, at: dict[str, Any], loc: Loc) -> tuple[int, ...]:
         """Return the indexes of the points at any of the listed values, in the study's order."""
-        lists = [value if isinstance(value, tuple) else (value,) for value in at.values()]
-        for path, values in zip(at, lists, strict=True):
-            if not values or any(
-                value is None or isinstance(value, dict | tuple) for value in values
-            ):
-                self._say((*loc, path), "not a value", wanted="one, or a list of some",
-                          got=units.shown(at[path]))  # fmt: skip
-                return ()
-        found: set[int] = set()
-        for chosen in itertools.product(*lists):
-            one = dict(zip(at, chosen, strict=True))
-            indexes, wrong = points_at(
-                one, loc, self._names, self._points, self._document, self._known
-            )
-            found.update(indexes)
-            self.problems += [problem for problem in wrong if problem not in self.problems]
-        return tuple(sorted(found))
+        found, wrong = points_at_any(
+            at, loc, self._names, self._points, self._document, self._known
+        )
+        self.problems += [problem for problem in wrong if problem not in self.problems]
+        return found
 
     def _plain(self, claim: Claim, covered: Sequence[int], loc: Loc) -> Iterator[Comparison]:
         """Yield one comparison for each metric and point.

@@ -250,8 +250,8 @@ class Assumption(Settings):
     alternatives: tuple[dict[str, PointValue], ...] = Field(
         (), description="a list of what else could be: each settings and their values"
     )
-    at: dict[str, PointValue] = Field(
-        {}, description="a mapping of swept settings to values: where to vary; none: every point"
+    at: dict[str, Any] = Field(
+        {}, description="a mapping of swept settings to a value or a list; none: every point"
     )
 
 

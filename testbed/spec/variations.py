@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from testbed.spec.at import points_at
+from testbed.spec.at import points_at_any
 from testbed.spec.document import Document
 from testbed.spec.problems import Loc, Problem
 from testbed.spec.study import StudyFile
@@ -141,7 +141,7 @@ def _alternatives(
             problems.append(document.problem(at, what, wanted="the key 'alternatives' beside"))
         if not assumption.alternatives:
             continue
-        covered, wrong = points_at(assumption.at, at, names, points, document, known)
+        covered, wrong = points_at_any(assumption.at, at, names, points, document, known)
         problems += wrong
         for j, settings in enumerate(assumption.alternatives):
             loc: Loc = ("assumptions", i, "alternatives", j)

@@ -85,7 +85,7 @@ METRICS = {
     },
     "first_new_on_dupack_{group}": "duplicate on which new data first left, mean over losses",
     "acks_to_new_data_{group}_pkts": "acknowledgements from the repeat to the first new data, mean",
-    "flight_full_{group}_frac": "losses repeated with as much in flight as the new window allows",
+    "flight_full_{group}_frac": "losses repeated though the window had no room for another packet",
     "regrow_{group}_s": "from acting on a loss until the window grew by a message, mean",
     "grows_at_recovery_{group}_frac": "losses at whose last acknowledgement the window grew",
     "cwnd_stays_{group}_frac": "losses through which the window stayed as it was cut",

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -213,3 +214,22 @@ def test_an_interrupt_does_not_wait_for_it(tmp_path: Path) -> None:
     thread.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
+
+
+def test_an_error_of_a_lost_process_holds_on_to_no_buffer(process: Beside) -> None:
+    """A view of one, in the frames of an error, is an error of its own once both are collected."""
+    pid, _ = process.call(place)
+    os.kill(pid, signal.SIGKILL)
+    while Path(f"/proc/{pid}").exists():
+        time.sleep(0.01)
+    with pytest.raises(RunError) as raised:
+        process.call(place)
+    lost = raised.value.__cause__
+    assert isinstance(lost, BrokenPipeError | ConnectionResetError)
+    held = [
+        value
+        for frame, _ in traceback.walk_tb(lost.__traceback__)
+        for value in frame.f_locals.values()
+        if isinstance(value, memoryview) and not isinstance(value.obj, bytes)
+    ]
+    assert held == []

@@ -30,6 +30,11 @@ def test_bins_are_whole_ones_of_the_window_and_silence_counts(tmp_path: Path) ->
     assert read_variation(path, cell) == {"T": pytest.approx(100), "S": 0}
     short = dataclasses.replace(cell, measure_to_s=29.0)
     assert read_variation(path, short) == {}
+    one = dataclasses.replace(cell, flows=tuple(
+        dataclasses.replace(flow, group="B") for flow in cell.flows
+    ))  # fmt: skip
+    # 500, 700, 300 together: mean 500, s = 200
+    assert read_variation(path, one) == {"B": pytest.approx(40)}
 
 
 @pytest.mark.parametrize(("start_s", "measure_from_s"), [(0.4, 0.0), (0.0, 0.4), (10.0, 0.0)])

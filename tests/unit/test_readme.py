@@ -1,8 +1,9 @@
-"""What the README quotes is what was measured, with the study files as they are."""
+"""What the docs quote is what was measured, with the study files as they are."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +19,10 @@ def quoted() -> dict[str, Any]:
     return found
 
 
-def test_the_readme_says_what_was_measured(quoted: dict[str, Any]) -> None:
-    text = readme.README.read_text()
-    assert readme.written(text, quoted) == text, "write it again: python -m docs.readme"
+@pytest.mark.parametrize("page", readme.PARTS, ids=lambda page: page.name)
+def test_a_page_says_what_was_measured(page: Path, quoted: dict[str, Any]) -> None:
+    text = page.read_text()
+    assert readme.written(page, text, quoted) == text, "write it again: python -m docs.readme"
 
 
 def test_what_was_measured_is_of_these_studies(quoted: dict[str, Any]) -> None:
@@ -31,6 +33,7 @@ def test_what_was_measured_is_of_these_studies(quoted: dict[str, Any]) -> None:
 def test_a_number_that_was_not_measured_is_written_over(quoted: dict[str, Any]) -> None:
     text = readme.README.read_text()
     mean = f"{quoted['wireless'][0]['pct_increase']['mean']:.1f}"
-    assert readme.written(text.replace(f"{mean} (", "99.9 ("), quoted) == text
+    page = readme.README
+    assert readme.written(page, text.replace(f"{mean} (", "99.9 ("), quoted) == text
     with pytest.raises(ValueError, match="no <!-- quoted: claims"):
-        readme.written(text.replace("<!-- end: claims -->", ""), quoted)
+        readme.written(page, text.replace("<!-- end: claims -->", ""), quoted)

@@ -12,6 +12,7 @@ from reports.point_paths import PathFlow, PointPath
 from reports.records import Compare, FlowRow, Group
 from reports.sample import Sample, Spans
 from testbed.spec.vocabulary import flow_metric_names, metric_names
+from tests import published_study
 
 pytestmark = pytest.mark.unit
 
@@ -316,7 +317,7 @@ def test_loss_episodes_that_nothing_recorded_or_that_never_were() -> None:
 
 def episode(flow_id: str = "S1", **known: object) -> dict[str, object]:
     columns = ("first_new_on_dupack", "acks_to_new_data_pkts", "flight_at_act_bytes",
-               "cwnd_after_bytes", "cwnd_changes", "regrow_s", "cwnd_at_recovery_bytes",
+               "cwnd_before_bytes", "cwnd_changes", "regrow_s", "cwnd_at_recovery_bytes",
                "cwnd_after_recovery_bytes", "lost_again_pkts")  # fmt: skip
     found = {**dict.fromkeys(columns), **loss(flow_id, "dupacks", 4, 3, 0.5), "timeouts": 0}
     return {**found, **known}
@@ -324,16 +325,21 @@ def episode(flow_id: str = "S1", **known: object) -> dict[str, object]:
 
 def test_what_windows_do_after_losses() -> None:
     rows = [
-        episode(flight_at_act_bytes=11584, cwnd_after_bytes=6516, regrow_s=0.52,
+        episode(flight_at_act_bytes=11584, cwnd_before_bytes=13031, regrow_s=0.52,
                 cwnd_at_recovery_bytes=6516, cwnd_after_recovery_bytes=7964, cwnd_changes=0),
-        episode(flight_at_act_bytes=6516, cwnd_after_bytes=6516, regrow_s=1.04,
+        episode(flight_at_act_bytes=6516, cwnd_before_bytes=6516, regrow_s=1.04,
                 cwnd_at_recovery_bytes=6516, cwnd_after_recovery_bytes=6516, cwnd_changes=2),
-        episode(flight_at_act_bytes=4344, cwnd_after_bytes=6516, timeouts=1,
+        episode(flight_at_act_bytes=4344, cwnd_before_bytes=5792, timeouts=1,
                 cwnd_at_recovery_bytes=1500, cwnd_after_recovery_bytes=3000, cwnd_changes=0),
-        episode(flight_at_act_bytes=8000, cwnd_after_bytes=6516),
+        episode(flight_at_act_bytes=8000, cwnd_before_bytes=6516),
     ]  # fmt: skip
     found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
-    assert asked("flight_full_S_frac", found).value == 3 / 4
+    names = ("T1", "T2", "S1", "S2")
+    sizes = published_study.path([published_study.flow(n, n[0], "sctp") for n in names])
+    # A packet more is 13032 > 13031 bytes, and 5792, which the window of 5792 has room for.
+    sized = dataclasses.replace(found, path=sizes)
+    assert asked("flight_full_S_frac", sized).value == 3 / 4
+    assert "older version" in str(asked("flight_full_S_frac", found).reason)
     assert asked("regrow_S_s", found).value == pytest.approx(0.78)
     assert asked("grows_at_recovery_S_frac", found).value == 1 / 2
     assert asked("cwnd_stays_S_frac", found).value == 1 / 2  # not of the one with a timeout
@@ -407,8 +413,8 @@ def test_readings_of_utilisation() -> None:
         assert asked(name, unasked).reason == "the study does not ask for it"
 
 
-def test_variation_over_time_is_the_mean_over_the_flows() -> None:
-    found = dataclasses.replace(FOUR_FLOWS, variation_pct={"T1": 10.0, "T2": 30.0, "S1": 5.0})
+def test_variation_over_time_is_that_of_the_group() -> None:
+    found = dataclasses.replace(FOUR_FLOWS, variation_pct={"T": 20.0})
     assert asked("goodput_over_time_T_pct", found).value == 20
     reason = "variation of SCTP's goodput over time is not known for every flow"
     assert asked("goodput_over_time_S_pct", found).reason == reason
