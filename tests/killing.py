@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -38,7 +39,7 @@ def short_wireless(*, duration: str, seeds: str) -> str:
     text = text.replace("seeds: [1, 2, 3, 4, 5]", f"seeds: {seeds}")
     before, _, rest = text.partition("sweep:")
     metrics = rest.partition("metrics:")[2].partition("published:")[0]
-    assumptions = rest.partition("assumptions:")[2]
+    assumptions = re.sub(r"\n    at: .*\[.*\]\}", "", rest.partition("assumptions:")[2])
     points = "sweep:\n  network.bottleneck.loss.data: [1 %, 3 %]\n\n"
     return f"{before}{points}metrics:{metrics}assumptions:{assumptions}"
 
