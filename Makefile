@@ -35,7 +35,7 @@ experiment: setup ## run the dumbbell studies, or those named, and write one rep
 .PHONY: showcase
 showcase: setup-dev ## measure again what the README quotes, ten seeds of each study, and write it there
 	@$(GROUNDTRUTH) run $(foreach one,wireless satellite wired anatomy,studies/$(one).yaml) --reps 10
-	@.venv/bin/python -m docs.readme results/latest
+	@.venv/bin/python -m docs.generate.readme results/latest
 
 .PHONY: test
 test: setup-dev lab browser ## run every test, those in the virtual lab and in a browser too

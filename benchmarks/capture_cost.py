@@ -19,12 +19,13 @@ import threading
 import time
 from pathlib import Path
 
-from collectors import evidence_parse
-from collectors.tables_parse import write_tables
-from testbed import trees
-from testbed.cell import Cell, cell_json
-from testbed.labs import kernel, virtual
-from testbed.spec import find_study, load_study, resolve_cell
+from collectors.tables import evidence
+from collectors.tables.write import write_tables
+from model.cell import Cell, cell_json
+from testbed.labs.virtual import kernel, virtual_lab
+from testbed.machine import trees
+from testbed.points.load import find_study, load_study
+from testbed.points.resolve import resolve_cell
 
 
 @dataclasses.dataclass
@@ -43,14 +44,14 @@ class Turn:
         return self.lab_s + self.tables_s
 
 
-def make_cell(lab: virtual.VirtualLab, *, pcap: bool) -> Cell:
+def make_cell(lab: virtual_lab.VirtualLab, *, pcap: bool) -> Cell:
     """Return the wireless study's cell at 1 % loss, seed 1."""
     study = load_study(find_study("wireless"))
     point = next(p for p in study.points if p.values["loss_frac"] == 0.01)
     return resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe(), pcap=pcap)
 
 
-def turn(lab: virtual.VirtualLab, cell: Cell) -> Turn:
+def turn(lab: virtual_lab.VirtualLab, cell: Cell) -> Turn:
     """Run one cell and write its tables."""
     folder = Path(tempfile.mkdtemp(prefix="capture-cost-"))
     try:
@@ -61,7 +62,7 @@ def turn(lab: virtual.VirtualLab, cell: Cell) -> Turn:
         done = Turn(lab_s=lab_s, tables_s=time.perf_counter() - began_s)
         if cell.collect.pcap:
             began_s = time.perf_counter()
-            packets = evidence_parse.packets(folder, cell)
+            packets = evidence.packets(folder, cell)
             done.parse_s = time.perf_counter() - began_s
             done.packets = 0 if packets is None else packets.height
             captures = (folder / "raw" / "pcap").glob("*.pcap")
@@ -78,7 +79,7 @@ def main() -> None:
     args = parser.parse_args()
     # Before polars works for the first time: it counts cores then.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    lab = virtual.ensure(kernel.DEFAULT, lambda _what, _done: None)
+    lab = virtual_lab.ensure(kernel.DEFAULT, lambda _what, _done: None)
     cells = {pcap: make_cell(lab, pcap=pcap) for pcap in (False, True)}
     turn(lab, cells[True])  # loads what is loaded once
     turns: dict[bool, list[Turn]] = {False: [], True: []}

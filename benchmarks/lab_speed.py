@@ -17,13 +17,14 @@ import tempfile
 import threading
 from pathlib import Path
 
-from testbed import trees
-from testbed.cell import Cell, cell_json
-from testbed.labs import virtual
-from testbed.spec import find_study, load_study, resolve_cell
+from model.cell import Cell, cell_json
+from testbed.labs.virtual import virtual_lab
+from testbed.machine import trees
+from testbed.points.load import find_study, load_study
+from testbed.points.resolve import resolve_cell
 
 
-def make_cell(lab: virtual.VirtualLab, duration_s: float) -> Cell:
+def make_cell(lab: virtual_lab.VirtualLab, duration_s: float) -> Cell:
     """Return the wireless study's cell at 1 % loss, seed 1."""
     study = load_study(find_study("wireless"))
     point = next(p for p in study.points if p.values["loss_frac"] == 0.01)
@@ -33,7 +34,7 @@ def make_cell(lab: virtual.VirtualLab, duration_s: float) -> Cell:
     return cell
 
 
-def wall_s(lab: virtual.VirtualLab, cell: Cell, *, pinned: bool) -> float:
+def wall_s(lab: virtual_lab.VirtualLab, cell: Cell, *, pinned: bool) -> float:
     """Run one cell; return its wall time."""
     folder = Path(tempfile.mkdtemp(prefix="lab-speed-"))
     cpus = os.sched_getaffinity(0)
@@ -53,7 +54,9 @@ def main() -> None:
     parser.add_argument("--kernels", nargs="+", default=["7.3", "6.12"])
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    labs = {version: virtual.ensure(version, lambda _what, _done: None) for version in args.kernels}
+    labs = {
+        version: virtual_lab.ensure(version, lambda _what, _done: None) for version in args.kernels
+    }
     variants = [(version, pinned) for version in args.kernels for pinned in (True, False)]
     times: dict[tuple[str, bool], list[float]] = {variant: [] for variant in variants}
     duration_s = 1000.0

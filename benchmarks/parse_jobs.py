@@ -18,9 +18,11 @@ import time
 from functools import partial
 from pathlib import Path
 
-from collectors.tables_parse import write_tables
-from testbed import runfolder, session, trees, workers
-from testbed.plan import PlannedCell
+from collectors.tables.write import write_tables
+from model import run_folder
+from testbed.campaign import saved_runs
+from testbed.machine import trees, workers
+from testbed.planning.plan import PlannedCell
 
 JOBS = 2
 
@@ -55,12 +57,12 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    run = session.find_run(str(args.run))
-    cells = [p for p in session.load_cells(run) if p.cell.purpose == "measure"][: args.cells]
+    run = saved_runs.find_run(str(args.run))
+    cells = [p for p in saved_runs.load_cells(run) if p.cell.purpose == "measure"][: args.cells]
     copy = Path(tempfile.mkdtemp(prefix="parse-jobs-"))
     try:
         for planned in cells:
-            shutil.copytree(runfolder.cell_folder(run, planned.id), copy / planned.id)
+            shutil.copytree(run_folder.cell_folder(run, planned.id), copy / planned.id)
         wall_s(copy, cells[:JOBS], apart=True)  # loads what is loaded once
         wall_s(copy, cells[:JOBS], apart=False)
         rounds = [

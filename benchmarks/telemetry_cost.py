@@ -22,10 +22,11 @@ from pathlib import Path
 
 from lab_speed import make_cell
 
-from testbed import runfolder, trees
-from testbed.cell import Cell
-from testbed.execute import execute
-from testbed.labs import virtual
+from model import run_folder
+from model.cell import Cell
+from testbed.campaign.run_cell import execute
+from testbed.labs.virtual import virtual_lab
+from testbed.machine import trees
 
 
 def variants(cell: Cell) -> dict[str, Cell]:
@@ -39,7 +40,7 @@ def variants(cell: Cell) -> dict[str, Cell]:
     }
 
 
-def run(lab: virtual.VirtualLab, cell: Cell) -> tuple[float, float]:
+def run(lab: virtual_lab.VirtualLab, cell: Cell) -> tuple[float, float]:
     """Execute one cell; return its wall time, and the pages' events parsed per second."""
     folder = Path(tempfile.mkdtemp(prefix="telemetry-cost-"))
     try:
@@ -54,10 +55,10 @@ def run(lab: virtual.VirtualLab, cell: Cell) -> tuple[float, float]:
 
 def events_per_s(folder: Path) -> float:
     """Return how many events a second are found and typed, reading the file included."""
-    from collectors.trace_parse import read_trace
+    from collectors.trace.events import read_trace
 
     began_s = time.perf_counter()
-    trace = read_trace(folder / runfolder.TRACE_PAGES, folder / runfolder.TRACE_FORMATS)
+    trace = read_trace(folder / run_folder.TRACE_PAGES, folder / run_folder.TRACE_FORMATS)
     return float(trace.events.t_ns.size) / (time.perf_counter() - began_s)
 
 
@@ -68,7 +69,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     args = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    lab = virtual.ensure(args.kernel, lambda _what, _done: None)
+    lab = virtual_lab.ensure(args.kernel, lambda _what, _done: None)
     cells = variants(make_cell(lab, 1000.0))
     walls_s: dict[str, list[float]] = {name: [] for name in cells}
     speeds = []

@@ -23,11 +23,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from testbed import digests
-from testbed.cell import Cell
-from testbed.execute import execute, write_json
-from testbed.labs import contents, kernel, virtual
-from testbed.spec import find_study, load_study, resolve_cell
+from model.cell import Cell
+from testbed.campaign import digests
+from testbed.campaign.run_cell import execute, write_json
+from testbed.labs.virtual import kernel, virtual_lab
+from testbed.machine import contents
+from testbed.points.load import find_study, load_study
+from testbed.points.resolve import resolve_cell
 
 MADE = "made.json"
 #: Study and point of each cell; losses at random, listed losses, random and listed.
@@ -44,13 +46,13 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _cell(lab: virtual.VirtualLab, study_name: str, values: dict[str, Any]) -> Cell:
+def _cell(lab: virtual_lab.VirtualLab, study_name: str, values: dict[str, Any]) -> Cell:
     study = load_study(find_study(study_name))
     point = next(p for p in study.points if values.items() <= p.values.items())
     return resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe(), pcap=True)
 
 
-def _parts(lab: virtual.VirtualLab) -> dict[str, Path]:
+def _parts(lab: virtual_lab.VirtualLab) -> dict[str, Path]:
     return {"image": lab.image.parent, "kernel": lab.kernel, "code": lab.code}
 
 
@@ -60,7 +62,7 @@ def build(folder: Path, version: str) -> None:
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     mask = os.umask(0)
     os.umask(mask)
-    lab = virtual.ensure(version, lambda _what, _done: None)
+    lab = virtual_lab.ensure(version, lambda _what, _done: None)
     cells = {}
     for name, (study_name, values) in CELLS.items():
         place = folder / "cells" / name

@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import RunError
+from model.errors import RunError
 
 #: The system call's number on x86-64, the only machine User-Mode Linux is built for here.
 SYS_BPF = 321

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from testbed.cell import BurstLoss, Direction, Loss
+from model.cell import BurstLoss, Direction, Loss
 
 #: Bytes of Ethernet header that a qdisc counts and an ns-2 link does not.
 ETHERNET_HEADER_BYTES = 14

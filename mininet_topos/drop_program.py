@@ -4,7 +4,7 @@ It runs as a tc classifier with direct action and sees Ethernet frames. Packets 
 carry data are counted from 1, retransmissions too; one whose number is listed is dropped, then one
 that is drawn (paired loss, equal drops), every other packet goes on to the next filter. The counts
 are kept in the single value of an array map; where flows lose equally many, another map counts for
-all of them together. A number's draw is :func:`testbed.draws.number_draw`.
+all of them together. A number's draw is :func:`model.draws.number_draw`.
 Invariants: a program is written out for one flow, so what is loaded says all it can do; a packet
 too short for the headers it should have goes on (the kernel ends a program that reads past one).
 """
@@ -14,8 +14,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from testbed import draws
-from testbed.cell import Protocol
+from model import draws
+from model.cell import Protocol
 
 #: One instruction: operation, registers (destination in the low half), jump offset, constant.
 INSTRUCTION = struct.Struct("=BBhi")
@@ -68,7 +68,7 @@ class Pairing:
 
 @dataclass(frozen=True, kw_only=True)
 class Sharing:
-    """Equal drops (:class:`testbed.draws.EqualDrops`): both seeds, and below which draw to draw."""
+    """Equal drops (:class:`model.draws.EqualDrops`): both seeds, and below which draw to draw."""
 
     seed: int
     pay_seed: int

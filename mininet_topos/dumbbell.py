@@ -26,8 +26,8 @@ from typing import Any
 from mininet_topos import netns, offloads
 from mininet_topos.channel import Role, Stage
 from mininet_topos.netns import Journal, Namespace
-from testbed.cell import Direction, Flow, Network
-from testbed.draws import channel_seed, seed_for
+from model.cell import Direction, Flow, Network
+from model.draws import channel_seed, seed_for
 
 ROUTERS = ("r1", "r2")
 #: Hosts of one side whose addresses share their second number.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from testbed.errors import RunError, UnsupportedError
+from model.errors import RunError, UnsupportedError
 
 CLONE_NEWNET = 0x40000000
 COMMAND_TIMEOUT_S = 60.0

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from mininet_topos import drop_program
 from mininet_topos.drop_program import Pairing, Sharing
 from mininet_topos.netns import Namespace
-from testbed import draws
-from testbed.cell import Cell, Protocol
-from testbed.check import Check
+from model import draws
+from model.cell import Cell, Protocol
+from model.check import Check
 
 if TYPE_CHECKING:
     from mininet_topos.bpf import Program

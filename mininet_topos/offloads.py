@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 
 from mininet_topos.netns import Namespace
-from testbed.errors import RunError
+from model.errors import RunError
 
 SIOCETHTOOL = 0x8946
 IFNAMSIZ = 16

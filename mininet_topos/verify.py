@@ -10,8 +10,8 @@ from typing import Any
 from mininet_topos import offloads
 from mininet_topos.dumbbell import ROUTERS, Counter, Plan
 from mininet_topos.netns import Namespace
-from testbed.check import Check
-from testbed.errors import VerifyError
+from model.check import Check
+from model.errors import VerifyError
 
 #: Kinds that hold no packet back: a device without a queue, and the hook for filters.
 PASSIVE = frozenset({"noqueue", "clsact"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from model.cell import Flow
 from probes.process import Host, Running, start, start_ready
-from testbed.cell import Flow
 
 BIN = Path("/gt/code/bin")
 READY_TIMEOUT_S = 30.0

@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from model.cell import Flow
+from model.errors import RunError
 from probes.driver import decimal
 from probes.process import Host, Running, start
-from testbed.cell import Flow
-from testbed.errors import RunError
 
 IPERF3 = "/usr/bin/iperf3"
 READY_TIMEOUT_S = 30.0

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from testbed.errors import RunError
+from model.errors import RunError
 
 
 class Host(Protocol):

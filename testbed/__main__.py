@@ -10,8 +10,8 @@ import sys
 import traceback
 from types import FrameType
 
-from testbed import streams
-from testbed.errors import Interrupted
+from model.errors import Interrupted
+from testbed.machine import standard_streams
 
 INTERRUPTED_STATUS = 3
 BUG_STATUS = 3
@@ -33,28 +33,28 @@ def _take_no_more() -> None:
 
 def main() -> None:
     """Run the command and exit with its status."""
-    streams.make_usable()
+    standard_streams.make_usable()
     try:
         for number in SIGNALS:
             signal.signal(number, _interrupt)
-        from testbed.cli import command_status
+        from testbed.command.cli import command_status
 
         status = command_status(sys.argv[1:])
     except (Interrupted, KeyboardInterrupt) as interrupt:
-        streams.say(f"{INTERRUPTED}{getattr(interrupt, 'how', Interrupted.how)}")
+        standard_streams.say(f"{INTERRUPTED}{getattr(interrupt, 'how', Interrupted.how)}")
         status = INTERRUPTED_STATUS
     except BrokenPipeError:
         # Whoever read our output has gone; nobody is left to be told.
-        streams.discard(sys.stderr)
-        status = streams.UNWRITABLE_STATUS
+        standard_streams.discard(sys.stderr)
+        status = standard_streams.UNWRITABLE_STATUS
     except Exception:  # noqa: BLE001  # a bug must not exit with 1, "results disagree"
-        streams.say(
+        standard_streams.say(
             f"{traceback.format_exc()}groundtruth: this is a bug; the lines above say where"
         )
         status = BUG_STATUS
     # Python's end takes a while, and would give signals back to the kernel: the work is done.
     _take_no_more()
-    sys.exit(streams.flushed(status))
+    sys.exit(standard_streams.flushed(status))
 
 
 if __name__ == "__main__":

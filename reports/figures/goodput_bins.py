@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from reports.bins import in_bins
+from model.cell import Flow
 from reports.figures.chart import HEIGHT_PX, KERNEL, Figure, drawn, layered
-from testbed.cell import Flow
+from reports.store.bins import in_bins
 
 HANDED_ON, ARRIVALS, SENT = "handed_on", "arrivals", "sent"
 #: Where data is seen that counts, by when it counts.

@@ -13,11 +13,12 @@ from typing import Any
 
 import altair as alt
 
-from reports.display import setting, setting_label, setting_number, setting_quantity
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
-from reports.metrics import Metric
-from reports.records import Parameter, Point
-from reports.summary import PointSummary, Summary
+from reports.measures.metrics import Metric
+from reports.measures.quantities import setting, setting_label, setting_number, setting_quantity
+from reports.store.records import Parameter, Point
+from reports.verdict.points import PointSummary
+from reports.verdict.summary import Summary
 
 PAPER, MEAN, RUN, BAND = "published", "kernel mean, 95 % CI", "one run", "95 % of single runs"
 ALONE = "kernel, one run"

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from reports.bins import in_bins
+from model.cell import Flow
 from reports.figures.chart import NEAR, Figure, Key, drawn, layered, look
 from reports.figures.goodput_bins import ARRIVALS, Chunks, binned, new_data
-from testbed.cell import Flow
+from reports.store.bins import in_bins
 
 GOODPUT, DELAY, JITTER = "goodput", "delay", "jitter"
 #: What each is called, and what its axis counts.

@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from reports.figures.chart import INK, PUBLISHED, Key, drawn
-from reports.records import PublishedLoss, PublishedMark
+from reports.store.records import PublishedLoss, PublishedMark
 
 NAME = "published"
 _MARK = {"type": "point", "shape": "diamond", "size": 64, "filled": False, "strokeWidth": 1.6,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
+from model.cell import Flow
 from reports.figures import published_marks
 from reports.figures.chart import (
     BAD,
@@ -28,8 +29,7 @@ from reports.figures.chart import (
 )
 from reports.figures.published_marks import Laid, Marks, moved_s, moved_segment, since
 from reports.figures.thinning import MOST_ROWS, outline
-from reports.records import PublishedMark
-from testbed.cell import Flow
+from reports.store.records import PublishedMark
 
 SENT, AGAIN, LOST = "sent first", "sent again", "lost"
 ACKED, SACKED = "acknowledged up to", "also reported received"
@@ -136,7 +136,8 @@ def sequence(
 ) -> Diagram:
     """Return what a flow's sender sent and was told between two times.
 
-    ``blocks``: the acknowledgements with their lists; see :class:`reports.cell_tables.CellTables`.
+    ``blocks``: the acknowledgements with their lists, as in
+    :class:`reports.store.cell_tables.CellTables`.
     """
     size = segment_bytes(packets, flow)
     inside = pl.col("t_s").is_between(from_s, to_s)

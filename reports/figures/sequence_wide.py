@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
+from model.cell import Flow
 from reports.figures.chart import (
     BAD,
     GOOD,
@@ -26,7 +27,6 @@ from reports.figures.chart import (
 )
 from reports.figures.sequence import data_sent, losses, numbered, segment_bytes
 from reports.figures.thinning import outline
-from testbed.cell import Flow
 
 SENT, AGAIN, LOST, ACKED = "sent", "sent again", "lost", "acknowledged up to"
 #: Rows a flow's line may have, and stretches of time it is looked at in beyond that: a pixel each.

@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from reports.jsondoc import Doc
+from model import plain_files, run_folder
+from model.cell import Cell
+from model.errors import ParseError
+from model.units import NS_PER_S
+from reports.store.json_document import Doc
 from reports.wireshark import classic, pcapng
+from reports.wireshark.captured import Ints, Octets, Sights
 from reports.wireshark.episodes import read_episodes
 from reports.wireshark.points import Interface, file_stem, interfaces, point_text
-from reports.wireshark.sights import Ints, Octets, Sights
 from reports.wireshark.story import USED, comments
-from testbed import plain, runfolder
-from testbed.cell import Cell
-from testbed.errors import ParseError
-from testbed.units import NS_PER_S
 
 APPLICATION = "Groundtruth"
 LINUX_SLL2 = 276
@@ -71,21 +71,21 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
         ParseError: captures and tables do not belong together, or a table cannot be read.
         OSError: a file cannot be written.
     """
-    folder = runfolder.cell_folder(run, cell_id)
-    table = _read_packets(folder / runfolder.PACKETS_TABLE)
+    folder = run_folder.cell_folder(run, cell_id)
+    table = _read_packets(folder / run_folder.PACKETS_TABLE)
     _check_same(table, recorded, str(folder))
     places = interfaces(recorded.points)
     sights = _sights(recorded, places)
     listed = {flow.id: flow.drop_data_pkts for flow in cell.flows}
-    said = comments(table, read_episodes(folder / runfolder.EPISODES_TABLE), listed)
+    said = comments(table, read_episodes(folder / run_folder.EPISODES_TABLE), listed)
     stem = file_stem(cell.study, cell.point, cell.seed, cell_id)
-    into = run / runfolder.PCAP
+    into = run / run_folder.PCAP
     traced, view = into / f"{stem}.pcapng", into / f"{stem}-senders.pcap"
     snap_bytes = recorded.points.get("snap_bytes").integer()
     head = _head(section_comment(cell, cell_id, recorded), places, snap_bytes)
-    plain.write_pieces(traced, chain(head, pcapng.packets(sights, said)), unlocked=True)
+    plain_files.write_pieces(traced, chain(head, pcapng.packets(sights, said)), unlocked=True)
     traces = classic.packets(sights, _senders_rows(table))
-    plain.write_pieces(view, chain([classic.header()], traces), unlocked=True)
+    plain_files.write_pieces(view, chain([classic.header()], traces), unlocked=True)
     return Exported(pcapng=traced, senders_view=view, packets=len(sights), comments=len(said))
 
 
@@ -124,7 +124,7 @@ def _head(comment: str, places: Sequence[Interface], snap_bytes: int) -> list[by
 
 def _read_packets(path: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(plain.read_bytes(path), columns=list(USED))
+        return pl.read_parquet(plain_files.read_bytes(path), columns=list(USED))
     except FileNotFoundError:
         raise ParseError("file is missing", where=str(path)) from None
     except (OSError, pl.exceptions.PolarsError) as error:

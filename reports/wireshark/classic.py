@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reports.wireshark.sights import Ints, Sights, copy_packets
+from reports.wireshark.captured import Ints, Sights, copy_packets
 
 MAGIC_MICROSECONDS = 0xA1B2C3D4
 VERSION = (2, 4)

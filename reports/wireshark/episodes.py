@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from testbed import plain
-from testbed.errors import ParseError
+from model import plain_files
+from model.errors import ParseError
 
 #: How far a time in the table may be from the same one in the packets table, both being floats.
 SAME_TIME_S = 1e-6
@@ -55,7 +55,7 @@ def read_episodes(path: Path) -> dict[str, tuple[Episode, ...]]:
     if not path.exists():
         return {}
     try:
-        table = pl.read_parquet(plain.read_bytes(path), columns=list(COLUMNS))
+        table = pl.read_parquet(plain_files.read_bytes(path), columns=list(COLUMNS))
         table = table.cast(pl.Schema(COLUMNS))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ParseError("not a table of loss episodes", where=str(path), got=str(error)) from error

@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from reports.wireshark.captured import Ints
 from reports.wireshark.points import POINTS
-from reports.wireshark.sights import Ints
 
 Place = Literal["access", "queue", "loss", "listed", "exit", "way back", "open"]
 #: Place of a data packet last seen at a point; the last point is the receiver.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from reports.wireshark.sights import Ints, Sights, copy_packets
+from reports.wireshark.captured import Ints, Sights, copy_packets
 
 SECTION, INTERFACE, ENHANCED_PACKET = 0x0A0D0D0A, 1, 6
 BYTE_ORDER_MAGIC = 0x1A2B3C4D

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reports.display import setting
-from reports.jsondoc import Doc
+from reports.measures.quantities import setting
+from reports.store.json_document import Doc
 
 #: In the order in which data pass.
 POINTS = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")

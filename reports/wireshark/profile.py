@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed import plain
-from testbed.errors import RunError, StudyError
+from model import plain_files
+from model.errors import RunError, StudyError
 
 PROFILE = "Groundtruth"
 SOURCE = Path(__file__).with_name(PROFILE)
@@ -37,7 +37,7 @@ def install_profile(config: Path, *, force: bool) -> Path:
                 where=str(target), got=", ".join(changed), hint="--force overwrites it",
             )  # fmt: skip
         for name in FILES:
-            plain.write(target / name, wanted[name], unlocked=True)
+            plain_files.write(target / name, wanted[name], unlocked=True)
     except OSError as error:
         raise RunError("cannot install the profile", where=str(target), got=str(error)) from error
     return target

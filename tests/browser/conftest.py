@@ -20,10 +20,11 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-import reports
-from testbed import runfolder
-from tests.figure_run import build_figure_run
-from tests.set_run import build_set
+from model import run_folder
+from reports.page.write import write_report
+from reports.page.write_set import write_set
+from tests.support.figure_run import build_figure_run
+from tests.support.set_run import build_set
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Fetching a browser may take minutes; finding one takes none.
@@ -66,8 +67,8 @@ def figures(page: Page) -> list[Locator]:
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = build_figure_run(tmp_path_factory.mktemp("runs") / "run")
-    reports.write_report(run)
-    return run / runfolder.REPORT_HTML
+    write_report(run)
+    return run / run_folder.REPORT_HTML
 
 
 @pytest.fixture(scope="session")
@@ -90,9 +91,9 @@ def set_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sets") / "set"
     runs = build_set(folder)
     for run in runs:
-        reports.write_report(run, library=lambda: "")
-    reports.write_set(folder, runs)
-    return folder / runfolder.REPORT_HTML
+        write_report(run, library=lambda: "")
+    write_set(folder, runs)
+    return folder / run_folder.REPORT_HTML
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Show, figures
-from tests.set_run import DRAWN, NAMES, VARIED
+from tests.support.set_run import DRAWN, NAMES, VARIED
 
 pytestmark = pytest.mark.browser
 

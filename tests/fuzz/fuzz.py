@@ -74,7 +74,7 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 
 def try_one(target: object, content: bytes, *, memory: bool = True) -> str:
     """Return what is wrong with how a target takes an input; empty if nothing is."""
-    from testbed.errors import GroundtruthError
+    from model.errors import GroundtruthError
 
     signal.signal(signal.SIGPROF, _too_long)  # the time of this process: others may be busy
     signal.setitimer(signal.ITIMER_PROF, LIMIT_S)

@@ -18,60 +18,48 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors import (
-    audit_parse,
-    equal_drops_parse,
-    evidence_parse,
-    numbered_parse,
-    tables_parse,
-)
-from collectors.congestion_parse import congestion
-from collectors.drops_parse import drops
-from collectors.flows_parse import (
+from collectors.audit import balance, equal_drops, numbered_drops
+from collectors.packets.packets import parse_packets
+from collectors.raw.files import read_as, read_text, whole
+from collectors.raw.flows import (
     counters,
     iperf3_received,
     probe_mss_bytes,
     probe_received,
     probe_sent,
 )
-from collectors.packets_parse import parse_packets
-from collectors.pcap_parse import merged, parse
-from collectors.places_parse import parse_places
-from collectors.protocol_parse import protocol_table
-from collectors.queue_parse import queue
-from collectors.raw_parse import read_as, read_text, whole
-from collectors.socket_live import FRAME
-from collectors.socket_samples_parse import Samples, parse_frames, parse_sources
-from collectors.sockets_parse import sockets_table
-from collectors.trace_parse import parse_formats, parse_pages, unpacked
-from reports.json_file import read_json as read_doc
-from reports.run import read_run, read_study
-from reports.section import parse_section
-from reports.summary import summarise
-from reports.summary_files import summary_csv, summary_json
-from reports.write_set import write_set
-from testbed import (
-    accept,
-    digests,
-    execute,
-    judge,
-    manifest,
-    plan,
-    runfolder,
-    session,
-    studyset,
-    validate,
-)
-from testbed.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
-from testbed.check import Check
-from testbed.execute import json_text
-from testbed.ledger import disagreements
-from testbed.spec import parse_study
-from tests.fake_lab import write_calibrated, write_telemetry
+from collectors.raw.pcap import merged, parse
+from collectors.raw.places import parse_places
+from collectors.recording.socket_sampler import FRAME
+from collectors.sockets.protocol import protocol_table
+from collectors.sockets.samples import Samples, parse_frames, parse_sources
+from collectors.sockets.sockets import sockets_table
+from collectors.tables import evidence, write
+from collectors.trace.congestion import congestion
+from collectors.trace.drops import drops
+from collectors.trace.events import parse_formats, parse_pages, unpacked
+from collectors.trace.queue import queue
+from model import run_folder
+from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
+from model.check import Check
+from reports.page.section import parse_section
+from reports.page.write_set import write_set
+from reports.store.json_file import read_json as read_doc
+from reports.store.run import read_run, read_study
+from reports.verdict.files import summary_csv, summary_json
+from reports.verdict.summary import summarise
+from testbed.campaign import calibration_checks, digests, manifest, run_cell, saved_runs, study_sets
+from testbed.campaign.run_cell import json_text
+from testbed.findings import validate
+from testbed.guest.ledger import disagreements
+from testbed.labs import accept
+from testbed.planning import plan
+from testbed.points.load import parse_study
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
-from tests.recorded import DATA, value, wireless_cell
-from tests.report_run import build_run, only_cell
-from tests.study_file import HOSTS, PAPER, WIRELESS
+from tests.support.fake_lab import write_calibrated, write_telemetry
+from tests.support.recorded import DATA, value, wireless_cell
+from tests.support.report_run import build_run, only_cell
+from tests.support.study_file import HOSTS, PAPER, WIRELESS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -157,8 +145,8 @@ def _numbering(cell: Cell, model: NumberedLoss) -> Cell:
 
 def _numbered_drops(cell: Cell, path: Path) -> list[Check]:
     """Read what was dropped by number, and compare it as far as it goes without captures."""
-    lists = evidence_parse.numbered_drops(path.parents[1], cell)
-    return equal_drops_parse.checks(cell, lists)
+    lists = evidence.numbered_drops(path.parents[1], cell)
+    return equal_drops.checks(cell, lists)
 
 
 def _raw_files(place: Path) -> dict[str, Target]:
@@ -200,21 +188,21 @@ def _raw_files(place: Path) -> dict[str, Target]:
             40,
         ),
         "path.json": file(
-            "path.json", lambda v: audit_parse.stretches(v, cell), [raw / "path.json"], 40
+            "path.json", lambda v: balance.stretches(v, cell), [raw / "path.json"], 40
         ),
         "qdiscs.json": file(
             "qdiscs.json",
-            tables_parse.qdisc_rows,
+            write.qdisc_rows,
             [raw / "qdiscs.json", DATA / "iproute2-6.15" / "qdisc-statistics.json"],
             40,
         ),
         "qdiscs-start.json": file(
             "qdiscs-start.json",
-            lambda v: audit_parse.passages(audit_parse.roots(v), end),
+            lambda v: balance.passages(balance.roots(v), end),
             [raw / "qdiscs-start.json"],
             30,
         ),
-        "qdiscs of hooks": file("hooks.json", numbered_parse.hook_drops, [raw / "qdiscs.json"], 20),
+        "qdiscs of hooks": file("hooks.json", numbered_drops.hook_drops, [raw / "qdiscs.json"], 20),
         **{
             f"numbered_drops.json, {model}": Target(
                 corpus=[json.dumps(NUMBERED).encode()],
@@ -227,14 +215,12 @@ def _raw_files(place: Path) -> dict[str, Target]:
             )
             for model, losing in numbered.items()
         },
-        "points.json": file(
-            "points.json", evidence_parse._taps, [raw / "pcap" / "points.json"], 30
-        ),
+        "points.json": file("points.json", evidence._taps, [raw / "pcap" / "points.json"], 30),
         "places.json": file("places.json", parse_places, [DATA / "trace-7.3" / "places.json"], 40),
         "ledger.json": file("ledger.json", disagreements, [probes / "ledger.json"], 40),
         "calibration.json": file(
             "calibration.json",
-            execute._measurements,
+            run_cell._measurements,
             [_calibration(place)],
             30,
         ),
@@ -281,7 +267,7 @@ def _raw_files(place: Path) -> dict[str, Target]:
             corpus=[path.read_bytes() for path in sorted(probes.glob("*.tsv"))],
             mutate=text_input,
             share=20,
-            run=lambda content: judge.read_log(_text(content), "log.tsv"),
+            run=lambda content: calibration_checks.read_log(_text(content), "log.tsv"),
         ),
     }
 
@@ -314,7 +300,7 @@ def _calibration(place: Path) -> Path:
 def _binary() -> dict[str, Target]:
     cell = from_dict(value("lab-cell-7.3/cell.json"))
     pcap = DATA / "lab-cell-7.3" / "raw" / "pcap"
-    taps = evidence_parse._taps(json.loads((pcap / "points.json").read_text()))
+    taps = evidence._taps(json.loads((pcap / "points.json").read_text()))
     captures = [(pcap / f"{name}.pcap").read_bytes() for name in ("r1", "r2")]
     found = {}
 
@@ -426,7 +412,7 @@ def _cells(place: Path) -> dict[str, Target]:
         path, old = place / names[content[0] % len(names)], wholes[content[0] % len(names)]
         path.write_bytes(content[1:])
         try:
-            tables_parse.write_tables(place, cell)
+            write.write_tables(place, cell)
         finally:
             path.write_bytes(old)
 
@@ -440,7 +426,7 @@ def _cells(place: Path) -> dict[str, Target]:
     def calibration(content: bytes) -> None:
         (calibrated / "verify.json").write_bytes(verify)
         source.write_bytes(content)
-        execute.judge_calibration(calibrating, calibrated)
+        run_cell.judge_calibration(calibrating, calibrated)
 
     return {
         "a cell's file": Target(corpus=[b""], mutate=mutate, run=run, share=4),
@@ -453,14 +439,16 @@ def _runs(place: Path) -> dict[str, Target]:
     run = build_run(place / "r", losses=(0.01,), seeds=1)
     cell = wireless_cell()
     listed = [{"id": cell_id(cell), "cell": to_dict(cell)}]
-    (run / runfolder.CELLS).write_text(json_text(listed))
+    (run / run_folder.CELLS).write_text(json_text(listed))
     failures = [{"rule": "cell-failed", "where": "cells/x", "text": "no"}]
-    (run / runfolder.WARNINGS).write_text(json_text(failures))
-    (run / runfolder.PROVENANCE).write_text(json_text(session.provenance(_NOW, ["groundtruth"])))
+    (run / run_folder.WARNINGS).write_text(json_text(failures))
+    (run / run_folder.PROVENANCE).write_text(
+        json_text(saved_runs.provenance(_NOW, ["groundtruth"]))
+    )
     folder = only_cell(run)
-    digest_of = dict.fromkeys(runfolder.COVERED, "a" * 64)
-    (run / runfolder.MANIFEST).write_text(manifest.Manifest(sha256=digest_of).text())
-    (folder / runfolder.DONE).write_text(digests.done_text(digests.of_cell(folder)))
+    digest_of = dict.fromkeys(run_folder.COVERED, "a" * 64)
+    (run / run_folder.MANIFEST).write_text(manifest.Manifest(sha256=digest_of).text())
+    (folder / run_folder.DONE).write_text(digests.done_text(digests.of_cell(folder)))
 
     def of(path: Path, read: Callable[[], object]) -> Callable[[bytes], object]:
         whole_ = path.read_bytes()
@@ -485,25 +473,25 @@ def _runs(place: Path) -> dict[str, Target]:
         )
 
     def table(content: bytes) -> None:
-        path = folder / runfolder.FLOWS_TABLE
+        path = folder / run_folder.FLOWS_TABLE
         of(path, lambda: digests.changed(run, [folder.name]) or read_run(run))(content)
 
     return {
-        "cells.json": target(run / runfolder.CELLS, lambda: session.load_candidates(run), 25),
-        "plan.json": target(run / runfolder.PLAN, lambda: session.planned_ids(run), 30),
-        "plan.json of reports": target(run / runfolder.PLAN, lambda: read_run(run), 8),
-        "resolved.json": target(run / runfolder.RESOLVED, lambda: read_study(run), 20),
-        "resolved.json to summary": target(run / runfolder.RESOLVED, summary, 8),
-        "warnings.json": target(run / runfolder.WARNINGS, lambda: read_run(run), 5),
-        "provenance.json": target(run / runfolder.PROVENANCE, lambda: read_run(run), 5),
-        "manifest.json": target(run / runfolder.MANIFEST, lambda: manifest.check(run), 15),
-        "DONE": target(folder / runfolder.DONE, lambda: digests.read_done(folder), 30),
-        "cell.json": target(folder / runfolder.CELL, lambda: read_run(run), 4),
-        "env.json": target(folder / runfolder.ENV, lambda: read_run(run), 4),
-        "verify.json": target(folder / runfolder.VERIFY, lambda: read_run(run), 4),
-        "ledger.json of reports": target(folder / runfolder.LEDGER, lambda: read_run(run), 4),
+        "cells.json": target(run / run_folder.CELLS, lambda: saved_runs.load_candidates(run), 25),
+        "plan.json": target(run / run_folder.PLAN, lambda: saved_runs.planned_ids(run), 30),
+        "plan.json of reports": target(run / run_folder.PLAN, lambda: read_run(run), 8),
+        "resolved.json": target(run / run_folder.RESOLVED, lambda: read_study(run), 20),
+        "resolved.json to summary": target(run / run_folder.RESOLVED, summary, 8),
+        "warnings.json": target(run / run_folder.WARNINGS, lambda: read_run(run), 5),
+        "provenance.json": target(run / run_folder.PROVENANCE, lambda: read_run(run), 5),
+        "manifest.json": target(run / run_folder.MANIFEST, lambda: manifest.check(run), 15),
+        "DONE": target(folder / run_folder.DONE, lambda: digests.read_done(folder), 30),
+        "cell.json": target(folder / run_folder.CELL, lambda: read_run(run), 4),
+        "env.json": target(folder / run_folder.ENV, lambda: read_run(run), 4),
+        "verify.json": target(folder / run_folder.VERIFY, lambda: read_run(run), 4),
+        "ledger.json of reports": target(folder / run_folder.LEDGER, lambda: read_run(run), 4),
         "tables": Target(
-            corpus=[(folder / runfolder.FLOWS_TABLE).read_bytes()],
+            corpus=[(folder / run_folder.FLOWS_TABLE).read_bytes()],
             mutate=bytes_input,
             run=table,
             share=6,
@@ -516,36 +504,36 @@ _NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 def _sets(place: Path) -> dict[str, Target]:
     run = build_run(place / "one", losses=(0.01,), seeds=1)
-    from reports import write_report
+    from reports.page.write import write_report
 
     write_report(run, library=lambda: "")
-    (place / runfolder.SET).write_text(json_text({"schema": 1, "studies": ["one"]}))
+    (place / run_folder.SET).write_text(json_text({"schema": 1, "studies": ["one"]}))
 
     def names(content: bytes) -> None:
         (place / "names.json").write_bytes(content)
-        studyset._names(place / "names.json")
+        study_sets._names(place / "names.json")
 
     def section(content: bytes) -> None:
         (place / "section.json").write_bytes(content)
         parse_section(read_doc(place, "section.json"))
 
     def summary(content: bytes) -> None:
-        path = run / runfolder.SUMMARY_JSON
+        path = run / run_folder.SUMMARY_JSON
         path.write_bytes(content)
         write_set(place, [run], lambda: "")
 
     return {
         "set.json": Target(
-            corpus=[(place / runfolder.SET).read_bytes()], mutate=json_input, run=names, share=20
+            corpus=[(place / run_folder.SET).read_bytes()], mutate=json_input, run=names, share=20
         ),
         "section.json": Target(
-            corpus=[(run / runfolder.REPORT_SECTION).read_bytes()],
+            corpus=[(run / run_folder.REPORT_SECTION).read_bytes()],
             mutate=json_input,
             run=section,
             share=15,
         ),
         "summary.json": Target(
-            corpus=[(run / runfolder.SUMMARY_JSON).read_bytes()],
+            corpus=[(run / run_folder.SUMMARY_JSON).read_bytes()],
             mutate=json_input,
             run=summary,
             share=2,
@@ -570,13 +558,13 @@ def _guests(place: Path) -> dict[str, Target]:
     ]
 
     def message(content: bytes) -> None:
-        (place / runfolder.ERROR).write_bytes(content)
+        (place / run_folder.ERROR).write_bytes(content)
         accept.error_message(place)
 
     def tree(content: bytes) -> None:
         folder = place / "cell"
         shutil.rmtree(folder, ignore_errors=True)
-        guest = folder / runfolder.GUEST
+        guest = folder / run_folder.GUEST
         guest.mkdir(parents=True)
         for what, which in zip(content[::2], content[1::2], strict=False):
             path = guest / names[which % len(names)]

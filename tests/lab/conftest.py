@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cell import Cell, Limits, cell_json
-from testbed.labs import kernel, virtual
-from testbed.labs.virtual import Boot, VirtualLab
-from testbed.spec import find_study, load_study, resolve_cell
+from model.cell import Cell, Limits, cell_json
+from testbed.labs.virtual import kernel, virtual_lab
+from testbed.labs.virtual.virtual_lab import Boot, VirtualLab
+from testbed.points.load import find_study, load_study
+from testbed.points.resolve import resolve_cell
 
 Scripted = Callable[..., Path]
 
@@ -20,13 +21,13 @@ Scripted = Callable[..., Path]
 @pytest.fixture(scope="session")
 def lab() -> VirtualLab:
     """The default lab; `make test` has built it before pytest starts."""
-    return virtual.ensure(kernel.DEFAULT, lambda _what, _done: None)
+    return virtual_lab.ensure(kernel.DEFAULT, lambda _what, _done: None)
 
 
 @pytest.fixture(scope="session")
 def tracing() -> VirtualLab:
     """A lab whose kernel traces its own processes, the only way that kernels before 6.16 have."""
-    return virtual.ensure("6.12", lambda _what, _done: None)
+    return virtual_lab.ensure("6.12", lambda _what, _done: None)
 
 
 @pytest.fixture(scope="session")

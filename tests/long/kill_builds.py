@@ -18,9 +18,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from testbed import trees
-from testbed.labs import cache, host_tools, image, kernel
-from tests.killing import Machine, adopt_orphans, kill_after, left_behind, start
+from testbed.labs.virtual import host_tools, image, kernel
+from testbed.machine import cache, trees
+from tests.support.killing import Machine, adopt_orphans, kill_after, left_behind, start
 
 
 def say(text: str) -> None:

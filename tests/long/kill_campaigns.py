@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.killing import Campaign, adopt_orphans, short_wireless
+from tests.support.killing import Campaign, adopt_orphans, short_wireless
 
 
 def main() -> int:

@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from testbed.labs import identity, image
-from testbed.labs.process import run_logged
-from testbed.labs.sandbox import Sandbox
+from testbed.labs.virtual import identity, image
+from testbed.labs.virtual.sandbox import Sandbox
+from testbed.machine.process import run_logged
 
 SOURCES = Path(__file__).parents[2] / "probes"
 DEADLINE_S = 20.0

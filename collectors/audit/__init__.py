@@ -1,0 +1,1 @@
+"""What was counted twice, compared: packets conserved, drops as planned, flows in time."""

@@ -1,0 +1,63 @@
+"""Every loss episode of every flow of a cell: rows of ``episodes.parquet``. Pure.
+
+From captures where there are any, which are exact; the congestion window then comes from the
+kernel's events, if they were recorded. Without captures from the kernel's events alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from collectors.episodes.captured import captured_rows
+from collectors.episodes.retransmissions import Kinds
+from collectors.episodes.row import EpisodeRow, main_rows, window
+from collectors.episodes.sctp import sctp_rows
+from collectors.episodes.sent_data import captured_flows
+from collectors.episodes.tcp import tcp_rows
+from collectors.episodes.windows import with_windows
+from model.cell import Cell, Flow
+
+
+def episodes(
+    cell: Cell, packets: pl.DataFrame | None, congestion: pl.DataFrame | None
+) -> list[EpisodeRow] | None:
+    """Return the episodes of all TCP and SCTP flows in the study's order; None: nothing tells."""
+    flows = [flow for flow in cell.flows if flow.protocol != "udp"]
+    if packets is not None:
+        return _captured(cell, flows, packets, congestion)
+    if congestion is not None:
+        return [row for flow in flows for row in _told(flow, congestion)]
+    return None
+
+
+def told_rows(flow: Flow, congestion: pl.DataFrame) -> list[EpisodeRow]:
+    """Return a flow's episodes from the kernel's events alone."""
+    return (tcp_rows if flow.protocol == "tcp" else sctp_rows)(flow, congestion)
+
+
+def _told(flow: Flow, congestion: pl.DataFrame) -> Iterator[EpisodeRow]:
+    rows = told_rows(flow, congestion)
+    return with_windows(rows, window(congestion, flow.id), flow.message_bytes)
+
+
+def _captured(
+    cell: Cell, flows: list[Flow], packets: pl.DataFrame, congestion: pl.DataFrame | None
+) -> list[EpisodeRow]:
+    found: list[EpisodeRow] = []
+    captured = captured_flows(cell, packets)
+    for flow in flows:
+        if flow.id in captured:
+            known = None if congestion is None else window(congestion, flow.id)
+            rows = captured_rows(flow, captured[flow.id], _kinds(flow, congestion), known)
+            found += rows if known is None else with_windows(rows, known, flow.message_bytes)
+    return found
+
+
+def _kinds(flow: Flow, congestion: pl.DataFrame | None) -> Kinds | None:
+    """Return when the kernel repeated TCP's segments, and why by its own account."""
+    if congestion is None or flow.protocol != "tcp":
+        return None
+    rows = main_rows(congestion, flow.id).filter(event="retransmit")
+    return rows["t_s"].to_numpy(), rows["retransmission"].to_list()

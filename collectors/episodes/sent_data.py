@@ -1,0 +1,194 @@
+"""What one flow's captures say of its data and acknowledgements, as the sender saw them. Pure.
+
+Invariants: data in the order sent, acknowledgements in the order in which they reached the sender;
+both count alike: a number is a byte of TCP from 1 or a TSN from 0, and an end is the number after
+the last. A packet that may still be under way when the capture ends is not lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from collectors.packets.seen import Floats, is_acknowledgement
+from model.cell import Cell, Direction, Flow
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+PACKET_MAX_BYTES = 1500
+#: The columns of the packets table that are needed here; lists are dear to copy.
+USED = (
+    "flow", "connection", "direction", "point", "packet", "t_s", "payload_bytes", "retransmission",
+    "tcp_flags", "seq", "ack", "tsn", "data_chunk_count", "cum_tsn_ack", "a_rwnd_bytes",
+    "dupack_count",
+)  # fmt: skip
+#: What can lose a packet after each point; the access links' routers are neither.
+STAGES = (
+    ("sent", "queue_offered", None),
+    ("queue_offered", "loss_offered", "queue"),
+    ("loss_offered", "loss_passed", "loss"),
+    ("loss_passed", "delivered", None),
+)
+POINTS = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """Packets with user data, one row each; ``lost_s`` is NaN for those that were not lost."""
+
+    packet: Ints
+    t_s: Floats
+    start: Ints
+    end: Ints
+    payload_bytes: Ints
+    again: Bools
+    lost_s: Floats
+    lost_at: npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Acks:
+    """Acknowledgements; ``reached`` is the highest cumulative one so far, as an end.
+
+    ``blocks`` is what each reports beyond that: ``sack_blocks`` or ``gap_blocks`` as captured.
+    """
+
+    t_s: Floats
+    reached: Ints
+    blocks: pl.Series
+    dupack_count: pl.Series
+
+
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """One flow's data and acknowledgements; ``arrived_s`` is when anything reached the sender."""
+
+    data: Data
+    acks: Acks
+    arrived_s: Floats
+    unit_bytes: int
+
+
+def captured_flows(cell: Cell, packets: pl.DataFrame) -> dict[str, Captured]:
+    """Return every flow that has data in the packets table and counts them (UDP does not)."""
+    chosen = (
+        packets.select(USED)
+        .with_row_index("row")
+        .filter(pl.col("flow").is_not_null(), pl.col("packet").is_not_null(), protocol_counts())
+    )
+    ended_s = packets["t_s"].max()
+    parts = chosen.partition_by("flow", as_dict=True)
+    found = {}
+    for flow in cell.flows:
+        part = parts.get((flow.id,))
+        if part is not None and isinstance(ended_s, float):
+            settled_s = ended_s - longest_s(cell)
+            captured = captured_flow(flow, _main_connection(part), packets, settled_s)
+            if captured is not None:
+                found[flow.id] = captured
+    return found
+
+
+def protocol_counts() -> pl.Expr:
+    """Return whether a packet is of a protocol that numbers its data."""
+    return pl.col("seq").is_not_null() | pl.col("data_chunk_count").is_not_null()
+
+
+def longest_s(cell: Cell) -> float:
+    """Return a time in which every packet has arrived that was not lost."""
+    links = (cell.network.source_access, cell.network.bottleneck, cell.network.destination_access)
+    return sum(_longest_s(link.forward) for link in links)
+
+
+def _longest_s(way: Direction) -> float:
+    return way.owd_s + (way.queue_pkts + 1) * PACKET_MAX_BYTES * 8 / way.rate_bps
+
+
+def _main_connection(packets: pl.DataFrame) -> pl.DataFrame:
+    """Return the packets of the connection that carries the flow: the one with most data."""
+    carried = packets.group_by("connection").agg(pl.col("payload_bytes").sum())
+    main = carried.sort("payload_bytes", "connection", descending=[True, False])["connection"]
+    return packets.filter(pl.col("connection").eq_missing(main[0]))
+
+
+def captured_flow(
+    flow: Flow, chosen: pl.DataFrame, packets: pl.DataFrame, settled_s: float
+) -> Captured | None:
+    """Return a flow's data and acknowledgements; None if it sent no data.
+
+    ``chosen`` has its packets, ``row`` being their place in ``packets``. ``settled_s``: what was
+    sent before and did not arrive was lost.
+    """
+    data = chosen.filter(pl.col("payload_bytes") > 0, pl.col("direction") == "data")
+    sent = data.filter(pl.col("point") == "sent").sort("packet")
+    if not sent.height:
+        return None
+    arriving = chosen.filter(direction="ack", point="delivered")
+    acks = arriving.filter(is_acknowledgement())
+    start, end = _ranges(flow, sent, packets)
+    lost_s, lost_at = _losses(sent, data, settled_s)
+    tcp = flow.protocol == "tcp"
+    cumulative = acks["ack"] if tcp else acks["cum_tsn_ack"] + 1
+    reached = np.maximum.accumulate(cumulative.to_numpy().astype(np.int64))
+    return Captured(
+        data=Data(
+            packet=sent["packet"].to_numpy(),
+            t_s=sent["t_s"].to_numpy(),
+            start=start,
+            end=end,
+            payload_bytes=sent["payload_bytes"].to_numpy(),
+            again=sent["retransmission"].fill_null(value=False).to_numpy(),
+            lost_s=lost_s,
+            lost_at=lost_at,
+        ),
+        acks=Acks(
+            t_s=acks["t_s"].to_numpy(),
+            reached=reached,
+            blocks=packets["sack_blocks" if tcp else "gap_blocks"].gather(acks["row"]),
+            dupack_count=acks["dupack_count"],
+        ),
+        arrived_s=arriving["t_s"].to_numpy(),
+        unit_bytes=int(sent["payload_bytes"].max()) if tcp else 1,  # type: ignore[arg-type]
+    )
+
+
+def _ranges(flow: Flow, sent: pl.DataFrame, packets: pl.DataFrame) -> tuple[Ints, Ints]:
+    """Return the numbers of the data in each packet: from, and up to but not including."""
+    if flow.protocol == "tcp":
+        start = sent["seq"].to_numpy()
+        return start, start + sent["payload_bytes"].to_numpy()
+    start = sent["tsn"].to_numpy()
+    if sent["data_chunk_count"].max() == 1:
+        return start, start + 1
+    chunks = packets["data_chunks"].gather(sent["row"])
+    tsns = chunks.list.eval(pl.element().struct.field("tsn"))
+    return start, (tsns.list.max() + 1).to_numpy()
+
+
+def _losses(
+    sent: pl.DataFrame, data: pl.DataFrame, settled_s: float
+) -> tuple[Floats, npt.NDArray[np.object_]]:
+    """Return when each sent packet was lost (NaN: it was not) and by what."""
+    number = sent["packet"].to_numpy()
+    arrived = data.filter(pl.col("point") == "delivered")["packet"].to_numpy()
+    gone = (sent["t_s"].to_numpy() < settled_s) & ~np.isin(number, arrived)
+    trail = data.filter(pl.col("packet").is_in(pl.Series(number[gone]).implode()))
+    at_s = {point: _times_s(trail.filter(point=point), number) for point in POINTS}
+    lost_s = np.full(len(number), np.nan)
+    lost_at = np.full(len(number), None, dtype=object)
+    for before, after, what in STAGES:
+        here = gone & ~np.isnan(at_s[before]) & np.isnan(at_s[after]) & np.isnan(lost_s)
+        lost_s[here] = at_s[before][here]
+        lost_at[here] = what
+    return lost_s, lost_at
+
+
+def _times_s(seen: pl.DataFrame, number: Ints) -> Floats:
+    """Return when packets, whose numbers ascend, were at a point; NaN: they were not."""
+    found = np.full(len(number), np.nan)
+    found[np.searchsorted(number, seen["packet"].to_numpy())] = seen["t_s"].to_numpy()
+    return found

@@ -1,0 +1,1 @@
+"""Captured packets: headers, checksums, and each packet followed through the network."""

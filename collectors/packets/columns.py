@@ -1,0 +1,165 @@
+"""The columns of ``packets.parquet``, and how arrays with unknown values become them. Pure.
+
+Invariant: a frame built here always has all columns, in this order and of these types, whatever
+was captured; docs/data-format.md lists them, and a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from collectors.raw.pcap import Flags, Ints
+
+UNKNOWN = -1
+RANGES = pl.List(pl.Struct({"start": pl.Int64, "end": pl.Int64}))
+CHUNK_FIELDS = ("tsn", "stream", "ssn", "flags", "payload_bytes")
+DATA_CHUNKS = pl.List(pl.Struct(dict.fromkeys(CHUNK_FIELDS, pl.Int64)))
+COLUMNS: dict[str, Any] = {
+    "point": pl.String,
+    "direction": pl.String,
+    "flow": pl.String,
+    "connection": pl.Int64,
+    "packet": pl.Int64,
+    "t_s": pl.Float64,
+    "protocol": pl.String,
+    "ip_bytes": pl.Int64,
+    "payload_bytes": pl.Int64,
+    "ttl": pl.Int64,
+    "ip_id": pl.Int64,
+    "ip_checksum_ok": pl.Boolean,
+    "checksum_ok": pl.Boolean,
+    "retransmission": pl.Boolean,
+    "tcp_flags": pl.Int64,
+    "seq": pl.Int64,
+    "ack": pl.Int64,
+    "window_bytes": pl.Int64,
+    "sack_blocks": RANGES,
+    "dupack_count": pl.Int64,
+    "mss_bytes": pl.Int64,
+    "window_scale": pl.Int64,
+    "chunk_types": pl.String,
+    "data_chunk_count": pl.Int64,
+    "tsn": pl.Int64,
+    "data_chunks": DATA_CHUNKS,
+    "cum_tsn_ack": pl.Int64,
+    "gap_blocks": RANGES,
+    "duplicate_tsns": pl.List(pl.Int64),
+    "a_rwnd_bytes": pl.Int64,
+}
+
+
+class Columns:
+    """Collects the columns of ``count`` packets; what is never put is null."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._series: dict[str, pl.Series] = {}
+
+    def put(
+        self,
+        name: str,
+        values: npt.NDArray[Any],
+        known: Flags,
+        packets: Ints | None = None,
+    ) -> None:
+        """Set a column: all packets, or just some of them; null where not ``known``."""
+        if packets is not None:
+            whole, there = np.zeros(self.count, values.dtype), np.zeros(self.count, np.bool_)
+            whole[packets], there[packets] = values, known
+            values, known = whole, there
+        series = pl.Series(name, values, nan_to_null=False)
+        if not known.all():
+            series = pl.select(pl.when(pl.Series(known)).then(series).alias(name)).to_series()
+        self._series[name] = series
+
+    def put_text(self, name: str, words: Sequence[str], codes: Ints) -> None:
+        """Set a column of few different words by their numbers; null where negative."""
+        known = codes >= 0
+        self.put(name, np.where(known, codes, 0).astype(np.uint32), known)
+        dictionary = pl.Series([*words, ""], dtype=pl.String)
+        self._series[name] = dictionary.gather(self._series[name]).alias(name)
+
+    def put_lists(self, name: str, packets: Ints, fields: Mapping[str, Ints], known: Flags) -> None:
+        """Set a column of lists from items ordered by packet; empty where known and without any.
+
+        Args:
+            name: the column.
+            packets: whose each item is.
+            fields: the items, a struct of these; one field alone stands for itself.
+            known: per packet.
+        """
+        flat = pl.DataFrame({"packet": packets, **fields}, schema_overrides={"packet": pl.Int64})
+        names = list(fields)
+        item = pl.col(names[0]) if len(names) == 1 else pl.struct(names)
+        grouped = flat.group_by("packet", maintain_order=True).agg(item.alias(name))
+        all_packets = pl.DataFrame({"packet": np.arange(self.count), "known": known})
+        joined = all_packets.join(grouped, on="packet", how="left", maintain_order="left")
+        lists = pl.when(pl.col("known")).then(pl.col(name).fill_null([]))
+        self._series[name] = joined.select(lists.alias(name)).to_series()
+
+    def frame(self) -> pl.DataFrame:
+        """Return all columns as a frame."""
+        for name, kind in COLUMNS.items():
+            if name not in self._series:
+                self._series[name] = pl.Series(name, [None], dtype=kind).extend_constant(
+                    None, max(self.count - 1, 0)
+                )[: self.count]
+        return pl.DataFrame([self._series[name].cast(kind) for name, kind in COLUMNS.items()])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """Who sent each packet and where it was seen; parallel to the packets.
+
+    ``numbers`` is the packet's own, the same at every point, or ``UNKNOWN``; ``at_reference`` says
+    whether it was seen at the first point of its direction, where new and repeated are told apart.
+    """
+
+    lanes: Ints
+    points: Ints
+    numbers: Ints
+    at_reference: Flags
+
+    def lines(self) -> Ints:
+        """Return one number for lane and point together."""
+        both: Ints = self.lanes * 8 + self.points + 1
+        return both
+
+
+class Filled:
+    """Columns that every protocol fills for its own packets; ``UNKNOWN`` elsewhere."""
+
+    def __init__(self, count: int) -> None:
+        self.payload_bytes = np.full(count, UNKNOWN, np.int64)
+        self.checksum_ok = np.full(count, UNKNOWN, np.int64)
+        self.retransmission = np.full(count, UNKNOWN, np.int64)
+
+    def repeat_everywhere(self, packets: Ints, repeats: Ints, seen: Seen) -> None:
+        """Say of some packets at their reference whether they repeat, and so wherever they went.
+
+        Args:
+            packets: some of one protocol, at any point.
+            repeats: 1 or 0, or ``UNKNOWN`` where there is nothing to repeat; read only at the
+                reference.
+            seen: all packets.
+        """
+        there = seen.at_reference[packets] & (seen.numbers[packets] >= 0)
+        by_number = np.full(int(seen.numbers.max(initial=0)) + 1, UNKNOWN, np.int64)
+        by_number[seen.numbers[packets[there]]] = repeats[there]
+        number = seen.numbers[packets]
+        self.retransmission[packets] = np.where(number >= 0, by_number[number], UNKNOWN)
+
+    def put(self, columns: Columns) -> None:
+        """Put them all."""
+        columns.put("payload_bytes", self.payload_bytes, self.payload_bytes >= 0)
+        for name, values in (
+            ("checksum_ok", self.checksum_ok),
+            ("retransmission", self.retransmission),
+        ):
+            columns.put(name, values == 1, values >= 0)

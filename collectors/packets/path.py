@@ -1,0 +1,167 @@
+"""What the path did to each flow's packets, from captures with one clock. Pure.
+
+Invariants: one row for each flow, in the study's order; what no capture shows is null. Delays are
+differences of times at two capture points of the same packet, so no clocks are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from collectors.packets.accepted import accepted_bytes
+from collectors.packets.seen import Floats, FlowPackets, Seen, flow_packets
+from model.cell import Cell, Flow
+
+#: RFC 3550, section 6.4.1: the weight of a new difference in the smoothed jitter.
+JITTER_GAIN = 1 / 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathRow:
+    """One flow of one cell; columns of ``path.parquet``."""
+
+    flow: str
+    goodput_bytes: int | None
+    total_bytes: int | None
+    connect_to_data_s: float | None
+    data_wire_rate_bps: float
+    bottleneck_wire_rate_bps: float
+    ack_pkts: int
+    ack_ip_bytes: int
+    ack_wire_rate_bps: float
+    owd_mean_s: float | None
+    owd_min_s: float | None
+    owd_p50_s: float | None
+    owd_p95_s: float | None
+    owd_p99_s: float | None
+    owd_max_s: float | None
+    jitter_mean_s: float | None
+    jitter_min_s: float | None
+    jitter_p50_s: float | None
+    jitter_max_s: float | None
+    jitter_rfc3550_s: float | None
+    queue_mean_s: float | None
+    queue_max_s: float | None
+    ack_owd_mean_s: float | None
+
+
+def path_rows(cell: Cell, packets: pl.DataFrame) -> list[PathRow]:
+    """Return every flow's row."""
+    seen = flow_packets(packets)
+    return [_path_row(flow, cell, seen.get(flow.id, FlowPackets())) for flow in cell.flows]
+
+
+def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
+    """Return one flow's row from its packets at all points."""
+    measured_s = cell.measured_s()
+    sent, acks_sent = (_inside(seen.at(way, "sent"), cell) for way in ("data", "ack"))
+    answers = acks_sent.only(acks_sent.acknowledges)
+    passed = _inside(seen.at("data", "loss_offered"), cell)
+    data_bytes, ack_bytes, passed_bytes = (_bytes(part) for part in (sent, answers, passed))
+    # Delays are those of packets that left their sender inside the window.
+    delivered = seen.at("data", "delivered")
+    carrying = delivered.only(delivered.payload_bytes > 0)
+    owd_s = _delays_s(sent.only(sent.payload_bytes > 0), carrying)
+    queue_s = _delays_s(
+        _of(seen.at("data", "queue_offered"), sent), _of(seen.at("data", "loss_offered"), sent)
+    )
+    ack_owd_s = _delays_s(acks_sent, seen.at("ack", "delivered"))
+    steps_s = np.abs(np.diff(owd_s))
+    return PathRow(
+        flow=flow.id,
+        goodput_bytes=_window_bytes(seen, flow, cell),
+        total_bytes=accepted_bytes(seen, flow, None),
+        connect_to_data_s=_connect_to_data_s(seen, flow),
+        data_wire_rate_bps=data_bytes * 8 / measured_s,
+        bottleneck_wire_rate_bps=passed_bytes * 8 / measured_s,
+        ack_pkts=len(answers.t_s),
+        ack_ip_bytes=ack_bytes,
+        ack_wire_rate_bps=ack_bytes * 8 / measured_s,
+        owd_mean_s=_mean(owd_s),
+        owd_min_s=_quantile(owd_s, 0),
+        owd_p50_s=_quantile(owd_s, 0.5),
+        owd_p95_s=_quantile(owd_s, 0.95),
+        owd_p99_s=_quantile(owd_s, 0.99),
+        owd_max_s=_quantile(owd_s, 1),
+        jitter_mean_s=_mean(steps_s),
+        jitter_min_s=_quantile(steps_s, 0),
+        jitter_p50_s=_quantile(steps_s, 0.5),
+        jitter_max_s=_quantile(steps_s, 1),
+        jitter_rfc3550_s=_smoothed(steps_s),
+        queue_mean_s=_mean(queue_s),
+        queue_max_s=_quantile(queue_s, 1),
+        ack_owd_mean_s=_mean(ack_owd_s),
+    )
+
+
+def _inside(seen: Seen, cell: Cell) -> Seen:
+    """Return the packets seen inside the measuring window."""
+    return seen.only((seen.t_s >= cell.measure_from_s) & (seen.t_s < cell.measure_to_s))
+
+
+def _of(seen: Seen, others: Seen) -> Seen:
+    """Return the packets that others are too."""
+    return seen.only(np.isin(seen.packet, others.packet))
+
+
+def _bytes(seen: Seen) -> int:
+    return int(seen.ip_bytes[seen.ip_bytes >= 0].sum())
+
+
+def _delays_s(start: Seen, end: Seen) -> Floats:
+    """Return the time from one point to another of all packets seen at both, as they arrived."""
+    count = int(max(start.packet.max(initial=-1), end.packet.max(initial=-1))) + 1
+    left_s, arrived_s = (_times_s(seen, count) for seen in (start, end))
+    order = np.argsort(arrived_s, kind="stable")
+    delays_s = (arrived_s - left_s)[order]
+    known: Floats = delays_s[~np.isnan(delays_s)]
+    return known
+
+
+def _times_s(seen: Seen, count: int) -> Floats:
+    """Return when each packet, by its number below ``count``, was there; NaN: it was not."""
+    found = np.full(count, np.nan)
+    known = seen.packet >= 0
+    found[seen.packet[known]] = seen.t_s[known]
+    return found
+
+
+def _window_bytes(seen: FlowPackets, flow: Flow, cell: Cell) -> int | None:
+    """Return the bytes the receiver could hand over inside the measuring window."""
+    until = accepted_bytes(seen, flow, cell.measure_to_s)
+    if until is None or not cell.measure_from_s:
+        return until
+    before = accepted_bytes(seen, flow, cell.measure_from_s)
+    return None if before is None else until - before
+
+
+def _connect_to_data_s(seen: FlowPackets, flow: Flow) -> float | None:
+    """Return the time from a flow's first packet until its first byte reached the receiver.
+
+    UDP's bytes have no order: the first to arrive is the first.
+    """
+    began, arrived = seen.at("data", "sent"), seen.at("data", "delivered")
+    first = (arrived.seq == 1) | (arrived.tsn == 0) | (flow.protocol == "udp")
+    first_s = arrived.t_s[first & (arrived.payload_bytes > 0)]
+    if not len(began.t_s) or not len(first_s):
+        return None
+    return float(first_s.min() - began.t_s.min())
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _quantile(values: Floats, fraction: float) -> float | None:
+    return float(np.quantile(values, fraction)) if len(values) else None
+
+
+def _smoothed(steps_s: Floats) -> float | None:
+    """Return RFC 3550's interarrival jitter after the last packet."""
+    if not len(steps_s):
+        return None
+    series = pl.Series([0.0, *steps_s])
+    return float(series.ewm_mean(alpha=JITTER_GAIN, adjust=False)[-1])

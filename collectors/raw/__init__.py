@@ -1,0 +1,1 @@
+"""A cell's raw files as they were written: one reader for each format."""

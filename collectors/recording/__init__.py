@@ -1,0 +1,1 @@
+"""Runs inside a lab while traffic flows, and writes raw files."""

@@ -1,0 +1,1 @@
+"""Sampled sockets and protocol counters."""

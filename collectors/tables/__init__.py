@@ -1,0 +1,1 @@
+"""A finished cell's tables: from raw files to typed Parquet."""

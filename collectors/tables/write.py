@@ -1,0 +1,180 @@
+"""Turn a finished cell's raw files into its typed Parquet tables. Reads and writes files only.
+
+Tables are written for every cell, with the same columns and types whether or not a value is
+known, so that tables of many cells can be stacked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from collectors.audit import balance, second_source
+from collectors.audit.balance import AuditRow
+from collectors.audit.drop_checks import Told, drop_checks
+from collectors.episodes.episodes import episodes
+from collectors.episodes.limits import LimitsRow, Observed, limits
+from collectors.episodes.mean_window import mean_cwnd_segments
+from collectors.episodes.row import EpisodeRow
+from collectors.packets.path import PathRow, path_rows
+from collectors.raw.files import read_as, read_text, whole, word
+from collectors.raw.flows import (
+    FlowRow,
+    IntervalRow,
+    Received,
+    Sent,
+    counters,
+    flow_row,
+    iperf3_received,
+    probe_received,
+    probe_sent,
+    unconnected,
+)
+from collectors.tables import evidence
+from collectors.tables.parquet import write_parquet, write_rows
+from collectors.tables.recorded import write_recorded, write_sockets
+from model import plain_files, run_folder
+from model.cell import Cell, Flow
+from model.check import Check
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QdiscRow:
+    """One qdisc's counters at the end of a cell; columns of ``qdiscs.parquet``."""
+
+    node: str
+    device: str
+    handle: str
+    kind: str
+    sent_pkts: int
+    sent_bytes: int
+    dropped_pkts: int
+    backlog_pkts: int
+
+
+def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
+    """Return the counters of every shaper and channel from ``tc -j -s qdisc show`` per node."""
+    rows = []
+    for node in sorted(shown):
+        for qdisc in shown[node]:
+            if qdisc["kind"] != "netem":
+                continue
+            rows.append(
+                QdiscRow(
+                    node=node,
+                    device=word(qdisc["dev"]),
+                    handle=word(qdisc["handle"]),
+                    kind=qdisc["kind"],
+                    sent_pkts=whole(qdisc["packets"]),
+                    sent_bytes=whole(qdisc["bytes"]),
+                    dropped_pkts=whole(qdisc["drops"]),
+                    backlog_pkts=whole(qdisc["qlen"]),
+                )
+            )
+    return rows
+
+
+def _received(folder: Path, flow: Flow, epoch_ns: int) -> Received:
+    path = folder / "raw" / "flows" / f"{flow.id}.receiver.jsonl"
+    if flow.generator == "iperf3":
+        return iperf3_received(read_text(path), flow, str(path))
+    return probe_received(read_text(path), flow, epoch_ns, str(path))
+
+
+def _sent(folder: Path, flow: Flow) -> Sent:
+    path = folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    if flow.generator == "iperf3":
+        return Sent(connect_s=None, retransmitted_pkts=None)
+    return probe_sent(read_text(path), flow, str(path))
+
+
+def write_tables(folder: Path, cell: Cell) -> None:
+    """Parse one measuring cell's raw files; write its tables and its audit.
+
+    Raises:
+        ParseError: a raw file is missing, cut short or not what its program writes.
+    """
+    raw = folder / "raw"
+    epoch_ns = read_as(raw / "epoch.json", lambda value: whole(value["epoch_ns"]))
+    counted = read_as(
+        raw / "counters.json", lambda rows: {f.id: counters(rows, f.id) for f in cell.flows}
+    )
+    received = {flow.id: _received(folder, flow, epoch_ns) for flow in cell.flows}
+    recorded = write_recorded(folder, cell, epoch_ns)
+    windows = recorded.windows
+    flows = [
+        flow_row(
+            flow,
+            cell,
+            received[flow.id],
+            _sent(folder, flow),
+            counted[flow.id],
+            None if windows is None else mean_cwnd_segments(flow, cell, windows),
+        )
+        for flow in cell.flows
+    ]
+    intervals = [interval for flow in cell.flows for interval in received[flow.id].intervals]
+    write_rows(flows, FlowRow, folder / run_folder.FLOWS_TABLE)
+    write_rows(intervals, IntervalRow, folder / run_folder.INTERVALS_TABLE)
+    qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
+    write_rows(qdiscs, QdiscRow, folder / run_folder.QDISCS_TABLE)
+    checks = write_sockets(folder, cell, epoch_ns, windows)
+    packets, paths = _write_packets(
+        folder, cell, counted, received, recorded.told, checks, unconnected(flows)
+    )
+    happened = episodes(cell, packets, windows)
+    if happened is not None:
+        write_rows(happened, EpisodeRow, folder / run_folder.EPISODES_TABLE)
+    if happened is not None and windows is not None:
+        seen = Observed(
+            cell=cell,
+            flows=flows,
+            congestion=windows,
+            episodes=happened,
+            queue=recorded.queue,
+            paths=paths,
+            data_until_s={interval.flow: interval.end_s for interval in intervals},
+            totals={flow.id: evidence.last_totals(folder, flow) for flow in cell.flows},
+        )
+        write_rows(limits(seen), LimitsRow, folder / run_folder.LIMITS_TABLE)
+
+
+def _write_packets(
+    folder: Path,
+    cell: Cell,
+    counted: Mapping[str, Mapping[str, int]],
+    received: Mapping[str, Received],
+    told: Told | None,
+    sampled: list[Check],
+    of_flows: list[dict[str, str]],
+) -> tuple[pl.DataFrame | None, list[PathRow]]:
+    """Write what rests on captures, if there are any, and the audit of the cell.
+
+    Returns the packets table and the path's rows.
+    """
+    packets = evidence.packets(folder, cell)
+    paths: list[PathRow] = []
+    if packets is not None:
+        paths = path_rows(cell, packets)
+        write_parquet(packets, folder / run_folder.PACKETS_TABLE)
+        write_rows(paths, PathRow, folder / run_folder.PATH_TABLE)
+    found = evidence.evidence(folder, cell, packets, counted, received)
+    audit = balance.rows(cell, found)
+    lists = evidence.numbered_drops(folder, cell)
+    checks = [
+        *evidence.checks(cell, found, packets, paths),
+        *sampled,
+        *evidence.numbered_checks(folder, cell, lists, packets),
+        *evidence.row_checks(audit),
+        *evidence.draw_checks(folder, cell, found),
+        *second_source.checks(cell, found, evidence.probe_totals(folder, cell), received),
+    ]
+    if told is not None:
+        checks += drop_checks(cell, found, told, audit, packets)
+    write_rows(audit, AuditRow, folder / run_folder.AUDIT_TABLE)
+    plain_files.write_text(folder / run_folder.AUDIT, evidence.audit_text(checks, lists, of_flows))
+    return packets, paths

@@ -1,0 +1,1 @@
+"""The kernel's own events: congestion state, drops, queues."""

@@ -1,0 +1,74 @@
+"""Write docs/study.schema.json: what editors check and complete in a study file, from the models.
+
+    .venv/bin/python -m docs.generate.study_schema
+
+Keys, words, units and their explanations are those of the models that read study files. What
+several settings must agree on is beyond a schema; `groundtruth validate` says it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from testbed.points.sweep import SWEEPABLE
+from testbed.study.form import StudyFile
+from testbed.study.settings import FLOW_NAME, GROUP_NAME
+from testbed.study.vocabulary import EPISODE_VALUES, FLOW_METRICS, METRICS
+
+FILE = Path(__file__).parents[1] / "study.schema.json"
+HEAD = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "Study file of Groundtruth, version 1",
+}
+#: What pydantic writes that says nothing in a file: its names for keys, defaults in base units.
+NOISE = ("title", "default")
+
+
+def metric_pattern() -> str:
+    """Return the pattern of every metric's name."""
+    names = {"group": GROUP_NAME, "flow": FLOW_NAME}
+    known = [re.sub(r"\{(\w+)\}", lambda part: names[part[1]], name)
+             for name in (*METRICS, *FLOW_METRICS)]  # fmt: skip
+    return f"^({'|'.join(known)})$"
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema."""
+    made: dict[str, Any] = _without_noise(StudyFile.model_json_schema(by_alias=True))
+    metric, setting = {"pattern": metric_pattern()}, {"pattern": f"^({'|'.join(SWEEPABLE)})(\\.|$)"}
+    own = made["properties"]
+    own["metrics"]["items"] |= metric
+    own["sweep"]["propertyNames"] = setting
+    own["points"]["items"]["propertyNames"] = setting
+    rows, episodes = (made["$defs"][name] for name in ("PublishedRow", "PublishedEpisode"))
+    rows["properties"]["values"]["propertyNames"] = metric
+    episodes["properties"]["values"]["propertyNames"] = {"enum": list(EPISODE_VALUES)}
+    for model in made["$defs"].values():
+        if "at" in model.get("properties", {}):
+            model["properties"]["at"]["propertyNames"] = setting
+    return {**HEAD, **made}
+
+
+def _without_noise(value: Any, *, keys: bool = False) -> Any:
+    """Return a schema without its noise; ``keys``: the value maps a model's keys to schemas."""
+    if isinstance(value, list):
+        return [_without_noise(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without_noise(item, keys=key in ("properties", "$defs") and not keys)
+        for key, item in value.items()
+        if keys or key not in NOISE
+    }
+
+
+def written() -> str:
+    """Return the content of study.schema.json."""
+    return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(written(), encoding="utf-8")

@@ -1,0 +1,105 @@
+"""Names of everything in a run folder; the only place that knows them.
+
+<run>/ study.yaml resolved.json plan.json cells.json replication.json provenance.json
+      warnings.json lab.json manifest.json
+<run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
+                 audit.json DONE
+<run>/summary.json summary.csv report/index.html pcap/
+
+<set>/ set.json <run>/ <run>/ ... summary.json report/index.html
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from model import plain_files
+
+STUDY = "study.yaml"
+RESOLVED = "resolved.json"
+PLAN = "plan.json"
+REPLICATION = "replication.json"
+WARNINGS = "warnings.json"
+CELLS = "cells.json"
+PROVENANCE = "provenance.json"
+LAB = "lab.json"
+#: The digests of all these.
+MANIFEST = "manifest.json"
+COVERED = (STUDY, RESOLVED, PLAN, CELLS, PROVENANCE, REPLICATION, WARNINGS, LAB)
+SUMMARY_JSON = "summary.json"
+SUMMARY_CSV = "summary.csv"
+REPORT = "report"
+REPORT_HTML = "report/index.html"
+REPORT_SECTION = "report/section.json"
+TABLES_MD = "report/tables.md"
+TABLES_TEX = "report/tables.tex"
+PCAP = "pcap"
+#: What makes a folder of run folders a set: their names, in order.
+SET = "set.json"
+#: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
+VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
+#: The same, beside runs: where a run's folder is made before it has its name.
+MAKING = ".making-"
+#: Names in a set's folder that no run in it can have.
+OF_SET = frozenset({SET, SUMMARY_JSON, REPORT})
+
+CELL = "cell.json"
+ENV = "env.json"
+COMMANDS = "commands.jsonl"
+VERIFY = "verify.json"
+AUDIT = "audit.json"
+#: What an agent that failed says.
+ERROR = "error.json"
+LEDGER = "raw/ledger.json"
+EPOCH = "raw/epoch.json"
+STARTS = "raw/starts.json"
+PLACES = "raw/places.json"
+NUMBERED_DROPS = "raw/numbered_drops.json"
+QUEUE_SAMPLES = "raw/queue.jsonl"
+SOCKET_SAMPLES = "raw/sockets.bin.gz"
+SOCKET_SOURCES = "raw/sockets.json"
+TRACE_PAGES = "raw/trace/pages.bin.gz"
+TRACE_FORMATS = "raw/trace/formats.json"
+TRACE_COUNTS = "raw/trace/counts.json"
+#: Documents in ``raw`` besides those that come with samples, traces and captures.
+RAW_DOCUMENTS = (
+    LEDGER, PLACES, NUMBERED_DROPS, SOCKET_SOURCES, "raw/counters.json", "raw/epoch.json",
+    "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json", STARTS,
+)  # fmt: skip
+#: The folder of a cell that is the lab's while it runs; the rest is the host's always.
+GUEST = ".guest"
+CONSOLE = "console.log"
+TIMING = "timing.json"
+DONE = "DONE"
+#: DONE until it is whole.
+DONE_PARTIAL = ".DONE"
+#: What DONE was while new tables take the place of the old ones.
+DONE_BEFORE = "DONE.before"
+FLOWS_TABLE = "tables/flows.parquet"
+INTERVALS_TABLE = "tables/intervals.parquet"
+QDISCS_TABLE = "tables/qdiscs.parquet"
+CONGESTION_TABLE = "tables/congestion.parquet"
+DROPS_TABLE = "tables/drops.parquet"
+QUEUE_TABLE = "tables/queue.parquet"
+SOCKETS_TABLE = "tables/sockets.parquet"
+PROTOCOL_TABLE = "tables/protocol.parquet"
+PACKETS_TABLE = "tables/packets.parquet"
+PATH_TABLE = "tables/path.parquet"
+EPISODES_TABLE = "tables/episodes.parquet"
+LIMITS_TABLE = "tables/limits.parquet"
+AUDIT_TABLE = "tables/audit.parquet"
+
+#: Beginnings of names of folders in which nothing is read: what is there is not known.
+NEVER_READ = (GUEST, VERIFY_SCRATCH, PARSE_SCRATCH)
+#: Files of a cell that describe this execution rather than its outcome; never compared.
+NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})
+
+
+def cell_folder(run: Path, cell_id: str) -> Path:
+    """Return the folder of one cell of a run."""
+    return run / "cells" / cell_id
+
+
+def is_done(folder: Path) -> bool:
+    """Return whether a cell's folder says that the cell has finished."""
+    return plain_files.is_folder(folder) and plain_files.is_file(folder / DONE)

@@ -1,0 +1,102 @@
+"""Which loss of each flow a figure shows, when, and what a publication marks of it. Pure.
+
+Invariant: a flow without such a loss, or whose published events cannot be placed, has a reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from model import run_folder
+from model.cell import Flow
+from model.errors import ParseError
+from reports.figures.published_marks import Detected, Marks
+from reports.figures.sequence import single_loss_s
+from reports.figures.shown_run import Shown
+from reports.store.records import FigureAsked
+
+NO_CAPTURES = "this run has no captures (groundtruth run --pcap)"
+NO_EPISODES = "this run has no loss episodes (neither captures nor telemetry)"
+#: A loss is shown from its flow's start if that lies at most this long before the time asked for.
+START_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True)
+class Around:
+    """A flow's window of time around a loss, and what a publication marks in it."""
+
+    flow: Flow
+    window_s: tuple[float, float]
+    marks: Marks | None
+
+
+def number_of(asked: FigureAsked, name: str) -> float:
+    """Return a number a figure of this kind must have."""
+    value = getattr(asked, name)
+    if value is None:
+        raise ParseError(f"a figure {asked.kind} without {name}", where=run_folder.RESOLVED)
+    return float(value)
+
+
+def flows_of(asked: FigureAsked, shown: Shown) -> list[Flow]:
+    """Return the flows a figure is of."""
+    wanted = shown.numbered
+    if asked.where is None or isinstance(asked.where, str):
+        return wanted
+    return [flow for flow in wanted if flow.id in asked.where]
+
+
+def losses_of(asked: FigureAsked, shown: Shown) -> tuple[list[Around], list[str]]:
+    """Return the asked loss of each flow with its window, and why others have none."""
+    before_s, after_s = number_of(asked, "before_s"), number_of(asked, "after_s")
+    found: dict[Flow, tuple[float, float]] = {}
+    missing = []
+    for flow in flows_of(asked, shown):
+        at_s = _loss_s(asked, shown, flow)
+        if isinstance(at_s, str):
+            missing.append(at_s)
+        else:
+            found[flow] = (_seen_from_s(flow, at_s - before_s), at_s + after_s)
+    span_s = max((to_s - from_s for from_s, to_s in found.values()), default=0.0)
+    placed = []
+    for flow, (from_s, to_s) in found.items():
+        marks = _marks(asked, shown, flow, to_s - after_s)
+        if marks is None and flow.id in asked.published:
+            missing.append(f"published events of flow {flow.id}: when it detected it is not known")
+        window_s = (round(from_s, 3), round(from_s + span_s, 3))
+        placed.append(Around(flow, window_s, marks))
+    return placed, missing
+
+
+def _loss_s(asked: FigureAsked, shown: Shown, flow: Flow) -> float | str:
+    """Return when the asked loss of a flow was, or why it has none."""
+    before_s, after_s = number_of(asked, "before_s"), number_of(asked, "after_s")
+    if asked.episode is None:
+        if shown.packets is None:
+            return NO_CAPTURES
+        at_s = single_loss_s(shown.packets, flow, before_s, after_s, shown.cell.duration_s)
+        words = f"{before_s:g} s before to {after_s:g} s after it"
+        return f"flow {flow.id} never lost one packet alone, from {words}" if at_s is None else at_s
+    if shown.episodes is None:
+        return NO_EPISODES
+    row = shown.episodes.filter(flow=flow.id, episode=asked.episode)
+    times = [*row["lost_s"].drop_nulls(), *row["detected_s"].drop_nulls()]
+    return float(times[0]) if times else f"flow {flow.id} has no loss episode {asked.episode}"
+
+
+def _marks(asked: FigureAsked, shown: Shown, flow: Flow, at_s: float) -> Marks | None:
+    """Return what a publication marks of a flow's loss, if the kernel's detection is known."""
+    loss = asked.published.get(flow.id)
+    if loss is None or shown.episodes is None:
+        return None
+    rows = shown.episodes.filter(pl.col("detected_s") >= at_s, flow=flow.id).sort("detected_s")
+    if rows.is_empty():
+        return None
+    return Marks(loss, Detected(float(rows["detected_s"][0]), rows["first_lost_segment"][0]))
+
+
+def _seen_from_s(flow: Flow, from_s: float) -> float:
+    """Return the flow's start if that is soon before a time, or after it; else the time."""
+    return flow.start_s if from_s - flow.start_s <= START_WITHIN_S else from_s

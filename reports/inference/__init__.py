@@ -1,0 +1,1 @@
+"""From values over seeds to means, intervals, and how sure a comparison is."""

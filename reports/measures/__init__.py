@@ -1,0 +1,1 @@
+"""The metrics of one cell, and how their numbers are shown."""

@@ -1,0 +1,99 @@
+"""The metrics of what the path did to each group's packets: captures and the audit. Pure.
+
+Invariant: as all metrics, null with a reason where a cell has no captures, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from reports.measures.quantities import KBIT_PER_S, MILLISECONDS, PACKETS, SECONDS, Quantity
+from reports.store.records import AuditReading, Group, PathReading
+from reports.store.sample import Quotient, Sample, Share, UnavailableError, total
+
+GroupFunction = Callable[[Sample, Group], float | Quotient | Share]
+#: Name and label, each with the group in braces, how it is shown, and how it is computed.
+GroupMetric = tuple[str, str, Quantity, GroupFunction]
+
+
+def _paths(sample: Sample, group: Group) -> Iterator[PathReading]:
+    if not sample.paths:
+        raise UnavailableError("packets were not captured (--pcap)")
+    flows = {flow.flow for flow in sample.flows if flow.group == group.id}
+    return (path for path in sample.paths if path.flow in flows)
+
+
+def _mean_over_flows(column: str, what: str) -> GroupFunction:
+    """Return the metric that averages a column of ``path.parquet`` over a group's flows."""
+
+    def compute(sample: Sample, group: Group) -> float:
+        values = [getattr(path, column) for path in _paths(sample, group)]
+        return total(values, f"{what} of {group.label}") / len(values)
+
+    return compute
+
+
+def wire_rate_bps(sample: Sample, group: Group) -> float:
+    """Return the bottleneck's bandwidth the group's data takes, IP headers included, summed."""
+    rates = (path.bottleneck_wire_rate_bps for path in _paths(sample, group))
+    return total(rates, f"data of {group.label}")
+
+
+def ack_wire_rate_bps(sample: Sample, group: Group) -> float:
+    """Return the bandwidth the group's acknowledgements take, IP headers included, summed."""
+    rates = (path.ack_wire_rate_bps for path in _paths(sample, group))
+    return total(rates, f"acknowledgements of {group.label}")
+
+
+def queue_dropped_pkts(sample: Sample, group: Group) -> float:
+    """Return how many of the group's data packets the bottleneck's buffer dropped."""
+    if not sample.audit:
+        raise UnavailableError("the cell has no audit (groundtruth parse makes one)")
+    flows = {flow.flow for flow in sample.flows if flow.group == group.id}
+
+    def mine(row: AuditReading) -> bool:
+        return row.flow in flows and row.direction == "data"
+
+    drops = (row.queue_dropped_pkts for row in sample.audit if mine(row))
+    return total(drops, f"buffer's drops of {group.label}")
+
+
+#: Shown only where the study asks for them.
+ASKED_PATH_METRICS: tuple[GroupMetric, ...] = tuple(
+    (
+        f"jitter_{column}_{{group}}_s", f"{label} jitter, {{label}}", MILLISECONDS,
+        _mean_over_flows(f"jitter_{column}_s", "jitter"),
+    )
+    for column, label in (("min", "Least"), ("p50", "Median"), ("max", "Largest"))
+)  # fmt: skip
+PATH_METRICS: tuple[GroupMetric, ...] = (
+    (
+        "owd_mean_{group}_s", "One-way delay, mean, {label}", MILLISECONDS,
+        _mean_over_flows("owd_mean_s", "one-way delay"),
+    ),
+    (
+        "owd_p95_{group}_s", "One-way delay, 95th percentile, {label}", MILLISECONDS,
+        _mean_over_flows("owd_p95_s", "one-way delay"),
+    ),
+    (
+        "jitter_{group}_s", "Jitter, {label}", MILLISECONDS,
+        _mean_over_flows("jitter_mean_s", "jitter"),
+    ),
+    (
+        "queueing_{group}_s", "Time in the bottleneck's buffer, {label}", MILLISECONDS,
+        _mean_over_flows("queue_mean_s", "time in the buffer"),
+    ),
+    (
+        "connect_to_data_{group}_s", "Time to first data, {label}", SECONDS,
+        _mean_over_flows("connect_to_data_s", "time to first data"),
+    ),
+    ("wire_rate_{group}_bps", "Wire rate of data, {label}", KBIT_PER_S, wire_rate_bps),
+    (
+        "ack_wire_rate_{group}_bps", "Bandwidth of acknowledgements, {label}", KBIT_PER_S,
+        ack_wire_rate_bps,
+    ),
+    (
+        "queue_dropped_{group}_pkts", "Dropped by the buffer, {label}", PACKETS,
+        queue_dropped_pkts,
+    ),
+)  # fmt: skip

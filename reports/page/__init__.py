@@ -1,0 +1,1 @@
+"""The report as people read it: page, terminal, tables for a review."""

@@ -1,0 +1,153 @@
+"""What the HTML page shows of the evidence: checks, ledger, environment, how to repeat it. Pure.
+
+Escaping is the template's.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from model.check import Check
+from reports.measures.quantities import UNKNOWN, count, setting
+from reports.page import result_tables
+from reports.store.records import LedgerReading, PlannedCell
+from reports.store.run import FinishedCell, Run
+from reports.verdict.summary import Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerRow:
+    """One published parameter; ``applies`` is empty if all cells agree."""
+
+    entry: LedgerReading
+    applies: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckGroup:
+    """The checks of one calibrating cell, or the failed ones of a measuring cell."""
+
+    title: str
+    checks: tuple[Check, ...]
+    agreeing: int
+    failed: bool
+
+
+def _group(plan: PlannedCell, checks: tuple[Check, ...]) -> CheckGroup:
+    settings = [setting(name, value) for name, value in plan.point.settings]
+    return CheckGroup(
+        title=f"{', '.join(settings) or 'All points'}, seed {plan.seed}",
+        checks=checks,
+        agreeing=sum(check.agrees is True for check in checks),
+        failed=any(check.agrees is False for check in checks),
+    )
+
+
+def calibrations(run: Run) -> tuple[CheckGroup, ...]:
+    """Return the checks of every calibrating cell that made any."""
+    return tuple(_group(plan, checks) for plan, checks in run.checked("calibrate") if checks)
+
+
+def measuring_checks(run: Run) -> tuple[str, tuple[CheckGroup, ...]]:
+    """Return in words how the measuring cells' own checks went, and those that failed."""
+    made = [(plan, checks) for plan, checks in run.checked("measure") if checks]
+    checks = [check for _, group in made for check in group]
+    agreeing = sum(check.agrees is True for check in checks)
+    unknown = sum(check.agrees is None for check in checks)
+    words = f"{agreeing} of {count(len(checks), 'check')} in {count(len(made), 'cell')} agree"
+    if unknown:
+        words += f"; {unknown} could not be made"
+    wrong = [
+        (plan, tuple(check for check in group if check.agrees is False)) for plan, group in made
+    ]
+    return words, tuple(_group(plan, group) for plan, group in wrong if group)
+
+
+def ledger(run: Run, summary: Summary) -> tuple[LedgerRow, ...]:
+    """Return the parameter ledger once; where cells differ, one row per variant saying where."""
+    cells = run.measured()
+    variants: dict[str, dict[LedgerReading, list[FinishedCell]]] = {}
+    for cell in cells:
+        for entry in cell.ledger:
+            variants.setdefault(entry.parameter, {}).setdefault(entry, []).append(cell)
+    rows = []
+    for readings in variants.values():
+        for entry, where in readings.items():
+            applies = "" if len(where) == len(cells) else _applies(where, cells, summary)
+            rows.append(LedgerRow(entry=entry, applies=applies))
+    return tuple(rows)
+
+
+def _applies(where: list[FinishedCell], cells: tuple[FinishedCell, ...], summary: Summary) -> str:
+    points = {cell.plan.point for cell in where}
+    if len(where) == sum(cell.plan.point in points for cell in cells):
+        every = dict.fromkeys(cell.plan.point for cell in cells)  # in the plan's order
+        return "at " + "; ".join(
+            result_tables.place_of(point, summary) for point in every if point in points
+        )
+    return f"in {len(where)} of {len(cells)} cells"
+
+
+def _flat(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            found += _flat(value, f"{prefix}{key}.")
+        elif isinstance(value, str):
+            found.append((prefix + key, value))
+        else:
+            found.append((prefix + key, json.dumps(value, sort_keys=True, ensure_ascii=False)))
+    return found
+
+
+#: What the environment table always shows; the rest is folded away.
+_ESSENTIAL = ("clock", "kernel", "lab.", "tools.")
+#: Not shown: warnings stand at the top, seeds are listed with the runs, schemas say nothing.
+_LEFT_OUT = frozenset({"schema", "seed", "warnings"})
+_MOST_VALUES = 4
+
+
+def repeat_options(run: Run) -> tuple[str, ...]:
+    """Return what ``make experiment`` takes besides the study to run the same cells again."""
+    repeats = run.study.repeats
+    words = [f"REPS={'auto' if repeats.precision else len(run.study.seeds)}"]
+    words += ["SENSITIVITY=no"] * bool(repeats.left_out)
+    for name in ("name", "kernel"):
+        values = {cell.cell.lab.get(name) for cell in run.finished}
+        variable = {"name": "LAB", "kernel": "KERNEL"}[name]
+        words += [f"{variable}={value}" for value in values if value and len(values) == 1]
+    return tuple(words)
+
+
+def repeat_command(studies: Sequence[str], options: Sequence[str]) -> str:
+    """Return the command that runs the same cells of one or several studies again."""
+    named = " ".join(studies)
+    quoted = f'STUDY="{named}"' if len(studies) > 1 else shlex.quote(f"STUDY={named}")
+    return " ".join(("make experiment", quoted, *(shlex.quote(option) for option in options)))
+
+
+def environment(run: Run) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Return what the cells recorded of their surroundings: the essential part, and the rest.
+
+    A value that differs between cells is shown with the number of cells that have it.
+    """
+    values: dict[str, dict[str, int]] = {}
+    for cell in run.finished:
+        recorded = {key: value for key, value in cell.env.items() if key not in _LEFT_OUT}
+        for key, value in _flat({**recorded, "lab": cell.cell.lab}):
+            seen = values.setdefault(key, {})
+            seen[value] = seen.get(value, 0) + 1
+    essential: list[tuple[str, str]] = []
+    rest: list[tuple[str, str]] = []
+    for key, seen in sorted(values.items()):
+        words = next(iter(seen))
+        if len(seen) > 1 or sum(seen.values()) < len(run.finished):
+            shown = [f"{value} ({count(n, 'cell')})" for value, n in sorted(seen.items())]
+            more = [f"and {len(shown) - _MOST_VALUES} more"] if len(shown) > _MOST_VALUES else []
+            words = "; ".join(shown[:_MOST_VALUES] + more)
+        (essential if key.startswith(_ESSENTIAL) else rest).append((key, words or UNKNOWN))
+    return tuple(essential), tuple(rest)

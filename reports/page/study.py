@@ -1,0 +1,89 @@
+"""What a page shows of one study: everything but its figures, as values ready to be placed. Pure.
+
+Escaping is the template's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reports.measures.quantities import count
+from reports.page import estimates, evidence, packets, result_tables
+from reports.page.causes import story_page
+from reports.page.repeats import repeats_page
+from reports.page.verdicts import verdict_page
+from reports.store.run import Run
+from reports.verdict.summary import Summary
+
+
+def _ran(run: Run, summary: Summary) -> str:
+    counted = sum(point.cells_counted for point in summary.points)
+    planned = sum(point.cells_planned for point in summary.points)
+    runs = count(planned, "run") if counted == planned else f"{counted} of {count(planned, 'run')}"
+    words = f"{runs} of {run.study.duration_s:g} s at {count(len(summary.points), 'point')}"
+    own = {point.point for point in summary.points}
+    kernels = {str(c.env["kernel_release"]) for c in run.finished if c.plan.point in own}
+    others = {str(cell.env["kernel_release"]) for cell in run.finished} - kernels
+    words += f" on Linux {', '.join(sorted(kernels))}" * bool(kernels)
+    if summary.sensitivity.cells:
+        words += f", {count(len(summary.sensitivity.cells), 'run')} of variations"
+        words += f", some on Linux {', '.join(sorted(others))}" * bool(others)
+    return words
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
+    if len(seeds) > 2 and seeds == tuple(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(str(seed) for seed in seeds)
+
+
+def _seeds_used(run: Run) -> tuple[int, ...]:
+    """Return the seeds of the run, of one that adds them those planned so far."""
+    planned = {cell.seed for cell in run.plan if cell.purpose == "measure"}
+    return tuple(seed for seed in run.study.seeds if seed in planned)
+
+
+def _also_measured(summary: Summary) -> tuple[list[str], list[str]]:
+    others = [name for name in summary.metric_table() if name not in summary.headline]
+    losses = [f"loss_{group.id}_frac" for group in summary.groups]
+    shown = {*losses, *packets.metric_names(summary.groups)}
+    return losses, [name for name in others if name not in shown]
+
+
+def study_content(run: Run, summary: Summary) -> dict[str, Any]:
+    """Return what the templates name of a study, all but its figures."""
+    table = summary.metric_table()
+    losses, others = _also_measured(summary)
+    check_words, failed_checks = evidence.measuring_checks(run)
+    essential, rest = evidence.environment(run)
+    options = evidence.repeat_options(run)
+    return {
+        "study": run.study,
+        "summary": summary,
+        "ran": _ran(run, summary),
+        "seeds": _seeds(_seeds_used(run)),
+        "heads": result_tables.setting_heads(summary),
+        "results": [result_tables.result_table(summary, table[name]) for name in summary.headline],
+        "estimates": {
+            name: found
+            for name in summary.headline
+            if (found := estimates.estimates_table(summary, table[name]))
+        },
+        "contradicted": result_tables.contradicted_rows(summary),
+        "against": result_tables.table_contradictions(summary),
+        "losses": result_tables.overview(summary, losses),
+        "others": result_tables.overview(summary, others),
+        "runs": result_tables.single_runs(summary),
+        "packets": packets.packet_evidence(run, summary),
+        "story": story_page(summary),
+        "verdicts": verdict_page(summary),
+        "repeats": repeats_page(summary),
+        "calibrations": evidence.calibrations(run),
+        "check_words": check_words,
+        "failed_checks": failed_checks,
+        "ledger": evidence.ledger(run, summary),
+        "essential": essential,
+        "recorded": rest,
+        "repeat": evidence.repeat_command((run.study.id,), options),
+        "options": options,
+    }

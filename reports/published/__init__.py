@@ -1,0 +1,1 @@
+"""Publications held against themselves: do their printed numbers agree?"""

@@ -1,0 +1,1 @@
+"""A run folder, read into typed records; the only room of reports that reads files."""

@@ -1,0 +1,61 @@
+"""Reads what a cell's packets tell: the audit's rows and checks, and what the path did to flows.
+
+A cell without captures has no path, one made before there was an audit has none; that is no error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from model import cell as cells
+from model import run_folder
+from model.check import Check
+from model.errors import ParseError
+from reports.store.columns import read_columns
+from reports.store.json_document import Doc
+from reports.store.parsing import SCHEMA, parse_checks, parse_warning
+from reports.store.records import AuditReading, PathReading, RunWarning
+
+_Row = TypeVar("_Row", AuditReading, PathReading)
+_KINDS = {"str": "text", "bool | None": "true or false"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """A measuring cell's audit, and one path for each flow if packets were captured."""
+
+    warnings: tuple[RunWarning, ...] = ()
+    checks: tuple[Check, ...] = ()
+    rows: tuple[AuditReading, ...] = ()
+    paths: tuple[PathReading, ...] = ()
+
+
+def _columns(row_type: type[_Row]) -> Mapping[str, str]:
+    return {f.name: _KINDS.get(str(f.type), "numbers") for f in dataclasses.fields(row_type)}
+
+
+def _read(path: Path, row_type: type[_Row], cell: cells.Cell) -> tuple[_Row, ...]:
+    if not path.exists():
+        return ()
+    table = read_columns(path, _columns(row_type))
+    strangers = set(table["flow"]) - {flow.id for flow in cell.flows}
+    if strangers:
+        raise ParseError("rows of no flow", where=str(path), got=", ".join(map(str, strangers)))
+    return tuple(row_type(**row) for row in table.iter_rows(named=True))
+
+
+def read_evidence(folder: Path, cell: cells.Cell, audit: Doc | None) -> Evidence:
+    """Return a measuring cell's evidence; ``audit`` is its audit.json, if it has one."""
+    if audit is None:
+        return Evidence()
+    audit.require_schema(SCHEMA)
+    return Evidence(
+        warnings=tuple(parse_warning(item) for item in audit.get("warnings").items()),
+        checks=parse_checks(audit),
+        rows=_read(folder / run_folder.AUDIT_TABLE, AuditReading, cell),
+        paths=_read(folder / run_folder.PATH_TABLE, PathReading, cell),
+    )

@@ -1,0 +1,267 @@
+"""Reads a run folder into typed records; the only part of reports that reads files.
+
+Invariants: a file of the run that is missing or not what it should be raises ``ParseError`` naming
+it, one of a finished cell makes the cell a damaged one, listed with the reason; a cell without DONE
+is listed as unfinished and read only for the checks that may have stopped it; the order is the
+study's own (points as in the study file, then replicate), never the file system's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from model import cell as cells
+from model import plain_files, run_folder
+from model.check import Check
+from model.errors import ParseError
+from reports.store.evidence import Evidence, read_evidence
+from reports.store.flow_table import read_delivered, read_flows, read_variation
+from reports.store.json_file import read_json
+from reports.store.parsing import parse_checks, parse_ledger, parse_plan, parse_study, parse_warning
+from reports.store.records import (
+    FlowRow,
+    LedgerReading,
+    PlannedCell,
+    Point,
+    Purpose,
+    RunWarning,
+    Study,
+)
+from reports.store.sample import NO_SPANS, VARIATION, Spans
+from reports.store.spans import read_spans
+from reports.store.story_tables import Row, read_episodes, read_limits, read_windows
+
+
+@dataclass(frozen=True, kw_only=True)
+class FinishedCell:
+    """A cell with DONE; calibrating cells have neither flows nor ledger; others may lack more.
+
+    ``windows`` are congestion windows in bytes, by flow and the time asked for.
+    """
+
+    plan: PlannedCell
+    cell: cells.Cell
+    env: dict[str, Any]
+    warnings: tuple[RunWarning, ...]
+    evidence: Evidence
+    checks: tuple[Check, ...]
+    ledger: tuple[LedgerReading, ...]
+    flows: tuple[FlowRow, ...]
+    delivered_segments: Mapping[str, float]
+    variation_pct: Mapping[str, float]
+    spans: Spans
+    episodes: tuple[Row, ...] | None
+    limits: tuple[Row, ...] | None
+    windows: Mapping[tuple[str, float], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """A planned cell without DONE: not run, cut short, or stopped by a check that failed."""
+
+    plan: PlannedCell
+    started: bool
+    checks: tuple[Check, ...]
+    ledger: tuple[LedgerReading, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Damaged:
+    """A cell with DONE that cannot be believed: a file was changed, or cannot be read; ``why``."""
+
+    plan: PlannedCell
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run folder: the study, the plan, and what has finished of it.
+
+    ``failures`` are the run's last words on cells that failed.
+    """
+
+    study: Study
+    provenance: dict[str, Any]
+    plan: tuple[PlannedCell, ...]
+    finished: tuple[FinishedCell, ...]
+    unfinished: tuple[Attempt, ...]
+    damaged: tuple[Damaged, ...]
+    failures: tuple[RunWarning, ...]
+    unplanned: tuple[str, ...]
+
+    def checked(self, purpose: Purpose) -> list[tuple[PlannedCell, tuple[Check, ...]]]:
+        """Return the cells of a purpose with the checks they left, finished ones first."""
+        tried: tuple[FinishedCell | Attempt, ...] = (*self.finished, *self.unfinished)
+        return [(cell.plan, cell.checks) for cell in tried if cell.plan.purpose == purpose]
+
+    def measured(self) -> tuple[FinishedCell, ...]:
+        """Return the finished measuring cells."""
+        return tuple(cell for cell in self.finished if cell.plan.purpose == "measure")
+
+    def calibrated(self) -> tuple[FinishedCell, ...]:
+        """Return the finished calibrating cells."""
+        return tuple(cell for cell in self.finished if cell.plan.purpose == "calibrate")
+
+
+def _read_cell_spec(folder: Path, planned: PlannedCell, study: Study) -> cells.Cell:
+    doc = read_json(folder, run_folder.CELL)
+    doc.fields()
+    try:
+        cell = cells.from_dict(doc.value)
+    except ValueError as error:
+        raise ParseError("file is not a cell", where=doc.file, got=str(error)) from error
+    got = (cell.study, cell.purpose, Point.of(cell.point), cell.replicate, cell.seed)
+    wanted = (study.id, planned.purpose, planned.point, planned.replicate, planned.seed)
+    if got != wanted:
+        raise ParseError(
+            "the cell is not the planned one", where=doc.file, wanted=str(wanted), got=str(got)
+        )
+    return cell
+
+
+def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
+    folder = run_folder.cell_folder(run, planned.id)
+    cell = _read_cell_spec(folder, planned, study)
+    env = read_json(folder, run_folder.ENV)
+    env.get("kernel_release").text()
+    flows: tuple[FlowRow, ...] = ()
+    delivered: Mapping[str, float] = {}
+    variation: Mapping[str, float] = {}
+    spans = NO_SPANS
+    ledger: tuple[LedgerReading, ...] = ()
+    evidence = Evidence()
+    if planned.purpose == "measure":
+        groups = frozenset(group.id for group in study.groups)
+        flows = read_flows(folder / run_folder.FLOWS_TABLE, cell, groups)
+        if study.delivered:
+            delivered = read_delivered(folder / run_folder.INTERVALS_TABLE, cell, study.delivered)
+        if any(name.startswith(VARIATION) for name in study.asked_metrics):
+            variation = read_variation(folder / run_folder.INTERVALS_TABLE, cell)
+        spans = read_spans(folder, cell, study)
+        ledger = parse_ledger(read_json(folder, run_folder.LEDGER))
+        audited = (folder / run_folder.AUDIT).exists()  # cells of older versions have no audit
+        audit = read_json(folder, run_folder.AUDIT) if audited else None
+        evidence = read_evidence(folder, cell, audit)
+    episodes = read_episodes(folder / run_folder.EPISODES_TABLE)
+    return FinishedCell(
+        plan=planned,
+        cell=cell,
+        env=env.value,
+        warnings=tuple(parse_warning(item) for item in env.get("warnings").items()),
+        evidence=evidence,
+        checks=parse_checks(read_json(folder, run_folder.VERIFY)),
+        ledger=ledger,
+        flows=flows,
+        delivered_segments=delivered,
+        variation_pct=variation,
+        spans=spans,
+        episodes=episodes,
+        limits=read_limits(folder / run_folder.LIMITS_TABLE),
+        windows=read_windows(folder / run_folder.CONGESTION_TABLE, _times(study, episodes)),
+    )
+
+
+def _times(study: Study, episodes: tuple[Row, ...] | None) -> list[tuple[str, float]]:
+    """Return the flows and times at which something was published of a grown window."""
+    published = study.published.episodes if study.published else ()
+    return [
+        (entry.flow, row["detected_s"] + entry.grown_s)
+        for entry in published
+        for row in episodes or ()
+        if entry.grown_s is not None
+        and row["detected_s"] is not None
+        and (row["flow"], row["episode"]) == (entry.flow, entry.episode)
+    ]
+
+
+def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:
+    """Return what an unfinished cell left to explain itself; what it did not is no error."""
+    folder = run_folder.cell_folder(run, planned.id)
+    checks: tuple[Check, ...] = ()
+    ledger: tuple[LedgerReading, ...] = ()
+    with contextlib.suppress(ParseError):
+        checks = parse_checks(read_json(folder, run_folder.VERIFY))
+    with contextlib.suppress(ParseError):
+        ledger = parse_ledger(read_json(folder, run_folder.LEDGER))
+    return Attempt(
+        plan=planned, started=plain_files.is_folder(folder), checks=checks, ledger=ledger
+    )
+
+
+def _read_provenance(run: Path) -> dict[str, Any]:
+    if not (run / run_folder.PROVENANCE).exists():
+        return {}
+    doc = read_json(run, run_folder.PROVENANCE)
+    return {key: field.value for key, field in doc.fields()}
+
+
+def _folders(run: Path) -> frozenset[str]:
+    cells_folder = run_folder.cell_folder(run, "x").parent
+    if not plain_files.is_folder(cells_folder):
+        return frozenset()
+    return frozenset(path.name for path in cells_folder.iterdir() if plain_files.is_folder(path))
+
+
+def _read_failures(run: Path) -> tuple[RunWarning, ...]:
+    if not (run / run_folder.WARNINGS).exists():
+        return ()
+    return tuple(parse_warning(item) for item in read_json(run, run_folder.WARNINGS).items())
+
+
+def _read_finished(
+    run: Path, planned: PlannedCell, study: Study, changed: Mapping[str, str]
+) -> FinishedCell | Damaged:
+    """Return a cell with DONE, or why it cannot be believed; paths in words are the run's."""
+    if planned.id in changed:
+        return Damaged(plan=planned, why=changed[planned.id])
+    try:
+        return _read_cell(run, planned, study)
+    except ParseError as error:
+        return Damaged(plan=planned, why=str(error).replace(f"{run}/", ""))
+
+
+def read_study(run: Path) -> Study:
+    """Return the study a run folder is of; raises as :func:`read_run`."""
+    return parse_study(
+        read_json(run, run_folder.RESOLVED),
+        read_json(run, run_folder.RESOLVED, parse_float=Decimal),
+    )
+
+
+def read_planned(run: Path) -> tuple[Study, tuple[PlannedCell, ...]]:
+    """Return the study a run folder is of, and its plan; raises as :func:`read_run`."""
+    study = read_study(run)
+    return study, parse_plan(read_json(run, run_folder.PLAN), study)
+
+
+def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
+    """Return what a run folder holds.
+
+    Args:
+        run: the folder.
+        changed: finished cells known to be no longer what the run left, by id, and why.
+
+    Raises:
+        ParseError: a file of the run itself is missing, truncated, mistyped or inconsistent; it is
+            named. One of a finished cell makes that cell a damaged one.
+    """
+    if not run.is_dir():
+        raise ParseError("no such run folder", where=str(run))
+    study, plan = read_planned(run)
+    done = {cell.id for cell in plan if run_folder.is_done(run_folder.cell_folder(run, cell.id))}
+    read = [_read_finished(run, cell, study, changed or {}) for cell in plan if cell.id in done]
+    return Run(
+        study=study,
+        provenance=_read_provenance(run),
+        plan=plan,
+        finished=tuple(cell for cell in read if isinstance(cell, FinishedCell)),
+        unfinished=tuple(_read_attempt(run, cell) for cell in plan if cell.id not in done),
+        damaged=tuple(cell for cell in read if isinstance(cell, Damaged)),
+        failures=_read_failures(run),
+        unplanned=tuple(sorted(_folders(run) - {cell.id for cell in plan})),
+    )

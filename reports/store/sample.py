@@ -1,0 +1,122 @@
+"""What metrics of one cell are computed from, and how they say that there is nothing. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reports.store.point_paths import PointPath
+from reports.store.records import AuditReading, Compare, FlowRow, Group, PathReading
+
+#: How the metrics begin that need all intervals of a cell: they are read only where asked for.
+VARIATION = "goodput_over_time"
+NO_PATH = "the run is of an older version, which wrote no sizes of packets down"
+
+
+class UnavailableError(Exception):
+    """Why a metric has no value; never leaves :func:`reports.measures.metrics.evaluate`."""
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """What a metric divides by what, so that runs can be averaged before dividing, too.
+
+    ``scale`` is 100 for a percentage.
+    """
+
+    numerator: float
+    denominator: float
+    scale: float = 1.0
+
+    @property
+    def value(self) -> float:
+        """The metric's value in this run."""
+        return self.scale * (self.numerator / self.denominator)
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of how many something was true, of how many: so a metric tells how much it rests on."""
+
+    true: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        """The share, 0 to 1."""
+        return self.true / self.of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """What is counted between two times; empty unless the study asks.
+
+    ``sent_segments`` by flow, ``cwnd_segments`` the smallest and largest by flow; of the bins the
+    shares ``silent_frac`` and ``low_frac``; ``out_of_buffer_pkts`` left the bottleneck's buffer,
+    and ``new_pkts`` with new data left the senders, until the run was to end: flows send what they
+    had taken on for longer. A reason in place of what is not known.
+    """
+
+    sent_segments: Mapping[str, float] | str = field(default_factory=dict)
+    cwnd_segments: Mapping[str, tuple[float, float]] | str = field(default_factory=dict)
+    bins: tuple[float, float] | str = "the study has no times for it (bins)"
+    out_of_buffer_pkts: int | str = "the study does not ask for it"
+    new_pkts: Mapping[str, float] | str = "the study does not ask for it"
+
+
+NO_SPANS = Spans()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
+
+    ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
+    ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
+    ``episodes`` the rows of the loss episodes, None if nothing recorded them, ``variation_pct`` by
+    group how its goodput varies over time, empty unless the study asks. ``path`` tells the sizes of
+    packets, None if the run is of a version that did not write it down.
+    """
+
+    flows: tuple[FlowRow, ...]
+    groups: tuple[Group, ...]
+    compare: Compare | None
+    bottleneck_rate_bps: int
+    paths: tuple[PathReading, ...] = ()
+    audit: tuple[AuditReading, ...] = ()
+    delivered_segments: Mapping[str, float] = field(default_factory=dict)
+    episodes: Sequence[Mapping[str, Any]] | None = None
+    variation_pct: Mapping[str, float] = field(default_factory=dict)
+    spans: Spans = NO_SPANS
+    path: PointPath | None = None
+    duration_s: float = 0.0
+
+
+def total(values: Iterable[float | int | None], what: str, *, none: float | None = None) -> float:
+    """Return the sum; raise :class:`UnavailableError` if there is nothing or a value is unknown.
+
+    ``none``, if given, is the sum of nothing.
+    """
+    found = list(values)
+    if not found and none is not None:
+        return none
+    if not found:
+        raise UnavailableError(f"there is no {what}")
+    known = [value for value in found if value is not None]
+    if len(known) < len(found):
+        raise UnavailableError(f"{what} is not known for every flow")
+    return math.fsum(known)
+
+
+def quotient(numerator: float, denominator: float, what: str, scale: float = 1.0) -> Quotient:
+    """Return the quotient; raise :class:`UnavailableError` unless the denominator is positive."""
+    if not denominator > 0:
+        raise UnavailableError(f"{what} is {denominator:g}")
+    return Quotient(numerator, denominator, scale)
+
+
+def ratio(numerator: float, denominator: float, what: str) -> float:
+    """Return the value of the quotient; raises as :func:`quotient`."""
+    return quotient(numerator, denominator, what).value

@@ -1,0 +1,1 @@
+"""A run's summary: verdicts on claims, what to distrust, what caused the losses."""

@@ -1,0 +1,154 @@
+"""From a run to its summary: per point and metric what the kernel says beside what was published.
+
+Pure. What its points say is :mod:`reports.verdict.points`; here all of them are looked at together.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from reports.inference.equal_loss import LossAdjustment
+from reports.inference.increase_adjusted import adjusted_increases, doubts
+from reports.inference.replication import Replication, looks, replication
+from reports.measures.metrics import Metric, asked_metrics_of, metrics_of
+from reports.published.contradictions import rows_in_doubt, table_contradictions, tables_in_doubt
+from reports.published.tables import TableContradiction
+from reports.store.records import Compare, Group, Parameter, RunWarning, Study
+from reports.store.run import Run
+from reports.verdict.points import (
+    CellSummary,
+    PointSummary,
+    in_context,
+    ordered_metrics,
+    summarise_cells,
+    summarise_point,
+)
+from reports.verdict.sensitivity import NO_SENSITIVITY, Sensitivity, sensitivity, turning
+from reports.verdict.trust import DAMAGED, collect_warnings, point_words
+from reports.verdict.verdicts import Verdict, judge
+from reports.verdict.words import Words
+
+#: Below this Student's t makes the interval of one further run more than 3.6 sd wide either way.
+ENOUGH_RUNS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """The outcome of a run. ``headline`` names the metrics the study asks for, in its order.
+
+    ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
+    """
+
+    study: str
+    title: str
+    parameters: tuple[Parameter, ...]
+    groups: tuple[Group, ...]
+    compare: Compare | None
+    flows: tuple[str, ...]
+    headline: tuple[str, ...]
+    published_where: str | None
+    points: tuple[PointSummary, ...]
+    cells: tuple[CellSummary, ...]
+    warnings: tuple[RunWarning, ...]
+    loss_adjustment: LossAdjustment | None = None
+    contradictions: tuple[TableContradiction, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    replication: Replication | None = None
+    sensitivity: Sensitivity = NO_SENSITIVITY
+
+    @property
+    def damaged(self) -> tuple[tuple[str, str], ...]:
+        """Place and reason of every finished cell that was left out because it was changed."""
+        return tuple((w.where, w.text) for w in self.warnings if w.rule == DAMAGED)
+
+    def tables_of(self, metric: str) -> str:
+        """Return the names of the tables a metric's published values are from; empty if none."""
+        found = (point.metrics[metric].published_where for point in self.points)
+        return "; ".join(dict.fromkeys(where for where in found if where))
+
+    def metric_table(self) -> dict[str, Metric]:
+        """Return every metric of the study by name, for labels and units."""
+        asked = asked_metrics_of(self.groups, self.flows)
+        known = metrics_of(self.groups, self.compare)
+        measured = (name for point in self.points[:1] for name in point.metrics)
+        return {**known, **{name: asked[name] for name in measured if name in asked}}
+
+
+def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWarning]:
+    found: list[RunWarning] = []
+    if study.published:
+        contradicted = {point.point: bool(point.contradictions) for point in points}
+        found += rows_in_doubt(study.published, contradicted)
+    drawn = [point for point in points if point.chance]
+    few = [point_words(point.point) for point in drawn if 0 < point.cells_counted < ENOUGH_RUNS]
+    if few:
+        found.append(
+            RunWarning(
+                rule="few-runs",
+                where="; ".join(few),
+                text=f"Fewer than {ENOUGH_RUNS} runs count: intervals are missing, or so wide that "
+                "they judge little.",
+            )
+        )
+    rigid = [
+        point_words(point.point)
+        for point in drawn
+        if point.cells_counted > 1
+        and {m.estimate.sd for m in point.metrics.values()} - {None} == {0}
+    ]
+    if rigid:
+        found.append(
+            RunWarning(
+                rule="seeds-change-nothing",
+                where="; ".join(rigid),
+                text="All runs gave the same numbers: the seeds seem to have no effect, so the "
+                "intervals mean nothing.",
+            )
+        )
+    return found
+
+
+def summarise(run: Run) -> Summary:
+    """Return the summary of a run; raise ``ParseError`` if the study names an unknown metric."""
+    study = run.study
+    metrics = ordered_metrics(study)
+    every = summarise_cells(run, metrics)
+    every_point = {point: summarise_point(run, point, metrics, every) for point in study.all_points}
+    cells = tuple(cell for cell in every if cell.point in study.points)
+    adjustment, adjusted = adjusted_increases(study, cells)
+    against = table_contradictions(study)
+    points = tuple(
+        in_context(every_point[point], adjusted.get(point), against) for point in study.points
+    )
+    words = Words(metrics, (*study.parameters, *study.repeats.parameters))
+    planned = {point.point: point.cells_planned for point in points}
+    judged = functools.partial(
+        judge, study.claims, tuple(every_point.values()), every, words=words,
+        looks=looks(study.repeats.precision, planned.values()),
+    )  # fmt: skip
+    tried = sensitivity(study.repeats, every_point, every, lambda at: judged(at=at))
+    return Summary(
+        study=study.id,
+        title=study.title,
+        parameters=study.parameters,
+        groups=study.groups,
+        compare=study.compare,
+        flows=study.flows,
+        headline=study.metrics,
+        published_where=study.published.tables if study.published else None,
+        points=points,
+        cells=cells,
+        warnings=(
+            *turning(tried),
+            *collect_warnings(run),
+            *_late_warnings(study, points),
+            *tables_in_doubt(against),
+            *doubts(adjustment),
+        ),
+        loss_adjustment=adjustment,
+        contradictions=against,
+        verdicts=judged(),
+        replication=replication(study, cells, planned),
+        sensitivity=tried,
+    )

@@ -1,0 +1,194 @@
+"""Judge a calibration: what the probes measured against what the network was asked to be. Pure.
+
+Delay, rate and buffer are deterministic in virtual time and must be met to within the resolution
+stated here. Losses are random but drawn from a known seed: exactly the packets must be lost that
+:mod:`model.netem_draws` tells, and enough were sent that each setting of the loss model, were it a
+twentieth lower or higher, would have lost another one; where not, that is said.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from model import netem_draws
+from model.cell import Direction, Network
+from model.check import Check
+from model.errors import ParseError
+from model.units import NS_PER_S
+from testbed.guest.calibration import WAYS, Way, chances, other_pairs, stages
+from testbed.guest.link_fill import LOG_HEADER, Fill, fills
+
+#: Largest accepted error of a one-way delay: netem's clock ticks are 64 ns, a few stages each.
+DELAY_TOLERANCE_S = 20e-6
+RATE_TOLERANCE_FRAC = 0.001
+#: A whole number of 64 bits; str.isdigit() would also take superscripts.
+COUNT = re.compile(r"[0-9]{1,19}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packet:
+    """One arrived calibration packet."""
+
+    seq: int
+    send_ns: int
+    recv_ns: int
+
+
+def read_log(text: str, where: str) -> list[Packet]:
+    """Parse a receiver's packet log; raise :class:`ParseError` naming the line."""
+    lines = text.splitlines()
+    if not lines or lines[0] != LOG_HEADER:
+        raise ParseError("not a packet log", where=where, wanted=repr(LOG_HEADER))
+    packets = []
+    for number, line in enumerate(lines[1:], start=2):
+        fields = line.split("\t")
+        if len(fields) != 3 or not all(map(COUNT.fullmatch, fields)):
+            raise ParseError("not a packet log line", where=f"{where}:{number}", got=line[:80])
+        seq, send_ns, recv_ns = (int(field) for field in fields)
+        packets.append(Packet(seq=seq, send_ns=send_ns, recv_ns=recv_ns))
+    return packets
+
+
+def delay_s(passed: Sequence[Direction], ip_bytes: int) -> float:
+    """Return the one-way delay of a packet that meets no queue: propagation and serialisation."""
+    return sum(stage.owd_s + ip_bytes * 8 / stage.rate_bps for stage in passed)
+
+
+def judge_delay(
+    network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]], pair: int = 1
+) -> Check:
+    """Round-trip time of a small packet on one pair's idle path; pairs count from 1."""
+    wanted_s = got_s = 0.0
+    missing = []
+    for way in WAYS:
+        run = f"delay_{way}" if pair == 1 else f"delay_{way}_{pair}"
+        wanted_s += delay_s(stages(network, way), found[run]["ip_bytes"])
+        delays = [p.recv_ns - p.send_ns for p in logs[run]]
+        if delays:
+            got_s += statistics.median(delays) / NS_PER_S
+        else:
+            missing.append(way)
+    agrees = not missing and abs(wanted_s - got_s) <= DELAY_TOLERANCE_S
+    return Check(
+        check="rtt",
+        where=f"src{pair} to dst{min(pair, network.destinations)} and back",
+        wanted=f"{wanted_s * 1000:.3f} ms within {DELAY_TOLERANCE_S * 1000:.3f} ms",
+        got=f"no packet arrived ({', '.join(missing)})" if missing else f"{got_s * 1000:.3f} ms",
+        agrees=agrees,
+    )
+
+
+def judge_loss(
+    network: Network,
+    seed: int,
+    way: Way,
+    found: Mapping[str, Any],
+    logs: Mapping[str, list[Packet]],
+) -> Check:
+    """Each packet lost on the way against what the draws of the loss models' seeds say."""
+    drawn_at = chances(network, seed, way)
+    path = netem_draws.Foretold(drawn_at)
+    wanted = lost = others = 0
+    for run in (f"delay_{way}", f"loss_{way}"):  # in the order in which they were sent
+        arrived = {packet.seq for packet in logs[run]}
+        fates = [(path.lost(), seq not in arrived) for seq in range(found[run]["packets"])]
+        others += sum(told != seen for told, seen in fates)
+        wanted += sum(told for told, _ in fates)
+        lost += sum(seen for _, seen in fates)
+    sent = sum(int(found[f"{what}_{way}"]["packets"]) for what in ("delay", "loss"))
+    same = f"{lost} ({lost / sent * 100:.3g} %)"
+    words = f"{_loss_words(network, way)}: the {wanted} of {sent} packets that its seed draws"
+    if drawn_at:
+        percent = f"{netem_draws.RESOLUTION_FRAC * 100:g} % more or less"
+        words += f"; {'cannot tell' if path.untold else 'others with'} {percent}"
+    agrees = None if path.untold else True
+    return Check(
+        check=f"loss {way}",
+        where="bottleneck" if way == "forward" else "bottleneck, acknowledgements",
+        wanted=words,
+        got=f"{same}, {others} packets with another fate" if others else f"{same}, the same",
+        agrees=False if others else agrees,
+    )
+
+
+def _loss_words(network: Network, way: Way) -> str:
+    passed_frac = math.prod(1 - stage.loss.loss_frac for stage in stages(network, way))
+    return f"{(1 - passed_frac) * 100:.4g} %"
+
+
+def _back_to_back_s(gaps_s: Sequence[float]) -> float:
+    """Return the mean gap of packets that left one after the other.
+
+    Where the loss model took packets between, the gap is twice the least one or more. The mean,
+    because on a fast link a gap is few ticks of the lab's clock.
+    """
+    least_s = min(gaps_s)
+    return statistics.fmean(gap_s for gap_s in gaps_s if gap_s < 1.5 * least_s or gap_s == least_s)
+
+
+def judge_fill(fill: Fill, ip_bytes: int, log: list[Packet]) -> list[Check]:
+    """Rate and buffer of one direction of a link while it is overloaded.
+
+    Back-to-back packets leave the shaper one serialisation time apart, so their gap is the rate.
+    Where nothing can wait the link falls idle in between, and the stay of a packet is its own
+    serialisation. The longest stay of an accepted packet is at most ``queue_pkts`` serialisation
+    times, and just under where the one being sent is partly gone.
+    """
+    link, where = fill.direction, f"{fill.what}, {fill.source} to {fill.target}"
+    packets = sorted(log, key=lambda p: p.recv_ns)
+    if len(packets) < 10:
+        got = f"only {len(packets)} packets arrived"
+        return [
+            Check(check=check, where=where, wanted=wanted, got=got, agrees=False)
+            for check, wanted in (
+                ("rate", f"{link.rate_bps} bit/s"), ("buffer", f"{link.queue_pkts} packets"),
+            )
+        ]  # fmt: skip
+    send_s = ip_bytes * 8 / link.rate_bps
+    stays_s = [(p.recv_ns - p.send_ns) / NS_PER_S - link.owd_s for p in packets]
+    gaps_s = [(b.recv_ns - a.recv_ns) / NS_PER_S for a, b in itertools.pairwise(packets)]
+    if link.queue_pkts > 1:
+        sending_s, tolerance_frac = _back_to_back_s(gaps_s), RATE_TOLERANCE_FRAC
+    else:
+        sending_s = statistics.median(stays_s)
+        tolerance_frac = max(RATE_TOLERANCE_FRAC, DELAY_TOLERANCE_S / send_s)
+    rate_bps = ip_bytes * 8 / sending_s if sending_s > 0 else math.inf
+    # Late clock ticks must not make one packet more; a real one stays a good part of send_s longer.
+    slack_s = min(DELAY_TOLERANCE_S, send_s / 4)
+    held = math.ceil((max(stays_s) - slack_s) / send_s)
+    return [
+        Check(
+            check="rate",
+            where=where,
+            wanted=f"{link.rate_bps} bit/s within {tolerance_frac * 100:.1f} %",
+            got=f"{rate_bps:.0f} bit/s",
+            agrees=abs(rate_bps / link.rate_bps - 1) <= tolerance_frac,
+        ),
+        Check(
+            check="buffer",
+            where=where,
+            wanted=f"{link.queue_pkts} packets",
+            got=f"{held} packets",
+            agrees=held == link.queue_pkts,
+        ),
+    ]
+
+
+def judge(
+    network: Network, seed: int, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
+) -> list[Check]:
+    """Judge all measurements of one calibration, made with this seed."""
+    made = [
+        judge_delay(network, found, logs),
+        *(judge_delay(network, found, logs, pair) for pair in other_pairs(network)),
+        *(judge_loss(network, seed, way, found, logs) for way in WAYS),
+    ]
+    for fill in fills(network):
+        made += judge_fill(fill, found[fill.name]["ip_bytes"], logs[fill.name])
+    return made

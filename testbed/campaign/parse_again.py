@@ -1,0 +1,178 @@
+"""Make the tables of finished cells again from their raw files, with the parsers of now.
+
+Invariant: a cell is always whole. It has its old tables or its new ones; if the program is killed
+between the two it has no DONE, so that no report takes it, and parsing it again completes it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from model import plain_files, run_folder
+from model.errors import ParseError, RunError
+from testbed.campaign import digests
+from testbed.campaign.run_cell import write_done
+from testbed.campaign.run_cells import Progress
+from testbed.machine import scratch as scratches
+from testbed.machine import workers
+from testbed.planning.plan import PlannedCell, virtual_s
+
+TABLES = "tables"
+#: What the parsers make; everything else in a cell is evidence.
+MADE = (TABLES, run_folder.AUDIT)
+CHANGES = ("new", "changed", "gone", "same")
+
+
+@dataclass(kw_only=True)
+class Outcome:
+    """What parsing a run again did: how often each table changed how, and why cells failed."""
+
+    cells: int = 0
+    unfinished: int = 0
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+
+def parse_cells(
+    run: Path,
+    cells: Sequence[PlannedCell],
+    *,
+    jobs: int,
+    report: Callable[[Progress], None],
+) -> Outcome:
+    """Parse every finished measuring cell again, ``jobs`` at once; one that fails is left alone."""
+    measuring = [planned for planned in cells if planned.cell.purpose == "measure"]
+    todo = [p for p in measuring if _recorded_in(run_folder.cell_folder(run, p.id))]
+    outcome = Outcome(unfinished=len(measuring) - len(todo))
+    progress = Progress(total_cells=len(todo), total_virtual_s=sum(virtual_s(p.cell) for p in todo))
+    report(progress)
+    cancelled = threading.Event()
+    changes: dict[str, dict[str, str]] = {}
+
+    def act(planned: PlannedCell) -> None:
+        if not cancelled.is_set():
+            changes[planned.id] = workers.beside(parse_cell, run, planned, scratch)
+
+    def ended(planned: PlannedCell, error: Exception | None) -> None:
+        progress.done_virtual_s += virtual_s(planned.cell)
+        if error is None:
+            progress.done_cells += 1
+            outcome.cells += 1
+            outcome.changes.update(changes[planned.id].items())
+        else:
+            progress.failed_cells += 1
+            text = str(error).replace(f"{scratch}/", "").replace(f"{run}/", "")
+            outcome.failures.append((planned.id, text))
+        report(progress)
+
+    with scratches.scratch(run, run_folder.PARSE_SCRATCH) as scratch:
+        workers.each(todo, act, jobs=jobs, cancelled=cancelled, ended=ended)
+    return outcome
+
+
+def _recorded_in(folder: Path) -> str:
+    """Return the name of the file that says what a cell's files were; empty if it is not done."""
+    names = (run_folder.DONE, run_folder.DONE_BEFORE)
+    return next((name for name in names if plain_files.is_file(folder / name)), "")
+
+
+def parse_cell(run: Path, planned: PlannedCell, scratch: Path) -> dict[str, str]:
+    """Parse one finished cell again; return what became of each table: a word of ``CHANGES``.
+
+    Raises:
+        ParseError: a raw file is not what the run left, or cannot be parsed; nothing has changed.
+    """
+    from collectors.tables.write import write_tables  # when needed: tables are slow to load
+
+    folder = run_folder.cell_folder(run, planned.id)
+    if run_folder.is_done(folder):  # so the swap that made this was over
+        (folder / run_folder.DONE_BEFORE).unlink(missing_ok=True)
+    try:
+        found = digests.of_cell(folder)
+    except OSError as error:
+        raise ParseError("cannot look at a cell", where=str(folder), got=str(error)) from error
+    evidence = _check_evidence(folder, found)
+    view = _view(folder, run_folder.cell_folder(scratch, planned.id))
+    write_tables(view, planned.cell)
+    made = {f"{TABLES}/{name}": one for name, one in digests.of_cell(view / TABLES).items()}
+    made[run_folder.AUDIT] = plain_files.sha256(view / run_folder.AUDIT)
+    old = {name: digest for name, digest in found.items() if _is_made(name)}
+    recorded = {**evidence, **made}
+    if made != old or digests.read_done(folder, _recorded_in(folder)) != recorded:
+        _swap(folder, view, recorded)
+    return {name: _change(name, old, made) for name in sorted({*old, *made})}
+
+
+def _is_made(name: str) -> bool:
+    return name.partition("/")[0] in MADE
+
+
+def _change(name: str, old: Mapping[str, str], made: Mapping[str, str]) -> str:
+    if name not in old:
+        return "new"
+    if name not in made:
+        return "gone"
+    return "same" if old[name] == made[name] else "changed"
+
+
+def _check_evidence(folder: Path, found: Mapping[str, str]) -> dict[str, str]:
+    """Return the digests of all that is not made by parsers; raise unless they are as recorded."""
+
+    def evidence(all_of_them: Mapping[str, str]) -> dict[str, str]:
+        return {name: digest for name, digest in all_of_them.items() if not _is_made(name)}
+
+    recorded = evidence(digests.read_done(folder, _recorded_in(folder)))
+    wrong = digests.differences(recorded, evidence(found))
+    if wrong:
+        raise ParseError(
+            "raw files are not what the run left",
+            where=str(folder),
+            got="; ".join(wrong[: digests.MOST_NAMED]),
+            hint="resume runs this cell again",
+        )
+    return recorded
+
+
+def _view(folder: Path, view: Path) -> Path:
+    """Return a folder with a cell's evidence, the same files, and room for new tables beside it."""
+    for name, path in plain_files.files(folder):
+        if not _is_made(name):
+            (view / name).parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, view / name, follow_symlinks=False)
+    return view
+
+
+def _swap(folder: Path, view: Path, recorded: Mapping[str, str]) -> None:
+    """Put what was made in ``view`` in place of what the cell has; DONE comes back last."""
+    done, before = folder / run_folder.DONE, folder / run_folder.DONE_BEFORE
+    if plain_files.is_file(done):
+        done.replace(before)
+    if plain_files.is_folder(folder / TABLES):
+        (folder / TABLES).rename(view / f"{TABLES}.before")
+    (view / TABLES).rename(folder / TABLES)
+    (view / run_folder.AUDIT).replace(folder / run_folder.AUDIT)
+    write_done(folder, recorded)
+    before.unlink()
+
+
+def table_lines(outcome: Outcome) -> list[str]:
+    """Return what became of each table, in words, one line each."""
+    lines = [f"{outcome.cells} cells parsed"]
+    if outcome.unfinished:
+        lines[0] += f", {outcome.unfinished} not finished"
+    for name in sorted({name for name, _ in outcome.changes}):
+        counts = [(outcome.changes[name, change], change) for change in CHANGES]
+        lines.append(f"{name}: {', '.join(f'{n} {change}' for n, change in counts if n)}")
+    return lines
+
+
+def raise_if_failed(outcome: Outcome) -> None:
+    """Raise one :class:`RunError` that names the first cells that could not be parsed."""
+    if outcome.failures:
+        shown = "\n".join(f"  {why}" for _, why in outcome.failures[:10])
+        raise RunError(f"{len(outcome.failures)} cells could not be parsed:\n{shown}")

@@ -1,0 +1,115 @@
+"""Progress on the terminal: bars where there is one, a plain line now and then where not.
+
+Words go to standard error, so that standard output stays data.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from testbed.campaign.run_cells import Progress as CellProgress
+
+PLAIN_EVERY_S = 10.0
+
+
+def duration_text(duration_s: float) -> str:
+    """Return a duration as people say it: ``8 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = max(0, round(duration_s))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+class Display:
+    """Shows builds and campaigns; use as a context manager.
+
+    ``remaining`` times are from the pace so far: nothing is known of a machine beforehand.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
+            console=console,
+            transient=False,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._began_s: dict[str, float] = {}
+        self._said_s: dict[str, float] = {}
+
+    def __enter__(self) -> Display:
+        if self._console.is_terminal:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            for task in self._tasks.values():
+                self._bars.update(task, completed=1.0, note="")
+        if self._console.is_terminal:
+            self._bars.stop()
+
+    def building(self, what: str, done_frac: float) -> None:
+        """Show how far a one-time build is."""
+        self._show(f"building {what}", done_frac, self._left(f"building {what}", done_frac))
+
+    def exporting(self, done_cells: int, total_cells: int) -> None:
+        """Show how far an export is."""
+        name, done_frac = "exporting captures", done_cells / total_cells
+        left = self._left(name, done_frac)
+        note = f"{done_cells}/{total_cells} cells{', ' if left else ''}{left}"
+        self._show(name, done_frac, note)
+
+    def reporting(self, done_runs: int, total_runs: int) -> None:
+        """Show how many of a set's reports are written."""
+        self._show("writing reports", done_runs / total_runs, f"{done_runs}/{total_runs} studies")
+
+    def cells(self, progress: CellProgress, name: str = "running cells") -> None:
+        """Show how far a campaign is."""
+        total = progress.total_virtual_s or 1.0
+        done_frac = progress.done_virtual_s / total
+        ended = progress.done_cells + progress.failed_cells
+        note = f"{ended}/{progress.total_cells} cells"
+        if progress.failed_cells:
+            note += f", {progress.failed_cells} failed"
+        began_s = self._began_s.setdefault(name, time.monotonic())
+        elapsed_s = time.monotonic() - began_s
+        if progress.done_virtual_s and elapsed_s > 1:
+            note += f", {progress.done_virtual_s / elapsed_s:.0f} virtual s per s"
+        left = self._left(name, done_frac)
+        self._show(name, done_frac, f"{note}{', ' if left else ''}{left}")
+
+    def _left(self, name: str, done_frac: float) -> str:
+        began_s = self._began_s.setdefault(name, time.monotonic())
+        elapsed_s = time.monotonic() - began_s
+        if done_frac < 0.02 or done_frac >= 1 or elapsed_s < 2:
+            return ""
+        return f"{duration_text(elapsed_s * (1 - done_frac) / done_frac)} left"
+
+    def _show(self, name: str, done_frac: float, note: str) -> None:
+        if self._console.is_terminal:
+            if name not in self._tasks:
+                self._tasks[name] = self._bars.add_task(name, total=1.0, note=note)
+            self._bars.update(self._tasks[name], completed=done_frac, note=note)
+            return
+        now_s = time.monotonic()
+        first = name not in self._said_s
+        if first or done_frac >= 1 or now_s - self._said_s[name] >= PLAIN_EVERY_S:
+            self._said_s[name] = now_s
+            line = f"{name}: {done_frac * 100:3.0f} %  {note}".rstrip()
+            self._console.print(line, soft_wrap=True)

@@ -1,0 +1,175 @@
+"""Run one cell in a lab, parse it, and mark it done. The unit of work of every campaign.
+
+Invariants: a cell folder has a DONE file exactly if everything in it is complete; DONE is written
+last, by rename. The folder is the host's: a lab writes into one of its own inside it, and what it
+left there is looked at before any of it is moved, opened or parsed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from collectors.audit import starts
+from collectors.raw.files import file_name, read_as, read_json, read_text, whole
+from model import plain_files, run_folder
+from model.cell import Cell, cell_json
+from model.check import Check
+from model.errors import ParseError, RunError, VerifyError
+from testbed.campaign import digests
+from testbed.guest import calibration
+from testbed.guest.ledger import disagreements
+from testbed.labs import accept
+from testbed.machine import trees, workers
+
+
+class Lab(Protocol):
+    """Where cells can run."""
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+        """Run a prepared folder, the lab's own, to its end; return the wall time in seconds.
+
+        What the lab says goes to ``runfolder.CONSOLE`` beside the folder.
+        """
+
+
+def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> None:
+    """Run a cell into ``folder``, which is emptied first unless it is finished already.
+
+    Raises:
+        GroundtruthError: the lab failed, an output could not be parsed, or what was read back or
+            measured is not what was asked for.
+    """
+    if run_folder.is_done(folder):
+        return
+    guest = folder / run_folder.GUEST
+    try:
+        trees.remove(folder)
+        guest.mkdir(parents=True)
+        for place in (folder, guest):
+            plain_files.write_text(place / run_folder.CELL, cell_json(cell))
+    except OSError as error:
+        raise RunError("cannot prepare a cell", where=str(folder), got=str(error)) from error
+    try:
+        wall_s = lab.run(cell, guest, cancelled)
+    except BaseException:
+        # What a cell that failed left may say why: reports look at it if it is what cells leave.
+        with contextlib.suppress(RunError):
+            accept.take(guest, folder, cell)
+        raise
+    accept.take(guest, folder, cell)
+    workers.beside(conclude, cell, folder, wall_s)
+
+
+def conclude(cell: Cell, folder: Path, wall_s: float) -> None:
+    """Parse or judge what a lab left, and write DONE; raise as :func:`execute`."""
+    if cell.purpose == "calibrate":
+        judge_calibration(cell, folder)
+    else:
+        from collectors.tables.write import write_tables  # when needed: tables are slow to load
+
+        check_starts(cell, folder)
+        write_tables(folder, cell)
+        check_ledger(folder)
+    write_json(folder / run_folder.TIMING, {"wall_s": round(wall_s, 3)})
+    finish(folder)
+
+
+def finish(folder: Path) -> None:
+    """Write DONE with the digests of all that is there."""
+    write_done(folder, digests.of_cell(folder))
+
+
+def write_done(folder: Path, recorded: Mapping[str, str]) -> None:
+    """Write DONE with these digests, whole or not at all."""
+    plain_files.write_text(folder / run_folder.DONE, digests.done_text(recorded))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write one JSON file with sorted keys."""
+    plain_files.write_text(path, json_text(value))
+
+
+def json_text(value: Any) -> str:
+    """Return a JSON text with sorted keys."""
+    return json.dumps(value, indent=1, sort_keys=True) + "\n"
+
+
+def check_ledger(folder: Path) -> None:
+    """Raise :class:`VerifyError` if any host setting was read back other than asked."""
+    wrong = read_as(folder / run_folder.LEDGER, disagreements)
+    if wrong:
+        where, wanted, got = wrong[0]
+        raise VerifyError(
+            "a host setting did not take",
+            where=f"cell {folder.name}, {where}",
+            wanted=wanted,
+            got=got,
+            hint=f"{len(wrong)} settings disagree; all are in {run_folder.LEDGER}",
+        )
+
+
+def check_starts(cell: Cell, folder: Path) -> None:
+    """Add when each flow began to the cell's checks, and raise if one began at another time."""
+    _settle(folder, starts.read_checks(folder, cell), "")
+
+
+def _settle(folder: Path, judged: Sequence[Check], what: str) -> None:
+    """Add comparisons to the cell's checks; raise :class:`VerifyError` if one disagrees."""
+    verify = read_json(folder / run_folder.VERIFY)
+    try:
+        verify["checks"] += [dataclasses.asdict(item) for item in judged]
+    except (KeyError, TypeError) as error:
+        raise ParseError(
+            "not what a lab writes", where=str(folder / run_folder.VERIFY), got=repr(error)
+        ) from error
+    write_json(folder / run_folder.VERIFY, verify)
+    wrong = [item for item in judged if item.agrees is False]
+    if wrong:
+        raise VerifyError(
+            f"{what}{wrong[0].check} is not as asked",
+            where=f"cell {folder.name}, {wrong[0].where}",
+            wanted=wrong[0].wanted,
+            got=wrong[0].got,
+            hint=f"{len(wrong)} of {len(judged)} checks disagree; all are in {run_folder.VERIFY}",
+        )
+
+
+def _measurements(value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what a calibration measured, by run; raise ``ValueError`` for what counts nothing."""
+    found = {}
+    for run, entry in value.items():
+        counts = {name: whole(entry[name]) for name in ("packets", "ip_bytes")}
+        log = file_name(entry["log"])
+        if 0 in counts.values():
+            raise ValueError(f"{run}: {counts}, {log!r}")
+        found[run] = {**counts, "log": log}
+    return found
+
+
+def judge_calibration(cell: Cell, folder: Path) -> None:
+    """Judge a calibrating cell, add the judgements to its checks, and raise if one disagrees."""
+    from testbed.campaign import calibration_checks  # when needed: statistics take a second to load
+
+    source = folder / "raw" / "calibration.json"
+    found = read_as(source, _measurements)
+    logs = {}
+    try:
+        for planned in calibration.runs(cell.network, cell.seed):
+            # Each is drawn for again: a number that was not asked for may be anything.
+            if (sent := found[planned.name]["packets"]) != planned.packets:
+                raise ValueError(f"{planned.name}: {sent} packets, not {planned.packets}")
+        for run, entry in found.items():
+            path = folder / "raw" / "calibration" / entry["log"]
+            logs[run] = calibration_checks.read_log(read_text(path), str(path))
+        judged = calibration_checks.judge(cell.network, cell.seed, found, logs)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
+        raise ParseError(
+            "not what a calibration writes", where=str(source), got=repr(error)
+        ) from error
+    _settle(folder, judged, "calibration: ")

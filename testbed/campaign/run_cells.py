@@ -1,0 +1,145 @@
+"""Run all cells of one or several plans on all cores, keeping finished ones whatever happens.
+
+Invariants: a finished cell is never run twice; a failed one stops neither the others nor leaves a
+folder that looks finished; after an interrupt no lab process is left.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from model import run_folder
+from model.errors import RunError
+from testbed.campaign.run_cell import Lab, execute
+from testbed.machine import workers
+from testbed.planning.plan import PlannedCell, virtual_s
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """How far a campaign is; ``virtual_s`` counts finished cells of this campaign only."""
+
+    total_cells: int
+    done_cells: int = 0
+    kept_cells: int = 0
+    failed_cells: int = 0
+    total_virtual_s: float = 0.0
+    done_virtual_s: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a campaign left: how many cells are finished, and why the others are not."""
+
+    finished_cells: int
+    failures: tuple[tuple[str, str], ...]  # cell id, message
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one run folder adds to a campaign: its cells, and the lab they were planned for."""
+
+    run: Path
+    cells: Sequence[PlannedCell]
+    lab: Lab
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Task:
+    part: Part
+    planned: PlannedCell
+
+    def __call__(self, cancelled: threading.Event) -> None:
+        if not cancelled.is_set():
+            folder = run_folder.cell_folder(self.part.run, self.planned.id)
+            execute(self.planned.cell, folder, self.part.lab, cancelled)
+
+
+def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+    """Return the cells without a DONE file, in order."""
+    return [
+        planned
+        for planned in cells
+        if not run_folder.is_done(run_folder.cell_folder(run, planned.id))
+    ]
+
+
+def run_cells(
+    run: Path,
+    cells: Sequence[PlannedCell],
+    lab: Lab,
+    *,
+    jobs: int,
+    report: Callable[[Progress], None],
+) -> Outcome:
+    """Run what is not finished yet of one run folder; see :func:`run_parts`."""
+    (outcome,) = run_parts([Part(run=run, cells=cells, lab=lab)], jobs=jobs, report=report)
+    return outcome
+
+
+def run_parts(
+    parts: Sequence[Part], *, jobs: int, report: Callable[[Progress], None]
+) -> tuple[Outcome, ...]:
+    """Run what is not finished yet on ``jobs`` threads; ``report`` is called on every change.
+
+    All parts are one queue: each keeps its own order, and they advance evenly, so that no core
+    waits for another study's end. Returns one outcome per part. An interrupt (whatever exception
+    it is) leaves only after all labs have been stopped.
+    """
+    todo = _queue(parts)
+    progress = Progress(
+        total_cells=len(todo),
+        kept_cells=sum(len(part.cells) for part in parts) - len(todo),
+        total_virtual_s=sum(virtual_s(task.planned.cell) for task in todo),
+    )
+    report(progress)
+    cancelled = threading.Event()
+    failed: dict[tuple[Path, str], str] = {}
+
+    def ended(task: _Task, error: Exception | None) -> None:
+        if error is None:
+            progress.done_cells += 1
+            progress.done_virtual_s += virtual_s(task.planned.cell)
+        else:
+            progress.failed_cells += 1
+            failed[task.part.run, task.planned.id] = str(error)
+        report(progress)
+
+    workers.each(todo, lambda task: task(cancelled), jobs=jobs, cancelled=cancelled, ended=ended)
+    return tuple(_outcome(part, failed) for part in parts)
+
+
+def _queue(parts: Sequence[Part]) -> list[_Task]:
+    """Return what is not finished, merged so that of every part the same share has its turn."""
+    placed = [
+        ((index + 1) / len(todo), _Task(part=part, planned=planned))
+        for part in parts
+        for todo in [unfinished(part.run, part.cells)]
+        for index, planned in enumerate(todo)
+    ]
+    return [task for _, task in sorted(placed, key=lambda entry: entry[0])]
+
+
+def _outcome(part: Part, failed: Mapping[tuple[Path, str], str]) -> Outcome:
+    """Return what a part came to; failures in the order of the plan, whichever came first."""
+    ids = [planned.id for planned in part.cells]
+    return Outcome(
+        finished_cells=len(part.cells) - len(unfinished(part.run, part.cells)),
+        failures=tuple((id_, failed[part.run, id_]) for id_ in ids if (part.run, id_) in failed),
+    )
+
+
+def raise_if_failed(outcome: Outcome, run: Path) -> None:
+    """Raise one :class:`RunError` that names the first failures and how to go on."""
+    if not outcome.failures:
+        return
+    shown = "\n".join(f"  {message}" for _, message in outcome.failures[:3])
+    more = len(outcome.failures) - 3
+    raise RunError(
+        f"{len(outcome.failures)} cells failed:\n{shown}" + (f"\n  and {more} more" * (more > 0)),
+        hint=f"{outcome.finished_cells} finished cells are kept; "
+        f"go on with: groundtruth resume {run}",
+    )

@@ -1,0 +1,176 @@
+"""Sets: the run folders of several studies in one folder, made together and found again.
+
+results/<UTC>-studies/set.json   and   results/<UTC>-studies/<study>/, an ordinary run folder each
+
+Invariants: ``set.json`` is written last, so a folder that has it is whole; it holds names, never
+paths, so a set can be moved and copied.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from model import plain_files, run_folder
+from model.errors import (
+    DisagreementError,
+    GroundtruthError,
+    ParseError,
+    RunError,
+    StudyError,
+    UnsupportedError,
+)
+from testbed.campaign import saved_runs
+from testbed.campaign.run_cell import json_text
+from testbed.findings.validate import Findings
+from testbed.planning.plan import Plan
+from testbed.points.load import find_study
+
+SCHEMA = 1
+NAME = "studies"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a command was pointed at: one run folder, or all those of a set."""
+
+    folder: Path
+    runs: tuple[Path, ...]
+    is_set: bool
+
+    def named(self, run: Path) -> str:
+        """Return what a line about one of the runs begins with; empty where there is just one."""
+        return f"{run.name}: " if self.is_set else ""
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise :class:`StudyError` unless each study is named, and once."""
+    seen: dict[Path, str] = {}
+    for name in names:
+        if not name.strip():
+            raise StudyError("no study named", where="STUDY", wanted="a name or file", got="''")
+        file = find_study(name).resolve()
+        if file in seen:
+            raise StudyError(
+                "the same study twice", where="STUDY", wanted="each study once",
+                got=f"{seen[file]} and {name}", hint="for more runs of a study: --reps",
+            )  # fmt: skip
+        seen[file] = name
+
+
+def folder_names(studies: Sequence[str]) -> list[str]:
+    """Return a folder name for each study's id; studies of one id get numbers from 2."""
+    taken = set(run_folder.OF_SET)
+    names = []
+    for study in studies:
+        name, number = study, 2
+        while name in taken:
+            name, number = f"{study}-{number}", number + 1
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Sequence[str]) -> Found:
+    """Make a new run folder, or for several plans a new set, without cells; return it.
+
+    Raises:
+        StudyError: it could not be written.
+    """
+    if len(planned) == 1:
+        run = saved_runs.create(data_dir, *planned[0], argv)
+        return Found(folder=run, runs=(run,), is_set=False)
+    names = folder_names([plan.study.settings.study for plan, _ in planned])
+
+    def make(folder: Path, now: datetime.datetime) -> None:
+        started = saved_runs.provenance(now, argv)
+        for name, (plan, findings) in zip(names, planned, strict=True):
+            (folder / name).mkdir()
+            saved_runs.fill(folder / name, plan, findings, started)
+        plain_files.write_text(folder / run_folder.SET, _text(names))
+
+    folder = saved_runs.new_folder(data_dir, NAME, make)
+    return Found(folder=folder, runs=tuple(folder / name for name in names), is_set=True)
+
+
+def find(text: str) -> Found:
+    """Return the set or the run folder at a path.
+
+    Raises:
+        StudyError: it is neither.
+        ParseError: ``set.json`` is not one.
+    """
+    place = Path(text)
+    with contextlib.suppress(OSError):  # what cannot be looked at is no set: find_run says why
+        if plain_files.is_file(place / run_folder.SET):
+            folder = saved_runs.looked_at(place.resolve())
+            runs = tuple(folder / name for name in _names(folder / run_folder.SET))
+            return Found(folder=folder, runs=runs, is_set=True)
+    run = saved_runs.looked_at(saved_runs.find_run(text))
+    return Found(folder=run, runs=(run,), is_set=False)
+
+
+def _names(path: Path) -> list[str]:
+    try:
+        text = plain_files.read_text(path)
+        names = json.loads(text)["studies"]
+        sound = isinstance(names, list) and all(_is_name(name) for name in names)
+        sound = sound and _text(names) == text  # so that no byte of it can be another
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ParseError("cannot read a set", where=str(path), got=str(error)) from error
+    if not sound or not names or len(set(names)) != len(names):
+        raise ParseError(
+            "cannot read a set", where=str(path),
+            wanted="names of folders beside it, each once, as a set is written",
+            got=json.dumps(names)[:200],
+        )  # fmt: skip
+    return list(names)
+
+
+def _text(names: Sequence[str]) -> str:
+    """Return the one text of ``set.json`` that holds these names."""
+    return json_text({"schema": SCHEMA, "studies": names})
+
+
+def _is_name(name: object) -> bool:
+    # What begins with a dot is scratch, which nobody looks at: no run has such a name.
+    return isinstance(name, str) and name[:1] not in ("", ".") and not {"/", "\0"} & set(name)
+
+
+def set_of(run: Path) -> Path | None:
+    """Return the folder of the set a run folder belongs to, if it belongs to one."""
+    folder = run.parent
+    with contextlib.suppress(OSError, GroundtruthError):
+        if run.name in _names(folder / run_folder.SET):
+            return folder
+    return None
+
+
+@contextlib.contextmanager
+def locked(found: Found) -> Iterator[None]:
+    """Hold what was found for the block, every run of it; those that are missing are not held."""
+    with contextlib.ExitStack() as held:
+        for folder in dict.fromkeys((found.folder, *found.runs)):
+            if plain_files.is_folder(folder):
+                held.enter_context(saved_runs.locked(folder))
+        yield
+
+
+def together(errors: Mapping[str, GroundtruthError | OSError], what: str) -> GroundtruthError:
+    """Return one error for those of several parts, by name; the gravest gives it its kind.
+
+    A failure to run or write outweighs all, then what is not possible here, then what cannot be
+    used; disagreement comes last, because it presumes that the rest went well.
+    """
+    kinds = (RunError, UnsupportedError, StudyError, DisagreementError)
+    statuses = {
+        error.exit_status if isinstance(error, GroundtruthError) else RunError.exit_status
+        for error in errors.values()
+    }
+    kind = next(kind for kind in kinds if kind.exit_status in statuses)
+    lines = [f"{name}: {error}".replace("\n", "\n  ") for name, error in errors.items()]
+    return kind(f"{len(errors)} {what}:\n  " + "\n  ".join(lines))

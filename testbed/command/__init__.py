@@ -1,0 +1,1 @@
+"""The program ``groundtruth``: commands, and what they print."""

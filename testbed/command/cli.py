@@ -1,0 +1,295 @@
+"""The command ``groundtruth``: words in, exit status out. Wiring only.
+
+Exit status: 0 ok, 1 results disagree where agreement was asked for, 2 usage or study file, 3 a
+run failed, 4 not possible here.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib.metadata
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from model.errors import GroundtruthError, StudyError
+from testbed.command import commands, new_study
+from testbed.command import wireshark as tracing
+from testbed.labs.virtual import virtual_lab
+from testbed.machine.standard_streams import say
+
+#: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
+NO_READER_STATUS = 1
+
+MAX_REPS = 100_000
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Re-run published transport-protocol simulations on the real Linux kernel, in virtual "
+    "time, and see which of their numbers hold.",
+)
+
+StudyNames = Annotated[
+    list[str],
+    typer.Argument(metavar="STUDY...", help="names or files of studies; several make a set"),
+]
+RunFolder = Annotated[
+    str, typer.Argument(metavar="RUN", help="a run folder or a set: results/latest")
+]
+
+
+def _reps(text: str) -> int | Literal["auto"]:
+    """Return a number of seeds, or the word for as many as are needed."""
+    if text == "auto":
+        return "auto"
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_REPS:
+        raise typer.BadParameter(f"{text!r} is neither from 1 to {MAX_REPS} nor auto")
+    return int(text)
+
+
+Reps = Annotated[
+    Any,  # an int, "auto" or None: typer knows no such union
+    typer.Option(
+        "--reps",
+        "--runs",
+        parser=_reps,
+        metavar="N|auto",
+        help="seeds per point (the study's); auto: until its intervals are narrow enough",
+    ),
+]
+WithSensitivity = Annotated[
+    bool,
+    typer.Option(
+        "--sensitivity/--no-sensitivity", help="try the alternatives of the study's assumptions"
+    ),
+]
+Lab = Annotated[str, typer.Option("--lab", help="where cells run")]
+Kernel = Annotated[
+    str, typer.Option("--kernel", help="kernel, such as 6.12 or 7.3, in place of the hosts'")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")
+]
+Hosts = Annotated[str, typer.Option("--hosts", help="host profile in place of the study's")]
+DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]
+
+
+def _own_version() -> str:
+    try:
+        return importlib.metadata.version("groundtruth")
+    except importlib.metadata.PackageNotFoundError:  # run from its checkout
+        project = Path(__file__).resolve().parents[2] / "pyproject.toml"
+        return str(tomllib.loads(project.read_text())["project"]["version"])
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"groundtruth {_own_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="show version")
+    ] = False,
+) -> None:
+    """Take the options that come before a command."""
+
+
+@app.command()
+def run(
+    studies: StudyNames,
+    reps: Reps = None,
+    lab: Lab = virtual_lab.NAME,
+    kernel: Kernel = "",
+    jobs: Jobs = None,
+    hosts: Hosts = "",
+    data_dir: DataDir = Path("results"),
+    pcap: Annotated[bool, typer.Option("--pcap", help="capture packets of every cell")] = False,
+    telemetry: Annotated[
+        bool,
+        typer.Option(
+            "--telemetry/--no-telemetry",
+            help="record the kernel's state per acknowledgement, drops and queues",
+        ),
+    ] = True,
+    sensitivity: WithSensitivity = True,
+) -> None:
+    """Run one or several studies and report what holds."""
+    commands.run(
+        studies,
+        commands.Choices(
+            reps=reps,
+            lab=lab,
+            kernel=kernel,
+            jobs=jobs,
+            hosts=hosts,
+            pcap=pcap,
+            telemetry=telemetry,
+            sensitivity=sensitivity,
+        ),
+        data_dir,
+    )
+
+
+@app.command()
+def resume(run: RunFolder, jobs: Jobs = None) -> None:
+    """Run the cells of a run that are not finished, then report."""
+    commands.resume(run, jobs)
+
+
+@app.command()
+def plan(
+    studies: StudyNames,
+    reps: Reps = None,
+    lab: Lab = virtual_lab.NAME,
+    kernel: Kernel = "",
+    jobs: Jobs = None,
+    hosts: Hosts = "",
+    sensitivity: WithSensitivity = True,
+) -> None:
+    """Show the cells of studies and what they cost, without running anything."""
+    commands.plan(
+        studies,
+        commands.Choices(
+            reps=reps,
+            lab=lab,
+            kernel=kernel,
+            jobs=jobs,
+            hosts=hosts,
+            pcap=False,
+            telemetry=True,
+            sensitivity=sensitivity,
+        ),
+    )
+
+
+@app.command()
+def validate(studies: StudyNames, hosts: Hosts = "") -> None:
+    """Check study files, also for settings that are legal but mislead."""
+    commands.validate_studies(studies, hosts)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="the study's name")],
+    like: Annotated[
+        str, typer.Option("--like", metavar="STUDY", help="take the settings of this study")
+    ] = new_study.LIKE,
+    hosts: Annotated[
+        str, typer.Option("--hosts", metavar="PROFILE", help="host profile of the new study")
+    ] = new_study.HOSTS,
+    force: Annotated[bool, typer.Option("--force", help="overwrite a file of that name")] = False,
+) -> None:
+    """Write NAME.yaml, a commented study to start from."""
+    new_study.command(name, like, hosts, force)
+
+
+@app.command()
+def report(run: RunFolder) -> None:
+    """Compute a run's summary and report again from its tables."""
+    commands.report(run)
+
+
+@app.command()
+def parse(run: RunFolder, jobs: Jobs = None) -> None:
+    """Make the tables of a run's finished cells again from its raw files; report says the rest."""
+    commands.parse(run, jobs)
+
+
+@app.command()
+def verify(
+    run: RunFolder,
+    cells: Annotated[
+        int, typer.Option("--cells", min=0, help="how many cells of each study to repeat; 0: all")
+    ] = 3,
+    jobs: Jobs = None,
+) -> None:
+    """Repeat cells of a run and compare every artefact to the byte."""
+    commands.verify(run, cells, jobs)
+
+
+@app.command(
+    epilog="Examples: groundtruth wireshark results/latest; groundtruth wireshark results/latest "
+    "--cell 02c9; groundtruth wireshark --install-profile. Then: wireshark -C Groundtruth FILE, "
+    "tcptrace FILE-senders.pcap."
+)
+def wireshark(
+    run: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="a run folder with captures: results/latest")
+    ] = "",
+    cells: Annotated[
+        list[str] | None,
+        typer.Option("--cell", metavar="ID", help="just this cell; the start of its id is enough"),
+    ] = None,
+    install_profile: Annotated[
+        bool, typer.Option("--install-profile", help="install the Wireshark profile Groundtruth")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="overwrite a profile that was changed")
+    ] = False,
+) -> None:
+    """Write a run's captures for Wireshark, each packet's story in its comment.
+
+    For each captured cell RUN/pcap gets a pcapng with all capture points, and a classic pcap of
+    the senders' view for tcptrace.
+    """
+    if not run and not install_profile:
+        raise typer.BadParameter("give a run folder, or --install-profile", param_hint="RUN")
+    if force and not install_profile:
+        raise typer.BadParameter("goes with --install-profile", param_hint="--force")
+    if cells and not run:
+        raise typer.BadParameter("goes with a run folder", param_hint="--cell")
+    if install_profile:
+        tracing.install_profile(force)
+    if run:
+        tracing.command(run, cells or [])
+
+
+@app.command()
+def build(lab: Lab = virtual_lab.NAME, kernel: Kernel = "") -> None:
+    """Build the lab (image, kernel, probes) into the cache, so that later runs start at once."""
+    commands.build(lab, kernel)
+
+
+@app.command()
+def doctor(kernel: Kernel = "") -> None:
+    """Say what this machine can run, and what stands in the way."""
+    commands.doctor(kernel)
+
+
+def command_status(argv: Sequence[str]) -> int:
+    """Run the command that ``argv`` names and return its exit status.
+
+    Usage errors are told by typer itself, with status 2.
+
+    Raises:
+        BrokenPipeError: nobody reads what is printed.
+    """
+    try:
+        app(list(argv), prog_name="groundtruth")
+    except GroundtruthError as error:
+        say(f"groundtruth: {error}")
+        return error.exit_status
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        hint = ""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = " (free some space; finished cells are kept, see: groundtruth resume)"
+        say(f"groundtruth: {error}{hint}")
+        return GroundtruthError.exit_status
+    except SystemExit as end:
+        if end.code == NO_READER_STATUS:
+            return GroundtruthError.exit_status
+        return end.code if isinstance(end.code, int) else StudyError.exit_status
+    return 0

@@ -1,0 +1,302 @@
+"""What each command does: the only place where study, lab, campaign and report meet."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from model import run_folder
+from model.errors import GroundtruthError, StudyError, UnsupportedError, going_on
+from testbed.campaign import digests, parse_again, repeat_cells, run_cells, saved_runs, study_sets
+from testbed.campaign.progress import Display
+from testbed.campaign.study_sets import Found
+from testbed.command import doctor as doctoring
+from testbed.command import plan_costs, run_and_report
+from testbed.command.run_and_report import jobs_or_cores
+from testbed.findings import validate
+from testbed.labs.virtual import image, kernel, per_kernel, virtual_lab
+from testbed.machine import scratch
+from testbed.machine.console import out, words
+from testbed.planning import plan as planning
+from testbed.planning.plan import Plan
+from testbed.planning.precision import wanted_precision
+from testbed.points.load import find_study, kernels_of_hosts, load_study
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the command line chose; ``None`` is "not given" here and nowhere else."""
+
+    reps: int | Literal["auto"] | None
+    lab: str
+    kernel: str
+    jobs: int | None
+    hosts: str
+    pcap: bool
+    telemetry: bool
+    sensitivity: bool = True
+
+    def worker_count(self) -> int:
+        """Return how many cells to run at once."""
+        return jobs_or_cores(self.jobs)
+
+
+def _make_plan(
+    study_name: str, choices: Choices, **labs: Callable[[str], Mapping[str, str]]
+) -> tuple[Plan, validate.Findings]:
+    """Return a study's plan and findings; ``of_kernel`` returns the lab of a kernel's version."""
+    study = load_study(find_study(study_name), hosts=choices.hosts, kernel=choices.kernel)
+    precision = wanted_precision(study) if choices.reps == "auto" else None
+    reps = precision.at_most if precision else choices.reps
+    seeds: Sequence[int] = study.settings.seeds
+    if isinstance(reps, int):
+        seeds = planning.replicate_seeds(seeds, reps)
+    findings = validate.find(study, seeds=seeds)
+    made = planning.make_plan(
+        study,
+        seeds=seeds,
+        lab={"name": choices.lab},
+        **labs,
+        pcap=choices.pcap,
+        telemetry=choices.telemetry,
+        sensitivity=choices.sensitivity,
+        precision=precision,
+    )
+    return made, findings
+
+
+def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
+    """Return the plans of studies on labs of which only name and kernel are known; say findings."""
+    saved_runs.check_lab(choices.lab)
+    if choices.kernel:
+        kernel.check_version(choices.kernel)
+    study_sets.check_names(study_names)
+    plans = []
+    for name in study_names:
+        made, findings = _make_plan(name, choices)
+        _print_findings(words(), findings)
+        plans.append(made)
+    if choices.kernel:
+        words().print(
+            f"kernel {choices.kernel} (--kernel) in place of all that hosts and studies name"
+        )
+    ruled_out = dict.fromkeys(one for made in plans for one in made.study.varied.ruled_out)
+    if ruled_out and choices.sensitivity:
+        given = "--kernel" if choices.kernel else "--hosts"
+        words().print(f"not tried, because of {given}: {', '.join(ruled_out)}")
+    return plans
+
+
+def _kernels(plans: Sequence[Plan]) -> tuple[str, ...]:
+    """Return the kernels of all plans, each once."""
+    return tuple(dict.fromkeys(version for made in plans for version in made.kernels))
+
+
+def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
+    """Run a study into a new run folder, or several into a new set, and report."""
+    # All usage errors before anything is built.
+    first = _plans(study_names, choices)
+    saved_runs.check_writable(data_dir)
+    with Display(words()) as display:
+        labs = per_kernel.ensure(_kernels(first), display.building)
+    planned = [_make_plan(name, choices, of_kernel=labs.describe) for name in study_names]
+    found = study_sets.create(data_dir, planned, sys.argv)
+    for folder in found.runs:
+        saved_runs.record_lab(folder, labs.packages())
+    words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
+    parts = [
+        run_cells.Part(run=folder, cells=plan_.first, lab=labs)
+        for folder, (plan_, _) in zip(found.runs, planned, strict=True)
+    ]
+    with going_on(f"groundtruth resume {found.folder}"), study_sets.locked(found):
+        run_and_report.run_and_report(found, parts, {}, choices.worker_count())
+
+
+def resume(run_name: str, jobs: int | None) -> None:
+    """Run what is not finished in a run folder or a set, then report it."""
+    found = study_sets.find(run_name)
+    parts: list[run_cells.Part] = []
+    with going_on(f"groundtruth resume {found.folder}"), study_sets.locked(found):
+        for folder in found.runs:
+            for prefix in (run_folder.VERIFY_SCRATCH, run_folder.PARSE_SCRATCH):
+                scratch.sweep(folder, prefix)
+        with Display(words()) as display:
+            errors = run_and_report.each(
+                found, lambda folder: parts.append(_prepare(found, folder, display))
+            )
+        run_and_report.run_and_report(found, parts, errors, jobs_or_cores(jobs))
+
+
+def _prepare(found: Found, folder: Path, display: Display) -> run_cells.Part:
+    """Return a run's part of a campaign, its changed cells marked as not finished."""
+    cells = saved_runs.load_cells(folder)
+    changed = digests.changed(
+        folder, [planned.id for planned in run_and_report.finished(folder, cells)]
+    )
+    labs = saved_runs.labs_of(folder, cells, display.building)
+    for cell_id, why in changed.items():
+        line = f"run again: {found.named(folder)}cells/{cell_id}: {why}"
+        words().print(line, soft_wrap=True)
+        (run_folder.cell_folder(folder, cell_id) / run_folder.DONE).unlink()
+    return run_cells.Part(run=folder, cells=cells, lab=labs)
+
+
+def parse(run_name: str, jobs: int | None) -> None:
+    """Make the tables of finished cells again, and say which of them changed.
+
+    Raises:
+        RunError: a cell could not be parsed; it keeps the tables it had.
+    """
+    found = study_sets.find(run_name)
+    with study_sets.locked(found):
+        run_and_report.raise_if_any(
+            run_and_report.each(found, lambda run: _parse(found, run, jobs))
+        )
+
+
+def _parse(found: Found, folder: Path, jobs: int | None) -> None:
+    cells = saved_runs.load_cells(folder)
+    with Display(words()) as display:
+        outcome = parse_again.parse_cells(
+            folder, cells, jobs=jobs_or_cores(jobs), report=display.cells
+        )
+    for line in parse_again.table_lines(outcome):
+        out().print(f"{found.named(folder)}{line}")
+    parse_again.raise_if_failed(outcome)
+
+
+def plan(study_names: Sequence[str], choices: Choices) -> None:
+    """Print the points, cells and expected cost of studies, and of several the total."""
+    planned = _plans(study_names, choices)
+    for made in planned:
+        if len(planned) > 1:
+            out().print(f"{made.study.settings.study}:")
+        table = Table("point", "seeds", "cells", box=None, pad_edge=False)
+        for point in made.study.points:
+            text = ", ".join(f"{name}={value}" for name, value in point.values.items())
+            table.add_row(text or "the study's settings", *plan_costs.seeds_words(made))
+        out().print(table)
+        for line in plan_costs.cost_lines([made], choices.worker_count()):
+            out().print(line)
+        out().print(plan_costs.kernels_line(made))
+    if len(planned) > 1:
+        for line in plan_costs.cost_lines(planned, choices.worker_count()):
+            out().print(f"all together: {line}")
+    no_image = image.built() is None
+    kernels = [version for version in _kernels(planned) if not virtual_lab.is_built(version)]
+    if no_image or kernels:
+        out().print(plan_costs.build_line(kernels, image=no_image))
+
+
+def validate_studies(study_names: Sequence[str], hosts: str) -> None:
+    """Check study files and print their findings.
+
+    Raises:
+        StudyError: some cannot be used; the others were checked.
+    """
+    errors: dict[str, GroundtruthError | OSError] = {}
+    for name in study_names:
+        try:
+            _validate(name, hosts)
+        except StudyError as error:
+            if len(study_names) == 1:
+                raise
+            errors[name] = error
+    if errors:
+        raise study_sets.together(errors, "of the studies cannot be used")
+
+
+def _validate(study_name: str, hosts: str) -> None:
+    study = load_study(find_study(study_name), hosts=hosts)
+    findings = validate.find(study, seeds=study.settings.seeds)
+    _print_findings(out(), findings)
+    for item in findings.acknowledged:
+        out().print(f"acknowledged: {item.where}: {item.rule}: {item.text}")
+        out().print(f"  because: {item.why}")
+    out().print(
+        f"{study.settings.study}: valid, {len(study.points)} points, "
+        f"{len(findings.warnings)} warnings"
+    )
+
+
+def _print_findings(console: Console, findings: validate.Findings) -> None:
+    for finding in findings.warnings:
+        line = f"warning: {finding.where}: {finding.rule}: {finding.text}"
+        console.print(line, soft_wrap=True)
+
+
+def report(run_name: str) -> None:
+    """Write the summary and report of a run or a set again, and print it.
+
+    Raises:
+        DisagreementError: a cell was changed since it finished; the report is of the others.
+    """
+    run_and_report.report_found(study_sets.find(run_name), jobs_or_cores(None))
+
+
+def verify(run_name: str, count: int, jobs: int | None) -> None:
+    """Repeat finished cells of a run, or of each of a set's, and compare all artefacts by digest.
+
+    Raises:
+        DisagreementError: some artefact differs, or a cell was changed since it finished.
+    """
+    found = study_sets.find(run_name)
+    run_and_report.raise_if_any(
+        run_and_report.each(found, lambda run: _verify(found, run, count, jobs))
+    )
+
+
+def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
+    cells = saved_runs.load_cells(folder)
+    done = run_and_report.finished(folder, cells)
+    if not done:
+        raise StudyError("no finished cell to verify", where=str(folder))
+    # A cell edited afterwards is not the run's: that is seen without repeating it.
+    changed = digests.changed(folder, [planned.id for planned in done])
+    chosen = repeat_cells.choose([planned for planned in done if planned.id not in changed], count)
+    if len(done) < len(cells):
+        words().print(f"{len(cells) - len(done)} of {len(cells)} cells are not finished")
+    problems = {f"cells/{cell_id}": why for cell_id, why in changed.items()}
+    with Display(words()) as display:
+        labs = saved_runs.labs_of(folder, cells, display.building)
+        labs.check_whole(thorough=True)
+        problems |= repeat_cells.repeat(
+            folder, chosen, labs, jobs=jobs_or_cores(jobs), report=display.cells
+        )
+    digests.raise_if_any(problems, folder, "cells are not the same")
+    files = sum(len(digests.read_done(run_folder.cell_folder(folder, c.id))) for c in chosen)
+    out().print(
+        f"{found.named(folder)}{len(chosen)} cells repeated, {files} artefacts, "
+        "all the same to the byte"
+    )
+
+
+def build(lab_name: str, version: str) -> None:
+    """Build what labs need and is not in the cache yet; without a version for all own hosts."""
+    saved_runs.check_lab(lab_name)
+    versions = [version] if version else kernels_of_hosts()
+    with Display(words()) as display:
+        labs = per_kernel.ensure(versions, display.building)
+    packages = [labs.describe(one)["kernel_package"] for one in versions]
+    out().print(f"{lab_name} lab with kernel {' and '.join(packages)} is built")
+
+
+def doctor(version: str) -> None:
+    """Print what this machine can run; raise if the virtual lab is not among it."""
+    versions = [kernel.check_version(version)] if version else kernels_of_hosts()
+    findings = doctoring.examine(versions)
+    for finding in findings:
+        mark = "ok" if finding.well else "NO" if finding.needed else "--"
+        out().print(f"{mark:3} {finding.name}: {finding.state}")
+        if not finding.well and finding.hint:
+            out().print(f"    {finding.hint}")
+    bad = [finding.name for finding in findings if finding.needed and not finding.well]
+    if bad:
+        raise UnsupportedError("the virtual lab cannot run here", got=f"not well: {', '.join(bad)}")
+    out().print("the virtual lab can run here")

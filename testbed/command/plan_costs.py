@@ -1,0 +1,86 @@
+"""What a plan costs, in words: the study itself, then its variations. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from testbed.campaign.progress import duration_text
+from testbed.planning.cell_cost import cell_wall_s, report_wall_s
+from testbed.planning.plan import Expectation, Plan, PlannedCell, expected
+
+#: On two cores.
+IMAGE_BUILD_S, KERNEL_BUILD_S = 150.0, 210.0
+
+
+def cost_lines(plans: Sequence[Plan], jobs: int) -> list[str]:
+    """Return what plans cost together; for those that add seeds, the least and the most."""
+    base = [cell for plan in plans for cell in plan.cells[: plan.base_cells]]
+    varied = [cell for plan in plans for cell in plan.varied]
+    least = [
+        planned
+        for plan in plans
+        for planned in (plan.first if plan.precision else plan.cells[: plan.base_cells])
+        if planned not in plan.varied
+    ]
+    adding = any(plan.precision for plan in plans)
+    lines = [_cost([least, base] if adding else [base], jobs, len(plans))]
+    if varied:
+        lines.append(f"and {_cost([varied], jobs, 0)}: sensitivity to assumptions")
+    left_out = sum(len(p.study.variations) for p in plans if not (p.varied or p.sensitivity))
+    if left_out:
+        lines.append(f"left out: sensitivity to assumptions ({left_out})")
+    return lines
+
+
+def kernels_line(plan: Plan) -> str:
+    """Return on which kernels a plan's cells run."""
+    base = dict.fromkeys(p.cell.lab["kernel"] for p in plan.cells[: plan.base_cells])
+    more = [version for version in plan.kernels if version not in base]
+    return f"kernel {', '.join(base)}" + (f"; sensitivity to it: {', '.join(more)}" * bool(more))
+
+
+def build_line(kernels: Sequence[str], *, image: bool) -> str:
+    """Return what is built first, and about how long that takes."""
+    missing = ["lab image"] * image + [f"kernel {version}" for version in kernels]
+    needed_s = IMAGE_BUILD_S * image + KERNEL_BUILD_S * len(kernels)
+    return f"first built, once, about {math.ceil(needed_s / 60)} min: {', '.join(missing)}"
+
+
+def _cost(bounds: Sequence[Sequence[PlannedCell]], jobs: int, reports: int) -> str:
+    """Return the cost of the least and the most cells there may be; they differ in replicates."""
+    found = [_expected(cells, jobs, reports) for cells in bounds]
+    measuring = [sum(p.cell.purpose == "measure" for p in cells) for cells in bounds]
+    calibrations = len(bounds[0]) - measuring[0]
+    plural = "" if calibrations == 1 else "s"
+    return (
+        f"{_to(map(str, measuring))} measuring cells and {calibrations} calibration{plural}, "
+        f"{_to(duration_text(e.virtual_s) for e in found)} of virtual time, "
+        f"about {_to(duration_text(e.wall_s) for e in found)} on {jobs} cores"
+    )
+
+
+def _expected(cells: Sequence[PlannedCell], jobs: int, reports: int) -> Expectation:
+    """Return the cost of cells and of so many reports, which are written side by side."""
+    found = expected(cells, jobs=jobs, wall_s=cell_wall_s)
+    each_s = report_wall_s(len(cells) // reports) if reports else 0.0
+    rounds = -(-reports // jobs)
+    return Expectation(virtual_s=found.virtual_s, wall_s=found.wall_s + rounds * each_s)
+
+
+def _to(bounds: Iterable[str]) -> str:
+    return " to ".join(dict.fromkeys(bounds))
+
+
+def seeds_words(plan: Plan) -> tuple[str, str]:
+    """Return which seeds each point of a study gets, and how many cells that is."""
+    if plan.precision is None:
+        return _seeds_text(plan.seeds), str(len(plan.seeds))
+    least, most = plan.precision.at_least, plan.precision.at_most
+    return f"{_seeds_text(plan.seeds[:least])}; at most {most}", f"{least} to {most}"
+
+
+def _seeds_text(seeds: Sequence[int]) -> str:
+    if len(seeds) > 3 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return ", ".join(str(seed) for seed in seeds)

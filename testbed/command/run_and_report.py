@@ -1,0 +1,200 @@
+"""Running and reporting what a command was pointed at: one run folder, or all those of a set.
+
+Invariant: of a set, what goes wrong with one study is told at the end, after the others have been
+run and reported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from model import run_folder
+from model.errors import GroundtruthError
+from testbed.campaign import digests, manifest, rounds, run_cells, saved_runs
+from testbed.campaign.progress import Display
+from testbed.campaign.run_cell import json_text
+from testbed.campaign.run_cells import Part
+from testbed.campaign.study_sets import Found, set_of, together
+from testbed.command import chart_library, report_processes
+from testbed.machine.console import out, words
+from testbed.planning.plan import PlannedCell
+
+#: What went wrong with which run, by its folder's name.
+Errors = dict[str, GroundtruthError | OSError]
+
+
+def jobs_or_cores(jobs: int | None) -> int:
+    """Return the number of jobs asked for, or the number of cores this process may use."""
+    return jobs if jobs is not None else len(os.sched_getaffinity(0))
+
+
+def each(found: Found, act: Callable[[Path], None]) -> Errors:
+    """Call ``act`` with every run; return what it raised, which of a lone run is raised at once."""
+    errors: Errors = {}
+    for run in found.runs:
+        try:
+            act(run)
+        except (GroundtruthError, OSError) as error:
+            if not found.is_set:
+                raise
+            errors[run.name] = error
+    return errors
+
+
+def raise_if_any(errors: Errors) -> None:
+    """Raise one error for all those of a set's studies."""
+    if errors:
+        raise together(errors, "of the set's studies went wrong")
+
+
+def finished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
+    """Return the cells that have finished."""
+    todo = {planned.id for planned in run_cells.unfinished(run, cells)}
+    return [planned for planned in cells if planned.id not in todo]
+
+
+def run_and_report(found: Found, parts: Sequence[Part], errors: Errors, jobs: int) -> None:
+    """Run what is not finished, report every run, then raise what went wrong.
+
+    ``errors`` are of runs that cannot even be begun.
+    """
+    outcomes: dict[Path, run_cells.Outcome] = {}
+    with Display(words()) as display:
+        errors |= _run_rounds(found, parts, outcomes, jobs, display)
+    if not found.is_set:
+        try:
+            report_run(found.folder, {})
+        finally:
+            # Also when the report could not be written: why cells failed must be said.
+            run_cells.raise_if_failed(outcomes[found.folder], found.folder)
+        return
+    try:
+        told = report_set(found, {run: {} for run in outcomes}, jobs)
+        errors |= {f"report of {name}": error for name, error in told.items()}
+    finally:
+        for run, outcome in outcomes.items():
+            try:
+                run_cells.raise_if_failed(outcome, run)
+            except GroundtruthError as error:
+                errors[run.name] = error
+        raise_if_any(errors)
+
+
+def _run_rounds(
+    found: Found,
+    parts: Sequence[Part],
+    outcomes: dict[Path, run_cells.Outcome],
+    jobs: int,
+    display: Display,
+) -> Errors:
+    """Run the planned cells, then round by round what runs with ``--reps auto`` still need."""
+    errors: Errors = {}
+    for number in itertools.count(1):
+        name = "running cells" if number == 1 else f"running round {number}"
+        report = functools.partial(display.cells, name=name)
+        ended = run_cells.run_parts(parts, jobs=jobs, report=report)
+        more = []
+        for part, outcome in zip(parts, ended, strict=True):
+            outcomes[part.run] = outcome
+            _write_failures(part.run, outcome)
+            try:
+                new = () if outcome.failures else rounds.next_cells(part.run)
+            except GroundtruthError as error:
+                if not found.is_set:
+                    raise
+                errors[part.run.name], new = error, ()
+            if new:
+                more.append(dataclasses.replace(part, cells=[*part.cells, *new]))
+        parts = more
+        if not parts:
+            break
+    return errors
+
+
+def _write_failures(folder: Path, outcome: run_cells.Outcome) -> None:
+    failures = [
+        {
+            "rule": "cell-failed",
+            "where": f"cells/{cell}",
+            "text": message.replace(f"{folder}/", ""),
+        }
+        for cell, message in outcome.failures
+    ]
+    manifest.write(folder, {run_folder.WARNINGS: json_text(failures)})
+
+
+def report_found(found: Found, jobs: int) -> None:
+    """Report every run of what was found, without the cells that changed since they finished.
+
+    Raises:
+        DisagreementError: there are such cells; the report is of the others.
+    """
+    changed: dict[Path, Mapping[str, str]] = {}
+
+    def look(run: Path) -> None:
+        ids = [planned.id for planned in finished(run, saved_runs.load_cells(run))]
+        changed[run] = digests.changed(run, ids)
+
+    errors = each(found, look)
+    if found.is_set:
+        errors |= report_set(found, changed, jobs)
+        raise_if_any(errors)
+    else:
+        report_run(found.folder, changed[found.folder])
+
+
+def report_run(folder: Path, changed: Mapping[str, str]) -> None:
+    """Report all cells but those that changed since they finished; raise if there is any."""
+    # Imported when needed: tables, statistics and figures take longer to load than most commands.
+    from reports.page.terminal import print_summary
+    from reports.page.write import write_report
+
+    summary = write_report(folder, changed, chart_library.library)
+    print_summary(summary, out())
+    out().print(f"report: {folder / run_folder.REPORT_HTML}")
+    if (whole := set_of(folder)) is not None:
+        words().print(f"the set's page is as it was; write it: groundtruth report {whole}")
+    digests.raise_if_any(dict(summary.damaged), folder, "cells are changed, and left out")
+
+
+def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: int) -> Errors:
+    """Report the runs in ``changed``, each without the cells named, then write the set's page.
+
+    Returns what went wrong.
+    """
+    from reports.page.terminal import print_summary
+    from reports.page.write_set import write_set  # when needed, as above
+
+    asked = [(run, changed[run]) for run in found.runs if run in changed]
+    with Display(words()) as display:
+        reported = report_processes.report_runs(asked, jobs=jobs, report=display.reporting)
+    errors: Errors = {one.run.name: one.error for one in reported if one.error}
+    for one in reported:
+        if one.found:
+            print_summary(one.found, out())
+            out().print("")
+            try:
+                digests.raise_if_any(
+                    dict(one.found.damaged), one.run, "cells are changed, and left out"
+                )
+            except GroundtruthError as error:
+                errors[one.run.name] = error
+    unsound = {one.run: str(one.error) for one in reported if one.error}
+    unsound |= {run: why for run in found.runs if (why := _unsound(run))}
+    write_set(found.folder, found.runs, chart_library.library, unsound)
+    out().print(f"report: {found.folder / run_folder.REPORT_HTML}")
+    return errors
+
+
+def _unsound(run: Path) -> str:
+    """Return why no report of a run may be shown, an old one neither; empty if it may."""
+    try:
+        manifest.check(run)
+    except GroundtruthError as error:
+        return str(error)
+    return ""

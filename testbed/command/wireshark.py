@@ -1,0 +1,193 @@
+"""The command that exports a run's captures for Wireshark: here collectors and reports meet.
+
+The writer knows no parser of raw files, and the parsers no report, so this reads and hands over.
+Invariants: a cell that cannot be exported is named and the others still are; only finished cells
+are read, and only if their files are what the run left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from model import plain_files, run_folder
+from model.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
+from testbed.campaign import digests, saved_runs, study_sets
+from testbed.campaign.progress import Display
+from testbed.machine.console import out, words
+from testbed.planning.plan import PlannedCell
+
+if TYPE_CHECKING:
+    from reports.wireshark.cell_export import Recorded
+
+#: Told of every cell: how many are done, and of how many.
+Report = Callable[[int, int], None]
+HOW_TO_OPEN = (
+    "open: wireshark -C Groundtruth FILE (the profile: groundtruth wireshark --install-profile)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of an export: lines about written cells, and (cell, why not) of the others."""
+
+    written: tuple[str, ...]
+    failures: tuple[tuple[str, str], ...]
+
+
+def command(run_name: str, wanted: Sequence[str]) -> None:
+    """Write a run's captures for Wireshark and tcptrace, and say where.
+
+    Raises:
+        RunError: some cells could not be exported; the others were.
+    """
+    found = study_sets.find(run_name)
+    cells = {run: saved_runs.load_cells(run) for run in found.runs}
+    chosen = choose([cell for own in cells.values() for cell in own], wanted, run_name)
+    printed = out()
+    errors: dict[str, GroundtruthError | OSError] = {}
+    for run, own in cells.items():
+        asked = [planned for planned in own if planned in chosen]
+        if not asked:
+            continue
+        with Display(words()) as display:
+            outcome = export(run, asked, display.exporting)
+        for line in outcome.written:
+            printed.print(line)
+        try:
+            raise_if_failed(outcome, len(asked), run)
+        except RunError as error:
+            errors[run.name] = error
+    if any((run / run_folder.PCAP).is_dir() for run in cells):
+        printed.print(HOW_TO_OPEN)
+    if errors:
+        raise (
+            next(iter(errors.values()))
+            if len(errors) == 1
+            else study_sets.together(errors, "of the set's studies could not be exported")
+        )
+
+
+def install_profile(force: bool) -> None:
+    """Install the Wireshark profile for the user, and say where."""
+    from reports.wireshark.profile import install_profile  # when needed: reports load slowly
+
+    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    target = install_profile(Path(config), force=force)
+    out().print(f"profile: {target}")
+
+
+def choose(cells: Sequence[PlannedCell], wanted: Sequence[str], run: str) -> list[PlannedCell]:
+    """Return the captured cells to export: all, or those whose ids begin with what is wanted.
+
+    Raises:
+        StudyError: the run has no captures, or no single captured cell is meant.
+    """
+    captured = [planned for planned in cells if _captured(planned)]
+    if not captured:
+        raise StudyError(
+            "the run has no captures", where=run,
+            hint="packets are captured on request: groundtruth run STUDY --pcap",
+        )  # fmt: skip
+    if not wanted:
+        return captured
+    meant = {_only(captured, word, run).id for word in wanted}
+    return [planned for planned in captured if planned.id in meant]
+
+
+def _captured(planned: PlannedCell) -> bool:
+    return planned.cell.purpose == "measure" and planned.cell.collect.pcap
+
+
+def _only(captured: Sequence[PlannedCell], word: str, run: str) -> PlannedCell:
+    found = [planned for planned in captured if word and planned.id.startswith(word)]
+    if len(found) != 1:
+        raise StudyError(
+            "not one captured cell", where=f"{run}: --cell",
+            wanted="the beginning of one cell's id",
+            got=f"{word!r}, which {len(found) or 'no'} captured cells begin with",
+            hint=f"ids are the names of the folders in {run}/cells",
+        )  # fmt: skip
+    return found[0]
+
+
+def export(run: Path, chosen: Sequence[PlannedCell], report: Report) -> Outcome:
+    """Export cells one after the other.
+
+    Raises:
+        OSError: nothing more can be written: the disk is full, say.
+    """
+    written, failures = [], []
+    for done, planned in enumerate(chosen):
+        report(done, len(chosen))
+        try:
+            written.append(_export_cell(run, planned))
+        except GroundtruthError as error:
+            failures.append((planned.id, str(error)))
+    report(len(chosen), len(chosen))
+    return Outcome(written=tuple(written), failures=tuple(failures))
+
+
+def _export_cell(run: Path, planned: PlannedCell) -> str:
+    # Imported when needed: reports and tables take longer to load than most commands.
+    from reports.wireshark.cell_export import export_cell
+
+    folder = run_folder.cell_folder(run, planned.id)
+    if not run_folder.is_done(folder):
+        raise RunError("the cell is not finished", hint="run it: groundtruth resume RUN")
+    changed = digests.changed(run, [planned.id]).get(planned.id)
+    if changed is None:
+        recorded = read_recorded(folder)
+    else:
+        with contextlib.suppress(OSError):
+            list(plain_files.files(folder / "raw"))  # files and folders only
+            read_recorded(folder)  # a capture that was cut or damaged is named with the byte
+        raise DisagreementError("changed since the run", where=str(folder), got=changed)
+    done = export_cell(run, planned.id, planned.cell, recorded)
+    return f"{done.pcapng}: {done.packets} packets, {done.comments} comments"
+
+
+def read_recorded(folder: Path) -> Recorded:
+    """Return a cell's captures as the writer takes them; raise :class:`ParseError` if damaged."""
+    from collectors.packets import ipv4
+    from collectors.raw.files import read_as, read_json
+    from collectors.raw.pcap import LINUX_SLL2
+    from collectors.tables import evidence
+    from reports.store.json_document import Doc
+    from reports.wireshark.cell_export import Recorded
+
+    records = evidence.captures(folder)
+    link = ipv4.parse_link(records)
+    foreign = records.linktypes != LINUX_SLL2
+    if foreign.any():
+        name = records.names[int(records.files[int(foreign.argmax())])]
+        raise ParseError("not a capture of a router", where=name, wanted="link type LINUX_SLL2")
+    points = folder / evidence.POINTS
+    return Recorded(
+        points=Doc(read_json(points), str(points)),
+        epoch_ns=evidence.epoch_ns(folder),
+        kernel=read_as(folder / run_folder.ENV, lambda env: str(env["kernel_release"])),
+        names=records.names,
+        files=records.files,
+        ifindexes=link.ifindexes,
+        octets=records.octets,
+        t_ns=records.t_ns,
+        starts=records.starts,
+        network=link.network,
+        captured_bytes=records.captured_bytes,
+        wire_bytes=records.wire_bytes,
+    )
+
+
+def raise_if_failed(outcome: Outcome, chosen: int, run: Path) -> None:
+    """Raise :class:`RunError` naming every cell that could not be exported."""
+    if outcome.failures:
+        lines = "".join(f"\n  cell {cell}: {why}" for cell, why in outcome.failures)
+        raise RunError(
+            f"{len(outcome.failures)} of {chosen} cells could not be exported:{lines}",
+            where=str(run),
+        )

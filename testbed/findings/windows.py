@@ -1,0 +1,84 @@
+"""What a host profile makes of Linux's sockets: advertised windows and segment sizes. Pure.
+
+Defaults are those of Linux 6.12 where a profile is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from model.cell import Cell, KnobKind, Side
+
+#: Largest window without window scaling (RFC 9293).
+UNSCALED_WINDOW_BYTES = 65535
+#: Third value of net.ipv4.tcp_rmem: where autotuning ends.
+TCP_RMEM_MAX_BYTES = 6291456
+#: net.core.rmem_default.
+RMEM_DEFAULT_BYTES = 212992
+#: Payload of a 1500-byte IPv4 packet without TCP options, and what timestamps take of it.
+TCP_MSS_BYTES = 1460
+TCP_TIMESTAMPS_BYTES = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The largest window a receiver advertises, and what sets it."""
+
+    size_bytes: int
+    source: str
+
+
+def knob(cell: Cell, kind: KnobKind, name: str, side: Side) -> str:
+    """Return the value a profile gives a setting on one side, or nothing."""
+    return cell.hosts.setting(kind, name, side)
+
+
+def _number(cell: Cell, kind: KnobKind, name: str, side: Side) -> int | None:
+    """Return a whole-number setting, without its lock and as its last word; None if not set."""
+    words = knob(cell, kind, name, side).split()
+    return int(words[-1]) if words and words[-1].isdecimal() else None
+
+
+def advertised_window(cell: Cell, protocol: str) -> Window:
+    """Return the window of a protocol's receivers: the smallest of all that bounds it."""
+    bounds = _tcp_bounds(cell) if protocol == "tcp" else _sctp_bounds(cell)
+    return min(bounds, key=lambda window: window.size_bytes)
+
+
+def _tcp_bounds(cell: Cell) -> Iterator[Window]:
+    # SO_RCVBUF is doubled by the kernel, which advertises about half of it again.
+    buffer_bytes = _number(cell, "tcp_socket", "rcvbuf_bytes", "receiver")
+    if buffer_bytes:
+        yield Window(size_bytes=buffer_bytes, source="rcvbuf_bytes")
+    else:
+        limit_bytes = _number(cell, "sysctl", "net.ipv4.tcp_rmem", "receiver")
+        limit_bytes = limit_bytes or TCP_RMEM_MAX_BYTES
+        yield Window(size_bytes=max(1, limit_bytes // 2), source="half of net.ipv4.tcp_rmem")
+    clamps: tuple[tuple[KnobKind, str], ...] = (
+        ("tcp_socket", "window_clamp_bytes"), ("route", "window"),
+    )  # fmt: skip
+    for kind, name in clamps:
+        size_bytes = _number(cell, kind, name, "receiver")
+        if size_bytes:
+            yield Window(size_bytes=size_bytes, source=f"{kind} {name}")
+    if knob(cell, "sysctl", "net.ipv4.tcp_window_scaling", "receiver") == "0":
+        yield Window(size_bytes=UNSCALED_WINDOW_BYTES, source="no window scaling")
+
+
+def _sctp_bounds(cell: Cell) -> Iterator[Window]:
+    # SCTP advertises half of the socket's buffer, which SO_RCVBUF sets to twice its argument.
+    buffer_bytes = _number(cell, "sctp_socket", "rcvbuf_bytes", "receiver")
+    if buffer_bytes:
+        yield Window(size_bytes=buffer_bytes, source="rcvbuf_bytes")
+    else:
+        default_bytes = _number(cell, "sysctl", "net.core.rmem_default", "receiver")
+        default_bytes = default_bytes or RMEM_DEFAULT_BYTES
+        yield Window(size_bytes=max(1, default_bytes // 2), source="half of net.core.rmem_default")
+
+
+def tcp_payload_bytes(cell: Cell) -> int:
+    """Return the bytes a full TCP segment carries."""
+    maxseg_bytes = _number(cell, "tcp_socket", "maxseg_bytes", "sender") or TCP_MSS_BYTES
+    timestamps = knob(cell, "sysctl", "net.ipv4.tcp_timestamps", "sender") != "0"
+    return min(maxseg_bytes, TCP_MSS_BYTES) - (TCP_TIMESTAMPS_BYTES if timestamps else 0)

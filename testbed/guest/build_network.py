@@ -1,0 +1,208 @@
+"""A cell's network inside a lab: built, read back, described."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mininet_topos import dumbbell, netns, numbered_drops, verify
+from mininet_topos.netns import Journal, Namespace
+from model.cell import Cell, Flow
+from model.check import Check
+from model.errors import VerifyError
+from testbed.guest import calibration, ledger, network_state
+
+#: More than any buffer a host profile may want; what each socket got is read back.
+BUFFER_BOUND_BYTES = 64 * 1024 * 1024
+#: Pages that all sockets of a protocol may hold: never reached, so no run meets memory pressure.
+UNREACHED_PAGES = "1048576 1048576 1048576"
+#: TCP's buffers (least, first, most) are what Linux gives itself from 2 GiB of memory up
+#: (tcp_init): a lab has less, and how much of it is free at start depends on the host.
+MEMORY_LIMITS = {
+    "core/rmem_max": str(BUFFER_BOUND_BYTES),
+    "core/wmem_max": str(BUFFER_BOUND_BYTES),
+    "ipv4/tcp_rmem": "4096 131072 6291456",
+    "ipv4/tcp_wmem": "4096 16384 4194304",
+    "ipv4/tcp_mem": UNREACHED_PAGES,
+    "ipv4/udp_mem": UNREACHED_PAGES,
+    "sctp/sctp_mem": UNREACHED_PAGES,
+}
+#: Signed cookies (the default) are checked with a key of the socket's. In Linux 7.3 an accepted
+#: socket checks with its own, another than the listening one signed with: it discards a
+#: COOKIE-ECHO that comes again, so an association whose COOKIE-ACK was lost never gets one.
+HOST_SYSCTLS = {"net.sctp.cookie_hmac_alg": "none"}
+TOOLS = ("iperf3", "iproute2", "libsctp1", "mininet", "python3.13", "tcpdump")
+
+
+@dataclass
+class Lab:
+    """A built network and what is known of it."""
+
+    cell: Cell
+    folder: Path
+    laid_out: dumbbell.Plan
+    roles: ledger.Roles
+    spaces: dict[str, Namespace]
+    routes: dict[str, dict[str, str]]
+    shown_routes: dict[str, list[dict[str, Any]]]
+    drops: tuple[numbered_drops.Installed, ...]
+    raw: dict[str, Any] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
+
+    def source(self, flow: Flow) -> Namespace:
+        """Return the host a flow starts at."""
+        return self.spaces[self.laid_out.sources[flow.source]]
+
+    def destination(self, flow: Flow) -> Namespace:
+        """Return the host a flow ends at."""
+        return self.spaces[self.laid_out.destinations[flow.destination]]
+
+    def address(self, node: str) -> str:
+        """Return a host's address."""
+        return self.laid_out.interface(node).address
+
+    def write(self, name: str, value: Any) -> None:
+        """Write one raw JSON file."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
+    """Build a cell's network and set its hosts up; return it, not yet read back."""
+    _set_memory_limits()
+    _hide_kernel_addresses()
+    laid_out = dumbbell.plan(cell.network, cell.seed)
+    roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
+    routes = ledger.route_options(cell.hosts, roles)
+    spaces, shown = dumbbell.build(laid_out, cell.flows, routes, journal)
+    for node in roles.on("both"):
+        for name, value in HOST_SYSCTLS.items():
+            spaces[node].write_sysctl(name, value)
+    for node, name, value in ledger.sysctls(cell.hosts, roles):
+        spaces[node].write_sysctl(name, value)
+    return Lab(
+        cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
+        shown_routes=shown,
+        drops=numbered_drops.install(
+            spaces, numbered_drops.targets(cell, calibration.PORT), numbered_drops.drawing(cell)
+        ),
+    )  # fmt: skip
+
+
+def _set_memory_limits() -> None:
+    """Set what the kernel would work out from the lab's own small memory at its start.
+
+    Namespaces made afterwards start with these values.
+    """
+    for name, value in MEMORY_LIMITS.items():
+        (Path("/proc/sys/net") / name).write_text(f"{value}\n")
+
+
+def _hide_kernel_addresses() -> None:
+    """Have the kernel print 0 for where its objects are, which differs between machines."""
+    Path("/proc/sys/kernel/kptr_restrict").write_text("2\n")
+
+
+def read_back(lab: Lab) -> None:
+    """Compare the network and the sysctls with what was asked; write verify.json.
+
+    Raises:
+        VerifyError: one of them is not as asked.
+    """
+    checks, lab.raw = verify.read_back(lab.laid_out, lab.spaces, lab.routes, lab.shown_routes)
+    found, lab.raw["numbered_drops"] = numbered_drops.read_back(lab.spaces, lab.drops)
+    checks += found
+    for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
+        got = lab.spaces[node].read_sysctl(name)
+        checks.append(
+            Check(
+                check="sysctl", where=f"{node} {name}", wanted=value, got=got,
+                agrees=ledger.agrees(value, got),
+            )
+        )  # fmt: skip
+    lab.write("raw/read_back.json", lab.raw)
+    _settle(lab, checks)
+
+
+def state(lab: Lab) -> network_state.Snapshot:
+    """Return what is set of the network now, with all sysctls that the lab or the hosts set."""
+    asked = {node: set(HOST_SYSCTLS) for node in lab.roles.on("both")}
+    for node, name, _ in ledger.sysctls(lab.cell.hosts, lab.roles):
+        asked[node].add(name)
+    asked |= {node: {"net.ipv4.ip_forward"} for node in dumbbell.ROUTERS}
+    return network_state.take(lab.laid_out, lab.spaces, asked)
+
+
+def read_back_again(
+    lab: Lab, before: network_state.Snapshot, qdiscs: Mapping[str, list[dict[str, Any]]]
+) -> None:
+    """Compare what is set now with what was before the flows; add that to verify.json.
+
+    Raises:
+        VerifyError: something was changed while they ran.
+    """
+    checks = [
+        dataclasses.replace(check, check=f"{check.check} after the flows")
+        for node, shown in qdiscs.items()
+        for check in verify.compare_qdiscs(lab.laid_out, node, shown)
+    ]
+    _settle(lab, [*checks, *network_state.compare(before, state(lab))])
+
+
+def _settle(lab: Lab, checks: list[Check]) -> None:
+    """Add comparisons to verify.json; raise :class:`VerifyError` if one disagrees."""
+    lab.checks += checks
+    lab.write("verify.json", {"schema": 1, "checks": [dataclasses.asdict(c) for c in lab.checks]})
+    raise_for(checks)
+
+
+def raise_for(checks: list[Check]) -> None:
+    """Raise :class:`VerifyError` for the first check that disagrees."""
+    wrong = [check for check in checks if not check.agrees]
+    if wrong:
+        first = wrong[0]
+        raise VerifyError(
+            f"{first.check} is not as asked",
+            where=first.where,
+            wanted=first.wanted,
+            got=first.got,
+            hint=f"{len(wrong)} of {len(checks)} checks disagree; all are in verify.json",
+        )
+
+
+def environment(lab: Lab) -> dict[str, Any]:
+    """Return the content of env.json: kernel, tools, sysctls as read."""
+    status = Path("/var/lib/dpkg/status").read_text(errors="replace")
+    sysctls = {}
+    for node in (lab.roles.senders[0], lab.roles.receivers[0]):
+        with lab.spaces[node].entered():
+            sysctls[node] = netns.sysctl_tree()
+    return {
+        "schema": 1,
+        "kernel_release": os.uname().release,
+        "kernel_version": os.uname().version,
+        "tools": packages(status, TOOLS),
+        "lab": dict(lab.cell.lab),
+        "seed": lab.cell.seed,
+        "clock": "virtual",
+        "sysctls": sysctls,
+        "warnings": [],
+    }
+
+
+def packages(status: str, names: Collection[str]) -> dict[str, str]:
+    """Return versions of the chosen packages from dpkg's status file."""
+    versions: dict[str, str] = {}
+    name = ""
+    for line in status.splitlines():
+        if line.startswith("Package: "):
+            name = line[9:]
+        elif line.startswith("Version: ") and name in names:
+            versions[name] = line[9:]
+    return dict(sorted(versions.items()))

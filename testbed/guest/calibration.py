@@ -1,0 +1,240 @@
+"""Measure a built path with traffic: delay, loss, rate, buffer. Judging is another module's job.
+
+Runs inside a lab. Delay and loss are measured end to end with UDP probes through the same stages
+the flows will use: loss between the first source and the first destination, the delay between every
+pair. Rate and buffer are measured link by link (:mod:`testbed.guest.link_fill`). Invariant: the
+loss model of a way meets the packets that measure its delay first, then those that measure its
+loss.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from mininet_topos import dumbbell
+from model import draws, netem_draws, units
+from model.cell import Direction, Network
+from probes.driver import BIN
+from probes.process import Host, start, start_ready
+from testbed.guest import link_fill
+
+#: From the sources to the destinations, and back.
+Way = Literal["forward", "reverse"]
+WAYS: tuple[Way, ...] = get_args(Way)
+
+PORT = 4999
+IP_UDP_BYTES = 28
+DELAY_PACKETS = 200
+#: For the other pairs, whose access links alone have not been seen yet. Enough to survive loss.
+DELAY_PACKETS_OTHER = 30
+DELAY_RATE_BPS = 12_000
+LOSS_MESSAGE_BYTES = 100
+#: Packets sent at once while measuring loss, where the bottleneck's buffer holds twice as many.
+LOSS_BURST_PACKETS = 8
+LOSS_PACKETS_MIN = 1_000
+LOSS_PACKETS_MAX = 200_000
+#: With headers as long as a packet can be.
+FULL_MESSAGE_BYTES = 1472
+#: A probe may take so much longer than its packets take at their rate, and so long in any case.
+TIMEOUT_FACTOR, TIMEOUT_MIN_S = 2.0, 200.0
+#: A receiver ends when nothing came for this long, or for so many packets' time on a slow link.
+IDLE_S, IDLE_PACKETS = 10, 5
+
+
+def chances(network: Network, seed: int, way: Way) -> list[netem_draws.Chance]:
+    """Return where packets of the first pair are lost by chance, in the order they come by."""
+    ends = {"forward": ("src1", "r2", "dst1"), "reverse": ("dst1", "r1", "src1")}[way]
+    places = (f"ifb-{ends[0]}", "ifb-bottleneck", f"{'r2' if way == 'forward' else 'r1'}-{ends[2]}")
+    found = {
+        (stage.device, stage.node): stage
+        for stage in dumbbell.plan(network, seed).stages
+        if stage.role == "channel"
+    }
+    nodes = ("r1", "r2", "r2") if way == "forward" else ("r2", "r1", "r1")
+    made = []
+    for device, node in zip(places, nodes, strict=True):
+        stage = found[device, node]
+        loss = stage.direction.loss
+        if loss.model == "paired":
+            made.append(netem_draws.Chance(where=node, loss=loss, seed=draws.pairing_seed(seed)))
+        elif loss.model == "equal_drops":
+            made.append(netem_draws.Chance(where=node, loss=loss, seed=seed))
+        elif loss.model != "none":
+            made.append(netem_draws.Chance(where=stage.where(), loss=loss, seed=stage.seed))
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def loss_packets(network: Network, seed: int, way: Way) -> int:
+    """Return how many packets tell the loss asked for from one a little lower or higher.
+
+    At most so many that calibrating stays cheap: then what they cannot tell is said.
+    """
+    path = netem_draws.Foretold(chances(network, seed, way))
+    for _ in range(DELAY_PACKETS):
+        path.lost()
+    packets = 0
+    while packets < LOSS_PACKETS_MIN or (path.untold and packets < LOSS_PACKETS_MAX):
+        path.lost()
+        packets += 1
+    return packets
+
+
+def burst_packets(queue_pkts: int) -> int:
+    """Return how many packets may be sent at once without a chance of filling the buffer."""
+    return max(1, min(LOSS_BURST_PACKETS, queue_pkts // 2))
+
+
+def loss_rate_bps(network: Network, way: Way) -> int:
+    """Return a rate that no stage of the path can mistake for overload."""
+    return round(0.5 * min(stage.rate_bps for stage in stages(network, way)))
+
+
+def stages(network: Network, way: Way) -> tuple[Direction, ...]:
+    """Return the stages a packet passes from source to destination, or back."""
+    links = (network.source_access, network.bottleneck, network.destination_access)
+    if way == "forward":
+        return tuple(link.forward for link in links)
+    return tuple(link.reverse for link in reversed(links))
+
+
+def delay_rate_bps(network: Network) -> int:
+    """Return a rate at which no packet that measures the delay finds another one before it."""
+    slowest_bps = min(stage.rate_bps for way in WAYS for stage in stages(network, way))
+    return min(DELAY_RATE_BPS, round(slowest_bps / 4))
+
+
+def drain_s(network: Network) -> float:
+    """Return how long the slowest of all buffers takes to empty when it is full of full packets."""
+    packet_bits = units.bits(FULL_MESSAGE_BYTES + IP_UDP_BYTES)
+    everywhere = [stage for way in WAYS for stage in stages(network, way)]
+    return max(stage.queue_pkts * packet_bits / stage.rate_bps for stage in everywhere)
+
+
+def idle_s(network: Network) -> int:
+    """Return after how much silence everything that was sent has arrived."""
+    slowest_bps = min(stage.rate_bps for way in WAYS for stage in stages(network, way))
+    packet_s = units.bits(FULL_MESSAGE_BYTES + IP_UDP_BYTES) / slowest_bps
+    return max(IDLE_S, math.ceil(IDLE_PACKETS * packet_s))
+
+
+def other_pairs(network: Network) -> range:
+    """Return the pairs whose delay is measured besides the first one's, counted from 1."""
+    return range(2, network.sources + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One measurement: UDP packets of one size at one rate from one host to another."""
+
+    name: str
+    source: str
+    target: str
+    rate_bps: int
+    message_bytes: int
+    packets: int
+    burst_packets: int = 1
+
+    def sending_s(self) -> float:
+        """Return how long its packets take at its rate."""
+        return self.packets * units.bits(self.message_bytes + IP_UDP_BYTES) / self.rate_bps
+
+
+def runs(network: Network, seed: int) -> tuple[Run, ...]:
+    """Return all measurements from end to end, in order."""
+    found: list[Run] = []
+    delay_bps = delay_rate_bps(network)
+    for way in WAYS:
+        source, target = _ends(network, 1, way)
+        passed = stages(network, way)
+        found += [
+            Run(name=f"delay_{way}", source=source, target=target, rate_bps=delay_bps,
+                message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS),
+            Run(name=f"loss_{way}", source=source, target=target,
+                rate_bps=loss_rate_bps(network, way), message_bytes=LOSS_MESSAGE_BYTES,
+                packets=loss_packets(network, seed, way),
+                burst_packets=burst_packets(min(stage.queue_pkts for stage in passed))),
+        ]  # fmt: skip
+    for pair in other_pairs(network):
+        for way in WAYS:
+            source, target = _ends(network, pair, way)
+            found.append(
+                Run(name=f"delay_{way}_{pair}", source=source, target=target, rate_bps=delay_bps,
+                    message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS_OTHER)
+            )  # fmt: skip
+    return tuple(found)
+
+
+def _ends(network: Network, pair: int, way: Way) -> tuple[str, str]:
+    """Return the hosts of a pair, counted from 1, from the one that sends on the way."""
+    ends = (f"src{pair}", f"dst{min(pair, network.destinations)}")
+    return ends if way == "forward" else ends[::-1]
+
+
+def timeout_s(network: Network, run: Run) -> float:
+    """Return the virtual time after which a measurement has failed."""
+    return TIMEOUT_FACTOR * run.sending_s() + drain_s(network) + idle_s(network) + TIMEOUT_MIN_S
+
+
+def virtual_s(network: Network, seed: int) -> float:
+    """Return about how much virtual time all measurements of a path take."""
+    each_s = network.base_rtt_s() + drain_s(network) + idle_s(network)
+    fills = link_fill.fills(network)
+    return sum(run.sending_s() + each_s for run in runs(network, seed)) + sum(
+        fill.lasts_s() for fill in fills
+    )
+
+
+def measure(
+    network: Network,
+    seed: int,
+    hosts: Mapping[str, Host],
+    addresses: Mapping[str, str],
+    folder: Path,
+) -> dict[str, Any]:
+    """Run all measurements; return raw numbers, and leave each probe's own output in ``folder``."""
+    found = {run.name: _send(network, run, hosts, addresses, folder) for run in runs(network, seed)}
+    for fill in link_fill.fills(network):
+        found[fill.name] = link_fill.measure(fill, hosts, folder)
+    return found
+
+
+def _send(
+    network: Network,
+    run: Run,
+    hosts: Mapping[str, Host],
+    addresses: Mapping[str, str],
+    folder: Path,
+) -> dict[str, Any]:
+    limit_s = timeout_s(network, run)
+    receiver = start_ready(
+        hosts[run.target],
+        [
+            str(BIN / "udp_recv"), "--port", str(PORT), "--idle-s", str(idle_s(network)),
+            "--interval-s", "3600", "--log-packets", str(folder / f"{run.name}.tsv"),
+        ],
+        folder / f"{run.name}.receiver",
+        limit_s,
+    )  # fmt: skip
+    sender = start(
+        hosts[run.source],
+        [
+            str(BIN / "udp_send"), "--host", addresses[run.target], "--port", str(PORT),
+            "--rate-bps", str(run.rate_bps), "--message-bytes", str(run.message_bytes),
+            "--count", str(run.packets), "--burst-packets", str(run.burst_packets),
+        ],
+        folder / f"{run.name}.sender",
+    )  # fmt: skip
+    sender.finish(limit_s)
+    receiver.finish(limit_s)
+    return {
+        "packets": run.packets,
+        "ip_bytes": run.message_bytes + IP_UDP_BYTES,
+        "rate_bps": run.rate_bps,
+        "log": f"{run.name}.tsv",
+    }

@@ -1,0 +1,135 @@
+"""One cell inside a lab, from the empty kernel to the raw files: build, read back, run, record."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mininet_topos import dumbbell, numbered_drops, verify
+from mininet_topos.netns import Journal
+from model.cell import Cell
+from testbed.guest import (
+    build_network,
+    calibration,
+    captures,
+    host_settings,
+    slow_start_threshold,
+    start_flows,
+    telemetry,
+)
+from testbed.guest.build_network import Lab
+from testbed.guest.telemetry import NS_PER_S
+
+#: Between "everything is ready" and time zero of the experiment.
+HEAD_START_S = 1
+RECEIVER_TIMEOUT_S = 200.0
+#: Above the first retransmission timeout of TCP and SCTP (RFC 6298, RFC 9260).
+QUIET_S = 3.5
+
+
+def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None:
+    """Run a cell and leave its raw files in ``folder``.
+
+    Raises:
+        VerifyError: what was read back is not what was asked for.
+        RunError: a program failed or did not end.
+    """
+    journal = Journal()
+    say_phase("build the network")
+    lab = build_network.build(cell, folder, journal)
+    say_phase("read the network back")
+    build_network.read_back(lab)
+    lab.write("env.json", build_network.environment(lab))
+    if cell.purpose == "calibrate":
+        say_phase("calibrate")
+        (folder / "raw" / "calibration").mkdir(parents=True)
+        addresses = {name: lab.address(name) for name in lab.roles.on("both")}
+        found = calibration.measure(
+            cell.network, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration"
+        )
+        lab.write("raw/calibration.json", found)
+    else:
+        _measure(lab, say_phase)
+    say_phase("write the evidence")
+    _write_counters(lab)
+    (folder / "commands.jsonl").write_text(
+        "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in journal.entries)
+    )
+
+
+def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
+    cell = lab.cell
+    (lab.folder / "raw" / "flows").mkdir(parents=True)
+    say_phase("prepare the hosts")
+    slow_start_threshold.prime_initial_ssthresh(lab)
+    _await_silence(cell)
+    before = build_network.state(lab)
+    captures.write_path(lab.laid_out, lab.folder / "raw")
+    lab.write("raw/qdiscs-start.json", _qdiscs(lab))
+    capture = captures.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
+    epoch_ns = (time.monotonic_ns() // NS_PER_S + 1 + HEAD_START_S) * NS_PER_S
+    say_phase("start the telemetry")
+    watch = telemetry.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
+    say_phase("start the flows")
+    receivers = [start_flows.start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
+    senders = start_flows.start_probes(lab, epoch_ns)
+    lab.write("raw/epoch.json", _epoch(epoch_ns))
+    say_phase("run the flows")
+    others, started = start_flows.start_others(lab, epoch_ns, watch)
+    lab.write("raw/starts.json", started)
+    watch.wait_until(epoch_ns + round(cell.duration_s * NS_PER_S))
+    say_phase("drain the flows")
+    for flow in cell.flows:
+        (senders | others)[flow.id].finish(RECEIVER_TIMEOUT_S)
+    # What is in flight arrives; then UDP has no end of its own, and a reset may have been lost.
+    time.sleep(cell.network.base_rtt_s() + max(1, calibration.drain_s(cell.network)))
+    for flow, running in zip(cell.flows, receivers, strict=True):
+        if not start_flows.receiver_ends(lab, flow):
+            running.terminate()
+        running.finish(RECEIVER_TIMEOUT_S)
+    _await_silence(cell)
+    say_phase("stop the telemetry")
+    watch.stop()
+    capture.stop()
+    lab.write("raw/ledger.json", host_settings.read_ledger(lab))
+    say_phase("read the network back again")
+    build_network.read_back_again(lab, before, _qdiscs(lab))
+
+
+def _epoch(epoch_ns: int) -> dict[str, int]:
+    """Return time zero on the clocks of the probes and of captures, and how late it became."""
+    before_ns = time.monotonic_ns()
+    realtime_ns = time.time_ns()
+    after_ns = time.monotonic_ns()
+    # Reading a clock of the virtual lab moves it by 256 ns, so the middle is exact.
+    return {
+        "epoch_ns": epoch_ns,
+        "epoch_realtime_ns": epoch_ns + realtime_ns - (before_ns + after_ns) // 2,
+        "late_ns": max(0, after_ns - epoch_ns),
+    }
+
+
+def _await_silence(cell: Cell) -> None:
+    """Wait for the last packets of ended connections: under way, or lost and sent once more."""
+    drain_s = calibration.drain_s(cell.network)
+    time.sleep(2 * cell.network.base_rtt_s() + max(QUIET_S, drain_s))
+
+
+def _write_counters(lab: Lab) -> None:
+    wanted = dumbbell.counters(lab.laid_out, lab.cell.flows)
+    lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
+    lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
+    lab.write("raw/qdiscs.json", _qdiscs(lab))
+    os.sync()
+
+
+def _qdiscs(lab: Lab) -> dict[str, Any]:
+    """Return every qdisc's counters, by router."""
+    return {
+        name: lab.spaces[name].json(["tc", "-j", "-s", "qdisc", "show"])
+        for name in dumbbell.ROUTERS
+    }

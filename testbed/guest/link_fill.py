@@ -1,0 +1,146 @@
+"""Fill each link's buffer, both ways, to see its rate and how much it holds. Runs inside a lab.
+
+Every link is measured by itself, between the two nodes at its ends, so that no other link's rate
+or buffer is in the way. The agent sends and receives by itself: it starts no process, and the
+kernel says when each packet came. A burst fills the buffer; then more comes than leaves.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mininet_topos import dumbbell
+from model import units
+from model.cell import Direction, Network
+from model.units import NS_PER_S
+from probes.process import Host
+
+PORT = 4997
+MESSAGE_BYTES, IP_BYTES = 1472, 1500
+LOG_HEADER = "seq\tsend_ns\trecv_ns"
+#: After the burst, so many times a little less than a packet's serialisation passes.
+ROUNDS, ROUND_FRAC = 60, 0.9
+#: How much longer the burst may be than the buffer, for what leaves while it is sent.
+BURST_FACTOR = 4
+#: Room for what arrives while nobody reads, at most so many packets.
+BUFFER_BYTES, READ_PACKETS = 32 << 20, 4000
+#: SO_TIMESTAMPNS, which Python has no name for: when the kernel got a packet, since 1970.
+TIMESTAMPS = 35
+HEAD, STAMP = struct.Struct("!QQ"), struct.Struct("@qq")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fill:
+    """One direction of one link: from which node to which of the other's addresses."""
+
+    name: str
+    source: str
+    target: str
+    address: str
+    direction: Direction
+    what: str
+
+    def send_s(self) -> float:
+        """Return how long the link takes to send one packet."""
+        return units.bits(IP_BYTES) / self.direction.rate_bps
+
+    def round_packets(self) -> int:
+        """Return how many packets make up for the one that left and for those lost by chance."""
+        return math.ceil(2 / max(1 - self.direction.loss.loss_frac, 0.05))
+
+    def most_packets(self) -> int:
+        """Return more packets than are sent."""
+        burst_pkts = BURST_FACTOR * (self.direction.queue_pkts + 1)
+        return burst_pkts + ROUNDS * self.round_packets()
+
+    def lasts_s(self) -> float:
+        """Return the virtual time it takes."""
+        return (ROUNDS + self.direction.queue_pkts + 2) * self.send_s() + self.direction.owd_s
+
+
+def fills(network: Network) -> tuple[Fill, ...]:
+    """Return every direction of every link, the bottleneck's first."""
+    made = []
+    for near, far in dumbbell.plan(network, 0).links:
+        if far.node == "r2":
+            out, back, what = network.bottleneck.forward, network.bottleneck.reverse, "bottleneck"
+        elif near.node == "r1":
+            out, back = network.source_access.reverse, network.source_access.forward
+            what = f"access link of {far.node}"
+        else:
+            out, back = network.destination_access.forward, network.destination_access.reverse
+            what = f"access link of {far.node}"
+        for one, other, direction in ((near, far, out), (far, near, back)):
+            made.append(
+                Fill(
+                    name=f"fill_{one.node}_{other.node}", source=one.node, target=other.node,
+                    address=other.address, direction=direction, what=what,
+                )
+            )  # fmt: skip
+    return tuple(made)
+
+
+def measure(fill: Fill, hosts: Mapping[str, Host], folder: Path) -> dict[str, Any]:
+    """Fill one link's buffer; return what was sent, and leave when each packet came in a log."""
+    with hosts[fill.target].entered():
+        receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with hosts[fill.source].entered():
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with receiver, sender:
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+        receiver.setsockopt(socket.SOL_SOCKET, TIMESTAMPS, 1)
+        receiver.bind((fill.address, PORT))
+        receiver.setblocking(False)
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+        sender.connect((fill.address, PORT))
+        sent, lines = _exchange(fill, sender, receiver)
+    (folder / f"{fill.name}.tsv").write_text("".join([LOG_HEADER, "\n", *lines]))
+    return {"packets": sent, "ip_bytes": IP_BYTES, "log": f"{fill.name}.tsv"}
+
+
+def _exchange(fill: Fill, sender: socket.socket, receiver: socket.socket) -> tuple[int, list[str]]:
+    """Send a burst and then at more than the link's rate; return how many, and the log's lines."""
+    sent = 0
+    lines: list[str] = []
+    began_ns = time.time_ns()
+    fills_pkts = fill.direction.queue_pkts + 1
+    most_pkts = BURST_FACTOR * fills_pkts  # on the fastest links sending takes as long as leaving
+    for _ in range(ROUNDS):
+        while sent < fills_pkts:
+            now_ns = time.time_ns()
+            sender.send(HEAD.pack(sent, now_ns).ljust(MESSAGE_BYTES, b"\0"))
+            sent += 1
+            if sent == fills_pkts < most_pkts:
+                gone_pkts = math.ceil((now_ns - began_ns) / NS_PER_S / fill.send_s())
+                fills_pkts = min(most_pkts, fill.direction.queue_pkts + 1 + gone_pkts)
+        most_pkts = 0
+        fills_pkts = sent + fill.round_packets()
+        time.sleep(ROUND_FRAC * fill.send_s())
+        lines += _arrived(receiver)
+    left = fill.direction.queue_pkts + 2
+    time.sleep(fill.direction.owd_s)
+    while left > 0:
+        time.sleep(min(left, READ_PACKETS) * fill.send_s())
+        lines += _arrived(receiver)
+        left -= READ_PACKETS
+    return sent, lines
+
+
+def _arrived(receiver: socket.socket) -> list[str]:
+    """Return a line of the log for each packet that waits to be read."""
+    lines: list[str] = []
+    while True:
+        try:
+            payload, controls, _, _ = receiver.recvmsg(HEAD.size, socket.CMSG_SPACE(STAMP.size))
+        except BlockingIOError:
+            return lines
+        number, send_ns = HEAD.unpack(payload)
+        seconds, rest_ns = STAMP.unpack(controls[0][2])
+        lines.append(f"{number}\t{send_ns}\t{seconds * NS_PER_S + rest_ns}\n")

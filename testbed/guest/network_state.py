@@ -1,0 +1,146 @@
+"""All that was set of a network, as the kernel has it: taken before the flows, again after them.
+
+A setting that is changed while flows run would be believed, had it only been read before. So the
+kernel is asked for everything of a kind over netlink, which starts no process, and what must not
+move is kept: qdiscs and filters without their counters, routes and rules without their use, lasting
+neighbours, addresses, offloads, and the sysctls that were set. Both snapshots must be equal.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from collectors.recording import netlink
+from mininet_topos import dumbbell, offloads
+from mininet_topos.netns import Namespace
+from model.check import Check
+
+#: Interface, handle, parent, and what else a qdisc or filter is told by.
+TC = struct.Struct("=BxxxiIII")
+RTM_QDISC, RTM_FILTER = 38, 46
+KIND, OPTIONS = 1, 2
+#: Hooks of a clsact qdisc.
+HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
+#: What of a filter's options counts packets, by its kind: actions, hits.
+COUNTING = {b"flower\0": {3}, b"matchall\0": {2, 4}}
+#: A neighbour that does not expire (NUD_PERMANENT), and where its state stands.
+PERMANENT, NEIGHBOUR_STATE = 0x80, struct.Struct("=xxxxxxxxH")
+
+Snapshot = Mapping[tuple[str, str], frozenset[str]]  # by node and what it is
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of setting: the question, the length of a message's head, and what to leave out."""
+
+    name: str
+    question: int
+    head_bytes: int
+    volatile: Collection[int]
+
+
+KINDS = (
+    Kind("routes", 26, 12, {12}),  # RTA_CACHEINFO
+    Kind("rules", 34, 12, ()),
+    Kind("addresses", 22, 8, {6}),  # IFA_CACHEINFO
+    Kind("neighbours", 30, 12, {3, 4}),  # NDA_CACHEINFO, NDA_PROBES
+)
+
+
+def take(
+    laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace], asked: Mapping[str, Collection[str]]
+) -> Snapshot:
+    """Return what is set on all nodes now; of sysctls those asked for by node.
+
+    Raises:
+        RunError: the kernel does not answer.
+    """
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for name, space in spaces.items():
+        with space.entered(), netlink.connect(socket.NETLINK_ROUTE) as connection:
+            for kind in KINDS:
+                found[name, kind.name] = frozenset(_entries(connection, kind, name))
+            qdiscs = list(_traffic_control(connection, RTM_QDISC, 0, 0, name))
+            filters = [
+                entry
+                for interface, kind_name, _ in qdiscs
+                if kind_name == b"clsact\0"
+                for hook in HOOKS
+                for entry in _traffic_control(connection, RTM_FILTER, interface, hook, name)
+            ]
+        found[name, "sysctls"] = frozenset(
+            f"{key} = {space.read_sysctl(key)}" for key in asked.get(name, ())
+        )
+        found[name, "qdiscs"] = frozenset(text for _, _, text in qdiscs)
+        found[name, "filters"] = frozenset(text for _, _, text in filters)
+    for end in (end for pair in laid_out.links for end in pair):
+        shown = offloads.read(spaces[end.node], end.device)
+        found[end.node, f"offloads of {end.device}"] = frozenset(k for k, on in shown.items() if on)
+    return found
+
+
+def _dump(
+    connection: socket.socket, question: int, body: bytes, where: str
+) -> Iterator[netlink.Message]:
+    answer = netlink.dump(connection, netlink.dump_request(question, body), where)
+    for message in netlink.messages(answer, where):
+        if message.kind != netlink.NLMSG_DONE:
+            yield message
+
+
+def _text(head: bytes, attributes: Mapping[int, bytes], volatile: Collection[int]) -> str:
+    kept = (f"{k}:{v.hex()}" for k, v in sorted(attributes.items()) if k not in volatile)
+    return " ".join((head.hex(), *kept))
+
+
+def _entries(connection: socket.socket, kind: Kind, where: str) -> Iterator[str]:
+    body = bytes([socket.AF_INET]).ljust(kind.head_bytes, b"\0")
+    for message in _dump(connection, kind.question, body, where):
+        head = message.body[: kind.head_bytes]
+        if kind.name == "neighbours" and not NEIGHBOUR_STATE.unpack_from(head)[0] & PERMANENT:
+            continue  # learned, and forgotten again
+        attributes = netlink.attributes(message.body[kind.head_bytes :], where)
+        yield _text(head, attributes, kind.volatile)
+
+
+def _traffic_control(
+    connection: socket.socket, question: int, interface: int, parent: int, where: str
+) -> Iterator[tuple[int, bytes, str]]:
+    """Yield interface, kind and text of qdiscs or filters, without what they count."""
+    body = TC.pack(0, interface, 0, parent, 0)
+    for message in _dump(connection, question, body, where):
+        _, device, handle, above, info = TC.unpack_from(message.body)
+        attributes = netlink.attributes(message.body[TC.size :], where)
+        kind, options = attributes.get(KIND, b""), attributes.get(OPTIONS, b"")
+        number = info if question == RTM_FILTER else 0  # of a qdisc it counts users
+        head = f"{device} {handle:x} {above:x} {number:x} {kind.decode().rstrip(chr(0))} "
+        if question == RTM_FILTER:
+            parts = netlink.attributes(options, where)
+            yield device, kind, head + _text(b"", parts, COUNTING.get(kind, ()))
+        else:
+            yield device, kind, head + options.hex()
+
+
+def compare(before: Snapshot, after: Snapshot) -> list[Check]:
+    """Return one comparison per node and kind of setting."""
+    made = []
+    for place in sorted({*before, *after}):
+        then, now = before.get(place, frozenset()), after.get(place, frozenset())
+        node, what = place
+        made.append(
+            Check(
+                check=f"{what} after the flows", where=node, wanted="as before the flows",
+                got="the same" if then == now else _difference(then, now), agrees=then == now,
+            )
+        )  # fmt: skip
+    return made
+
+
+def _difference(then: Collection[str], now: Collection[str]) -> str:
+    gone, new = sorted({*then} - {*now}), sorted({*now} - {*then})
+    shown: Sequence[str] = (*(f"no longer {x:.200}" for x in gone), *(f"now {x:.200}" for x in new))
+    more = f", and {len(shown) - 2} more" if len(shown) > 2 else ""
+    return "; ".join(shown[:2]) + more

@@ -1,0 +1,76 @@
+"""What a cell may take of the host: disk, memory, processes, open files, words. Pure.
+
+Derived from the cell's settings with room to spare, never from the machine: a lab that meets one
+of these is broken or hostile, and is ended with an error that names the limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from model.cell import Cell
+
+MIB = 1 << 20
+#: For what every cell writes: its settings as read back, counters, samples.
+DISK_BYTES = 256 * MIB
+#: Per packet at the bottleneck: trace events and socket samples; more with captures at all points.
+DISK_PER_PACKET_BYTES, DISK_PER_CAPTURED_PACKET_BYTES = 1024, 4096
+HEADERS_BYTES, DATA_BYTES = 28, 1448
+FILES, FILES_PER_FLOW = 1000, 16
+MEMORY_BYTES, MEMORY_PER_HOST_BYTES, MEMORY_STEP_BYTES = 256 * MIB, MIB, 64 * MIB
+#: Hosts (nodes with a namespace of their own) that do with the least memory.
+HOSTS_IN_LEAST_MEMORY = 100
+PROCESSES, PROCESSES_PER_PART = 256, 8
+# A lab of 500 pairs was seen to need 3033.
+OPEN_FILES, OPEN_FILES_PER_PART = 1024, 8
+#: Of the console all may be read, and these parts are kept.
+CONSOLE_BYTES = 8 * MIB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """The limits of one lab. ``memory_bytes`` is what its kernel calls its memory."""
+
+    disk_bytes: int = DISK_BYTES
+    files: int = FILES
+    memory_bytes: int = MEMORY_BYTES
+    processes: int = PROCESSES
+    open_files: int = OPEN_FILES
+    console_bytes: int = CONSOLE_BYTES
+
+    @property
+    def file_bytes(self) -> int:
+        """The largest file: the memory is one too."""
+        return max(self.disk_bytes, self.memory_bytes)
+
+
+#: What the smallest cell may take.
+LEAST = Allowance()
+
+
+def of_cell(cell: Cell) -> Allowance:
+    """Return what that cell may take."""
+    hosts = cell.network.sources + cell.network.destinations
+    parts = hosts + len(cell.flows)
+    per_packet_bytes = DISK_PER_PACKET_BYTES
+    if cell.collect.pcap:
+        per_packet_bytes = DISK_PER_CAPTURED_PACKET_BYTES
+    more_hosts = max(0, hosts - HOSTS_IN_LEAST_MEMORY)
+    steps = -(-more_hosts * MEMORY_PER_HOST_BYTES // MEMORY_STEP_BYTES)
+    return Allowance(
+        disk_bytes=DISK_BYTES + round(most_packets(cell)) * per_packet_bytes,
+        files=FILES + FILES_PER_FLOW * len(cell.flows),
+        memory_bytes=MEMORY_BYTES + steps * MEMORY_STEP_BYTES,
+        processes=PROCESSES + PROCESSES_PER_PART * parts,
+        open_files=OPEN_FILES + OPEN_FILES_PER_PART * parts,
+    )
+
+
+def most_packets(cell: Cell) -> float:
+    """Return how many data packets can pass the bottleneck, or are sent to it at fixed rates."""
+    sizes = [flow.message_bytes for flow in cell.flows if flow.message_bytes > 0]
+    least_bytes = min([DATA_BYTES, *sizes]) + HEADERS_BYTES
+    rate_bps = max(
+        cell.network.bottleneck.forward.rate_bps, sum(flow.rate_bps for flow in cell.flows)
+    )
+    return rate_bps / 8 / least_bytes * cell.duration_s

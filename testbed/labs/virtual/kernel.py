@@ -1,0 +1,149 @@
+"""Build a User-Mode Linux kernel with virtual time from Debian's unpatched kernel source.
+
+Everything happens inside the lab's image (its compiler, its tools), confined to a build folder;
+the host needs no compiler. The finished entry holds ``linux``, ``config`` and ``version``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from model.errors import StudyError, UnsupportedError
+from testbed.labs.virtual import host_tools, identity, image
+from testbed.labs.virtual.sandbox import Sandbox
+from testbed.machine import cache, contents
+from testbed.machine.process import BuildReport, Watch, output_of, run_logged
+from testbed.study.vocabulary import DEFAULT_KERNEL, KERNEL_VERSION
+
+DEFAULT = DEFAULT_KERNEL
+INPUTS = tuple(
+    Path(__file__).with_name(name)
+    for name in ("kernel.config", "kernel-optional.config", "build-kernel.sh")
+)
+BUILD_TIMEOUT_S = 3000.0
+LISTS_TIMEOUT_S = 300.0
+BUILD_BYTES = 4_000_000_000
+LOG_LINES = 1200
+
+
+def check_version(version: str) -> str:
+    """Return the version if it looks like one; raise :class:`StudyError` otherwise."""
+    if not KERNEL_VERSION.fullmatch(version):
+        raise StudyError(
+            "no such kernel", where="KERNEL", wanted="a version such as 6.12 or 7.3", got=version
+        )
+    return version
+
+
+def check_offered(versions: Sequence[str]) -> None:
+    """Raise :class:`UnsupportedError` unless Debian has these kernels' sources; takes seconds.
+
+    Asked with this machine's apt, of the mirrors the image comes from, before anything is built.
+    """
+    cache.root().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".lists-", dir=cache.root()) as text:
+        folder = Path(text)
+        for name in ("lists/partial", "archives/partial", "empty.d"):
+            (folder / name).mkdir(parents=True)
+        (folder / "status").touch()
+        options = _apt_folder(folder)
+        (folder / "apt.conf").write_text(
+            f'{options}Dir::State::lists "{folder}/lists";\nDir::State::status "{folder}/status";\n'
+            f'Dir::Cache "{folder}";\nDir::Etc::sourceparts "{folder}/empty.d";\n'
+        )
+        run_logged(
+            ["apt-get", "-q", "-c", str(folder / "apt.conf"), "update"],
+            log=folder / "update.log",
+            what="reading Debian's list of kernels",
+            timeout_s=LISTS_TIMEOUT_S,
+        )
+        search = ["apt-cache", "-c", str(folder / "apt.conf"), "search", "--names-only"]
+        listed = output_of([*search, "^linux-source-[0-9.]+$"])
+    offered = re.findall(r"^linux-source-([0-9.]+) ", listed, re.MULTILINE)
+    for version in versions:
+        if version not in offered:
+            raise UnsupportedError(
+                f"Debian has no kernel source package linux-source-{version}",
+                where="KERNEL",
+                wanted="a kernel of Debian 13 or its backports",
+                got=version,
+                hint=f"on offer: {' '.join(sorted(offered, key=_number)) or 'none'}",
+            )
+
+
+def _number(version: str) -> list[int]:
+    return [int(part) for part in version.split(".") if part]
+
+
+def _apt_folder(folder: Path) -> str:
+    """Write the image's sources into a folder; return options of an apt that uses them."""
+    mirrors = host_tools.mirrors()
+    place = folder / "sources.list"
+    place.write_text("".join(f"{line}\n" for line in image.sources(mirrors)))
+    options = [option.rstrip(";") for option in mirrors.apt_options]
+    options += ['APT::Sandbox::User "root"', 'Acquire::Languages "none"']
+    options += [f'Dir::Etc::sourcelist "{place}"']
+    return "".join(f"{option};\n" for option in options)
+
+
+def key(version: str, image_digest: str) -> str:
+    """Return the hash of all that decides the kernel; the image's compiler is in its digest."""
+    return cache.digest_of(version, image_digest, *(path.read_bytes() for path in INPUTS))
+
+
+def built(version: str, image_digest: str) -> Path | None:
+    """Return the kernel's folder if it is in the cache."""
+    place = cache.root() / f"kernel-{version}-{key(version, image_digest)}"
+    return place if place.is_dir() else None
+
+
+def ensure(version: str, root: Path, image_digest: str, report: BuildReport) -> Path:
+    """Return the folder of that kernel, fetching and building it in the image first if needed."""
+    check_version(version)
+
+    def build(folder: Path) -> None:
+        _build(folder, version, root, report)
+
+    return cache.entry(f"kernel-{version}", key(version, image_digest), build)
+
+
+def _build(folder: Path, version: str, root: Path, report: BuildReport) -> None:
+    cache.need_space(folder, BUILD_BYTES, "building the kernel")
+    work = folder / "work"
+    work.mkdir()
+    for source in INPUTS:
+        shutil.copy(source, work)
+    options = _apt_folder(work).replace(f"{work}/", "/cell/")
+    (work / "apt.conf").write_text(options)
+    read_only = {"/etc/resolv.conf": Path("/etc/resolv.conf")}
+    hosts = Path("/etc/hosts")
+    if hosts.is_file():
+        read_only["/etc/hosts"] = hosts
+    scratch = dict.fromkeys(("/tmp", "/run", "/var/lib/apt/lists", "/var/cache/apt"), 0)
+    log = folder / "build.log"
+    jobs = str(os.cpu_count() or 1)
+    with identity.lent(work) as uid:
+        sandbox = Sandbox(
+            image=root,
+            uid=uid,
+            read_only=read_only,
+            writable={"/cell": work},
+            scratch=scratch,
+            network=True,
+        )
+        run_logged(
+            sandbox.argv(["bash", "/cell/build-kernel.sh", version, jobs]),
+            log=log,
+            what=f"building kernel {version}",
+            timeout_s=BUILD_TIMEOUT_S,
+            watch=Watch(what=f"kernel {version}", expected_lines=LOG_LINES, report=report),
+        )
+    for name in ("linux", "config", "version"):
+        (work / name).rename(folder / name)
+    cache.remove_left(work)
+    contents.settle(folder)

@@ -1,0 +1,93 @@
+"""Everything of this project that runs inside a lab, compiled once with the image's own tools.
+
+An entry holds ``init``, ``walls``, ``preload.so`` (what the kernel gets of its host), ``bin/`` (the
+C probes) and ``lib/`` (the Python modules the agent needs, byte-compiled). Its key is the digest of
+exactly those sources, so a change to a report or to the command line never makes finished cells
+stale.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from testbed.labs.virtual import identity
+from testbed.labs.virtual.sandbox import Sandbox
+from testbed.machine import cache, contents, trees
+from testbed.machine.process import run_logged
+
+PROJECT = Path(__file__).resolve().parents[3]
+GUEST = Path(__file__).with_name("guest")
+BUILD_TIMEOUT_S = 300.0
+#: Folders that go into the lab whole.
+FOLDERS = (
+    "model",
+    "mininet_topos",
+    "probes",
+    "probes/common",
+    "probes/flow",
+    "collectors/recording",
+    "testbed/guest",
+)
+#: Of these, what makes them packages.
+PACKAGES = ("collectors", "testbed")
+SUFFIXES = frozenset({".py", ".c", ".h"})
+SCRIPT = """
+set -eu
+flags='-std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -D_GNU_SOURCE'
+cc $flags -static -o /cell/init /gt/guest/init.c
+cc $flags -fPIC -shared -o /cell/preload.so /gt/guest/seeded_random.c /gt/guest/host_*.c
+cc $flags -static -o /cell/walls /gt/guest/walls*.c
+make -s -C /cell/lib/probes OUT=/cell/bin LDFLAGS=-static
+PYTHONHASHSEED=0 python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib
+"""
+
+
+def sources() -> list[tuple[str, Path]]:
+    """Return all files that go into the bundle, as (name inside, path)."""
+    inside = [path for folder in FOLDERS for path in (PROJECT / folder).iterdir()]
+    inside += [PROJECT / package / "__init__.py" for package in PACKAGES]
+    files = [
+        (f"lib/{path.relative_to(PROJECT)}", path)
+        for path in inside
+        if path.suffix in SUFFIXES or path.name == "Makefile"
+    ]
+    files += [(f"guest/{path.name}", path) for path in GUEST.iterdir() if path.suffix in SUFFIXES]
+    return sorted(files)
+
+
+def key(image_digest: str) -> str:
+    """Return the digest of the sources and of what compiles them."""
+    return cache.digest_of(image_digest, SCRIPT, cache.files_digest(sources()))
+
+
+def built(image_digest: str) -> Path | None:
+    """Return the bundle's folder if it is in the cache."""
+    place = cache.root() / f"code-{key(image_digest)}"
+    return place if place.is_dir() else None
+
+
+def ensure(image: Path, image_digest: str) -> Path:
+    """Return the bundle's folder, building it first if needed."""
+    return cache.entry("code", key(image_digest), lambda folder: _build(folder, image))
+
+
+def _build(folder: Path, image: Path) -> None:
+    # All of it is copied: the sandbox's user may not be allowed to read this checkout.
+    for name, path in sources():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    guest = folder / "guest"
+    with identity.lent(folder) as uid:
+        sandbox = Sandbox(
+            image=image, uid=uid, read_only={"/gt/guest": guest}, writable={"/cell": folder}
+        )
+        run_logged(
+            sandbox.argv(["sh", "-c", SCRIPT]),
+            log=folder / "build.log",
+            what="compiling the probes and the agent",
+            timeout_s=BUILD_TIMEOUT_S,
+        )
+    trees.remove(guest)
+    contents.settle(folder)

@@ -1,0 +1,263 @@
+"""Run a lab's process to its end, within its limits, and leave none behind whatever happens here.
+
+Invariants: the lab begins only once its own end is tied to this thread's, so a kill of this process
+at any moment ends it; its words are read through a pipe as they come, and only their beginning and
+end are kept; what it writes to its folder is measured while it runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+import select
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISREG
+from typing import BinaryIO
+
+from model.errors import UnsupportedError
+from testbed.labs.virtual.allowance import Allowance
+from testbed.machine.process import end_group
+
+POLL_S = 0.2
+#: A pipe so large that a lab never waits for its reader before it is ended for its words.
+PIPE_BYTES = READ_BYTES = 1 << 20
+KEPT_BYTES = 256 << 10
+MOST_DEPTH = 16
+READY, GO = b"r", b"g"
+
+
+@dataclass(frozen=True)
+class Excess:
+    """What a lab took too much of."""
+
+    what: str
+    wanted: str
+    got: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a lab ended: by itself or not, and what it had taken too much of."""
+
+    by_itself: bool
+    excess: Excess | None = None
+
+
+@dataclass(kw_only=True)
+class ConsoleEnds:
+    """What a lab has said: how much, the beginning (written to ``out`` at once), and the end."""
+
+    out: BinaryIO
+    total_bytes: int = 0
+    last: deque[bytes] = field(default_factory=deque)
+    last_bytes: int = 0
+
+    def add(self, words: bytes) -> None:
+        """Take what was read."""
+        room = max(0, KEPT_BYTES - self.total_bytes)
+        self.total_bytes += len(words)
+        self.out.write(words[:room])
+        self.out.flush()
+        if rest := words[room:]:
+            self.last.append(rest)
+            self.last_bytes += len(rest)
+        while self.last and self.last_bytes - len(self.last[0]) >= KEPT_BYTES:
+            self.last_bytes -= len(self.last.popleft())
+
+    def finish(self) -> None:
+        """Write the end, and how much there was between it and the beginning."""
+        words = b"".join(self.last)[-KEPT_BYTES:]
+        left_out = self.total_bytes - KEPT_BYTES - len(words)
+        if left_out > 0:
+            self.out.write(b"\n[%d bytes left out]\n" % left_out)
+        self.out.write(words)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a folder takes: blocks on disk, the largest file's length, entries, depth."""
+
+    disk_bytes: int
+    largest_bytes: int
+    files: int
+    depth: int
+
+
+def usage(folder: Path, most_files: int) -> Usage:
+    """Measure a folder that is being written; stop at the first entry too many."""
+    disk_bytes = largest_bytes = files = deepest = 0
+    left = [(str(folder), 1)]
+    while left:
+        place, depth = left.pop()
+        deepest = max(deepest, depth)
+        if files > most_files or depth > MOST_DEPTH:
+            break
+        with contextlib.suppress(FileNotFoundError), os.scandir(place) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    found = entry.stat(follow_symlinks=False)
+                    files += 1
+                    disk_bytes += found.st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        left.append((entry.path, depth + 1))
+                    else:
+                        largest_bytes = max(largest_bytes, found.st_size)
+                if files > most_files:
+                    break
+    return Usage(disk_bytes, largest_bytes, files, deepest)
+
+
+def unnamed_bytes(process: int, folder: Path) -> int:
+    """Return what a process and all it started keep open, without a name, on a folder's disk."""
+    device = folder.stat().st_dev
+    found: dict[int, int] = {}
+    left = [process]
+    while left:
+        place = Path("/proc", str(left.pop()))
+        with contextlib.suppress(OSError):  # it has ended
+            for task in (place / "task").iterdir():
+                left += map(int, (task / "children").read_text().split())
+            for handle in (place / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    about = handle.stat()
+                    if not about.st_nlink and about.st_dev == device and S_ISREG(about.st_mode):
+                        found[about.st_ino] = about.st_blocks * 512
+    return sum(found.values())
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB"
+
+
+def excess(found: Usage, console_bytes: int, allowed: Allowance) -> Excess | None:
+    """Return what a lab took too much of, if anything."""
+    largest_bytes = min(found.largest_bytes, allowed.file_bytes)
+    if found.disk_bytes > allowed.disk_bytes or found.largest_bytes >= allowed.file_bytes:
+        return Excess(
+            "the lab wrote too much into its folder",
+            f"at most {_megabytes(allowed.disk_bytes)}",
+            f"{_megabytes(max(found.disk_bytes, largest_bytes))} or more",
+        )
+    if found.files > allowed.files or found.depth > MOST_DEPTH:
+        return Excess(
+            "the lab made too many files or folders",
+            f"at most {allowed.files}, {MOST_DEPTH} folders deep",
+            f"{found.files} or more, {found.depth} deep",
+        )
+    if console_bytes > allowed.console_bytes:
+        return Excess(
+            "the lab said too much on its console",
+            f"at most {_megabytes(allowed.console_bytes)}",
+            f"{_megabytes(console_bytes)} or more",
+        )
+    return None
+
+
+def supervise(
+    argv: Sequence[str],
+    *,
+    folder: Path,
+    console: Path,
+    allowed: Allowance,
+    deadline_s: float,
+    cancelled: threading.Event,
+) -> Ending:
+    """Run a lab that may write to ``folder`` until it ends, takes too much, or must end.
+
+    ``deadline_s`` is a time of the monotonic clock.
+    """
+    ours, theirs = socket.socketpair()
+    reading, writing = os.pipe()
+    with contextlib.ExitStack() as held, console.open("wb") as out:
+        held.callback(ours.close)
+        held.callback(os.close, reading)
+        os.set_blocking(reading, False)
+        with contextlib.suppress(OSError):  # a user with many pipes may have none so large
+            fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        try:
+            child = subprocess.Popen(
+                list(argv),
+                stdin=theirs.fileno(),
+                stdout=writing,
+                stderr=writing,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UnsupportedError(f"cannot start {argv[0]}", got=str(error)) from error
+        finally:
+            theirs.close()
+            os.close(writing)
+        words = ConsoleEnds(out=out)
+        try:
+            ended = _watch(child, ours, reading, words, folder, allowed, deadline_s, cancelled)
+        finally:
+            if child.poll() is None:
+                end_group(child)
+            _read(reading, words)
+            words.finish()
+    return ended
+
+
+def _watch(
+    child: subprocess.Popen[bytes],
+    starter: socket.socket,
+    reading: int,
+    words: ConsoleEnds,
+    folder: Path,
+    allowed: Allowance,
+    deadline_s: float,
+    cancelled: threading.Event,
+) -> Ending:
+    end = os.pidfd_open(child.pid)  # waiting with a time limit by other means polls
+    try:
+        poll = select.poll()
+        for handle in (end, reading, starter.fileno()):
+            poll.register(handle, select.POLLIN)
+        look_s = time.monotonic() + POLL_S
+        while not cancelled.is_set() and (left_s := deadline_s - time.monotonic()) > 0:
+            ready = {handle for handle, _ in poll.poll(min(left_s, POLL_S) * 1000)}
+            if starter.fileno() in ready:
+                _let_go(starter)
+                poll.unregister(starter)
+            if reading in ready and not _read(reading, words):
+                poll.unregister(reading)
+            over = end in ready
+            if over or words.total_bytes > allowed.console_bytes or time.monotonic() > look_s:
+                look_s = time.monotonic() + POLL_S
+                taken = usage(folder, allowed.files)
+                disk_bytes = taken.disk_bytes + unnamed_bytes(child.pid, folder)
+                taken = dataclasses.replace(taken, disk_bytes=disk_bytes)
+                found = excess(taken, words.total_bytes, allowed)
+                if over or found:
+                    if over:
+                        child.wait()
+                    return Ending(by_itself=over, excess=found)
+        return Ending(by_itself=False)
+    finally:
+        os.close(end)
+
+
+def _let_go(starter: socket.socket) -> None:
+    """Answer a lab that says all is in place; one that has ended says nothing."""
+    with contextlib.suppress(OSError):
+        if starter.recv(1) == READY:
+            starter.sendall(GO)
+
+
+def _read(reading: int, words: ConsoleEnds) -> bool:
+    """Read what is there of a lab's words; return whether more can come."""
+    try:
+        found = os.read(reading, READ_BYTES)
+    except BlockingIOError:
+        return True
+    words.add(found)
+    return bool(found)

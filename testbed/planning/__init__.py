@@ -1,0 +1,1 @@
+"""Which cells a run has, in which order, and what they cost."""

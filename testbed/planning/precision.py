@@ -1,0 +1,51 @@
+"""What a run with ``--reps auto`` is to reach, and its bounds. Pure.
+
+The rule looks at the width of an interval, which may be wanted as a part of the mean; verdicts are
+corrected for every number of runs at which it could have stopped, so it may look at what it likes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.points.load import Study
+from testbed.study.form import Replication
+
+#: How precisely a mean is wanted unless the study says: this part of it, either way.
+RELATIVE_HALF_WIDTH = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precision:
+    """When a run with ``--reps auto`` adds no more seeds to a point.
+
+    Either half-width of the 95 % interval is None; without a metric, the report takes the first
+    headline metric that differs between runs.
+    """
+
+    metric: str | None
+    half_width: float | None
+    relative_half_width: float | None
+    at_least: int
+    at_most: int
+
+
+def wanted_precision(study: Study) -> Precision:
+    """Return what ``--reps auto`` is to reach: the study's own, or a part of the mean."""
+    wanted = study.settings.replication
+    if wanted is None:
+        default = Replication.model_fields
+        return Precision(
+            metric=None,
+            half_width=None,
+            relative_half_width=RELATIVE_HALF_WIDTH,
+            at_least=default["at_least"].default,
+            at_most=default["at_most"].default,
+        )
+    return Precision(
+        metric=wanted.metric,
+        half_width=wanted.half_width,
+        relative_half_width=None,
+        at_least=wanted.at_least,
+        at_most=wanted.at_most,
+    )

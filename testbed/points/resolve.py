@@ -1,0 +1,197 @@
+"""A point of a study, with a seed and a lab, resolved to a cell: all in base units, no defaults.
+
+Pure. The same study, point, seed and lab always give the same cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from model import draws
+from model.cell import (
+    SCHEMA,
+    BurstLoss,
+    Cell,
+    Collect,
+    Direction,
+    Flow,
+    HostProfile,
+    Limits,
+    Link,
+    Loss,
+    Network,
+    NumberedLoss,
+)
+from model.paths import derived_channel_limit_pkts
+from testbed.points.load import Study
+from testbed.points.sweep import Point
+from testbed.study import form
+from testbed.study.flow_copies import Copy, copies
+from testbed.study.hosts import resolve_profile
+from testbed.study.settings import INTERVAL_S
+
+FIRST_PORT = 5001
+QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S = 200, 1.0
+SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S = 100, 1.0
+COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S = 10, 1.0
+#: Virtual time beyond the traffic: set-up, ends of connections, a last retransmission timeout.
+VIRTUAL_MARGIN_S = 400.0
+WALL_BASE_S, WALL_PER_VIRTUAL = 60.0, 0.1
+
+
+def resolve_cell(
+    study: Study,
+    point: Point,
+    *,
+    seed: int,
+    replicate: int,
+    lab: Mapping[str, str],
+    purpose: Literal["measure", "calibrate"] = "measure",
+    pcap: bool = False,
+    telemetry: bool = True,
+) -> Cell:
+    """Return the cell of one point and seed; ``lab`` names the digests of what it runs on."""
+    at = point.settings
+    sockets_s = _period_s(
+        at.collect.sockets_s, at.duration_s, SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S
+    )
+    counters_s = _period_s(
+        at.collect.counters_s, at.duration_s, COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S
+    )
+    network = resolve_network(at.network)
+    return Cell(
+        schema=SCHEMA,
+        study=at.study,
+        purpose=purpose,
+        point=dict(point.values),
+        replicate=replicate,
+        seed=seed,
+        duration_s=at.duration_s,
+        measure_from_s=at.measure.measure_from_s,
+        measure_to_s=(
+            at.duration_s if at.measure.measure_to_s == "end" else at.measure.measure_to_s
+        ),
+        network=network,
+        flows=tuple(_flow(at, copy, index, seed) for index, copy in enumerate(copies(at.flows))),
+        hosts=_hosts(study, at.hosts, network),
+        collect=Collect(
+            interval_s=INTERVAL_S,
+            queue_s=max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S) if telemetry else 0.0,
+            sockets_s=sockets_s if telemetry else 0.0,
+            counters_s=counters_s if telemetry else 0.0,
+            telemetry=telemetry,
+            pcap=pcap or study.captures(point),
+        ),
+        limits=Limits(
+            wall_s=WALL_BASE_S + at.duration_s * WALL_PER_VIRTUAL,
+            virtual_s=at.duration_s + VIRTUAL_MARGIN_S,
+        ),
+        lab=dict(lab),
+    )
+
+
+def _period_s(
+    wanted: float | Literal["derived"], duration_s: float, samples: int, least_s: float
+) -> float:
+    """Return the time between two samples: a study's own, or so many in a run."""
+    return max(duration_s / samples, least_s) if wanted == "derived" else wanted
+
+
+def resolve_network(network: form.Network) -> Network:
+    """Return the network with both directions of every link written out."""
+    return Network(
+        topology=network.topology,
+        sources=network.pairs,
+        destinations=1 if network.shared_destination else network.pairs,
+        source_access=_link(network.source_access),
+        bottleneck=_link(network.bottleneck),
+        destination_access=_link(network.destination_access),
+    )
+
+
+def _link(link: form.AccessLink) -> Link:
+    back = link.reverse
+    return Link(
+        forward=_direction(
+            link.rate_bps,
+            link.owd_s,
+            link.queue_pkts,
+            link.channel_limit_pkts,
+            _data_loss(link.loss),
+        ),
+        reverse=_direction(
+            link.rate_bps if back.rate_bps == "same" else back.rate_bps,
+            link.owd_s if back.owd_s == "same" else back.owd_s,
+            link.queue_pkts if back.queue_pkts == "same" else back.queue_pkts,
+            back.channel_limit_pkts,
+            _loss("random", link.loss.ack_loss_frac),
+        ),
+    )
+
+
+def _direction(
+    rate_bps: int,
+    owd_s: float,
+    queue_pkts: int,
+    limit_pkts: int | Literal["derived"],
+    loss: Loss | BurstLoss,
+) -> Direction:
+    return Direction(
+        rate_bps=rate_bps,
+        queue_pkts=queue_pkts,
+        owd_s=owd_s,
+        channel_limit_pkts=(
+            derived_channel_limit_pkts(rate_bps, owd_s) if limit_pkts == "derived" else limit_pkts
+        ),
+        loss=loss,
+    )
+
+
+def _data_loss(loss: form.Loss) -> Loss | BurstLoss:
+    """Return the loss model of data; a valid study gives the keys that its model has."""
+    if loss.model == "gilbert_elliott":
+        fracs = (loss.to_bad_frac, loss.to_good_frac, loss.loss_bad_frac, loss.loss_good_frac)
+        to_bad, to_good, loss_bad, loss_good = (frac or 0.0 for frac in fracs)
+        return BurstLoss(
+            model="gilbert_elliott", to_bad_frac=to_bad, to_good_frac=to_good,
+            loss_bad_frac=loss_bad, loss_good_frac=loss_good,
+        )  # fmt: skip
+    model = "random" if loss.process == "shared" else loss.process
+    return _loss(model, loss.loss_frac or 0.0)
+
+
+def _loss(model: Literal["random"] | NumberedLoss, loss_frac: float) -> Loss:
+    return Loss(model=model if loss_frac else "none", loss_frac=loss_frac)
+
+
+def _start_s(flow: form.Flow, name: str, seed: int) -> float:
+    """Return when a copy of a flow starts, to the nanosecond: drawn from the seed and its name."""
+    drawn_s = draws.uniform(seed, f"start {name}") * flow.start_spread_s
+    return round(flow.start_s + drawn_s, 9)
+
+
+def _flow(at: form.StudyFile, copy: Copy, index: int, seed: int) -> Flow:
+    flow, host = copy.flow, copy.pair - 1
+    return Flow(
+        id=copy.id,
+        group=flow.group,
+        protocol=flow.protocol,
+        generator=at.generator if flow.generator == "study" else flow.generator,
+        source=host,
+        destination=0 if at.network.shared_destination else host,
+        port=FIRST_PORT + index,
+        start_s=_start_s(flow, copy.id, seed),
+        start_spread_s=flow.start_spread_s,
+        stop_s=at.duration_s if flow.stop_s == "end" else flow.stop_s,
+        congestion_control=flow.congestion_control,
+        message_bytes=flow.message_bytes,
+        streams=flow.streams,
+        ordered=flow.ordered,
+        rate_bps=0 if flow.rate_bps == "bulk" else flow.rate_bps,
+        drop_data_pkts=at.drops[flow.id].drop_data_pkts if flow.id in at.drops else (),
+    )
+
+
+def _hosts(study: Study, name: str, network: Network) -> HostProfile:
+    return resolve_profile(name, study.profiles[name].profile, network.base_rtt_s())

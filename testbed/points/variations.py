@@ -1,0 +1,203 @@
+"""Variations of a study: some of its points again, with what was assumed replaced.
+
+Each alternative of an assumption is one variation. Its points are read like points of a sweep, so
+its errors name the line they stand on. Invariant: every setting of an alternative differs from the
+study's at every point it is tried at, so no variation repeats what it is compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from testbed.points.places import points_at_any
+from testbed.points.sweep import (
+    Override,
+    Parameter,
+    Point,
+    PointValue,
+    parameters_at,
+    places_of,
+    point_overrides,
+    read_point,
+    value_at,
+)
+from testbed.study.document import Document
+from testbed.study.form import StudyFile
+from testbed.study.problems import Loc, Problem
+from testbed.study.validation import field_name_at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """One alternative of an assumption: ``points[i]`` is what the study's ``of[i]`` becomes.
+
+    ``of`` counts the study's points; ``points`` goes on behind them into the variations' points.
+    """
+
+    assumption: str
+    settings: dict[str, PointValue]
+    words: str
+    of: tuple[int, ...]
+    points: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variations:
+    """All variations of a study, the settings only they replace, and their own points.
+
+    ``ruled_out`` are the words of those that name a kernel where that is not the study's to say.
+    """
+
+    variations: tuple[Variation, ...] = ()
+    ruled_out: tuple[str, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    points: tuple[Point, ...] = ()
+
+
+NO_VARIATIONS = Variations()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Alternative:
+    """One alternative as written: of which assumption, where in the file, at which points."""
+
+    assumption: str
+    loc: Loc
+    overrides: list[Override]
+    of: tuple[int, ...]
+
+    def names_kernel(self) -> bool:
+        """Return whether it is about another kernel."""
+        return any(override.path == "kernel" for override in self.overrides)
+
+
+def read_variations(
+    study: StudyFile,
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+    *,
+    kernel_is_given: bool,
+) -> tuple[Variations, list[Problem]]:
+    """Return the variations of a study with these points, and what is wrong with them."""
+    written, problems = _alternatives(study, document, names, points, known)
+    ruled_out = [entry for entry in written if kernel_is_given and entry.names_kernel()]
+    written = [entry for entry in written if entry not in ruled_out]
+    places, unknown = places_of([entry.overrides for entry in written], document)
+    if problems or unknown:
+        return Variations(), [*problems, *unknown]
+    swept = {parameter.path for parameter in names}
+    more = parameters_at({p: loc for p, loc in places.items() if p not in swept}, names)
+    index = {frozenset(point.values.items()): i for i, point in enumerate(points)}
+    own: list[Point] = []
+    found: list[Variation] = []
+    for entry in written:
+        becomes: list[int] = []
+        settings: dict[str, PointValue] = {}
+        for base in (points[i] for i in entry.of):
+            point, wrong = _varied(entry, base, (*names, *more), known)
+            problems += wrong
+            if point is None:
+                continue
+            settings = {name: point.values[name] for name in _names(entry, (*names, *more))}
+            values = frozenset(point.values.items())
+            if values not in index:
+                index[values] = len(points) + len(own)
+                own.append(point)
+            becomes.append(index[values])
+        found.append(
+            Variation(
+                assumption=entry.assumption,
+                settings=settings,
+                words=_words(entry, document),
+                of=entry.of,
+                points=tuple(becomes),
+            )
+        )
+    made = Variations(
+        variations=tuple(found),
+        ruled_out=tuple(_words(entry, document) for entry in ruled_out),
+        parameters=more,
+        points=tuple(own),
+    )
+    return (Variations() if problems else made), problems
+
+
+def _alternatives(
+    study: StudyFile,
+    document: Document,
+    names: tuple[Parameter, ...],
+    points: tuple[Point, ...],
+    known: Collection[Problem],
+) -> tuple[list[_Alternative], list[Problem]]:
+    found: list[_Alternative] = []
+    problems: list[Problem] = []
+    for i, assumption in enumerate(study.assumptions):
+        at: Loc = ("assumptions", i, "at")
+        if "at" in assumption.model_fields_set and not assumption.alternatives:
+            what = "nothing is varied here"
+            problems.append(document.problem(at, what, wanted="the key 'alternatives' beside"))
+        if not assumption.alternatives:
+            continue
+        covered, wrong = points_at_any(assumption.at, at, names, points, document, known)
+        problems += wrong
+        for j, settings in enumerate(assumption.alternatives):
+            loc: Loc = ("assumptions", i, "alternatives", j)
+            if not settings:
+                problems.append(document.problem(loc, "empty", wanted="at least one setting"))
+            overrides = point_overrides(settings, loc)
+            found.append(
+                _Alternative(assumption=assumption.id, loc=loc, overrides=overrides, of=covered)
+            )
+    return found, problems
+
+
+def _varied(
+    entry: _Alternative,
+    base: Point,
+    names: tuple[Parameter, ...],
+    known: Collection[Problem],
+) -> tuple[Point | None, list[Problem]]:
+    """Return a point of the study with an alternative's settings, and what is wrong there."""
+    read, problems = read_point(entry.overrides, names, base.document, known)
+    if read is None:
+        return None, problems
+    problems += _same(entry, base, read, names)
+    values = {**base.values, **read.values}
+    return Point(values=values, settings=read.settings, document=read.document), problems
+
+
+def _same(
+    entry: _Alternative, base: Point, read: Point, names: tuple[Parameter, ...]
+) -> Iterator[Problem]:
+    by_path = {parameter.path: parameter for parameter in names}
+    for override in entry.overrides:
+        parameter = by_path[override.path]
+        if getattr(base.settings, field_name_at(StudyFile, parameter.loc[:1])) is None:
+            continue  # the study's own cannot be read, which is told of it
+        if value_at(base.settings, parameter.loc) == read.values[parameter.name]:
+            yield base.document.problem(
+                override.source,
+                "what the study has already",
+                wanted="another value",
+                hint=f"at {base.words()}; 'at' says where to vary" if base.values else "",
+            )
+
+
+def _names(entry: _Alternative, names: tuple[Parameter, ...]) -> list[str]:
+    by_path = {parameter.path: parameter.name for parameter in names}
+    return [by_path[override.path] for override in entry.overrides]
+
+
+def _words(entry: _Alternative, document: Document) -> str:
+    """Return an alternative as people say it: ``bottleneck queue 20 packets``."""
+    said = []
+    for override in entry.overrides:
+        parts = override.path.split(".")
+        if len(parts) > 1 and parts[0] in ("network", "flows"):
+            parts = parts[1:]
+        value = document.texts.get(override.source, str(override.value))
+        said.append(f"{' '.join(parts).replace('_', ' ')} {value}")
+    return ", ".join(said)

@@ -1,0 +1,1 @@
+"""Study files: their form, read strictly, with every problem at its line."""

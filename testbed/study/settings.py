@@ -1,0 +1,284 @@
+"""The kinds of settings in a study file: quantities with units, names, and reserved words.
+
+Each is an annotated base type: the text in the file becomes a number in base units on reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
+
+from model import units
+from model.cell import OF_HOSTS
+from testbed.study.problems import SettingError, one_of, suggestion
+from testbed.study.vocabulary import (
+    CONGESTION_CONTROLS,
+    COUNTED,
+    FIGURES,
+    KERNEL_VERSION,
+    OVER_TIME,
+    RULES,
+    TOPOLOGIES,
+)
+
+MAX_SEED = 2**63 - 1
+#: A profile's kernel where it names none.
+DEFAULT = "default"
+#: Listed packets are written into the program that drops them, each number in 31 bits.
+MAX_PACKET_NUMBER, MAX_LISTED_PACKETS = 2**31 - 1, 1000
+NO_PACKET = "none"
+#: Receivers say what came in each interval of this length, from the start of the run.
+INTERVAL_S = 1.0
+_PACKET_NUMBERS = f"whole numbers such as [8], or {NO_PACKET}"
+
+
+class Settings(BaseModel):
+    """Base of all models of study files: strict, frozen, no unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+def _schema(kind: units.Kind, *words: str) -> WithJsonSchema:
+    choices = "|".join([rf"[0-9]+(\.[0-9]+)? *({'|'.join(kind.units)})", *words])
+    return WithJsonSchema({"type": "string", "pattern": f"^({choices})$"})
+
+
+def _link_rate(text: object) -> int:
+    rate_bps = units.parse_rate_bps(text, more_than="0 bit/s", at_most="1000 Gbit/s")
+    if rate_bps % units.BITS_PER_BYTE:
+        raise SettingError(
+            "not a whole number of bytes per second",
+            wanted="a multiple of 8 bit/s",
+            got=units.shown(text),
+            hint="the kernel counts bytes per second",
+        )
+    return rate_bps
+
+
+def _flow_rate(text: object) -> int:
+    return units.parse_rate_bps(text, more_than="0 bit/s", at_most="1000 Gbit/s")
+
+
+def _delay(text: object) -> float:
+    return units.parse_time_s(text, at_most="1000000 s")
+
+
+def _duration(text: object) -> float:
+    return units.parse_time_s(text, more_than="0 s", at_most="10000000 s")
+
+
+def _period(text: object) -> float:
+    return units.parse_time_s(text, at_least="10 ms", at_most="10000000 s")
+
+
+def _queue(text: object) -> int:
+    return units.parse_count_pkts(text, at_least="1 packet", at_most="1000000000 packets")
+
+
+def _message(text: object) -> int:
+    return units.parse_size_bytes(text, at_least="1 byte", at_most="16 MiB")
+
+
+def _loss(text: object) -> float:
+    return units.parse_frac(text, at_most="100 %")
+
+
+RateBps = Annotated[int, BeforeValidator(_link_rate), _schema(units.RATE)]
+DelayS = Annotated[float, BeforeValidator(_delay), _schema(units.TIME)]
+DurationS = Annotated[float, BeforeValidator(_duration), _schema(units.TIME)]
+QueuePkts = Annotated[int, BeforeValidator(_queue), _schema(units.PACKETS)]
+MessageBytes = Annotated[int, BeforeValidator(_message), _schema(units.SIZE)]
+LossFrac = Annotated[float, BeforeValidator(_loss), _schema(units.FRACTION)]
+
+# Settings that may also be a reserved word. The word stays a word until a cell is resolved.
+
+
+def _or_word(word: str, parse: Any) -> BeforeValidator:
+    return BeforeValidator(lambda value: value if value == word else parse(value))
+
+
+SameRateBps = Annotated[
+    int | Literal["same"], _or_word("same", _link_rate), _schema(units.RATE, "same")
+]
+SameDelayS = Annotated[
+    float | Literal["same"], _or_word("same", _delay), _schema(units.TIME, "same")
+]
+SameQueuePkts = Annotated[
+    int | Literal["same"], _or_word("same", _queue), _schema(units.PACKETS, "same")
+]
+ChannelLimitPkts = Annotated[
+    int | Literal["derived"], _or_word("derived", _queue), _schema(units.PACKETS, "derived")
+]
+StopS = Annotated[float | Literal["end"], _or_word("end", _duration), _schema(units.TIME, "end")]
+PeriodS = Annotated[
+    float | Literal["derived"], _or_word("derived", _period), _schema(units.TIME, "derived")
+]
+FlowRateBps = Annotated[
+    int | Literal["bulk"], _or_word("bulk", _flow_rate), _schema(units.RATE, "bulk")
+]
+
+
+def _packet_numbers(value: object) -> tuple[int, ...]:
+    """Return numbers of packets in order; one alone may stand for itself, a word for none."""
+    if value == NO_PACKET:
+        return ()
+    numbers = value if isinstance(value, tuple) else (value,)
+    if not numbers:
+        raise SettingError("empty", wanted=_PACKET_NUMBERS, got=units.shown(value))
+    for number in numbers:
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise SettingError(
+                "not a packet's number", wanted=_PACKET_NUMBERS, got=units.shown(number)
+            )
+        if not 1 <= number <= MAX_PACKET_NUMBER:
+            raise SettingError(
+                "no such packet", wanted=f"from 1 to {MAX_PACKET_NUMBER}", got=units.shown(number)
+            )
+    if len(numbers) > MAX_LISTED_PACKETS:
+        wanted, got = f"at most {MAX_LISTED_PACKETS} packets", str(len(numbers))
+        raise SettingError("too many packets", wanted=wanted, got=got)
+    twice = sorted(number for number, count in Counter(numbers).items() if count > 1)
+    if twice:
+        raise SettingError("packet listed twice", wanted="each once", got=str(twice[0]))
+    return tuple(sorted(numbers))
+
+
+def _pair(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SettingError("wrong kind", wanted="a pair's number, or next", got=units.shown(value))
+    if value < 1:
+        raise SettingError("out of range", wanted="at least 1", got=units.shown(value))
+    return value
+
+
+PairNumber = Annotated[
+    int | Literal["next"],
+    _or_word("next", _pair),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "next"}]}),
+]
+
+
+PacketNumbers = Annotated[
+    tuple[int, ...],
+    BeforeValidator(_packet_numbers),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
+                {"type": "integer", "minimum": 1},
+                {"const": NO_PACKET},
+            ]
+        }
+    ),
+]
+
+
+def _pattern(name: str, pattern: str, rule: str) -> AfterValidator:
+    compiled = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise SettingError(f"not {name}", wanted=rule, got=units.shown(text))
+        return text
+
+    return AfterValidator(check)
+
+
+def _readable(text: str) -> str:
+    if not text.strip():
+        raise SettingError("empty", wanted="text", got=units.shown(text))
+    if not text.replace("\n", " ").isprintable():
+        raise SettingError("not readable", wanted="printable text", got=units.shown(text))
+    return text
+
+
+def _name_schema(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^{pattern}$"})
+
+
+STUDY_NAME, STUDY_NAME_WORDS = r"[a-z0-9][a-z0-9_-]{0,63}", "lower-case letters, digits, - and _"
+GROUP_NAME, FLOW_NAME = r"[A-Za-z][A-Za-z0-9]{0,15}", r"[A-Za-z][A-Za-z0-9_-]{0,31}"
+Text = Annotated[str, AfterValidator(_readable), WithJsonSchema({"type": "string", "minLength": 1})]
+StudyName = Annotated[
+    str, _pattern("a name", STUDY_NAME, STUDY_NAME_WORDS), _name_schema(STUDY_NAME)
+]
+GroupName = Annotated[
+    str, _pattern("a name", GROUP_NAME, "letters and digits"), _name_schema(GROUP_NAME)
+]
+FlowName = Annotated[
+    str, _pattern("a name", FLOW_NAME, "letters, digits, - and _"), _name_schema(FLOW_NAME)
+]
+
+
+def _known(kind: str, known: Collection[str]) -> BeforeValidator:
+    def check(value: object) -> object:
+        if isinstance(value, str) and value not in known:
+            hint = suggestion(value, known)
+            raise SettingError(
+                f"unknown {kind}", wanted=one_of(known, hint), got=units.shown(value), hint=hint
+            )
+        return value
+
+    return BeforeValidator(check)
+
+
+def _words(known: Collection[str]) -> WithJsonSchema:
+    return WithJsonSchema({"enum": list(known)})
+
+
+TopologyName = Annotated[str, _known("topology", TOPOLOGIES), _words(TOPOLOGIES)]
+RuleName = Annotated[str, _known("rule", RULES), _words(RULES)]
+CongestionControl = Annotated[
+    str,
+    _known("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS)),
+    _words((OF_HOSTS, *CONGESTION_CONTROLS)),
+]
+
+
+def _kernel(value: object) -> object:
+    if not isinstance(value, str) or not KERNEL_VERSION.fullmatch(value):
+        raise SettingError(
+            "not a kernel",
+            wanted="a version in quotes such as '6.12'",
+            got=units.shown(value),
+            hint="without quotes 6.10 would be the number 6.1" if isinstance(value, float) else "",
+        )
+    return value
+
+
+def _kernel_schema(word: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^({word}|{KERNEL_VERSION.pattern})$"})
+
+
+KernelOfProfile = Annotated[str, _or_word(DEFAULT, _kernel), _kernel_schema(DEFAULT)]
+KernelOfStudy = Annotated[str, _or_word(OF_HOSTS, _kernel), _kernel_schema(OF_HOSTS)]
+FigureKind = Annotated[str, _known("figure", FIGURES), _words(FIGURES)]
+Counted = Annotated[str, _known("count", COUNTED), _words(COUNTED)]
+OverTime = Annotated[str, _known("quantity", OVER_TIME), _words(OVER_TIME)]
+
+
+def _scalars(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    for value in values:
+        _scalar(value)
+    return values
+
+
+def _scalar(value: Any) -> Any:
+    if value is None or isinstance(value, dict | tuple):
+        raise SettingError("not one value", wanted="one value each", got=units.shown(value))
+    return value
+
+
+SweptValues = Annotated[tuple[Any, ...], Field(min_length=1), AfterValidator(_scalars)]
+PointValue = Annotated[Any, AfterValidator(_scalar)]

@@ -1,0 +1,1 @@
+"""What several settings of a study must agree on; what nothing could run is refused here."""

@@ -1,0 +1,104 @@
+"""What the keys of a figure must agree on: with its kind, with each other, with the study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from model import units
+from testbed.study.document import Document
+from testbed.study.figures import Figure
+from testbed.study.flow_copies import copies
+from testbed.study.form import Flow, StudyFile
+from testbed.study.problems import Loc, Problem, one_of
+from testbed.study.vocabulary import FIGURES
+from testbed.study_checks.names import unknown
+
+#: What a figure of bins may hold: one per pixel of a wide print, several times over.
+MAX_BINS = 10_000
+#: Kinds of which each flow has a figure of its own, unless all are drawn together.
+OF_FLOWS = ("cwnd", "time_sequence", "single_loss", "single_loss_cwnd", "over_time")
+#: Where the height of a published event belongs: its key, the field of it, and the kind.
+HEIGHTS = (
+    ("segment", "segment", "single_loss"),
+    ("acknowledged", "acked_segment", "single_loss"),
+    ("cwnd_segments", "cwnd_segments", "single_loss_cwnd"),
+    ("cwnd_bytes", "cwnd_bytes", "single_loss_cwnd"),
+)
+
+
+def figure_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with figures by themselves."""
+    for i, figure in enumerate(study.figures):
+        at: Loc = ("figures", i)
+        own = FIGURES[figure.kind]
+        for key in document.data["figures"][i]:
+            if key not in ("kind", "at", "where", *own):
+                yield document.problem(
+                    (*at, key),
+                    f"a figure {figure.kind} has no such key",
+                    wanted=one_of([*own, "where", "at"]),
+                )
+        if figure.modulo_segments is not None and figure.together:
+            what = "all flows in one diagram count on"
+            yield document.problem((*at, "modulo"), what, wanted="modulo or together")
+        if isinstance(figure.where, dict) and (figure.together or figure.kind not in OF_FLOWS):
+            what = "this figure is one of all flows"
+            yield document.problem((*at, "where"), what, wanted="a text such as Figure 4")
+        if "published" in own:
+            yield from _heights(figure, at, document)
+
+
+def _heights(figure: Figure, at: Loc, document: Document) -> Iterator[Problem]:
+    wanted = [key for key, _, kind in HEIGHTS if kind == figure.kind]
+    for flow, loss in figure.published.items():
+        for i, mark in enumerate(loss.marks):
+            given = [key for key, field, _ in HEIGHTS if getattr(mark, field) is not None]
+            if len(given) != 1 or given[0] not in wanted:
+                yield document.problem(
+                    (*at, "published", flow, "marks", i),
+                    "at what height?",
+                    wanted=f"just {one_of(wanted)}",
+                    got=", ".join(given),
+                )
+
+
+def flow_problems(
+    i: int, figure: Figure, flows: Sequence[Flow], document: Document
+) -> Iterator[Problem]:
+    """Yield where a figure names a flow that there is none of, or has no figures, at its point."""
+    names = [copy.id for copy in copies(flows) if copy.flow.protocol != "udp"]
+    where = figure.where if isinstance(figure.where, dict) else {}
+    for key, given in (("where", where), ("published", figure.published)):
+        for name in given:
+            yield from unknown(name, names, ("figures", i, key, name), "flow", document)
+
+
+def share_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield where a share is asked for and nothing is compared."""
+    for i, figure in enumerate(study.figures):
+        if figure.kind == "share" and study.compare is None:
+            yield document.problem(
+                ("figures", i), "share needs the key 'compare'", wanted="compare: {of, over}"
+            )
+
+
+def time_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield where a figure's window of time, or what it is cut into, is none."""
+    end = f"{units.format_time(study.duration_s)} (duration)"
+    for i, figure in enumerate(study.figures):
+        to_s = study.duration_s if figure.to_s == "end" else figure.to_s
+        window_s = to_s - figure.from_s
+        if to_s > study.duration_s:
+            got = units.format_time(to_s)
+            what = "after the end of the run"
+            yield document.problem(("figures", i, "to"), what, wanted=f"at most {end}", got=got)
+        elif window_s <= 0:
+            limit = end if figure.to_s == "end" else f"{units.format_time(to_s)} (its to)"
+            got, wanted = units.format_time(figure.from_s), f"less than {limit}"
+            yield document.problem(("figures", i, "from"), "ends before it begins", wanted=wanted,
+                                   got=got)  # fmt: skip
+        elif "bin" in FIGURES[figure.kind] and window_s / figure.bin_s > MAX_BINS:
+            got = f"{window_s / figure.bin_s:.0f}"
+            what = "too many bins for a figure"
+            loc: Loc = ("figures", i, "bin" if "bin_s" in figure.model_fields_set else "kind")
+            yield document.problem(loc, what, wanted=f"at most {MAX_BINS}", got=got)

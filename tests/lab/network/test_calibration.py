@@ -1,0 +1,92 @@
+"""The path is what was asked for; and each kind of wrong path is caught by its measurement."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model.cell import Cell, Direction, Loss, Network
+from testbed.campaign import calibration_checks
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def measured(
+    wireless: Callable[..., Cell], lab: Any, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Cell, dict[str, Any], dict[str, list[calibration_checks.Packet]]]:
+    """Calibrate the wireless path once: its network, the raw numbers, the packet logs."""
+    import threading
+
+    from model.cell import cell_json
+
+    cell = wireless(purpose="calibrate")
+    folder = tmp_path_factory.mktemp("calibration") / "cell"
+    folder.mkdir()
+    (folder / "cell.json").write_text(cell_json(cell))
+    lab.run(cell, folder, threading.Event())
+    found = json.loads((folder / "raw" / "calibration.json").read_text())
+    logs = {}
+    for run, entry in found.items():
+        path: Path = folder / "raw" / "calibration" / entry["log"]
+        logs[run] = calibration_checks.read_log(path.read_text(), str(path))
+    return cell, found, logs
+
+
+def _with(network: Network, link: str, way: str, **changes: Any) -> Network:
+    asked = getattr(network, link)
+    direction: Direction = dataclasses.replace(getattr(asked, way), **changes)
+    return dataclasses.replace(network, **{link: dataclasses.replace(asked, **{way: direction})})
+
+
+def test_the_path_is_as_asked(measured: Any) -> None:
+    cell, found, logs = measured
+    judged = calibration_checks.judge(cell.network, cell.seed, found, logs)
+    assert {item.check for item in judged} == {
+        "rtt", "loss forward", "loss reverse", "rate", "buffer",
+    }  # fmt: skip
+    assert [item for item in judged if not item.agrees] == []
+    # Both ways of the bottleneck and of two pairs' links at either side.
+    assert len([item for item in judged if item.check == "buffer"]) == 10
+
+
+# The measurement stays; what was asked for changes. So each row is a path that differs from the
+# wanted one in exactly this, seen by real traffic on a real kernel.
+@pytest.mark.parametrize(
+    ("link", "way", "changes", "caught_by"),
+    [
+        ("bottleneck", "forward", {"owd_s": 0.2501}, "rtt"),
+        ("bottleneck", "forward", {"owd_s": 0.025}, "rtt"),
+        ("bottleneck", "forward", {"queue_pkts": 9}, "buffer"),
+        ("bottleneck", "forward", {"queue_pkts": 11}, "buffer"),
+        ("bottleneck", "forward", {"loss": Loss(model="random", loss_frac=0.0105)}, "loss forward"),
+        ("bottleneck", "forward", {"loss": Loss(model="random", loss_frac=0.0095)}, "loss forward"),
+        ("bottleneck", "forward", {"loss": Loss(model="none", loss_frac=0.0)}, "loss forward"),
+        ("bottleneck", "reverse", {"loss": Loss(model="random", loss_frac=0.01)}, "loss reverse"),
+        ("bottleneck", "forward", {"rate_bps": 3_010_000}, "rate"),
+        ("bottleneck", "forward", {"rate_bps": 2_990_000}, "rate"),
+        ("bottleneck", "reverse", {"queue_pkts": 9}, "buffer"),
+        ("bottleneck", "reverse", {"rate_bps": 3_010_000}, "rate"),
+        *(
+            (link, way, {"queue_pkts": queue_pkts}, "buffer")
+            for link in ("source_access", "destination_access")
+            for way in ("forward", "reverse")
+            for queue_pkts in (99, 101)
+        ),
+        ("source_access", "forward", {"rate_bps": 10_050_000}, "rate"),
+        ("destination_access", "reverse", {"rate_bps": 9_950_000}, "rate"),
+    ],
+)
+def test_a_wrong_path_is_caught(
+    measured: Any, link: str, way: str, changes: dict[str, Any], caught_by: str
+) -> None:
+    cell, found, logs = measured
+    wrong = calibration_checks.judge(
+        _with(cell.network, link, way, **changes), cell.seed, found, logs
+    )
+    assert caught_by in [item.check for item in wrong if item.agrees is False]

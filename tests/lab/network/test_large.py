@@ -1,0 +1,82 @@
+"""As many hosts as a study may have, and flows that never connect: results, not failures."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from model import run_folder
+from model.cell import Cell, Loss
+from testbed.campaign.run_cell import execute
+from testbed.labs.virtual.virtual_lab import VirtualLab
+from testbed.planning.time_limits import limits
+from testbed.points.load import parse_study
+from testbed.points.resolve import resolve_cell
+
+pytestmark = pytest.mark.lab
+
+STUDY = """\
+groundtruth: 1
+study: large
+title: Many pairs
+duration: 5 s
+seeds: [1]
+hosts: stock
+generator: probe
+network:
+  topology: dumbbell
+  pairs: {pairs}
+  shared_destination: false
+  source_access: {{rate: 100 Mbit/s, delay: 2 ms, queue: 100 packets}}
+  bottleneck: {{rate: 50 Mbit/s, delay: 5 ms, queue: 300 packets,
+               loss: {{data: 0 %, acknowledgements: 0 %}}}}
+  destination_access: {{rate: 100 Mbit/s, delay: 2 ms, queue: 100 packets}}
+flows:
+  - {{id: T, group: T, protocol: tcp, pair: next, copies: {each}, message: 1448 bytes,
+     start_spread: 1 s}}
+  - {{id: S, group: S, protocol: sctp, pair: next, copies: {each}, message: 1448 bytes,
+     start_spread: 1 s}}
+groups: {{T: TCP, S: SCTP}}
+metrics: [goodput_T_bps, goodput_S_bps]
+"""
+
+
+def cell_of(pairs: int, lab: VirtualLab) -> Cell:
+    study = parse_study(STUDY.format(pairs=pairs, each=pairs // 2), "large.yaml")
+    cell = resolve_cell(study, study.points[0], seed=1, replicate=1, lab=lab.describe())
+    return dataclasses.replace(cell, limits=limits(cell))
+
+
+@pytest.mark.parametrize("pairs", [100, pytest.param(500, marks=pytest.mark.slow)])
+def test_many_pairs_run_and_are_all_counted(pairs: int, lab: VirtualLab, tmp_path: Path) -> None:
+    cell, folder = cell_of(pairs, lab), tmp_path / "cell"
+    execute(cell, folder, lab, threading.Event())
+    flows = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
+    assert flows["flow"].to_list() == [flow.id for flow in cell.flows]
+    # Most is delivered of what the bottleneck passes while nearly all flows send.
+    assert 0.5 < float(flows["goodput_bytes"].sum()) * 8 / 5 / 50e6 < 1
+    rows = pl.read_parquet(folder / run_folder.AUDIT_TABLE)
+    assert rows.height == 2 * pairs
+    assert False not in rows["closes"].to_list()
+
+
+def test_flows_that_never_connect_leave_the_others_their_results(
+    lab: VirtualLab, tmp_path: Path
+) -> None:
+    cell, folder = cell_of(12, lab), tmp_path / "cell"
+    link = cell.network.bottleneck
+    lossy = dataclasses.replace(link.forward, loss=Loss(model="random", loss_frac=0.8))
+    network = dataclasses.replace(cell.network, bottleneck=dataclasses.replace(link, forward=lossy))
+    execute(dataclasses.replace(cell, network=network), folder, lab, threading.Event())
+    flows = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
+    silent = flows.filter(pl.col("connect_s").is_null())
+    assert 0 < silent.height < 12
+    assert silent["goodput_bytes"].to_list() == [0] * silent.height
+    audit = json.loads((folder / run_folder.AUDIT).read_text())
+    assert [found["rule"] for found in audit["warnings"]] == ["never-connected"]
+    assert [check for check in audit["checks"] if check["agrees"] is False] == []

@@ -1,0 +1,69 @@
+"""A run folder around the recorded cell of the virtual lab, ready to be exported for Wireshark.
+
+``python -m tests.support.exported_cell FOLDER`` exports it into a new folder, to be recorded anew.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from collectors.tables.write import write_tables
+from model import run_folder
+from model.cell import Cell, cell_id, from_dict, to_dict
+from reports.wireshark.cell_export import export_cell
+from testbed.campaign import manifest
+from testbed.campaign.run_cell import finish, json_text, write_json
+from testbed.command.wireshark import read_recorded
+from testbed.planning.plan import PlannedCell, plan_record
+from tests.support.recorded import DATA
+
+RECORDED = DATA / "lab-cell-7.3"
+
+
+def recorded_cell() -> Cell:
+    """Return the recorded cell's settings."""
+    return from_dict(json.loads((RECORDED / "cell.json").read_text()))
+
+
+def make_run(run: Path) -> Path:
+    """Make a run folder whose one measuring cell is the recorded one; return the cell's folder."""
+    cell = recorded_cell()
+    folder = run_folder.cell_folder(run, cell_id(cell))
+    shutil.copytree(RECORDED, folder)
+    (folder / "README").unlink()
+    write_json(folder / run_folder.ENV, {"kernel_release": "7.3.4-groundtruth", "warnings": []})
+    write_tables(folder, cell)
+    finish(folder)
+    plan_cells(run, [cell])
+    return folder
+
+
+def plan_cells(run: Path, cells: Sequence[Cell]) -> None:
+    """Make these the planned cells of a run."""
+    planned = [PlannedCell(id=cell_id(cell), cell=cell) for cell in cells]
+    listed = [{"id": p.id, "cell": to_dict(p.cell)} for p in planned]
+    contents = {run_folder.PLAN: plan_record(planned), run_folder.CELLS: listed}
+    manifest.write(run, {name: json_text(content) for name, content in contents.items()})
+
+
+def export_recorded(run: Path) -> tuple[Path, Path]:
+    """Export a run's recorded cell under a name that no change to cells' ids changes.
+
+    Returns the pcapng and the senders' view, whose bytes are what was recorded.
+    """
+    (folder,) = (run / "cells").iterdir()
+    cell = from_dict(json.loads((folder / run_folder.CELL).read_text()))
+    apart = run / "apart"
+    shutil.copytree(folder, run_folder.cell_folder(apart, "recorded"))
+    done = export_cell(apart, "recorded", cell, read_recorded(folder))
+    return done.pcapng, done.senders_view
+
+
+if __name__ == "__main__":
+    make_run(Path(sys.argv[1]))
+    for file in export_recorded(Path(sys.argv[1])):
+        print(file)  # noqa: T201

@@ -1,0 +1,229 @@
+"""A campaign keeps what is finished, tells failures apart, counts right, and stops when told."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from model import run_folder
+from model.cell import Cell, cell_id
+from model.errors import ParseError, RunError
+from testbed.campaign.run_cells import Outcome, Progress, raise_if_failed, run_cells, unfinished
+from testbed.planning.plan import CALIBRATION_VIRTUAL_S, PlannedCell
+from tests.support.fake_lab import FakeLab, write_recorded
+from tests.support.recorded import wireless_cell
+
+pytestmark = pytest.mark.unit
+
+
+def planned(count: int) -> list[PlannedCell]:
+    """Return cells with seeds 1, 2, ...; the first one calibrates."""
+    cells = [
+        wireless_cell(seed=seed, purpose="calibrate" if seed == 1 else "measure")
+        for seed in range(1, count + 1)
+    ]
+    return [PlannedCell(id=cell_id(cell), cell=cell) for cell in cells]
+
+
+class Reports(list[Progress]):
+    """Remembers each report as it was."""
+
+    def __call__(self, progress: Progress) -> None:
+        self.append(copy.copy(progress))
+
+
+def nothing(_: Progress) -> None:
+    pass
+
+
+def failing(*seeds: int) -> Callable[[Cell, Path], None]:
+    def act(cell: Cell, folder: Path) -> None:
+        if cell.seed in seeds:
+            raise RunError(f"seed {cell.seed} fails")
+        write_recorded(cell, folder)
+
+    return act
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("cell")]
+
+
+def test_all_cells_run_and_are_counted(tmp_path: Path) -> None:
+    cells, reports, lab = planned(4), Reports(), FakeLab()
+    outcome = run_cells(tmp_path, cells, lab, jobs=2, report=reports)
+    assert outcome == Outcome(finished_cells=4, failures=())
+    assert sorted(lab.ran) == [1, 2, 3, 4]
+    assert unfinished(tmp_path, cells) == []
+    total_s = CALIBRATION_VIRTUAL_S + 3 * 100
+    assert [(r.done_cells, r.kept_cells, r.failed_cells) for r in reports] == [
+        (done, 0, 0) for done in range(5)
+    ]
+    assert {(r.total_cells, r.total_virtual_s) for r in reports} == {(4, total_s)}
+    assert (reports[0].done_virtual_s, reports[-1].done_virtual_s) == (0, total_s)
+    assert threads() == []
+
+
+def test_failures_are_kept_apart_and_only_they_run_again(tmp_path: Path) -> None:
+    cells, reports = planned(5), Reports()
+    outcome = run_cells(tmp_path, cells, FakeLab(failing(2, 4)), jobs=1, report=reports)
+    assert outcome == Outcome(
+        finished_cells=3,
+        failures=((cells[1].id, "seed 2 fails"), (cells[3].id, "seed 4 fails")),
+    )
+    assert unfinished(tmp_path, cells) == [cells[1], cells[3]]
+    assert (reports[-1].done_cells, reports[-1].failed_cells) == (3, 2)
+    assert reports[-1].done_virtual_s == CALIBRATION_VIRTUAL_S + 2 * 100
+
+    again, lab = Reports(), FakeLab()
+    outcome = run_cells(tmp_path, cells, lab, jobs=1, report=again)
+    assert outcome == Outcome(finished_cells=5, failures=())
+    assert lab.ran == [2, 4]
+    assert [(r.total_cells, r.done_cells, r.kept_cells) for r in again] == [
+        (2, 0, 3),
+        (2, 1, 3),
+        (2, 2, 3),
+    ]
+    assert again[-1].total_virtual_s == again[-1].done_virtual_s == 200
+
+
+def test_a_finished_campaign_runs_nothing(tmp_path: Path) -> None:
+    cells, lab = planned(2), FakeLab()
+    run_cells(tmp_path, cells, lab, jobs=2, report=nothing)
+    assert run_cells(tmp_path, cells, lab, jobs=2, report=nothing).finished_cells == 2
+    assert sorted(lab.ran) == [1, 2]
+
+
+def test_no_cells_are_done_at_once(tmp_path: Path) -> None:
+    assert run_cells(tmp_path, [], FakeLab(), jobs=2, report=nothing) == Outcome(
+        finished_cells=0, failures=()
+    )
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_as_many_cells_at_once_as_asked_for(tmp_path: Path, jobs: int) -> None:
+    together = threading.Barrier(jobs)
+
+    def act(cell: Cell, folder: Path) -> None:
+        together.wait(5)  # breaks unless so many run at once
+        write_recorded(cell, folder)
+
+    lab = FakeLab(act)
+    outcome = run_cells(tmp_path, planned(6), lab, jobs=jobs, report=nothing)
+    assert (outcome.finished_cells, lab.most_at_once) == (6, jobs)
+
+
+def test_each_worker_keeps_to_one_core_and_the_caller_to_all(tmp_path: Path) -> None:
+    before = os.sched_getaffinity(0)
+    cores: list[int] = []
+
+    def act(cell: Cell, folder: Path) -> None:
+        cores.extend(os.sched_getaffinity(0))
+        write_recorded(cell, folder)
+
+    run_cells(tmp_path, planned(3), FakeLab(act), jobs=1, report=nothing)
+    assert len(cores) == 3
+    assert len(set(cores)) == 1
+    assert cores[0] in before
+    assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RunError("no"), ParseError("no"), PermissionError("no")],
+    ids=lambda e: type(e).__name__,
+)
+def test_expected_errors_fail_the_cell_only(tmp_path: Path, error: Exception) -> None:
+    def act(cell: Cell, folder: Path) -> None:
+        if cell.seed == 2:
+            raise error
+        write_recorded(cell, folder)
+
+    cells = planned(3)
+    outcome = run_cells(tmp_path, cells, FakeLab(act), jobs=2, report=nothing)
+    assert outcome == Outcome(finished_cells=2, failures=((cells[1].id, "no"),))
+
+
+def test_a_programming_error_ends_the_campaign(tmp_path: Path) -> None:
+    def act(cell: Cell, folder: Path) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_cells(tmp_path, planned(3), FakeLab(act), jobs=1, report=nothing)
+    assert threads() == []
+
+
+def test_an_interrupt_stops_the_labs_and_keeps_what_is_finished(tmp_path: Path) -> None:
+    cells = planned(6)
+    run_cells(tmp_path, cells[:2], FakeLab(), jobs=1, report=nothing)
+    started = threading.Semaphore(0)
+
+    class Starting(FakeLab):
+        def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+            started.release()
+            return super().run(cell, folder, cancelled)
+
+    lab = Starting(waits=True)
+
+    def interrupt(*_: object, **__: object) -> None:
+        assert started.acquire(timeout=5)
+        assert started.acquire(timeout=5)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("testbed.machine.workers.wait", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run_cells(tmp_path, cells, lab, jobs=2, report=nothing)
+    # Two were running and saw the event; the other two never began.
+    assert (len(lab.ran), lab.cancelled, lab.at_once) == (2, 2, 0)
+    assert threads() == []
+    assert unfinished(tmp_path, cells) == cells[2:]
+
+
+def test_an_error_while_reporting_stops_the_labs_too(tmp_path: Path) -> None:
+    def report(progress: Progress) -> None:
+        if progress.done_cells or progress.failed_cells:
+            raise BrokenPipeError
+
+    def act(cell: Cell, folder: Path) -> None:
+        raise RunError("at once")
+
+    with pytest.raises(BrokenPipeError):
+        run_cells(tmp_path, planned(4), FakeLab(act), jobs=1, report=report)
+    assert threads() == []
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (1, "1 cells failed:\n  m0 (5 finished"),
+        (3, "3 cells failed:\n  m0\n  m1\n  m2 (5 finished"),
+        (5, "5 cells failed:\n  m0\n  m1\n  m2\n  and 2 more (5 finished"),
+    ],
+)
+def test_failures_are_told_with_how_to_go_on(count: int, shown: str) -> None:
+    outcome = Outcome(finished_cells=5, failures=tuple((f"id{i}", f"m{i}") for i in range(count)))
+    with pytest.raises(RunError) as caught:
+        raise_if_failed(outcome, Path("results/x"))
+    assert str(caught.value) == (
+        f"{shown} cells are kept; go on with: groundtruth resume results/x)"
+    )
+    assert caught.value.exit_status == 3
+
+
+def test_nothing_is_raised_when_nothing_failed() -> None:
+    raise_if_failed(Outcome(finished_cells=1, failures=()), Path("x"))
+
+
+def test_a_folder_without_done_is_unfinished(tmp_path: Path) -> None:
+    cells = planned(2)
+    for cell in cells:
+        run_folder.cell_folder(tmp_path, cell.id).mkdir(parents=True)
+    (run_folder.cell_folder(tmp_path, cells[0].id) / run_folder.DONE).touch()
+    (run_folder.cell_folder(tmp_path, cells[1].id) / ".DONE").touch()
+    assert unfinished(tmp_path, cells) == [cells[1]]

@@ -1,0 +1,289 @@
+"""The command: its words, its exit status, and that a command that cannot run writes nothing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from model import run_folder
+from model.errors import (
+    DisagreementError,
+    GroundtruthError,
+    ParseError,
+    RunError,
+    StudyError,
+    UnsupportedError,
+    VerifyError,
+)
+from testbed import __main__
+from testbed.command import commands
+from testbed.command.cli import command_status
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[3]
+COMMANDS = (
+    "run", "resume", "plan", "validate", "new", "report", "parse", "verify", "wireshark", "build",
+    "doctor",
+)  # fmt: skip
+Said = Callable[[], tuple[str, str]]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """Return what was printed on standard output and on standard error."""
+
+    def read() -> tuple[str, str]:
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    return read
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Run in an empty folder with a cache that is not there."""
+    place = tmp_path / "here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    return place
+
+
+def everything(folder: Path) -> dict[str, int]:
+    return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
+
+
+UNUSABLE = [
+    ("run nonesuch", "groundtruth: no such study: wanted a file, or "),
+    (f"validate {'x' * 5000}", "groundtruth: no such study: wanted a file, or .* got 'xxx"),
+    (f"plan {'x' * 5000}.yaml", "groundtruth: x+.yaml: cannot read: File name too long"),
+    ("run folder", "groundtruth: folder: cannot read: Is a directory: wanted a study file in YAML"),
+    ("validate ./nonesuch.yaml", "groundtruth: nonesuch.yaml: cannot read: No such file"),
+    ("plan broken.yaml", "groundtruth: broken.yaml"),
+    ("plan binary.yaml", "groundtruth: binary.yaml"),
+    ("run wireless --lab mars", "groundtruth: LAB: no such lab: wanted virtual, got 'mars'"),
+    ("plan wireless --lab mars", "groundtruth: LAB: no such lab: wanted virtual, got 'mars'"),
+    ("build --lab mars", "groundtruth: LAB: no such lab: wanted virtual, got 'mars'"),
+    ("run wireless --kernel latest", "groundtruth: KERNEL: no such kernel: wanted a version such"),
+    ("plan wireless --kernel 6.12.1", "groundtruth: KERNEL: no such kernel"),
+    ("build --kernel ../6.1", "groundtruth: KERNEL: no such kernel"),
+    ("doctor --kernel six", "groundtruth: KERNEL: no such kernel"),
+    ("run wireless --hosts nonesuch", "groundtruth: "),
+    ("run wireless -D file", "groundtruth: file: cannot write results: wanted a folder that can"),
+    ("run wireless -D file/below", "groundtruth: file/below: cannot write results"),
+    ("report folder", "groundtruth: folder: not a run folder: wanted a folder with plan.json"),
+    ("report nonesuch", "groundtruth: nonesuch: not a run folder: .* got no such folder"),
+    ("resume folder", "groundtruth: folder: not a run folder"),
+    ("verify file", "groundtruth: file: not a run folder"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), UNUSABLE, ids=[line for line, _ in UNUSABLE])
+def test_what_cannot_be_used_is_one_clear_message_and_writes_nothing(
+    line: str, message: str, here: Path, tmp_path: Path, said: Said
+) -> None:
+    (here / "folder").mkdir()
+    (here / "file").touch()
+    (here / "broken.yaml").write_text("study: [\n")
+    (here / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    before = everything(tmp_path)
+    assert command_status(line.split()) == StudyError.exit_status == 2
+    out, err = said()
+    assert out == ""
+    assert re.match(message, err), err
+    assert err.count("groundtruth: ") == 1
+    assert "Traceback" not in err
+    assert everything(tmp_path) == before
+
+
+MISUSED = [
+    ("", "Usage: groundtruth "),
+    ("nonesuch", "Error: No such command 'nonesuch'."),
+    ("--nonesuch", "Error: No such option: --nonesuch"),
+    ("run", "Error: Missing argument 'STUDY...'."),
+    ("run wireless --reps 0", "Error: Invalid value for '--reps' / '--runs'"),
+    ("run wireless --reps few", "Error: Invalid value for '--reps' / '--runs'"),
+    ("plan wireless --runs -1", "Error: Invalid value for '--reps' / '--runs'"),
+    ("run wireless -j 0", "Error: Invalid value for '--jobs' / '-j'"),
+    ("verify x --cells -1", "Error: Invalid value for '--cells'"),
+    ("report", "Error: Missing argument 'RUN'."),
+    ("report x y", "Error: Got unexpected extra argument"),
+    ("plan wireless --pcap", "Error: No such option: --pcap"),
+    ("doctor --kernel", "Error: Option '--kernel' requires an argument."),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), MISUSED, ids=[line for line, _ in MISUSED])
+def test_misuse_is_told_on_standard_error(
+    line: str, message: str, tmp_path: Path, said: Said
+) -> None:
+    before = everything(tmp_path)
+    assert command_status(line.split()) == 2
+    out, err = said()
+    assert out == ""
+    assert message in err
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_has_help(command: str, flag: str, said: Said) -> None:
+    assert command_status([command, flag]) == 0
+    out, err = said()
+    assert out.startswith(f"Usage: groundtruth {command} [OPTIONS]")
+    assert err == ""
+
+
+def test_help_names_every_command(said: Said) -> None:
+    assert command_status(["--help"]) == 0
+    out, _ = said()
+    assert tuple(re.findall(r"^  ([a-z]+)  +[A-Z]", out, re.MULTILINE)) == COMMANDS
+
+
+@pytest.mark.parametrize("flag", ["-V", "--version"])
+def test_version_of_a_checkout_and_of_an_installed_package(
+    flag: str, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_installed(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    for version, printed in ((not_installed, r"0\.\d+\.\d+"), (lambda name: "9.8", r"9\.8")):
+        monkeypatch.setattr(importlib.metadata, "version", version)
+        assert command_status([flag]) == 0
+        assert re.fullmatch(rf"groundtruth {printed}\n", said()[0])
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (DisagreementError("they differ"), 1),
+        (StudyError("no such study"), 2),
+        (RunError("a cell failed"), 3),
+        (VerifyError("not as asked"), 3),
+        (ParseError("not JSON", where="x.json:3"), 3),
+        (UnsupportedError("no [apt] here"), 4),
+        (OSError(5, "Input/output error"), 3),
+    ],
+)
+def test_exit_status_of_each_kind_of_error(
+    error: Exception, status: int, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def act(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands, "validate_studies", act)
+    assert command_status(["validate", "x"]) == status
+    assert said() == ("", f"groundtruth: {error}\n")
+    if isinstance(error, GroundtruthError):
+        assert error.exit_status == status
+
+
+def test_validate(said: Said) -> None:
+    assert command_status(["validate", str(ROOT / "studies" / "wireless.yaml")]) == 0
+    assert said()[0].splitlines()[-1] == "wireless: valid, 7 points, 0 warnings"
+
+
+def test_plan_counts_cells_and_writes_nothing(tmp_path: Path, said: Said) -> None:
+    before = everything(tmp_path)
+    assert command_status(["plan", "wireless", "--reps", "2", "-j", "3"]) == 0
+    out, _ = said()
+    # 14 measuring cells of 1000 s and 7 calibrations of 200 s are 15400 s: 4 h 16 min.
+    assert "14 measuring cells and 7 calibrations, 4 h 16 min of virtual time, about " in out
+    assert " on 3 cores" in out
+    assert "first built, once, about 10 min: lab image, kernel 6.12, kernel 7.3" in out
+    assert everything(tmp_path) == before
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Give back the handlers of the signals that the program takes."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_ends_the_command_with_status_3(
+    number: signal.Signals, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleaned = []
+
+    def act(*_: object) -> None:
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(10)
+        finally:
+            cleaned.append("up")
+
+    monkeypatch.setattr(commands, "validate_studies", act)
+    monkeypatch.setattr(sys, "argv", ["groundtruth", "validate", "x"])
+    with pytest.raises(SystemExit) as ended:
+        __main__.main()
+    assert ended.value.code == 3
+    assert said() == (
+        "",
+        "groundtruth: interrupted; finished cells are kept; go on with: the same command\n",
+    )
+    assert cleaned == ["up"]
+
+
+@pytest.mark.usefixtures("handlers")
+def test_the_program_ends_with_the_commands_status(
+    said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["groundtruth", "report", "nonesuch"])
+    with pytest.raises(SystemExit) as ended:
+        __main__.main()
+    assert ended.value.code == 2
+    assert "not a run folder" in said()[1]
+
+
+def test_output_that_nobody_reads_is_no_disagreement() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        [sys.executable, "-m", "testbed", "--help"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        timeout=30,
+        check=False,
+    )
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (3, b"")
+
+
+def test_names_of_a_run_folder_are_told_once() -> None:
+    names = [
+        value
+        for name, value in vars(run_folder).items()
+        if name.isupper() and isinstance(value, str)
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_a_full_disk_is_told_with_the_way_on(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    def act(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(commands, "report", act)
+    assert command_status(["report", "x"]) == 3
+    assert said()[1] == (
+        "groundtruth: [Errno 28] No space left on device "
+        "(free some space; finished cells are kept, see: groundtruth resume)\n"
+    )

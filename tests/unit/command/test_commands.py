@@ -1,0 +1,379 @@
+"""Whole runs through the command, on a lab that boots nothing and without the slow report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from model import run_folder
+from model.cell import Cell
+from model.errors import RunError
+from reports.inference.replication import Replication, replication
+from reports.measures.metrics import Value
+from reports.page import write
+from reports.store.run import read_study
+from reports.verdict.points import CellSummary
+from testbed.campaign import saved_runs
+from testbed.campaign.repeat_cells import choose
+from testbed.command import commands, run_and_report
+from testbed.command.cli import command_status
+from testbed.command.run_and_report import jobs_or_cores
+from testbed.labs.virtual import per_kernel
+from testbed.planning.plan import PlannedCell
+from tests.support.fake_lab import FakeLab, write_recorded
+from tests.support.recorded import wireless_cell
+from tests.support.study_file import WIRELESS
+
+pytestmark = pytest.mark.unit
+
+Said = Callable[[], tuple[str, str]]
+#: One point, so that a run is one calibration and as many measuring cells as seeds.
+SWEEP = "[0.8 %, 0.9 %, 1 %, 1.5 %, 2 %, 2.5 %, 3 %]"
+STUDY = (
+    WIRELESS[: WIRELESS.index("published:")].replace(SWEEP, "[1 %]")
+    + (WIRELESS[WIRELESS.index("assumptions:") :])
+)
+
+
+class Broken:
+    """A lab whose cells fail while it is switched on."""
+
+    def __init__(self) -> None:
+        self.seeds: set[int] = set()
+
+    def __call__(self, cell: Cell, folder: Path) -> None:
+        if cell.seed in self.seeds and cell.purpose == "measure":
+            raise RunError("the lab's kernel panicked", where=f"cell {folder.name}")
+        write_recorded(cell, folder)
+
+
+@pytest.fixture
+def broken() -> Broken:
+    return Broken()
+
+
+@pytest.fixture
+def lab(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
+    made = FakeLab(broken)
+    monkeypatch.setattr(per_kernel, "ensure", lambda versions, report, check=None: made)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(Path(__file__).parents[2] / "data" / "study" / "hosts", tmp_path / "hosts")
+    (tmp_path / "w.yaml").write_text(STUDY)
+    return made
+
+
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Remember which runs were reported."""
+    runs: list[Path] = []
+    monkeypatch.setattr(run_and_report, "report_run", lambda run, changed: runs.append(run))
+    return runs
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def read() -> tuple[str, str]:
+        captured = capsys.readouterr()
+        return captured.out, captured.err
+
+    return read
+
+
+def cells_of(run: Path) -> list[Path]:
+    return sorted((run / "cells").iterdir())
+
+
+def test_a_run_from_study_to_report_and_back(
+    lab: FakeLab, reported: list[Path], said: Said, tmp_path: Path
+) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "2", "-j", "2", "-D", "r"]) == 0
+    _, err = said()
+    run = Path("r", (tmp_path / "r" / "latest").readlink())
+    assert sorted(lab.ran) == [1, 1, 2]
+    assert len(cells_of(run)) == 3
+    assert all((cell / run_folder.DONE).is_file() for cell in cells_of(run))
+    assert json.loads((run / run_folder.WARNINGS).read_text()) == []
+    assert f"run folder: {run}" in err.splitlines()
+
+    # Nothing is left to resume.
+    for words in (["resume", "r/latest"], ["report", "r/latest"]):
+        assert command_status(words) == 0
+    assert reported == [run, run.resolve(), run.resolve()]
+    assert len(lab.ran) == 3
+    said()
+
+    assert command_status(["verify", "r/latest", "--cells", "0"]) == 0
+    assert "3 cells repeated, " in said()[0]
+    assert len(lab.ran) == 6
+    assert [path.name for path in run.glob(".verify-*")] == []
+
+    path = cells_of(run)[0] / run_folder.CELL
+    path.write_text(path.read_text() + "\n")
+    assert command_status(["verify", "r/latest", "--cells", "0"]) == 1
+    assert "cell.json: " in said()[1]
+    assert [path.name for path in run.glob(".verify-*")] == []
+
+
+def kernels_of(run: Path) -> list[str]:
+    cells = [json.loads((cell / run_folder.CELL).read_text()) for cell in cells_of(run)]
+    return sorted(f"{cell['purpose']} {cell['lab']['kernel']}" for cell in cells)
+
+
+def test_a_run_on_two_kernels_and_on_the_one_that_is_asked_for(
+    lab: FakeLab, reported: list[Path], said: Said, tmp_path: Path
+) -> None:
+    alternative = '    alternatives: [{kernel: "6.12"}]\n'
+    Path("w.yaml").write_text(STUDY.replace("  - id: payload\n", f"{alternative}  - id: payload\n"))
+    assert command_status(["run", "w.yaml", "--reps", "1", "-j", "1", "-D", "two"]) == 0
+    run = tmp_path / "two" / "latest"
+    both = ["calibrate 6.12", "calibrate 7.3", "measure 6.12", "measure 7.3"]
+    assert kernels_of(run) == both
+    (next(run.glob("cells/*")) / run_folder.DONE).unlink()
+    assert command_status(["resume", "two/latest", "-j", "1"]) == 0
+    assert len(lab.ran) == 5
+    said()
+    assert command_status(["verify", "two/latest", "--cells", "0"]) == 0
+    assert "4 cells repeated, " in said()[0]
+
+    assert command_status(["run", "w.yaml", "--reps", "1", "--kernel", "6.12", "-D", "one"]) == 0
+    assert kernels_of(tmp_path / "one" / "latest") == ["calibrate 6.12", "measure 6.12"]
+    err = said()[1]
+    assert "kernel 6.12 (--kernel) in place of all that hosts and studies name\n" in err
+    assert "not tried, because of --kernel: kernel 6.12\n" in err
+
+
+def test_a_failed_cell_is_told_kept_apart_and_run_again(
+    lab: FakeLab, broken: Broken, reported: list[Path], said: Said, tmp_path: Path
+) -> None:
+    broken.seeds = {2}
+    assert command_status(["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r"]) == 3
+    _, err = said()
+    run = Path("r", (tmp_path / "r" / "latest").readlink())
+    assert "1 cells failed" in err
+    assert "the lab's kernel panicked" in err
+    assert f"2 finished cells are kept; go on with: groundtruth resume {run}" in err
+    (warning,) = json.loads((run / run_folder.WARNINGS).read_text())
+    assert warning["rule"] == "cell-failed"
+    assert reported == [run]  # what is finished is reported all the same
+
+    broken.seeds = set()
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
+    assert lab.ran == [1, 1, 2, 2]
+    assert json.loads((run / run_folder.WARNINGS).read_text()) == []
+
+
+def test_a_run_of_which_no_cell_is_finished_cannot_be_verified(
+    lab: FakeLab, reported: list[Path], said: Said
+) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "1", "-j", "1", "-D", "r"]) == 0
+    for done in Path("r/latest/cells").glob(f"*/{run_folder.DONE}"):
+        done.unlink()
+    said()
+    assert command_status(["verify", "r/latest"]) == 2
+    assert "no finished cell to verify" in said()[1]
+
+
+def planned(count: int) -> list[PlannedCell]:
+    return [PlannedCell(id=str(number), cell=wireless_cell()) for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "count", "chosen"),
+    [
+        (10, 3, [0, 3, 6]),
+        (10, 1, [0]),
+        (10, 0, list(range(10))),
+        (3, 3, [0, 1, 2]),
+        (3, 9, [0, 1, 2]),
+        (7, 6, [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_cells_to_repeat_are_spread_evenly(cells: int, count: int, chosen: list[int]) -> None:
+    assert [int(cell.id) for cell in choose(planned(cells), count)] == chosen
+
+
+def test_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 3, 5})
+    assert jobs_or_cores(None) == 3
+    assert jobs_or_cores(7) == 7
+
+
+def raw_counters(run: Path, purpose: str = "measure") -> Path:
+    """Return the counters of the first finished cell of a purpose."""
+    cells = json.loads((run / run_folder.CELLS).read_text())
+    cell_id = next(cell["id"] for cell in cells if cell["cell"]["purpose"] == purpose)
+    return run_folder.cell_folder(run, cell_id) / "raw" / "counters.json"
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """Remember which cells each report was told to leave out."""
+    told: list[dict[str, str]] = []
+    monkeypatch.setattr(
+        run_and_report, "report_run", lambda run, changed: told.append(dict(changed))
+    )
+    return told
+
+
+def test_a_damaged_cell_is_left_out_and_run_again(
+    lab: FakeLab, changes: list[dict[str, str]], said: Said, tmp_path: Path
+) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "3", "-j", "2", "-D", "r"]) == 0
+    run = Path("r/latest")
+    path = raw_counters(run)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-2])
+    said()
+
+    assert command_status(["report", "r/latest"]) == 0  # the report itself raises, see reports
+    (told,) = changes[-1].items()
+    assert told[0] == path.parents[1].name
+    assert "raw/counters.json: " in told[1]
+
+    ran = len(lab.ran)
+    assert command_status(["verify", "r/latest", "--cells", "0"]) == 1
+    assert f"1 cells are not the same:\n  cells/{told[0]}: raw/counters.json" in said()[1]
+    assert len(lab.ran) == ran + 3  # the other two, and the calibration
+
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
+    assert f"run again: cells/{told[0]}: raw/counters.json: " in said()[1]
+    assert path.read_bytes() == whole
+    assert len(lab.ran) == ran + 4
+    assert command_status(["verify", "r/latest", "--cells", "0"]) == 0
+
+
+def test_a_cell_whose_raw_files_cannot_be_parsed_fails_alone_and_says_where(
+    lab: FakeLab, changes: list[dict[str, str]], said: Said
+) -> None:
+    def act(cell: Cell, folder: Path) -> None:
+        write_recorded(cell, folder)
+        if cell.seed == 2 and cell.purpose == "measure":
+            path = folder / "raw" / "flows" / "T.sender.jsonl"
+            path.write_text(path.read_text()[:-20])
+
+    lab.act = act
+    assert command_status(["run", "w.yaml", "--reps", "3", "-j", "1", "-D", "r"]) == 3
+    run = Path("r/latest")
+    (warning,) = json.loads((run / run_folder.WARNINGS).read_text())
+    assert warning["text"].startswith(f"{warning['where']}/raw/flows/T.sender.jsonl:4: not JSON")
+    assert changes == [{}]
+    assert "1 cells failed:" in said()[1]
+    assert sum((cell / run_folder.DONE).is_file() for cell in cells_of(run)) == 3
+
+
+AUTO = "replication: {metric: pct_increase, half_width: 3, at_least: 2, at_most: 7}\nmetrics:"
+
+
+@pytest.fixture
+def spread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
+    """Make runs as far apart as their seeds; return how many each look saw."""
+    seen: list[int] = []
+
+    def read_replication(run: Path) -> Replication | None:
+        study = read_study(run)
+        if study.repeats.precision is None:
+            return None
+        plan = json.loads((run / run_folder.PLAN).read_text())["cells"]
+        cells = [
+            CellSummary(
+                id=entry["id"], point=study.points[0], replicate=entry["replicate"],
+                seed=entry["seed"], excluded=None,
+                values={"pct_increase": Value(3.0 * entry["seed"], None)},
+            )
+            for entry in plan if entry["purpose"] == "measure"
+        ]  # fmt: skip
+        seen.append(len(cells))
+        return replication(study, cells, {study.points[0]: len(cells)})
+
+    monkeypatch.setattr(write, "read_replication", read_replication)
+    (tmp_path / "w.yaml").write_text(STUDY.replace("metrics:", AUTO, 1))
+    return seen
+
+
+def planned_seeds(run: Path) -> list[int]:
+    cells = json.loads((run / run_folder.PLAN).read_text())["cells"]
+    return [cell["seed"] for cell in cells if cell["purpose"] == "measure"]
+
+
+def test_seeds_are_added_round_by_round_until_the_limit(
+    lab: FakeLab, reported: list[Path], spread: list[int], tmp_path: Path
+) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "auto", "-j", "1", "-D", "r"]) == 0
+    run = tmp_path / "r" / "latest"
+    # Twice as many as before at most, and seven in all.
+    assert spread == [2, 4, 7]
+    assert planned_seeds(run) == [1, 2, 3, 4, 5, 6, 7]
+    assert lab.ran == [1, 1, 2, 3, 4, 5, 6, 7]
+    record = json.loads((run / run_folder.REPLICATION).read_text())
+    assert [(p["runs"], p["stopped"]) for p in record["points"]] == [(7, "limit")]
+    assert len(json.loads((run / run_folder.CELLS).read_text())) == 1 + 7
+    assert len(reported) == 1
+
+    assert command_status(["resume", "r/latest"]) == 0
+    assert len(lab.ran) == 8
+    assert spread == [2, 4, 7, 7]
+
+
+def test_an_interrupted_round_goes_on_where_it_was(
+    lab: FakeLab, broken: Broken, reported: list[Path], spread: list[int], tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole"
+    assert command_status(["run", "w.yaml", "--reps", "auto", "-j", "1", "-D", str(whole)]) == 0
+    broken.seeds = {3}
+    assert command_status(["run", "w.yaml", "--reps", "auto", "-j", "1", "-D", "r"]) == 3
+    assert planned_seeds(Path("r/latest")) == [1, 2, 3, 4]  # no round follows one with a failure
+    broken.seeds = set()
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
+    for name in (run_folder.PLAN, run_folder.CELLS, run_folder.REPLICATION, run_folder.RESOLVED):
+        assert Path("r/latest", name).read_bytes() == (whole / "latest" / name).read_bytes()
+
+
+def test_a_run_killed_between_two_rounds_goes_on(
+    lab: FakeLab, reported: list[Path], spread: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(run: Path, cells: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(saved_runs, "record_plan", killed)
+        with pytest.raises(KeyboardInterrupt):
+            commands.run(["w.yaml"], choices(reps="auto"), Path("r"))
+    assert planned_seeds(Path("r/latest")) == [1, 2]
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
+    assert planned_seeds(Path("r/latest")) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def choices(reps: int | Literal["auto"]) -> commands.Choices:
+    return commands.Choices(
+        reps=reps, lab="virtual", kernel="7.3", jobs=1, hosts="", pcap=False, telemetry=True
+    )
+
+
+def test_a_fixed_number_of_seeds_is_left_alone(
+    lab: FakeLab, reported: list[Path], spread: list[int]
+) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r"]) == 0
+    assert spread == []
+    assert not Path("r/latest", run_folder.REPLICATION).exists()
+    assert lab.ran == [1, 1, 2]
+
+
+def test_variations_are_run_unless_they_are_left_out(
+    lab: FakeLab, reported: list[Path], tmp_path: Path
+) -> None:
+    varied = STUDY.replace(
+        "assumptions:\n",
+        "assumptions:\n  - {id: rate, text: It is 3., why: Nobody says., alternatives:"
+        " [{flows.T.message: 1000 bytes}]}\n",
+    )
+    (tmp_path / "w.yaml").write_text(varied)
+    assert command_status(["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r"]) == 0
+    assert lab.ran == [1, 1, 2, 1, 2]  # the path is the same: one calibration is enough
+    left = ["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r", "--no-sensitivity"]
+    assert command_status(left) == 0
+    assert lab.ran[5:] == [1, 1, 2]

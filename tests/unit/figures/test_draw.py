@@ -1,0 +1,51 @@
+"""Drawn pictures: small, of their own names, and the same however often they are drawn."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import polars as pl
+import pytest
+
+from reports.figures.chart import KERNEL, Figure, Key, drawn, layered
+from reports.figures.draw import render_svg
+
+pytestmark = pytest.mark.unit
+
+MARK = {"type": "point", "filled": True, "opacity": 1, "color": KERNEL, "shape": "square"}
+
+
+def figure(id: str) -> Figure:
+    rows = pl.DataFrame({"x": [1, 2, None], "y": [1 / 3, 2 / 3, 1.0]})
+    layer = drawn(rows, MARK).encode(x="x:Q", y="y:Q")
+    spec, live = layered([layer], [Key("what", MARK)], hover=[layer])
+    return Figure(id=id, title="t", caption="c", spec=spec, live=live)
+
+
+def test_a_picture_is_the_same_after_others_were_drawn() -> None:
+    first = render_svg(figure("a"))
+    render_svg(figure("b"))
+    assert render_svg(figure("a")) == first
+    names = re.findall(r'id="([^"]*)"', first)
+    assert names == [f"a-{number}" for number in range(len(names))]
+    assert {f"#{name}" for name in names} >= set(re.findall(r"url\((#[^)]*)\)", first))
+    assert names
+
+
+def test_places_have_two_decimals_and_texts_are_left_alone() -> None:
+    text = render_svg(figure("a"))
+    tree = ElementTree.fromstring(text)
+    for element in tree.iter():
+        for name in ("transform", "d", "x2", "y2"):
+            assert not re.search(r"\.\d{3}", element.get(name, ""))
+    assert ' opacity="1"' not in text
+    labels = [element.text for element in tree.iter() if element.tag.endswith("text")]
+    assert {"0.5", "what"} <= set(labels)
+
+
+def test_the_picture_has_no_hover_and_nothing_to_zoom() -> None:
+    one = figure("a")
+    assert "params" not in one.spec
+    assert len(one.live["layer"]) == len(one.spec["layer"]) + 1
+    assert one.live["params"][0]["views"] == [one.live["layer"][0]["name"]]

@@ -1,0 +1,58 @@
+"""What a cell may take grows with what it is, and never with the machine."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from testbed.labs.virtual import allowance
+from testbed.labs.virtual.allowance import LEAST, MIB, Allowance
+from tests.support.recorded import wireless_cell
+
+pytestmark = pytest.mark.unit
+
+
+def test_a_small_cell() -> None:
+    cell = wireless_cell(seed=1)
+    packets = round(allowance.most_packets(cell))
+    forward = cell.network.bottleneck.forward
+    assert packets >= forward.rate_bps / 8 / 1500 * cell.duration_s
+    per_packet_bytes = 4096 if cell.collect.pcap else 1024
+    hosts = cell.network.sources + cell.network.destinations
+    parts = hosts + len(cell.flows)
+    assert allowance.of_cell(cell) == Allowance(
+        disk_bytes=256 * MIB + packets * per_packet_bytes,
+        files=1000 + 16 * len(cell.flows),
+        memory_bytes=256 * MIB,
+        processes=256 + 8 * parts,
+        open_files=1024 + 8 * parts,
+        console_bytes=8 * MIB,
+    )
+
+
+def test_captures_may_take_more_disk() -> None:
+    cell = wireless_cell(seed=1)
+    sizes = [
+        allowance.of_cell(
+            dataclasses.replace(cell, collect=dataclasses.replace(cell.collect, pcap=pcap))
+        ).disk_bytes
+        for pcap in (False, True)
+    ]
+    assert sizes[1] - 256 * MIB == 4 * (sizes[0] - 256 * MIB)
+
+
+def test_five_hundred_pairs_fit() -> None:
+    cell = wireless_cell(seed=1)
+    network = dataclasses.replace(cell.network, sources=500, destinations=500)
+    flows = tuple(dataclasses.replace(cell.flows[0], id=f"F{n}", source=n) for n in range(500))
+    allowed = allowance.of_cell(dataclasses.replace(cell, network=network, flows=flows))
+    assert allowed.memory_bytes == (256 + 960) * MIB
+    assert allowed.processes > 2 * 1000
+    assert allowed.open_files > 4 * 1000
+    assert allowed.file_bytes >= allowed.memory_bytes
+
+
+def test_a_file_can_be_as_large_as_the_memory_which_is_one() -> None:
+    assert LEAST.file_bytes == LEAST.memory_bytes == LEAST.disk_bytes
+    assert Allowance(memory_bytes=1 << 40).file_bytes == 1 << 40

@@ -1,0 +1,200 @@
+"""Which kernel is meant, what decides its key, how it is built in the image, and what fails."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model.errors import RunError, StudyError, UnsupportedError
+from testbed.labs.virtual import host_tools, identity, kernel
+from testbed.labs.virtual.host_tools import Mirrors
+from testbed.machine import cache, process
+
+pytestmark = pytest.mark.unit
+
+IMAGE = Path("/img")
+
+
+def nothing(what: str, done_frac: float) -> None:
+    pass
+
+
+@pytest.mark.parametrize("version", ["6.12", "7.3", "10.0", "6.1"])
+def test_versions(version: str) -> None:
+    assert kernel.check_version(version) == version
+
+
+@pytest.mark.parametrize(
+    "version",
+    ["", "6", "6.", ".12", "6.12.1", "v6.12", "6.12 ", "6.12\n", "6,12", "../6.1", "6.12; true",
+     "\u0666.\u0661"],
+)  # fmt: skip
+def test_what_is_no_version(version: str) -> None:
+    with pytest.raises(StudyError, match=r"^KERNEL: no such kernel: wanted a version such as"):
+        kernel.check_version(version)
+    with pytest.raises(StudyError):
+        kernel.ensure(version, IMAGE, "key", nothing)
+
+
+def test_default_is_a_version() -> None:
+    assert kernel.check_version(kernel.DEFAULT)
+
+
+def test_key_follows_version_image_and_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = tuple(Path(shutil.copy(path, tmp_path)) for path in kernel.INPUTS)
+    first = kernel.key("7.3", "image")
+    monkeypatch.setattr(kernel, "INPUTS", copies)
+    assert kernel.key("7.3", "image") == first
+    keys = [first, kernel.key("6.12", "image"), kernel.key("7.3", "another")]
+    for copy in copies:
+        with copy.open("a") as file:
+            file.write("\n")
+        keys.append(kernel.key("7.3", "image"))
+    assert len(set(keys)) == len(keys)
+
+
+def test_inputs_are_there_and_leave_out_the_hosts_randomness() -> None:
+    assert [path.name for path in kernel.INPUTS] == [
+        "kernel.config",
+        "kernel-optional.config",
+        "build-kernel.sh",
+    ]
+    wanted = kernel.INPUTS[0].read_text().splitlines()
+    assert "CONFIG_UML_TIME_TRAVEL_SUPPORT=y" in wanted
+    options = "".join(path.read_text() for path in kernel.INPUTS[:2])
+    assert "CONFIG_UML_RANDOM=y" not in options
+    assert "CONFIG_HW_RANDOM=y" not in options
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
+    """Let the build script run as told; return how it was run."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(host_tools, "find", lambda tool: Path("/usr/bin") / tool.program)
+    monkeypatch.setattr(
+        host_tools,
+        "mirrors",
+        lambda: Mirrors(main="m", security="", apt_options=('Acquire::http::Proxy "p";', "A b")),
+    )
+    monkeypatch.setattr(cache, "need_space", lambda *_: None)
+    ran: list[Any] = []
+
+    def prepare(log_text: str = "", error: Exception | None = None) -> list[Any]:
+        def run_logged(argv: list[str], *, log: Path, **options: Any) -> None:
+            work = Path(argv[argv.index("--bind") + 1])
+            ran.append((argv, {p.name: p.read_text() for p in work.iterdir()}, options))
+            log.write_text(log_text)
+            if error:
+                raise error
+            for name in ("linux", "config", "version", "left.o"):
+                (work / name).write_text(name)
+
+        monkeypatch.setattr(kernel, "run_logged", run_logged)
+        return ran
+
+    return prepare
+
+
+def test_a_kernel_is_built_once(build: Callable[..., list[Any]]) -> None:
+    ran = build()
+    assert kernel.built("7.3", "key") is None
+    place = kernel.ensure("7.3", IMAGE, "key", nothing)
+    assert kernel.ensure("7.3", IMAGE, "key", nothing) == kernel.built("7.3", "key") == place
+    assert place == cache.root() / f"kernel-7.3-{kernel.key('7.3', 'key')}"
+    assert sorted(path.name for path in place.iterdir()) == [
+        "build.log",
+        "built",
+        "config",
+        "linux",
+        "version",
+    ]
+    assert len(ran) == 1
+
+
+def test_how_the_build_is_confined(
+    build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "of_sandbox", lambda: identity.STARTER)
+    ran = build()
+    kernel.ensure("7.3", IMAGE, "key", nothing)
+    ((argv, files, options),) = ran
+    assert argv[argv.index("bash") :][:3] == ["bash", "/cell/build-kernel.sh", "7.3"]
+    assert "--share-net" in argv  # it fetches the source
+    assert argv.count("--bind") == 1
+    assert set(files) == {path.name for path in kernel.INPUTS} | {"apt.conf", "sources.list"}
+    assert files["apt.conf"] == (
+        'Acquire::http::Proxy "p";\nA b;\nAPT::Sandbox::User "root";\n'
+        'Acquire::Languages "none";\nDir::Etc::sourcelist "/cell/sources.list";\n'
+    )
+    assert files["sources.list"].splitlines()[0] == "deb m trixie main"
+    assert options["watch"].what == "kernel 7.3"
+
+
+@pytest.fixture
+def asked(build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Let apt offer three kernels; return how it was asked."""
+    ran: list[list[str]] = []
+
+    def run_logged(argv: list[str], **_: Any) -> None:
+        ran.append([argv[0], argv[-1], Path(argv[argv.index("-c") + 1]).read_text()])
+
+    def output_of(argv: list[str]) -> str:
+        ran.append([argv[0], argv[-1]])
+        return "linux-source-6.12 - x\nlinux-source-10.0 - x\nlinux-source-7.3 - x\n"
+
+    monkeypatch.setattr(kernel, "run_logged", run_logged)
+    monkeypatch.setattr(kernel, "output_of", output_of)
+    return ran
+
+
+def test_a_kernel_debian_has(asked: list[list[str]]) -> None:
+    kernel.check_offered(["7.3", "6.12"])
+    (update, search) = asked
+    assert update[:2] == ["apt-get", "update"]
+    assert search == ["apt-cache", "^linux-source-[0-9.]+$"]
+    # Nothing of this machine's own lists and sources is read or written.
+    for option in ("Dir::State::lists", "Dir::State::status", "Dir::Cache", "Dir::Etc::sourcelist"):
+        assert f'{option} "{cache.root()}/.lists-' in update[2]
+    assert list(cache.root().iterdir()) == []
+
+
+def test_a_kernel_debian_does_not_have(asked: list[list[str]]) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        kernel.check_offered(["7.3", "9.9"])
+    assert str(caught.value) == (
+        "KERNEL: Debian has no kernel source package linux-source-9.9: wanted a kernel of Debian "
+        "13 or its backports, got 9.9 (on offer: 6.12 7.3 10.0)"
+    )
+
+
+def test_another_failure_is_told_as_it_is(build: Callable[..., list[Any]]) -> None:
+    error = RunError("building kernel 7.3 failed with status 1", got="this kernel did not take: X")
+    build("this kernel did not take: CONFIG_X=y\n", error)
+    with pytest.raises(RunError) as caught:
+        kernel.ensure("7.3", IMAGE, "key", nothing)
+    assert caught.value is error
+    assert [path.name for path in cache.root().iterdir() if path.suffix != ".lock"] == []
+
+
+def test_the_build_needs_space(build: Callable[..., list[Any]], monkeypatch: Any) -> None:
+    build()
+    asked: list[Any] = []
+    monkeypatch.setattr(cache, "need_space", lambda *args: asked.append(args))
+    kernel.ensure("7.3", IMAGE, "key", nothing)
+    ((folder, wanted_bytes, what),) = asked
+    assert (folder.parent, wanted_bytes, what) == (
+        cache.root(),
+        kernel.BUILD_BYTES,
+        "building the kernel",
+    )
+
+
+def test_the_script_is_what_bash_can_read(tmp_path: Path) -> None:
+    script = str(kernel.INPUTS[2])
+    process.run_logged(["bash", "-n", script], log=tmp_path / "log", what="x", timeout_s=20)

@@ -1,0 +1,335 @@
+"""Claims in a study file: what is refused and where, and what each form comes to."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.findings.validate import find
+from testbed.planning.plan import make_plan, resolved_json
+from testbed.points.load import Study
+from testbed.study.vocabulary import metric_names
+from tests.support.study_file import SWEEP, UNPUBLISHED, edited, line_of, problems, study
+from tests.unit.study.test_fuzz import UNHURRIED, use
+
+pytestmark = pytest.mark.unit
+
+HEAD = "claims:\n  - id: one\n    text: It is so.\n    where: Section 4\n"
+LOSSES = [0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03]
+
+
+def claimed(*lines: str, head: str = HEAD) -> tuple[str, str]:
+    """Return the edit that adds a claim with these lines."""
+    text = head + "".join(f"    {line}\n" for line in lines)
+    return ("assumptions:", f"{text}assumptions:")
+
+
+def records(loaded: Study) -> list[dict[str, Any]]:
+    plan = make_plan(loaded, seeds=(1,), lab={"name": "virtual"})
+    found = json.loads(resolved_json(plan, find(loaded, seeds=(1,))))["claims"]
+    assert isinstance(found, list)
+    return found
+
+
+def comparisons(*lines: str) -> list[dict[str, Any]]:
+    (claim,) = records(study(claimed(*lines)))
+    found: list[dict[str, Any]] = claim["comparisons"]
+    return found
+
+
+def one(loss: float, **kwargs: Any) -> dict[str, Any]:
+    metric = kwargs.pop("metric", "pct_increase")
+    versus = kwargs.pop("versus", None)
+    if versus is not None:
+        versus = {"metric": versus[0], "point": {"loss_frac": versus[1]}}
+    wanted = {"relative": False, "low": None, "high": None, "strict": False, **kwargs}
+    return {"metric": metric, "point": {"loss_frac": loss}, "versus": versus, **wanted}
+
+
+def test_a_bound_holds_at_every_point_or_at_some() -> None:
+    found = comparisons("metric: pct_increase", "is: {above: 0}")
+    assert found == [one(loss, low=0, strict=True) for loss in LOSSES]
+    found = comparisons(
+        "metric: pct_increase", "at: {network.bottleneck.loss.data: 1 %}", "is: {at_most: 27.6}"
+    )
+    assert found == [one(0.01, high=27.6)]
+    found = comparisons(
+        "metrics: [utilisation_pct, share_S_pct]",
+        "at: {network.bottleneck.loss.data: [2 %, 1 %]}",
+        "is: {between: [14.9, 30.6]}",
+    )
+    assert found == [
+        one(loss, metric=metric, low=14.9, high=30.6)
+        for metric in ("utilisation_pct", "share_S_pct")
+        for loss in (0.01, 0.02)
+    ]
+
+
+def test_versus_another_metric_and_another_point() -> None:
+    at = "at: {network.bottleneck.loss.data: 1 %}"
+    found = comparisons(
+        "metric: cwnd_mean_S_segments", at, "versus: {metric: cwnd_mean_T_segments}",
+        "relative: true", "is: {equal_within: 5}",
+    )  # fmt: skip
+    s, t = "cwnd_mean_S_segments", "cwnd_mean_T_segments"
+    assert found == [one(0.01, metric=s, versus=(t, 0.01), relative=True, low=-5, high=5)]
+    found = comparisons(
+        "metric: utilisation_pct", at, "versus: {at: {network.bottleneck.loss.data: 2 %}}",
+        "is: {at_least: 1}",
+    )  # fmt: skip
+    wanted = one(0.01, metric="utilisation_pct", versus=("utilisation_pct", 0.02), low=1)
+    assert found == [wanted]
+    found = comparisons(
+        "metrics: [goodput_S_bps, share_S_pct]", at,
+        "versus: {metrics: [goodput_T_bps, share_T_pct]}", "is: {below: 0}",
+    )  # fmt: skip
+    assert found == [
+        one(0.01, metric=f"{name}_S_{unit}", versus=(f"{name}_T_{unit}", 0.01), high=0, strict=True)
+        for name, unit in (("goodput", "bps"), ("share", "pct"))
+    ]
+
+
+def test_each_other_point_against_one() -> None:
+    found = comparisons(
+        "metric: pct_increase", "each: [points]",
+        "versus: {at: {network.bottleneck.loss.data: 1 %}}", "is: {below: 0}",
+    )  # fmt: skip
+    assert found == [
+        one(loss, versus=("pct_increase", 0.01), high=0, strict=True)
+        for loss in LOSSES
+        if loss != 0.01
+    ]
+
+
+def test_a_trend_is_each_step_and_a_peak_is_above_the_others() -> None:
+    found = comparisons(
+        "metric: utilisation_pct", "along: network.bottleneck.loss.data", "is: falling"
+    )
+    assert found == [
+        one(
+            after, metric="utilisation_pct", versus=("utilisation_pct", before), high=0, strict=True
+        )
+        for before, after in itertools.pairwise(LOSSES)
+    ]
+    found = comparisons(
+        "metric: pct_increase", "along: network.bottleneck.loss.data", "is: {peak: 1 %}",
+    )  # fmt: skip
+    assert found == [
+        one(0.01, versus=("pct_increase", loss), low=0, strict=True)
+        for loss in LOSSES
+        if loss != 0.01
+    ]
+
+
+def test_a_trend_goes_by_number_within_the_other_settings() -> None:
+    two = "  network.bottleneck.loss.data: [2 %, 0.8 %]\n  duration: [10 s, 20 s]\n"
+    (claim,) = records(
+        study(
+            UNPUBLISHED,
+            (SWEEP, two),
+            claimed("metric: utilisation_pct", "along: network.bottleneck.loss.data", "is: rising"),
+        )
+    )
+    steps = [(step["point"], step["versus"]["point"], step["low"]) for step in claim["comparisons"]]
+    assert steps == [
+        ({"loss_frac": 0.02, "duration_s": s}, {"loss_frac": 0.008, "duration_s": s}, 0)
+        for s in (10, 20)
+    ]
+
+
+def test_an_untested_claim_says_why() -> None:
+    (claim,) = records(study(claimed("untested: It is a cause.")))
+    assert claim == {
+        "id": "one", "text": "It is so.", "where": "Section 4", "untested": "It is a cause.",
+        "suspects": [], "comparisons": [],
+    }  # fmt: skip
+
+
+ALONG = "along: network.bottleneck.loss.data"
+WRONG = [
+    (("metric: pct_increas", "is: {above: 0}"), "metric: p",
+     "claims.one.metric: unknown metric: got 'pct_increas' (did you mean pct_increase?)"),
+    (("metric: delivered_S_segments", "is: {above: 0}"), "metric: d",
+     ("claims.one.metric: delivered_S_segments needs the key 'delivered':"
+      " wanted delivered: {from, to}")),
+    (("is: {above: 0}",), "- id: one",
+     "claims.one: no metric: wanted metric, metrics, or untested: why"),
+    (("metric: pct_increase", "metrics: [pct_increase]", "is: {above: 0}"), "- id: one",
+     "claims.one: both metric and metrics: wanted metric, metrics, or untested: why"),
+    (("metric: pct_increase",), "- id: one",
+     "claims.one: missing key: wanted is: a predicate such as {above: 0}"),
+    (("metric: pct_increase", "is: {above: 0, below: 1}"), "is:",
+     ("claims.one.is: not one predicate: wanted one of above, below, at_least, at_most, between,"
+      " equal_within, peak; or falling, or rising, got above, below")),
+    (("metric: pct_increase", "is: {}"), "is:",
+     ("claims.one.is: not one predicate: wanted one of above, below, at_least, at_most, between,"
+      " equal_within, peak; or falling, or rising, got none")),
+    (("metric: pct_increase", "is: risin"), "is:",
+     ("claims.one.is: unknown predicate: wanted one of falling, rising, or a mapping such as"
+      " {above: 0}, got 'risin' (did you mean rising?)")),
+    (("metric: pct_increase", "is: {above: 3 %}"), "is:",
+     "claims.one.is.above: wrong kind: wanted a number, got '3 %'"),
+    (("metric: pct_increase", "is: {between: [3, 1]}"), "is:",
+     "claims.one.is: no range: wanted two numbers, the lesser first, got 3, 1"),
+    (("metric: pct_increase", "is: {between: [3]}"), "is:",
+     "claims.one.is: no range: wanted two numbers, the lesser first, got 3"),
+    (("metric: pct_increase", "is: {equal_within: 3}"), "is:",
+     "claims.one.is: equal to what?: wanted the key 'versus' beside"),
+    (("metric: pct_increase", "is: falling"), "is:",
+     "claims.one.is: along what?: wanted the key 'along' beside"),
+    (("metric: pct_increase", ALONG, "is: {above: 0}"), "along:",
+     "claims.one.along: not needed: wanted falling, rising or peak"),
+    (("metric: pct_increase", "along: duration", "is: falling"), "along:",
+     ("claims.one.along: not swept: wanted network.bottleneck.loss.data, got 'duration'")),
+    (("metric: pct_increase", ALONG, "is: {peak: 4 %}"), "is:",
+     "claims.one.is.peak: none of the claim's points: got '4 %'"),
+    (("metric: pct_increase", ALONG, "is: {peak: [1 %]}"), "is:",
+     "claims.one.is.peak: not one value: got a list"),
+    (("metric: pct_increase", ALONG, "at: {network.bottleneck.loss.data: 1 %}", "is: rising"),
+     "along:", ("claims.one.along: only one point along network.bottleneck.loss.data: wanted two"
+                " or more, chosen by 'at'")),
+    (("metric: pct_increase", ALONG, "versus: {metric: utilisation_pct}", "is: falling"),
+     "versus:", "claims.one.versus: compared with its own other points already"),
+    (("metric: pct_increase", "relative: true", "is: {above: 0}"), "relative:",
+     "claims.one.relative: relative to what?: wanted the key 'versus'"),
+    (("metric: pct_increase", "versus: {}", "is: {above: 0}"), "versus:",
+     "claims.one.versus: empty: wanted metric, metrics, at, or two of them"),
+    (("metric: goodput_S_bps", "versus: {metric: share_S_pct}", "is: {above: 0}"), "versus:",
+     "claims.one.versus: goodput_S_bps and share_S_pct have different units"),
+    (("metric: goodput_S_bps", "versus: {metric: goodput_S_bps}", "is: {above: 0}"), "versus:",
+     "claims.one.versus: goodput_S_bps compared with itself: got loss_frac=0.008"),
+    (("metric: goodput_S_bps", "versus: {metrics: [goodput_T_bps, goodput_S_bps]}",
+      "is: {above: 0}"), "versus:",
+     "claims.one.versus.metrics: not as many metrics: wanted 1, as the claim has, got 2"),
+    (("metric: pct_increase", "at: {network.bottleneck.loss.data: 4 %}", "is: {above: 0}"), " at:",
+     "claims.one.at: not a point of the study: got loss_frac=0.04"),
+    (("metric: pct_increase", "at: {duration: 1 s}", "is: {above: 0}"), " at:",
+     "claims.one.at.duration: not swept: wanted network.bottleneck.loss.data"),
+    (("metric: pct_increase", "at: {network.bottleneck.loss.data: []}", "is: {above: 0}"), " at:",
+     ("claims.one.at.network.bottleneck.loss.data: not a value: wanted one, or a list of some,"
+      " got an empty list")),
+    (("metric: pct_increase", "versus: {at: {network.bottleneck.loss.data: 4 %}}",
+      "is: {above: 0}"), "versus:",
+     "claims.one.versus.at: not a point of the study: got loss_frac=0.04"),
+    (("metric: pct_increase", "untested: why"), "metric: pct",
+     "claims.one.metric: a predicate of an untested claim"),
+    (("metrik: pct_increase",), "metrik:",
+     "claims.one.metrik: unknown key (did you mean metric?)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "where", "message"), WRONG, ids=lambda x: str(x)[:60])
+def test_what_is_wrong_is_told_with_its_line(
+    lines: tuple[str, ...], where: str, message: str
+) -> None:
+    text = edited(claimed(*lines))
+    start = text.index("claims:")
+    line = text[:start].count("\n") + line_of(text[start:], where)
+    assert problems(text)[0] == f"w.yaml:{line}: {message}"
+
+
+EVERY = HEAD.replace("It is so.", "It is so at every loss rate.")
+AT_ONE = "at: {network.bottleneck.loss.data: 1 %}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("metric: pct_increase", "is: {above: 0}"),
+         ("claims.one.text: each of what?: wanted the key 'each' beside: a list of points, metrics,"
+          " losses, got the word 'every'")),
+        (("each: [points]", "metric: pct_increase", AT_ONE, "is: {above: 0}"),
+         "claims.one.each: only one point: wanted two or more, chosen by 'at'"),
+        (("each: [metrics]", "metric: pct_increase", "is: {above: 0}"),
+         "claims.one.each: only one metric: wanted two or more in metrics"),
+        (("each: [losses]", "metric: new_data_on_dupacks_S_pkts", "is: {at_least: 3}"),
+         ("claims.one.each: not of each loss: wanted a share of losses, such as"
+          " sends_on_dupack_1_S_frac, got new_data_on_dupacks_S_pkts")),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_each_is_no_mean_and_no_total(lines: tuple[str, ...], message: str) -> None:
+    assert any(message in problem for problem in problems(edited(claimed(*lines, head=EVERY))))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("each: [points]", "metric: pct_increase", "is: {above: 0}"),
+        ("each: [metrics, losses]", AT_ONE, "is: {at_least: 0.9}",
+         "metrics: [sends_on_dupack_1_S_frac, sends_on_dupack_2_S_frac]"),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_each_and_judged_of_each(lines: tuple[str, ...]) -> None:
+    assert study(claimed(*lines, head=EVERY)).settings.claims[0].each
+
+
+def test_at_all_is_not_all() -> None:
+    assert comparisons("metric: pct_increase", "is: {above: 0}") == records(
+        study(claimed("metric: pct_increase", "is: {above: 0}",
+                      head=HEAD.replace("It is so.", "It is so at all.")))
+    )[0]["comparisons"]  # fmt: skip
+
+
+BODY = ("metric: pct_increase", "is: {above: 0}")
+
+
+def test_suspects_are_what_the_hosts_do_not_set_exactly() -> None:
+    (claim,) = study(claimed(*BODY, "suspects: [SCTP fast retransmit]")).settings.claims
+    assert claim.suspects == ("SCTP fast retransmit",)
+    for name, said in (
+        ("SCTP fast retransmits", "unknown parameter of the hosts"),
+        ("No delayed acknowledgements", "not a suspect: got No delayed acknowledgements, which"),
+    ):
+        found = problems(edited(claimed(*BODY, f"suspects: [{name}]")))
+        assert any(said in problem for problem in found), found
+
+
+def test_two_claims_of_one_name() -> None:
+    body = "    metric: pct_increase\n    is: {above: 0}\n"
+    again = HEAD.removeprefix("claims:\n") + body
+    text = edited(("assumptions:", f"{HEAD}{body}{again}assumptions:"))
+    assert "duplicate claim: already on line" in problems(text)[0]
+
+
+METRICS = st.sampled_from([*metric_names(["T", "S"]), "speed"])
+NUMBERS = st.one_of(st.integers(), st.floats(), st.text(max_size=3))
+PATHS = st.sampled_from(["network.bottleneck.loss.data", "duration", "x"])
+VALUES = st.one_of(st.sampled_from(["1 %", "2 %", "9 %"]), st.integers(), st.none())
+ATS = st.dictionaries(PATHS, VALUES | st.lists(VALUES, max_size=2), max_size=2)
+CLAIMS = st.fixed_dictionaries(
+    {"id": st.sampled_from(["a", "b", "C"]), "text": st.just("x"), "where": st.just("y")},
+    optional={
+        "metric": METRICS,
+        "metrics": st.lists(METRICS, max_size=2),
+        "at": ATS,
+        "versus": st.fixed_dictionaries(
+            {}, optional={"metric": METRICS, "metrics": st.lists(METRICS, max_size=2), "at": ATS}
+        ),
+        "relative": st.booleans(),
+        "along": PATHS,
+        "untested": st.just("so"),
+        "is": st.sampled_from(["falling", "rising", "flat"])
+        | st.dictionaries(
+            st.sampled_from(["above", "below", "at_least", "between", "equal_within", "peak"]),
+            NUMBERS | st.lists(NUMBERS, max_size=3) | VALUES,
+            max_size=2,
+        ),
+    },
+)
+
+
+@UNHURRIED
+@given(st.lists(CLAIMS, max_size=2))
+def test_any_claims_are_read_or_refused(claims: list[dict[str, Any]]) -> None:
+    use(edited(("assumptions:", f"claims: {json.dumps(claims)}\nassumptions:")))
+
+
+def test_claims_are_not_placed_on_points_that_cannot_be_read() -> None:
+    claim = claimed("metric: pct_increase", "is: {above: 0}")
+    (told,) = problems(edited(("pairs: 2\n", "pairs: 1000\n"), claim))
+    assert told.endswith("network.pairs: out of range: wanted at most 500, got 1000")

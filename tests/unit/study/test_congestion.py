@@ -1,0 +1,51 @@
+"""Congestion controls of single flows in a study file: read, swept, refused where there is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.cell import OF_HOSTS
+from testbed.points.resolve import resolve_cell
+from testbed.study.vocabulary import CONGESTION_CONTROLS
+from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, problems, study
+
+pytestmark = pytest.mark.unit
+
+RENO: Edit = ("    pair: 1\n", "    pair: 1\n    congestion_control: reno\n")
+
+
+def found(*edits: Edit) -> list[list[str]]:
+    """Return each flow's congestion control at every point."""
+    loaded = study(UNPUBLISHED, *edits)
+    cells = [resolve_cell(loaded, p, seed=1, replicate=1, lab={}) for p in loaded.points]
+    return [[flow.congestion_control for flow in cell.flows] for cell in cells]
+
+
+def test_it_is_the_hosts_unless_the_flow_says_another() -> None:
+    assert found()[0] == [OF_HOSTS, OF_HOSTS]
+    assert found(RENO)[0] == ["reno", OF_HOSTS]
+
+
+def test_it_can_be_swept() -> None:
+    sweep = "  flows.T.congestion_control: [hosts, cubic, bbr]\n"
+    assert [flows[0] for flows in found(RENO, (SWEEP, sweep))] == [OF_HOSTS, "cubic", "bbr"]
+
+
+def test_an_unknown_one_is_named() -> None:
+    (said,) = problems(edited(UNPUBLISHED, (RENO[0], RENO[1].replace("reno", "cubik"))))
+    assert "flows.T.congestion_control: unknown congestion control" in said
+    assert "did you mean cubic?" in said
+
+
+def test_sctp_has_no_choice_but_may_say_so() -> None:
+    of_sctp: Edit = ("    pair: 2\n", "    pair: 2\n    congestion_control: cubic\n")
+    (said,) = problems(edited(UNPUBLISHED, of_sctp))
+    assert said.endswith(
+        "flows.S.congestion_control: only a tcp flow has it: wanted hosts, or no such key, got"
+        " protocol sctp (the kernel's SCTP has just its own)"
+    )
+    assert found((of_sctp[0], of_sctp[1].replace("cubic", "hosts")))[0][1] == OF_HOSTS
+
+
+def test_every_one_is_the_kernels_own_word() -> None:
+    assert all(name == name.lower() and name.isalnum() for name in CONGESTION_CONTROLS)

@@ -1,0 +1,120 @@
+"""Copies of a flow: their names, pairs and ports, and what refers to them."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.cell import Cell
+from testbed.findings import validate
+from testbed.points.resolve import resolve_cell
+from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, line_of, problems, study
+
+pytestmark = pytest.mark.unit
+
+PAIRS: Edit = ("pairs: 2", "pairs: 6")
+T_THREE: Edit = ("pair: 1\n", "pair: 1\n    copies: 3\n")
+S_NEXT: Edit = ("pair: 2\n", "pair: next\n    copies: 2\n")
+
+
+def cells(*edits: Edit) -> list[Cell]:
+    """Return the cells of the edited study, one per point."""
+    loaded = study(UNPUBLISHED, *edits)
+    return [
+        resolve_cell(loaded, point, seed=1, replicate=1, lab={}) for point in loaded.points
+    ]  # fmt: skip
+
+
+def swept(text: str) -> Edit:
+    return (SWEEP, f"  {text}\n")
+
+
+def test_copies_have_names_pairs_and_ports_of_their_own() -> None:
+    flows = cells(PAIRS, T_THREE, S_NEXT)[0].flows
+    assert [(f.id, f.group, f.source, f.destination, f.port) for f in flows] == [
+        ("T1", "T", 0, 0, 5001),
+        ("T2", "T", 1, 1, 5002),
+        ("T3", "T", 2, 2, 5003),
+        ("S1", "S", 3, 3, 5004),
+        ("S2", "S", 4, 4, 5005),
+    ]
+
+
+def test_one_copy_keeps_its_name() -> None:
+    flows = cells(("pair: 1\n", "pair: 1\n    copies: 1\n"), ("pair: 2\n", "pair: next\n"))[0].flows
+    assert [(f.id, f.source, f.port) for f in flows] == [("T", 0, 5001), ("S", 1, 5002)]
+
+
+def test_the_first_flow_of_a_list_has_pair_1_next() -> None:
+    flows = cells(("pair: 1\n", "pair: next\n"))[0].flows
+    assert [f.source for f in flows] == [0, 1]
+
+
+def test_the_number_of_copies_can_be_swept() -> None:
+    found = cells(
+        PAIRS, ("pair: 2\n", "pair: next\n"),
+        swept("flows.T.copies: [1, 3]\n  flows.S.copies: [2]"),
+    )  # fmt: skip
+    assert [cell.point for cell in found] == [
+        {"T_copies": 1, "S_copies": 2}, {"T_copies": 3, "S_copies": 2},
+    ]  # fmt: skip
+    assert [[f.id for f in cell.flows] for cell in found] == [
+        ["T", "S1", "S2"], ["T1", "T2", "T3", "S1", "S2"],
+    ]  # fmt: skip
+
+
+def test_settings_of_a_flow_hold_for_its_copies() -> None:
+    found = cells(
+        PAIRS, T_THREE, ("pair: 2\n", "pair: 4\n"), swept("flows.T.message: [100 bytes]"),
+        ("compare:\n", "drops:\n  T: {data_packets: 8}\ncompare:\n"),
+    )[0]  # fmt: skip
+    assert [(f.id, f.message_bytes, f.drop_data_pkts) for f in found.flows] == [
+        ("T1", 100, (8,)), ("T2", 100, (8,)), ("T3", 100, (8,)), ("S", 1448, ()),
+    ]  # fmt: skip
+
+
+def test_no_other_flow_may_have_a_copys_name() -> None:
+    text = edited(PAIRS, T_THREE, ("- id: S\n", "- id: T2\n"))
+    assert (
+        f"w.yaml:{line_of(text, '- id: T2')}: flows.T2.id: duplicate flow: already on line"
+        f" {line_of(text, '- id: T')}: got 'T2'"
+    ) in problems(text)
+
+
+def test_every_copy_needs_a_pair() -> None:
+    text = edited(UNPUBLISHED, PAIRS, T_THREE, swept("network.pairs: [3, 2]"))
+    assert problems(text)[-1] == (
+        f"w.yaml:{line_of(text, 'pair: 1')}: flows.T.pair: no such pair:"
+        " wanted at most 2 (network.pairs), got 3 (T3) (at pairs=2)"
+    )
+
+
+@pytest.mark.parametrize(("value", "message"), [
+    ("0", "out of range: wanted at least 1, got 0"),
+    ("first", "wrong kind: wanted a pair's number, or next, got 'first'"),
+])  # fmt: skip
+def test_a_pair_is_a_number_or_next(value: str, message: str) -> None:
+    text = edited(("pair: 1\n", f"pair: {value}\n"))
+    assert f"w.yaml:{line_of(text, f'pair: {value}')}: flows.T.pair: {message}" in problems(text)
+
+
+@pytest.mark.parametrize(("flow", "hint"), [("T2", None), ("T", " (did you mean T3?)"), ("T4", "")])
+def test_what_is_published_of_one_flow_names_the_copy(flow: str, hint: str | None) -> None:
+    episode = f"[{{flow: {flow}, where: Figure 5, values: {{dupacks: 3}}}}]"
+    published = f"published:\n  where: Section 4\n  episodes: {episode}\n"
+    edits = (UNPUBLISHED, PAIRS, T_THREE, ("assumptions:\n", f"{published}assumptions:\n"))
+    if hint is None:
+        assert study(*edits).settings.published
+    else:
+        assert problems(edited(*edits))[0].split(": ", 1)[1] == (
+            "published.episodes[0].flow: unknown flow: wanted one of T1, T2, T3, S,"
+            f" got '{flow}'{hint}"
+        )
+
+
+def test_a_misleading_setting_of_copies_is_told_once_and_where_it_is_written() -> None:
+    loaded = study(UNPUBLISHED, PAIRS, S_NEXT, T_THREE, ("duration: 1000 s", "duration: 6 s"))
+    found = [w for w in validate.find(loaded, seeds=(1, 2)).warnings if w.rule == "short-run"]
+    assert [(w.where, w.text.split(" sends")[0]) for w in found] == [
+        (f"w.yaml:{line_of(loaded.document.text, '- id: T')}", "flow T1"),
+        (f"w.yaml:{line_of(loaded.document.text, '- id: S')}", "flow S1"),
+    ]
