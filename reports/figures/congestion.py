@@ -14,11 +14,11 @@ import altair as alt
 import polars as pl
 
 from model.cell import Flow
+from model.run.figures import PublishedMark
 from reports.figures import published_marks
 from reports.figures.chart import BAD, KERNEL, NEAR, PUBLISHED, Figure, Key, drawn, layered
 from reports.figures.published_marks import Laid, Marks, moved_s
 from reports.figures.thinning import held_until, outline
-from reports.store.records import PublishedMark
 
 WINDOW, THRESHOLD, EPISODE = "congestion window", "slow-start threshold", "loss detected"
 #: Headers of IPv4, SCTP and a DATA chunk: what a packet holds besides one message.

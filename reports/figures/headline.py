@@ -13,10 +13,11 @@ from typing import Any
 
 import altair as alt
 
+from model.run.point import Point
+from model.run.study import Parameter
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
 from reports.measures.metrics import Metric
 from reports.measures.quantities import setting, setting_label, setting_number, setting_quantity
-from reports.store.records import Parameter, Point
 from reports.verdict.points import PointSummary
 from reports.verdict.summary import Summary
 

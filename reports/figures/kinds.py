@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import polars as pl
 
 from model.cell import Flow
+from model.run.figures import FigureWanted
 from reports.figures import over_time
 from reports.figures.chart import Figure
 from reports.figures.congestion import Curve, congestion_figure, curve, mark_heights, top
@@ -20,32 +21,31 @@ from reports.figures.over_time import Series, over_time_figure
 from reports.figures.sequence import sequence, sequence_figure
 from reports.figures.sequence_wide import numbers, together_figure, wrapped_figure
 from reports.figures.shown_run import Shown, told, value_words
-from reports.store.records import FigureAsked
 
 NO_TELEMETRY = "this run has no kernel telemetry"
 
 #: A figure, or why there is none.
 Drawn = Figure | str
-Draw = Callable[[FigureAsked, Sequence[Shown], str], Iterator[Drawn]]
+Draw = Callable[[FigureWanted, Sequence[Shown], str], Iterator[Drawn]]
 
 
-def _one(draw: Callable[[FigureAsked, Shown, str], Iterator[Drawn]]) -> Draw:
+def _one(draw: Callable[[FigureWanted, Shown, str], Iterator[Drawn]]) -> Draw:
     """Return how a kind is drawn that shows one run."""
 
-    def drawn(asked: FigureAsked, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
+    def drawn(asked: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
         for number, one in enumerate(shown):
             yield from draw(asked, one, f"{stem}-{number + 1}" if number else stem)
 
     return drawn
 
 
-def _window(asked: FigureAsked, shown: Shown) -> tuple[float, float]:
+def _window(asked: FigureWanted, shown: Shown) -> tuple[float, float]:
     end_s = shown.cell.duration_s
     to_s = min(end_s, asked.to_s) if asked.to_s is not None else end_s
     return number_of(asked, "from_s"), to_s
 
 
-def _cwnd(asked: FigureAsked, shown: Shown, stem: str) -> Iterator[Drawn]:
+def _cwnd(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
     window_s = _window(asked, shown)
     yield from _windows(
         shown, [Around(flow, window_s, None) for flow in flows_of(asked, shown)], stem
@@ -78,7 +78,7 @@ def _windows(shown: Shown, around: Sequence[Around], stem: str) -> Iterator[Draw
         )
 
 
-def _time_sequence(asked: FigureAsked, shown: Shown, stem: str) -> Iterator[Drawn]:
+def _time_sequence(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
     window_s = _window(asked, shown)
     packets, flows = shown.packets, flows_of(asked, shown)
     if packets is None:
@@ -91,7 +91,7 @@ def _time_sequence(asked: FigureAsked, shown: Shown, stem: str) -> Iterator[Draw
         )
 
 
-def _wide(asked: FigureAsked, shown: Shown, packets: pl.DataFrame, stem: str) -> Iterator[Drawn]:
+def _wide(asked: FigureWanted, shown: Shown, packets: pl.DataFrame, stem: str) -> Iterator[Drawn]:
     """Yield the sequence numbers of all flows together, or of each modulo a number."""
     window_s = _window(asked, shown)
     found = []
@@ -118,7 +118,7 @@ def _nothing_sent(flow: Flow, window_s: tuple[float, float]) -> str:
     return f"flow {flow.id} sent no data from {window_s[0]:g} s to {window_s[1]:g} s"
 
 
-def _single_loss(asked: FigureAsked, shown: Shown, stem: str) -> Iterator[Drawn]:
+def _single_loss(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
     if shown.packets is None:
         yield NO_CAPTURES
         return
@@ -127,7 +127,7 @@ def _single_loss(asked: FigureAsked, shown: Shown, stem: str) -> Iterator[Drawn]
     yield from _sequences(shown, shown.packets, around, stem)
 
 
-def _single_loss_cwnd(asked: FigureAsked, shown: Shown, stem: str) -> Iterator[Drawn]:
+def _single_loss_cwnd(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
     around, missing = losses_of(asked, shown)
     yield from missing
     yield from _windows(shown, around, stem)
@@ -158,7 +158,7 @@ def _sequences(
         )
 
 
-def _goodput_bins(asked: FigureAsked, shown: Shown, stem: str) -> Iterator[Drawn]:
+def _goodput_bins(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
     from_s, to_s = _window(asked, shown)
     bin_s, counted = number_of(asked, "bin_s"), asked.count
     intervals, packets = shown.tables.intervals(), shown.packets
@@ -178,7 +178,7 @@ def _goodput_bins(asked: FigureAsked, shown: Shown, stem: str) -> Iterator[Drawn
     yield bins_figure(found, id=stem, label=label, bin_s=bin_s, counted=counted)
 
 
-def _over_time(asked: FigureAsked, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
+def _over_time(asked: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
     """Yield what flows had over time, the runs over each other: a figure each, or all in one."""
     of, bin_s = asked.of, number_of(asked, "bin_s")
     found: list[Series] = []
@@ -208,7 +208,7 @@ def _over_time(asked: FigureAsked, shown: Sequence[Shown], stem: str) -> Iterato
         )
 
 
-def _series(asked: FigureAsked, shown: Shown, packets: pl.DataFrame, flow: Flow) -> Series:
+def _series(asked: FigureWanted, shown: Shown, packets: pl.DataFrame, flow: Flow) -> Series:
     window_s, bin_s = _window(asked, shown), number_of(asked, "bin_s")
     if asked.overlay is not None:
         name = value_words(asked.overlay, shown.point.as_dict()[asked.overlay])

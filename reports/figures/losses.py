@@ -12,10 +12,10 @@ import polars as pl
 from model import run_folder
 from model.cell import Flow
 from model.errors import ParseError
+from model.run.figures import FigureWanted
 from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import single_loss_s
 from reports.figures.shown_run import Shown
-from reports.store.records import FigureAsked
 
 NO_CAPTURES = "this run has no captures (groundtruth run --pcap)"
 NO_EPISODES = "this run has no loss episodes (neither captures nor telemetry)"
@@ -32,7 +32,7 @@ class Around:
     marks: Marks | None
 
 
-def number_of(asked: FigureAsked, name: str) -> float:
+def number_of(asked: FigureWanted, name: str) -> float:
     """Return a number a figure of this kind must have."""
     value = getattr(asked, name)
     if value is None:
@@ -40,7 +40,7 @@ def number_of(asked: FigureAsked, name: str) -> float:
     return float(value)
 
 
-def flows_of(asked: FigureAsked, shown: Shown) -> list[Flow]:
+def flows_of(asked: FigureWanted, shown: Shown) -> list[Flow]:
     """Return the flows a figure is of."""
     wanted = shown.numbered
     if asked.where is None or isinstance(asked.where, str):
@@ -48,7 +48,7 @@ def flows_of(asked: FigureAsked, shown: Shown) -> list[Flow]:
     return [flow for flow in wanted if flow.id in asked.where]
 
 
-def losses_of(asked: FigureAsked, shown: Shown) -> tuple[list[Around], list[str]]:
+def losses_of(asked: FigureWanted, shown: Shown) -> tuple[list[Around], list[str]]:
     """Return the asked loss of each flow with its window, and why others have none."""
     before_s, after_s = number_of(asked, "before_s"), number_of(asked, "after_s")
     found: dict[Flow, tuple[float, float]] = {}
@@ -70,7 +70,7 @@ def losses_of(asked: FigureAsked, shown: Shown) -> tuple[list[Around], list[str]
     return placed, missing
 
 
-def _loss_s(asked: FigureAsked, shown: Shown, flow: Flow) -> float | str:
+def _loss_s(asked: FigureWanted, shown: Shown, flow: Flow) -> float | str:
     """Return when the asked loss of a flow was, or why it has none."""
     before_s, after_s = number_of(asked, "before_s"), number_of(asked, "after_s")
     if asked.episode is None:
@@ -86,7 +86,7 @@ def _loss_s(asked: FigureAsked, shown: Shown, flow: Flow) -> float | str:
     return float(times[0]) if times else f"flow {flow.id} has no loss episode {asked.episode}"
 
 
-def _marks(asked: FigureAsked, shown: Shown, flow: Flow, at_s: float) -> Marks | None:
+def _marks(asked: FigureWanted, shown: Shown, flow: Flow, at_s: float) -> Marks | None:
     """Return what a publication marks of a flow's loss, if the kernel's detection is known."""
     loss = asked.published.get(flow.id)
     if loss is None or shown.episodes is None:

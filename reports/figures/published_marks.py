@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
+from model.run.figures import PublishedLoss, PublishedMark
 from reports.figures.chart import INK, PUBLISHED, Key, drawn
-from reports.store.records import PublishedLoss, PublishedMark
 
 NAME = "published"
 _MARK = {"type": "point", "shape": "diamond", "size": 64, "filled": False, "strokeWidth": 1.6,

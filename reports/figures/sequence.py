@@ -14,6 +14,7 @@ import altair as alt
 import polars as pl
 
 from model.cell import Flow
+from model.run.figures import PublishedMark
 from reports.figures import published_marks
 from reports.figures.chart import (
     BAD,
@@ -29,7 +30,6 @@ from reports.figures.chart import (
 )
 from reports.figures.published_marks import Laid, Marks, moved_s, moved_segment, since
 from reports.figures.thinning import MOST_ROWS, outline
-from reports.store.records import PublishedMark
 
 SENT, AGAIN, LOST = "sent first", "sent again", "lost"
 ACKED, SACKED = "acknowledged up to", "also reported received"

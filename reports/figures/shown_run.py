@@ -10,9 +10,9 @@ import polars as pl
 
 from model import run_folder
 from model.cell import Cell, Flow
+from model.run.point import Point, Scalar
 from reports.measures.quantities import setting, setting_label
 from reports.store.cell_tables import CellTables
-from reports.store.records import Point, Scalar
 from reports.store.run import Run
 from reports.verdict.summary import Summary
 

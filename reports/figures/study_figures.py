@@ -12,11 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from model.run.figures import FigureWanted
+from model.run.point import Point
 from reports.figures import over_time
 from reports.figures.chart import Figure
 from reports.figures.kinds import KINDS
 from reports.figures.shown_run import Shown, first_counted, settings, told, value_words
-from reports.store.records import FigureAsked, Point
 from reports.store.run import Run
 from reports.verdict.summary import Summary
 
@@ -64,7 +65,7 @@ def asked_metrics(run: Run) -> dict[str, str | None]:
     }
 
 
-def _laid_over(asked: FigureAsked) -> list[tuple[Point, ...]]:
+def _laid_over(asked: FigureWanted) -> list[tuple[Point, ...]]:
     """Return the points of each figure: one, or those that differ in what is laid over."""
     if asked.overlay is None:
         return [(point,) for point in asked.points]
@@ -79,7 +80,7 @@ def _others(point: Point, but: str | None) -> tuple[tuple[str, object], ...]:
 
 
 def _set(
-    asked: FigureAsked,
+    asked: FigureWanted,
     run: Run,
     points: Sequence[Point],
     shown: Sequence[Shown | None],
@@ -102,7 +103,7 @@ def _set(
 
 
 def _no_run(
-    asked: FigureAsked, run: Run, points: Sequence[Point], shown: Sequence[Shown | None]
+    asked: FigureWanted, run: Run, points: Sequence[Point], shown: Sequence[Shown | None]
 ) -> Iterator[str]:
     for point, one in zip(points, shown, strict=True):
         if one is None:
@@ -115,13 +116,13 @@ def _only(run: Run, point: Point) -> str:
     return ", ".join(settings(run, point).values()) or "the study's only point"
 
 
-def _where(asked: FigureAsked) -> str | None:
+def _where(asked: FigureWanted) -> str | None:
     if asked.where is None or isinstance(asked.where, str):
         return asked.where
     return ", ".join(dict.fromkeys(asked.where.values()))
 
 
-def _placed(figure: Figure, asked: FigureAsked) -> Figure:
+def _placed(figure: Figure, asked: FigureWanted) -> Figure:
     """Return a figure that says which published figure it is the counterpart of."""
     where = asked.where
     if where is not None and not isinstance(where, str):
@@ -129,7 +130,7 @@ def _placed(figure: Figure, asked: FigureAsked) -> Figure:
     return figure if where is None else dataclasses.replace(figure, where=where)
 
 
-def _stem(asked: FigureAsked) -> str:
+def _stem(asked: FigureWanted) -> str:
     kind = f"{asked.of}_over_time" if asked.kind == "over_time" else asked.kind
     return f"{kind}-all" if asked.together else kind
 

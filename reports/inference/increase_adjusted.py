@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from model.run.cells import RunWarning
+from model.run.point import Point
+from model.run.study import Compare, Study
 from reports.inference.equal_loss import LossAdjustment, at_equal_loss
 from reports.inference.statistics import Estimate, unknown
 from reports.measures.metrics import Value
-from reports.store.records import Compare, Point, RunWarning, Study
 
 INCREASE = "pct_increase"
 #: Below this p value one slope, or one spread, is not believed of all points: 5 % for both tests.

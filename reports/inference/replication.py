@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from model.run.point import Point
+from model.run.study import Precision, Study
 from reports.inference.statistics import estimate, student_t
 from reports.measures.metrics import Value
-from reports.store.records import Point, Precision, Study
 
 Stopped = Literal["precise", "limit", "unmeasured", "equal"]
 
@@ -82,7 +83,7 @@ def replication(
         cells: finished measuring cells.
         planned: how many measuring cells each point has so far.
     """
-    precision = study.repeats.precision
+    precision = study.precision
     if precision is None:
         return None
     counted = [cell for cell in cells if cell.excluded is None]

@@ -9,9 +9,9 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from model.run.study import Group
 from reports.measures.path import GroupFunction, GroupMetric
 from reports.measures.quantities import PACKETS, SECONDS, Quantity
-from reports.store.records import Group
 from reports.store.sample import Sample, Share, UnavailableError, total
 
 #: A loss an acknowledgement told of: duplicates, or fewer and time.

@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from model.run.study import Compare, Group
 from reports.measures.flow import FLOW_METRICS, FlowFunction
 from reports.measures.loss import LOSS_METRICS, SHARE
 from reports.measures.path import ASKED_PATH_METRICS, PATH_METRICS, GroupFunction, GroupMetric
@@ -24,7 +25,6 @@ from reports.measures.utilisation import (
     utilisation_pct,
     wire_pct,
 )
-from reports.store.records import Compare, Group
 from reports.store.sample import (
     VARIATION,
     Quotient,

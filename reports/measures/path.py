@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from model.run.study import Group
 from reports.measures.quantities import KBIT_PER_S, MILLISECONDS, PACKETS, SECONDS, Quantity
-from reports.store.records import AuditReading, Group, PathReading
+from reports.store.records import AuditReading, PathReading
 from reports.store.sample import Quotient, Sample, Share, UnavailableError, total
 
 GroupFunction = Callable[[Sample, Group], float | Quotient | Share]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from model.run.study import Group
 from reports.measures.path import GroupFunction, GroupMetric
 from reports.measures.quantities import SEGMENTS
-from reports.store.records import Group
 from reports.store.sample import Sample, UnavailableError, total
 
 _Value = TypeVar("_Value")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from reports.store.point_paths import PathFlow
+from model.run.paths import PathFlow
 from reports.store.sample import NO_PATH, Sample, UnavailableError, ratio, total
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from model.check import Check
+from model.run.cells import LedgerReading, PlannedCell
 from reports.measures.quantities import UNKNOWN, count, setting
 from reports.page import result_tables
-from reports.store.records import LedgerReading, PlannedCell
 from reports.store.run import FinishedCell, Run
 from reports.verdict.summary import Summary
 
@@ -113,9 +113,8 @@ _MOST_VALUES = 4
 
 def repeat_options(run: Run) -> tuple[str, ...]:
     """Return what ``make experiment`` takes besides the study to run the same cells again."""
-    repeats = run.study.repeats
-    words = [f"REPS={'auto' if repeats.precision else len(run.study.seeds)}"]
-    words += ["SENSITIVITY=no"] * bool(repeats.left_out)
+    words = [f"REPS={'auto' if run.study.precision else len(run.study.seeds)}"]
+    words += ["SENSITIVITY=no"] * bool(run.study.left_out)
     for name in ("name", "kernel"):
         values = {cell.cell.lab.get(name) for cell in run.finished}
         variable = {"name": "LAB", "kernel": "KERNEL"}[name]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from model.run.study import Group
 from reports.measures.path import PATH_METRICS
 from reports.measures.quantities import (
     KBIT_PER_S,
@@ -19,7 +20,7 @@ from reports.measures.quantities import (
     number,
 )
 from reports.page.result_tables import GridTable, overview, place_of, setting_heads, settings_of
-from reports.store.records import AuditReading, Group, PathReading
+from reports.store.records import AuditReading, PathReading
 from reports.store.run import FinishedCell, Run
 from reports.verdict.summary import Summary
 

@@ -116,12 +116,12 @@ def _why(state: PointReplication) -> str:
 def _varied_tables(summary: Summary) -> tuple[VariedTable, ...]:
     at: dict[tuple[object, ...], list[TriedVariation]] = {}
     for tried in summary.sensitivity.variations:
-        at.setdefault(tried.variation.of, []).append(tried)
+        at.setdefault(tried.of, []).append(tried)
     return tuple(_varied_table(summary, together) for together in at.values())
 
 
 def _varied_table(summary: Summary, together: Sequence[TriedVariation]) -> VariedTable:
-    of = together[0].variation.of
+    of = together[0].of
     everywhere = len(of) == len(summary.points)
     where = "; ".join(place_of(point, summary) for point in of)
     return VariedTable(
@@ -156,7 +156,7 @@ def _numbers(summary: Summary, together: Sequence[TriedVariation]) -> GridTable:
     table, base = summary.metric_table(), {point.point: point for point in summary.points}
     names = [name for name in summary.headline if not name.startswith(_OF_FLOWS)]
     rows = []
-    for number_of, point in enumerate(together[0].variation.of):
+    for number_of, point in enumerate(together[0].of):
         for name in names:
             quantity = table[name].quantity
             place = place_of(point, summary)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from model.run.point import Point
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     as_printed,
@@ -19,7 +20,6 @@ from reports.measures.quantities import (
     typographic,
 )
 from reports.published.rounding import Contradiction, printed_places
-from reports.store.records import Point
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 

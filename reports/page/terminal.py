@@ -14,6 +14,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from model.run.cells import RunWarning
+from model.run.study import Parameter
 from reports.inference.increase_adjusted import INCREASE
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
@@ -30,7 +32,6 @@ from reports.page.causes import claims_table, terminal_rows, terminal_words
 from reports.page.estimates import adjustment_words, estimates_table
 from reports.page.repeats import replication_table, replication_words, variation_line
 from reports.page.verdicts import sure, tally
-from reports.store.records import Parameter, RunWarning
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 from reports.verdict.trust import point_words

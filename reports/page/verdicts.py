@@ -57,7 +57,7 @@ class VerdictRow:
     wanted: str
     evidence: str
     sure: str
-    comparisons: tuple[ComparisonRow, ...]
+    comparisons: tuple[ComparisonRow, ...] = ()
     suspected: str = ""
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from model import plain_files, run_folder
+from model.run.json_file import text_of
 from reports.figures.draw import render_pdf, render_svg
 from reports.figures.headline import headline_figures
 from reports.figures.study_figures import asked_figures, asked_metrics
@@ -19,7 +20,7 @@ from reports.page.html import Drawn, render_reports
 from reports.page.latex import tables_latex
 from reports.page.markdown import tables_markdown
 from reports.page.review_tables import attachment
-from reports.page.section import section_json
+from reports.page.section import SECTION
 from reports.store.run import read_run, read_study
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import Summary, summarise
@@ -74,7 +75,7 @@ def _made(
     attached = attachment(summary)
     files[run / run_folder.TABLES_MD] = tables_markdown(attached).encode()
     files[run / run_folder.TABLES_TEX] = tables_latex(attached).encode()
-    files[run / run_folder.REPORT_SECTION] = section_json(section).encode()
+    files[run / run_folder.REPORT_SECTION] = text_of(SECTION, section).encode()
     return summary, files
 
 
@@ -84,6 +85,6 @@ def read_replication(run: Path) -> Replication | None:
     Raises:
         ParseError: the folder is not a readable run; the file is named.
     """
-    if read_study(run).repeats.precision is None:
+    if read_study(run).precision is None:
         return None
     return summarise(read_run(run)).replication

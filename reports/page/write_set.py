@@ -15,11 +15,12 @@ from urllib.parse import quote
 
 from model import plain_files, run_folder
 from model.errors import ParseError
+from model.run import json_file
+from model.run.cells import OBJECT
 from reports.page import latex, markdown, zoomable
 from reports.page.html import render_set
-from reports.page.section import parse_section
+from reports.page.section import SECTION
 from reports.page.study_set import Missing, SetPage, SetStudy
-from reports.store.json_file import read_json
 from reports.store.run import read_planned, read_run
 
 SCHEMA = 1
@@ -85,14 +86,13 @@ def _read(run: Path) -> _Left | Missing:
     """Return what a run's report left, or why there is nothing that could be shown."""
     try:
         read_planned(run)  # a report may be older than what ails its run
-        section = parse_section(read_json(run, run_folder.REPORT_SECTION))
-        summary = read_json(run, run_folder.SUMMARY_JSON)
-        summary.get("study").name()
+        section = json_file.read(SECTION, run / run_folder.REPORT_SECTION)
+        summary = json_file.read(OBJECT, run / run_folder.SUMMARY_JSON, schema=None)
         tables = tuple(plain_files.read_text(run / name) for name, _ in _TABLES)
     except (ParseError, OSError, UnicodeDecodeError) as error:
         return Missing(name=run.name, why=_why(run, error))
     study = SetStudy(name=quote(run.name), section=section)
-    return _Left(study=study, summary=summary.value, tables=(tables[0], tables[1]))
+    return _Left(study=study, summary=summary, tables=(tables[0], tables[1]))
 
 
 def _why(run: Path, error: Exception) -> str:

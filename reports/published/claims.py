@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
+from model.run.point import Point
+from model.run.publication import Claim, Comparison
+from model.run.study import Study
 from reports.measures.quantities import setting
 from reports.published.rounding import Span, increase_span
 from reports.published.said import Said, printed_metrics
 from reports.published.tables import Printed, TableContradiction
-from reports.store.records import Claim, Comparison, Point, Study
 
 _At = Mapping[tuple[Point, str], Said]
 _Wrong = tuple[Comparison, tuple[Said, ...]]

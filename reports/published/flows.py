@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from model.run.study import Study
 from reports.published.tables import Printed, TableContradiction, once, places
-from reports.store.records import Study
 
 _RATE = re.compile(r"flow_goodput_(.+)_bps")
 #: Fewer flows agree by chance.

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from reports.store.records import Compare, Group, PublishedRow
+from model.run.publication import PublishedRow
+from model.run.study import Compare, Group
 
 #: The index over the groups' totals, and over the flows, which is never above that.
 OF_TOTALS, OF_FLOWS = "jain_protocols", "jain_flows"

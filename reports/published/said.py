@@ -12,9 +12,11 @@ from decimal import Decimal
 from fractions import Fraction
 from statistics import mean
 
+from model.run.point import Point
+from model.run.publication import PublishedEpisode
+from model.run.study import Study
 from reports.published.rounding import Span, rounding_span
 from reports.published.tables import Printed
-from reports.store.records import Point, PublishedEpisode, Study
 
 #: Metrics of a group that are the mean of one of its flows', and that one.
 _MEANS = {f"{name}_{{group}}_s": f"flow_{name}_{{flow}}_s" for name in ("jitter", "owd_mean")}
@@ -95,7 +97,7 @@ def _of_losses(study: Study) -> Iterator[tuple[Point, str, Said]]:
     """Yield what the printed example of a loss says, where no other packet is lost by chance."""
     for episode in study.published.episodes if study.published else ():
         for point in episode.points:
-            path = study.paths.get(point)
+            path = study.path_at(point)
             if path is None or path.loss_frac or episode.grown_s is not None:
                 continue
             group = next((f.group for f in path.flows if f.flow == episode.flow), None)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from reports.store.point_paths import PointPath
-from reports.store.records import Point, Study
+from model.run.paths import PointPath
+from model.run.point import Point
+from model.run.study import Study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,7 @@ def printed_points(study: Study) -> tuple[Printed, ...]:
                     point=point,
                     where=tuple(dict.fromkeys(row.where for row in rows)),
                     values={name: value for row in rows for name, value in row.values.items()},
-                    path=study.paths.get(point),
+                    path=study.path_at(point),
                 )
             )
     return tuple(found)

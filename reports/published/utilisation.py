@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from model.run.study import Study
 from reports.published.rounding import rounding_span
 from reports.published.tables import Printed, TableContradiction, places
-from reports.store.records import Study
 
 
 def utilisation_beyond_readings(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from model.run.study import Study
 from reports.measures.quantities import count
 from reports.published.rounding import rounding_span
 from reports.published.tables import Printed, TableContradiction, places
-from reports.store.records import Study
 
 #: Packets a sender may have under way beyond its window: limited transmit, SCTP's last packet.
 BEYOND_PKTS = 1

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+from model.run.paths import PathFlow, PointPath
+from model.run.study import Study
 from reports.published.tables import Printed, TableContradiction, once, places
-from reports.store.point_paths import PathFlow, PointPath
-from reports.store.records import Study
 
 #: How far wire rates may be apart. Repeated packets and other traffic explain some of it.
 APART = 1.25

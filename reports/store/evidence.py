@@ -15,10 +15,10 @@ from model import cell as cells
 from model import run_folder
 from model.check import Check
 from model.errors import ParseError
+from model.run import json_file
+from model.run.cells import CHECKED, RunWarning
 from reports.store.columns import read_columns
-from reports.store.json_document import Doc
-from reports.store.parsing import SCHEMA, parse_checks, parse_warning
-from reports.store.records import AuditReading, PathReading, RunWarning
+from reports.store.records import AuditReading, PathReading
 
 _Row = TypeVar("_Row", AuditReading, PathReading)
 _KINDS = {"str": "text", "bool | None": "true or false"}
@@ -48,14 +48,14 @@ def _read(path: Path, row_type: type[_Row], cell: cells.Cell) -> tuple[_Row, ...
     return tuple(row_type(**row) for row in table.iter_rows(named=True))
 
 
-def read_evidence(folder: Path, cell: cells.Cell, audit: Doc | None) -> Evidence:
-    """Return a measuring cell's evidence; ``audit`` is its audit.json, if it has one."""
-    if audit is None:
+def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
+    """Return a measuring cell's evidence."""
+    if not (folder / run_folder.AUDIT).exists():  # cells of older versions have no audit
         return Evidence()
-    audit.require_schema(SCHEMA)
+    audit = json_file.read(CHECKED, folder / run_folder.AUDIT)
     return Evidence(
-        warnings=tuple(parse_warning(item) for item in audit.get("warnings").items()),
-        checks=parse_checks(audit),
+        warnings=audit.warnings,
+        checks=audit.checks,
         rows=_read(folder / run_folder.AUDIT_TABLE, AuditReading, cell),
         paths=_read(folder / run_folder.PATH_TABLE, PathReading, cell),
     )

@@ -14,8 +14,9 @@ import polars as pl
 
 from model import cell as cells
 from model.errors import ParseError
+from model.run.study import Span
 from reports.store.columns import read_columns
-from reports.store.records import FlowRow, Span
+from reports.store.records import FlowRow
 
 _COLUMNS = {
     "flow": "text",

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +18,25 @@ from model import cell as cells
 from model import plain_files, run_folder
 from model.check import Check
 from model.errors import ParseError
-from reports.store.evidence import Evidence, read_evidence
-from reports.store.flow_table import read_delivered, read_flows, read_variation
-from reports.store.json_file import read_json
-from reports.store.parsing import parse_checks, parse_ledger, parse_plan, parse_study, parse_warning
-from reports.store.records import (
-    FlowRow,
+from model.run import json_file
+from model.run import study as resolved_study
+from model.run.cells import (
+    CHECKED,
+    ENVIRONMENT,
+    LEDGER,
+    OBJECT,
+    PLANNED,
+    WARNINGS,
     LedgerReading,
     PlannedCell,
-    Point,
     Purpose,
     RunWarning,
-    Study,
 )
+from model.run.point import Point
+from model.run.study import Study
+from reports.store.evidence import Evidence, read_evidence
+from reports.store.flow_table import read_delivered, read_flows, read_variation
+from reports.store.records import FlowRow
 from reports.store.sample import NO_SPANS, VARIATION, Spans
 from reports.store.spans import read_spans
 from reports.store.story_tables import Row, read_episodes, read_limits, read_windows
@@ -109,17 +114,17 @@ class Run:
 
 
 def _read_cell_spec(folder: Path, planned: PlannedCell, study: Study) -> cells.Cell:
-    doc = read_json(folder, run_folder.CELL)
-    doc.fields()
+    path = folder / run_folder.CELL
+    content = json_file.read(OBJECT, path, schema=None)
     try:
-        cell = cells.from_dict(doc.value)
+        cell = cells.from_dict(content)
     except ValueError as error:
-        raise ParseError("file is not a cell", where=doc.file, got=str(error)) from error
+        raise ParseError("file is not a cell", where=str(path), got=str(error)) from error
     got = (cell.study, cell.purpose, Point.of(cell.point), cell.replicate, cell.seed)
     wanted = (study.id, planned.purpose, planned.point, planned.replicate, planned.seed)
     if got != wanted:
         raise ParseError(
-            "the cell is not the planned one", where=doc.file, wanted=str(wanted), got=str(got)
+            "the cell is not the planned one", where=str(path), wanted=str(wanted), got=str(got)
         )
     return cell
 
@@ -127,8 +132,7 @@ def _read_cell_spec(folder: Path, planned: PlannedCell, study: Study) -> cells.C
 def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     folder = run_folder.cell_folder(run, planned.id)
     cell = _read_cell_spec(folder, planned, study)
-    env = read_json(folder, run_folder.ENV)
-    env.get("kernel_release").text()
+    env = json_file.read(ENVIRONMENT, folder / run_folder.ENV, schema=None)
     flows: tuple[FlowRow, ...] = ()
     delivered: Mapping[str, float] = {}
     variation: Mapping[str, float] = {}
@@ -140,21 +144,19 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         flows = read_flows(folder / run_folder.FLOWS_TABLE, cell, groups)
         if study.delivered:
             delivered = read_delivered(folder / run_folder.INTERVALS_TABLE, cell, study.delivered)
-        if any(name.startswith(VARIATION) for name in study.asked_metrics):
+        if any(name.startswith(VARIATION) for name in study.wanted_metrics):
             variation = read_variation(folder / run_folder.INTERVALS_TABLE, cell)
         spans = read_spans(folder, cell, study)
-        ledger = parse_ledger(read_json(folder, run_folder.LEDGER))
-        audited = (folder / run_folder.AUDIT).exists()  # cells of older versions have no audit
-        audit = read_json(folder, run_folder.AUDIT) if audited else None
-        evidence = read_evidence(folder, cell, audit)
+        ledger = json_file.read(LEDGER, folder / run_folder.LEDGER, schema=None)
+        evidence = read_evidence(folder, cell)
     episodes = read_episodes(folder / run_folder.EPISODES_TABLE)
     return FinishedCell(
         plan=planned,
         cell=cell,
-        env=env.value,
-        warnings=tuple(parse_warning(item) for item in env.get("warnings").items()),
+        env=json_file.read(OBJECT, folder / run_folder.ENV, schema=None),
+        warnings=env.warnings,
         evidence=evidence,
-        checks=parse_checks(read_json(folder, run_folder.VERIFY)),
+        checks=json_file.read(CHECKED, folder / run_folder.VERIFY).checks,
         ledger=ledger,
         flows=flows,
         delivered_segments=delivered,
@@ -185,9 +187,9 @@ def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:
     checks: tuple[Check, ...] = ()
     ledger: tuple[LedgerReading, ...] = ()
     with contextlib.suppress(ParseError):
-        checks = parse_checks(read_json(folder, run_folder.VERIFY))
+        checks = json_file.read(CHECKED, folder / run_folder.VERIFY).checks
     with contextlib.suppress(ParseError):
-        ledger = parse_ledger(read_json(folder, run_folder.LEDGER))
+        ledger = json_file.read(LEDGER, folder / run_folder.LEDGER, schema=None)
     return Attempt(
         plan=planned, started=plain_files.is_folder(folder), checks=checks, ledger=ledger
     )
@@ -196,8 +198,7 @@ def _read_attempt(run: Path, planned: PlannedCell) -> Attempt:
 def _read_provenance(run: Path) -> dict[str, Any]:
     if not (run / run_folder.PROVENANCE).exists():
         return {}
-    doc = read_json(run, run_folder.PROVENANCE)
-    return {key: field.value for key, field in doc.fields()}
+    return json_file.read(OBJECT, run / run_folder.PROVENANCE, schema=None)
 
 
 def _folders(run: Path) -> frozenset[str]:
@@ -210,7 +211,7 @@ def _folders(run: Path) -> frozenset[str]:
 def _read_failures(run: Path) -> tuple[RunWarning, ...]:
     if not (run / run_folder.WARNINGS).exists():
         return ()
-    return tuple(parse_warning(item) for item in read_json(run, run_folder.WARNINGS).items())
+    return json_file.read(WARNINGS, run / run_folder.WARNINGS, schema=None)
 
 
 def _read_finished(
@@ -227,16 +228,22 @@ def _read_finished(
 
 def read_study(run: Path) -> Study:
     """Return the study a run folder is of; raises as :func:`read_run`."""
-    return parse_study(
-        read_json(run, run_folder.RESOLVED),
-        read_json(run, run_folder.RESOLVED, parse_float=Decimal),
-    )
+    return resolved_study.read_study(run / run_folder.RESOLVED)
 
 
 def read_planned(run: Path) -> tuple[Study, tuple[PlannedCell, ...]]:
     """Return the study a run folder is of, and its plan; raises as :func:`read_run`."""
-    study = read_study(run)
-    return study, parse_plan(read_json(run, run_folder.PLAN), study)
+    resolved = read_study(run)
+    rank = {point: index for index, point in enumerate(resolved.all_points)}
+    planned = json_file.read(PLANNED, run / run_folder.PLAN).cells
+    for index, cell in enumerate(planned):
+        if cell.purpose == "measure" and cell.point not in rank:
+            where, got = f"{run / run_folder.PLAN}: cells[{index}]", str(cell.point.as_dict())
+            raise ParseError("a cell lies at no point of the study", where=where, got=got)
+    order = sorted(
+        planned, key=lambda c: (rank.get(c.point, -1), c.purpose, c.replicate, c.seed, c.id)
+    )
+    return resolved, tuple(order)
 
 
 def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:

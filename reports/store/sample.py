@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reports.store.point_paths import PointPath
-from reports.store.records import AuditReading, Compare, FlowRow, Group, PathReading
+from model.run.paths import PointPath
+from model.run.study import Compare, Group
+from reports.store.records import AuditReading, FlowRow, PathReading
 
 #: How the metrics begin that need all intervals of a cell: they are read only where asked for.
 VARIATION = "goodput_over_time"

@@ -13,10 +13,11 @@ import polars as pl
 
 from model import cell as cells
 from model import run_folder
+from model.run.paths import PointPath
+from model.run.point import Point
+from model.run.study import Bins, Span, Study
 from reports.store.bins import in_bins
 from reports.store.columns import read_columns
-from reports.store.point_paths import PointPath
-from reports.store.records import Bins, Point, Span, Study
 from reports.store.sample import NO_PATH, Spans
 
 NOT_CAPTURED = "packets were not captured (--pcap)"
@@ -43,7 +44,7 @@ _CONGESTION = {
 
 def read_spans(folder: Path, cell: cells.Cell, study: Study) -> Spans:
     """Return what the study asks for of a measuring cell; raise ``ParseError`` naming a file."""
-    asked = study.asked_metrics
+    asked = study.wanted_metrics
 
     def asks(*begins: str) -> bool:
         return any(name.startswith(begins) for name in asked)
@@ -58,7 +59,7 @@ def read_spans(folder: Path, cell: cells.Cell, study: Study) -> Spans:
         if sent:
             found["sent_segments"] = _sent(packets, cell, sent)
         if bins:
-            found["bins"] = _shares(packets, study.paths.get(Point.of(cell.point)), bins)
+            found["bins"] = _shares(packets, study.path_at(Point.of(cell.point)), bins)
         if new_data:
             run = Span(from_s=0.0, to_s=cell.duration_s)
             found["new_pkts"] = _sent(packets, cell, run)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from reports.store.records import Group
+from model.run.study import Group
 from reports.store.run import FinishedCell
 from reports.store.story_tables import LIMIT_COLUMNS, Row
 

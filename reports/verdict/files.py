@@ -12,13 +12,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from model.run.point import Point
+from model.run.study import Parameter
 from reports.inference.equal_loss import LossAdjustment
 from reports.inference.rounding import rounded
 from reports.inference.statistics import Estimate, Interval
 from reports.published.episodes import EpisodeClaim
 from reports.published.rounding import Contradiction
 from reports.published.tables import TableContradiction
-from reports.store.records import Parameter, Point
 from reports.verdict.causes import Distribution, Episodes, GroupStory
 from reports.verdict.points import CellSummary, MetricSummary
 from reports.verdict.repeats import replication_record, sensitivity_record

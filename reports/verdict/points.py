@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from model.errors import ParseError
+from model.run.point import Point
+from model.run.publication import PublishedRow
+from model.run.study import Study
 from reports.inference.increase_adjusted import INCREASE
 from reports.inference.run_values import estimated, estimated_ratio
 from reports.inference.statistics import Estimate, inside
@@ -18,7 +21,6 @@ from reports.measures.metrics import Metric, Value, asked_metrics_of, evaluate, 
 from reports.published.episodes import EpisodeClaim, claims
 from reports.published.rounding import Contradiction, contradictions
 from reports.published.tables import TableContradiction
-from reports.store.records import Point, PublishedRow, Study
 from reports.store.run import FinishedCell, Run
 from reports.store.sample import Sample
 from reports.verdict.causes import GroupStory, stories
@@ -112,7 +114,7 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         episodes=cell.episodes,
         variation_pct=cell.variation_pct,
         spans=cell.spans,
-        path=study.paths.get(cell.plan.point),
+        path=study.path_at(cell.plan.point),
         duration_s=cell.cell.duration_s,
     )
 
@@ -149,7 +151,7 @@ def summarise_point(
     ids = {cell.id for cell in counted}
     runs = [cell for cell in run.measured() if cell.plan.id in ids]
     rows = study.published.rows_at(point) if study.published else ()
-    path = study.paths.get(point)
+    path = study.path_at(point)
     flows = len(path.flows) if path else None
     found = [c for row in rows for c in contradictions(row, study.groups, study.compare, flows)]
     printed = {name: row for row in rows for name in row.values}

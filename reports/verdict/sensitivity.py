@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from model.run.cells import RunWarning
+from model.run.point import Point
+from model.run.study import Study, Variation
 from reports.inference.statistics import Estimate, estimate, unknown
 from reports.measures.metrics import Value
-from reports.store.records import Point, Repeats, RunWarning, Variation
 from reports.verdict.points import CellSummary, PointSummary
 from reports.verdict.verdicts import Verdict
 
@@ -61,6 +63,11 @@ class TriedVariation:
     points: tuple[VariedPoint, ...]
     claims: tuple[TriedClaim, ...]
 
+    @property
+    def of(self) -> tuple[Point, ...]:
+        """The points as assumed, in order."""
+        return tuple(point.of for point in self.points)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sensitivity:
@@ -75,7 +82,7 @@ NO_SENSITIVITY = Sensitivity()
 
 
 def sensitivity(
-    repeats: Repeats,
+    study: Study,
     points: Mapping[Point, PointSummary],
     cells: Sequence[CellSummary],
     judge: Judge,
@@ -83,26 +90,30 @@ def sensitivity(
     """Return what the variations of a run gave.
 
     Args:
-        repeats: the variations.
+        study: whose variations.
         points: the study's points and those of variations, summarised.
         cells: the finished measuring cells of all of them.
         judge: judges the study's claims.
     """
-    own = set(repeats.points)
+    own = set(study.variation_points)
     return Sensitivity(
-        variations=tuple(_tried(one, points, cells, judge) for one in repeats.variations),
+        variations=tuple(_tried(study, one, points, cells, judge) for one in study.variations),
         cells=tuple(cell for cell in cells if cell.point in own),
-        left_out=repeats.left_out,
+        left_out=study.left_out,
     )
 
 
 def _tried(
+    study: Study,
     variation: Variation,
     points: Mapping[Point, PointSummary],
     cells: Sequence[CellSummary],
     judge: Judge,
 ) -> TriedVariation:
-    pairs = list(zip(variation.of, variation.points, strict=True))
+    pairs = [
+        (study.all_points[of], study.all_points[becomes])
+        for of, becomes in zip(variation.of, variation.points, strict=True)
+    ]
     as_assumed = judge({base: base for base, _ in pairs})
     as_varied = judge(dict(pairs))
     return TriedVariation(

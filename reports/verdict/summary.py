@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+from model.run.cells import RunWarning
+from model.run.study import Compare, Group, Parameter, Study
 from reports.inference.equal_loss import LossAdjustment
 from reports.inference.increase_adjusted import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication
 from reports.measures.metrics import Metric, asked_metrics_of, metrics_of
 from reports.published.contradictions import rows_in_doubt, table_contradictions, tables_in_doubt
 from reports.published.tables import TableContradiction
-from reports.store.records import Compare, Group, Parameter, RunWarning, Study
 from reports.store.run import Run
 from reports.verdict.points import (
     CellSummary,
@@ -121,13 +122,13 @@ def summarise(run: Run) -> Summary:
     points = tuple(
         in_context(every_point[point], adjusted.get(point), against) for point in study.points
     )
-    words = Words(metrics, (*study.parameters, *study.repeats.parameters))
+    words = Words(metrics, (*study.parameters, *study.variation_parameters))
     planned = {point.point: point.cells_planned for point in points}
     judged = functools.partial(
         judge, study.claims, tuple(every_point.values()), every, words=words,
-        looks=looks(study.repeats.precision, planned.values()),
+        looks=looks(study.precision, planned.values()),
     )  # fmt: skip
-    tried = sensitivity(study.repeats, every_point, every, lambda at: judged(at=at))
+    tried = sensitivity(study, every_point, every, lambda at: judged(at=at))
     return Summary(
         study=study.id,
         title=study.title,

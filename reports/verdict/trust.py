@@ -10,8 +10,9 @@ import json
 from collections.abc import Iterable, Sequence
 
 from model.check import Check
+from model.run.cells import LedgerReading, PlannedCell, RunWarning
+from model.run.point import Point
 from reports.measures.quantities import count, setting
-from reports.store.records import LedgerReading, PlannedCell, Point, RunWarning
 from reports.store.run import Attempt, FinishedCell, Run
 
 #: The rule that says a finished cell was changed since, or cannot be read.
@@ -160,7 +161,7 @@ def _read_back(run: Run) -> Iterable[RunWarning]:
         for entry in cell.ledger:
             for knob in entry.knobs:
                 if knob.agrees is False:
-                    got = ", ".join(f"{place}: {value}" for place, value in knob.read_back)
+                    got = ", ".join(f"{place}: {value}" for place, value in knob.read_back.items())
                     text = f"{knob.name}: wanted {knob.value}, read back {got or 'nothing'}."
                     wrong.setdefault((entry.parameter, text), []).append(cell.plan.id)
     for (parameter, text), ids in wrong.items():

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from model.run.point import Point
+from model.run.publication import Claim, Comparison, Versus
 from reports.inference.decision import (
     Chance,
     Decision,
@@ -24,7 +26,6 @@ from reports.inference.decision import (
     undecided,
 )
 from reports.measures.quantities import count
-from reports.store.records import Claim, Comparison, Point, Versus
 from reports.store.sample import Share
 from reports.verdict.limits import limits_of
 from reports.verdict.points import CellSummary, PointSummary

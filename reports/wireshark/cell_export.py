@@ -19,11 +19,10 @@ from model import plain_files, run_folder
 from model.cell import Cell
 from model.errors import ParseError
 from model.units import NS_PER_S
-from reports.store.json_document import Doc
 from reports.wireshark import classic, pcapng
 from reports.wireshark.captured import Ints, Octets, Sights
 from reports.wireshark.episodes import read_episodes
-from reports.wireshark.points import Interface, file_stem, interfaces, point_text
+from reports.wireshark.points import CapturePoints, Interface, file_stem, interfaces, point_text
 from reports.wireshark.story import USED, comments
 
 APPLICATION = "Groundtruth"
@@ -40,7 +39,7 @@ class Recorded:
     into ``names``; ``ifindexes`` the capturing kernel's.
     """
 
-    points: Doc
+    points: CapturePoints
     epoch_ns: int
     kernel: str
     names: tuple[str, ...]
@@ -81,7 +80,7 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     stem = file_stem(cell.study, cell.point, cell.seed, cell_id)
     into = run / run_folder.PCAP
     traced, view = into / f"{stem}.pcapng", into / f"{stem}-senders.pcap"
-    snap_bytes = recorded.points.get("snap_bytes").integer()
+    snap_bytes = recorded.points.snap_bytes
     head = _head(section_comment(cell, cell_id, recorded), places, snap_bytes)
     plain_files.write_pieces(traced, chain(head, pcapng.packets(sights, said)), unlocked=True)
     traces = classic.packets(sights, _senders_rows(table))
@@ -104,7 +103,7 @@ def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> str:
         "Every packet at every point where it was captured, as it was captured.",
         "The interface says where, a comment what happened to it.",
         f"Time zero of the experiment: {since_1970} s since 1970 ({zero:%Y-%m-%d %H:%M:%S} UTC).",
-        f"At most {recorded.points.get('snap_bytes').integer()} bytes of each packet were kept.",
+        f"At most {recorded.points.snap_bytes} bytes of each packet were kept.",
         "Flows:",
         *flows,
     ]
@@ -159,7 +158,7 @@ def _sights(recorded: Recorded, places: Sequence[Interface]) -> Sights:
         first = int(np.argmax(interface < 0))
         raise ParseError(
             "a packet of no capture point", where=recorded.names[int(recorded.files[first])],
-            wanted=f"an interface of {recorded.points.file}",
+            wanted="an interface of raw/pcap/points.json",
             got=f"interface {int(recorded.ifindexes[first])}, packet {first + 1} in all",
         )  # fmt: skip
     return Sights(

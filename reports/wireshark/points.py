@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pydantic import TypeAdapter
+
 from reports.measures.quantities import setting
-from reports.store.json_document import Doc
 
 #: In the order in which data pass.
 POINTS = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
@@ -25,22 +26,43 @@ class Interface:
     description: str
 
 
-def interfaces(points: Doc) -> tuple[Interface, ...]:
+@dataclass(frozen=True, kw_only=True)
+class Tap:
+    """One place where packets were captured, and what that means of packets of one way."""
+
+    file: str
+    ifindex: int
+    device: str
+    point: str
+    direction: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CapturePoints:
+    """``raw/pcap/points.json``: the places, and how many bytes of a packet were kept at most."""
+
+    snap_bytes: int
+    taps: tuple[Tap, ...]
+
+
+CAPTURE_POINTS = TypeAdapter(CapturePoints)
+
+
+def interfaces(points: CapturePoints) -> tuple[Interface, ...]:
     """Return the devices of ``raw/pcap/points.json``, each once, as data pass them.
 
     A host's link is one interface for both ways, so that Wireshark, told to keep interfaces apart,
     has data and acknowledgements of each host's view together.
     """
     found: dict[tuple[str, int], tuple[int, Interface]] = {}
-    for tap in points.get("taps").items():
-        key = tap.get("file").text(), tap.get("ifindex").integer()
-        point, device = tap.get("point").text(), tap.get("device").text()
-        if tap.get("direction").text() == "data" and point in POINTS:
-            name, description = _words(point, device)
+    for tap in points.taps:
+        if tap.direction == "data" and tap.point in POINTS:
+            name, description = _words(tap.point, tap.device)
             made = Interface(
-                file=key[0], ifindex=key[1], device=device, name=name, description=description
-            )
-            found[key] = POINTS.index(point), made
+                file=tap.file, ifindex=tap.ifindex, device=tap.device, name=name,
+                description=description,
+            )  # fmt: skip
+            found[tap.file, tap.ifindex] = POINTS.index(tap.point), made
     ordered = sorted(found.values(), key=lambda item: item[0])
     return tuple(made for _, made in ordered)
 

@@ -27,7 +27,8 @@ from testbed.labs.virtual import per_kernel, virtual_lab
 from testbed.labs.virtual.per_kernel import Labs
 from testbed.machine import scratch
 from testbed.machine.process import BuildReport
-from testbed.planning.plan import Plan, PlannedCell, plan_record, resolved_json
+from testbed.planning.plan import Plan, PlannedCell
+from testbed.planning.resolved import plan_json, resolved_json
 
 LABS = (virtual_lab.NAME,)
 PROJECT = Path(__file__).resolve().parents[2]
@@ -114,7 +115,7 @@ def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) 
     contents = {
         run_folder.STUDY: plan.study.document.text,
         run_folder.RESOLVED: resolved_json(plan, findings),
-        run_folder.PLAN: json_text(plan_record(plan.first)),
+        run_folder.PLAN: plan_json(plan.first),
         run_folder.CELLS: json_text(cells),
         run_folder.PROVENANCE: json_text(started),
     }
@@ -265,7 +266,7 @@ def planned_ids(run: Path) -> list[str]:
 
 def record_plan(run: Path, cells: Sequence[PlannedCell]) -> None:
     """Replace a run's plan by one of these cells, whole or not at all."""
-    manifest.write(run, {run_folder.PLAN: json_text(plan_record(cells))})
+    manifest.write(run, {run_folder.PLAN: plan_json(cells)})
 
 
 def load_candidates(run: Path) -> list[PlannedCell]:

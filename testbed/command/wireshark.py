@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
 from model.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
+from model.run import json_file
 from testbed.campaign import digests, saved_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.machine.console import out, words
@@ -154,11 +155,11 @@ def _export_cell(run: Path, planned: PlannedCell) -> str:
 def read_recorded(folder: Path) -> Recorded:
     """Return a cell's captures as the writer takes them; raise :class:`ParseError` if damaged."""
     from collectors.packets import ipv4
-    from collectors.raw.files import read_as, read_json
+    from collectors.raw.files import read_as
     from collectors.raw.pcap import LINUX_SLL2
     from collectors.tables import evidence
-    from reports.store.json_document import Doc
     from reports.wireshark.cell_export import Recorded
+    from reports.wireshark.points import CAPTURE_POINTS
 
     records = evidence.captures(folder)
     link = ipv4.parse_link(records)
@@ -166,9 +167,8 @@ def read_recorded(folder: Path) -> Recorded:
     if foreign.any():
         name = records.names[int(records.files[int(foreign.argmax())])]
         raise ParseError("not a capture of a router", where=name, wanted="link type LINUX_SLL2")
-    points = folder / evidence.POINTS
     return Recorded(
-        points=Doc(read_json(points), str(points)),
+        points=json_file.read(CAPTURE_POINTS, folder / evidence.POINTS, schema=None),
         epoch_ns=evidence.epoch_ns(folder),
         kernel=read_as(folder / run_folder.ENV, lambda env: str(env["kernel_release"])),
         names=records.names,

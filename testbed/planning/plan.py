@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
-import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from model.cell import Cell, cell_id
 from model.errors import StudyError
-from testbed.findings import validate
-from testbed.planning.precision import Precision
+from model.run.study import Precision
 from testbed.planning.time_limits import limits
-from testbed.planning.variations import calibrated_points, variations_record
-from testbed.points.described import point_paths
 from testbed.points.load import Study
-from testbed.points.resolve import resolve_cell
-from testbed.points.sweep import Point, PointValue
-from testbed.study.flow_copies import copies
+from testbed.points.resolve import resolve_cell, resolve_network
+from testbed.points.sweep import Point
 from testbed.study.settings import MAX_SEED
-from testbed.study.vocabulary import FIGURES, SPANS
 
-SCHEMA = 1
 #: Virtual time of a calibrating cell: it measures the path, not the flows.
 CALIBRATION_VIRTUAL_S = 200.0
 
@@ -179,149 +171,15 @@ def virtual_s(cell: Cell) -> float:
     return cell.duration_s if cell.purpose == "measure" else CALIBRATION_VIRTUAL_S
 
 
-def plan_record(cells: Sequence[PlannedCell]) -> dict[str, Any]:
-    """Return ``plan.json`` of these cells."""
-    return {
-        "schema": SCHEMA,
-        "cells": [
-            {
-                "id": planned.id,
-                "purpose": planned.cell.purpose,
-                "point": planned.cell.point,
-                "replicate": planned.cell.replicate,
-                "seed": planned.cell.seed,
-            }
-            for planned in cells
-        ],
-    }
+def calibrated_points(study: Study) -> tuple[int, ...]:
+    """Return, for each point of the study and its variations, the point calibrated in its stead.
 
-
-def resolved_json(plan: Plan, findings: validate.Findings) -> str:
-    """Return the text of ``resolved.json``; published numbers keep the digits they have.
-
-    How far a kernel's result may be from a published value depends on the digits printed, so
-    "0.990" must not become 0.99.
+    A point of the study is calibrated itself; one of a variation only if its network is a new one,
+    or its kernel is.
     """
-    study = plan.study
-    at = study.settings
-    record: dict[str, Any] = {
-        "schema": SCHEMA,
-        "study": at.study,
-        "title": at.title,
-        "source": at.source.model_dump() if at.source else None,
-        "duration_s": at.duration_s,
-        "seeds": list(plan.seeds),
-        "hosts": at.hosts,
-        "generator": at.generator,
-        "groups": [{"id": group, "label": label} for group, label in at.groups.items()],
-        "compare": at.compare.model_dump() if at.compare else None,
-        "flows": _flows_everywhere(_run_points(plan)),
-        **{name: span.model_dump() if (span := getattr(at, name)) else None for name in SPANS},
-        "parameters": [{"name": p.name, "path": p.path} for p in study.parameters],
-        "points": [point.values for point in _run_points(plan)],
-        "base_points": len(study.points),
-        "paths": point_paths(study),
-        **variations_record(study, run=plan.sensitivity),
-        "replication": None if plan.precision is None else dataclasses.asdict(plan.precision),
-        "metrics": list(at.metrics),
-        "published": _published(study),
-        "figures": _figures(study),
-        "claims": _claims(study),
-        "assumptions": [a.model_dump(include={"id", "text", "why"}) for a in at.assumptions],
-        "warnings": [finding.record() for finding in findings.warnings],
-        "acknowledged": [a.record() for a in findings.acknowledged],
-    }
-    return _with_digits(json.dumps(record, indent=1, ensure_ascii=False)) + "\n"
-
-
-def _run_points(plan: Plan) -> tuple[Point, ...]:
-    """Return the study's points, then its variations' if they are run."""
-    return plan.study.all_points if plan.sensitivity else plan.study.points
-
-
-def _flows_everywhere(points: Sequence[Point]) -> list[str]:
-    """Return the flows that run at every point, in order: those that metrics can be of."""
-    at = [[copy.id for copy in copies(point.settings.flows)] for point in points]
-    return [name for name in at[0] if all(name in flows for flows in at[1:])]
-
-
-def _published(study: Study) -> dict[str, Any] | None:
-    published = study.settings.published
-    if published is None:
-        return None
-    texts = study.document.texts
-    rows = [
-        {
-            "point": study.points[index].values,
-            "where": row.where or published.where,
-            "values": {
-                name: f"\0{texts['published', 'rows', i, 'values', name]}\0" for name in row.values
-            },
-        }
-        for i, (row, indexes) in enumerate(zip(published.rows, study.published_points, strict=True))
-        for index in indexes
+    paths = [
+        (resolve_network(point.settings.network), study.kernel_at(point))
+        for point in study.all_points
     ]
-    record: dict[str, Any] = {"where": published.where, "rows": rows}
-    if published.episodes:
-        record["episodes"] = [
-            {
-                "flow": entry.flow,
-                "episode": entry.episode,
-                "where": entry.where,
-                "points": [study.points[index].values for index in indexes],
-                "grown_s": entry.grown_s,
-                "values": {
-                    name: f"\0{texts['published', 'episodes', i, 'values', name]}\0"
-                    for name in entry.values
-                },
-            }
-            for i, (entry, indexes) in enumerate(
-                zip(published.episodes, study.episode_points, strict=True)
-            )
-        ]
-    return record
-
-
-def _figures(study: Study) -> list[dict[str, Any]]:
-    """Return the figures asked for: each with its own keys only, and its points written out."""
-    names = {parameter.path: parameter.name for parameter in study.parameters}
-    record = []
-    for figure, indexes in zip(study.settings.figures, study.figure_points, strict=True):
-        own = ("where", *FIGURES[figure.kind])
-        found: dict[str, Any] = {"kind": figure.kind}
-        for field, value in figure.model_dump(exclude={"kind", "at"}).items():
-            if (type(figure).model_fields[field].alias or field) in own:
-                found[field] = None if value == "end" else value
-        if found.get("overlay") is not None:
-            found["overlay"] = names[found["overlay"]]
-        found["points"] = [study.points[index].values for index in indexes]
-        record.append(found)
-    return record
-
-
-def _claims(study: Study) -> list[dict[str, Any]]:
-    """Return the claims, each with the comparisons it comes to."""
-
-    def values(index: int) -> dict[str, PointValue]:
-        return study.points[index].values
-
-    return [
-        {
-            **claim.model_dump(include={"id", "text", "where", "untested", "suspects"}),
-            "comparisons": [
-                {
-                    **dataclasses.asdict(one),
-                    "point": values(one.point),
-                    "versus": one.versus
-                    and {"metric": one.versus[0], "point": values(one.versus[1])},
-                }
-                for one in comparisons
-            ],
-        }
-        for claim, comparisons in zip(study.settings.claims, study.comparisons, strict=True)
-    ]
-
-
-def _with_digits(text: str) -> str:
-    """Turn the marked texts of numbers into numbers; no other text can hold the mark."""
-    return re.sub(r'"\\u0000([^"]*)\\u0000"', r"\1", text)
+    base = range(len(study.points))
+    return (*base, *(paths.index(path) for path in paths[len(base) :]))

@@ -6,28 +6,12 @@ corrected for every number of runs at which it could have stopped, so it may loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from model.run.study import Precision
 from testbed.points.load import Study
 from testbed.study.form import Replication
 
 #: How precisely a mean is wanted unless the study says: this part of it, either way.
 RELATIVE_HALF_WIDTH = 0.05
-
-
-@dataclass(frozen=True, kw_only=True)
-class Precision:
-    """When a run with ``--reps auto`` adds no more seeds to a point.
-
-    Either half-width of the 95 % interval is None; without a metric, the report takes the first
-    headline metric that differs between runs.
-    """
-
-    metric: str | None
-    half_width: float | None
-    relative_half_width: float | None
-    at_least: int
-    at_most: int
 
 
 def wanted_precision(study: Study) -> Precision:

@@ -42,9 +42,9 @@ from collectors.trace.queue import queue
 from model import run_folder
 from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
 from model.check import Check
-from reports.page.section import parse_section
+from model.run import json_file
+from reports.page.section import SECTION
 from reports.page.write_set import write_set
-from reports.store.json_file import read_json as read_doc
 from reports.store.run import read_run, read_study
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
@@ -54,6 +54,7 @@ from testbed.findings import validate
 from testbed.guest.ledger import disagreements
 from testbed.labs import accept
 from testbed.planning import plan
+from testbed.planning.resolved import resolved_json
 from testbed.points.load import parse_study
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
 from tests.support.fake_lab import write_calibrated, write_telemetry
@@ -97,7 +98,7 @@ def _studies() -> dict[str, Target]:
         seeds = made.settings.seeds
         findings = validate.find(made, seeds=seeds)
         planned = plan.make_plan(made, seeds=seeds[:1], lab={"name": "virtual"})
-        json.loads(plan.resolved_json(planned, findings))
+        json.loads(resolved_json(planned, findings))
 
     def read(content: bytes) -> None:
         parse_study(
@@ -515,7 +516,7 @@ def _sets(place: Path) -> dict[str, Target]:
 
     def section(content: bytes) -> None:
         (place / "section.json").write_bytes(content)
-        parse_section(read_doc(place, "section.json"))
+        json_file.read(SECTION, place / "section.json")
 
     def summary(content: bytes) -> None:
         path = run / run_folder.SUMMARY_JSON

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from model.run.point import Point
+from model.run.publication import Claim, Comparison, Versus
+from model.run.study import Compare, Group, Parameter
 from reports.measures.metrics import Value, asked_metrics_of, metrics_of
-from reports.store.records import Claim, Compare, Comparison, Group, Parameter, Point, Versus
 from reports.verdict.points import CellSummary, PointSummary
 from reports.verdict.verdicts import Verdict, judge
 from reports.verdict.words import Words

@@ -18,7 +18,8 @@ from reports.wireshark.cell_export import export_cell
 from testbed.campaign import manifest
 from testbed.campaign.run_cell import finish, json_text, write_json
 from testbed.command.wireshark import read_recorded
-from testbed.planning.plan import PlannedCell, plan_record
+from testbed.planning.plan import PlannedCell
+from testbed.planning.resolved import plan_json
 from tests.support.recorded import DATA
 
 RECORDED = DATA / "lab-cell-7.3"
@@ -46,8 +47,8 @@ def plan_cells(run: Path, cells: Sequence[Cell]) -> None:
     """Make these the planned cells of a run."""
     planned = [PlannedCell(id=cell_id(cell), cell=cell) for cell in cells]
     listed = [{"id": p.id, "cell": to_dict(p.cell)} for p in planned]
-    contents = {run_folder.PLAN: plan_record(planned), run_folder.CELLS: listed}
-    manifest.write(run, {name: json_text(content) for name, content in contents.items()})
+    contents = {run_folder.PLAN: plan_json(planned), run_folder.CELLS: json_text(listed)}
+    manifest.write(run, contents)
 
 
 def export_recorded(run: Path) -> tuple[Path, Path]:

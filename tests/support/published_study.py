@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from reports.store.json_document import Doc
-from reports.store.parsing import parse_study
-from reports.store.point_paths import PathFlow, PointPath
-from reports.store.records import Point, Published, PublishedRow, Study
+from model.run.paths import PathFlow, PointPath
+from model.run.point import Point
+from model.run.publication import Published, PublishedRow
+from model.run.study import Study, parse_study
 from tests.support.report_run import resolved
 
 SETTINGS = Mapping[str, Any]
@@ -27,6 +27,7 @@ def path(
 ) -> PointPath:
     """Return a path whose two access links are alike and whose way back is as long."""
     return PointPath(
+        point=Point.of({}),
         bottleneck_rate_bps=bottleneck_bps,
         forward_rates_bps=(access_bps, bottleneck_bps, access_bps),
         base_owd_s=base_owd_s,
@@ -58,7 +59,6 @@ def published_study(
         "points": [point.as_dict() for point in points],
         "published": None,
     }
-    doc = Doc(json.loads(json.dumps(record)), "resolved.json")
     printed = tuple(
         PublishedRow(
             point=Point.of(at), where=where, values={k: Decimal(v) for k, v in values.items()}
@@ -66,4 +66,7 @@ def published_study(
         for at, where, values in rows
     )
     published = Published(where="Tables", rows=printed)
-    return dataclasses.replace(parse_study(doc, doc), published=published, paths=paths or {})
+    return dataclasses.replace(
+        parse_study(json.dumps(record), "resolved.json"), published=published,
+        paths=tuple(dataclasses.replace(way, point=point) for point, way in (paths or {}).items()),
+    )  # fmt: skip

@@ -276,7 +276,7 @@ def spread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
 
     def read_replication(run: Path) -> Replication | None:
         study = read_study(run)
-        if study.repeats.precision is None:
+        if study.precision is None:
             return None
         plan = json.loads((run / run_folder.PLAN).read_text())["cells"]
         cells = [

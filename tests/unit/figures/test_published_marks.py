@@ -7,11 +7,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from model.run.figures import PublishedLoss, PublishedMark
 from reports.figures import published_marks
 from reports.figures.congestion import Curve, congestion_figure, mark_heights, window_marks
 from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import Diagram, segment_marks, sequence_figure
-from reports.store.records import PublishedLoss, PublishedMark
 from tests.support.figure_run import columns
 from tests.support.report_run import make_cell
 

@@ -14,6 +14,7 @@ from collectors.episodes.row import EpisodeRow
 from collectors.tables.parquet import schema
 from model import run_folder
 from model.errors import ParseError
+from model.run.figures import Counted, OverTime
 from reports.figures.chart import Figure
 from reports.figures.goodput_bins import POINTS
 from reports.figures.kinds import KINDS
@@ -21,7 +22,6 @@ from reports.figures.losses import _seen_from_s
 from reports.figures.over_time import WORDS
 from reports.figures.study_figures import FigureSet, asked_figures, asked_metrics
 from reports.page.write import write_report
-from reports.store.records import Counted, OverTime
 from reports.store.run import read_run
 from reports.verdict.summary import summarise
 from testbed.study.vocabulary import COUNTED, OVER_TIME
@@ -344,10 +344,10 @@ def test_the_recorded_tables_are_small() -> None:
 @pytest.mark.parametrize(
     ("changed", "place", "words"),
     [
-        ({"of": "speed"}, "of", "wanted goodput or delay or jitter, got speed"),
-        ({"count": "all"}, "count", "wanted handed_on or arrivals or sent, got all"),
+        ({"of": "speed"}, "of", "wanted 'goodput', 'delay' or 'jitter'"),
+        ({"count": "all"}, "count", "wanted 'handed_on', 'arrivals' or 'sent'"),
         ({"overlay": "rate_bps"}, "overlay", "not swept: got rate_bps"),
-        ({"where": 7}, "where", "wanted an object"),
+        ({"where": 7}, "where", "wanted a string"),
         ({"together": "yes"}, "together", "wanted true, false or null"),
         ({"published": {"T": {"detected_s": 1.0}}}, "published.T", "wanted 'marks'"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +11,11 @@ import numpy as np
 import pytest
 
 from docs.generate.claim_errors import added
+from model.run.point import Point
+from model.run.study import Study, parse_study
 from reports.inference.replication import PointReplication, looks, next_runs, replication
 from reports.inference.statistics import student_t
 from reports.measures.metrics import Value
-from reports.store.json_document import Doc
-from reports.store.parsing import parse_study
-from reports.store.records import Point, Study
 from reports.verdict.repeats import replication_record
 from tests.support.report_run import METRICS, resolved
 
@@ -46,7 +46,7 @@ def study(**precision: object) -> Study:
         "at_least": 3, "at_most": 40, **precision,
     }  # fmt: skip
     record = {**resolved(losses=(0.008,)), "replication": asked}
-    return parse_study(Doc(record, "resolved.json"), Doc({**record, "published": None}, "r"))
+    return parse_study(json.dumps(record), "resolved.json")
 
 
 def state(values: list[float | None], planned: int | None = None, **precision: object) -> (
@@ -59,10 +59,7 @@ def state(values: list[float | None], planned: int | None = None, **precision: o
 
 
 def test_a_run_with_a_fixed_number_of_seeds_has_none() -> None:
-    doc = Doc(resolved(), "resolved.json")
-    assert (
-        replication(parse_study(doc, Doc({**resolved(), "published": None}, "r")), [], {}) is None
-    )
+    assert replication(parse_study(json.dumps(resolved()), "resolved.json"), [], {}) is None
 
 
 def test_a_point_stops_when_its_interval_is_narrow_enough() -> None:
@@ -151,7 +148,7 @@ def test_rounds(runs: int, at_most: int, then: int) -> None:
 
 
 def test_looks_are_the_numbers_of_runs_at_which_a_point_may_have_stopped() -> None:
-    doc = study(at_least=5, at_most=40).repeats.precision
+    doc = study(at_least=5, at_most=40).precision
     assert looks(None, [7]) == 1
     assert looks(doc, [5, 40, 10]) == 4  # 5, 10, 20, 40
     assert looks(doc, [5, 13]) == 36  # of an older version, or interrupted: 5, 6, ... 40

@@ -10,8 +10,7 @@ import pytest
 from model.errors import StudyError
 from testbed.command import plan_costs
 from testbed.findings import validate
-from testbed.planning.plan import Plan, make_plan
-from testbed.planning.variations import calibrated_points
+from testbed.planning.plan import Plan, calibrated_points, make_plan
 from testbed.points import load
 from testbed.points.load import Study, kernels_of_hosts, load_study
 from testbed.study.document import parse_document

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.run.paths import PathFlow, PointPath
+from model.run.point import Point
+from model.run.study import Compare, Group
 from reports.measures.metrics import Value, asked_metrics_of, evaluate, metrics_of
-from reports.store.point_paths import PathFlow, PointPath
-from reports.store.records import Compare, FlowRow, Group
+from reports.store.records import FlowRow
 from reports.store.sample import Sample, Spans
 from testbed.study.vocabulary import flow_metric_names, metric_names
 from tests.support import published_study
@@ -394,8 +396,9 @@ def path_flow(name: str, protocol: str, packet_bytes: int) -> PathFlow:
 def test_readings_of_utilisation() -> None:
     """A link of 0.2 Mbit/s that sends 1488-byte packets without a pause: 2000 in 119.04 s."""
     path = PointPath(
-        bottleneck_rate_bps=200_000, forward_rates_bps=(200_000.0,), base_owd_s=0.25,
-        base_rtt_s=0.5, loss_frac=0.015, flows=(path_flow("T1", "tcp", 1488),),
+        point=Point.of({}), bottleneck_rate_bps=200_000, forward_rates_bps=(200_000.0,),
+        base_owd_s=0.25, base_rtt_s=0.5, loss_frac=0.015,
+        flows=(path_flow("T1", "tcp", 1488),),
     )  # fmt: skip
     # 2150 in all: senders go on with what they had taken on when the run was to end.
     row = flow("T1", "T", 1e5, 2150, 30)

@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from model import run_folder
+from model.run.point import Point
 from reports.measures.quantities import INDEX, KBIT_PER_S, PERCENT, UNKNOWN, difference
 from reports.page import result_tables
 from reports.page.estimates import adjustment_words, estimates_table
 from reports.page.html import Drawn, render_reports
-from reports.store.records import Point
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import build_run, only_cell

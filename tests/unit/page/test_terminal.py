@@ -8,8 +8,9 @@ import pytest
 from rich.console import Console
 
 from model import run_folder
+from model.run.point import Point
+from model.run.study import Parameter
 from reports.page.terminal import print_summary
-from reports.store.records import Parameter, Point
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import PUBLISHED, build_run, only_cell

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from model.run.study import Precision
 from testbed.command.plan_costs import cost_lines, seeds_words
 from testbed.planning.cell_cost import cell_wall_s, expected_packets
 from testbed.planning.plan import Plan, make_plan
-from testbed.planning.precision import Precision
 from testbed.points.load import find_study, load_study
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import study

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from model.errors import StudyError
-from reports.store.json_document import Doc
-from reports.store.parsing import parse_plan, parse_study
+from model.run import json_file
+from model.run.cells import PLANNED
+from model.run.study import parse_study
 from testbed.findings import validate
 from testbed.planning.plan import (
     CALIBRATION_VIRTUAL_S,
+    calibrated_points,
     expected,
     make_plan,
-    plan_record,
     replicate_seeds,
-    resolved_json,
 )
 from testbed.planning.precision import wanted_precision
-from testbed.planning.variations import calibrated_points
+from testbed.planning.resolved import plan_json, resolved_json
+from testbed.planning.resolved import resolved as written
 from testbed.points.load import load_study
 from testbed.study.settings import MAX_SEED
 from tests.support.study_file import HOSTS, STUDIES, UNPUBLISHED, WIRELESS, study
@@ -106,7 +106,7 @@ def test_expected_time() -> None:
 
 def test_plan_json() -> None:
     plan = make_plan(study(), seeds=[4], lab={})
-    record = plan_record(plan.cells)
+    record = json.loads(plan_json(plan.cells))
     assert record["schema"] == 1
     assert len(record["cells"]) == 14
     assert record["cells"][7] == {
@@ -171,13 +171,9 @@ def test_resolved_json_tells_of_variations() -> None:
     ]
     assert [p["name"] for p in record["variation_parameters"]] == ["owd_s", "message_bytes"]
     assert set(record["assumptions"][0]) == {"id", "text", "why"}
-    read = parse_study(
-        Doc(record, "r"), Doc(json.loads(resolved(VARIED), parse_float=Decimal), "r")
-    )
+    read = parse_study(resolved(VARIED), "r")
     assert len(read.points) == 7
-    assert [v.points for v in read.repeats.variations] == [
-        (read.repeats.points[0],), (read.repeats.points[1],), (read.points[6],)
-    ]  # fmt: skip
+    assert read.variation_points == read.all_points[7:]
     loaded = study(VARIED)
     left = make_plan(loaded, seeds=[1], lab={}, sensitivity=False)
     record = json.loads(resolved_json(left, validate.find(loaded, seeds=[1])))
@@ -272,13 +268,13 @@ def test_reports_read_what_is_written() -> None:
     loaded = study()
     plan = make_plan(loaded, seeds=[1, 2], lab={})
     text = resolved_json(plan, validate.find(loaded, seeds=[1, 2]))
-    digits = json.loads(text, parse_float=Decimal)
-    read = parse_study(Doc(json.loads(text), "resolved.json"), Doc(digits, "resolved.json"))
+    read = parse_study(text, "resolved.json")
+    assert read == written(plan, validate.find(loaded, seeds=[1, 2]))
     assert read.published is not None
     assert str(read.published.rows[0].values["pct_increase"]) == "6.1"
-    assert list(read.paths) == list(read.points)
-    assert read.paths[read.points[0]].serialisation_s(1500) == pytest.approx(0.0064)
-    cells = parse_plan(Doc(plan_record(plan.cells), "plan.json"), read)
+    assert tuple(path.point for path in read.paths) == read.points
+    assert read.paths[0].serialisation_s(1500) == pytest.approx(0.0064)
+    cells = json_file.parse(PLANNED, plan_json(plan.cells), "plan.json").cells
     assert {cell.id for cell in cells} == {cell.id for cell in plan.cells}
 
 

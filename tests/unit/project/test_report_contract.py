@@ -1,6 +1,5 @@
 """Every study of the project, as the planner writes its run folder, can be read and reported."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,8 @@ from reports.store.run import read_run
 from reports.verdict.summary import summarise
 from reports.verdict.trust import point_words
 from testbed.findings.validate import find
-from testbed.planning.plan import make_plan, plan_record, resolved_json
+from testbed.planning.plan import make_plan
+from testbed.planning.resolved import plan_json, resolved_json
 from testbed.points.load import load_study
 
 pytestmark = pytest.mark.unit
@@ -24,7 +24,7 @@ def planned_run(run: Path, study_file: Path) -> Path:
     seeds = study.settings.seeds
     plan = make_plan(study, seeds=seeds, lab={"name": "virtual"})
     (run / run_folder.RESOLVED).write_text(resolved_json(plan, find(study, seeds=seeds)))
-    (run / run_folder.PLAN).write_text(json.dumps(plan_record(plan.cells)))
+    (run / run_folder.PLAN).write_text(plan_json(plan.cells))
     return run
 
 

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.run.point import Point
+from model.run.publication import PublishedRow
+from model.run.study import Compare, Group
 from reports.published.rounding import Contradiction, contradictions, increase_span, rounding_span
-from reports.store.records import Compare, Group, Point, PublishedRow
 from tests.support.report_run import LOSSES, METRICS, PUBLISHED
 
 pytestmark = pytest.mark.unit

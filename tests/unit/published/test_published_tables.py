@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from model.run.point import Point
+from model.run.publication import Claim, Comparison, Published, PublishedEpisode, Versus
 from reports.published.contradictions import table_contradictions, tables_in_doubt
 from reports.published.tables import TableContradiction
-from reports.store.records import Claim, Comparison, Point, Published, PublishedEpisode, Versus
 from tests.support.published_study import flow, path, published_study
 
 pytestmark = pytest.mark.unit
@@ -259,7 +260,8 @@ def test_words_about_the_mean_of_all_flows() -> None:
 
     def found(low: float, high: float) -> list[TableContradiction]:
         claim = claimed(study, "jitter_B_s", low, high)
-        return by_rule(dataclasses.replace(claim, paths=paths))
+        ways = tuple(dataclasses.replace(way, point=at) for at, way in paths.items())
+        return by_rule(dataclasses.replace(claim, paths=ways))
 
     (one,) = found(1.35, 1.45)
     assert one.text.endswith("in 5 of 5: " + "; ".join(["jitter_B_s 0.0135511"] * 5))
@@ -294,7 +296,8 @@ def said_of_losses(metric: str, *, high: float | None = None, **how: Any) -> lis
     )  # fmt: skip
     claim = Claim(id="c", text="So.", where="Section 5", untested=None, comparisons=(made,))
     published = Published(where="Table 1", rows=(), episodes=episodes)
-    whole = dataclasses.replace(study, published=published, claims=(claim,), paths={at: way})
+    paths = (dataclasses.replace(way, point=at),)
+    whole = dataclasses.replace(study, published=published, claims=(claim,), paths=paths)
     found = table_contradictions(whole)
     assert {one.rule for one in found} <= {"claim-against-episode"}
     return [f"{one.where}: {one.text.partition(': So. ')[2]}" for one in found]

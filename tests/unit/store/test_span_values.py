@@ -10,8 +10,9 @@ import pytest
 
 from model import run_folder
 from model.cell import Cell
-from reports.store.point_paths import PathFlow, PointPath
-from reports.store.records import Bins, Point, Span, Study
+from model.run.paths import PathFlow, PointPath
+from model.run.point import Point
+from model.run.study import Bins, Span, Study
 from reports.store.spans import read_spans
 from tests.support.recorded import wireless_cell
 
@@ -30,12 +31,13 @@ def study(*metrics: str, rate_bps: int = 100_000) -> Study:
                  packet_bytes=size)
         for name, protocol, size in (("T", "tcp", 1488), ("S", "sctp", 1496))
     )  # fmt: skip
-    path = PointPath(bottleneck_rate_bps=rate_bps, forward_rates_bps=(rate_bps,), base_owd_s=0.25,
-                     base_rtt_s=0.5, loss_frac=0.01, flows=flows)  # fmt: skip
+    point = Point.of(CELL.point)
+    path = PointPath(point=point, bottleneck_rate_bps=rate_bps, forward_rates_bps=(rate_bps,),
+                     base_owd_s=0.25, base_rtt_s=0.5, loss_frac=0.01, flows=flows)  # fmt: skip
     return Study(
         id="w", title="w", source=None, duration_s=20, seeds=(1,), hosts="paper",
-        generator="probe", groups=(), compare=None, parameters=(), points=(),
-        paths={Point.of(CELL.point): path}, metrics=metrics, flows=("T", "S"),
+        generator="probe", groups=(), compare=None, parameters=(), all_points=(point,),
+        paths=(path,), metrics=metrics, flows=("T", "S"),
         delivered=Span(from_s=1, to_s=2), windows=Span(from_s=1, to_s=5),
         bins=Bins(from_s=1, to_s=2, bin_s=0.25), published=None, figures=(), assumptions=(),
         warnings=(), acknowledged=(),
@@ -93,7 +95,7 @@ def test_what_was_not_recorded_is_said(tmp_path: Path) -> None:
     found = read_spans(tmp_path, CELL, study(*METRICS))
     assert found.sent_segments == found.bins == "packets were not captured (--pcap)"
     assert found.cwnd_segments == "the kernel's congestion state was not recorded"
-    older = dataclasses.replace(study(*METRICS), paths={})
+    older = dataclasses.replace(study(*METRICS), paths=())
     assert "packets were not captured" in str(read_spans(tmp_path, CELL, older).bins)
 
 

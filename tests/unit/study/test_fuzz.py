@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from model.errors import StudyError
 from testbed.findings import validate
 from testbed.planning import plan
+from testbed.planning.resolved import resolved_json
 from testbed.points.load import load_study, parse_study
 from tests.support.study_file import HOSTS, PAPER, WIRELESS
 
@@ -38,7 +39,7 @@ def use(text: str) -> None:
     seeds = study.settings.seeds
     findings = validate.find(study, seeds=seeds)
     planned = plan.make_plan(study, seeds=seeds[:2], lab={})
-    json.loads(plan.resolved_json(planned, findings))
+    json.loads(resolved_json(planned, findings))
     assert len({cell.id for cell in planned.cells}) == len(planned.cells)
 
 

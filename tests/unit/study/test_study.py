@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 from model.errors import StudyError
+from model.run.study import Group
 from reports.measures.metrics import asked_metrics_of, metrics_of
-from reports.store.records import Group
 from testbed.points.load import find_study, load_study
 from testbed.study.document import parse_document
 from testbed.study.form import AccessLink, Flow, Network, StudyFile

@@ -16,9 +16,9 @@ from collectors.episodes.row import EpisodeRow
 from collectors.tables.parquet import schema
 from model import run_folder
 from model.errors import ParseError
+from model.run.publication import PublishedEpisode
 from reports.page.causes import claim_words, found_by, story_page, terminal_rows, terminal_words
 from reports.published.episodes import claims
-from reports.store.records import PublishedEpisode
 from reports.store.run import FinishedCell, read_run
 from reports.store.story_tables import read_episodes, read_limits, read_windows
 from reports.verdict.causes import Distribution, distribution, stories

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from reports.store.records import Comparison
+from model.run.publication import Comparison
 from reports.verdict.verdicts import Verdict
 from tests.support.claims_study import at, claim, comparison, judged
 

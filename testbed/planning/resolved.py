@@ -1,0 +1,226 @@
+"""``resolved.json`` and ``plan.json`` of a plan: the study as it is run, and its cells. Pure.
+
+Invariant: a path says enough for arithmetic on a published table, without any cell: rates, delays,
+loss, and how many bytes of a packet are data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from model.cell import Network
+from model.paths import HEADER_BYTES, MTU_BYTES, data_loss_frac, forward_path
+from model.run import cells, publication, study
+from model.run.figures import FigureWanted, PublishedLoss, PublishedMark
+from model.run.json_file import text_of
+from model.run.paths import PathFlow, PointPath
+from model.run.point import Point
+from testbed.findings.validate import Findings
+from testbed.planning.plan import Plan, PlannedCell, calibrated_points
+from testbed.points.load import Study
+from testbed.points.resolve import resolve_network
+from testbed.study.flow_copies import Copy, copies
+from testbed.study.vocabulary import FIGURES
+
+
+def plan_json(planned: Sequence[PlannedCell]) -> str:
+    """Return the text of ``plan.json`` of these cells."""
+    listed = (
+        cells.PlannedCell(
+            id=one.id, purpose=one.cell.purpose, point=Point.of(one.cell.point),
+            replicate=one.cell.replicate, seed=one.cell.seed,
+        )
+        for one in planned
+    )  # fmt: skip
+    return text_of(cells.PLANNED, cells.Planned(cells=tuple(listed)))
+
+
+def resolved_json(plan: Plan, findings: Findings) -> str:
+    """Return the text of ``resolved.json``; published numbers keep the digits they have.
+
+    How far a kernel's result may be from a published value depends on the digits printed, so
+    "0.990" must not become 0.99.
+    """
+    return text_of(study.STUDY, resolved(plan, findings))
+
+
+def resolved(plan: Plan, findings: Findings) -> study.Study:
+    """Return the study as a plan runs it."""
+    read, at = plan.study, plan.study.settings
+    points = read.all_points if plan.sensitivity else read.points
+    calibrated = calibrated_points(read)
+    return study.Study(
+        id=at.study,
+        title=at.title,
+        source=publication.Source(**at.source.model_dump()) if at.source else None,
+        duration_s=at.duration_s,
+        seeds=plan.seeds,
+        hosts=at.hosts,
+        generator=at.generator,
+        groups=tuple(study.Group(id=group, label=label) for group, label in at.groups.items()),
+        compare=study.Compare(**at.compare.model_dump()) if at.compare else None,
+        flows=_flows_everywhere([point.settings.flows for point in points]),
+        delivered=study.Span(**at.delivered.model_dump()) if at.delivered else None,
+        windows=study.Span(**at.windows.model_dump()) if at.windows else None,
+        bins=study.Bins(**at.bins.model_dump()) if at.bins else None,
+        parameters=_parameters(read.parameters),
+        all_points=tuple(Point.of(point.values) for point in points),
+        base_points=len(read.points),
+        paths=tuple(
+            _path(
+                Point.of(point.values),
+                resolve_network(point.settings.network),
+                copies(point.settings.flows),
+            )
+            for point in read.points
+        ),
+        variations=tuple(
+            study.Variation(
+                assumption=one.assumption,
+                settings=dict(one.settings),
+                words=one.words,
+                of=tuple(one.of),
+                points=tuple(one.points),
+                calibrated=tuple(calibrated[index] for index in one.points),
+            )
+            for one in read.variations
+            if plan.sensitivity
+        ),
+        variation_parameters=_parameters(read.varied.parameters) if plan.sensitivity else (),
+        left_out=() if plan.sensitivity else tuple(one.words for one in read.variations),
+        precision=plan.precision,
+        metrics=tuple(at.metrics),
+        published=_published(read),
+        figures=tuple(_figures(read)),
+        claims=tuple(_claims(read)),
+        assumptions=tuple(
+            study.Assumption(id=one.id, text=one.text, why=one.why) for one in at.assumptions
+        ),
+        warnings=tuple(cells.RunWarning(**one.record()) for one in findings.warnings),
+        acknowledged=tuple(study.Acknowledged(**one.record()) for one in findings.acknowledged),
+    )
+
+
+def _parameters(found: Iterable[Any]) -> tuple[study.Parameter, ...]:
+    return tuple(study.Parameter(name=one.name, path=one.path) for one in found)
+
+
+def _flows_everywhere(flows: Sequence[Any]) -> tuple[str, ...]:
+    """Return the flows that run at every point, in order: those that metrics can be of."""
+    at = [[copy.id for copy in copies(here)] for here in flows]
+    return tuple(name for name in at[0] if all(name in others for others in at[1:]))
+
+
+def _path(point: Point, network: Network, flows: Iterable[Copy]) -> PointPath:
+    way = forward_path(network)
+    return PointPath(
+        point=point,
+        bottleneck_rate_bps=network.bottleneck.forward.rate_bps,
+        forward_rates_bps=tuple(direction.rate_bps for direction in way),
+        base_owd_s=round(math.fsum(direction.owd_s for direction in way), 9),
+        base_rtt_s=network.base_rtt_s(),
+        loss_frac=round(data_loss_frac(network), 12),
+        flows=tuple(_flow(copy) for copy in flows),
+    )
+
+
+def _flow(copy: Copy) -> PathFlow:
+    """Return a flow, with the data and the size of its full packets; a rate of 0 is bulk."""
+    flow = copy.flow
+    headers = HEADER_BYTES[flow.protocol]
+    payload_bytes = min(flow.message_bytes, MTU_BYTES - headers)
+    return PathFlow(
+        flow=copy.id,
+        group=flow.group,
+        protocol=flow.protocol,
+        rate_bps=0 if flow.rate_bps == "bulk" else flow.rate_bps,
+        payload_bytes=payload_bytes,
+        packet_bytes=payload_bytes + headers,
+    )
+
+
+def _at(read: Study, indexes: Iterable[int]) -> tuple[Point, ...]:
+    return tuple(Point.of(read.points[index].values) for index in indexes)
+
+
+def _published(read: Study) -> publication.Published | None:
+    published, texts = read.settings.published, read.document.texts
+    if published is None:
+        return None
+
+    def printed(section: str, index: int, names: Iterable[str]) -> dict[str, Decimal]:
+        return {name: Decimal(texts["published", section, index, "values", name]) for name in names}
+
+    return publication.Published(
+        where=published.where,
+        rows=tuple(
+            publication.PublishedRow(
+                point=point,
+                where=row.where or published.where,
+                values=printed("rows", index, row.values),
+            )
+            for index, row in enumerate(published.rows)
+            for point in _at(read, read.published_points[index])
+        ),
+        episodes=tuple(
+            publication.PublishedEpisode(
+                flow=entry.flow,
+                episode=entry.episode,
+                where=entry.where,
+                points=_at(read, read.episode_points[index]),
+                grown_s=entry.grown_s,
+                values=printed("episodes", index, entry.values),
+            )
+            for index, entry in enumerate(published.episodes)
+        ),
+    )
+
+
+def _figures(read: Study) -> Iterable[FigureWanted]:
+    """Return the figures asked for: each with its own keys only, and its points written out."""
+    names = {parameter.path: parameter.name for parameter in read.parameters}
+    for figure, indexes in zip(read.settings.figures, read.figure_points, strict=True):
+        own = ("where", *FIGURES[figure.kind])
+        found: dict[str, Any] = {
+            field: None if value == "end" else value
+            for field, value in figure.model_dump(exclude={"kind", "at"}).items()
+            if (type(figure).model_fields[field].alias or field) in own
+        }
+        if found.get("overlay") is not None:
+            found["overlay"] = names[found["overlay"]]
+        if "published" in found:
+            found["published"] = {
+                flow: PublishedLoss(
+                    **{**loss, "marks": tuple(PublishedMark(**mark) for mark in loss["marks"])}
+                )
+                for flow, loss in found["published"].items()
+            }
+        yield FigureWanted(kind=figure.kind, points=_at(read, indexes), **found)
+
+
+def _claims(read: Study) -> Iterable[publication.Claim]:
+    """Return the claims, each with the comparisons it comes to."""
+    for claim, comparisons in zip(read.settings.claims, read.comparisons, strict=True):
+        yield publication.Claim(
+            id=claim.id,
+            text=claim.text,
+            where=claim.where,
+            untested=claim.untested,
+            suspects=tuple(claim.suspects),
+            comparisons=tuple(
+                publication.Comparison(
+                    **{
+                        **dataclasses.asdict(one),
+                        "point": _at(read, [one.point])[0],
+                        "versus": one.versus and publication.Versus(
+                            metric=one.versus[0], point=_at(read, [one.versus[1]])[0]
+                        ),
+                    }
+                )
+                for one in comparisons
+            ),
+        )  # fmt: skip
