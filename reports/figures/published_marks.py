@@ -19,7 +19,7 @@ from reports.figures.chart import INK, PUBLISHED, Key, drawn
 NAME = "published"
 _MARK = {"type": "point", "shape": "diamond", "size": 64, "filled": False, "strokeWidth": 1.6,
          "opacity": 1, "color": PUBLISHED}  # fmt: skip
-_LABEL = {"type": "text", "align": "left", "dx": 5, "fontSize": 11, "fontStyle": "italic",
+_LABEL = {"type": "text", "align": "left", "dx": 5, "fontSize": 11,
           "color": INK}  # fmt: skip
 #: What was sent is named above its mark, what was acknowledged below: often both are there.
 _ABOVE, _BELOW = {**_LABEL, "baseline": "bottom", "dy": -3}, {**_LABEL, "baseline": "top", "dy": 3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 from model.run.figures import PublishedLoss, PublishedMark
 from reports.figures import published_marks
 from reports.figures.congestion import Curve, congestion_figure, mark_heights, window_marks
+from reports.figures.draw import render_pdf, render_svg
 from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import Diagram, segment_marks, sequence_figure
 from tests.support.figure_run import columns
@@ -147,3 +149,13 @@ def test_without_published_events_nothing_is_drawn_of_them() -> None:
     figure = sequence_figure(DIAGRAM, id="x", label="T", window_s=(4.0, 6.0), span=12.0)
     assert "diamond" not in str(figure.spec)
     assert "Diamonds" not in figure.caption
+
+
+def test_a_picture_has_one_font_so_that_equal_pictures_are_equal() -> None:
+    """The order of several fonts in a PDF is another each time it is drawn."""
+    figure = sequence_figure(
+        DIAGRAM, id="x", label="T", window_s=(4.0, 6.0), span=12.0,
+        marks=marks(mark(2.88, "M", segment=8), lost=8),
+    )  # fmt: skip
+    drawn = render_pdf(render_svg(figure))
+    assert len(set(re.findall(rb"/BaseFont /\w+\+([\w-]+)", drawn))) == 1
