@@ -7,6 +7,7 @@ are kept in the single value of an array map; where flows lose equally many, ano
 all of them together. A number's draw is :func:`model.draws.number_draw`.
 Invariants: a program is written out for one flow, so what is loaded says all it can do; a packet
 too short for the headers it should have goes on (the kernel ends a program that reads past one).
+What contradicts itself, as no stack sends it, is not told apart: a chunk is DATA by its type alone.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class _Options:
             where, place = packets[found], at[found]
             value = self.head[where, place + 2].astype(np.int64)
             values[where] = (value << 8) | self.head[where, place + 3] if size == 4 else value
-        found = (kind == SACK) & (length >= 2 + SACK_BLOCK_BYTES)
+        found = (kind == SACK) & (length % SACK_BLOCK_BYTES == 2)
         self._take_sack(packets[found], at[found], (length[found] - 2) // SACK_BLOCK_BYTES)
         at = at + length
         more = at < self.header_bytes[packets]
