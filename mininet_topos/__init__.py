@@ -1,1 +1,1 @@
-"""The network of a cell: nodes, links, shapers and channels, built with Mininet and read back."""
+"""The network of a cell as a Mininet topology: nodes, links, stages; built and read back."""

@@ -10,9 +10,10 @@ limit, so a full buffer and a lost packet are told apart by whose counter rose.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from model.cell import BurstLoss, Direction, Loss
+if TYPE_CHECKING:
+    from model.cell import BurstLoss, Direction, Loss
 
 #: Bytes of Ethernet header that a qdisc counts and an ns-2 link does not.
 ETHERNET_HEADER_BYTES = 14
@@ -107,14 +108,14 @@ class Stage:
 
 def _netem_loss(loss: Loss | BurstLoss) -> str:
     """Return the words of netem's loss model; of its bursts it wants p, r, 1-h and 1-k."""
-    if isinstance(loss, Loss):
+    if loss.model != "gilbert_elliott":
         return f"random {loss.loss_frac * 100:.10g}%"
     fracs = (loss.to_bad_frac, loss.to_good_frac, loss.loss_bad_frac, loss.loss_good_frac)
     return "gemodel " + " ".join(f"{frac * 100:.10g}%" for frac in fracs)
 
 
 def _wanted_loss(loss: Loss | BurstLoss) -> dict[str, float]:
-    if isinstance(loss, Loss):
+    if loss.model != "gilbert_elliott":
         return {**NO_LOSS, "loss_frac": loss.loss_frac if loss.model in NETEM_LOSSES else 0.0}
     return {**NO_LOSS, **{name: float(getattr(loss, name)) for name in BURST_NAMES}}
 

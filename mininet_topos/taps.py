@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mininet_topos.dumbbell import Plan
+from mininet_topos.layout import Layout
 
 #: ``data``: from the sources to the destinations; ``ack``: back.
 Direction = Literal["data", "ack"]
@@ -47,7 +47,7 @@ class Stretch:
     passed_at: str
 
 
-def taps(laid_out: Plan) -> tuple[Tap, ...]:
+def taps(laid_out: Layout) -> tuple[Tap, ...]:
     """Return the places on the data's way, both sides of buffer and loss, and both ends of acks.
 
     A tap sees a packet as it leaves a device's qdisc, or as it comes in, before any redirect.
@@ -73,7 +73,7 @@ def taps(laid_out: Plan) -> tuple[Tap, ...]:
     return tuple(found)
 
 
-def stretches(laid_out: Plan) -> tuple[Stretch, ...]:
+def stretches(laid_out: Layout) -> tuple[Stretch, ...]:
     """Return what packets pass between the hosts, in order, data first, then acknowledgements."""
     return tuple(
         Stretch(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from mininet_topos import offloads
-from mininet_topos.dumbbell import ROUTERS, Counter, Plan
+from mininet_topos.layout import Counter, Layout
 from mininet_topos.netns import Namespace
 from model.check import Check
 from model.errors import VerifyError
@@ -17,7 +17,7 @@ from model.errors import VerifyError
 PASSIVE = frozenset({"noqueue", "clsact"})
 
 
-def compare_qdiscs(laid_out: Plan, node: str, shown: list[dict[str, Any]]) -> list[Check]:
+def compare_qdiscs(laid_out: Layout, node: str, shown: list[dict[str, Any]]) -> list[Check]:
     """Compare ``tc -j qdisc show`` of one node with its stages: each there, none besides."""
     checks = []
     found = {(q.get("dev"), q.get("handle")): q for q in shown if q.get("kind") not in PASSIVE}
@@ -85,7 +85,7 @@ def compare_offloads(where: str, shown: dict[str, bool]) -> Check:
 
 
 def read_back(
-    laid_out: Plan,
+    laid_out: Layout,
     spaces: dict[str, Namespace],
     route_wanted: dict[str, dict[str, str]],
     routes: dict[str, list[dict[str, Any]]],
@@ -97,7 +97,7 @@ def read_back(
     checks: list[Check] = []
     raw: dict[str, Any] = {"qdiscs": {}, "routes": routes, "offloads": {}}
     for name, space in spaces.items():
-        if name in ROUTERS:
+        if name in laid_out.routers:
             raw["qdiscs"][name] = space.json(["tc", "-j", "qdisc", "show"])
             checks += compare_qdiscs(laid_out, name, raw["qdiscs"][name])
             got = space.read_sysctl("net.ipv4.ip_forward")

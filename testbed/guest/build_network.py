@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import dumbbell, netns, numbered_drops, verify
+from mininet_topos import fast_builder, netns, numbered_drops, verify
+from mininet_topos.dumbbell import Dumbbell
+from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
 from model.cell import Cell, Flow
 from model.check import Check
@@ -45,7 +47,7 @@ class Lab:
 
     cell: Cell
     folder: Path
-    laid_out: dumbbell.Plan
+    laid_out: Layout
     roles: ledger.Roles
     spaces: dict[str, Namespace]
     routes: dict[str, dict[str, str]]
@@ -77,10 +79,11 @@ def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
     _set_memory_limits()
     _hide_kernel_addresses()
-    laid_out = dumbbell.plan(cell.network, cell.seed)
+    topology = Dumbbell(network=cell.network, seed=cell.seed)
+    laid_out = topology.layout()
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)
-    spaces, shown = dumbbell.build(laid_out, cell.flows, routes, journal)
+    spaces, shown = fast_builder.build(topology, cell.flows, routes, journal)
     for node in roles.on("both"):
         for name, value in HOST_SYSCTLS.items():
             spaces[node].write_sysctl(name, value)
@@ -135,7 +138,7 @@ def state(lab: Lab) -> network_state.Snapshot:
     asked = {node: set(HOST_SYSCTLS) for node in lab.roles.on("both")}
     for node, name, _ in ledger.sysctls(lab.cell.hosts, lab.roles):
         asked[node].add(name)
-    asked |= {node: {"net.ipv4.ip_forward"} for node in dumbbell.ROUTERS}
+    asked |= {node: {"net.ipv4.ip_forward"} for node in lab.laid_out.routers}
     return network_state.take(lab.laid_out, lab.spaces, asked)
 
 

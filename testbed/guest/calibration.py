@@ -52,7 +52,7 @@ def chances(network: Network, seed: int, way: Way) -> list[netem_draws.Chance]:
     places = (f"ifb-{ends[0]}", "ifb-bottleneck", f"{'r2' if way == 'forward' else 'r1'}-{ends[2]}")
     found = {
         (stage.device, stage.node): stage
-        for stage in dumbbell.plan(network, seed).stages
+        for stage in dumbbell.lay_out(network, seed).stages
         if stage.role == "channel"
     }
     nodes = ("r1", "r2", "r2") if way == "forward" else ("r2", "r1", "r1")

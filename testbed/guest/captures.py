@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from collectors.recording import tcpdump
-from mininet_topos import dumbbell, taps
+from mininet_topos import taps
+from mininet_topos.layout import Layout
 from mininet_topos.netns import Namespace
 from model.cell import Cell
 
@@ -31,15 +32,13 @@ class Captures:
             _write(self.folder / "counts.json", tcpdump.stop(self.running))
 
 
-def write_path(laid_out: dumbbell.Plan, raw: Path) -> None:
+def write_path(laid_out: Layout, raw: Path) -> None:
     """Write raw/path.json: what packets pass, and the capture points before and after."""
     stretches = taps.stretches(laid_out)
     _write(raw / "path.json", [dataclasses.asdict(stretch) for stretch in stretches])
 
 
-def start(
-    cell: Cell, raw: Path, laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace]
-) -> Captures:
+def start(cell: Cell, raw: Path, laid_out: Layout, spaces: Mapping[str, Namespace]) -> Captures:
     """Start one capture in each router if the cell asks for captures.
 
     raw/pcap/points.json says which point each interface index and way is.
@@ -50,7 +49,7 @@ def start(
     folder.mkdir()
     snap_bytes = tcpdump.snap_bytes(cell)
     running, points = [], []
-    for router in dumbbell.ROUTERS:
+    for router in laid_out.routers:
         file = folder / f"{router}.pcap"
         chosen = []
         for tap in taps.taps(laid_out):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import dumbbell, numbered_drops, verify
+from mininet_topos import layout, numbered_drops, verify
 from mininet_topos.netns import Journal
 from model.cell import Cell
 from testbed.guest import (
@@ -120,7 +120,7 @@ def _await_silence(cell: Cell) -> None:
 
 
 def _write_counters(lab: Lab) -> None:
-    wanted = dumbbell.counters(lab.laid_out, lab.cell.flows)
+    wanted = layout.counters(lab.laid_out, lab.cell.flows)
     lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
     lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
     lab.write("raw/qdiscs.json", _qdiscs(lab))
@@ -131,5 +131,5 @@ def _qdiscs(lab: Lab) -> dict[str, Any]:
     """Return every qdisc's counters, by router."""
     return {
         name: lab.spaces[name].json(["tc", "-j", "-s", "qdisc", "show"])
-        for name in dumbbell.ROUTERS
+        for name in lab.laid_out.routers
     }

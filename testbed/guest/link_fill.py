@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mininet_topos import dumbbell
+from mininet_topos.layout import Layout
 from model import units
 from model.cell import Direction, Network
 from model.units import NS_PER_S
@@ -67,21 +68,19 @@ class Fill:
 
 def fills(network: Network) -> tuple[Fill, ...]:
     """Return every direction of every link, the bottleneck's first."""
+    return fills_of(dumbbell.lay_out(network, 0))
+
+
+def fills_of(laid_out: Layout) -> tuple[Fill, ...]:
+    """Return every direction of every link of a layout, those between routers first."""
     made = []
-    for near, far in dumbbell.plan(network, 0).links:
-        if far.node == "r2":
-            out, back, what = network.bottleneck.forward, network.bottleneck.reverse, "bottleneck"
-        elif near.node == "r1":
-            out, back = network.source_access.reverse, network.source_access.forward
-            what = f"access link of {far.node}"
-        else:
-            out, back = network.destination_access.forward, network.destination_access.reverse
-            what = f"access link of {far.node}"
-        for one, other, direction in ((near, far, out), (far, near, back)):
+    for wire in laid_out.wires:
+        near, far = wire.ends
+        for one, other, direction in ((near, far, wire.out), (far, near, wire.back)):
             made.append(
                 Fill(
                     name=f"fill_{one.node}_{other.node}", source=one.node, target=other.node,
-                    address=other.address, direction=direction, what=what,
+                    address=other.address, direction=direction, what=wire.name,
                 )
             )  # fmt: skip
     return tuple(made)

@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from collectors.recording import netlink
-from mininet_topos import dumbbell, offloads
+from mininet_topos import offloads
+from mininet_topos.layout import Layout
 from mininet_topos.netns import Namespace
 from model.check import Check
 
@@ -51,7 +52,7 @@ KINDS = (
 
 
 def take(
-    laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace], asked: Mapping[str, Collection[str]]
+    laid_out: Layout, spaces: Mapping[str, Namespace], asked: Mapping[str, Collection[str]]
 ) -> Snapshot:
     """Return what is set on all nodes now; of sysctls those asked for by node.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from collectors.recording import queue_sampler, socket_sampler, trace_recorder
-from mininet_topos import dumbbell
+from mininet_topos.layout import Layout
 from mininet_topos.netns import Namespace
 from model.cell import Cell
 from probes.process import wait_until
@@ -70,7 +70,7 @@ class Telemetry:
 def start(
     cell: Cell,
     raw: Path,
-    laid_out: dumbbell.Plan,
+    laid_out: Layout,
     spaces: Mapping[str, Namespace],
     epoch_ns: int,
 ) -> Telemetry:
@@ -86,7 +86,7 @@ def start(
         )
 
     if cell.collect.telemetry or cell.collect.queue_s:
-        routers = [spaces[name] for name in dumbbell.ROUTERS]
+        routers = [spaces[name] for name in laid_out.routers]
         places = _places(laid_out, routers)
         (raw / "places.json").write_text(
             json.dumps([dataclasses.asdict(place) for place in places], indent=1) + "\n"
@@ -113,7 +113,7 @@ def start(
     return telemetry
 
 
-def _places(laid_out: dumbbell.Plan, routers: Sequence[Namespace]) -> list[queue_sampler.Place]:
+def _places(laid_out: Layout, routers: Sequence[Namespace]) -> list[queue_sampler.Place]:
     places = []
     for router in routers:
         stages = [(s.device, s.handle, s.role) for s in laid_out.stages if s.node == router.name]
@@ -122,7 +122,7 @@ def _places(laid_out: dumbbell.Plan, routers: Sequence[Namespace]) -> list[queue
 
 
 def sources(
-    cell: Cell, laid_out: dumbbell.Plan, spaces: Mapping[str, Namespace]
+    cell: Cell, laid_out: Layout, spaces: Mapping[str, Namespace]
 ) -> list[tuple[Namespace, list[socket_sampler.Source]]]:
     """Return every end host with what to ask it, by the protocols of its flows."""
     protocols: dict[str, set[str]] = {

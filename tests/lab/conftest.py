@@ -66,7 +66,16 @@ def run_cell(lab: VirtualLab, tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def script(lab: VirtualLab, tmp_path: Path) -> Scripted:
     """Run a shell script as the lab's only program; return the folder it could write to."""
+    return _scripted(lab, tmp_path)
 
+
+@pytest.fixture(scope="module")
+def script_once(lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Scripted:
+    """Run a shell script like ``script``, for all tests of a module."""
+    return _scripted(lab, tmp_path_factory.mktemp("scripts"))
+
+
+def _scripted(lab: VirtualLab, tmp_path: Path) -> Scripted:
     def run(
         text: str, *, wall_s: float = 60.0, virtual_s: float = 600.0, name: str = "script"
     ) -> Path:

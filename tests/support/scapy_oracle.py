@@ -1,7 +1,7 @@
 """What scapy and what our parsers say of the same packets, in the same words, to be compared.
 
 ``scapys`` dissects with scapy alone, ``ours`` with the project's parsers alone. Where scapy is
-wrong or ignorant, ``scapys`` says what it does about it; ``tests/unit/packets/test_scapy_sctp.py`` and
+wrong or ignorant, ``scapys`` says what it does about it; ``unit/packets/test_scapy_sctp.py`` and
 ``test_scapy_headers.py`` show each case.
 """
 

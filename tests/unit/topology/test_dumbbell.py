@@ -1,4 +1,4 @@
-"""A dumbbell's names, addresses and stages, and ip's and tc's lines for the wireless network."""
+"""A dumbbell's names, addresses and stages, and ip's and tc's lines: as recorded, to the byte."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ import collections
 import dataclasses
 import ipaddress
 import re
+from collections.abc import Callable
 
 import pytest
 
-from mininet_topos.dumbbell import (
-    ROUTERS,
-    Plan,
-    counters,
-    ip_lines,
-    link_lines,
-    number_lines,
-    plan,
-    tc_lines,
-)
+from mininet_topos import layout
+from mininet_topos.dumbbell import lay_out
+from mininet_topos.layout import Layout, counters
+from mininet_topos.lines import ip_lines, link_lines, number_lines, tc_lines
+from model import draws
 from model.cell import Flow, Loss, Network, Protocol
-from model.draws import seed_for
+from model.fields import build
+from tests.support import recorded
 from tests.support.recorded import both_ways, direction, wireless_cell
 
 pytestmark = pytest.mark.unit
 
 CELL = wireless_cell()
-WIRELESS = plan(CELL.network, seed=1)
+WIRELESS = lay_out(CELL.network, seed=1)
 
 
 def network(sources: int, destinations: int) -> Network:
@@ -45,7 +42,7 @@ def flow(index: int, destination: int, protocol: Protocol = "tcp") -> Flow:
 
 
 def test_a_thousand_hosts_have_addresses_of_their_own() -> None:
-    few, many = plan(network(250, 250), seed=1), plan(network(500, 500), seed=1)
+    few, many = lay_out(network(250, 250), seed=1), lay_out(network(500, 500), seed=1)
     ends = [end for pair in many.links for end in pair]
     for name in ("address", "mac"):
         assert len({getattr(end, name) for end in ends}) == len(ends) == 2002
@@ -61,88 +58,28 @@ def test_a_thousand_hosts_have_addresses_of_their_own() -> None:
     assert many.interface("dst251").address == "10.4.1.2"
 
 
-R1_TC = """\
-qdisc add dev r1-bottleneck root handle 10: netem limit 10 rate 3000000bit -14
-qdisc add dev ifb-bottleneck root handle 1: netem limit 3458 delay 250000000ns
-qdisc add dev ifb-src1 root handle 1: netem limit 389 delay 2000000ns
-qdisc add dev ifb-src1 parent 1:1 handle 10: netem limit 100 rate 10000000bit -14
-qdisc add dev r1-src1 root handle 1: netem limit 389 delay 2000000ns
-qdisc add dev r1-src1 parent 1:1 handle 10: netem limit 100 rate 10000000bit -14
-qdisc add dev ifb-src2 root handle 1: netem limit 389 delay 2000000ns
-qdisc add dev ifb-src2 parent 1:1 handle 10: netem limit 100 rate 10000000bit -14
-qdisc add dev r1-src2 root handle 1: netem limit 389 delay 2000000ns
-qdisc add dev r1-src2 parent 1:1 handle 10: netem limit 100 rate 10000000bit -14
-qdisc add dev r1-bottleneck clsact
-qdisc add dev r1-src1 clsact
-qdisc add dev r1-src2 clsact
-filter add dev r1-bottleneck egress pref 100 protocol ip flower ip_proto tcp dst_port 5001 action ok
-filter add dev r1-bottleneck egress pref 101 protocol ip flower ip_proto sctp dst_port 5002 action ok
-filter add dev r1-bottleneck ingress pref 65000 protocol all matchall action mirred egress redirect dev ifb-bottleneck
-filter add dev r1-src1 ingress pref 65000 protocol all matchall action mirred egress redirect dev ifb-src1
-filter add dev r1-src2 ingress pref 65000 protocol all matchall action mirred egress redirect dev ifb-src2
-"""  # noqa: E501  # tc's own lines
-R2_TC = """\
-qdisc add dev ifb-bottleneck root handle 1: netem limit 3458 delay 250000000ns loss random 1% seed 7491548076416030204
-qdisc add dev r2-bottleneck root handle 10: netem limit 10 rate 3000000bit -14
-qdisc add dev ifb-dst1 root handle 1: netem limit 389 delay 2000000ns
-qdisc add dev ifb-dst1 parent 1:1 handle 10: netem limit 100 rate 10000000bit -14
-qdisc add dev r2-dst1 root handle 1: netem limit 389 delay 2000000ns
-qdisc add dev r2-dst1 parent 1:1 handle 10: netem limit 100 rate 10000000bit -14
-qdisc add dev ifb-dst2 root handle 1: netem limit 389 delay 2000000ns
-qdisc add dev ifb-dst2 parent 1:1 handle 10: netem limit 100 rate 10000000bit -14
-qdisc add dev r2-dst2 root handle 1: netem limit 389 delay 2000000ns
-qdisc add dev r2-dst2 parent 1:1 handle 10: netem limit 100 rate 10000000bit -14
-qdisc add dev r2-bottleneck clsact
-qdisc add dev r2-dst1 clsact
-qdisc add dev r2-dst2 clsact
-filter add dev r2-bottleneck ingress pref 100 protocol ip flower ip_proto tcp dst_port 5001 action mirred egress redirect dev ifb-bottleneck
-filter add dev r2-dst1 egress pref 100 protocol ip flower ip_proto tcp dst_port 5001 action ok
-filter add dev r2-bottleneck ingress pref 101 protocol ip flower ip_proto sctp dst_port 5002 action mirred egress redirect dev ifb-bottleneck
-filter add dev r2-dst2 egress pref 101 protocol ip flower ip_proto sctp dst_port 5002 action ok
-filter add dev r2-bottleneck ingress pref 65000 protocol all matchall action mirred egress redirect dev ifb-bottleneck
-filter add dev r2-dst1 ingress pref 65000 protocol all matchall action mirred egress redirect dev ifb-dst1
-filter add dev r2-dst2 ingress pref 65000 protocol all matchall action mirred egress redirect dev ifb-dst2
-"""  # noqa: E501
-SRC1_IP = """\
-link set dev lo up
-address add 10.1.1.2/24 dev src1-eth0
-link set dev src1-eth0 up
-neighbor add 10.1.1.1 lladdr 02:00:00:00:01:01 dev src1-eth0 nud permanent
-route add default via 10.1.1.1 quickack 1 ssthresh lock 45 rto_min 492ms
-route show default
-"""
-R2_IP = """\
-link set dev lo up
-link add ifb-bottleneck type ifb
-link set dev ifb-bottleneck up
-link add ifb-dst1 type ifb
-link set dev ifb-dst1 up
-link add ifb-dst2 type ifb
-link set dev ifb-dst2 up
-address add 10.0.0.2/24 dev r2-bottleneck
-link set dev r2-bottleneck up
-neighbor add 10.0.0.1 lladdr 02:00:00:00:00:01 dev r2-bottleneck nud permanent
-address add 10.2.1.1/24 dev r2-dst1
-link set dev r2-dst1 up
-neighbor add 10.2.1.2 lladdr 02:00:00:00:03:02 dev r2-dst1 nud permanent
-address add 10.2.2.1/24 dev r2-dst2
-link set dev r2-dst2 up
-neighbor add 10.2.2.2 lladdr 02:00:00:00:04:02 dev r2-dst2 nud permanent
-route add default via 10.0.0.1
-"""
+RECORDED = recorded.value("dumbbell-lines-0.1.0/lines.json")
 
 
-def test_the_wireless_networks_tc_lines() -> None:
-    assert tc_lines(WIRELESS, CELL.flows, "r1") == R1_TC
-    assert tc_lines(WIRELESS, CELL.flows, "r2") == R2_TC
+@pytest.mark.parametrize("name", RECORDED)
+def test_ip_and_tc_are_given_what_they_always_were(name: str) -> None:
+    was = RECORDED[name]
+    laid_out = lay_out(build(Network, was["network"], "network"), was["seed"])
+    flows = [build(Flow, flow, "flow") for flow in was["flows"]]
+    lines: dict[str, Callable[[str], str]] = {
+        "number": lambda node: number_lines(laid_out, node),
+        "link": lambda node: link_lines(laid_out, node),
+        "ip": lambda node: ip_lines(laid_out, node, was["route_options"].get(node, {})),
+        "tc": lambda node: tc_lines(laid_out, flows, node),
+    }
+    now = [[node, what, lines[what](node).splitlines()] for node, what, _ in was["commands"]]
+    assert now == was["commands"]
+    assert [dataclasses.asdict(counter) for counter in counters(laid_out, flows)] == was["counters"]
+
+
+def test_hosts_have_no_qdisc_and_routers_no_route_option() -> None:
     assert [tc_lines(WIRELESS, CELL.flows, name) for name in ("src1", "dst2")] == ["", ""]
-
-
-def test_the_wireless_networks_ip_lines() -> None:
-    options = {"quickack": "1", "ssthresh": "lock 45", "rto_min": "492ms"}
-    assert ip_lines(WIRELESS, "src1", options) == SRC1_IP
-    # Route options are for hosts; a router has none.
-    assert ip_lines(WIRELESS, "r2", options) == R2_IP
+    assert ip_lines(WIRELESS, "r2", {"quickack": "1"}) == ip_lines(WIRELESS, "r2", {})
 
 
 def test_a_router_makes_the_links_it_begins() -> None:
@@ -164,17 +101,17 @@ SIZES = [(1, 1), (2, 2), (5, 5), (5, 1), (1, 5), (99, 99)]
 
 
 @pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}-{size[1]}")
-def laid_out(request: pytest.FixtureRequest) -> Plan:
-    return plan(network(*request.param), seed=3)
+def laid_out(request: pytest.FixtureRequest) -> Layout:
+    return lay_out(network(*request.param), seed=3)
 
 
 def test_nodes_in_starting_order() -> None:
-    assert plan(network(3, 1), seed=1).node_names() == (
+    assert lay_out(network(3, 1), seed=1).node_names() == (
         "src1", "src2", "src3", "r1", "r2", "dst1",
     )  # fmt: skip
 
 
-def test_every_name_and_address_is_there_once(laid_out: Plan) -> None:
+def test_every_name_and_address_is_there_once(laid_out: Layout) -> None:
     ends = [end for pair in laid_out.links for end in pair]
     assert len(laid_out.links) == 1 + len(laid_out.sources) + len(laid_out.destinations)
     for values in (
@@ -192,14 +129,14 @@ def test_every_name_and_address_is_there_once(laid_out: Plan) -> None:
         assert a.address.rpartition(".")[0] == b.address.rpartition(".")[0]
 
 
-def test_the_kernel_takes_the_device_names(laid_out: Plan) -> None:
+def test_the_kernel_takes_the_device_names(laid_out: Layout) -> None:
     devices = {end.device for pair in laid_out.links for end in pair}
     devices |= {ifb for _, _, ifb in laid_out.redirects}
     assert max(len(name) for name in devices) <= 15
 
 
-def test_every_direction_has_one_shaper_and_one_channel_in_a_router(laid_out: Plan) -> None:
-    assert {stage.node for stage in laid_out.stages} == set(ROUTERS)
+def test_every_direction_has_one_shaper_and_one_channel_in_a_router(laid_out: Layout) -> None:
+    assert {stage.node for stage in laid_out.stages} == {"r1", "r2"}
     roles = collections.Counter(stage.role for stage in laid_out.stages)
     assert roles == {"shaper": 2 * len(laid_out.links), "channel": 2 * len(laid_out.links)}
     places = [(s.node, s.device, s.handle) for s in laid_out.stages]
@@ -210,11 +147,11 @@ def test_every_direction_has_one_shaper_and_one_channel_in_a_router(laid_out: Pl
         (node, ifb) for node, _, ifb in laid_out.redirects
     }
     assert {(node, device) for node, device, _ in laid_out.redirects} == {
-        (node, device) for node, device in own if node in ROUTERS
+        (node, device) for node, device in own if node in ("r1", "r2")
     }
 
 
-def test_every_loss_model_has_its_own_seed_and_tc_can_read_it(laid_out: Plan) -> None:
+def test_every_loss_model_has_its_own_seed_and_tc_can_read_it(laid_out: Layout) -> None:
     seeds = [stage.seed for stage in laid_out.stages if stage.role == "channel"]
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**63 for seed in seeds)
@@ -222,7 +159,7 @@ def test_every_loss_model_has_its_own_seed_and_tc_can_read_it(laid_out: Plan) ->
 
 def test_seeds_follow_the_cells_seed_and_the_place_only() -> None:
     def seeds(sources: int, seed: int) -> dict[tuple[str, str], int]:
-        made = plan(network(sources, 2), seed)
+        made = lay_out(network(sources, 2), seed)
         return {(s.node, s.device): s.seed for s in made.stages if s.role == "channel"}
 
     small, large, other = seeds(2, 1), seeds(5, 1), seeds(2, 2)
@@ -230,8 +167,13 @@ def test_seeds_follow_the_cells_seed_and_the_place_only() -> None:
     assert set(small.values()).isdisjoint(other.values())
     # sha256("1 bottleneck forward"), its first 63 bits
     assert small["r2", "ifb-bottleneck"] == 7491548076416030204
-    assert seed_for(1, "bottleneck forward") == 7491548076416030204
     assert all(0 <= seed < 2**63 for seed in seeds(2, 2**63).values())
+
+
+@pytest.mark.parametrize("seed", [1, 2**63])
+def test_places_have_the_seeds_that_parsers_know_them_by(seed: int) -> None:
+    assert layout.seed_for(seed, "from src1") == draws.seed_for(seed, "from src1")
+    assert layout.seed_for(seed, "bottleneck forward") == draws.channel_seed(seed, "forward")
 
 
 def test_loss_is_on_the_bottleneck_in_the_data_direction_only() -> None:
@@ -242,7 +184,7 @@ def test_loss_is_on_the_bottleneck_in_the_data_direction_only() -> None:
 def test_each_direction_of_an_access_link_is_where_its_packets_pass() -> None:
     up, down = direction(rate_bps=1_000_000), direction(rate_bps=2_000_000)
     link = dataclasses.replace(both_ways(up), reverse=down)
-    made = plan(
+    made = lay_out(
         dataclasses.replace(network(1, 1), source_access=link, destination_access=link), seed=1
     )
     rates = {(s.node, s.device): s.direction.rate_bps for s in made.stages if s.role == "shaper"}
@@ -256,13 +198,13 @@ def test_loss_on_access_links_and_back_is_placed_too() -> None:
     everywhere = dataclasses.replace(
         network(1, 1), source_access=lossy, bottleneck=lossy, destination_access=lossy
     )
-    stages = plan(everywhere, seed=1).stages
+    stages = lay_out(everywhere, seed=1).stages
     assert sum(" loss random 2% seed " in stage.command() for stage in stages) == 6
     assert not any(" loss " in s.command() for s in stages if s.role == "shaper")
 
 
 def test_flows_to_one_destination_are_counted_apart() -> None:
-    laid_out = plan(network(3, 1), seed=1)
+    laid_out = lay_out(network(3, 1), seed=1)
     flows = tuple(flow(i, 0, "udp" if i == 2 else "tcp") for i in range(3))
     made = counters(laid_out, flows)
     assert [(c.name, c.node, c.device, c.hook) for c in made[:3]] == [
@@ -286,7 +228,7 @@ def test_a_hosts_interface() -> None:
 
 def test_routers_number_their_interfaces_apart() -> None:
     # r1 has three interfaces and three ifbs, so r2 uses up six numbers.
-    laid_out = plan(wireless_cell().network, 1)
+    laid_out = lay_out(wireless_cell().network, 1)
     lines = number_lines(laid_out, "r2").splitlines()
     assert lines == [
         *(f"link add gap{number} type dummy" for number in range(6)),

@@ -7,15 +7,16 @@ import itertools
 
 import pytest
 
-from mininet_topos.dumbbell import Plan, counters, plan
+from mininet_topos.dumbbell import lay_out
+from mininet_topos.layout import Layout, counters
 from mininet_topos.taps import stretches, taps
 from tests.support.recorded import wireless_cell
 
 pytestmark = pytest.mark.unit
 
 CELL = wireless_cell()
-WIRELESS = plan(CELL.network, seed=1)
-SHARED = plan(dataclasses.replace(CELL.network, sources=3, destinations=1), seed=1)
+WIRELESS = lay_out(CELL.network, seed=1)
+SHARED = lay_out(dataclasses.replace(CELL.network, sources=3, destinations=1), seed=1)
 
 
 def test_taps_of_the_wireless_study() -> None:
@@ -37,13 +38,13 @@ def test_taps_of_the_wireless_study() -> None:
 
 
 @pytest.mark.parametrize("laid_out", [WIRELESS, SHARED], ids=["pairs", "shared"])
-def test_every_stage_lies_on_one_stretch(laid_out: Plan) -> None:
+def test_every_stage_lies_on_one_stretch(laid_out: Layout) -> None:
     staged = sorted({(stage.node, stage.device) for stage in laid_out.stages})
     assert sorted((s.node, d) for s in stretches(laid_out) for d in s.devices) == staged
 
 
 @pytest.mark.parametrize("laid_out", [WIRELESS, SHARED], ids=["pairs", "shared"])
-def test_data_stretches_join_and_are_captured_at_both_ends(laid_out: Plan) -> None:
+def test_data_stretches_join_and_are_captured_at_both_ends(laid_out: Layout) -> None:
     way = [stretch for stretch in stretches(laid_out) if stretch.direction == "data"]
     assert [s.passed_at for s in way[:-1]] == [s.offered_at for s in way[1:]]
     points = {tap.point for tap in taps(laid_out) if tap.direction == "data"}

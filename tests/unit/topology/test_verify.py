@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from mininet_topos import offloads
-from mininet_topos.dumbbell import counters, plan
+from mininet_topos.dumbbell import lay_out
+from mininet_topos.layout import counters
 from mininet_topos.netns import Journal, Namespace
 from mininet_topos.verify import (
     compare_offloads,
@@ -28,7 +29,7 @@ from tests.support.recorded import value, wireless_cell
 pytestmark = pytest.mark.unit
 
 CELL = wireless_cell()
-PLAN = plan(CELL.network, seed=1)
+PLAN = lay_out(CELL.network, seed=1)
 SHOWN = value("iproute2-6.15/qdisc-show.json")
 ROUTES = value("iproute2-6.15/route-show.json")
 ASKED = {

@@ -1,0 +1,289 @@
+"""What a topology consists of, before anything is built: nodes, wires, their stages, routes. Pure.
+
+Every direction of every link is a shaper and a channel (see :mod:`mininet_topos.channel`), and
+none of them sits on an end host, where a full qdisc would push back on the sender's socket:
+
+- between routers: shaper on the near router's egress, channel on an ifb at the far one's ingress,
+  so that packets can be counted and captured between the two;
+- access links, leaving a host: channel, then shaper, on an ifb at the router's ingress;
+- access links, towards a host: channel, then shaper, on the router's egress.
+
+On access links propagation comes before serialisation; in a lossless tandem the order of the two
+does not change when a packet arrives. Addresses and neighbours are static, so no ARP packet ever
+meets a loss model. Standard library only, and of this project only :mod:`mininet_topos.channel`,
+so that the folder ``mininet_topos/`` is all that ``mn --custom`` needs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from mininet_topos.channel import Stage
+
+if TYPE_CHECKING:
+    from model.cell import Direction, Flow, Link
+
+#: What a node is there for. Flows go from sources to destinations.
+NodeRole = Literal["source", "router", "destination"]
+#: Hosts of one router whose addresses share their second number.
+SUBNETS = 250
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interface:
+    """One end of a link."""
+
+    node: str
+    device: str
+    address: str
+    mac: str
+    peer_address: str
+    peer_mac: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wire:
+    """A link: its ends, what it is called, and what each way does; ``out`` leaves the first end."""
+
+    number: int
+    name: str
+    ends: tuple[Interface, Interface]
+    out: Direction
+    back: Direction
+    stages: tuple[Stage, ...]
+    redirects: tuple[tuple[str, str, str], ...]  # node, device, ifb its ingress goes to
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndHost:
+    """A host to be attached: its name, the router it is at, and its access link."""
+
+    name: str
+    role: NodeRole
+    router: str
+    access: Link
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counter:
+    """One per-flow packet counter: a flower filter on a device, told by its preference."""
+
+    name: str  # queue_offered, loss_offered or loss_passed
+    flow: str
+    node: str
+    device: str
+    hook: str  # ingress or egress
+    pref: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """All names, addresses and stages of a network, in the order in which they are made."""
+
+    sources: tuple[str, ...]
+    routers: tuple[str, ...]
+    destinations: tuple[str, ...]
+    wires: tuple[Wire, ...]
+    routes: Mapping[str, tuple[tuple[str, str], ...]]  # by node: prefix, next hop
+
+    @cached_property
+    def links(self) -> tuple[tuple[Interface, Interface], ...]:
+        """Both ends of every link."""
+        return tuple(wire.ends for wire in self.wires)
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """All qdiscs that shape, delay or lose."""
+        return tuple(stage for wire in self.wires for stage in wire.stages)
+
+    @cached_property
+    def redirects(self) -> tuple[tuple[str, str, str], ...]:
+        """Node and device, and the ifb that the device's ingress goes to."""
+        return tuple(redirect for wire in self.wires for redirect in wire.redirects)
+
+    def interface(self, node: str) -> Interface:
+        """Return a host's only interface."""
+        return next(i for pair in self.links for i in pair if i.node == node)
+
+    def devices(self, node: str) -> tuple[str, ...]:
+        """Return the names of a node's ends of links, in order."""
+        return tuple(i.device for pair in self.links for i in pair if i.node == node)
+
+    def node_names(self) -> tuple[str, ...]:
+        """Return all nodes in the order in which they are started."""
+        return (*self.sources, *self.routers, *self.destinations)
+
+    @cached_property
+    def neighbours(self) -> Mapping[str, tuple[tuple[Interface, Interface], ...]]:
+        """Each node's links, from its own end to the other."""
+        found: dict[str, list[tuple[Interface, Interface]]] = {n: [] for n in self.node_names()}
+        for a, b in self.links:
+            found[a.node].append((a, b))
+            found[b.node].append((b, a))
+        return {node: tuple(links) for node, links in found.items()}
+
+    def crossed(self, start: str, end: str) -> list[tuple[Interface, Interface]]:
+        """Return the links a packet crosses on its shortest way, each from its near to its far end.
+
+        Raises:
+            ValueError: no link leads there.
+        """
+        ways: dict[str, list[tuple[Interface, Interface]]] = {start: []}
+        todo = deque([start])
+        while todo:
+            node = todo.popleft()
+            for near, far in self.neighbours[node]:
+                if far.node == end:
+                    return [*ways[node], (near, far)]
+                if far.node in self.routers and far.node not in ways:
+                    ways[far.node] = [*ways[node], (near, far)]
+                    todo.append(far.node)
+        raise ValueError(f"no way from {start} to {end}")
+
+
+def seed_for(seed: int, place: str) -> int:
+    """Return the seed of one place's loss, as :func:`model.draws.seed_for` (a test compares)."""
+    digest = hashlib.sha256(f"{seed} {place}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def _ends(number: int, nodes: tuple[str, str], devices: tuple[str, str], subnet: str) -> tuple[
+    Interface, Interface
+]:  # fmt: skip
+    addresses = (f"{subnet}.1", f"{subnet}.2")
+    macs = tuple(f"02:00:00:{number >> 8:02x}:{number & 255:02x}:{end:02x}" for end in (1, 2))
+    first, second = (
+        Interface(
+            node=nodes[i], device=devices[i], address=addresses[i], mac=macs[i],
+            peer_address=addresses[1 - i], peer_mac=macs[1 - i],
+        )
+        for i in (0, 1)
+    )  # fmt: skip
+    return first, second
+
+
+def between_routers(
+    number: int, name: str, near: str, far: str, subnet: str, link: Link, seed: int
+) -> Wire:
+    """Return a link between two routers: ``forward`` is from the first to the second."""
+    ifb = f"ifb-{name}"
+    stages = []
+    for here, there, way in ((near, far, "forward"), (far, near, "reverse")):
+        direction: Direction = getattr(link, way)
+        stages += [
+            Stage(node=here, device=f"{here}-{name}", parent="root", handle="10:", role="shaper",
+                  direction=direction, seed=0),
+            Stage(node=there, device=ifb, parent="root", handle="1:", role="channel",
+                  direction=direction, seed=seed_for(seed, f"{name} {way}")),
+        ]  # fmt: skip
+    devices = (f"{near}-{name}", f"{far}-{name}")
+    return Wire(
+        number=number, name=name, ends=_ends(number, (near, far), devices, subnet),
+        out=link.forward, back=link.reverse, stages=tuple(stages),
+        redirects=tuple(
+            (node, device, ifb) for node, device in zip((near, far), devices, strict=True)
+        ),
+    )  # fmt: skip
+
+
+def to_host(number: int, host: EndHost, subnet: str, seed: int) -> Wire:
+    """Return an access link; its ``forward`` leaves a source, but goes to a destination."""
+    device, ifb = f"{host.router}-{host.name}", f"ifb-{host.name}"
+    inward, outward = host.access.forward, host.access.reverse
+    if host.role == "source":
+        inward, outward = outward, inward
+    ends = _ends(number, (host.router, host.name), (device, f"{host.name}-eth0"), subnet)
+    return Wire(
+        number=number, name=f"access link of {host.name}", ends=ends, out=inward, back=outward,
+        stages=(
+            *_channel_then_shaper(host, ifb, outward, seed_for(seed, f"from {host.name}")),
+            *_channel_then_shaper(host, device, inward, seed_for(seed, f"to {host.name}")),
+        ),
+        redirects=((host.router, device, ifb),),
+    )  # fmt: skip
+
+
+def _channel_then_shaper(
+    host: EndHost, device: str, direction: Direction, seed: int
+) -> tuple[Stage, Stage]:
+    return (
+        Stage(node=host.router, device=device, parent="root", handle="1:", role="channel",
+              direction=direction, seed=seed, feeds_shaper=True),
+        Stage(node=host.router, device=device, parent="1:1", handle="10:", role="shaper",
+              direction=direction, seed=0),
+    )  # fmt: skip
+
+
+def chain(between: Sequence[tuple[str, Link]], hosts: Sequence[EndHost], seed: int) -> Layout:
+    """Lay out routers r1, r2, ... in a row, with named links between them and hosts at each.
+
+    Each loss model gets its own seed derived from ``seed`` and the name of its place.
+    """
+    routers = tuple(f"r{i + 1}" for i in range(len(between) + 1))
+    wires = []
+    for i, (name, link) in enumerate(between):
+        near, far = routers[i : i + 2]
+        wires.append(between_routers(i, name, near, far, f"10.0.{i}", link, seed))
+    subnets = dict.fromkeys(routers, 0)
+    for router_number, router in enumerate(routers, 1):
+        for i, host in enumerate(host for host in hosts if host.router == router):
+            subnets[router] = i // SUBNETS + 1
+            second = router_number + len(routers) * (i // SUBNETS)
+            subnet = f"10.{second}.{i % SUBNETS + 1}"
+            wires.append(to_host(len(wires), host, subnet, seed))
+    return Layout(
+        sources=tuple(host.name for host in hosts if host.role == "source"),
+        routers=routers,
+        destinations=tuple(host.name for host in hosts if host.role == "destination"),
+        wires=tuple(wires),
+        routes=_routes_of_chain(routers, wires, subnets),
+    )
+
+
+def _routes_of_chain(
+    routers: Sequence[str], wires: Sequence[Wire], subnets: Mapping[str, int]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return hosts' default routes, and routers': by default to the right, the last to the left."""
+    last = len(routers) - 1
+    routes: dict[str, tuple[tuple[str, str], ...]] = {}
+    for i, router in enumerate(routers):
+        right = wires[i].ends[0].peer_address if i < last else ""
+        left = wires[i - 1].ends[1].peer_address if i > 0 else ""
+        found = [("default", right or left)]
+        if left and right:
+            found += [(f"10.0.{j}.0/24", left) for j in range(i - 1)]
+            for j, behind in enumerate(routers[:i], 1):
+                seconds = (j + len(routers) * k for k in range(subnets[behind]))
+                found += [(f"10.{second}.0.0/16", left) for second in seconds]
+        routes[router] = tuple(found)
+    for wire in wires[last:]:
+        routes[wire.ends[1].node] = (("default", wire.ends[0].address),)
+    return routes
+
+
+def counters(laid_out: Layout, flows: Sequence[Flow]) -> tuple[Counter, ...]:
+    """Return the data-direction counters of each flow.
+
+    At every link between routers that it crosses: before the queue, and between queue and loss;
+    and once behind all of them.
+    """
+    made = []
+    for i, flow in enumerate(flows):
+        ends = laid_out.sources[flow.source], laid_out.destinations[flow.destination]
+        _, *crossed, (exit_, _) = laid_out.crossed(*ends)
+        places = []
+        for near, far in crossed:
+            places.append(("queue_offered", near, "egress"))
+            places.append(("loss_offered", far, "ingress"))
+        places.append(("loss_passed", exit_, "egress"))
+        for name, at, hook in places:
+            made.append(
+                Counter(name=name, flow=flow.id, node=at.node, device=at.device, hook=hook,
+                        pref=100 + i)
+            )  # fmt: skip
+    return tuple(made)
