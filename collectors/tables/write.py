@@ -16,9 +16,9 @@ import polars as pl
 from collectors.audit import balance, second_source
 from collectors.audit.balance import AuditRow
 from collectors.audit.drop_checks import Told, drop_checks
+from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
 from collectors.episodes.limits import LimitsRow, Observed, limits
-from collectors.episodes.mean_window import mean_cwnd_segments
 from collectors.episodes.row import EpisodeRow
 from collectors.packets.path import PathRow, path_rows
 from collectors.raw.files import read_as, read_text, whole, word

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from model import plain_files, run_folder
-from reports.figures.draw import render_pdf, render_svg
+from reports.figures.chart import render_pdf, render_svg
 from reports.figures.headline import headline_figures
 from reports.figures.study_figures import asked_figures, asked_metrics
 from reports.inference.replication import Replication

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from reports.published.claims import claims_against_numbers
 from reports.published.flows import computed_columns
 from reports.published.tables import Check, TableContradiction, once, printed_points
-from reports.published.utilisation import utilisation_beyond_readings
-from reports.published.windows import window_against_utilisation
+from reports.published.utilisation import utilisation_beyond_readings, window_against_utilisation
 from reports.published.wire import wire_rates
 from reports.store.records import Point, Published, RunWarning, Study
 

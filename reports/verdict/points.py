@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from model.errors import ParseError
+from reports.inference.estimates import estimated, estimated_ratio
 from reports.inference.increase_adjusted import INCREASE
-from reports.inference.run_values import estimated, estimated_ratio
 from reports.inference.statistics import Estimate, inside
 from reports.measures.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published.episodes import EpisodeClaim, claims

@@ -20,7 +20,7 @@ from model.cell import Cell
 from model.errors import ParseError
 from model.units import NS_PER_S
 from reports.store.json_document import Doc
-from reports.wireshark import classic, pcapng
+from reports.wireshark import capture_files
 from reports.wireshark.captured import Ints, Octets, Sights
 from reports.wireshark.episodes import read_episodes
 from reports.wireshark.points import Interface, file_stem, interfaces, point_text
@@ -83,9 +83,11 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     traced, view = into / f"{stem}.pcapng", into / f"{stem}-senders.pcap"
     snap_bytes = recorded.points.get("snap_bytes").integer()
     head = _head(section_comment(cell, cell_id, recorded), places, snap_bytes)
-    plain_files.write_pieces(traced, chain(head, pcapng.packets(sights, said)), unlocked=True)
-    traces = classic.packets(sights, _senders_rows(table))
-    plain_files.write_pieces(view, chain([classic.header()], traces), unlocked=True)
+    plain_files.write_pieces(
+        traced, chain(head, capture_files.pcapng_packets(sights, said)), unlocked=True
+    )
+    traces = capture_files.classic_packets(sights, _senders_rows(table))
+    plain_files.write_pieces(view, chain([capture_files.classic_header()], traces), unlocked=True)
     return Exported(pcapng=traced, senders_view=view, packets=len(sights), comments=len(said))
 
 
@@ -113,13 +115,13 @@ def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> str:
 
 def _head(comment: str, places: Sequence[Interface], snap_bytes: int) -> list[bytes]:
     described = [
-        pcapng.interface(
+        capture_files.interface(
             name=place.name, description=place.description, linktype=LINUX_SLL2,
             snap_bytes=snap_bytes,
         )
         for place in places
     ]  # fmt: skip
-    return [pcapng.section(comment=comment, application=APPLICATION), *described]
+    return [capture_files.section(comment=comment, application=APPLICATION), *described]
 
 
 def _read_packets(path: Path) -> pl.DataFrame:

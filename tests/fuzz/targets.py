@@ -29,7 +29,6 @@ from collectors.raw.flows import (
     probe_sent,
 )
 from collectors.raw.pcap import merged, parse
-from collectors.raw.places import parse_places
 from collectors.recording.socket_sampler import FRAME
 from collectors.sockets.protocol import protocol_table
 from collectors.sockets.samples import Samples, parse_frames, parse_sources
@@ -38,7 +37,7 @@ from collectors.tables import evidence, write
 from collectors.trace.congestion import congestion
 from collectors.trace.drops import drops
 from collectors.trace.events import parse_formats, parse_pages, unpacked
-from collectors.trace.queue import queue
+from collectors.trace.queue import parse_places, queue
 from model import run_folder
 from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
 from model.check import Check

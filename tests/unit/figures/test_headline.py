@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from reports.figures.chart import Figure
-from reports.figures.draw import render_svg
+from reports.figures.chart import Figure, render_svg
 from reports.figures.headline import headline_figures
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from reports.figures.chart import KERNEL, Figure, Key, drawn, layered
-from reports.figures.draw import render_svg
+from reports.figures.chart import KERNEL, Figure, Key, drawn, layered, render_svg
 
 pytestmark = pytest.mark.unit
 

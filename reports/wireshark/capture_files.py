@@ -1,8 +1,12 @@
-"""Write pcapng: sections, named interfaces, packets with comments, times in nanoseconds. Pure.
+"""Write capture files: pcapng with the story in it, and classic pcap for tcptrace. Pure.
 
-Format: https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/. Little-endian; blocks and
-options are padded to 32 bits. Written here because scapy's writer keeps times as floats in
-microseconds and can neither describe an interface nor comment a section.
+Formats: https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/ and draft-ietf-opsawg-pcap.
+pcapng: little-endian; blocks and options are padded to 32 bits; times in nanoseconds. Written here
+because scapy's writer keeps times as floats in microseconds and can neither describe an interface
+nor comment a section. Classic pcap: raw IP packets at one point of view; the link header is left
+off rather than turned into another one, for what the capture does not hold is not invented.
+tcptrace counts in microseconds, so the fraction below one is cut off, never rounded, which keeps
+the order.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from reports.wireshark.captured import Ints, Sights, copy_packets
 
 SECTION, INTERFACE, ENHANCED_PACKET = 0x0A0D0D0A, 1, 6
 BYTE_ORDER_MAGIC = 0x1A2B3C4D
-VERSION = (1, 0)
+PCAPNG_VERSION = (1, 0)
 UNKNOWN_LENGTH = -1
 #: Options (section 3.5 and those of each block).
 END_OF_OPTIONS, COMMENT = 0, 1
@@ -29,6 +33,14 @@ PACKET_HEADER_WORDS = 7
 LENGTH_BYTES = 4
 #: An option's length is a 16-bit number.
 LONGEST_OPTION_BYTES = 0xFFFF
+#: The header of a classic file.
+MAGIC_MICROSECONDS = 0xA1B2C3D4
+PCAP_VERSION = (2, 4)
+RAW_IP = 101
+SNAP_BYTES = 262_144
+RECORD_HEADER_BYTES = 16
+NS_PER_US = 1000
+US_PER_S = 1_000_000
 #: Packets that are put together at once: bounds the memory, not the file.
 AT_ONCE = 1 << 17
 
@@ -53,7 +65,7 @@ def block(kind: int, body: bytes) -> bytes:
 
 def section(*, comment: str, application: str) -> bytes:
     """Return the section header that opens a file."""
-    head = struct.pack("<IHHq", BYTE_ORDER_MAGIC, *VERSION, UNKNOWN_LENGTH)
+    head = struct.pack("<IHHq", BYTE_ORDER_MAGIC, *PCAPNG_VERSION, UNKNOWN_LENGTH)
     options = text_option(COMMENT, comment) + text_option(SECTION_APPLICATION, application)
     return block(SECTION, head + options + option(END_OF_OPTIONS, b""))
 
@@ -69,17 +81,23 @@ def interface(*, name: str, description: str, linktype: int, snap_bytes: int) ->
     return block(INTERFACE, struct.pack("<HHI", linktype, 0, snap_bytes) + options)
 
 
-def packets(sights: Sights, comments: Mapping[int, str]) -> Iterator[bytes]:
+def pcapng_packets(sights: Sights, comments: Mapping[int, str]) -> Iterator[bytes]:
     """Yield the packet blocks of all sights, many to a piece; comments are by row."""
     ends = {
         row: text_option(COMMENT, text) + option(END_OF_OPTIONS, b"")
         for row, text in comments.items()
     }
-    for first in range(0, len(sights), AT_ONCE):
-        yield _piece(sights, np.arange(first, min(first + AT_ONCE, len(sights))), ends)
+    for rows in _in_pieces(np.arange(len(sights))):
+        yield _pcapng_piece(sights, rows, ends)
 
 
-def _piece(sights: Sights, rows: Ints, ends: Mapping[int, bytes]) -> bytes:
+def _in_pieces(rows: Ints) -> Iterator[Ints]:
+    """Yield rows as many at a time as are put together at once."""
+    for first in range(0, len(rows), AT_ONCE):
+        yield rows[first : first + AT_ONCE]
+
+
+def _pcapng_piece(sights: Sights, rows: Ints, ends: Mapping[int, bytes]) -> bytes:
     captured_bytes = sights.captured_bytes[rows]
     after_data = PACKET_HEADER_WORDS * 4 + (captured_bytes + 3) // 4 * 4
     first = int(rows[0])
@@ -101,6 +119,39 @@ def _piece(sights: Sights, rows: Ints, ends: Mapping[int, bytes]) -> bytes:
     places = starts + PACKET_HEADER_WORDS * 4
     copy_packets(sights.octets, sights.starts[rows], captured_bytes, out, places)
     for place, row in commented:
-        at = int(starts[place] + after_data[place])
-        out[at : at + len(ends[row])] = np.frombuffer(ends[row], np.uint8)
+        begin = int(starts[place] + after_data[place])
+        out[begin : begin + len(ends[row])] = np.frombuffer(ends[row], np.uint8)
+    return out.tobytes()
+
+
+def classic_header() -> bytes:
+    """Return a classic file's header."""
+    return struct.pack("<IHHiIII", MAGIC_MICROSECONDS, *PCAP_VERSION, 0, 0, SNAP_BYTES, RAW_IP)
+
+
+def classic_packets(sights: Sights, chosen: Ints) -> Iterator[bytes]:
+    """Yield the records of the chosen rows, many to a piece."""
+    for rows in _in_pieces(chosen):
+        yield _classic_piece(sights, rows)
+
+
+def _classic_piece(sights: Sights, rows: Ints) -> bytes:
+    link_bytes = sights.network[rows] - sights.starts[rows]
+    captured_bytes = sights.captured_bytes[rows] - link_bytes
+    sizes = captured_bytes + RECORD_HEADER_BYTES
+    starts = np.cumsum(sizes) - sizes
+    out = np.zeros(int(sizes.sum()), np.uint8)
+    t_us = sights.t_ns[rows] // NS_PER_US
+    columns = (
+        t_us // US_PER_S,
+        t_us % US_PER_S,
+        captured_bytes,
+        sights.wire_bytes[rows] - link_bytes,
+    )
+    heads = np.stack(columns, axis=1).astype("<u4").view(np.uint8).ravel()
+    begins = np.arange(len(rows)) * RECORD_HEADER_BYTES
+    copy_packets(heads, begins, np.full(len(rows), RECORD_HEADER_BYTES), out, starts)
+    copy_packets(
+        sights.octets, sights.network[rows], captured_bytes, out, starts + RECORD_HEADER_BYTES
+    )
     return out.tobytes()
