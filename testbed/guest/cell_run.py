@@ -15,14 +15,13 @@ from model.cell import Cell
 from testbed.guest import (
     build_network,
     calibration,
-    captures,
     host_settings,
+    recording,
     slow_start_threshold,
     start_flows,
-    telemetry,
 )
 from testbed.guest.build_network import Lab
-from testbed.guest.telemetry import NS_PER_S
+from testbed.guest.recording import NS_PER_S
 
 #: Between "everything is ready" and time zero of the experiment.
 HEAD_START_S = 1
@@ -68,12 +67,12 @@ def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
     slow_start_threshold.prime_initial_ssthresh(lab)
     _await_silence(cell)
     before = build_network.state(lab)
-    captures.write_path(lab.laid_out, lab.folder / "raw")
+    recording.write_path(lab.laid_out, lab.folder / "raw")
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
-    capture = captures.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
+    capture = recording.start_captures(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
     epoch_ns = (time.monotonic_ns() // NS_PER_S + 1 + HEAD_START_S) * NS_PER_S
     say_phase("start the telemetry")
-    watch = telemetry.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
+    watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     say_phase("start the flows")
     receivers = [start_flows.start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
     senders = start_flows.start_probes(lab, epoch_ns)

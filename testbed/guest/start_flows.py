@@ -12,7 +12,7 @@ from probes import driver, iperf3
 from probes.process import Running
 from testbed.guest import ledger
 from testbed.guest.build_network import Lab
-from testbed.guest.telemetry import NS_PER_S, Telemetry
+from testbed.guest.recording import NS_PER_S, Telemetry
 
 
 def start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.command.plan_costs import cost_lines, seeds_words
-from testbed.planning.cell_cost import cell_wall_s, expected_packets
+from testbed.command.plan_costs import cell_wall_s, cost_lines, expected_packets, seeds_words
 from testbed.planning.plan import Plan, make_plan
 from testbed.planning.precision import Precision
 from testbed.points.load import find_study, load_study
