@@ -49,9 +49,9 @@ def _captured(
     captured = captured_flows(cell, packets)
     for flow in flows:
         if flow.id in captured:
-            known = None if congestion is None else window(congestion, flow.id)
-            rows = captured_rows(flow, captured[flow.id], _kinds(flow, congestion), known)
-            found += rows if known is None else with_windows(rows, known, flow.message_bytes)
+            cwnd = None if congestion is None else window(congestion, flow.id)
+            rows = captured_rows(flow, captured[flow.id], _kinds(flow, congestion), cwnd)
+            found += rows if cwnd is None else with_windows(rows, cwnd, flow.message_bytes)
     return found
 
 
