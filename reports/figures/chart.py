@@ -60,7 +60,7 @@ _LEGEND_WIDE_PX, _LEGEND_NARROW_PX = 430, 250
 class Figure:
     """A figure: a file name without ending, what it shows in words, and its Vega-Lite charts.
 
-    ``spec`` is what is printed; ``live`` is the same to zoom into. ``flow`` is the one flow it
+    ``spec`` is what is printed; ``zoomable`` is the same to zoom into. ``flow`` is the one flow it
     shows, ``where`` the published figure it is the counterpart of; either may be None.
     """
 
@@ -68,7 +68,7 @@ class Figure:
     title: str
     caption: str
     spec: Mapping[str, Any]
-    live: Mapping[str, Any]
+    zoomable: Mapping[str, Any]
     flow: str | None = None
     where: str | None = None
 
@@ -119,16 +119,16 @@ def layered(
         name=_ZOOM, bind="scales", encodings=list(zoom), zoom=_WHEEL, translate=_DRAG
     )
     first, *rest = layers
-    live = _chart([first.add_params(select), *hover, *rest]).to_dict()
+    zoomable = _chart([first.add_params(select), *hover, *rest]).to_dict()
     # Otherwise a name made by the library, which its versions may change.
-    live["layer"][0]["name"] = live["params"][0]["views"][0] = "zoomed"
+    zoomable["layer"][0]["name"] = zoomable["params"][0]["views"][0] = "zoomed"
     legend = _legend(keys)
-    printed = {key: value for key, value in live.items() if key != "params"}
-    printed["layer"] = [*live["layer"][:1], *live["layer"][1 + len(hover) :], *legend]
-    live["layer"] = [*live["layer"], *legend]
+    printed = {key: value for key, value in zoomable.items() if key != "params"}
+    printed["layer"] = [*zoomable["layer"][:1], *zoomable["layer"][1 + len(hover) :], *legend]
+    zoomable["layer"] = [*zoomable["layer"], *legend]
     if reach:
-        live["usermeta"] = {"reach": {axis: list(ends) for axis, ends in reach.items()}}
-    return printed, live
+        zoomable["usermeta"] = {"reach": {axis: list(ends) for axis, ends in reach.items()}}
+    return printed, zoomable
 
 
 def _chart(layers: Sequence[alt.Chart]) -> alt.LayerChart:

@@ -79,8 +79,8 @@ def _missing(values: Sequence[Value]) -> Estimate | None:
     nulls = [value.reason for value in values if value.reason is not None]
     if not nulls:
         return None
-    known = len(values) - len(nulls)
-    return unknown(known, f"null in {len(nulls)} of {len(values)} cells: {nulls[0]}")
+    there = len(values) - len(nulls)
+    return unknown(there, f"null in {len(nulls)} of {len(values)} cells: {nulls[0]}")
 
 
 def _alone(found: Estimate, *, chance: bool) -> Estimate:
@@ -92,8 +92,8 @@ def _alone(found: Estimate, *, chance: bool) -> Estimate:
 
 def estimated(values: Sequence[Value], *, chance: bool) -> Estimate:
     """Return the mean over runs with its intervals; ``chance``: runs lose packets at random."""
-    known = [value.value for value in values if value.value is not None]
-    return _missing(values) or _alone(estimate(known), chance=chance)
+    numbers = [value.value for value in values if value.value is not None]
+    return _missing(values) or _alone(estimate(numbers), chance=chance)
 
 
 def estimated_ratio(values: Sequence[Value], *, chance: bool) -> Estimate | None:

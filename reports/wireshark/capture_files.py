@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from reports.wireshark.captured import Ints, Sights, copy_packets
+from reports.wireshark.captured import CapturedPackets, Ints, copy_packets
 
 SECTION, INTERFACE, ENHANCED_PACKET = 0x0A0D0D0A, 1, 6
 BYTE_ORDER_MAGIC = 0x1A2B3C4D
@@ -81,14 +81,14 @@ def interface(*, name: str, description: str, linktype: int, snap_bytes: int) ->
     return block(INTERFACE, struct.pack("<HHI", linktype, 0, snap_bytes) + options)
 
 
-def pcapng_packets(sights: Sights, comments: Mapping[int, str]) -> Iterator[bytes]:
+def pcapng_packets(captured: CapturedPackets, comments: Mapping[int, str]) -> Iterator[bytes]:
     """Yield the packet blocks of all sights, many to a piece; comments are by row."""
     ends = {
         row: text_option(COMMENT, text) + option(END_OF_OPTIONS, b"")
         for row, text in comments.items()
     }
-    for rows in _in_pieces(np.arange(len(sights))):
-        yield _pcapng_piece(sights, rows, ends)
+    for rows in _in_pieces(np.arange(len(captured))):
+        yield _pcapng_piece(captured, rows, ends)
 
 
 def _in_pieces(rows: Ints) -> Iterator[Ints]:
@@ -97,8 +97,8 @@ def _in_pieces(rows: Ints) -> Iterator[Ints]:
         yield rows[first : first + AT_ONCE]
 
 
-def _pcapng_piece(sights: Sights, rows: Ints, ends: Mapping[int, bytes]) -> bytes:
-    captured_bytes = sights.captured_bytes[rows]
+def _pcapng_piece(captured: CapturedPackets, rows: Ints, ends: Mapping[int, bytes]) -> bytes:
+    captured_bytes = captured.captured_bytes[rows]
     after_data = PACKET_HEADER_WORDS * 4 + (captured_bytes + 3) // 4 * 4
     first = int(rows[0])
     commented = [(row - first, row) for row in ends if first <= row <= int(rows[-1])]
@@ -108,16 +108,16 @@ def _pcapng_piece(sights: Sights, rows: Ints, ends: Mapping[int, bytes]) -> byte
     starts = np.cumsum(sizes) - sizes
     out = np.zeros(int(sizes.sum()), np.uint8)
     words = out.view("<u4")
-    t_ns = sights.t_ns[rows]
+    t_ns = captured.t_ns[rows]
     columns = (
-        np.full(len(rows), ENHANCED_PACKET), sizes, sights.interfaces[rows], t_ns >> 32,
-        t_ns & 0xFFFF_FFFF, captured_bytes, sights.wire_bytes[rows],
+        np.full(len(rows), ENHANCED_PACKET), sizes, captured.interfaces[rows], t_ns >> 32,
+        t_ns & 0xFFFF_FFFF, captured_bytes, captured.wire_bytes[rows],
     )  # fmt: skip
     for number, column in enumerate(columns):
         words[starts // 4 + number] = column
     words[(starts + sizes) // 4 - 1] = sizes
     places = starts + PACKET_HEADER_WORDS * 4
-    copy_packets(sights.octets, sights.starts[rows], captured_bytes, out, places)
+    copy_packets(captured.octets, captured.starts[rows], captured_bytes, out, places)
     for place, row in commented:
         begin = int(starts[place] + after_data[place])
         out[begin : begin + len(ends[row])] = np.frombuffer(ends[row], np.uint8)
@@ -129,29 +129,29 @@ def classic_header() -> bytes:
     return struct.pack("<IHHiIII", MAGIC_MICROSECONDS, *PCAP_VERSION, 0, 0, SNAP_BYTES, RAW_IP)
 
 
-def classic_packets(sights: Sights, chosen: Ints) -> Iterator[bytes]:
+def classic_packets(captured: CapturedPackets, chosen: Ints) -> Iterator[bytes]:
     """Yield the records of the chosen rows, many to a piece."""
     for rows in _in_pieces(chosen):
-        yield _classic_piece(sights, rows)
+        yield _classic_piece(captured, rows)
 
 
-def _classic_piece(sights: Sights, rows: Ints) -> bytes:
-    link_bytes = sights.network[rows] - sights.starts[rows]
-    captured_bytes = sights.captured_bytes[rows] - link_bytes
+def _classic_piece(captured: CapturedPackets, rows: Ints) -> bytes:
+    link_bytes = captured.network[rows] - captured.starts[rows]
+    captured_bytes = captured.captured_bytes[rows] - link_bytes
     sizes = captured_bytes + RECORD_HEADER_BYTES
     starts = np.cumsum(sizes) - sizes
     out = np.zeros(int(sizes.sum()), np.uint8)
-    t_us = sights.t_ns[rows] // NS_PER_US
+    t_us = captured.t_ns[rows] // NS_PER_US
     columns = (
         t_us // US_PER_S,
         t_us % US_PER_S,
         captured_bytes,
-        sights.wire_bytes[rows] - link_bytes,
+        captured.wire_bytes[rows] - link_bytes,
     )
     heads = np.stack(columns, axis=1).astype("<u4").view(np.uint8).ravel()
     begins = np.arange(len(rows)) * RECORD_HEADER_BYTES
     copy_packets(heads, begins, np.full(len(rows), RECORD_HEADER_BYTES), out, starts)
     copy_packets(
-        sights.octets, sights.network[rows], captured_bytes, out, starts + RECORD_HEADER_BYTES
+        captured.octets, captured.network[rows], captured_bytes, out, starts + RECORD_HEADER_BYTES
     )
     return out.tobytes()

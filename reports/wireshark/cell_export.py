@@ -21,7 +21,7 @@ from model.errors import ParseError
 from model.units import NS_PER_S
 from reports.store.json_document import Doc
 from reports.wireshark import capture_files
-from reports.wireshark.captured import Ints, Octets, Sights
+from reports.wireshark.captured import CapturedPackets, Ints, Octets
 from reports.wireshark.episodes import read_episodes
 from reports.wireshark.points import Interface, file_stem, interfaces, point_text
 from reports.wireshark.story import USED, comments
@@ -75,7 +75,7 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     table = _read_packets(folder / run_folder.PACKETS_TABLE)
     _check_same(table, recorded, str(folder))
     places = interfaces(recorded.points)
-    sights = _sights(recorded, places)
+    captured = _captured(recorded, places)
     listed = {flow.id: flow.drop_data_pkts for flow in cell.flows}
     said = comments(table, read_episodes(folder / run_folder.EPISODES_TABLE), listed)
     stem = file_stem(cell.study, cell.point, cell.seed, cell_id)
@@ -84,11 +84,11 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     snap_bytes = recorded.points.get("snap_bytes").integer()
     head = _head(section_comment(cell, cell_id, recorded), places, snap_bytes)
     plain_files.write_pieces(
-        traced, chain(head, capture_files.pcapng_packets(sights, said)), unlocked=True
+        traced, chain(head, capture_files.pcapng_packets(captured, said)), unlocked=True
     )
-    traces = capture_files.classic_packets(sights, _senders_rows(table))
+    traces = capture_files.classic_packets(captured, _senders_rows(table))
     plain_files.write_pieces(view, chain([capture_files.classic_header()], traces), unlocked=True)
-    return Exported(pcapng=traced, senders_view=view, packets=len(sights), comments=len(said))
+    return Exported(pcapng=traced, senders_view=view, packets=len(captured), comments=len(said))
 
 
 def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> str:
@@ -150,7 +150,7 @@ def _check_same(table: pl.DataFrame, recorded: Recorded, where: str) -> None:
         )  # fmt: skip
 
 
-def _sights(recorded: Recorded, places: Sequence[Interface]) -> Sights:
+def _captured(recorded: Recorded, places: Sequence[Interface]) -> CapturedPackets:
     interface = np.full(len(recorded.t_ns), -1, np.int64)
     for number, place in enumerate(places):
         for file, name in enumerate(recorded.names):
@@ -164,7 +164,7 @@ def _sights(recorded: Recorded, places: Sequence[Interface]) -> Sights:
             wanted=f"an interface of {recorded.points.file}",
             got=f"interface {int(recorded.ifindexes[first])}, packet {first + 1} in all",
         )  # fmt: skip
-    return Sights(
+    return CapturedPackets(
         octets=recorded.octets,
         t_ns=recorded.t_ns,
         starts=recorded.starts,

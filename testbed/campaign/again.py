@@ -56,7 +56,7 @@ def parse_cells(
 
     def act(planned: PlannedCell) -> None:
         if not cancelled.is_set():
-            changes[planned.id] = workers.beside(parse_cell, run, planned, place)
+            changes[planned.id] = workers.in_process(parse_cell, run, planned, place)
 
     def ended(planned: PlannedCell, error: Exception | None) -> None:
         progress.done_virtual_s += virtual_s(planned.cell)

@@ -63,7 +63,7 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
             accept.take(guest, folder, cell)
         raise
     accept.take(guest, folder, cell)
-    workers.beside(conclude, cell, folder, wall_s)
+    workers.in_process(conclude, cell, folder, wall_s)
 
 
 def conclude(cell: Cell, folder: Path, wall_s: float) -> None:

@@ -36,7 +36,7 @@ _WINDOW_PKTS = 45.0
 def cost_lines(plans: Sequence[Plan], jobs: int) -> list[str]:
     """Return what plans cost together; for those that add seeds, the least and the most."""
     base = [cell for plan in plans for cell in plan.cells[: plan.base_cells]]
-    varied = [cell for plan in plans for cell in plan.varied]
+    alternatives = [cell for plan in plans for cell in plan.varied]
     least = [
         planned
         for plan in plans
@@ -45,8 +45,8 @@ def cost_lines(plans: Sequence[Plan], jobs: int) -> list[str]:
     ]
     adding = any(plan.precision for plan in plans)
     lines = [_cost([least, base] if adding else [base], jobs, len(plans))]
-    if varied:
-        lines.append(f"and {_cost([varied], jobs, 0)}: sensitivity to assumptions")
+    if alternatives:
+        lines.append(f"and {_cost([alternatives], jobs, 0)}: sensitivity to assumptions")
     left_out = sum(len(p.study.variations) for p in plans if not (p.varied or p.sensitivity))
     if left_out:
         lines.append(f"left out: sensitivity to assumptions ({left_out})")

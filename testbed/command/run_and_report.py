@@ -175,9 +175,9 @@ def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: in
     from reports.page.terminal import print_summary
     from reports.page.write_set import write_set  # when needed, as above
 
-    asked = [(run, changed[run]) for run in found.runs if run in changed]
+    wanted = [(run, changed[run]) for run in found.runs if run in changed]
     with Display(words()) as display:
-        reported = report_processes.report_runs(asked, jobs=jobs, report=display.reporting)
+        reported = report_processes.report_runs(wanted, jobs=jobs, report=display.reporting)
     errors: Errors = {one.run.name: one.error for one in reported if one.error}
     for one in reported:
         if one.found:

@@ -132,11 +132,11 @@ def read_back(lab: Lab) -> None:
 
 def state(lab: Lab) -> network_state.Snapshot:
     """Return what is set of the network now, with all sysctls that the lab or the hosts set."""
-    asked = {node: set(HOST_SYSCTLS) for node in lab.roles.on("both")}
+    names = {node: set(HOST_SYSCTLS) for node in lab.roles.on("both")}
     for node, name, _ in ledger.sysctls(lab.cell.hosts, lab.roles):
-        asked[node].add(name)
-    asked |= {node: {"net.ipv4.ip_forward"} for node in dumbbell.ROUTERS}
-    return network_state.take(lab.laid_out, lab.spaces, asked)
+        names[node].add(name)
+    names |= {node: {"net.ipv4.ip_forward"} for node in dumbbell.ROUTERS}
+    return network_state.take(lab.laid_out, lab.spaces, names)
 
 
 def read_back_again(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collectors.raw import pcap
 from reports.wireshark import capture_files
-from reports.wireshark.captured import Sights
+from reports.wireshark.captured import CapturedPackets
 from tests.support.pcapng_reader import read
 
 pytestmark = pytest.mark.unit
@@ -20,12 +20,12 @@ LINK_BYTES = 20
 T_NS = 1_767_225_608_000_000_768
 
 
-def sights(packets: list[bytes], times: list[int] | None = None) -> Sights:
+def captured(packets: list[bytes], times: list[int] | None = None) -> CapturedPackets:
     """Return packets at alternating interfaces, a nanosecond apart, each 7 bytes longer once."""
     lengths = np.array([len(packet) for packet in packets], np.int64)
     starts = np.cumsum(lengths) - lengths
     t_ns = times if times is not None else [T_NS + index for index in range(len(packets))]
-    return Sights(
+    return CapturedPackets(
         octets=np.frombuffer(b"".join(packets) + bytes(512), np.uint8),
         t_ns=np.array(t_ns, np.int64),
         starts=starts,
@@ -43,7 +43,7 @@ def interfaces() -> bytes:
 
 def written(packets: list[bytes], comments: dict[int, str]) -> bytes:
     head = capture_files.section(comment="c", application="d") + interfaces()
-    return head + b"".join(capture_files.pcapng_packets(sights(packets), comments))
+    return head + b"".join(capture_files.pcapng_packets(captured(packets), comments))
 
 
 def test_an_option_is_padded_to_four_bytes() -> None:
@@ -68,7 +68,7 @@ def test_an_interface_is_named_described_and_counts_nanoseconds() -> None:
 
 
 def test_a_packet_with_a_comment_to_the_byte() -> None:
-    (made,) = capture_files.pcapng_packets(sights([b"\x01\x02\x03\x04\x05"]), {0: "ok"})
+    (made,) = capture_files.pcapng_packets(captured([b"\x01\x02\x03\x04\x05"]), {0: "ok"})
     assert made == bytes.fromhex(
         "06000000 34000000 00000000"  # type, length, interface
         "53728618 0053d0ca"  # nanoseconds since 1970
@@ -78,7 +78,7 @@ def test_a_packet_with_a_comment_to_the_byte() -> None:
 
 
 def test_a_packet_without_comment_has_no_options() -> None:
-    (made,) = capture_files.pcapng_packets(sights([b"\x01\x02\x03\x04"]), {})
+    (made,) = capture_files.pcapng_packets(captured([b"\x01\x02\x03\x04"]), {})
     assert len(made) == 32 + 4
 
 
@@ -104,19 +104,19 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     comments = {3: "three", 10: "ten"}
     whole, view = (
         written(packets, comments),
-        b"".join(capture_files.classic_packets(sights(packets), np.arange(11))),
+        b"".join(capture_files.classic_packets(captured(packets), np.arange(11))),
     )
     monkeypatch.setattr(capture_files, "AT_ONCE", 4)
-    assert len(list(capture_files.pcapng_packets(sights(packets), comments))) == 3
+    assert len(list(capture_files.pcapng_packets(captured(packets), comments))) == 3
     assert written(packets, comments) == whole
-    assert b"".join(capture_files.classic_packets(sights(packets), np.arange(11))) == view
+    assert b"".join(capture_files.classic_packets(captured(packets), np.arange(11))) == view
 
 
 def test_the_senders_view_is_raw_ip_in_microseconds() -> None:
     packets = [bytes(LINK_BYTES) + b"first", bytes(LINK_BYTES) + b"second", bytes(LINK_BYTES)]
     data = capture_files.classic_header() + b"".join(
         capture_files.classic_packets(
-            sights(packets, [1_000_001_999, 1_000_002_000, 2_000_000_000]), np.array([0, 1])
+            captured(packets, [1_000_001_999, 1_000_002_000, 2_000_000_000]), np.array([0, 1])
         )
     )
     assert struct.unpack_from("<IHHiIII", data) == (0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)
