@@ -20,7 +20,7 @@ from testbed.guest import (
     slow_start_threshold,
     start_flows,
 )
-from testbed.guest.build_network import Lab
+from testbed.guest.build_network import BuiltNetwork
 from testbed.guest.recording import NS_PER_S
 
 #: Between "everything is ready" and time zero of the experiment.
@@ -60,7 +60,7 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
     )
 
 
-def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
+def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     cell = lab.cell
     (lab.folder / "raw" / "flows").mkdir(parents=True)
     say_phase("prepare the hosts")
@@ -118,7 +118,7 @@ def _await_silence(cell: Cell) -> None:
     time.sleep(2 * cell.network.base_rtt_s() + max(QUIET_S, drain_s))
 
 
-def _write_counters(lab: Lab) -> None:
+def _write_counters(lab: BuiltNetwork) -> None:
     wanted = dumbbell.counters(lab.laid_out, lab.cell.flows)
     lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
     lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
@@ -126,7 +126,7 @@ def _write_counters(lab: Lab) -> None:
     os.sync()
 
 
-def _qdiscs(lab: Lab) -> dict[str, Any]:
+def _qdiscs(lab: BuiltNetwork) -> dict[str, Any]:
     """Return every qdisc's counters, by router."""
     return {
         name: lab.spaces[name].json(["tc", "-j", "-s", "qdisc", "show"])

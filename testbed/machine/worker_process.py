@@ -24,7 +24,7 @@ from testbed.machine import lifeline
 Result = TypeVar("Result")
 #: Forked from a server with one thread, never from this process, which has many.
 _CONTEXT = multiprocessing.get_context("forkserver")
-#: What parsing and judging take a second to load: the server has it for all.
+#: What parsing and checking take a second to load: the server has it for all.
 _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"]
 #: Ended by a terminal along with the caller, who waits for what is begun.
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

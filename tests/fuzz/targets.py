@@ -425,7 +425,7 @@ def _cells(place: Path) -> dict[str, Target]:
     def calibration(content: bytes) -> None:
         (calibrated / "verify.json").write_bytes(verify)
         source.write_bytes(content)
-        run_cell.judge_calibration(calibrating, calibrated)
+        run_cell.check_calibration(calibrating, calibrated)
 
     return {
         "a cell's file": Target(corpus=[b""], mutate=mutate, run=run, share=4),

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.unit
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse in this process, where parsers can be replaced."""
-    monkeypatch.setattr(workers, "beside", lambda function, *args: function(*args))
+    monkeypatch.setattr(workers, "in_process", lambda function, *args: function(*args))
 
 
 CELLS = [
