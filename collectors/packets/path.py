@@ -58,18 +58,19 @@ def path_rows(cell: Cell, packets: pl.DataFrame) -> list[PathRow]:
 def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
     """Return one flow's row from its packets at all points."""
     measured_s = cell.measured_s()
-    sent, acks_sent = (_inside(seen.at(way, "sent"), cell) for way in ("data", "ack"))
+    sent, acks_sent = (_inside(seen.packets_at(way, "sent"), cell) for way in ("data", "ack"))
     answers = acks_sent.only(acks_sent.acknowledges)
-    passed = _inside(seen.at("data", "loss_offered"), cell)
+    passed = _inside(seen.packets_at("data", "loss_offered"), cell)
     data_bytes, ack_bytes, passed_bytes = (_bytes(part) for part in (sent, answers, passed))
     # Delays are those of packets that left their sender inside the window.
-    delivered = seen.at("data", "delivered")
+    delivered = seen.packets_at("data", "delivered")
     carrying = delivered.only(delivered.payload_bytes > 0)
     owd_s = _delays_s(sent.only(sent.payload_bytes > 0), carrying)
     queue_s = _delays_s(
-        _of(seen.at("data", "queue_offered"), sent), _of(seen.at("data", "loss_offered"), sent)
+        _of(seen.packets_at("data", "queue_offered"), sent),
+        _of(seen.packets_at("data", "loss_offered"), sent),
     )
-    ack_owd_s = _delays_s(acks_sent, seen.at("ack", "delivered"))
+    ack_owd_s = _delays_s(acks_sent, seen.packets_at("ack", "delivered"))
     steps_s = np.abs(np.diff(owd_s))
     return PathRow(
         flow=flow.id,
@@ -118,15 +119,15 @@ def _delays_s(start: Seen, end: Seen) -> Floats:
     left_s, arrived_s = (_times_s(seen, count) for seen in (start, end))
     order = np.argsort(arrived_s, kind="stable")
     delays_s = (arrived_s - left_s)[order]
-    known: Floats = delays_s[~np.isnan(delays_s)]
-    return known
+    both: Floats = delays_s[~np.isnan(delays_s)]
+    return both
 
 
 def _times_s(seen: Seen, count: int) -> Floats:
     """Return when each packet, by its number below ``count``, was there; NaN: it was not."""
     found = np.full(count, np.nan)
-    known = seen.packet >= 0
-    found[seen.packet[known]] = seen.t_s[known]
+    numbered = seen.packet >= 0
+    found[seen.packet[numbered]] = seen.t_s[numbered]
     return found
 
 
@@ -144,7 +145,7 @@ def _connect_to_data_s(seen: FlowPackets, flow: Flow) -> float | None:
 
     UDP's bytes have no order: the first to arrive is the first.
     """
-    began, arrived = seen.at("data", "sent"), seen.at("data", "delivered")
+    began, arrived = seen.packets_at("data", "sent"), seen.packets_at("data", "delivered")
     first = (arrived.seq == 1) | (arrived.tsn == 0) | (flow.protocol == "udp")
     first_s = arrived.t_s[first & (arrived.payload_bytes > 0)]
     if not len(began.t_s) or not len(first_s):
@@ -176,7 +177,7 @@ def accepted_bytes(seen: FlowPackets, flow: Flow, until_s: float | None) -> int 
     """
     by_s = np.inf if until_s is None else until_s
     if flow.protocol == "tcp":
-        arrived = seen.at("data", "delivered")
+        arrived = seen.packets_at("data", "delivered")
         return _tcp_prefix_bytes(arrived.only((arrived.payload_bytes > 0) & (arrived.t_s < by_s)))
     if flow.protocol == "sctp":
         arrived_chunks = seen.chunks_at("delivered")

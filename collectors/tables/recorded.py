@@ -48,8 +48,8 @@ def write_recorded(folder: Path, cell: Cell, epoch_ns: int) -> Recorded:
     if cell.collect.telemetry:
         names = (run_folder.TRACE_PAGES, run_folder.TRACE_FORMATS, run_folder.TRACE_COUNTS)
         trace = read_trace(*(folder / name for name in names))
-        known = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
-        mss_bytes = {name: size for name, size in known.items() if size is not None}
+        sizes = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
+        mss_bytes = {name: size for name, size in sizes.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / run_folder.CONGESTION_TABLE)
         hooks = {listed.place for listed in evidence.numbered_drops(folder, cell)}

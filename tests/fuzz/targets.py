@@ -350,7 +350,8 @@ def _binary() -> dict[str, Target]:
         )
         frames = gzip.decompress((folder / "sockets.bin.gz").read_bytes())
         frames = frames[
-            : next(a.at for a in parse_frames(frames, sources, "") if a.at > 20_000) - FRAME.size
+            : next(a.offset for a in parse_frames(frames, sources, "") if a.offset > 20_000)
+            - FRAME.size
         ]
 
         def sockets(content: bytes, tick_ns: int = tick_ns, sources: Any = sources) -> None:
