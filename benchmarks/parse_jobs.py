@@ -32,9 +32,9 @@ def there(copy: Path, planned: PlannedCell) -> None:
     write_tables(copy / planned.id, planned.cell)
 
 
-def beside(copy: Path, planned: PlannedCell) -> None:
+def in_process(copy: Path, planned: PlannedCell) -> None:
     """Write a cell's tables in the process beside the calling thread."""
-    workers.beside(write_tables, copy / planned.id, planned.cell)
+    workers.in_process(write_tables, copy / planned.id, planned.cell)
 
 
 def wall_s(copy: Path, cells: list[PlannedCell], *, apart: bool) -> float:
@@ -45,7 +45,7 @@ def wall_s(copy: Path, cells: list[PlannedCell], *, apart: bool) -> float:
             raise error
 
     began_s = time.perf_counter()
-    act = partial(beside if apart else there, copy)
+    act = partial(in_process if apart else there, copy)
     workers.each(cells, act, jobs=JOBS, cancelled=threading.Event(), ended=ended)
     return time.perf_counter() - began_s
 

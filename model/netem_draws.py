@@ -57,10 +57,10 @@ def variants(loss: Loss | BurstLoss) -> list[Loss | BurstLoss]:
     names = BURST_SETTINGS if isinstance(loss, BurstLoss) else ("loss_frac",)
     found = [loss]
     for name in names:
-        asked = getattr(loss, name)
+        value = getattr(loss, name)
         for factor in (1 - RESOLUTION_FRAC, 1 + RESOLUTION_FRAC):
-            changed = min(1.0, asked * factor)
-            if changed != asked:
+            changed = min(1.0, value * factor)
+            if changed != value:
                 found.append(dataclasses.replace(loss, **{name: changed}))
     return found
 

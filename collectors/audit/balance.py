@@ -164,10 +164,10 @@ def compare(check: str, where: str, wanted: int | None, got: int | None, unit: s
     def words(value: int | None) -> str:
         return "not counted" if value is None else f"{value} {unit}"
 
-    known = wanted is not None and got is not None
+    both = wanted is not None and got is not None
     return Check(
         check=check, where=where, wanted=words(wanted), got=words(got),
-        agrees=wanted == got if known else None,
+        agrees=wanted == got if both else None,
     )  # fmt: skip
 
 
@@ -205,8 +205,8 @@ def _row(flow: Flow, direction: str, cell: Cell, evidence: Evidence) -> AuditRow
     access, leave = dropped(first), dropped(last)
     queue, loss = dropped(way.get("bottleneck buffer")), dropped(way.get("bottleneck channel"))
     in_flight = 0 if way and evidence.held_pkts() == 0 else None
-    known = [access, queue, loss, leave, delivered, in_flight]
-    explained = None if None in known else sum(value or 0 for value in known)
+    parts = [access, queue, loss, leave, delivered, in_flight]
+    explained = None if None in parts else sum(value or 0 for value in parts)
     unexplained = None if sent is None or explained is None else sent - explained
     return AuditRow(
         flow=flow.id,
@@ -279,5 +279,5 @@ def _dropped(flow: Flow, stretch: Stretch, cell: Cell, evidence: Evidence) -> in
         points = ("sent", "delivered")  # then whatever is missing was lost here
     if not all(points):
         return None
-    before, after = (evidence.tally.pkts(flow.id, stretch.direction, at) for at in points)
+    before, after = (evidence.tally.pkts(flow.id, stretch.direction, point) for point in points)
     return before - after

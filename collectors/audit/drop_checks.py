@@ -40,7 +40,7 @@ class Told:
     rows: pl.DataFrame
     placed: bool
 
-    def at(self, stretch: Stretch) -> pl.DataFrame:
+    def of_stretch(self, stretch: Stretch) -> pl.DataFrame:
         """Return the drops at a stretch's devices, by its qdisc or by number."""
         return self.rows.filter(
             (pl.col("event") == "qdisc_drop") | (pl.col("role") == NUMBERED),
@@ -65,7 +65,7 @@ def drop_checks(
     for stretch in evidence.stretches:
         if not stretch.name.startswith("bottleneck"):
             continue  # an access link's two stages share a device, and one tells no place
-        count = told.at(stretch).height if told.placed else None
+        count = told.of_stretch(stretch).height if told.placed else None
         dropped = evidence.through(stretch).dropped_pkts
         found.append(compare("dropped by kernel events", stretch.where(), dropped, count, PKTS))
         if stretch.direction == "data":
@@ -94,7 +94,7 @@ def _times(stretch: Stretch, captured: pl.DataFrame, told: Told) -> Check:
     before = data.filter(point=stretch.offered_at)
     missing = before.join(passed, on="packet", how="anti").select("t_s").collect()
     missing_s = np.sort(missing["t_s"].to_numpy())
-    events_s = np.sort(told.at(stretch)["t_s"].to_numpy())
+    events_s = np.sort(told.of_stretch(stretch)["t_s"].to_numpy())
     wanted = f"{len(missing_s)} packets, each when it was captured last"
     if len(missing_s) != len(events_s):
         got, agrees = f"{len(events_s)} packets", False

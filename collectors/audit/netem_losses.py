@@ -60,9 +60,9 @@ def uniform(seed: int, count: int) -> U32:
         state = np.bitwise_xor.reduce(np.where(set_bits, _piece_on(), np.uint32(0)), axis=1)
     drawn = np.empty((pieces, PIECE), np.uint32)
     words = begins
-    for at in range(PIECE):
+    for row in range(PIECE):
         words = _step(words)
-        drawn[:, at] = np.bitwise_xor.reduce(words, axis=0)
+        drawn[:, row] = np.bitwise_xor.reduce(words, axis=0)
     return drawn.reshape(-1)[:count]
 
 

@@ -127,15 +127,15 @@ def _read(flow: Flow, cell: Cell, rows: pl.DataFrame, totals: Mapping[str, Any])
     fast path as many as fit into that time, and says nothing.
     """
     wanted = totals.get("window_goodput_bytes")
-    known = wanted if type(wanted) is int else None
+    count = wanted if type(wanted) is int else None
     began = flow.start_s >= cell.measure_from_s  # nothing was read before the window
     start = 0 if began else _read_by(rows, cell.measure_from_s)
     end = _read_by(rows, cell.measure_to_s)
     got = None if start is None or end is None else end - start
-    made = compare("read from the socket", f"flow {flow.id}, receiver", known, got, "bytes")
-    if known is not None and got is not None and got != known:
+    made = compare("read from the socket", f"flow {flow.id}, receiver", count, got, "bytes")
+    if count is not None and got is not None and got != count:
         segment_bytes = rows["mss_bytes"].max()
-        more_bytes = got - known if began else abs(got - known)
+        more_bytes = got - count if began else abs(got - count)
         late_bytes = LATE_S * cell.network.bottleneck.forward.rate_bps / BITS_PER_BYTE
         if isinstance(segment_bytes, int):
             most_bytes = (1 + late_bytes // segment_bytes) * segment_bytes

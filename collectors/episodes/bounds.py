@@ -89,8 +89,8 @@ class _Walk:
         return NEVER
 
     def _acknowledged_s(self, target: int) -> float:
-        at = int(np.searchsorted(self.acks.reached, target))
-        return float(self.acks.t_s[at]) if at < len(self.acks.t_s) else NEVER
+        row = int(np.searchsorted(self.acks.reached, target))
+        return float(self.acks.t_s[row]) if row < len(self.acks.t_s) else NEVER
 
     def _acts_anew(self, acted: int, target: int, over_s: float) -> int | None:
         """Return the next retransmission before the end that moves it, if there is one."""

@@ -140,10 +140,10 @@ def _new_data(story: Story, seen: why.Duplicates, acted: int | None) -> dict[str
         return {"new_data_pkts": None}
     data, acks = story.captured.data, story.captured.acks
     following = np.append(acks.t_s, NEVER)[np.searchsorted(acks.t_s, seen.t_s, side="right")]
-    first, end = (np.minimum(np.searchsorted(data.t_s, at), acted) for at in (seen.t_s, following))
-    fresh = np.concatenate([[0], np.cumsum(~data.again)])
-    on = (fresh[end] - fresh[first]).tolist()
-    total = int(fresh[acted] - fresh[first[0]]) if seen.count else 0
+    rows = (np.minimum(np.searchsorted(data.t_s, t_s), acted) for t_s in (seen.t_s, following))
+    first, end = (np.searchsorted(data.fresh, row) for row in rows)
+    on = (end - first).tolist()
+    total = int(np.searchsorted(data.fresh, acted) - first[0]) if seen.count else 0
     return {"new_data_pkts": total, **dict(zip(EACH_DUPACK.values(), on, strict=False))}
 
 
@@ -158,11 +158,10 @@ def _first_new(
     if first is None or acted is None or not seen.count:
         return {}
     data, acks = story.captured.data, story.captured.acks
-    fresh = np.flatnonzero(~data.again)
 
     def next_row(t_s: float) -> int | None:
-        at = int(np.searchsorted(data.t_s[fresh], t_s))
-        return int(fresh[at]) if at < len(fresh) else None
+        later = data.fresh[np.searchsorted(data.fresh, np.searchsorted(data.t_s, t_s)) :]
+        return int(later[0]) if len(later) else None
 
     found: dict[str, int | None] = {}
     sent, resumed = next_row(seen.t_s[0]), next_row(float(data.t_s[acted]))
@@ -189,7 +188,7 @@ def _flight_bytes(captured: Captured, acted: int) -> int:
     reached = int(acks.reached[seen - 1]) if seen else int(data.start[0])
     if captured.unit_bytes == 1:
         return _outstanding_bytes(captured, acted, reached, acks.blocks[max(seen - 1, 0) : seen])
-    return int(data.end[:acted].max(initial=reached)) - reached
+    return (max(reached, int(data.furthest[acted - 1])) if acted else reached) - reached
 
 
 def _flight_at_act_bytes(captured: Captured, acted: int) -> int:
@@ -200,7 +199,9 @@ def _flight_at_act_bytes(captured: Captured, acted: int) -> int:
     data, acks = captured.data, captured.acks
     seen = int(np.searchsorted(acks.t_s, data.t_s[acted], side="right"))
     reached = int(acks.reached[seen - 1]) if seen else int(data.start[0])
-    first = int(np.argmax(data.end[: acted + 1] > reached))
+    first = int(np.searchsorted(data.furthest[: acted + 1], reached, side="right"))
+    if first > acted:  # all that left is acknowledged
+        return 0
     since = int(np.searchsorted(acks.t_s, data.t_s[first]))
     return _outstanding_bytes(captured, acted, reached, acks.blocks[since:seen])
 
@@ -208,8 +209,11 @@ def _flight_at_act_bytes(captured: Captured, acted: int) -> int:
 def _outstanding_bytes(captured: Captured, acted: int, reached: int, reports: pl.Series) -> int:
     """Return the user data sent by then that is neither acknowledged nor reported."""
     data = captured.data
-    left = ~data.again[:acted] & (data.end[:acted] > reached)
+    # Whatever left before the first packet that reaches further is acknowledged.
+    out = slice(int(np.searchsorted(data.furthest[:acted], reached, side="right")), acted)
+    start = data.start[out]
+    left = ~data.again[out] & (data.end[out] > reached)
     for blocks in reports.to_list():
-        for start, end in why.ranges(blocks or (), reached, captured.unit_bytes):
-            left &= (data.start[:acted] < start) | (data.start[:acted] >= end)
-    return int(data.payload_bytes[:acted][left].sum())
+        for begin, end in why.ranges(blocks or (), reached, captured.unit_bytes):
+            left &= (start < begin) | (start >= end)
+    return int(data.payload_bytes[out][left].sum())

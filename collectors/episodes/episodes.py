@@ -11,12 +11,12 @@ from collections.abc import Iterator
 import polars as pl
 
 from collectors.episodes.captured import captured_rows
+from collectors.episodes.congestion_window import with_windows
 from collectors.episodes.retransmissions import Kinds
 from collectors.episodes.row import EpisodeRow, main_rows, window
 from collectors.episodes.sctp import sctp_rows
 from collectors.episodes.sent_data import captured_flows
 from collectors.episodes.tcp import tcp_rows
-from collectors.episodes.windows import with_windows
 from model.cell import Cell, Flow
 
 
@@ -49,9 +49,9 @@ def _captured(
     captured = captured_flows(cell, packets)
     for flow in flows:
         if flow.id in captured:
-            known = None if congestion is None else window(congestion, flow.id)
-            rows = captured_rows(flow, captured[flow.id], _kinds(flow, congestion), known)
-            found += rows if known is None else with_windows(rows, known, flow.message_bytes)
+            cwnd = None if congestion is None else window(congestion, flow.id)
+            rows = captured_rows(flow, captured[flow.id], _kinds(flow, congestion), cwnd)
+            found += rows if cwnd is None else with_windows(rows, cwnd, flow.message_bytes)
     return found
 
 

@@ -168,8 +168,8 @@ def waiting(protocol: str, acks: pl.DataFrame) -> Ints:
     else:
         by_cwnd, by_rwnd = flight >= cwnd, (window < mtu) & (flight < cwnd)
     kinds = np.select([by_rwnd, by_cwnd], [RWND, CWND], SENDER)
-    known = ~np.isnan(cwnd) & ~np.isnan(flight) & ~np.isnan(window)
-    return np.where(known, kinds, UNKNOWN)
+    told = ~np.isnan(cwnd) & ~np.isnan(flight) & ~np.isnan(window)
+    return np.where(told, kinds, UNKNOWN)
 
 
 def _busy(queue: pl.DataFrame | None) -> tuple[Floats, Bools] | None:

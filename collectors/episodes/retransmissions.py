@@ -83,10 +83,10 @@ def _told(sent_s: Floats, kinds: Kinds | None) -> list[str | None]:
     """Return the kernel's kind of each retransmission; None where it has no event."""
     if kinds is None or not len(kinds[0]):
         return [None] * len(sent_s)
-    at = np.searchsorted(kinds[0], sent_s + AT_ONCE_S, side="right") - 1
+    rows = np.searchsorted(kinds[0], sent_s + AT_ONCE_S, side="right") - 1
     return [
         kinds[1][i] if i >= 0 and abs(kinds[0][i] - t) <= AT_ONCE_S else None
-        for i, t in zip(at, sent_s, strict=True)
+        for i, t in zip(rows, sent_s, strict=True)
     ]
 
 
@@ -100,9 +100,9 @@ def _timer(captured: Captured, index: int, rtt_s: float) -> str:
     reached = acks.reached[seen - 1]
     if start > reached:
         return PROBE
-    copies = np.flatnonzero(data.start[:index] == start)
+    before = np.flatnonzero(data.start[:index] == start)
     progress_s = acks.t_s[np.searchsorted(acks.reached, reached)]
-    since_s = max(float(data.t_s[copies[-1]]), progress_s) if len(copies) else progress_s
+    since_s = max(float(data.t_s[before[-1]]), progress_s) if len(before) else progress_s
     reports = bool(acks.blocks[seen - 1 : seen].list.len().fill_null(0)[0])
     return REORDERING if reports and t_s - since_s < rtt_s + RTO_MIN_S else TIMEOUT
 
@@ -116,8 +116,8 @@ def least_rtt_s(captured: Captured) -> float:
     moved = np.flatnonzero(np.diff(acks.reached, prepend=data.start[0]) > 0)
     if not len(ends) or not len(moved):
         return 0.0
-    at = np.minimum(np.searchsorted(ends, acks.reached[moved]), len(ends) - 1)
-    times = (acks.t_s[moved] - sent_s[at])[ends[at] == acks.reached[moved]]
+    rows = np.minimum(np.searchsorted(ends, acks.reached[moved]), len(ends) - 1)
+    times = (acks.t_s[moved] - sent_s[rows])[ends[rows] == acks.reached[moved]]
     return float(times.min()) if len(times) else 0.0
 
 
@@ -136,9 +136,9 @@ def duplicates(captured: Captured, hole: int, since_s: float, until_s: float) ->
     reported: list[tuple[int, int]] = []
     telling = []
     for index, blocks in enumerate(listed, start=first):
-        known = reported
-        reported = joined(known, ranges(blocks or (), hole, captured.unit_bytes))
-        if reported != known:
+        before = reported
+        reported = joined(before, ranges(blocks or (), hole, captured.unit_bytes))
+        if reported != before:
             telling.append(index)
     if not any(listed):
         counts = acks.dupack_count[first:end].fill_null(0).to_list()
@@ -159,10 +159,10 @@ def ranges(blocks: Iterable[Any], hole: int, unit_bytes: int) -> list[tuple[int,
     return [(start, end) for start, end in found if start > hole]
 
 
-def joined(known: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def joined(some: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the union of two lists of ranges as ranges in order that do not touch."""
     found: list[tuple[int, int]] = []
-    for start, end in sorted([*known, *more]):
+    for start, end in sorted([*some, *more]):
         if found and start <= found[-1][1]:
             found[-1] = (found[-1][0], max(found[-1][1], end))
         else:

@@ -99,8 +99,8 @@ class _Sacks:
         row = step.row if step.what == DUPACKS else step.row + 1
         before = self.packets[row] - 1
         least = int(np.searchsorted(self.packets, before + self.unacked[row]))
-        at = int(np.searchsorted(self.complete, least))
-        return int(self.complete[at]) if at < len(self.complete) else len(self.packets)
+        index = int(np.searchsorted(self.complete, least))
+        return int(self.complete[index]) if index < len(self.complete) else len(self.packets)
 
     def joins(self, step: _Step, over: int) -> bool:
         """Return whether a step is about data sent before an episode was over."""

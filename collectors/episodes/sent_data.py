@@ -7,6 +7,7 @@ the last. A packet that may still be under way when the capture ends is not lost
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,6 +49,16 @@ class Data:
     again: Bools
     lost_s: Floats
     lost_at: npt.NDArray[np.object_]
+
+    @functools.cached_property
+    def furthest(self) -> Ints:
+        """The highest end that had left with each packet."""
+        return np.maximum.accumulate(self.end)
+
+    @functools.cached_property
+    def fresh(self) -> Ints:
+        """The rows of packets that repeat nothing."""
+        return np.flatnonzero(~self.again)
 
 
 @dataclass(frozen=True, kw_only=True)

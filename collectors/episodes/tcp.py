@@ -94,21 +94,21 @@ class _Acks:
 
     def reaching(self, target: int) -> int | None:
         """Return the acknowledgement after which all up to a byte is acknowledged."""
-        at = int(np.searchsorted(self.una, target))
-        return at - 1 if at < len(self.una) else None
+        index = int(np.searchsorted(self.una, target))
+        return index - 1 if index < len(self.una) else None
 
 
 def tcp_rows(flow: Flow, congestion: pl.DataFrame) -> list[EpisodeRow]:
     """Return a flow's episodes from the rows of ``congestion.parquet``."""
     rows, seen = main_rows(congestion, flow.id), window(congestion, flow.id)
-    known = rows.filter(pl.col("event") == "ack")
-    mss_bytes = known["mss_bytes"].to_list()[0] if known.height else None
+    told = rows.filter(pl.col("event") == "ack")
+    mss_bytes = told["mss_bytes"].to_list()[0] if told.height else None
     acks = _Acks(
-        t_s=known["t_s"].to_numpy(),
-        una=known["una_bytes"].to_numpy(),
-        nxt=known["nxt_bytes"].to_numpy(),
+        t_s=told["t_s"].to_numpy(),
+        una=told["una_bytes"].to_numpy(),
+        nxt=told["nxt_bytes"].to_numpy(),
         mss_bytes=mss_bytes,
-        delayed=mss_bytes is not None and _step_bytes(known["una_bytes"]) > mss_bytes,
+        delayed=mss_bytes is not None and _step_bytes(told["una_bytes"]) > mss_bytes,
     )
     repeats = rows.filter(event="retransmit")["t_s"].to_numpy()
     return [

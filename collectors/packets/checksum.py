@@ -44,10 +44,10 @@ def sctp_ok(octets: Octets, starts: Ints, lengths: Ints) -> Flags:
     def right(rows: Octets, packets: Ints) -> Flags:
         if rows.shape[1] < SCTP_CHECKSUM_AT + 4:
             return np.zeros(len(packets), np.bool_)
-        at = SCTP_CHECKSUM_AT
-        carried = rows[:, at : at + 4].copy().view("<u4")[:, 0]
+        offset = SCTP_CHECKSUM_AT
+        carried = rows[:, offset : offset + 4].copy().view("<u4")[:, 0]
         blank = rows.copy()
-        blank[:, at : at + 4] = 0
+        blank[:, offset : offset + 4] = 0
         agrees: Flags = crc32c(blank) == carried
         return agrees
 

@@ -65,27 +65,27 @@ class Columns:
         self,
         name: str,
         values: npt.NDArray[Any],
-        known: Flags,
+        valid: Flags,
         packets: Ints | None = None,
     ) -> None:
-        """Set a column: all packets, or just some of them; null where not ``known``."""
+        """Set a column: all packets, or just some of them; null where not ``valid``."""
         if packets is not None:
             whole, there = np.zeros(self.count, values.dtype), np.zeros(self.count, np.bool_)
-            whole[packets], there[packets] = values, known
-            values, known = whole, there
+            whole[packets], there[packets] = values, valid
+            values, valid = whole, there
         series = pl.Series(name, values, nan_to_null=False)
-        if not known.all():
-            series = pl.select(pl.when(pl.Series(known)).then(series).alias(name)).to_series()
+        if not valid.all():
+            series = pl.select(pl.when(pl.Series(valid)).then(series).alias(name)).to_series()
         self._series[name] = series
 
     def put_text(self, name: str, words: Sequence[str], codes: Ints) -> None:
         """Set a column of few different words by their numbers; null where negative."""
-        known = codes >= 0
-        self.put(name, np.where(known, codes, 0).astype(np.uint32), known)
+        valid = codes >= 0
+        self.put(name, np.where(valid, codes, 0).astype(np.uint32), valid)
         dictionary = pl.Series([*words, ""], dtype=pl.String)
         self._series[name] = dictionary.gather(self._series[name]).alias(name)
 
-    def put_lists(self, name: str, packets: Ints, fields: Mapping[str, Ints], known: Flags) -> None:
+    def put_lists(self, name: str, packets: Ints, fields: Mapping[str, Ints], valid: Flags) -> None:
         """Set a column of lists from items ordered by packet; empty where known and without any.
 
         Args:
@@ -98,7 +98,7 @@ class Columns:
         names = list(fields)
         item = pl.col(names[0]) if len(names) == 1 else pl.struct(names)
         grouped = flat.group_by("packet", maintain_order=True).agg(item.alias(name))
-        all_packets = pl.DataFrame({"packet": np.arange(self.count), "known": known})
+        all_packets = pl.DataFrame({"packet": np.arange(self.count), "known": valid})
         joined = all_packets.join(grouped, on="packet", how="left", maintain_order="left")
         lists = pl.when(pl.col("known")).then(pl.col(name).fill_null([]))
         self._series[name] = joined.select(lists.alias(name)).to_series()

@@ -1,6 +1,6 @@
 """Parse link and IPv4 headers of many packets at once. Pure.
 
-Invariants: arrays are parallel to the records; where ``known`` is false there is no whole IPv4
+Invariants: arrays are parallel to the records; where ``readable`` is false there is no whole IPv4
 header and the other values of that packet mean nothing. Nothing here raises on a packet: what a
 damaged or foreign one holds is unknown.
 """
@@ -42,7 +42,7 @@ class Ipv4:
     ``transport`` is where the next header starts; of a fragment nothing beyond it is believed.
     """
 
-    known: Flags
+    readable: Flags
     starts: Ints
     transport: Ints
     ends: Ints
@@ -84,7 +84,7 @@ def parse_ipv4(records: Records, link: Link) -> Ipv4:
     room = records.starts + records.captured_bytes - link.network
     header_bytes = (head[:, 0] & 15).astype(np.int64) * 4
     ip_bytes = u16(head, 2)
-    known = (
+    readable = (
         (link.ethertypes == IPV4_ETHERTYPE)
         & (head[:, 0] >> 4 == 4)
         & (header_bytes >= SHORTEST_HEADER_BYTES)
@@ -93,7 +93,7 @@ def parse_ipv4(records: Records, link: Link) -> Ipv4:
     )
     ends = link.network + ip_bytes
     return Ipv4(
-        known=known,
+        readable=readable,
         starts=link.network,
         transport=link.network + header_bytes,
         ends=ends,
@@ -105,16 +105,16 @@ def parse_ipv4(records: Records, link: Link) -> Ipv4:
         source=u32(head, 12),
         destination=u32(head, 16),
         fragment=(u16(head, 6) & FRAGMENT_BITS) != 0,
-        header_ok=_header_ok(records.octets, head, link.network, header_bytes, known),
+        header_ok=_header_ok(records.octets, head, link.network, header_bytes, readable),
     )
 
 
 def _header_ok(
-    octets: Octets, head: Octets, starts: Ints, header_bytes: Ints, known: Flags
+    octets: Octets, head: Octets, starts: Ints, header_bytes: Ints, readable: Flags
 ) -> Flags:
     """Return whether the header's ones' complement sum is right (RFC 791, RFC 1071)."""
     total = head.view(">u2").sum(axis=1, dtype=np.int64)
-    longer = np.flatnonzero(known & (header_bytes > SHORTEST_HEADER_BYTES))
+    longer = np.flatnonzero(readable & (header_bytes > SHORTEST_HEADER_BYTES))
     if len(longer):
         options = rows_at(octets, starts[longer] + SHORTEST_HEADER_BYTES, 40)
         beyond = np.arange(40) >= (header_bytes[longer] - SHORTEST_HEADER_BYTES)[:, None]

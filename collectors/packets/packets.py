@@ -88,7 +88,7 @@ class Transport:
     sctp_packets: Ints
     sctp: Sctp
     ends: Ends
-    ports_known: Flags
+    has_ports: Flags
 
 
 def parse_packets(
@@ -121,7 +121,7 @@ def parse_packets(
 
 def _transport(records: Records, ip: Ipv4) -> Transport:
     def chosen(protocol: int) -> Ints:
-        return np.flatnonzero(ip.known & ~ip.fragment & (ip.protocol == protocol))
+        return np.flatnonzero(ip.readable & ~ip.fragment & (ip.protocol == protocol))
 
     tcp_at, sctp_at = chosen(TCP), chosen(SCTP)
     tcp = parse_tcp(records.octets, ip.transport[tcp_at], ip.ends[tcp_at], ip.captured_ends[tcp_at])
@@ -130,17 +130,17 @@ def _transport(records: Records, ip: Ipv4) -> Transport:
     )
     # All three protocols begin with the two ports.
     ports = rows_at(records.octets, ip.transport, 4)
-    known = ip.known & ~ip.fragment & (ip.captured_ends - ip.transport >= 4)
-    known &= np.isin(ip.protocol, list(PROTOCOLS.values()))
+    has_ports = ip.readable & ~ip.fragment & (ip.captured_ends - ip.transport >= 4)
+    has_ports &= np.isin(ip.protocol, list(PROTOCOLS.values()))
     ends = Ends(
-        protocol=np.where(ip.known, ip.protocol, UNKNOWN),
-        source=np.where(ip.known, ip.source, 0),
-        destination=np.where(ip.known, ip.destination, 0),
-        source_port=np.where(known, u16(ports, 0), 0),
-        destination_port=np.where(known, u16(ports, 2), 0),
+        protocol=np.where(ip.readable, ip.protocol, UNKNOWN),
+        source=np.where(ip.readable, ip.source, 0),
+        destination=np.where(ip.readable, ip.destination, 0),
+        source_port=np.where(has_ports, u16(ports, 0), 0),
+        destination_port=np.where(has_ports, u16(ports, 2), 0),
     )
     return Transport(
-        tcp_packets=tcp_at, tcp=tcp, sctp_packets=sctp_at, sctp=sctp, ends=ends, ports_known=known
+        tcp_packets=tcp_at, tcp=tcp, sctp_packets=sctp_at, sctp=sctp, ends=ends, has_ports=has_ports
     )
 
 
@@ -154,7 +154,7 @@ def _flows(transport: Transport, flows: Sequence[Flow]) -> tuple[Ints, Ints]:
         for index, one in enumerate(flows):
             if one.protocol == protocol:
                 by_port[one.port] = index
-        mine = transport.ports_known & (ends.protocol == number)
+        mine = transport.has_ports & (ends.protocol == number)
         for direction, port in ((1, ends.source_port), (0, ends.destination_port)):
             found = mine & (by_port[port] >= 0)
             flow[found], way[found] = by_port[port[found]], direction
@@ -180,10 +180,10 @@ def _put_ip(columns: Columns, ip: Ipv4) -> None:
     words = list(PROTOCOLS)
     codes = np.full(256, UNKNOWN, np.int64)
     codes[list(PROTOCOLS.values())] = range(len(words))
-    columns.put_text("protocol", words, np.where(ip.known, codes[ip.protocol], UNKNOWN))
+    columns.put_text("protocol", words, np.where(ip.readable, codes[ip.protocol], UNKNOWN))
     for name, values in (("ip_bytes", ip.ip_bytes), ("ttl", ip.ttl), ("ip_id", ip.ip_id)):
-        columns.put(name, values, ip.known)
-    columns.put("ip_checksum_ok", ip.header_ok, ip.known)
+        columns.put(name, values, ip.readable)
+    columns.put("ip_checksum_ok", ip.header_ok, ip.readable)
 
 
 def _put_transport(
@@ -195,9 +195,9 @@ def _put_transport(
     keys = places.keys()
     identity = journey.identities(records.octets, ip)
     number = np.full(count, UNKNOWN, np.int64)
-    there = np.flatnonzero(ip.known)
+    there = np.flatnonzero(ip.readable)
     number[there] = journey.numbers(identity[there], keys[there], references[there])
-    columns.put("connection", lane // 2, transport.ports_known)
+    columns.put("connection", lane // 2, transport.has_ports)
     columns.put("packet", number, number >= 0)
     seen = packet_columns.Seen(
         lanes=lane, points=places.points, numbers=number, at_reference=keys == references
@@ -207,16 +207,18 @@ def _put_transport(
                           transport.tcp, seen)  # fmt: skip
     sctp_columns.put(columns, filled, records.octets, ip, transport.sctp_packets,
                            transport.sctp, seen)  # fmt: skip
-    _put_udp(filled, records, ip, np.flatnonzero(transport.ports_known & (ip.protocol == UDP)))
+    _put_udp(filled, records, ip, np.flatnonzero(transport.has_ports & (ip.protocol == UDP)))
     filled.put(columns)
 
 
 def _put_udp(filled: packet_columns.Filled, records: Records, ip: Ipv4, packets: Ints) -> None:
     starts, lengths = ip.transport[packets], ip.ends[packets] - ip.transport[packets]
     head = rows_at(records.octets, starts, UDP_HEADER_BYTES)
-    known = (ip.captured_ends[packets] - starts >= UDP_HEADER_BYTES) & (u16(head, 4) == lengths)
-    filled.payload_bytes[packets] = np.where(known, lengths - UDP_HEADER_BYTES, UNKNOWN)
-    whole = known & (ip.captured_ends[packets] == ip.ends[packets]) & (u16(head, 6) != 0)
+    has_length = (ip.captured_ends[packets] - starts >= UDP_HEADER_BYTES) & (
+        u16(head, 4) == lengths
+    )
+    filled.payload_bytes[packets] = np.where(has_length, lengths - UDP_HEADER_BYTES, UNKNOWN)
+    whole = has_length & (ip.captured_ends[packets] == ip.ends[packets]) & (u16(head, 6) != 0)
     rows = packets[whole]
     filled.checksum_ok[rows] = internet_ok(
         records.octets, ip.transport[rows], ip.ends[rows] - ip.transport[rows],

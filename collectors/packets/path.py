@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from collectors.packets.accepted import accepted_bytes
-from collectors.packets.seen import Floats, FlowPackets, Seen, flow_packets
+from collectors.packets.seen import Bools, Chunks, Floats, FlowPackets, Ints, Seen, flow_packets
 from model.cell import Cell, Flow
 
 #: RFC 3550, section 6.4.1: the weight of a new difference in the smoothed jitter.
 JITTER_GAIN = 1 / 16
+#: Flags of a DATA chunk: last and first of its message (RFC 9260, section 3.3.1).
+ENDS, BEGINS = 1, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +58,19 @@ def path_rows(cell: Cell, packets: pl.DataFrame) -> list[PathRow]:
 def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
     """Return one flow's row from its packets at all points."""
     measured_s = cell.measured_s()
-    sent, acks_sent = (_inside(seen.at(way, "sent"), cell) for way in ("data", "ack"))
+    sent, acks_sent = (_inside(seen.packets_at(way, "sent"), cell) for way in ("data", "ack"))
     answers = acks_sent.only(acks_sent.acknowledges)
-    passed = _inside(seen.at("data", "loss_offered"), cell)
+    passed = _inside(seen.packets_at("data", "loss_offered"), cell)
     data_bytes, ack_bytes, passed_bytes = (_bytes(part) for part in (sent, answers, passed))
     # Delays are those of packets that left their sender inside the window.
-    delivered = seen.at("data", "delivered")
+    delivered = seen.packets_at("data", "delivered")
     carrying = delivered.only(delivered.payload_bytes > 0)
     owd_s = _delays_s(sent.only(sent.payload_bytes > 0), carrying)
     queue_s = _delays_s(
-        _of(seen.at("data", "queue_offered"), sent), _of(seen.at("data", "loss_offered"), sent)
+        _of(seen.packets_at("data", "queue_offered"), sent),
+        _of(seen.packets_at("data", "loss_offered"), sent),
     )
-    ack_owd_s = _delays_s(acks_sent, seen.at("ack", "delivered"))
+    ack_owd_s = _delays_s(acks_sent, seen.packets_at("ack", "delivered"))
     steps_s = np.abs(np.diff(owd_s))
     return PathRow(
         flow=flow.id,
@@ -117,15 +119,15 @@ def _delays_s(start: Seen, end: Seen) -> Floats:
     left_s, arrived_s = (_times_s(seen, count) for seen in (start, end))
     order = np.argsort(arrived_s, kind="stable")
     delays_s = (arrived_s - left_s)[order]
-    known: Floats = delays_s[~np.isnan(delays_s)]
-    return known
+    both: Floats = delays_s[~np.isnan(delays_s)]
+    return both
 
 
 def _times_s(seen: Seen, count: int) -> Floats:
     """Return when each packet, by its number below ``count``, was there; NaN: it was not."""
     found = np.full(count, np.nan)
-    known = seen.packet >= 0
-    found[seen.packet[known]] = seen.t_s[known]
+    numbered = seen.packet >= 0
+    found[seen.packet[numbered]] = seen.t_s[numbered]
     return found
 
 
@@ -143,7 +145,7 @@ def _connect_to_data_s(seen: FlowPackets, flow: Flow) -> float | None:
 
     UDP's bytes have no order: the first to arrive is the first.
     """
-    began, arrived = seen.at("data", "sent"), seen.at("data", "delivered")
+    began, arrived = seen.packets_at("data", "sent"), seen.packets_at("data", "delivered")
     first = (arrived.seq == 1) | (arrived.tsn == 0) | (flow.protocol == "udp")
     first_s = arrived.t_s[first & (arrived.payload_bytes > 0)]
     if not len(began.t_s) or not len(first_s):
@@ -165,3 +167,57 @@ def _smoothed(steps_s: Floats) -> float | None:
         return None
     series = pl.Series([0.0, *steps_s])
     return float(series.ewm_mean(alpha=JITTER_GAIN, adjust=False)[-1])
+
+
+def accepted_bytes(seen: FlowPackets, flow: Flow, until_s: float | None) -> int | None:
+    """Return the bytes the receiver could hand to the application by a time.
+
+    New data in order: for TCP up to the first hole; for SCTP whole messages, in each stream up to
+    the first missing one, or, unordered, all. Null for UDP, where nothing says what is new.
+    """
+    by_s = np.inf if until_s is None else until_s
+    if flow.protocol == "tcp":
+        arrived = seen.packets_at("data", "delivered")
+        return _tcp_prefix_bytes(arrived.only((arrived.payload_bytes > 0) & (arrived.t_s < by_s)))
+    if flow.protocol == "sctp":
+        arrived_chunks = seen.chunks_at("delivered")
+        got = arrived_chunks.tsn[arrived_chunks.t_s < by_s]
+        return _sctp_accepted_bytes(seen.chunks_at("sent"), got, ordered=flow.ordered)
+    return None
+
+
+def _tcp_prefix_bytes(arrived: Seen) -> int:
+    order = np.argsort(arrived.seq, kind="stable")
+    starts, ends = arrived.seq[order], (arrived.seq + arrived.payload_bytes)[order]
+    # The first byte has number 1; the SYN took 0.
+    reached = np.maximum.accumulate(np.concatenate([[1], ends]))
+    holes = np.flatnonzero(starts > reached[:-1])
+    return int(reached[holes[0]] if len(holes) else reached[-1]) - 1
+
+
+def _sctp_accepted_bytes(sent: Chunks, got: Ints, *, ordered: bool) -> int:
+    """Return the bytes of whole messages; ordered: of those before which none is missing."""
+    tsn, first = np.unique(sent.tsn, return_index=True)
+    if not len(tsn):
+        return 0
+    flags, stream = sent.flags[first], sent.stream[first]
+    # A message has consecutive TSNs, the first of which is marked.
+    marked = (flags & BEGINS) > 0
+    marked[0] = True
+    begins = np.flatnonzero(marked)
+    ends = np.append(begins[1:], len(tsn)) - 1
+    whole = np.logical_and.reduceat(np.isin(tsn, got), begins) & (flags[ends] & ENDS > 0)
+    if ordered:
+        whole = _before_the_first_missing(whole, stream[begins])
+    return int(np.add.reduceat(sent.payload_bytes[first], begins)[whole].sum())
+
+
+def _before_the_first_missing(whole: Bools, stream: Ints) -> Bools:
+    """Return which messages are whole and so are all before them in their stream."""
+    order = np.argsort(stream, kind="stable")
+    missing = np.cumsum(~whole[order])
+    news = np.flatnonzero(np.diff(stream[order], prepend=stream[order][0] - 1))
+    before = np.concatenate([[0], missing])[news]
+    found = np.empty(len(whole), np.bool_)
+    found[order] = missing == np.repeat(before, np.diff(np.append(news, len(whole))))
+    return found

@@ -43,14 +43,14 @@ class Sacks:
     """All SACK and SHUTDOWN chunks; ``a_rwnd_bytes`` is -1 in a SHUTDOWN.
 
     ``gap_packets``, ``gap_starts``, ``gap_ends`` are all gap blocks, as offsets to the cumulative
-    TSN; ``duplicate_packets``, ``duplicates`` all duplicate TSNs. ``blocks_known`` is false where
-    the blocks were cut off.
+    TSN; ``duplicate_packets``, ``duplicates`` all duplicate TSNs. ``blocks_readable`` is false
+    where the blocks were cut off.
     """
 
     packets: Ints
     cum_tsn: Ints
     a_rwnd_bytes: Ints
-    blocks_known: Flags
+    blocks_readable: Flags
     gap_packets: Ints
     gap_starts: Ints
     gap_ends: Ints
@@ -79,7 +79,7 @@ class Chunks:
 class Sctp:
     """SCTP packets and their chunks."""
 
-    known: Flags
+    readable: Flags
     complete: Flags
     source_port: Ints
     destination_port: Ints
@@ -110,25 +110,25 @@ class _Step:
 def parse_sctp(octets: Octets, starts: Ints, ends: Ints, captured_ends: Ints) -> Sctp:
     """Parse the packets at ``starts``, which end at ``ends`` on the wire, sooner as captured."""
     head = rows_at(octets, starts, COMMON_HEADER_BYTES)
-    known = captured_ends - starts >= COMMON_HEADER_BYTES
-    complete = known.copy()
+    readable = captured_ends - starts >= COMMON_HEADER_BYTES
+    complete = readable.copy()
     steps: list[_Step] = []
-    packets = np.flatnonzero(known)
-    at = starts[packets] + COMMON_HEADER_BYTES
+    packets = np.flatnonzero(readable)
+    offset = starts[packets] + COMMON_HEADER_BYTES
     for _ in range(MOST_CHUNKS):
-        more = at < ends[packets]
-        packets, at = packets[more], at[more]
+        more = offset < ends[packets]
+        packets, offset = packets[more], offset[more]
         if not len(packets):
             break
-        step, bad = _take(octets, packets, at, ends, captured_ends)
+        step, bad = _take(octets, packets, offset, ends, captured_ends)
         complete[bad] = False
         steps.append(step)
-        packets, at = step.packets, step.starts + (step.length + 3) // 4 * 4
+        packets, offset = step.packets, step.starts + (step.length + 3) // 4 * 4
     taken = _together(steps)
     whole_data = taken.only((taken.types == DATA) & (taken.captured >= DATA_HEADER_BYTES))
     complete[taken.packets[(taken.types == DATA) & (taken.captured < DATA_HEADER_BYTES)]] = False
     return Sctp(
-        known=known,
+        readable=readable,
         complete=complete,
         source_port=u16(head, 0),
         destination_port=u16(head, 2),
@@ -140,20 +140,20 @@ def parse_sctp(octets: Octets, starts: Ints, ends: Ints, captured_ends: Ints) ->
 
 
 def _take(
-    octets: Octets, packets: Ints, at: Ints, ends: Ints, captured_ends: Ints
+    octets: Octets, packets: Ints, offset: Ints, ends: Ints, captured_ends: Ints
 ) -> tuple[_Step, Ints]:
-    """Return the chunks at ``at``, and the packets where none can be read there."""
-    captured = captured_ends[packets] - at
+    """Return the chunks at ``offset``, and the packets where none can be read there."""
+    captured = captured_ends[packets] - offset
     # What was not captured lies in the next record: it must not be read, wherever it is.
-    head = rows_at(octets, np.where(captured > 0, at, 0), LONGEST_READ_BYTES)
+    head = rows_at(octets, np.where(captured > 0, offset, 0), LONGEST_READ_BYTES)
     length = u16(head, 2)
     good = (
         (captured >= CHUNK_HEADER_BYTES)
         & (length >= CHUNK_HEADER_BYTES)
-        & (at + length <= ends[packets])
+        & (offset + length <= ends[packets])
     )
     step = _Step(
-        packets=packets, starts=at, head=head, types=head[:, 0].astype(np.int64), length=length,
+        packets=packets, starts=offset, head=head, types=head[:, 0].astype(np.int64), length=length,
         captured=np.minimum(captured, length),
     )  # fmt: skip
     return step.only(good), packets[~good]
@@ -201,9 +201,9 @@ def _sacks(octets: Octets, taken: _Step) -> Sacks:
     gaps = np.where(selective, u16(step.head, 12), 0)
     duplicates = np.where(selective, u16(step.head, 14), 0)
     blocks_bytes = 4 * (gaps + duplicates)
-    blocks_known = SACK_HEADER_BYTES + blocks_bytes <= step.captured
-    blocks_known[~selective] = True
-    gaps, duplicates = np.where(blocks_known, gaps, 0), np.where(blocks_known, duplicates, 0)
+    blocks_readable = SACK_HEADER_BYTES + blocks_bytes <= step.captured
+    blocks_readable[~selective] = True
+    gaps, duplicates = np.where(blocks_readable, gaps, 0), np.where(blocks_readable, duplicates, 0)
     first_gap = step.starts + SACK_HEADER_BYTES
     which, edges = _words(octets, first_gap, gaps)
     duplicate_which, numbers = _words(octets, first_gap + 4 * gaps, duplicates)
@@ -211,7 +211,7 @@ def _sacks(octets: Octets, taken: _Step) -> Sacks:
         packets=step.packets,
         cum_tsn=u32(step.head, 4),
         a_rwnd_bytes=np.where(selective, u32(step.head, 8), -1),
-        blocks_known=blocks_known,
+        blocks_readable=blocks_readable,
         gap_packets=step.packets[which],
         gap_starts=u16(edges, 0),
         gap_ends=u16(edges, 2),

@@ -48,7 +48,7 @@ def put(
     _put_sacks(columns, packets, sctp, lines, base[opposite(lane)])
     payload = np.bincount(data.packets, data.payload_bytes, len(packets)).astype(np.int64)
     filled.payload_bytes[packets] = np.where(sctp.complete, payload, UNKNOWN)
-    whole = packets[sctp.known & (ip.captured_ends[packets] == ip.ends[packets])]
+    whole = packets[sctp.readable & (ip.captured_ends[packets] == ip.ends[packets])]
     filled.checksum_ok[whole] = sctp_ok(
         octets, ip.transport[whole], ip.ends[whole] - ip.transport[whole]
     )
@@ -64,11 +64,11 @@ def put(
 def _put_types(columns: Columns, packets: Ints, sctp: Sctp) -> None:
     """Put the types of a packet's chunks, each once, in order: ``SACK+DATA``."""
     codes = _type_codes(sctp.chunks, len(packets))
-    known = sctp.complete & (codes >= 0)
+    readable = sctp.complete & (codes >= 0)
     different, which = np.unique(codes, return_inverse=True)
     words = [_words(int(code)) for code in different]
     whole = np.full(columns.count, UNKNOWN, np.int64)
-    whole[packets] = np.where(known, which, UNKNOWN)
+    whole[packets] = np.where(readable, which, UNKNOWN)
     columns.put_text("chunk_types", words, whole)
 
 
@@ -137,9 +137,9 @@ def _put_sacks(columns: Columns, packets: Ints, sctp: Sctp, lines: Ints, start: 
     a_rwnd_bytes[sacks.packets] = sacks.a_rwnd_bytes
     columns.put("a_rwnd_bytes", a_rwnd_bytes, a_rwnd_bytes >= 0, packets)
     selective = np.zeros(len(packets), np.bool_)
-    selective[sacks.packets[(sacks.a_rwnd_bytes >= 0) & sacks.blocks_known]] = True
+    selective[sacks.packets[(sacks.a_rwnd_bytes >= 0) & sacks.blocks_readable]] = True
     selective &= has & sctp.complete
-    known = _spread(columns.count, packets, selective)
+    readable = _spread(columns.count, packets, selective)
     gaps = selective[sacks.gap_packets]
     gap_whose = sacks.gap_packets[gaps]
     columns.put_lists(
@@ -149,16 +149,16 @@ def _put_sacks(columns: Columns, packets: Ints, sctp: Sctp, lines: Ints, start: 
             "start": cum[gap_whose] + sacks.gap_starts[gaps],
             "end": cum[gap_whose] + sacks.gap_ends[gaps],
         },
-        known,
+        readable,
     )
     twice = selective[sacks.duplicate_packets]
     twice_whose = sacks.duplicate_packets[twice]
     numbers = near(sacks.duplicates[twice], raw[twice_whose], cum[twice_whose])
-    columns.put_lists("duplicate_tsns", packets[twice_whose], {"tsn": numbers}, known)
+    columns.put_lists("duplicate_tsns", packets[twice_whose], {"tsn": numbers}, readable)
 
 
-def _spread(count: int, packets: Ints, known: Flags) -> npt.NDArray[np.bool_]:
+def _spread(count: int, packets: Ints, readable: Flags) -> npt.NDArray[np.bool_]:
     """Return flags of these packets among all."""
     found = np.zeros(count, np.bool_)
-    found[packets] = known
+    found[packets] = readable
     return found

@@ -67,7 +67,7 @@ class FlowPackets:
     packets: Mapping[tuple[str, str], Seen] = field(default_factory=dict)
     chunks: Mapping[str, Chunks] = field(default_factory=dict)
 
-    def at(self, direction: str, point: str) -> Seen:
+    def packets_at(self, direction: str, point: str) -> Seen:
         """Return the packets seen at a point, which may be none."""
         return self.packets.get((direction, point), NOBODY)
 

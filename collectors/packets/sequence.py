@@ -83,9 +83,9 @@ def unwrapped(raw: Ints, lines: Ints, start: Ints) -> Ints:
     return _counted_from(first, steps, order)
 
 
-def near(raw: Ints, known_raw: Ints, known: Ints) -> Ints:
+def near(raw: Ints, base_raw: Ints, base: Ints) -> Ints:
     """Return unwrapped numbers less than half the number space away from known ones."""
-    relative: Ints = known + ((raw - known_raw + HALF) & MASK) - HALF
+    relative: Ints = base + ((raw - base_raw + HALF) & MASK) - HALF
     return relative
 
 

@@ -35,7 +35,9 @@ class Tally:
     def all_pkts(self, direction: str, point: str) -> int:
         """Return how many packets were seen at a point, of any flow or none."""
         return sum(
-            count for (_, way, at), count in self.packets.items() if (way, at) == (direction, point)
+            count
+            for (_, way, place), count in self.packets.items()
+            if (way, place) == (direction, point)
         )
 
 

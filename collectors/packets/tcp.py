@@ -1,7 +1,7 @@
 """Parse TCP headers and options of many packets at once. Pure.
 
-Invariants: arrays are parallel to the packets given. ``known`` is false where the fixed header is
-not whole; ``options_known`` where the options are cut off or contradict their own lengths. -1 in
+Invariants: arrays are parallel to the packets given. ``readable`` is false where the fixed header
+is not whole; ``options_readable`` where the options are cut off or contradict their lengths. -1 in
 ``mss_bytes`` or ``window_scale`` is "no such option".
 """
 
@@ -35,8 +35,8 @@ class SackBlocks:
 class Tcp:
     """TCP headers; ``seq`` and ``ack`` are the raw 32-bit numbers."""
 
-    known: Flags
-    options_known: Flags
+    readable: Flags
+    options_readable: Flags
     source_port: Ints
     destination_port: Ints
     seq: Ints
@@ -57,23 +57,23 @@ def parse_tcp(octets: Octets, starts: Ints, ends: Ints, captured_ends: Ints) -> 
     """Parse the segments at ``starts``, which end at ``ends`` on the wire, sooner as captured."""
     head = rows_at(octets, starts, LONGEST_HEADER_BYTES)
     header_bytes = (head[:, 12] >> 4).astype(np.int64) * 4
-    known = (
+    readable = (
         (captured_ends - starts >= SHORTEST_HEADER_BYTES)
         & (header_bytes >= SHORTEST_HEADER_BYTES)
         & (header_bytes <= ends - starts)
     )
-    options_known = known & (header_bytes <= captured_ends - starts)
-    options = _Options(head, header_bytes, options_known)
+    options_readable = readable & (header_bytes <= captured_ends - starts)
+    options = _Options(head, header_bytes, options_readable)
     return Tcp(
-        known=known,
-        options_known=options.known,
+        readable=readable,
+        options_readable=options.readable,
         source_port=u16(head, 0),
         destination_port=u16(head, 2),
         seq=u32(head, 4),
         ack=u32(head, 8),
         flags=head[:, 13].astype(np.int64),
         window=u16(head, 14),
-        payload_bytes=np.where(known, ends - starts - header_bytes, 0),
+        payload_bytes=np.where(readable, ends - starts - header_bytes, 0),
         mss_bytes=options.mss_bytes,
         window_scale=options.window_scale,
         sack_blocks=options.sack_blocks(),
@@ -83,46 +83,46 @@ def parse_tcp(octets: Octets, starts: Ints, ends: Ints, captured_ends: Ints) -> 
 class _Options:
     """Walks the options of all packets in step, one option of each at a time."""
 
-    def __init__(self, head: Octets, header_bytes: Ints, known: Flags) -> None:
+    def __init__(self, head: Octets, header_bytes: Ints, readable: Flags) -> None:
         self.head, self.header_bytes = head, header_bytes
-        self.known = known.copy()
+        self.readable = readable.copy()
         self.mss_bytes = np.full(len(head), -1, np.int64)
         self.window_scale = np.full(len(head), -1, np.int64)
         self._sacks: list[SackBlocks] = []
         plain = (header_bytes == 32) & (head[:, 20:24] == ONLY_TIMESTAMP).all(axis=1)
-        packets = np.flatnonzero(known & ~plain & (header_bytes > SHORTEST_HEADER_BYTES))
-        at = np.full(len(packets), SHORTEST_HEADER_BYTES, np.int64)
+        packets = np.flatnonzero(readable & ~plain & (header_bytes > SHORTEST_HEADER_BYTES))
+        offset = np.full(len(packets), SHORTEST_HEADER_BYTES, np.int64)
         while len(packets):
-            packets, at = self._step(packets, at)
+            packets, offset = self._step(packets, offset)
 
-    def _step(self, packets: Ints, at: Ints) -> tuple[Ints, Ints]:
+    def _step(self, packets: Ints, offset: Ints) -> tuple[Ints, Ints]:
         """Take one option of each packet; return the packets that have more, and where."""
-        kind = self.head[packets, at]
+        kind = self.head[packets, offset]
         has_length = kind != NOP
         last = LONGEST_HEADER_BYTES - 1
-        length = np.where(has_length, self.head[packets, np.minimum(at + 1, last)], 1)
-        fits = (length >= 1 + has_length) & (at + length <= self.header_bytes[packets])
+        length = np.where(has_length, self.head[packets, np.minimum(offset + 1, last)], 1)
+        fits = (length >= 1 + has_length) & (offset + length <= self.header_bytes[packets])
         going = (kind != END) & fits
-        self.known[packets[(kind != END) & ~fits]] = False
-        packets, at, kind, length = packets[going], at[going], kind[going], length[going]
+        self.readable[packets[(kind != END) & ~fits]] = False
+        packets, offset, kind, length = packets[going], offset[going], kind[going], length[going]
         for number, size, values in (
             (MSS, 4, self.mss_bytes),
             (WINDOW_SCALE, 3, self.window_scale),
         ):
             found = (kind == number) & (length == size)
-            where, place = packets[found], at[found]
+            where, place = packets[found], offset[found]
             value = self.head[where, place + 2].astype(np.int64)
             values[where] = (value << 8) | self.head[where, place + 3] if size == 4 else value
         found = (kind == SACK) & (length % SACK_BLOCK_BYTES == 2)
-        self._take_sack(packets[found], at[found], (length[found] - 2) // SACK_BLOCK_BYTES)
-        at = at + length
-        more = at < self.header_bytes[packets]
-        return packets[more], at[more]
+        self._take_sack(packets[found], offset[found], (length[found] - 2) // SACK_BLOCK_BYTES)
+        offset = offset + length
+        more = offset < self.header_bytes[packets]
+        return packets[more], offset[more]
 
-    def _take_sack(self, packets: Ints, at: Ints, blocks: Ints) -> None:
+    def _take_sack(self, packets: Ints, offset: Ints, blocks: Ints) -> None:
         for block in range(int(blocks.max(initial=0))):
             has = blocks > block
-            rows, place = packets[has], at[has] + 2 + block * SACK_BLOCK_BYTES
+            rows, place = packets[has], offset[has] + 2 + block * SACK_BLOCK_BYTES
             edges = self.head[rows[:, None], place[:, None] + np.arange(SACK_BLOCK_BYTES)]
             self._sacks.append(SackBlocks(packets=rows, starts=u32(edges, 0), ends=u32(edges, 4)))
 

@@ -23,20 +23,20 @@ def put(
         return
     lane, lines = seen.lanes[packets], seen.lines()[packets]
     base = _bases(tcp, lane)
-    seq = _following(tcp.seq, lines, base[lane], tcp.known)
-    acks = tcp.known & ((tcp.flags & ACK) > 0) & (base[opposite(lane)] != UNKNOWN)
+    seq = _following(tcp.seq, lines, base[lane], tcp.readable)
+    acks = tcp.readable & ((tcp.flags & ACK) > 0) & (base[opposite(lane)] != UNKNOWN)
     ack = _following(tcp.ack, lines, base[opposite(lane)], acks)
-    columns.put("tcp_flags", tcp.flags, tcp.known, packets)
-    columns.put("seq", seq, tcp.known, packets)
+    columns.put("tcp_flags", tcp.flags, tcp.readable, packets)
+    columns.put("seq", seq, tcp.readable, packets)
     columns.put("ack", ack, acks, packets)
     for name, values in (("mss_bytes", tcp.mss_bytes), ("window_scale", tcp.window_scale)):
         columns.put(name, values, values >= 0, packets)
     _put_window(columns, tcp, lane, packets)
     _put_sack(columns, tcp, ack, acks, packets)
     columns.put("dupack_count", _duplicates(tcp, seq, lines), acks, packets)
-    filled.payload_bytes[packets] = np.where(tcp.known, tcp.payload_bytes, UNKNOWN)
+    filled.payload_bytes[packets] = np.where(tcp.readable, tcp.payload_bytes, UNKNOWN)
     _fill_checksum(filled, octets, ip, packets, tcp)
-    length = np.where(tcp.known, tcp.sequence_length(), 0)
+    length = np.where(tcp.readable, tcp.sequence_length(), 0)
     repeats = np.full(len(packets), UNKNOWN, np.int64)
     there = np.flatnonzero(seen.at_reference[packets] & (length > 0))
     repeats[there] = repeated(seq[there], length[there], lane[there])
@@ -45,25 +45,25 @@ def put(
 
 def _bases(tcp: Tcp, lane: Ints) -> Ints:
     """Return per lane the number of its SYN, or one less than the first number seen."""
-    known = np.flatnonzero(tcp.known)
-    syn = known[(tcp.flags[known] & SYN) > 0]
+    readable = np.flatnonzero(tcp.readable)
+    syn = readable[(tcp.flags[readable] & SYN) > 0]
     return bases(
         int(lane.max()) // 2 * 2 + 2,
         (lane[syn], tcp.seq[syn]),
-        (lane[known], tcp.seq[known] - 1),
+        (lane[readable], tcp.seq[readable] - 1),
     )
 
 
-def _following(raw: Ints, lines: Ints, start: Ints, known: Flags) -> Ints:
+def _following(raw: Ints, lines: Ints, start: Ints, readable: Flags) -> Ints:
     """Return relative numbers of the known ones, 0 of the others."""
     found = np.zeros(len(raw), np.int64)
-    found[known] = unwrapped(raw[known], lines[known], start[known])
+    found[readable] = unwrapped(raw[readable], lines[readable], start[readable])
     return found
 
 
 def _put_window(columns: Columns, tcp: Tcp, lane: Ints, packets: Ints) -> None:
     """Put the window in bytes; null where no SYN said whether it is scaled."""
-    syn = np.flatnonzero(tcp.known & tcp.options_known & ((tcp.flags & SYN) > 0))
+    syn = np.flatnonzero(tcp.readable & tcp.options_readable & ((tcp.flags & SYN) > 0))
     count = int(lane.max()) // 2 * 2 + 2
     shift = np.full(count, UNKNOWN, np.int64)
     shift[lane[syn[::-1]]] = np.minimum(tcp.window_scale[syn[::-1]], LARGEST_SHIFT)
@@ -73,17 +73,17 @@ def _put_window(columns: Columns, tcp: Tcp, lane: Ints, packets: Ints) -> None:
     scaled = both_heard & (shift[lane] >= 0) & (shift[opposite(lane)] >= 0)
     is_syn = (tcp.flags & SYN) > 0
     window = np.where(scaled & ~is_syn, tcp.window << np.maximum(shift[lane], 0), tcp.window)
-    columns.put("window_bytes", window, tcp.known & (both_heard | is_syn), packets)
+    columns.put("window_bytes", window, tcp.readable & (both_heard | is_syn), packets)
 
 
 def _put_sack(columns: Columns, tcp: Tcp, ack: Ints, acks: Flags, packets: Ints) -> None:
     """Put SACK blocks; their edges lie near the acknowledgement they come with."""
     blocks = tcp.sack_blocks
-    good = (acks & tcp.options_known)[blocks.packets]
+    good = (acks & tcp.options_readable)[blocks.packets]
     whose = blocks.packets[good]
-    known = np.zeros(columns.count, np.bool_)
-    known[packets] = acks & tcp.options_known
-    known[packets] |= tcp.known & tcp.options_known & ((tcp.flags & ACK) == 0)
+    readable = np.zeros(columns.count, np.bool_)
+    readable[packets] = acks & tcp.options_readable
+    readable[packets] |= tcp.readable & tcp.options_readable & ((tcp.flags & ACK) == 0)
     columns.put_lists(
         "sack_blocks",
         packets[whose],
@@ -91,7 +91,7 @@ def _put_sack(columns: Columns, tcp: Tcp, ack: Ints, acks: Flags, packets: Ints)
             "start": near(blocks.starts[good], tcp.ack[whose], ack[whose]),
             "end": near(blocks.ends[good], tcp.ack[whose], ack[whose]),
         },
-        known,
+        readable,
     )
 
 
@@ -118,7 +118,7 @@ def _duplicates(tcp: Tcp, seq: Ints, lines: Ints) -> Ints:
 
 
 def _fill_checksum(filled: Filled, octets: Octets, ip: Ipv4, packets: Ints, tcp: Tcp) -> None:
-    whole = packets[tcp.known & (ip.captured_ends[packets] == ip.ends[packets])]
+    whole = packets[tcp.readable & (ip.captured_ends[packets] == ip.ends[packets])]
     filled.checksum_ok[whole] = internet_ok(
         octets, ip.transport[whole], ip.ends[whole] - ip.transport[whole],
         ip.source[whole], ip.destination[whole], ip.protocol[whole],

@@ -71,14 +71,14 @@ def rows_at(octets: Octets, offsets: Ints, width: int) -> Octets:
     return found
 
 
-def u16(rows: Octets, at: int) -> Ints:
+def u16(rows: Octets, offset: int) -> Ints:
     """Return the big-endian 16-bit number at one column of :func:`rows_at`."""
-    return (rows[:, at].astype(np.int64) << 8) | rows[:, at + 1]
+    return (rows[:, offset].astype(np.int64) << 8) | rows[:, offset + 1]
 
 
-def u32(rows: Octets, at: int) -> Ints:
+def u32(rows: Octets, offset: int) -> Ints:
     """Return the big-endian 32-bit number at one column of :func:`rows_at`."""
-    return (u16(rows, at) << 16) | u16(rows, at + 2)
+    return (u16(rows, offset) << 16) | u16(rows, offset + 2)
 
 
 def _file_header(data: bytes, where: str) -> tuple[str, int, int]:
@@ -122,31 +122,31 @@ def _walk(data: bytes, order: str, where: str) -> tuple[Ints, ParseError | None]
     captured = struct.Struct(f"{order}I").unpack_from
     guessed, reached = _guess(data, order)
     parts: list[Ints] = []
-    at, size, found = FILE_HEADER_BYTES, len(data), 0
-    while at + RECORD_HEADER_BYTES <= size:
-        first = int(np.searchsorted(guessed, at))
-        if first < len(guessed) and guessed[first] == at and reached[first] > first:
+    offset, size, found = FILE_HEADER_BYTES, len(data), 0
+    while offset + RECORD_HEADER_BYTES <= size:
+        first = int(np.searchsorted(guessed, offset))
+        if first < len(guessed) and guessed[first] == offset and reached[first] > first:
             parts.append(guessed[first : reached[first]])
             found += len(parts[-1])
-            at = int(guessed[reached[first]])
+            offset = int(guessed[reached[first]])
             continue
-        (length,) = captured(data, at + 8)
+        (length,) = captured(data, offset + 8)
         if length > LONGEST_RECORD_BYTES:
             raise ParseError(
-                "not a packet record", where=f"{where}: byte {at}", got=f"{length} bytes captured",
-                wanted=f"at most {LONGEST_RECORD_BYTES}",
+                "not a packet record", where=f"{where}: byte {offset}",
+                got=f"{length} bytes captured", wanted=f"at most {LONGEST_RECORD_BYTES}",
             )  # fmt: skip
-        end = at + RECORD_HEADER_BYTES + length
+        end = offset + RECORD_HEADER_BYTES + length
         if end > size:
             break
-        parts.append(np.array([at], np.int64))
+        parts.append(np.array([offset], np.int64))
         found += 1
-        at = end
+        offset = end
     offsets: Ints = np.concatenate([np.zeros(0, np.int64), *parts])
-    if at == size:
+    if offset == size:
         return offsets, None
     return offsets, ParseError(
-        f"cut short in packet {found + 1}", where=f"{where}: byte {at}",
+        f"cut short in packet {found + 1}", where=f"{where}: byte {offset}",
         hint="the capture was not ended properly",
     )  # fmt: skip
 
@@ -187,25 +187,25 @@ def parse(data: bytes, where: str, *, strict: bool = True) -> tuple[Records, Par
         ParseError: no capture, of another link type, or damaged; ``where`` names the byte.
     """
     order, unit_ns, linktype = _file_header(data, where)
-    at, cut = _walk(data, order, where)
+    offset, cut = _walk(data, order, where)
     if cut is not None and strict:
         raise cut
     octets = np.frombuffer(data + bytes(PADDING_BYTES), np.uint8)
-    headers = rows_at(octets, at, RECORD_HEADER_BYTES).view(f"{order}u4").astype(np.int64)
+    headers = rows_at(octets, offset, RECORD_HEADER_BYTES).view(f"{order}u4").astype(np.int64)
     seconds, fraction, captured_bytes, wire_bytes = (headers[:, column] for column in range(4))
     for wrong, what in (
         (fraction * unit_ns >= NS_PER_S, "a packet time with a fraction of a second or more"),
         (captured_bytes > wire_bytes, "a packet with more bytes captured than it had"),
     ):
         if wrong.any():
-            raise ParseError(f"{what}", where=f"{where}: byte {at[int(np.argmax(wrong))]}")
+            raise ParseError(f"{what}", where=f"{where}: byte {offset[int(np.argmax(wrong))]}")
     records = Records(
         names=(where,),
         octets=octets,
-        files=np.zeros(len(at), np.int64),
-        linktypes=np.full(len(at), linktype, np.int64),
+        files=np.zeros(len(offset), np.int64),
+        linktypes=np.full(len(offset), linktype, np.int64),
         t_ns=seconds * NS_PER_S + fraction * unit_ns,
-        starts=at + RECORD_HEADER_BYTES,
+        starts=offset + RECORD_HEADER_BYTES,
         captured_bytes=captured_bytes.copy(),
         wire_bytes=wire_bytes.copy(),
     )

@@ -27,7 +27,7 @@ class Message:
     """One message: its type, what follows its header, and where in the answer that begins."""
 
     kind: int
-    at: int
+    offset: int
     body: bytes
 
 
@@ -70,26 +70,26 @@ def dump(connection: socket.socket, question: bytes, where: str) -> bytes:
                 return answer
 
 
-def messages(answer: bytes, where: str, at: int = 0) -> Iterator[Message]:
-    """Yield each message of an answer that lies ``at`` bytes into what ``where`` names.
+def messages(answer: bytes, where: str, origin: int = 0) -> Iterator[Message]:
+    """Yield each message of an answer that lies ``origin`` bytes into what ``where`` names.
 
     Raises:
         ParseError: a length does not fit.
     """
-    for begin, end, kind in _pieces(answer, HEADER, "netlink message", where, at):
-        yield Message(kind=kind, at=at + begin, body=answer[begin:end])
+    for begin, end, kind in _pieces(answer, HEADER, "netlink message", where, origin):
+        yield Message(kind=kind, offset=origin + begin, body=answer[begin:end])
 
 
-def attributes(data: bytes, where: str, at: int = 0) -> dict[int, bytes]:
+def attributes(data: bytes, where: str, origin: int = 0) -> dict[int, bytes]:
     """Return the attributes of a message or of a nest by type; raise as :func:`messages`."""
     return {
         kind & NLA_TYPE_MASK: data[begin:end]
-        for begin, end, kind in _pieces(data, ATTRIBUTE, "netlink attribute", where, at)
+        for begin, end, kind in _pieces(data, ATTRIBUTE, "netlink attribute", where, origin)
     }
 
 
 def _pieces(
-    data: bytes, header: struct.Struct, what: str, where: str, at: int
+    data: bytes, header: struct.Struct, what: str, where: str, origin: int
 ) -> Iterator[tuple[int, int, int]]:
     """Yield begin and end of each piece's content, and its type."""
     offset = 0
@@ -97,13 +97,13 @@ def _pieces(
         left = len(data) - offset
         if left < header.size:
             raise ParseError(
-                f"a {what} is cut off", where=f"{where}: byte {at + offset}",
+                f"a {what} is cut off", where=f"{where}: byte {origin + offset}",
                 wanted=f"{header.size} bytes of header", got=str(left),
             )  # fmt: skip
         length, kind = header.unpack_from(data, offset)[:2]
         if not header.size <= length <= left:
             raise ParseError(
-                f"a {what} does not fit", where=f"{where}: byte {at + offset}",
+                f"a {what} does not fit", where=f"{where}: byte {origin + offset}",
                 wanted=f"{header.size} to {left} bytes", got=str(length),
             )  # fmt: skip
         yield offset + header.size, offset + length, kind

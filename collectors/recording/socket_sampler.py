@@ -86,9 +86,9 @@ class Recorder:
 
 def sources(host: str, protocols: Iterable[str]) -> list[Source]:
     """Return what to ask a host whose flows have these protocols."""
-    asked = [name for name in PROTOCOLS if name in protocols]
-    files = IP_FILES + (SCTP_FILES if "sctp" in asked else ())
-    return [Source(node=host, what=what) for what in (*asked, *files)]
+    names = [name for name in PROTOCOLS if name in protocols]
+    files = IP_FILES + (SCTP_FILES if "sctp" in names else ())
+    return [Source(node=host, what=what) for what in (*names, *files)]
 
 
 def request(protocol: str) -> bytes:
@@ -103,23 +103,23 @@ def start(hosts: Sequence[tuple[Host, Sequence[Source]]], folder: Path) -> Recor
 
     A file this kernel lacks is no source.
     """
-    asked: list[Source] = []
+    found: list[Source] = []
     handles: list[socket.socket | int] = []
     for host, host_sources in hosts:
         with host.entered():
             for source in host_sources:
                 with contextlib.suppress(FileNotFoundError):
                     handles.append(_open(source))
-                    asked.append(source)
+                    found.append(source)
     described = {
         "schema": SCHEMA,
         "byte_order": sys.byteorder,
         "tick_ns": round(time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1_000_000_000),
-        "sources": [dataclasses.asdict(source) for source in asked],
+        "sources": [dataclasses.asdict(source) for source in found],
     }
     (folder / SOURCES).write_text(json.dumps(described, indent=1, sort_keys=True) + "\n")
     file = gzip.GzipFile(folder / SAMPLES, "wb", COMPRESSION_LEVEL, mtime=0)
-    return Recorder(sources=tuple(asked), handles=handles, file=file)
+    return Recorder(sources=tuple(found), handles=handles, file=file)
 
 
 def _open(source: Source) -> socket.socket | int:

@@ -75,7 +75,7 @@ def page_bytes(header_page: str) -> int:
     return sum(found["data"])
 
 
-def scrub(page: bytes, known: Scrubber) -> bytearray:
+def scrub(page: bytes, scrubber: Scrubber) -> bytearray:
     """Return a page without addresses and with zeros after its last event.
 
     Raises:
@@ -87,37 +87,39 @@ def scrub(page: bytes, known: Scrubber) -> bytearray:
         raise RunError("trace events are lost", wanted="a larger ring buffer")
     end = PAGE_HEADER.size + (commit & LENGTH_MASK)
     clean = bytearray(page[:end].ljust(len(page), b"\0"))
-    at = PAGE_HEADER.size
-    while at < end:
-        (head,) = HEAD.unpack_from(clean, at)
+    place = PAGE_HEADER.size
+    while place < end:
+        (head,) = HEAD.unpack_from(clean, place)
         kind = head & TYPE_MASK
         if LONG_DATA < kind < PADDING:
-            data, after = at + 4, at + 4 + 4 * kind
+            data, after = place + 4, place + 4 + 4 * kind
         elif kind > PADDING:  # only time
-            at += 8
+            place += 8
             continue
         elif kind == PADDING and not head >> TYPE_BITS:  # all the rest
-            clean[at + 4 :] = bytes(len(clean) - at - 4)
+            clean[place + 4 :] = bytes(len(clean) - place - 4)
             break
         else:
-            data, after = at + 8, at + 4 + HEAD.unpack_from(clean, at + 4)[0]
+            data, after = place + 8, place + 4 + HEAD.unpack_from(clean, place + 4)[0]
         if kind == PADDING:
             clean[data:after] = bytes(after - data)
         else:
-            _scrub_event(clean, data, known)
-        at = after
+            _scrub_event(clean, data, scrubber)
+        place = after
     return clean
 
 
-def _scrub_event(page: bytearray, data: int, known: Scrubber) -> None:
+def _scrub_event(page: bytearray, data: int, scrubber: Scrubber) -> None:
     (number,) = ID.unpack_from(page, data)
-    places = known.events.get(number)
+    places = scrubber.events.get(number)
     if places is None:
-        raise RunError("an unasked trace event", wanted=str(sorted(known.events)), got=str(number))
+        raise RunError(
+            "an unasked trace event", wanted=str(sorted(scrubber.events)), got=str(number)
+        )
     for offset in places.others:
         ADDRESS.pack_into(page, data + offset, 0)
     for offset in places.objects:
         (address,) = ADDRESS.unpack_from(page, data + offset)
-        numbers = known.numbers
+        numbers = scrubber.numbers
         if address:
             ADDRESS.pack_into(page, data + offset, numbers.setdefault(address, len(numbers) + 1))

@@ -150,10 +150,10 @@ def any_of(field: str, values: Iterable[int]) -> str:
     Of many the ends are told, as the kernel takes a filter of one page at most: between the ports
     of a protocol's flows are only those of other protocols' flows, which its events never tell of.
     """
-    known = sorted(set(values))
-    if len(known) > 2:
-        return f"{field} >= {known[0]} && {field} <= {known[-1]}"
-    return " || ".join(f"{field} == {value}" for value in known)
+    numbers = sorted(set(values))
+    if len(numbers) > 2:
+        return f"{field} >= {numbers[0]} && {field} <= {numbers[-1]}"
+    return " || ".join(f"{field} == {value}" for value in numbers)
 
 
 def drop_filter(text: str, told_elsewhere: Iterable[str]) -> str:

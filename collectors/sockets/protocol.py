@@ -51,7 +51,7 @@ def protocol_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl
     for answer in samples.of(files=True):
         node = answer.source.node
         t_s = (answer.t_ns - epoch_ns) / NS_PER_S
-        place = f"{samples.where}: byte {answer.at}, {answer.source.what}"
+        place = f"{samples.where}: byte {answer.offset}, {answer.source.what}"
         found = _counters(answer, seen, ports, owners.setdefault(node, {}), place)
         for counter, value in found:
             if values.get((node, counter)) != value:
@@ -75,11 +75,11 @@ def _counters(
     what = answer.source.what
     try:
         lines = answer.content.decode("ascii").splitlines()
-        known = seen.get(answer.source)
+        earlier = seen.get(answer.source)
         seen[answer.source] = lines
-        if lines == known:
+        if lines == earlier:
             return []
-        before = known or []
+        before = earlier or []
         if what in IP_FILES:
             return list(_pairs(lines, before))
         if what == SCTP_COUNTERS:
@@ -98,9 +98,9 @@ def _counters(
 def _pairs(lines: Sequence[str], before: Sequence[str]) -> Iterator[tuple[Counter, int]]:
     """Yield counters of lines in pairs: a group and names, the same group and numbers."""
     pairs = zip(lines[::2], lines[1::2], strict=True)
-    known = set(zip(before[::2], before[1::2], strict=True))
+    earlier = set(zip(before[::2], before[1::2], strict=True))
     for heads, numbers in pairs:
-        if (heads, numbers) in known:
+        if (heads, numbers) in earlier:
             continue
         group, *names = heads.split()
         again, *values = numbers.split()
@@ -112,9 +112,9 @@ def _pairs(lines: Sequence[str], before: Sequence[str]) -> Iterator[tuple[Counte
 
 def _list(lines: Sequence[str], before: Sequence[str]) -> Iterator[tuple[Counter, int]]:
     """Yield counters of lines of a name and a number; the names begin with the group."""
-    known = set(before)
+    earlier = set(before)
     for line in lines:
-        if line in known:
+        if line in earlier:
             continue
         name, value = line.split()
         yield (None, "Sctp", name.removeprefix("Sctp")), _whole(value)

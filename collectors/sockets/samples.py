@@ -22,11 +22,11 @@ BYTE_ORDER = "little"
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One source's answer at one time; ``at`` is where it begins."""
+    """One source's answer at one time; ``offset`` is where it begins."""
 
     t_ns: int
     source: Source
-    at: int
+    offset: int
     content: bytes
 
 
@@ -56,16 +56,16 @@ def parse_sources(value: Mapping[str, Any], where: str) -> tuple[int, tuple[Sour
 
 def parse_frames(content: bytes, sources: tuple[Source, ...], where: str) -> Iterator[Answer]:
     """Yield the answers in a file; raise :class:`ParseError` naming file and byte."""
-    at, last_ns = 0, 0
-    while at < len(content):
-        place = f"{where}: byte {at}"
-        left = len(content) - at - FRAME.size
+    offset, last_ns = 0, 0
+    while offset < len(content):
+        place = f"{where}: byte {offset}"
+        left = len(content) - offset - FRAME.size
         if left < 0:
             raise ParseError(
                 "a sample is cut off", where=place, wanted=f"{FRAME.size} bytes of head",
                 got=str(left + FRAME.size),
             )  # fmt: skip
-        t_ns, number, length = FRAME.unpack_from(content, at)
+        t_ns, number, length = FRAME.unpack_from(content, offset)
         if number >= len(sources) or not last_ns <= t_ns < 1 << 63:
             raise ParseError(
                 "not a sample", where=place,
@@ -76,16 +76,17 @@ def parse_frames(content: bytes, sources: tuple[Source, ...], where: str) -> Ite
             raise ParseError(
                 "a sample is cut off", where=place, wanted=f"{length} bytes", got=str(left)
             )
-        at += FRAME.size
+        offset += FRAME.size
         yield Answer(
-            t_ns=t_ns, source=sources[number], at=at, content=content[at : at + length]
+            t_ns=t_ns, source=sources[number], offset=offset,
+            content=content[offset : offset + length],
         )  # fmt: skip
-        at, last_ns = at + length, t_ns
+        offset, last_ns = offset + length, t_ns
 
 
 def read_samples(samples: Path, sources: Path) -> Samples:
     """Read a cell's ``sockets.bin.gz`` and ``sockets.json``."""
-    tick_ns, known = read_as(sources, lambda value: parse_sources(value, str(sources)))
+    tick_ns, by_number = read_as(sources, lambda value: parse_sources(value, str(sources)))
     packed = read_bytes(samples, "samples")
     most_bytes = most_unpacked_bytes(len(packed))
     try:
@@ -97,5 +98,5 @@ def read_samples(samples: Path, sources: Path) -> Samples:
             raise EOFError(f"more than {most_bytes} bytes unpacked")
     except (OSError, EOFError, zlib.error) as error:
         raise ParseError("cannot read samples", where=str(samples), got=str(error)) from error
-    answers = tuple(parse_frames(content, known, str(samples)))
+    answers = tuple(parse_frames(content, by_number, str(samples)))
     return Samples(tick_ns=tick_ns, answers=answers, where=str(samples))

@@ -88,12 +88,12 @@ class Layout:
         if len(data) >= self.whole.size:
             return self.whole.unpack_from(data)
         found: list[Value] = []
-        at = 0
+        offset = 0
         for _, code in self.fields:
             size = struct.calcsize("<" + code)
-            fits = at + size <= len(data)
-            found.append(struct.unpack_from("<" + code, data, at)[0] if fits else None)
-            at += size
+            fits = offset + size <= len(data)
+            found.append(struct.unpack_from("<" + code, data, offset)[0] if fits else None)
+            offset += size
         return tuple(found)
 
 
@@ -133,8 +133,8 @@ def sockets(answer: Answer, where: str) -> Iterator[Socket]:
         ParseError: the answer is cut off, damaged, or to another question.
     """
     ended = False
-    for message in messages(answer.content, where, answer.at):
-        place = f"{where}: byte {message.at}"
+    for message in messages(answer.content, where, answer.offset):
+        place = f"{where}: byte {message.offset}"
         if message.kind == NLMSG_DONE:
             ended = True
         elif message.kind != SOCK_DIAG_BY_FAMILY or ended:
@@ -149,7 +149,7 @@ def sockets(answer: Answer, where: str) -> Iterator[Socket]:
                 yield found
     if not ended:
         raise ParseError(
-            "an answer without its end", where=f"{where}: byte {answer.at}",
+            "an answer without its end", where=f"{where}: byte {answer.offset}",
             wanted=f"a message of type {NLMSG_DONE} last", got=f"{len(answer.content)} bytes",
         )  # fmt: skip
 
@@ -165,7 +165,7 @@ def _socket(message: Message, protocol: str, where: str, place: str) -> Socket |
     if family != AF_INET:
         raise ParseError("a socket of another family", where=place, wanted="2", got=str(family))
     local_port, peer_port = PORTS.unpack_from(body)
-    parts = attributes(body[SOCKET.size :], where, message.at + SOCKET.size)
+    parts = attributes(body[SOCKET.size :], where, message.offset + SOCKET.size)
     if protocol == "sctp" and INET_DIAG_PEERS not in parts:
         return None
     info = INFO[protocol].values(parts.get(INET_DIAG_INFO, b""))

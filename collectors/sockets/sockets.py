@@ -37,7 +37,7 @@ TCP_TIMER, SCTP_TIMER = 1, 4
 TIMER_DUE_MS = 1 << 31
 APP_LIMITED = 1  # the lowest bit of the byte of flags
 
-_KNOWN: dict[str, Any] = {
+_OF_SOCKETS: dict[str, Any] = {
     "t_s": pl.Float64,
     "node": pl.String,
     "flow": pl.String,
@@ -74,20 +74,20 @@ def sockets_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl.
 
 def _raw(samples: Samples, flows: Sequence[Flow], protocol: str, epoch_ns: int) -> pl.DataFrame:
     """Return the kernel's fields of every socket of a flow."""
-    known = {flow.port: flow.id for flow in flows if flow.protocol == protocol}
+    by_port = {flow.port: flow.id for flow in flows if flow.protocol == protocol}
     rows: list[tuple[Any, ...]] = []
     for order, answer in enumerate(samples.of(files=False)):
         if answer.source.what != protocol:
             continue
         for socket in sockets(answer, samples.where):
-            side = "sender" if socket.peer_port in known else "receiver"
+            side = "sender" if socket.peer_port in by_port else "receiver"
             port = socket.peer_port if side == "sender" else socket.local_port
-            if port not in known:
+            if port not in by_port:
                 continue
             path = str(ipaddress.IPv4Address(socket.peer))
             rows.append(
                 (
-                    order, (answer.t_ns - epoch_ns) / NS_PER_S, answer.source.node, known[port],
+                    order, (answer.t_ns - epoch_ns) / NS_PER_S, answer.source.node, by_port[port],
                     side, socket.state, socket.local_port, path, socket.peers,
                     socket.receive_queue_bytes, socket.send_queue_bytes,
                     socket.congestion_control, socket.timer, socket.timer_ms,
@@ -96,7 +96,7 @@ def _raw(samples: Samples, flows: Sequence[Flow], protocol: str, epoch_ns: int) 
             )  # fmt: skip
     schema = {
         "order": pl.Int64,
-        **_KNOWN,
+        **_OF_SOCKETS,
         **_types(INFO[protocol], "info_"),
         **_types(MEMORY, "memory_"),
     }
@@ -132,8 +132,8 @@ def _per(name: str, units: int) -> pl.Expr:
     return _info(name).map_batches(divided, return_dtype=pl.Float64)
 
 
-def _known_if(value: pl.Expr, known: pl.Expr) -> pl.Expr:
-    return pl.when(known).then(value)
+def _only_if(value: pl.Expr, condition: pl.Expr) -> pl.Expr:
+    return pl.when(condition).then(value)
 
 
 def _tcp(raw: pl.DataFrame) -> pl.DataFrame:
@@ -152,14 +152,14 @@ def _tcp(raw: pl.DataFrame) -> pl.DataFrame:
         state=_names("state", TCP_CONNECTION_STATES),
         congestion_state=_names("info_ca_state", dict(enumerate(TCP_STATES))),
         cwnd_bytes=cwnd * mss,
-        ssthresh_bytes=_known_if(ssthresh * mss, finite),
-        ssthresh_segments=_known_if(ssthresh, finite),
-        srtt_s=_known_if(_per("rtt", US_PER_S), _info("rtt") > 0),
-        retransmit_timer_s=_known_if(_per("timer_ms", MS_PER_S), pl.col("timer") == TCP_TIMER),
-        rttvar_s=_known_if(_per("rttvar", US_PER_S), _info("rtt") > 0),
-        min_rtt_s=_known_if(_per("min_rtt", US_PER_S), min_rtt < NO_RTT),
-        pacing_rate_bps=_known_if(pacing.cast(pl.Float64) * BITS_PER_BYTE, pacing < NO_BOUND),
-        delivery_rate_bps=_known_if(
+        ssthresh_bytes=_only_if(ssthresh * mss, finite),
+        ssthresh_segments=_only_if(ssthresh, finite),
+        srtt_s=_only_if(_per("rtt", US_PER_S), _info("rtt") > 0),
+        retransmit_timer_s=_only_if(_per("timer_ms", MS_PER_S), pl.col("timer") == TCP_TIMER),
+        rttvar_s=_only_if(_per("rttvar", US_PER_S), _info("rtt") > 0),
+        min_rtt_s=_only_if(_per("min_rtt", US_PER_S), min_rtt < NO_RTT),
+        pacing_rate_bps=_only_if(pacing.cast(pl.Float64) * BITS_PER_BYTE, pacing < NO_BOUND),
+        delivery_rate_bps=_only_if(
             _info("delivery_rate").cast(pl.Float64) * BITS_PER_BYTE, _info("delivery_rate") > 0
         ),
         delivery_app_limited=(_info("flags") & APP_LIMITED) == APP_LIMITED,
@@ -178,9 +178,9 @@ def _sctp(raw: pl.DataFrame, ticks_per_s: int) -> pl.DataFrame:
         data_sent_pkts=sent,
         data_received_pkts=received,
         # As SCTP_STATUS: some times are in ticks, others in milliseconds.
-        srtt_s=_known_if(_per("p_srtt", ticks_per_s), _info("p_srtt") > 0),
+        srtt_s=_only_if(_per("p_srtt", ticks_per_s), _info("p_srtt") > 0),
         # The kernel subtracts unsigned ticks: a timer that is due ends "before zero".
-        retransmit_timer_s=_known_if(
+        retransmit_timer_s=_only_if(
             pl.when(_info("timer_ms") >= TIMER_DUE_MS)
             .then(0.0)
             .otherwise(_per("timer_ms", MS_PER_S)),

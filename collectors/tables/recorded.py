@@ -11,7 +11,6 @@ from collectors.audit import socket_checks
 from collectors.audit.drop_checks import Told
 from collectors.raw.files import read_as, read_text
 from collectors.raw.flows import probe_mss_bytes
-from collectors.raw.places import parse_places
 from collectors.sockets.protocol import protocol_table
 from collectors.sockets.samples import read_samples
 from collectors.sockets.sockets import sockets_table
@@ -20,7 +19,7 @@ from collectors.tables.parquet import write_parquet
 from collectors.trace.congestion import congestion
 from collectors.trace.drops import drops, tells_places
 from collectors.trace.events import read_trace
-from collectors.trace.queue import queue
+from collectors.trace.queue import parse_places, queue
 from model import run_folder
 from model.cell import Cell, Flow
 from model.check import Check
@@ -49,8 +48,8 @@ def write_recorded(folder: Path, cell: Cell, epoch_ns: int) -> Recorded:
     if cell.collect.telemetry:
         names = (run_folder.TRACE_PAGES, run_folder.TRACE_FORMATS, run_folder.TRACE_COUNTS)
         trace = read_trace(*(folder / name for name in names))
-        known = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
-        mss_bytes = {name: size for name, size in known.items() if size is not None}
+        sizes = {flow.id: _mss_bytes(folder, flow) for flow in cell.flows}
+        mss_bytes = {name: size for name, size in sizes.items() if size is not None}
         rows = congestion(trace, cell.flows, epoch_ns, mss_bytes)
         write_parquet(rows, folder / run_folder.CONGESTION_TABLE)
         hooks = {listed.place for listed in evidence.numbered_drops(folder, cell)}

@@ -16,9 +16,9 @@ import polars as pl
 from collectors.audit import balance, second_source
 from collectors.audit.balance import AuditRow
 from collectors.audit.drop_checks import Told, drop_checks
+from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
 from collectors.episodes.limits import LimitsRow, Observed, limits
-from collectors.episodes.mean_window import mean_cwnd_segments
 from collectors.episodes.row import EpisodeRow
 from collectors.packets.path import PathRow, path_rows
 from collectors.raw.files import read_as, read_text, whole, word
@@ -126,15 +126,15 @@ def write_tables(folder: Path, cell: Cell) -> None:
     packets, paths = _write_packets(
         folder, cell, counted, received, recorded.told, checks, unconnected(flows)
     )
-    happened = episodes(cell, packets, windows)
-    if happened is not None:
-        write_rows(happened, EpisodeRow, folder / run_folder.EPISODES_TABLE)
-    if happened is not None and windows is not None:
+    found_episodes = episodes(cell, packets, windows)
+    if found_episodes is not None:
+        write_rows(found_episodes, EpisodeRow, folder / run_folder.EPISODES_TABLE)
+    if found_episodes is not None and windows is not None:
         seen = Observed(
             cell=cell,
             flows=flows,
             congestion=windows,
-            episodes=happened,
+            episodes=found_episodes,
             queue=recorded.queue,
             paths=paths,
             data_until_s={interval.flow: interval.end_s for interval in intervals},

@@ -98,8 +98,8 @@ def _with_tcp_states(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _flow_column(ports: NDArray[Any], flows: Sequence[Flow], protocol: str) -> pl.Series:
     """Return each event's flow by its peer's port; null for a connection that is no flow's."""
-    known = {flow.port: flow.id for flow in flows if flow.protocol == protocol}
-    return _named(ports, known)
+    by_port = {flow.port: flow.id for flow in flows if flow.protocol == protocol}
+    return _named(ports, by_port)
 
 
 def _named(numbers: NDArray[Any], names: Mapping[int, str]) -> pl.Series:
@@ -111,18 +111,18 @@ def _named(numbers: NDArray[Any], names: Mapping[int, str]) -> pl.Series:
 
 def _states(numbers: NDArray[Any], names: Mapping[int, str]) -> pl.Series:
     """Return a text for each state; one without a name is told by its number."""
-    known = {int(number): str(int(number)) for number in np.unique(numbers)}
-    return _named(numbers, {**known, **names})
+    texts = {int(number): str(int(number)) for number in np.unique(numbers)}
+    return _named(numbers, {**texts, **names})
 
 
 def _numbers(column: NDArray[Any]) -> pl.Series:
     return pl.Series(column.astype(np.int64))
 
 
-def _frame(at: NDArray[np.int64], flow: pl.Series, **columns: Any) -> pl.DataFrame:
+def _frame(places: NDArray[np.int64], flow: pl.Series, **columns: Any) -> pl.DataFrame:
     """Return the rows of known flows; a plain value stands for a whole column."""
     series = {name: value for name, value in columns.items() if isinstance(value, pl.Series)}
-    frame = pl.DataFrame({"at": pl.Series(at), "flow": flow, **series})
+    frame = pl.DataFrame({"at": pl.Series(places), "flow": flow, **series})
     plain = {name: pl.lit(value) for name, value in columns.items() if name not in series}
     return frame.with_columns(**plain).filter(pl.col("flow").is_not_null())
 
@@ -132,7 +132,7 @@ def _tcp_acks(trace: Trace, flows: Sequence[Flow], mss_bytes: Mapping[str, int])
         "sport", "dport", "snd_nxt", "snd_una", "snd_cwnd", "ssthresh", "snd_wnd", "srtt",
         "rcv_wnd",
     )  # fmt: skip
-    at, event = trace.records("tcp/tcp_probe", names, ("daddr",))
+    places, event = trace.records("tcp/tcp_probe", names, ("daddr",))
     flow = _flow_column(event["dport"], flows, "tcp")
     sizes = {flow.port: mss_bytes[flow.id] for flow in flows if flow.id in mss_bytes}
     una, nxt = event["snd_una"].astype(np.uint32), event["snd_nxt"].astype(np.uint32)
@@ -142,7 +142,7 @@ def _tcp_acks(trace: Trace, flows: Sequence[Flow], mss_bytes: Mapping[str, int])
     mss = pl.col("mss_bytes")
     return (
         _frame(
-            at,
+            places,
             flow,
             protocol="tcp",
             event="ack",
@@ -182,9 +182,9 @@ def _since_first(numbers: NDArray[np.uint32], connections: NDArray[Any]) -> NDAr
 
 
 def _tcp_retransmissions(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
-    at, event = trace.records("tcp/tcp_retransmit_skb", ("sport", "dport", "state"), ("daddr",))
+    places, event = trace.records("tcp/tcp_retransmit_skb", ("sport", "dport", "state"), ("daddr",))
     return _frame(
-        at,
+        places,
         _flow_column(event["dport"], flows, "tcp"),
         protocol="tcp",
         event="retransmit",
@@ -195,11 +195,11 @@ def _tcp_retransmissions(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
 
 
 def _tcp_states(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
-    at, event = trace.records(
+    places, event = trace.records(
         "tcp/tcp_cong_state_set", ("sport", "dport", "cong_state"), ("daddr",)
     )
     return _frame(
-        at,
+        places,
         _flow_column(event["dport"], flows, "tcp"),
         protocol="tcp",
         event="state",
@@ -212,9 +212,9 @@ def _tcp_states(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
 def _sctp_acks(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
     """Return one row per SACK and path; a SACK that was discarded as old has no path."""
     names: tuple[str, ...] = ("asoc", "bind_port", "peer_port", "rwnd", "unack_data")
-    at, sack = trace.records("sctp/sctp_probe", names)
+    places, sack = trace.records("sctp/sctp_probe", names)
     sacks = _frame(
-        at,
+        places,
         _flow_column(sack["peer_port"], flows, "sctp"),
         protocol="sctp",
         event="ack",
@@ -228,7 +228,7 @@ def _sctp_acks(trace: Trace, flows: Sequence[Flow]) -> pl.DataFrame:
     )  # fmt: skip
     path_at, path = trace.records("sctp/sctp_probe_path", names, ("ipaddr",))
     # The kernel lists the paths while it handles the SACK: the last one before is theirs.
-    before = np.concatenate(([-1], at))[np.searchsorted(at, path_at)]
+    before = np.concatenate(([-1], places))[np.searchsorted(places, path_at)]
     paths = pl.DataFrame(
         {
             "at": pl.Series(before, dtype=pl.Int64),

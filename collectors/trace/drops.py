@@ -42,21 +42,21 @@ def drops(
     network namespace's: where two places share number and handle, the node stays unknown.
     ``hooks`` are node and device of the filters that drop packets by number.
     """
-    at, event = trace.records("qdisc/qdisc_drop", ("ifindex", "handle", "reason"))
+    numbers, event = trace.records("qdisc/qdisc_drop", ("ifindex", "handle", "reason"))
     by_qdisc = pl.DataFrame(
         {
-            "at": pl.Series(at, dtype=pl.Int64),
-            "event": pl.Series(["qdisc_drop"] * at.size, dtype=pl.String),
+            "at": pl.Series(numbers, dtype=pl.Int64),
+            "event": pl.Series(["qdisc_drop"] * numbers.size, dtype=pl.String),
             "reason": _reasons(trace, "qdisc/qdisc_drop", event["reason"]),
             "ifindex": event["ifindex"].astype(np.int64),
             "handle_number": event["handle"].astype(np.int64),
         }
     )
-    at, event = trace.records("skb/kfree_skb", ("reason",))
+    numbers, event = trace.records("skb/kfree_skb", ("reason",))
     freed = pl.DataFrame(
         {
-            "at": pl.Series(at, dtype=pl.Int64),
-            "event": pl.Series(["kfree_skb"] * at.size, dtype=pl.String),
+            "at": pl.Series(numbers, dtype=pl.Int64),
+            "event": pl.Series(["kfree_skb"] * numbers.size, dtype=pl.String),
             "reason": _reasons(trace, "skb/kfree_skb", event["reason"]),
         }
     )
@@ -100,11 +100,11 @@ def _unique_places(places: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
          "handle_number": place["handle"]}
         for place in places
     ]  # fmt: skip
-    known = pl.DataFrame(rows, schema=schema).unique(
+    unique = pl.DataFrame(rows, schema=schema).unique(
         ("ifindex", "handle_number"), keep="none", maintain_order=True
     )
-    texts = pl.Series([handle_text(number) for number in known["handle_number"]], dtype=pl.String)
-    return known.with_columns(handle=texts)
+    texts = pl.Series([handle_text(number) for number in unique["handle_number"]], dtype=pl.String)
+    return unique.with_columns(handle=texts)
 
 
 def handle_text(number: int) -> str:

@@ -57,22 +57,22 @@ class Trace:
         if form is None:  # this kernel or this cell has no such event
             return np.empty(0, np.int64), np.empty(0, _empty_record(names, arrays))
         record = form.record((*names, *arrays), arrays)
-        at = np.flatnonzero(self.events.kind == form.id)
+        places = np.flatnonzero(self.events.kind == form.id)
         need = record.itemsize // 4
-        short = np.flatnonzero(self.events.words[at] < need)
+        short = np.flatnonzero(self.events.words[places] < need)
         if short.size:
             raise ParseError(
                 f"{event} is shorter than its format",
-                where=f"{self.where}: byte {int(self.events.word[at[short[0]]]) * 4}",
+                where=f"{self.where}: byte {int(self.events.word[places[short[0]]]) * 4}",
                 wanted=f"{need * 4} bytes",
-                got=str(int(self.events.words[at[short[0]]]) * 4),
+                got=str(int(self.events.words[places[short[0]]]) * 4),
             )
-        rows = self.words[self.events.word[at, None] + np.arange(need)]
-        return at, np.ascontiguousarray(rows).view(record)[:, 0]
+        rows = self.words[self.events.word[places, None] + np.arange(need)]
+        return places, np.ascontiguousarray(rows).view(record)[:, 0]
 
-    def t_ns(self, at: NDArray[np.int64]) -> NDArray[np.int64]:
+    def t_ns(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the times of events by position."""
-        return self.events.t_ns[at]
+        return self.events.t_ns[places]
 
 
 def _empty_record(names: Sequence[str], arrays: Sequence[str]) -> np.dtype[Any]:
@@ -93,8 +93,8 @@ def parse_formats(value: Mapping[str, Any], where: str) -> Formats:
 def parse_pages(pages: bytes, formats: Formats, where: str, cpus: int = 1) -> Trace:
     """Return the events in ``pages``; raise :class:`ParseError` naming file and byte."""
     events = find_events(pages, formats.layout, where, cpus)
-    known = np.array([form.id for form in formats.events.values()], dtype=np.int64)
-    strange = np.flatnonzero(~np.isin(events.kind, known))
+    kinds = np.array([form.id for form in formats.events.values()], dtype=np.int64)
+    strange = np.flatnonzero(~np.isin(events.kind, kinds))
     if strange.size:
         first = strange[0]
         raise ParseError(
@@ -116,17 +116,19 @@ def unpacked(packed: bytes, where: str) -> bytes:
         raise ParseError("cannot read trace pages", where=where, got="the file is empty")
     stream = zlib.decompressobj(zlib.MAX_WBITS | GZIP_WRAPPED)
     parts, left_bytes = [], most_unpacked_bytes(len(packed))
-    for at in range(0, len(packed), CHUNK_BYTES):
+    for first in range(0, len(packed), CHUNK_BYTES):
         try:
-            parts.append(stream.decompress(packed[at : at + CHUNK_BYTES], left_bytes + 1))
+            parts.append(stream.decompress(packed[first : first + CHUNK_BYTES], left_bytes + 1))
         except zlib.error as error:
             raise ParseError(
-                "not compressed trace pages", where=f"{where}: byte {at} or later", got=str(error)
+                "not compressed trace pages",
+                where=f"{where}: byte {first} or later",
+                got=str(error),
             ) from error
         left_bytes -= len(parts[-1])
         if left_bytes < 0:
             raise ParseError(
-                "compressed trace pages are too large", where=f"{where}: byte {at} or later",
+                "compressed trace pages are too large", where=f"{where}: byte {first} or later",
                 wanted=f"at most {most_unpacked_bytes(len(packed))} bytes unpacked",
             )  # fmt: skip
         if stream.eof:
@@ -135,7 +137,7 @@ def unpacked(packed: bytes, where: str) -> bytes:
         raise ParseError(
             "compressed trace pages are cut short", where=f"{where}: byte {len(packed)}"
         )
-    end = min(at + CHUNK_BYTES, len(packed)) - len(stream.unused_data)
+    end = min(first + CHUNK_BYTES, len(packed)) - len(stream.unused_data)
     if end != len(packed):
         raise ParseError(
             "more than compressed trace pages", where=f"{where}: byte {end}",

@@ -1,4 +1,4 @@
-"""Samples of every watched qdisc: rows of ``queue.parquet``. Pure."""
+"""The watched qdiscs, of ``raw/places.json``, and their samples: ``queue.parquet``. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from collectors.raw.files import whole, word
 from collectors.raw.flows import json_lines
 from collectors.trace.drops import handle_text
 from model.errors import ParseError
@@ -21,6 +22,25 @@ COLUMNS: dict[str, Any] = {
     "role": pl.String,
     **dict.fromkeys(COUNTERS, pl.Int64),
 }
+
+
+def parse_places(value: Any) -> list[dict[str, Any]]:
+    """Return node, device, ifindex, handle and role of each watched qdisc.
+
+    Raises:
+        ValueError: not such a list.
+        KeyError: something is missing.
+        TypeError: an entry is no object.
+    """
+    if not isinstance(value, list):
+        raise TypeError("not a list of qdiscs")
+    return [
+        {
+            **{name: word(place[name]) for name in ("node", "device", "role")},
+            **{name: whole(place[name]) for name in ("ifindex", "handle")},
+        }
+        for place in value
+    ]
 
 
 def queue(

@@ -34,11 +34,11 @@ class Events:
 
 @dataclass
 class _Walk:
-    """One cursor per page: ``at`` and ``end`` count words from the start of all pages."""
+    """One cursor per page: ``begin`` and ``end`` count words from the start of all pages."""
 
     words: NDArray[np.uint32]
     page: Numbers
-    at: Numbers
+    begin: Numbers
     end: Numbers
     t_ns: Numbers
     where: str
@@ -48,7 +48,7 @@ class _Walk:
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])
             raise ParseError(
-                what, where=f"{self.where}: byte {int(self.at[first]) * 4}", got=str(got[first])
+                what, where=f"{self.where}: byte {int(self.begin[first]) * 4}", got=str(got[first])
             )
 
 
@@ -107,7 +107,7 @@ def _begin(data: bytes, layout: PageLayout, where: str) -> _Walk:
     walk = _Walk(
         words=np.frombuffer(data, "<u4"),
         page=np.arange(count),
-        at=first,
+        begin=first,
         end=first + length // 4,
         t_ns=column(layout.timestamp_offset, 8),
         where=where,
@@ -117,22 +117,22 @@ def _begin(data: bytes, layout: PageLayout, where: str) -> _Walk:
     wrong = (commit != length) | (length > capacity) | (length % 4 != 0)
     walk.fail("impossible length of a trace page", wrong, commit)
     walk.fail("impossible time of a trace page", walk.t_ns < 0, walk.t_ns)
-    return _keep(walk, walk.at < walk.end)
+    return _keep(walk, walk.begin < walk.end)
 
 
 def _keep(walk: _Walk, which: NDArray[np.bool_]) -> _Walk:
-    walk.page, walk.at, walk.end, walk.t_ns = (
-        column[which] for column in (walk.page, walk.at, walk.end, walk.t_ns)
+    walk.page, walk.begin, walk.end, walk.t_ns = (
+        column[which] for column in (walk.page, walk.begin, walk.end, walk.t_ns)
     )
     return walk
 
 
 def _step(walk: _Walk) -> tuple[Numbers, ...]:
     """Move by one event in every page; return page, time, place and length of the data events."""
-    head = walk.words[walk.at].astype(np.int64)
+    head = walk.words[walk.begin].astype(np.int64)
     kind, delta = head & ((1 << TYPE_BITS) - 1), head >> TYPE_BITS
-    has_second = walk.at + 1 < walk.end
-    second = walk.words[np.where(has_second, walk.at + 1, walk.at)].astype(np.int64)
+    has_second = walk.begin + 1 < walk.end
+    second = walk.words[np.where(has_second, walk.begin + 1, walk.begin)].astype(np.int64)
     rest = (kind == PADDING) & (delta == 0)  # nothing more in this page
     sized = (kind == LONG_DATA) | ((kind == PADDING) & ~rest)
     walk.fail("a trace event is cut short", ~has_second & ~rest, head)
@@ -142,15 +142,15 @@ def _step(walk: _Walk) -> tuple[Numbers, ...]:
         second,
     )
     size = np.where(sized, 1 + (second + 3) // 4, 1 + kind)
-    size = np.where(kind >= TIME_EXTEND, 2, np.where(rest, walk.end - walk.at, size))
-    walk.fail("a trace event is longer than its page", walk.at + size > walk.end, size)
+    size = np.where(kind >= TIME_EXTEND, 2, np.where(rest, walk.end - walk.begin, size))
+    walk.fail("a trace event is longer than its page", walk.begin + size > walk.end, size)
     moves = kind < PADDING
     stamp = second << DELTA_BITS | delta
     high = walk.t_ns >> STAMP_BITS << STAMP_BITS
     walk.t_ns = walk.t_ns + np.where(moves, delta, np.where(kind == TIME_EXTEND, stamp, 0))
     walk.t_ns = np.where(kind == TIME_STAMP, high | stamp, walk.t_ns)
     skip = np.where(kind == LONG_DATA, 2, 1)
-    data = tuple(column[moves] for column in (walk.page, walk.t_ns, walk.at + skip, size - skip))
-    walk.at = walk.at + size
-    _keep(walk, walk.at < walk.end)
+    data = tuple(column[moves] for column in (walk.page, walk.t_ns, walk.begin + skip, size - skip))
+    walk.begin = walk.begin + size
+    _keep(walk, walk.begin < walk.end)
     return data

@@ -202,7 +202,7 @@ tail downwards misleads the first. Where there is a limit, Student's t alone is 
 used.
 
 | runs that are drawn | runs | {
-    " | ".join(f"{what} at {100 * at:g} %" for at in LEVELS for what in ("holds", "refuted"))
+    " | ".join(f"{what} at {100 * frac:g} %" for frac in LEVELS for what in ("holds", "refuted"))
 } |
 |---|---|---|---|---|---|
 """

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.generate.marks import between
+
 FILE = Path(__file__).parents[1] / "kernels.md"
 BEGIN, END = "<!-- written by python -m docs.generate.kernels -->\n", "<!-- end -->\n"
 CLAIMS = "| study | claim | {} | {} | |\n|---|---|---|---|---|\n"
@@ -71,12 +73,6 @@ def _early_pct(episodes: Mapping[str, Any]) -> float:
     return 100 * float(episodes["detected_by"].get("rack", 0)) / float(episodes["episodes"])
 
 
-def written(text: str, between: str) -> str:
-    """Return the page with this between its marks."""
-    head, rest = text.split(BEGIN)
-    return f"{head}{BEGIN}\n{between}\n{END}{rest.split(END)[1]}"
-
-
 def main(folders: Sequence[str]) -> None:
     """Write the page's tables from two sets of runs, of the studies that are in both."""
     places = [Path(folder) for folder in folders]
@@ -87,7 +83,8 @@ def main(folders: Sequence[str]) -> None:
         for name in names
     }
     kernels = [_kernel(place / names[0]) for place in places]
-    FILE.write_text(written(FILE.read_text(), tables(kernels, studies)), encoding="utf-8")
+    text = between(FILE.read_text(), BEGIN, f"\n{tables(kernels, studies)}\n", END, FILE.name)
+    FILE.write_text(text, encoding="utf-8")
 
 
 def _kernel(run: Path) -> str:

@@ -29,9 +29,9 @@ def predicate(claim: Claim) -> str:
     names = ", ".join(f"`{name}`" for name in claim.names)
     if claim.versus is not None:
         names += f" against {_versus(claim)}"
-    at = "".join(f", at `{path}` {_value(value)}" for path, value in claim.at.items())
+    places = "".join(f", at `{path}` {_value(value)}" for path, value in claim.at.items())
     along = f", along `{claim.along}`" if claim.along else ""
-    return f"{names}{' (relative, %)' if claim.relative else ''}: {_wanted(claim)}{along}{at}"
+    return f"{names}{' (relative, %)' if claim.relative else ''}: {_wanted(claim)}{along}{places}"
 
 
 def _versus(claim: Claim) -> str:
@@ -39,8 +39,8 @@ def _versus(claim: Claim) -> str:
         return ""
     names = dict.fromkeys(claim.versus_names)
     said = "the same" if tuple(names) == claim.names else ", ".join(f"`{name}`" for name in names)
-    at = "".join(f" at `{path}` {_value(value)}" for path, value in claim.versus.at.items())
-    return said + at
+    places = "".join(f" at `{path}` {_value(value)}" for path, value in claim.versus.at.items())
+    return said + places
 
 
 def _value(value: object) -> str:

@@ -18,6 +18,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docs.generate.marks import between
+
 ROOT = Path(__file__).resolve().parents[2]
 FIGURE = ROOT / "docs" / "images" / "wireless.svg"
 QUOTED, README = ROOT / "docs" / "quoted.json", ROOT / "README.md"
@@ -268,11 +270,7 @@ def written(page: Path, text: str, quoted: dict[str, Any]) -> str:
     """Return a page's text with what is quoted between its marks."""
     for name, part in PARTS[page].items():
         begin, end = f"<!-- quoted: {name} -->\n", f"<!-- end: {name} -->"
-        before, _, rest = text.partition(begin)
-        _, mark, after = rest.partition(end)
-        if not mark:
-            raise ValueError(f"{page.name}: no {begin.strip()} ... {end}")
-        text = f"{before}{begin}{part(quoted)}{end}{after}"
+        text = between(text, begin, part(quoted), end, page.name)
     return text
 
 

@@ -30,9 +30,9 @@ NOISE = ("title", "default")
 def metric_pattern() -> str:
     """Return the pattern of every metric's name."""
     names = {"group": GROUP_NAME, "flow": FLOW_NAME}
-    known = [re.sub(r"\{(\w+)\}", lambda part: names[part[1]], name)
+    patterns = [re.sub(r"\{(\w+)\}", lambda part: names[part[1]], name)
              for name in (*METRICS, *FLOW_METRICS)]  # fmt: skip
-    return f"^({'|'.join(known)})$"
+    return f"^({'|'.join(patterns)})$"
 
 
 def schema() -> dict[str, Any]:

@@ -1,18 +1,21 @@
-"""What all figures share: size, colours, axes, legend, and how layers become one chart.
+"""What all figures share: size, colours, axes, legend, how layers become a chart and a picture.
 
 Invariants: one definition gives the picture for print and the one the page can zoom into, which
 only has more: what follows the pointer. Colours are those the page knows in both its schemes
-(style.css.j2). A chart holds its data and names no address.
+(style.css.j2). A chart holds its data and names no address; drawing it needs neither browser nor
+network, and equal charts give equal bytes.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import altair as alt
 import polars as pl
+import vl_convert
 
 #: Of a whole figure, and of what its axes enclose.
 WIDTH_PX, HEIGHT_PX = 500, 250
@@ -35,6 +38,16 @@ _PROTOCOLS = {"TCP": 0, "SCTP": 1}
 #: What only a pointer finds, near a point of a curve.
 NEAR: Mark = {"type": "point", "size": 90, "opacity": 0, "filled": True}
 
+#: A resource dictionary of a PDF page: the writer lists its entries in random order.
+_PDF_RESOURCES = re.compile(rb"(<<\n)((?:[ ]+/[a-z]{2}\d+ [^\n]*\n)+)")
+#: Names inside a picture: the library numbers them on from picture to picture.
+_SVG_NAME = re.compile(r'(?<=id=")clip\d+(?=")')
+#: Where a picture says places, in more digits than any eye or printer has.
+_SVG_PLACES = re.compile(r'(?<= )(?:transform|d|x2|y2)="[^"]*"')
+#: What changes nothing: an opacity of 1, the width of a stroke that is not there.
+_SVG_NEEDLESS = re.compile(r' opacity="1"|(?<=fill="#[0-9a-f]{6}") stroke-width="2"')
+_SVG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+
 _ZOOM = "zoom"
 #: The wheel alone scrolls the page. A drag ends where a touch became a scrolling of the page.
 _WHEEL = "wheel![event.ctrlKey || event.metaKey]"
@@ -47,7 +60,7 @@ _LEGEND_WIDE_PX, _LEGEND_NARROW_PX = 430, 250
 class Figure:
     """A figure: a file name without ending, what it shows in words, and its Vega-Lite charts.
 
-    ``spec`` is what is printed; ``live`` is the same to zoom into. ``flow`` is the one flow it
+    ``spec`` is what is printed; ``zoomable`` is the same to zoom into. ``flow`` is the one flow it
     shows, ``where`` the published figure it is the counterpart of; either may be None.
     """
 
@@ -55,7 +68,7 @@ class Figure:
     title: str
     caption: str
     spec: Mapping[str, Any]
-    live: Mapping[str, Any]
+    zoomable: Mapping[str, Any]
     flow: str | None = None
     where: str | None = None
 
@@ -106,16 +119,16 @@ def layered(
         name=_ZOOM, bind="scales", encodings=list(zoom), zoom=_WHEEL, translate=_DRAG
     )
     first, *rest = layers
-    live = _chart([first.add_params(select), *hover, *rest]).to_dict()
+    zoomable = _chart([first.add_params(select), *hover, *rest]).to_dict()
     # Otherwise a name made by the library, which its versions may change.
-    live["layer"][0]["name"] = live["params"][0]["views"][0] = "zoomed"
+    zoomable["layer"][0]["name"] = zoomable["params"][0]["views"][0] = "zoomed"
     legend = _legend(keys)
-    printed = {key: value for key, value in live.items() if key != "params"}
-    printed["layer"] = [*live["layer"][:1], *live["layer"][1 + len(hover) :], *legend]
-    live["layer"] = [*live["layer"], *legend]
+    printed = {key: value for key, value in zoomable.items() if key != "params"}
+    printed["layer"] = [*zoomable["layer"][:1], *zoomable["layer"][1 + len(hover) :], *legend]
+    zoomable["layer"] = [*zoomable["layer"], *legend]
     if reach:
-        live["usermeta"] = {"reach": {axis: list(ends) for axis, ends in reach.items()}}
-    return printed, live
+        zoomable["usermeta"] = {"reach": {axis: list(ends) for axis, ends in reach.items()}}
+    return printed, zoomable
 
 
 def _chart(layers: Sequence[alt.Chart]) -> alt.LayerChart:
@@ -197,3 +210,29 @@ def _legend(keys: Sequence[Key]) -> list[dict[str, Any]]:
 _ONE: dict[str, Any] = {"values": [{}]}
 _WORDS = {"type": "text", "align": "left", "baseline": "middle", "color": INK, "fontSize": 11,
           "clip": False}  # fmt: skip
+
+
+def render_svg(figure: Figure) -> str:
+    """Return the figure as SVG text; names inside it are its own, places to 0.01 pixels."""
+    drawn = str(vl_convert.vegalite_to_svg(dict(figure.spec), allowed_base_urls=[]))
+    for number, name in enumerate(_SVG_NAME.findall(drawn)):
+        own = f"{figure.id}-{number}"
+        drawn = drawn.replace(f'id="{name}"', f'id="{own}"').replace(
+            f"url(#{name})", f"url(#{own})"
+        )
+    drawn = _SVG_NEEDLESS.sub("", drawn)
+    return _SVG_PLACES.sub(lambda place: _SVG_NUMBER.sub(_hundredths, place[0]), drawn)
+
+
+def _hundredths(number: re.Match[str]) -> str:
+    """Return a number in pixels to two places, without ending zeros."""
+    text = f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def render_pdf(svg: str) -> bytes:
+    """Return a drawn figure as PDF; its resource lists are sorted, so equal figures are equal."""
+    drawn: bytes = vl_convert.svg_to_pdf(svg)
+    return _PDF_RESOURCES.sub(
+        lambda found: found[1] + b"".join(sorted(found[2].splitlines(keepends=True))), drawn
+    )

@@ -55,8 +55,8 @@ class Curve:
 
 def curve(congestion: pl.DataFrame, flow: Flow, from_s: float, to_s: float) -> Curve | str:
     """Return a flow's curve between two times, or why there is none."""
-    known = pl.col("cwnd_bytes").is_not_null() | pl.col("cwnd_segments").is_not_null()
-    rows = congestion.filter(known, flow=flow.id)
+    told = pl.col("cwnd_bytes").is_not_null() | pl.col("cwnd_segments").is_not_null()
+    rows = congestion.filter(told, flow=flow.id)
     if rows.is_empty():
         return f"the kernel's telemetry has no congestion window of flow {flow.id}"
     main = rows.group_by("local_port", "path").len().sort("len", "path", "local_port").tail(1)
@@ -158,14 +158,14 @@ def congestion_figure(
         keys.append(published_marks.KEY)
     near = drawn(rows, NEAR).encode(x, window, tooltip=_WORDS)
     highest = max(top, float(str(rows["ssthresh"].max() or 0)))
-    spec, live = layered(layers, keys, hover=[near], reach={"y": (0, round(highest, 3))})
+    spec, zoomable = layered(layers, keys, hover=[near], reach={"y": (0, round(highest, 3))})
     words = [_caption(found, top), *([published_marks.caption(laid, marks)] if marks else [])]
     return Figure(
         id=id,
         title=f"Congestion window of {label}",
         caption=" ".join(words),
         spec=spec,
-        live=live,
+        zoomable=zoomable,
         flow=found.flow.id,
     )
 

@@ -99,8 +99,10 @@ def first_seen(units: pl.DataFrame) -> pl.DataFrame:
     new_bytes = []
     for start, end in units.select("start", "end").iter_rows():
         first, after = bisect_left(ends, start), bisect_right(starts, end)
-        known = sum(max(0, min(ends[i], end) - max(starts[i], start)) for i in range(first, after))
-        new_bytes.append(end - start - known)
+        seen_bytes = sum(
+            max(0, min(ends[i], end) - max(starts[i], start)) for i in range(first, after)
+        )
+        new_bytes.append(end - start - seen_bytes)
         low = min([start, *starts[first:after]])
         high = max([end, *ends[first:after]])
         starts[first:after], ends[first:after] = [low], [high]
@@ -116,10 +118,10 @@ def in_order(units: pl.DataFrame) -> pl.DataFrame:
     ``units``: ``t_s``, from ``start`` up to ``end`` (bytes or chunks, from 0), and how many
     ``bytes`` a unit carries; where units overlap, only what is new of it counts.
     """
-    known = units.group_by("start", "end").agg(pl.col("t_s").min(), pl.col("bytes").first())
+    first = units.group_by("start", "end").agg(pl.col("t_s").min(), pl.col("bytes").first())
     reached = pl.col("end").cum_max().shift(1, fill_value=0)
     new = (
-        known.sort("start", "end")
+        first.sort("start", "end")
         .with_columns(reached=reached)
         .filter(pl.col("end") > pl.col("reached"))
     )
@@ -144,7 +146,7 @@ def bins_figure(
     # The pointer finds a bin at any height.
     height = {"y": alt.value(0), "y2": alt.value(HEIGHT_PX)}
     near = drawn(rows, _BIN).encode(x, x2="end_s", tooltip=_WORDS, **height)
-    spec, live = layered([curve], [], hover=[near], zoom=("x",))
+    spec, zoomable = layered([curve], [], hover=[near], zoom=("x",))
     empty = rows["goodput_kbps"].eq(0).sum()
     what, remark = _MEANING[counted]
     return Figure(
@@ -155,7 +157,7 @@ def bins_figure(
             f"{empty} of {rows.height} bins are empty. {remark}"
         ),
         spec=spec,
-        live=live,
+        zoomable=zoomable,
     )
 
 

@@ -202,7 +202,7 @@ def headline_figures(
         rows = _point_rows(summary.points, metric, axis) + _run_rows(summary, metric, axis)
         if rows:
             present = [name for name in _MARKS if any(row["series"] == name for row in rows)]
-            spec, live = layered(
+            spec, zoomable = layered(
                 _layers(rows, metric, axis, present),
                 [Key(one, _MARKS[one], "bar" if one == BAND else "point") for one in present],
                 zoom=("x", "y") if axis.numeric else ("y",),
@@ -213,7 +213,7 @@ def headline_figures(
                     title=f"{metric.label}, by {axis.title[:1].lower()}{axis.title[1:]}",
                     caption=_caption(present, summary.tables_of(name)),
                     spec=spec,
-                    live=live,
+                    zoomable=zoomable,
                     where=also.get(name),
                 )
             )

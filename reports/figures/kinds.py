@@ -32,23 +32,23 @@ Draw = Callable[[FigureWanted, Sequence[Shown], str], Iterator[Drawn]]
 def _one(draw: Callable[[FigureWanted, Shown, str], Iterator[Drawn]]) -> Draw:
     """Return how a kind is drawn that shows one run."""
 
-    def drawn(asked: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
+    def drawn(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
         for number, one in enumerate(shown):
-            yield from draw(asked, one, f"{stem}-{number + 1}" if number else stem)
+            yield from draw(wanted, one, f"{stem}-{number + 1}" if number else stem)
 
     return drawn
 
 
-def _window(asked: FigureWanted, shown: Shown) -> tuple[float, float]:
+def _window(wanted: FigureWanted, shown: Shown) -> tuple[float, float]:
     end_s = shown.cell.duration_s
-    to_s = min(end_s, asked.to_s) if asked.to_s is not None else end_s
-    return number_of(asked, "from_s"), to_s
+    to_s = min(end_s, wanted.to_s) if wanted.to_s is not None else end_s
+    return number_of(wanted, "from_s"), to_s
 
 
-def _cwnd(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
-    window_s = _window(asked, shown)
+def _cwnd(wanted: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
+    window_s = _window(wanted, shown)
     yield from _windows(
-        shown, [Around(flow, window_s, None) for flow in flows_of(asked, shown)], stem
+        shown, [Around(flow, window_s, None) for flow in flows_of(wanted, shown)], stem
     )
 
 
@@ -78,39 +78,39 @@ def _windows(shown: Shown, around: Sequence[Around], stem: str) -> Iterator[Draw
         )
 
 
-def _time_sequence(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
-    window_s = _window(asked, shown)
-    packets, flows = shown.packets, flows_of(asked, shown)
+def _time_sequence(wanted: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
+    window_s = _window(wanted, shown)
+    packets, flows = shown.packets, flows_of(wanted, shown)
     if packets is None:
         yield NO_CAPTURES
-    elif asked.together or asked.modulo_segments:
-        yield from _wide(asked, shown, packets, stem)
+    elif wanted.together or wanted.modulo_segments:
+        yield from _wide(wanted, shown, packets, stem)
     else:
         yield from _sequences(
             shown, packets, [Around(flow, window_s, None) for flow in flows], stem
         )
 
 
-def _wide(asked: FigureWanted, shown: Shown, packets: pl.DataFrame, stem: str) -> Iterator[Drawn]:
+def _wide(wanted: FigureWanted, shown: Shown, packets: pl.DataFrame, stem: str) -> Iterator[Drawn]:
     """Yield the sequence numbers of all flows together, or of each modulo a number."""
-    window_s = _window(asked, shown)
+    window_s = _window(wanted, shown)
     found = []
-    for flow in flows_of(asked, shown):
+    for flow in flows_of(wanted, shown):
         one = numbers(packets, flow, *window_s)
         if one.sent.is_empty():
             yield _nothing_sent(flow, window_s)
         else:
             found.append(one)
-    if asked.together and found:
+    if wanted.together and found:
         label = f"all flows, {shown.words}"
         yield together_figure(found, id=stem, label=label, window_s=window_s)
-    for one in () if asked.together else found:
+    for one in () if wanted.together else found:
         yield wrapped_figure(
             one,
             id=f"{stem}-{one.flow.id}",
             label=shown.label(one.flow),
             window_s=window_s,
-            modulo=asked.modulo_segments or 1,
+            modulo=wanted.modulo_segments or 1,
         )
 
 
@@ -118,17 +118,17 @@ def _nothing_sent(flow: Flow, window_s: tuple[float, float]) -> str:
     return f"flow {flow.id} sent no data from {window_s[0]:g} s to {window_s[1]:g} s"
 
 
-def _single_loss(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
+def _single_loss(wanted: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
     if shown.packets is None:
         yield NO_CAPTURES
         return
-    around, missing = losses_of(asked, shown)
+    around, missing = losses_of(wanted, shown)
     yield from missing
     yield from _sequences(shown, shown.packets, around, stem)
 
 
-def _single_loss_cwnd(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
-    around, missing = losses_of(asked, shown)
+def _single_loss_cwnd(wanted: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
+    around, missing = losses_of(wanted, shown)
     yield from missing
     yield from _windows(shown, around, stem)
 
@@ -158,9 +158,9 @@ def _sequences(
         )
 
 
-def _goodput_bins(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
-    from_s, to_s = _window(asked, shown)
-    bin_s, counted = number_of(asked, "bin_s"), asked.count
+def _goodput_bins(wanted: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
+    from_s, to_s = _window(wanted, shown)
+    bin_s, counted = number_of(wanted, "bin_s"), wanted.count
     intervals, packets = shown.tables.intervals(), shown.packets
     if packets is not None:
         chunks, flows = shown.tables.data_chunks, shown.cell.flows
@@ -178,21 +178,21 @@ def _goodput_bins(asked: FigureWanted, shown: Shown, stem: str) -> Iterator[Draw
     yield bins_figure(found, id=stem, label=label, bin_s=bin_s, counted=counted)
 
 
-def _over_time(asked: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
+def _over_time(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
     """Yield what flows had over time, the runs over each other: a figure each, or all in one."""
-    of, bin_s = asked.of, number_of(asked, "bin_s")
+    of, bin_s = wanted.of, number_of(wanted, "bin_s")
     found: list[Series] = []
     for one in shown:
         if one.packets is None:
             yield f"{NO_CAPTURES}: {one.words}"
             continue
-        found += [_series(asked, one, one.packets, flow) for flow in flows_of(asked, one)]
+        found += [_series(wanted, one, one.packets, flow) for flow in flows_of(wanted, one)]
     if not found:
         return
     by_flow = {
         one.flow.id: [each for each in found if each.flow.id == one.flow.id] for one in found
     }
-    sets = {"": found} if asked.together else by_flow
+    sets = {"": found} if wanted.together else by_flow
     highest = max(one.highest for one in found)
     names = {flow.id: one.name(flow) for one in shown for flow in one.numbered}
     for flow_id, series in sets.items():
@@ -201,25 +201,25 @@ def _over_time(asked: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterat
             series,
             of=of,
             id=f"{stem}-{flow_id}" if flow_id else stem,
-            label=f"{label}, {told(shown, asked.overlay)}",
-            window_s=_window(asked, shown[0]),
+            label=f"{label}, {told(shown, wanted.overlay)}",
+            window_s=_window(wanted, shown[0]),
             bin_s=bin_s,
             top=highest,
         )
 
 
-def _series(asked: FigureWanted, shown: Shown, packets: pl.DataFrame, flow: Flow) -> Series:
-    window_s, bin_s = _window(asked, shown), number_of(asked, "bin_s")
-    if asked.overlay is not None:
-        name = value_words(asked.overlay, shown.point.as_dict()[asked.overlay])
+def _series(wanted: FigureWanted, shown: Shown, packets: pl.DataFrame, flow: Flow) -> Series:
+    window_s, bin_s = _window(wanted, shown), number_of(wanted, "bin_s")
+    if wanted.overlay is not None:
+        name = value_words(wanted.overlay, shown.point.as_dict()[wanted.overlay])
     else:
         name = shown.name(flow)
-    if asked.of == over_time.GOODPUT:
+    if wanted.of == over_time.GOODPUT:
         chunks = shown.tables.data_chunks
         rows = over_time.goodput(packets, flow, chunks, *window_s, bin_s)
     else:
         values = over_time.delays(packets, flow)
-        if asked.of == over_time.JITTER:
+        if wanted.of == over_time.JITTER:
             values = over_time.jitter(values)
         rows = over_time.per_bin(values, *window_s, bin_s)
     return Series(flow, name, rows)

@@ -32,29 +32,29 @@ class Around:
     marks: Marks | None
 
 
-def number_of(asked: FigureWanted, name: str) -> float:
+def number_of(wanted: FigureWanted, name: str) -> float:
     """Return a number a figure of this kind must have."""
-    value = getattr(asked, name)
+    value = getattr(wanted, name)
     if value is None:
-        raise ParseError(f"a figure {asked.kind} without {name}", where=run_folder.RESOLVED)
+        raise ParseError(f"a figure {wanted.kind} without {name}", where=run_folder.RESOLVED)
     return float(value)
 
 
-def flows_of(asked: FigureWanted, shown: Shown) -> list[Flow]:
+def flows_of(wanted: FigureWanted, shown: Shown) -> list[Flow]:
     """Return the flows a figure is of."""
-    wanted = shown.numbered
-    if asked.where is None or isinstance(asked.where, str):
-        return wanted
-    return [flow for flow in wanted if flow.id in asked.where]
+    flows = shown.numbered
+    if wanted.where is None or isinstance(wanted.where, str):
+        return flows
+    return [flow for flow in flows if flow.id in wanted.where]
 
 
-def losses_of(asked: FigureWanted, shown: Shown) -> tuple[list[Around], list[str]]:
+def losses_of(wanted: FigureWanted, shown: Shown) -> tuple[list[Around], list[str]]:
     """Return the asked loss of each flow with its window, and why others have none."""
-    before_s, after_s = number_of(asked, "before_s"), number_of(asked, "after_s")
+    before_s, after_s = number_of(wanted, "before_s"), number_of(wanted, "after_s")
     found: dict[Flow, tuple[float, float]] = {}
     missing = []
-    for flow in flows_of(asked, shown):
-        at_s = _loss_s(asked, shown, flow)
+    for flow in flows_of(wanted, shown):
+        at_s = _loss_s(wanted, shown, flow)
         if isinstance(at_s, str):
             missing.append(at_s)
         else:
@@ -62,18 +62,18 @@ def losses_of(asked: FigureWanted, shown: Shown) -> tuple[list[Around], list[str
     span_s = max((to_s - from_s for from_s, to_s in found.values()), default=0.0)
     placed = []
     for flow, (from_s, to_s) in found.items():
-        marks = _marks(asked, shown, flow, to_s - after_s)
-        if marks is None and flow.id in asked.published:
+        marks = _marks(wanted, shown, flow, to_s - after_s)
+        if marks is None and flow.id in wanted.published:
             missing.append(f"published events of flow {flow.id}: when it detected it is not known")
         window_s = (round(from_s, 3), round(from_s + span_s, 3))
         placed.append(Around(flow, window_s, marks))
     return placed, missing
 
 
-def _loss_s(asked: FigureWanted, shown: Shown, flow: Flow) -> float | str:
+def _loss_s(wanted: FigureWanted, shown: Shown, flow: Flow) -> float | str:
     """Return when the asked loss of a flow was, or why it has none."""
-    before_s, after_s = number_of(asked, "before_s"), number_of(asked, "after_s")
-    if asked.episode is None:
+    before_s, after_s = number_of(wanted, "before_s"), number_of(wanted, "after_s")
+    if wanted.episode is None:
         if shown.packets is None:
             return NO_CAPTURES
         at_s = single_loss_s(shown.packets, flow, before_s, after_s, shown.cell.duration_s)
@@ -81,14 +81,14 @@ def _loss_s(asked: FigureWanted, shown: Shown, flow: Flow) -> float | str:
         return f"flow {flow.id} never lost one packet alone, from {words}" if at_s is None else at_s
     if shown.episodes is None:
         return NO_EPISODES
-    row = shown.episodes.filter(flow=flow.id, episode=asked.episode)
+    row = shown.episodes.filter(flow=flow.id, episode=wanted.episode)
     times = [*row["lost_s"].drop_nulls(), *row["detected_s"].drop_nulls()]
-    return float(times[0]) if times else f"flow {flow.id} has no loss episode {asked.episode}"
+    return float(times[0]) if times else f"flow {flow.id} has no loss episode {wanted.episode}"
 
 
-def _marks(asked: FigureWanted, shown: Shown, flow: Flow, at_s: float) -> Marks | None:
+def _marks(wanted: FigureWanted, shown: Shown, flow: Flow, at_s: float) -> Marks | None:
     """Return what a publication marks of a flow's loss, if the kernel's detection is known."""
-    loss = asked.published.get(flow.id)
+    loss = wanted.published.get(flow.id)
     if loss is None or shown.episodes is None:
         return None
     rows = shown.episodes.filter(pl.col("detected_s") >= at_s, flow=flow.id).sort("detected_s")

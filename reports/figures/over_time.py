@@ -110,14 +110,14 @@ def over_time_figure(
         near.append(_near(curve, name, of).encode(x, y))
         mean = f", mean of {len(series)}" if len(series) > 1 else ""
         keys.append(Key(f"{name}{mean}", style, "line"))
-    spec, live = layered([*layers, *bold], keys, hover=near)
+    spec, zoomable = layered([*layers, *bold], keys, hover=near)
     of_flows = {one.flow.id for one in found}
     return Figure(
         id=id,
         title=f"{title} over time of {label}",
         caption=_caption(named, of, bin_s),
         spec=spec,
-        live=live,
+        zoomable=zoomable,
         flow=of_flows.pop() if len(of_flows) == 1 else None,
     )
 

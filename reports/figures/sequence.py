@@ -260,11 +260,11 @@ def sequence_figure(
         layers += published_marks.layers(laid, x, height)
         keys.append(published_marks.KEY)
     near = drawn(found.acked, NEAR).encode(x, y, tooltip=_ACK_WORDS)
-    spec, live = layered(layers, keys, hover=[near])
+    spec, zoomable = layered(layers, keys, hover=[near])
     words = [_caption(found), *([published_marks.caption(laid, marks)] if marks else [])]
     return Figure(
         id=id, title=f"Time-sequence diagram of {label}", caption=" ".join(words), spec=spec,
-        live=live, flow=found.flow.id,
+        zoomable=zoomable, flow=found.flow.id,
     )  # fmt: skip
 
 

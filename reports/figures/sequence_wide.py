@@ -105,7 +105,7 @@ def wrapped_figure(
         drawn(sent.filter("lost").select("t_s", "segment"), _LOST).encode(x, y),
     ]
     near = drawn(first, NEAR).encode(x, y, tooltip=_WORDS)
-    spec, live = layered(layers, _KEYS, hover=[near], zoom=("x",))
+    spec, zoomable = layered(layers, _KEYS, hover=[near], zoom=("x",))
     again, lost = int(sent["again"].sum()), int(sent["lost"].sum())
     return Figure(
         id=id,
@@ -116,7 +116,7 @@ def wrapped_figure(
             "acknowledges up to. Every one is drawn."
         ),
         spec=spec,
-        live=live,
+        zoomable=zoomable,
         flow=found.flow.id,
     )
 
@@ -147,13 +147,13 @@ def together_figure(
         keys.append(Key(name, mark, "line"))
         again = int(one.sent["again"].sum())
         words.append(f"{name}: {new.height} packets with new data, {again} sent again.")
-    spec, live = layered(layers, keys, hover=hover)
+    spec, zoomable = layered(layers, keys, hover=hover)
     return Figure(
         id=id,
         title=f"Sequence numbers of packets sent by {label}",
         caption=f"{' '.join(words)} Drawn are those with new data, as they leave their senders.",
         spec=spec,
-        live=live,
+        zoomable=zoomable,
     )
 
 

@@ -36,42 +36,42 @@ class FigureSet:
     missing: tuple[str, ...]
 
 
-def asked_figures(folder: Path, run: Run, summary: Summary) -> tuple[FigureSet, ...]:
+def study_figures(folder: Path, run: Run, summary: Summary) -> tuple[FigureSet, ...]:
     """Return what the study asks for of single runs, in its order, point by point."""
     shown: dict[Point, Shown | None] = {}
     names: set[str] = set()
     found = []
-    for asked in run.study.figures:
-        if asked.kind not in KINDS:
+    for wanted in run.study.figures:
+        if wanted.kind not in KINDS:
             continue
-        for points in _laid_over(asked):
+        for points in _laid_over(wanted):
             for point in points:
                 if point not in shown:
                     shown[point] = first_counted(folder, run, summary, point)
-            found.append(_set(asked, run, points, [shown[point] for point in points], names))
+            found.append(_set(wanted, run, points, [shown[point] for point in points], names))
     return tuple(found)
 
 
-def asked_metrics(run: Run) -> dict[str, str | None]:
+def drawn_metrics(run: Run) -> dict[str, str | None]:
     """Return the metrics whose figures the study asks for besides its headline metrics.
 
     Each with the published figure that its own is the counterpart of, or None.
     """
     of = run.study.compare.of if run.study.compare else None
     return {
-        f"share_{of}_pct": asked.where if isinstance(asked.where, str) else None
-        for asked in run.study.figures
-        if asked.kind == "share" and of
+        f"share_{of}_pct": wanted.where if isinstance(wanted.where, str) else None
+        for wanted in run.study.figures
+        if wanted.kind == "share" and of
     }
 
 
-def _laid_over(asked: FigureWanted) -> list[tuple[Point, ...]]:
+def _laid_over(wanted: FigureWanted) -> list[tuple[Point, ...]]:
     """Return the points of each figure: one, or those that differ in what is laid over."""
-    if asked.overlay is None:
-        return [(point,) for point in asked.points]
+    if wanted.overlay is None:
+        return [(point,) for point in wanted.points]
     found: dict[tuple[object, ...], list[Point]] = {}
-    for point in asked.points:
-        found.setdefault(_others(point, asked.overlay), []).append(point)
+    for point in wanted.points:
+        found.setdefault(_others(point, wanted.overlay), []).append(point)
     return [tuple(points) for points in found.values()]
 
 
@@ -80,35 +80,35 @@ def _others(point: Point, but: str | None) -> tuple[tuple[str, object], ...]:
 
 
 def _set(
-    asked: FigureWanted,
+    wanted: FigureWanted,
     run: Run,
     points: Sequence[Point],
     shown: Sequence[Shown | None],
     names: set[str],
 ) -> FigureSet:
-    title, draw = KINDS[asked.kind]
+    title, draw = KINDS[wanted.kind]
     runs = [one for one in shown if one is not None]
-    missing = tuple(_no_run(asked, run, points, shown))
-    if asked.kind == "over_time":
-        title = f"{over_time.WORDS[asked.of][0]} over time"
-    stem = _free("-".join([_stem(asked), *_slugs(points[0], asked.overlay)]), names)
-    drawn = list(draw(asked, runs, stem)) if runs else []
+    missing = tuple(_no_run(wanted, run, points, shown))
+    if wanted.kind == "over_time":
+        title = f"{over_time.WORDS[wanted.of][0]} over time"
+    stem = _free("-".join([_stem(wanted), *_slugs(points[0], wanted.overlay)]), names)
+    drawn = list(draw(wanted, runs, stem)) if runs else []
     return FigureSet(
         title=title,
-        run=told(runs, asked.overlay) if runs else _only(run, points[0]),
-        where=_where(asked),
-        figures=tuple(_placed(found, asked) for found in drawn if isinstance(found, Figure)),
+        run=told(runs, wanted.overlay) if runs else _only(run, points[0]),
+        where=_where(wanted),
+        figures=tuple(_placed(found, wanted) for found in drawn if isinstance(found, Figure)),
         missing=(*missing, *(found for found in drawn if isinstance(found, str))),
     )
 
 
 def _no_run(
-    asked: FigureWanted, run: Run, points: Sequence[Point], shown: Sequence[Shown | None]
+    wanted: FigureWanted, run: Run, points: Sequence[Point], shown: Sequence[Shown | None]
 ) -> Iterator[str]:
     for point, one in zip(points, shown, strict=True):
         if one is None:
-            value = point.as_dict()[asked.overlay] if asked.overlay else None
-            of = "" if value is None else f" of {value_words(str(asked.overlay), value)}"
+            value = point.as_dict()[wanted.overlay] if wanted.overlay else None
+            of = "" if value is None else f" of {value_words(str(wanted.overlay), value)}"
             yield f"no run{of} here counts"
 
 
@@ -116,23 +116,23 @@ def _only(run: Run, point: Point) -> str:
     return ", ".join(settings(run, point).values()) or "the study's only point"
 
 
-def _where(asked: FigureWanted) -> str | None:
-    if asked.where is None or isinstance(asked.where, str):
-        return asked.where
-    return ", ".join(dict.fromkeys(asked.where.values()))
+def _where(wanted: FigureWanted) -> str | None:
+    if wanted.where is None or isinstance(wanted.where, str):
+        return wanted.where
+    return ", ".join(dict.fromkeys(wanted.where.values()))
 
 
-def _placed(figure: Figure, asked: FigureWanted) -> Figure:
+def _placed(figure: Figure, wanted: FigureWanted) -> Figure:
     """Return a figure that says which published figure it is the counterpart of."""
-    where = asked.where
+    where = wanted.where
     if where is not None and not isinstance(where, str):
         where = where.get(figure.flow or "")
     return figure if where is None else dataclasses.replace(figure, where=where)
 
 
-def _stem(asked: FigureWanted) -> str:
-    kind = f"{asked.of}_over_time" if asked.kind == "over_time" else asked.kind
-    return f"{kind}-all" if asked.together else kind
+def _stem(wanted: FigureWanted) -> str:
+    kind = f"{wanted.of}_over_time" if wanted.kind == "over_time" else wanted.kind
+    return f"{kind}-all" if wanted.together else kind
 
 
 def _slugs(point: Point, but: str | None) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from reports.inference.ratio_of_means import ratio_of_means
+from reports.inference.estimates import ratio_of_means
 from reports.inference.statistics import Interval, estimate
 from reports.store.sample import Quotient, Share
 

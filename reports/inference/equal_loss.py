@@ -70,7 +70,7 @@ def _unfitted(data: _Data, reason: str) -> LossAdjustment:
 def _collect(points: Sequence[Sequence[Run]]) -> tuple[_Data, list[int]]:
     """Return the data, and the points in it; a point with an unknown loss is left out whole."""
     usable = [i for i, runs in enumerate(points) if runs and all(x is not None for x, _ in runs)]
-    rows = [(at, x, y) for at, i in enumerate(usable) for x, y in points[i]]
+    rows = [(place, x, y) for place, i in enumerate(usable) for x, y in points[i]]
     return _Data(
         point=np.array([row[0] for row in rows], dtype=np.int64),
         log_ratio=np.array([row[1] for row in rows], dtype=np.float64),
@@ -122,7 +122,7 @@ def _fit(data: _Data) -> tuple[LossAdjustment, list[Estimate]]:
     sd = math.sqrt(float(rest @ rest) / degrees)
     errors = sd * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
     t = student_t(degrees)
-    ends = [around(float(at), t * float(error)) for at, error in zip(found, errors, strict=True)]
+    ends = [around(float(y), t * float(error)) for y, error in zip(found, errors, strict=True)]
     _, plain, _ = _residuals(data.intercepts(), data.increase)
     fit = LossAdjustment(
         runs=runs,
@@ -152,9 +152,9 @@ def at_equal_loss(
     """
     data, usable = _collect(points)
     fit, fitted = _fit(data)
-    at = dict(zip(usable, fitted, strict=True)) if fitted else {}
+    by_point = dict(zip(usable, fitted, strict=True)) if fitted else {}
     return fit, tuple(
-        at.get(i) or unknown(len(runs), _why_not(runs, fit)) for i, runs in enumerate(points)
+        by_point.get(i) or unknown(len(runs), _why_not(runs, fit)) for i, runs in enumerate(points)
     )
 
 

@@ -67,8 +67,8 @@ def doubts(fit: LossAdjustment | None) -> tuple[RunWarning, ...]:
     if fit is None:
         return ()
     p_values = {"slope": fit.equal_slopes_p, "spread": fit.equal_spread_p}
-    known = {what: p for what, p in p_values.items() if p is not None}
-    wrong = [f"{what} (p = {p:.2g})" for what, p in known.items() if p < DOUBTFUL_P]
+    found = {what: p for what, p in p_values.items() if p is not None}
+    wrong = [f"{what} (p = {p:.2g})" for what, p in found.items() if p < DOUBTFUL_P]
     if not wrong:
         return ()
     return (

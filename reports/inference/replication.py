@@ -133,8 +133,8 @@ def _state(
     if missing:
         return state(f"not measured in {len(missing)} of {len(values)} runs: {missing[0]}",
                      "unmeasured")  # fmt: skip
-    known = [value.value for value in values if value.value is not None]
-    found = estimate(known)
+    numbers = [value.value for value in values if value.value is not None]
+    found = estimate(numbers)
     if found.mean is None or found.sd is None:
         if runs >= precision.at_most:
             return state(f"fewer than 2 of {runs} runs count", "limit")

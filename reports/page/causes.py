@@ -78,12 +78,12 @@ def story_page(summary: Summary) -> StoryPage:
     head = "; ".join(setting_heads(summary)) or "Point"
     labels = {group.id: group.label for group in summary.groups}
     episodes = [
-        (_at(p, summary), labels[s.group], *_episode_fields(s.episodes))
+        (_place(p, summary), labels[s.group], *_episode_fields(s.episodes))
         for p, s in told
         if s.episodes
     ]
-    limits = [(_at(p, summary), labels[s.group], *_limit_fields(s)) for p, s in told if s.limits]
-    notes = [f"{_at(p, summary)}, {labels[s.group]}: {s.reason}." for p, s in told if s.reason]
+    limits = [(_place(p, summary), labels[s.group], *_limit_fields(s)) for p, s in told if s.limits]
+    notes = [f"{_place(p, summary)}, {labels[s.group]}: {s.reason}." for p, s in told if s.reason]
     return StoryPage(
         words=tuple(BASES[basis] for basis in bases),
         episodes=GridTable(heads=(head, *HEADS), rows=tuple(episodes)) if episodes else None,
@@ -93,31 +93,31 @@ def story_page(summary: Summary) -> StoryPage:
     )
 
 
-def _at(point: PointSummary, summary: Summary) -> str:
+def _place(point: PointSummary, summary: Summary) -> str:
     return ", ".join(settings_of(point.point, summary)) or "All"
 
 
 def _episode_fields(found: Episodes) -> tuple[str, ...]:
-    known = found.measures
+    measures = found.measures
     return (
         str(found.runs),
         f"{found.per_1000_s:.1f}",
-        mean_of(known["lost_pkts"], 2),
+        mean_of(measures["lost_pkts"], 2),
         found_by(found),
-        mean_of(known["dupacks"], 2),
-        mean_of(known["new_data_pkts"], 2),
-        mean_of(known["cwnd_before_bytes"], 0),
-        mean_of(known["cwnd_after_bytes"], 0),
-        mean_of(known["ssthresh_after_bytes"], 0),
-        mean_of(known["detect_s"], 3),
-        mean_of(known["recover_s"], 3),
+        mean_of(measures["dupacks"], 2),
+        mean_of(measures["new_data_pkts"], 2),
+        mean_of(measures["cwnd_before_bytes"], 0),
+        mean_of(measures["cwnd_after_bytes"], 0),
+        mean_of(measures["ssthresh_after_bytes"], 0),
+        mean_of(measures["detect_s"], 3),
+        mean_of(measures["recover_s"], 3),
         str(found.timeouts),
     )
 
 
 def _limit_fields(story: GroupStory) -> tuple[str, ...]:
-    known = story.limits or {}
-    return tuple(mean_of(known[name], decimals, scale) for name, scale, decimals in _LIMITS)
+    limits = story.limits or {}
+    return tuple(mean_of(limits[name], decimals, scale) for name, scale, decimals in _LIMITS)
 
 
 def mean_of(found: Distribution, decimals: int, scale: float = 1) -> str:
@@ -155,7 +155,7 @@ def claims_table(summary: Summary) -> GridTable | None:
     head = "; ".join(setting_heads(summary)) or "Point"
     rows = [
         (
-            _at(point, summary),
+            _place(point, summary),
             f"{claim.flow}, {claim.where}",
             str(claim.episode),
             claim_words(claim.name),
@@ -182,16 +182,16 @@ def terminal_rows(summary: Summary) -> tuple[tuple[str, ...], Sequence[tuple[str
             found = story.episodes
             if found is None:
                 continue
-            known = found.measures
-            before, after = (mean_of(known[name], 0) for name in _STEP)
+            measures = found.measures
+            before, after = (mean_of(measures[name], 0) for name in _STEP)
             rows.append(
                 (
-                    _at(point, summary),
+                    _place(point, summary),
                     story.group,
                     f"{found.per_1000_s:.0f}",
                     found_by(found),
                     f"{before} > {after}",
-                    f"{mean_of(known['recover_s'], 2)} s",
+                    f"{mean_of(measures['recover_s'], 2)} s",
                 )
             )
     return heads, rows

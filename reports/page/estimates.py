@@ -24,7 +24,7 @@ class EstimatesTable:
     notes: tuple[str, ...]
 
 
-def _beside(summary: Summary, metric: str) -> dict[str, list[Estimate | None]]:
+def _other_estimates(summary: Summary, metric: str) -> dict[str, list[Estimate | None]]:
     """Return the estimates that any point has, by head, one for each point."""
     found = [point.metrics[metric] for point in summary.points]
     columns: dict[str, list[Estimate | None]] = {
@@ -48,18 +48,18 @@ def estimate_text(found: Estimate | None, quantity: Quantity) -> str:
 
 def estimates_table(summary: Summary, metric: Metric) -> EstimatesTable | None:
     """Return the plain mean, the ratio of means and the one at equal loss; None if only a mean."""
-    columns = _beside(summary, metric.name)
+    columns = _other_estimates(summary, metric.name)
     if not columns or not any(_spread(point, metric) for point in summary.points):
         return None
     rows, notes = [], dict[str, list[str]]()
     for index, point in enumerate(summary.points):
-        at = ", ".join(settings_of(point.point, summary)) or "All"
-        beside = {head: column[index] for head, column in columns.items()}
-        every = (point.metrics[metric.name].estimate, *beside.values())
-        rows.append((at, *(typographic(estimate_text(one, metric.quantity)) for one in every)))
-        for head, one in beside.items():
+        place = ", ".join(settings_of(point.point, summary)) or "All"
+        others = {head: column[index] for head, column in columns.items()}
+        every = (point.metrics[metric.name].estimate, *others.values())
+        rows.append((place, *(typographic(estimate_text(one, metric.quantity)) for one in every)))
+        for head, one in others.items():
             if one is not None and one.reason:
-                notes.setdefault(f"{head}: {one.reason}", []).append(at)
+                notes.setdefault(f"{head}: {one.reason}", []).append(place)
     head = "; ".join(setting_heads(summary)) or "Point"
     return EstimatesTable(
         table=GridTable(heads=(head, PLAIN, *columns), rows=tuple(rows)),

@@ -52,7 +52,7 @@ class Drawn:
     """A study's figures: beside its results, as the study asks for them, and as pictures by id."""
 
     headline: tuple[Figure, ...]
-    asked: tuple[FigureSet, ...]
+    sets: tuple[FigureSet, ...]
     svgs: Mapping[str, str]
 
 
@@ -99,16 +99,16 @@ def _placed(summary: Summary, drawn: Drawn, place: Place) -> dict[str, Any]:
         return zoomable.placed(figure, drawn.svgs[figure.id], place.ids)
 
     shown = {figure.id: placed(figure) for figure in drawn.headline}
-    beside = {name: shown.pop(name) for name in summary.headline if name in shown}
-    sets = [zoomable.placed_set(found, placed) for found in drawn.asked]
+    headline = {name: shown.pop(name) for name in summary.headline if name in shown}
+    sets = [zoomable.placed_set(found, placed) for found in drawn.sets]
     return {
-        "drawn": beside,
+        "drawn": headline,
         "further": tuple(shown.values()),
         "sets": tuple(found for found in sets if found.where is None),
         "counterparts": tuple(found for found in sets if found.where is not None),
         "listed": _listed(drawn),
         "here": place.ids,
-        "beside": place.files,
+        "files": place.files,
         **{f"h{level + 1}": f"h{place.level + level}" for level in range(3)},
     }
 
@@ -121,7 +121,7 @@ def _listed(drawn: Drawn) -> list[tuple[str, str | None, str]]:
     found: list[tuple[str, str | None, str, str]] = [
         (one.where, one.id, one.title, "") for one in drawn.headline if one.where is not None
     ]
-    for part in drawn.asked:
+    for part in drawn.sets:
         for one in part.figures:
             if one.where is not None:
                 flow = f", flow {one.flow}" if one.flow else ""

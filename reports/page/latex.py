@@ -1,4 +1,4 @@
-"""``report/tables.tex``: the attached tables as LaTeX that needs booktabs and nothing else. Pure.
+"""``report/tables.tex``: the tables tables as LaTeX that needs booktabs and nothing else. Pure.
 
 Invariants: no text of a study is read as a command; only characters that every LaTeX of this
 century can set are written, any other as its number.
@@ -41,9 +41,9 @@ _LETTERS = {
 
 
 def _character(char: str) -> str:
-    known = _CHARACTERS.get(char) or _LETTERS.get(char)
-    if known:
-        return known
+    command = _CHARACTERS.get(char) or _LETTERS.get(char)
+    if command:
+        return command
     if char.isascii():
         return char
     parts = unicodedata.normalize("NFD", char)
@@ -82,13 +82,13 @@ def _table(table: AttachedTable) -> list[str]:
     return [*lines, r"\end{table}", ""]
 
 
-def tables_latex(attached: Attachment) -> str:
+def tables_latex(attachment: Attachment) -> str:
     """Return the file's text."""
-    lines = [_HEAD, rf"\paragraph{{{escaped(attached.title)}}}", ""]
-    for table in attached.tables:
+    lines = [_HEAD, rf"\paragraph{{{escaped(attachment.title)}}}", ""]
+    for table in attachment.tables:
         lines += _table(table)
-    if attached.notes:
+    if attachment.notes:
         lines += [r"{\footnotesize\raggedright"]
-        lines += [escaped(note) + r"\par" for note in attached.notes]
+        lines += [escaped(note) + r"\par" for note in attachment.notes]
         lines += ["}", ""]
     return "\n".join(lines)

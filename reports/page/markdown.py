@@ -49,10 +49,10 @@ def _table(table: AttachedTable) -> list[str]:
     return [*lines, ""]
 
 
-def tables_markdown(attached: Attachment) -> str:
+def tables_markdown(attachment: Attachment) -> str:
     """Return the file's text."""
-    lines = [f"# {escaped(attached.title)}", ""]
-    for table in attached.tables:
+    lines = [f"# {escaped(attachment.title)}", ""]
+    for table in attachment.tables:
         lines += _table(table)
-    lines += [f"- {escaped(note)}" for note in attached.notes]
+    lines += [f"- {escaped(note)}" for note in attachment.notes]
     return "\n".join(lines).rstrip("\n") + "\n"

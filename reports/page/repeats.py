@@ -34,7 +34,7 @@ class VerdictRow:
 
     claim: str
     assumed: VerdictCell
-    varied: tuple[VerdictCell | None, ...]
+    tried: tuple[VerdictCell | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class RepeatsPage:
 
     replication: GridTable | None
     replication_words: str
-    varied: tuple[VariedTable, ...]
+    tried: tuple[VariedTable, ...]
     left_out: tuple[str, ...]
 
 
@@ -64,7 +64,7 @@ def repeats_page(summary: Summary) -> RepeatsPage:
     return RepeatsPage(
         replication=replication_table(summary, found) if found else None,
         replication_words=replication_words(summary, found) if found else "",
-        varied=_varied_tables(summary),
+        tried=_tried_tables(summary),
         left_out=summary.sensitivity.left_out,
     )
 
@@ -113,14 +113,14 @@ def _why(state: PointReplication) -> str:
     return state.words if state.stopped else f"{state.words}: {state.more} more"
 
 
-def _varied_tables(summary: Summary) -> tuple[VariedTable, ...]:
-    at: dict[tuple[object, ...], list[TriedVariation]] = {}
+def _tried_tables(summary: Summary) -> tuple[VariedTable, ...]:
+    by_points: dict[tuple[object, ...], list[TriedVariation]] = {}
     for tried in summary.sensitivity.variations:
-        at.setdefault(tried.of, []).append(tried)
-    return tuple(_varied_table(summary, together) for together in at.values())
+        by_points.setdefault(tried.of, []).append(tried)
+    return tuple(_tried_table(summary, together) for together in by_points.values())
 
 
-def _varied_table(summary: Summary, together: Sequence[TriedVariation]) -> VariedTable:
+def _tried_table(summary: Summary, together: Sequence[TriedVariation]) -> VariedTable:
     of = together[0].of
     everywhere = len(of) == len(summary.points)
     where = "; ".join(place_of(point, summary) for point in of)
@@ -141,8 +141,8 @@ def _verdict_rows(together: Sequence[TriedVariation]) -> tuple[VerdictRow, ...]:
         claims = [by_id.get(name) for by_id in tried]
         assumed = next(claim.as_assumed for claim in claims if claim)
         cell = VerdictCell(verdict=assumed.verdict, changes=False, evidence=assumed.evidence)
-        varied = tuple(_verdict_cell(claim) if claim else None for claim in claims)
-        rows.append(VerdictRow(claim=assumed.text, assumed=cell, varied=varied))
+        others = tuple(_verdict_cell(claim) if claim else None for claim in claims)
+        rows.append(VerdictRow(claim=assumed.text, assumed=cell, tried=others))
     return tuple(rows)
 
 
@@ -162,8 +162,8 @@ def _numbers(summary: Summary, together: Sequence[TriedVariation]) -> GridTable:
             place = place_of(point, summary)
             label = f"{table[name].label}{f' ({quantity.unit})' if quantity.unit else ''}"
             assumed = base[point].metrics[name].estimate
-            varied = (_number(one.points[number_of], name, quantity) for one in together)
-            rows.append((place, label, _mean(assumed, quantity), *varied))
+            tried = (_number(one.points[number_of], name, quantity) for one in together)
+            rows.append((place, label, _mean(assumed, quantity), *tried))
     head = "; ".join(setting_heads(summary)) or "Point"
     words = tuple(tried.variation.words for tried in together)
     return GridTable(heads=(head, "Metric", "As assumed", *words), rows=tuple(rows))

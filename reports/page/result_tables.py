@@ -163,12 +163,14 @@ def contradicted_rows(summary: Summary) -> tuple[ContradictionRow, ...]:
     )
 
 
-def _contradiction_row(found: Contradiction, at: str, units: Mapping[str, str]) -> ContradictionRow:
+def _contradiction_row(
+    found: Contradiction, place: str, units: Mapping[str, str]
+) -> ContradictionRow:
     """Return a row; what follows has the printed digits, what rounding allows one more."""
     places, unit = max(printed_places(found.printed), 1), units[found.metrics[0]]
     low, high = found.implied_range
     return ContradictionRow(
-        point=at,
+        point=place,
         printed=typographic(f"{found.printed:f}{unit}"),
         implied=typographic(f"{found.implied:.{places}f}{unit}"),
         allowed=typographic(f"{low:.{places + 1}f} to {high:.{places + 1}f}{unit}"),
@@ -179,8 +181,8 @@ def _contradiction_row(found: Contradiction, at: str, units: Mapping[str, str]) 
 def shared_settings(points: Sequence[Point], summary: Summary) -> str:
     """Return the settings that several points share, in words; all their own if it is one."""
     shared = set.intersection(*(set(point.settings) for point in points))
-    known = dict(shared)
-    words = [setting(p.name, known[p.name]) for p in summary.parameters if p.name in known]
+    settings = dict(shared)
+    words = [setting(p.name, settings[p.name]) for p in summary.parameters if p.name in settings]
     return ", ".join(words) or "All"
 
 

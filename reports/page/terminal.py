@@ -155,14 +155,14 @@ def _fits(table: Table, console: Console) -> bool:
 
 def _tables(summary: Summary, console: Console, marks: _Marks) -> list[Table]:
     """Return as few tables as fit the width, each with whole metrics, in the study's order."""
-    known = summary.metric_table()
+    names = summary.metric_table()
     groups: list[list[Metric]] = []
     for name in summary.headline:
-        wider = [*groups[-1], known[name]] if groups else [known[name]]
+        wider = [*groups[-1], names[name]] if groups else [names[name]]
         if groups and _fits(_table(summary, wider, marks), console):
             groups[-1] = wider
         else:
-            groups.append([known[name]])
+            groups.append([names[name]])
     return [_table(summary, metrics, marks) for metrics in groups]
 
 

@@ -116,13 +116,13 @@ def sure(verdict: Verdict) -> str:
         return p_words(verdict.p_holds)
     if verdict.verdict == REFUTED and verdict.p_refuted is not None:
         return p_words(verdict.p_refuted)
-    known = [p for p in (verdict.p_holds, verdict.p_refuted) if p is not None]
-    if verdict.verdict != UNDECIDED or not known:
+    p_values = [p for p in (verdict.p_holds, verdict.p_refuted) if p is not None]
+    if verdict.verdict != UNDECIDED or not p_values:
         return ""
-    if min(known) >= 1:
+    if min(p_values) >= 1:
         return "far from sure"
-    way = "holding" if verdict.p_holds == min(known) else "refuted"
-    return f"leans to {way}, {p_words(min(known))}"
+    way = "holding" if verdict.p_holds == min(p_values) else "refuted"
+    return f"leans to {way}, {p_words(min(p_values))}"
 
 
 def signed(verdict: str) -> tuple[str, str]:

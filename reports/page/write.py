@@ -11,9 +11,9 @@ from pathlib import Path
 
 from model import plain_files, run_folder
 from model.run.json_file import text_of
-from reports.figures.draw import render_pdf, render_svg
+from reports.figures.chart import render_pdf, render_svg
 from reports.figures.headline import headline_figures
-from reports.figures.study_figures import asked_figures, asked_metrics
+from reports.figures.study_figures import drawn_metrics, study_figures
 from reports.inference.replication import Replication
 from reports.page import zoomable
 from reports.page.html import Drawn, render_reports
@@ -58,9 +58,9 @@ def _made(
     found = read_run(run, changed)
     summary = summarise(found)
     report = run / run_folder.REPORT
-    headline = headline_figures(summary, asked_metrics(found))
-    asked = asked_figures(run, found, summary)
-    every = [*headline, *(figure for one in asked for figure in one.figures)]
+    headline = headline_figures(summary, drawn_metrics(found))
+    sets = study_figures(run, found, summary)
+    every = [*headline, *(figure for one in sets for figure in one.figures)]
     svgs = {figure.id: render_svg(figure) for figure in every}
     files = {
         run / run_folder.SUMMARY_JSON: summary_json(summary).encode(),
@@ -69,12 +69,12 @@ def _made(
     for name, svg in svgs.items():
         files[report / "figures" / f"{name}.svg"] = svg.encode()
         files[report / "figures" / f"{name}.pdf"] = render_pdf(svg)
-    drawn = Drawn(headline=headline, asked=asked, svgs=svgs)
+    drawn = Drawn(headline=headline, sets=sets, svgs=svgs)
     page, section = render_reports(found, summary, drawn, library)
     files[run / run_folder.REPORT_HTML] = page.encode()
-    attached = attachment(summary)
-    files[run / run_folder.TABLES_MD] = tables_markdown(attached).encode()
-    files[run / run_folder.TABLES_TEX] = tables_latex(attached).encode()
+    tables = attachment(summary)
+    files[run / run_folder.TABLES_MD] = tables_markdown(tables).encode()
+    files[run / run_folder.TABLES_TEX] = tables_latex(tables).encode()
     files[run / run_folder.REPORT_SECTION] = text_of(SECTION, section).encode()
     return summary, files
 

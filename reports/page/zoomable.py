@@ -62,7 +62,7 @@ def placed(figure: Figure, svg: str, ids: str = "") -> Placed:
 
     ``<`` is escaped in the chart, so no text ends the script.
     """
-    text = json.dumps(figure.live, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(figure.zoomable, separators=(",", ":"), ensure_ascii=False)
     picture = _SVG_NAME.sub(lambda found: found[0] + ids, svg)
     return Placed(figure=figure, svg=Markup(picture), spec=Markup(text.replace("<", "\\u003c")))
 

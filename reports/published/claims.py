@@ -17,7 +17,7 @@ from reports.published.rounding import Span, increase_span
 from reports.published.said import Said, printed_metrics
 from reports.published.tables import Printed, TableContradiction
 
-_At = Mapping[tuple[Point, str], Said]
+_Printed = Mapping[tuple[Point, str], Said]
 _Wrong = tuple[Comparison, tuple[Said, ...]]
 
 
@@ -25,20 +25,20 @@ def claims_against_numbers(
     study: Study, printed: tuple[Printed, ...]
 ) -> Iterator[TableContradiction]:
     """Find claims that the printed numbers refute, one finding for each claim."""
-    at = printed_metrics(study, printed)
+    said = printed_metrics(study, printed)
     for claim in study.claims:
-        put = [(one, _needed(one, at)) for one in claim.comparisons]
+        put = [(one, _needed(one, said)) for one in claim.comparisons]
         wrong = [(one, said) for one, said in put if said and not _allows(one, _span(one, said))]
         if wrong:
             yield _finding(study, claim, wrong, sum(bool(said) for _, said in put))
 
 
-def _needed(comparison: Comparison, at: _At) -> tuple[Said, ...]:
+def _needed(comparison: Comparison, said: _Printed) -> tuple[Said, ...]:
     """Return what is printed of the one or two metrics compared; nothing if one is not."""
     versus = comparison.versus
     keys = [(comparison.point, comparison.metric)]
     keys += [(versus.point, versus.metric)] if versus else []
-    found = tuple(at[key] for key in keys if key in at)
+    found = tuple(said[key] for key in keys if key in said)
     return found if len(found) == len(keys) else ()
 
 

@@ -11,8 +11,7 @@ from model.run.study import Study
 from reports.published.claims import claims_against_numbers
 from reports.published.flows import computed_columns
 from reports.published.tables import Check, TableContradiction, once, printed_points
-from reports.published.utilisation import utilisation_beyond_readings
-from reports.published.windows import window_against_utilisation
+from reports.published.utilisation import utilisation_beyond_readings, window_against_utilisation
 from reports.published.wire import wire_rates
 
 CHECKS: tuple[Check, ...] = (

@@ -5,7 +5,6 @@ Invariant: each printed number stands for all values that round to it, and keeps
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -41,7 +40,8 @@ _TRUTHS: dict[str, tuple[tuple[str, ...], Callable[..., bool]]] = {
     "grows_at_recovery_{group}_frac":
         (("cwnd_at_recovery", "cwnd_after_recovery"), lambda a, b: b > a),
 }  # fmt: skip
-_UNIT = re.compile(r"_(bytes|segments)$")
+#: How the name of a printed number may go on; numbers are compared in one of these.
+_UNITS = ("", "_segments", "_bytes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +83,13 @@ def _of_flows(printed: tuple[Printed, ...]) -> Iterator[tuple[Point, str, Said]]
         for group, flows in groups.items():
             for name, of_flow in _MEANS.items():
                 values = [one.values.get(of_flow.format(flow=flow)) for flow in flows]
-                known = [value for value in values if value is not None]
-                if len(known) < len(flows):
+                shown_values = [value for value in values if value is not None]
+                if len(shown_values) < len(flows):
                     continue
-                spans = [rounding_span(value) for value in known]
+                spans = [rounding_span(value) for value in shown_values]
                 low, high = (mean(ends) for ends in zip(*spans, strict=True))
                 metric = name.format(group=group)
-                shown = {metric: f"{mean(known):.6g}"}
+                shown = {metric: f"{mean(shown_values):.6g}"}
                 yield one.point, metric, Said(span=(low, high), shown=shown, where=one.where)
 
 
@@ -107,9 +107,7 @@ def _of_losses(study: Study) -> Iterator[tuple[Point, str, Said]]:
 
 
 def _of_loss(episode: PublishedEpisode) -> Iterator[tuple[str, Said]]:
-    values = {**{_UNIT.sub("", k): v for k, v in episode.values.items()}, **episode.values}
-    units = {**{_UNIT.sub("", name): name for name in episode.values},
-             **{name: name for name in episode.values}}  # fmt: skip
+    values = episode.values
     for name, column in _NUMBERS.items():
         if column in values:
             value = values[column]
@@ -118,18 +116,12 @@ def _of_loss(episode: PublishedEpisode) -> Iterator[tuple[str, Said]]:
             span = rounding_span(value) if column.endswith("_s") else count
             yield name, _said(episode, {column: value}, span)
     for name, (columns, true) in _TRUTHS.items():
-        if (
-            all(column in values for column in columns)
-            and len({_unit(units[column]) for column in columns}) == 1
-        ):
-            share = Fraction(true(*(values[column] for column in columns)))
-            shown = {units[column]: values[column] for column in columns}
-            yield name, _said(episode, shown, (share, share))
-
-
-def _unit(name: str) -> str:
-    found = _UNIT.search(name)
-    return found.group(1) if found else ""
+        for unit in _UNITS:
+            names = [f"{column}{unit}" for column in columns]
+            if all(one in values for one in names):
+                share = Fraction(true(*(values[one] for one in names)))
+                yield name, _said(episode, {one: values[one] for one in names}, (share, share))
+                break
 
 
 def _said(episode: PublishedEpisode, shown: Mapping[str, Decimal], span: Span) -> Said:

@@ -78,7 +78,7 @@ def wire_rates(study: Study, printed: tuple[Printed, ...]) -> Iterator[TableCont
 def _comparable(one: _Wire, other: _Wire, swept: str) -> bool:
     """Return whether two rows fill the same bottleneck with the same flows by two protocols."""
     settings = [row.printed.point.as_dict() for row in (one, other)]
-    ours, theirs = ({k: v for k, v in at.items() if k != swept} for at in settings)
+    ours, theirs = ({k: v for k, v in setting.items() if k != swept} for setting in settings)
     return (
         ours == theirs
         and one.protocol != other.protocol

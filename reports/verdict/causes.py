@@ -144,12 +144,12 @@ def _limits(cells: Sequence[FinishedCell], members: set[str]) -> dict[str, Distr
 
 def distribution(values: Sequence[float | None]) -> Distribution:
     """Return mean, median and 95 % quantile (interpolated linearly) of the known values."""
-    known = np.array([value for value in values if value is not None], dtype=np.float64)
-    if not len(known):
+    numbers = np.array([value for value in values if value is not None], dtype=np.float64)
+    if not len(numbers):
         return Distribution(mean=None, median=None, p95=None, n=0)
     return Distribution(
-        mean=float(known.mean()),
-        median=float(np.median(known)),
-        p95=float(np.quantile(known, 0.95)),
-        n=len(known),
+        mean=float(numbers.mean()),
+        median=float(np.median(numbers)),
+        p95=float(np.quantile(numbers, 0.95)),
+        n=len(numbers),
     )

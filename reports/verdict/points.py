@@ -14,8 +14,8 @@ from model.errors import ParseError
 from model.run.point import Point
 from model.run.publication import PublishedRow
 from model.run.study import Study
+from reports.inference.estimates import estimated, estimated_ratio
 from reports.inference.increase_adjusted import INCREASE
-from reports.inference.run_values import estimated, estimated_ratio
 from reports.inference.statistics import Estimate, inside
 from reports.measures.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
 from reports.published.episodes import EpisodeClaim, claims
@@ -84,22 +84,22 @@ class CellSummary:
 
 def ordered_metrics(study: Study) -> dict[str, Metric]:
     """Return the metrics of a study, those it asks for first; ``ParseError`` if one is unknown."""
-    known = metrics_of(study.groups, study.compare)
-    asked = asked_metrics_of(study.groups, study.flows)
+    names = metrics_of(study.groups, study.compare)
+    wanted = asked_metrics_of(study.groups, study.flows)
     claimed = study.claimed_metrics
-    known |= {name: asked[name] for name in (*study.metrics, *claimed) if name in asked}
+    names |= {name: wanted[name] for name in (*study.metrics, *claimed) if name in wanted}
     published = [name for row in study.published.rows for name in row.values] if (
         study.published
     ) else []  # fmt: skip
-    unknown = [name for name in (*study.metrics, *published, *claimed) if name not in known]
+    unknown = [name for name in (*study.metrics, *published, *claimed) if name not in names]
     if unknown:
         raise ParseError(
             "unknown metrics",
             where="resolved.json: metrics, published, claims",
-            wanted=f"some of {', '.join(known)}",
+            wanted=f"some of {', '.join(names)}",
             got=", ".join(dict.fromkeys(unknown)),
         )
-    return {name: known[name] for name in dict.fromkeys((*study.metrics, *known))}
+    return {name: names[name] for name in dict.fromkeys((*study.metrics, *names))}
 
 
 def _sample(study: Study, cell: FinishedCell) -> Sample:

@@ -29,7 +29,7 @@ DEPENDS = "depends-on-assumption"
 class Judge(Protocol):
     """Judges a study's claims elsewhere than where they are: at other points, by their own."""
 
-    def __call__(self, at: Mapping[Point, Point]) -> Sequence[Verdict]:
+    def __call__(self, moved: Mapping[Point, Point]) -> Sequence[Verdict]:
         """Return a verdict on every claim."""
 
 
@@ -125,9 +125,9 @@ def _tried(
             for base, point in pairs
         ),
         claims=tuple(
-            TriedClaim(as_assumed=assumed, as_varied=varied)
-            for assumed, varied in zip(as_assumed, as_varied, strict=True)
-            if varied.comparisons
+            TriedClaim(as_assumed=assumed, as_varied=alternative)
+            for assumed, alternative in zip(as_assumed, as_varied, strict=True)
+            if alternative.comparisons
         ),
     )
 
@@ -138,14 +138,14 @@ def _differences(base: Point, point: Point, cells: Sequence[CellSummary]) -> dic
     Runs with the same seed may share their losses; paired, the interval is right if they do and if
     they do not.
     """
-    assumed, varied = (
-        {cell.seed: cell for cell in cells if cell.point == at and cell.excluded is None}
-        for at in (base, point)
+    assumed, alternative = (
+        {cell.seed: cell for cell in cells if cell.point == one and cell.excluded is None}
+        for one in (base, point)
     )
-    seeds = sorted(set(assumed) & set(varied))
+    seeds = sorted(set(assumed) & set(alternative))
     found = {}
-    for name in varied[seeds[0]].values if seeds else ():
-        pairs = [(assumed[seed].values[name], varied[seed].values[name]) for seed in seeds]
+    for name in alternative[seeds[0]].values if seeds else ():
+        pairs = [(assumed[seed].values[name], alternative[seed].values[name]) for seed in seeds]
         found[name] = _difference(pairs)
     return found
 

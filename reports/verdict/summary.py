@@ -70,10 +70,10 @@ class Summary:
 
     def metric_table(self) -> dict[str, Metric]:
         """Return every metric of the study by name, for labels and units."""
-        asked = asked_metrics_of(self.groups, self.flows)
-        known = metrics_of(self.groups, self.compare)
+        wanted = asked_metrics_of(self.groups, self.flows)
+        names = metrics_of(self.groups, self.compare)
         measured = (name for point in self.points[:1] for name in point.metrics)
-        return {**known, **{name: asked[name] for name in measured if name in asked}}
+        return {**names, **{name: wanted[name] for name in measured if name in wanted}}
 
 
 def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWarning]:
@@ -128,7 +128,7 @@ def summarise(run: Run) -> Summary:
         judge, study.claims, tuple(every_point.values()), every, words=words,
         looks=looks(study.precision, planned.values()),
     )  # fmt: skip
-    tried = sensitivity(study, every_point, every, lambda at: judged(at=at))
+    tried = sensitivity(study, every_point, every, lambda moved: judged(moved=moved))
     return Summary(
         study=study.id,
         title=study.title,

@@ -189,11 +189,11 @@ def _environment(run: Run) -> Iterable[RunWarning]:
 
 def _mixed(run: Run) -> Iterable[RunWarning]:
     """Points may have a kernel each, but the cells of one point one and the same lab."""
-    at: dict[Point, dict[tuple[str, str], None]] = {}
+    by_point: dict[Point, dict[tuple[str, str], None]] = {}
     for cell in run.finished:
         lab = (str(cell.env["kernel_release"]), json.dumps(cell.cell.lab, sort_keys=True))
-        at.setdefault(cell.plan.point, {})[lab] = None
-    mixed = [lab for labs in at.values() if len(labs) > 1 for lab in labs]
+        by_point.setdefault(cell.plan.point, {})[lab] = None
+    mixed = [lab for labs in by_point.values() if len(labs) > 1 for lab in labs]
     if mixed:
         kernels, labs = sorted({kernel for kernel, _ in mixed}), {lab for _, lab in mixed}
         yield RunWarning(

@@ -93,7 +93,7 @@ def judge(
     cells: Sequence[CellSummary],
     *,
     words: Words,
-    at: Mapping[Point, Point] | None = None,
+    moved: Mapping[Point, Point] | None = None,
     looks: int = 1,
 ) -> tuple[Verdict, ...]:
     """Return the verdict on each claim, in their order.
@@ -109,7 +109,7 @@ def judge(
     """
     runs = _Runs(points, cells)
     tested = sum(claim.untested is None for claim in claims)
-    court = _Court(runs, words, tested * looks, at)
+    court = _Court(runs, words, tested * looks, moved)
     return tuple(court.verdict(claim) for claim in claims)
 
 
@@ -186,9 +186,9 @@ class _Court:
     """Judges claims by what the runs of one study say, with so many tests in all."""
 
     def __init__(
-        self, runs: _Runs, words: Words, tests: int, at: Mapping[Point, Point] | None
+        self, runs: _Runs, words: Words, tests: int, moved: Mapping[Point, Point] | None
     ) -> None:
-        self._runs, self._words, self._tests, self._at = runs, words, tests, at
+        self._runs, self._words, self._tests, self._at = runs, words, tests, moved
         self._naming = words.naming(runs.points)
 
     def verdict(self, claim: Claim) -> Verdict:
@@ -274,11 +274,11 @@ def _verdict(p_holds: float | None, p_refuted: float | None) -> str:
 def _decisive(judged: Sequence[Judged], verdict: str) -> Judged:
     """Return the comparison the verdict turns on: the weakest, the clearest against, the worst."""
     if verdict == REFUTED:
-        return min(judged, key=lambda one: _known(one.found.p_outside))
-    return max(judged, key=lambda one: _known(one.found.p_inside))
+        return min(judged, key=lambda one: _or_larger(one.found.p_outside))
+    return max(judged, key=lambda one: _or_larger(one.found.p_inside))
 
 
-def _known(p: float | None) -> float:
+def _or_larger(p: float | None) -> float:
     """Return a p-value, one that is not known as larger than all."""
     return 2.0 if p is None else p
 

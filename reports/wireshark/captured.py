@@ -1,7 +1,7 @@
 """Packets as captured, ready to be written: arrays, one entry per packet and capture point.
 
-Invariants: all arrays of a :class:`Sights` are parallel and in order of time, and row i is row i
-of ``packets.parquet``; ``octets`` ends in enough zeros that reading a packet never leaves it.
+Invariants: all arrays of :class:`CapturedPackets` are parallel and in order of time, and row i is
+row i of ``packets.parquet``; ``octets`` ends in enough zeros that reading a packet never leaves it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Octets = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sights:
+class CapturedPackets:
     """Captured packets with their link headers.
 
     ``interfaces`` are indexes into the file's interfaces; a packet's bytes start at ``starts`` of

@@ -19,8 +19,8 @@ from model import plain_files, run_folder
 from model.cell import Cell
 from model.errors import ParseError
 from model.units import NS_PER_S
-from reports.wireshark import classic, pcapng
-from reports.wireshark.captured import Ints, Octets, Sights
+from reports.wireshark import capture_files
+from reports.wireshark.captured import CapturedPackets, Ints, Octets
 from reports.wireshark.episodes import read_episodes
 from reports.wireshark.points import CapturePoints, Interface, file_stem, interfaces, point_text
 from reports.wireshark.story import USED, comments
@@ -74,7 +74,7 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     table = _read_packets(folder / run_folder.PACKETS_TABLE)
     _check_same(table, recorded, str(folder))
     places = interfaces(recorded.points)
-    sights = _sights(recorded, places)
+    captured = _captured(recorded, places)
     listed = {flow.id: flow.drop_data_pkts for flow in cell.flows}
     said = comments(table, read_episodes(folder / run_folder.EPISODES_TABLE), listed)
     stem = file_stem(cell.study, cell.point, cell.seed, cell_id)
@@ -82,10 +82,12 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     traced, view = into / f"{stem}.pcapng", into / f"{stem}-senders.pcap"
     snap_bytes = recorded.points.snap_bytes
     head = _head(section_comment(cell, cell_id, recorded), places, snap_bytes)
-    plain_files.write_pieces(traced, chain(head, pcapng.packets(sights, said)), unlocked=True)
-    traces = classic.packets(sights, _senders_rows(table))
-    plain_files.write_pieces(view, chain([classic.header()], traces), unlocked=True)
-    return Exported(pcapng=traced, senders_view=view, packets=len(sights), comments=len(said))
+    plain_files.write_pieces(
+        traced, chain(head, capture_files.pcapng_packets(captured, said)), unlocked=True
+    )
+    traces = capture_files.classic_packets(captured, _senders_rows(table))
+    plain_files.write_pieces(view, chain([capture_files.classic_header()], traces), unlocked=True)
+    return Exported(pcapng=traced, senders_view=view, packets=len(captured), comments=len(said))
 
 
 def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> str:
@@ -112,13 +114,13 @@ def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> str:
 
 def _head(comment: str, places: Sequence[Interface], snap_bytes: int) -> list[bytes]:
     described = [
-        pcapng.interface(
+        capture_files.interface(
             name=place.name, description=place.description, linktype=LINUX_SLL2,
             snap_bytes=snap_bytes,
         )
         for place in places
     ]  # fmt: skip
-    return [pcapng.section(comment=comment, application=APPLICATION), *described]
+    return [capture_files.section(comment=comment, application=APPLICATION), *described]
 
 
 def _read_packets(path: Path) -> pl.DataFrame:
@@ -147,7 +149,7 @@ def _check_same(table: pl.DataFrame, recorded: Recorded, where: str) -> None:
         )  # fmt: skip
 
 
-def _sights(recorded: Recorded, places: Sequence[Interface]) -> Sights:
+def _captured(recorded: Recorded, places: Sequence[Interface]) -> CapturedPackets:
     interface = np.full(len(recorded.t_ns), -1, np.int64)
     for number, place in enumerate(places):
         for file, name in enumerate(recorded.names):
@@ -161,7 +163,7 @@ def _sights(recorded: Recorded, places: Sequence[Interface]) -> Sights:
             wanted="an interface of raw/pcap/points.json",
             got=f"interface {int(recorded.ifindexes[first])}, packet {first + 1} in all",
         )  # fmt: skip
-    return Sights(
+    return CapturedPackets(
         octets=recorded.octets,
         t_ns=recorded.t_ns,
         starts=recorded.starts,

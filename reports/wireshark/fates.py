@@ -55,9 +55,9 @@ def fates(
     is_ack = np.zeros(count, np.bool_)
     is_ack[acks] = True
     found: dict[int, Fate] = {}
-    for at, place in enumerate(PLACES):
+    for point, place in enumerate(PLACES):
         shared = np.zeros_like(lane) if place in SHARED else lane
-        _ended(np.flatnonzero(~is_ack), rows, at, shared, place, found)
+        _ended(np.flatnonzero(~is_ack), rows, point, shared, place, found)
     _ended(np.flatnonzero(is_ack), rows, 0, lane, "way back", found)
     for flow, numbers in (listed or {}).items():
         _name_listed(packets, flow, numbers, found)
@@ -77,15 +77,15 @@ def _name_listed(
 
 
 def _ended(
-    chosen: Ints, rows: Ints, at: int, lane: Ints, place: Place, found: dict[int, Fate]
+    chosen: Ints, rows: Ints, point: int, lane: Ints, place: Place, found: dict[int, Fate]
 ) -> None:
     """Add those of the chosen packets that were last seen at this point."""
-    here = chosen[rows[at, chosen] != UNSEEN]
-    passed = (rows[at + 1 :, here] != UNSEEN).any(axis=0)
+    here = chosen[rows[point, chosen] != UNSEEN]
+    passed = (rows[point + 1 :, here] != UNSEEN).any(axis=0)
     last_passed: dict[int, int] = {}
     for one in np.unique(lane[here[passed]]).tolist():
-        last_passed[one] = int(rows[at, here[passed & (lane[here] == one)]].max())
+        last_passed[one] = int(rows[point, here[passed & (lane[here] == one)]].max())
     for packet in here[~passed].tolist():
-        row = int(rows[at, packet])
+        row = int(rows[point, packet])
         overtaken = row < last_passed.get(int(lane[packet]), UNSEEN)
         found[packet] = Fate(place=place if overtaken else "open", row=row)

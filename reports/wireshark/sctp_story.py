@@ -14,7 +14,7 @@ from reports.wireshark.fates import Fate
 from reports.wireshark.recovery import AT_ONCE_S, THRESHOLD, Cause, Recovery
 from reports.wireshark.words import nth, why_again
 
-#: Columns of ``packets.parquet`` behind :class:`SctpSight`, in its order; TSNs are derived.
+#: Columns of ``packets.parquet`` behind :class:`SctpPacket`, in its order; TSNs are derived.
 COLUMNS = (
     "row", "t_s", "direction", "packet", "chunk_types", "tsns", "retransmission", "cum_tsn_ack",
     "gap_blocks", "duplicate_tsns", "a_rwnd_bytes",
@@ -37,7 +37,7 @@ ANSWERS = {
 }
 
 
-class SctpSight(NamedTuple):
+class SctpPacket(NamedTuple):
     """One packet at the sender's own link; what is unknown is None."""
 
     row: int
@@ -84,38 +84,38 @@ class SctpStory:
         self._heard_s = -math.inf
         self._window_shut = False
 
-    def tell(self, sights: Iterable[SctpSight]) -> None:
+    def tell(self, packets: Iterable[SctpPacket]) -> None:
         """Take in all packets."""
-        for sight in sights:
-            if sight.direction == "data":
-                self._sent(sight)
+        for packet in packets:
+            if packet.direction == "data":
+                self._sent(packet)
             else:
-                self._heard(sight)
+                self._heard(packet)
 
     def _say(self, row: int, text: str) -> None:
         self.said.setdefault(row, []).append(text)
 
-    def _sent(self, sight: SctpSight) -> None:
-        kinds = (sight.chunk_types or "").split("+")
+    def _sent(self, packet: SctpPacket) -> None:
+        kinds = (packet.chunk_types or "").split("+")
         for kind in kinds:
             if kind in CONTROL:
-                self._say(sight.row, CONTROL[kind])
-        tsns = sight.tsns or ()
+                self._say(packet.row, CONTROL[kind])
+        tsns = packet.tsns or ()
         if tsns and not self._copies:
-            self._say(sight.row, "first data")
+            self._say(packet.row, "first data")
         again = [tsn for tsn in tsns if tsn in self._copies]
         if again:
-            self._repeated(sight, again)
+            self._repeated(packet, again)
         for tsn in tsns:
-            self._copies.setdefault(tsn, []).append(sight.packet)
+            self._copies.setdefault(tsn, []).append(packet.packet)
             self._reached = max(self._reached, tsn)
-        if sight.packet is not None and sight.packet in self._fates:
-            self.labels[sight.packet] = named(tsns) if tsns else sight.chunk_types or "no data"
+        if packet.packet is not None and packet.packet in self._fates:
+            self.labels[packet.packet] = named(tsns) if tsns else packet.chunk_types or "no data"
 
-    def _repeated(self, sight: SctpSight, again: Sequence[int]) -> None:
-        what, cause = named(again), self._cause(sight, again)
+    def _repeated(self, packet: SctpPacket, again: Sequence[int]) -> None:
+        what, cause = named(again), self._cause(packet, again)
         if not self._recovery.going_on:
-            text = self._recovery.begin(sight.t_s, self._reached, cause).text(what, REPORT)
+            text = self._recovery.begin(packet.t_s, self._reached, cause).text(what, REPORT)
         elif cause.by == "timeout":
             self._recovery.timed_out(self._reached)
             text = cause.text(what, REPORT)
@@ -125,44 +125,44 @@ class SctpStory:
             text = f"{cause.text(what, REPORT)}, in the same recovery"
         else:
             text = f"retransmission of {what}, in the same recovery"
-        self._say(sight.row, text + self._why(again[0]))
+        self._say(packet.row, text + self._why(again[0]))
 
     def _why(self, tsn: int) -> str:
-        copies = self._copies[tsn]
-        if copies[-1] is None:
+        before = self._copies[tsn]
+        if before[-1] is None:
             return ""
-        return f"; {why_again(self._fates.get(copies[-1]), len(copies))}"
+        return f"; {why_again(self._fates.get(before[-1]), len(before))}"
 
-    def _cause(self, sight: SctpSight, again: Sequence[int]) -> Cause:
+    def _cause(self, packet: SctpPacket, again: Sequence[int]) -> Cause:
         """Return why: SCTP acts on the threshold of reports, or when its timer ends.
 
         What a timeout marked is sent then and whenever any packet, be it a HEARTBEAT, arrives.
         """
         reports = max(self._reports.get(tsn, 0) for tsn in again)
-        answering = sight.t_s - self._heard_s <= AT_ONCE_S
+        answering = packet.t_s - self._heard_s <= AT_ONCE_S
         fast = answering and (reports >= THRESHOLD or self._recovery.after_timeout)
         return Cause(by="dupacks" if fast else "timeout", reports=reports)
 
-    def _heard(self, sight: SctpSight) -> None:
-        self._heard_s = sight.t_s
-        for kind in (sight.chunk_types or "").split("+"):
+    def _heard(self, packet: SctpPacket) -> None:
+        self._heard_s = packet.t_s
+        for kind in (packet.chunk_types or "").split("+"):
             if kind in ANSWERS:
-                self._say(sight.row, ANSWERS[kind])
-        if sight.cum_tsn_ack is None:
+                self._say(packet.row, ANSWERS[kind])
+        if packet.cum_tsn_ack is None:
             return
-        for tsn in [tsn for tsn in self._reports if tsn <= sight.cum_tsn_ack]:
+        for tsn in [tsn for tsn in self._reports if tsn <= packet.cum_tsn_ack]:
             del self._reports[tsn]
-        self._acked = max(self._acked, sight.cum_tsn_ack)
-        self._look_at_window(sight)
-        if sight.gap_blocks:
-            self._count(sight, missing(sight.cum_tsn_ack, sight.gap_blocks))
-        if sight.duplicate_tsns:
-            self._say(sight.row, f"reports {named(sight.duplicate_tsns)} received again")
-        over = self._recovery.acknowledged(sight.t_s, self._acked)
+        self._acked = max(self._acked, packet.cum_tsn_ack)
+        self._look_at_window(packet)
+        if packet.gap_blocks:
+            self._count(packet, missing(packet.cum_tsn_ack, packet.gap_blocks))
+        if packet.duplicate_tsns:
+            self._say(packet.row, f"reports {named(packet.duplicate_tsns)} received again")
+        over = self._recovery.acknowledged(packet.t_s, self._acked)
         if over:
-            self._say(sight.row, over)
+            self._say(packet.row, over)
 
-    def _count(self, sight: SctpSight, lacking: Sequence[int]) -> None:
+    def _count(self, packet: SctpPacket, lacking: Sequence[int]) -> None:
         """Count the reports of each missing TSN and tell the first few."""
         times: list[str] = []
         for tsn in lacking:
@@ -171,10 +171,10 @@ class SctpStory:
                 times.append(f"TSN {tsn} missing for the {nth(self._reports[tsn])} time")
         more = f", and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
         if times:
-            self._say(sight.row, f"reports {', '.join(times)}{more}")
+            self._say(packet.row, f"reports {', '.join(times)}{more}")
 
-    def _look_at_window(self, sight: SctpSight) -> None:
-        shut = sight.a_rwnd_bytes == 0
+    def _look_at_window(self, packet: SctpPacket) -> None:
+        shut = packet.a_rwnd_bytes == 0
         if shut != self._window_shut:
-            self._say(sight.row, "zero window" if shut else "the window is open again")
+            self._say(packet.row, "zero window" if shut else "the window is open again")
         self._window_shut = shut

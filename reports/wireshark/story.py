@@ -15,8 +15,8 @@ from reports.wireshark import sctp_story, tcp_story
 from reports.wireshark.episodes import Episode
 from reports.wireshark.fates import Fate, fates
 from reports.wireshark.recovery import Recovery
-from reports.wireshark.sctp_story import SctpSight, SctpStory
-from reports.wireshark.tcp_story import TcpSight, TcpStory
+from reports.wireshark.sctp_story import SctpPacket, SctpStory
+from reports.wireshark.tcp_story import TcpPacket, TcpStory
 from reports.wireshark.words import LOST
 
 #: What is needed of ``packets.parquet``.
@@ -44,8 +44,8 @@ def comments(
     said: dict[int, list[str]] = {}
     labels: dict[int, str] = {}
     own = _at_the_sender(packets)
-    for (flow, protocol), sights in own.group_by("flow", "protocol", maintain_order=True):
-        for _, one in sights.group_by("connection", maintain_order=True):
+    for (flow, protocol), of_flow in own.group_by("flow", "protocol", maintain_order=True):
+        for _, one in of_flow.group_by("connection", maintain_order=True):
             story = _story(str(protocol), one, ends, episodes.get(str(flow), ()))
             if story is not None:
                 said.update(story.said)
@@ -69,19 +69,19 @@ def _at_the_sender(packets: pl.DataFrame) -> pl.DataFrame:
 
 def _story(
     protocol: str,
-    sights: pl.DataFrame,
+    seen: pl.DataFrame,
     ends: Mapping[int, Fate],
     episodes: Sequence[Episode],
 ) -> TcpStory | SctpStory | None:
     recovery = Recovery(episodes)
     if protocol == "tcp":
         tcp = TcpStory(ends, recovery)
-        tcp.tell(map(TcpSight._make, sights.select(tcp_story.COLUMNS).iter_rows()))
+        tcp.tell(map(TcpPacket._make, seen.select(tcp_story.COLUMNS).iter_rows()))
         return tcp
     if protocol == "sctp":
         sctp = SctpStory(ends, recovery)
-        chosen = sights.with_columns(tsns=_tsns()).select(sctp_story.COLUMNS)
-        sctp.tell(map(SctpSight._make, chosen.iter_rows()))
+        chosen = seen.with_columns(tsns=_tsns()).select(sctp_story.COLUMNS)
+        sctp.tell(map(SctpPacket._make, chosen.iter_rows()))
         return sctp
     return None
 

@@ -16,7 +16,7 @@ from reports.wireshark.recovery import AT_ONCE_S, THRESHOLD, Cause, Recovery
 from reports.wireshark.words import nth, why_again
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
-#: Columns of ``packets.parquet`` behind :class:`TcpSight`, in its order; the last is derived.
+#: Columns of ``packets.parquet`` behind :class:`TcpPacket`, in its order; the last is derived.
 COLUMNS = (
     "row", "t_s", "direction", "packet", "tcp_flags", "seq", "payload_bytes", "retransmission",
     "ack", "window_bytes", "dupack_count",
@@ -24,7 +24,7 @@ COLUMNS = (
 REPORT = "duplicate acknowledgement"
 
 
-class TcpSight(NamedTuple):
+class TcpPacket(NamedTuple):
     """One packet at the sender's own link; what is unknown is None."""
 
     row: int
@@ -59,57 +59,57 @@ class TcpStory:
         self._rtt_s = math.inf
         self._window_shut = False
 
-    def tell(self, sights: Iterable[TcpSight]) -> None:
+    def tell(self, packets: Iterable[TcpPacket]) -> None:
         """Take in all packets."""
-        for sight in sights:
-            if sight.flags is None:
+        for packet in packets:
+            if packet.flags is None:
                 continue
-            if sight.direction == "data":
-                self._sent(sight, sight.flags)
+            if packet.direction == "data":
+                self._sent(packet, packet.flags)
             else:
-                self._heard(sight, sight.flags)
+                self._heard(packet, packet.flags)
 
     def _say(self, row: int, text: str) -> None:
         self.said.setdefault(row, []).append(text)
 
-    def _sent(self, sight: TcpSight, flags: int) -> None:
+    def _sent(self, packet: TcpPacket, flags: int) -> None:
         if flags & SYN:
             again = "connect again: the SYN was not answered in time"
-            self._say(sight.row, again if sight.retransmission else "connect: SYN")
-        if flags & FIN and not sight.retransmission:
-            self._say(sight.row, "close: FIN, no more data")
+            self._say(packet.row, again if packet.retransmission else "connect: SYN")
+        if flags & FIN and not packet.retransmission:
+            self._say(packet.row, "close: FIN, no more data")
         if flags & RST:
-            self._say(sight.row, "reset")
-        seq, payload_bytes = sight.seq, sight.payload_bytes
+            self._say(packet.row, "reset")
+        seq, payload_bytes = packet.seq, packet.payload_bytes
         if seq is None or not payload_bytes:
-            self._name_lost(sight, "SYN" if flags & SYN else "FIN" if flags & FIN else "no data")
+            self._name_lost(packet, "SYN" if flags & SYN else "FIN" if flags & FIN else "no data")
             return
         end = seq + payload_bytes
-        if sight.retransmission:
-            self._repeated(sight, seq, end)
+        if packet.retransmission:
+            self._repeated(packet, seq, end)
         else:
             if not self._starts:
-                self._say(sight.row, "first data")
+                self._say(packet.row, "first data")
             self._starts.append(seq)
             self._copies[seq] = []
-            self._sent_s[end] = sight.t_s
+            self._sent_s[end] = packet.t_s
         self._reached = max(self._reached, end)
-        self._copies.setdefault(seq, []).append(sight.packet)
-        self._name_lost(sight, self._label(seq))
+        self._copies.setdefault(seq, []).append(packet.packet)
+        self._name_lost(packet, self._label(seq))
 
-    def _name_lost(self, sight: TcpSight, label: str) -> None:
-        if sight.packet is not None and sight.packet in self._fates:
-            self.labels[sight.packet] = label
+    def _name_lost(self, packet: TcpPacket, label: str) -> None:
+        if packet.packet is not None and packet.packet in self._fates:
+            self.labels[packet.packet] = label
 
     def _label(self, seq: int) -> str:
         number = bisect_right(self._starts, seq)
         return f"segment {number} (seq {seq})" if number else f"seq {seq}"
 
-    def _repeated(self, sight: TcpSight, seq: int, end: int) -> None:
-        what, cause = self._label(seq), self._cause(sight, seq, end)
+    def _repeated(self, packet: TcpPacket, seq: int, end: int) -> None:
+        what, cause = self._label(seq), self._cause(packet, seq, end)
         timer = cause.by in ("timeout", "probe", "silence")
         if not self._recovery.going_on:
-            text = self._recovery.begin(sight.t_s, self._reached, cause).text(what, REPORT)
+            text = self._recovery.begin(packet.t_s, self._reached, cause).text(what, REPORT)
         elif timer:
             if cause.by != "probe":
                 self._recovery.timed_out(self._reached)
@@ -118,45 +118,48 @@ class TcpStory:
             text = f"retransmission of {what}, in the recovery after the timeout"
         else:
             text = f"retransmission of {what}, in the same recovery"
-        self._say(sight.row, text + self._why(seq))
+        self._say(packet.row, text + self._why(seq))
 
     def _why(self, seq: int) -> str:
-        copies = self._copies.get(seq, [])
-        if not copies or copies[-1] is None:
+        before = self._copies.get(seq, [])
+        if not before or before[-1] is None:
             return ""
-        return f"; {why_again(self._fates.get(copies[-1]), len(copies))}"
+        return f"; {why_again(self._fates.get(before[-1]), len(before))}"
 
-    def _cause(self, sight: TcpSight, seq: int, end: int) -> Cause:
-        silent_s = sight.t_s - self._heard_s
+    def _cause(self, packet: TcpPacket, seq: int, end: int) -> Cause:
+        silent_s = packet.t_s - self._heard_s
         if silent_s <= AT_ONCE_S:
             return Cause(
                 by="dupacks" if self._dupacks >= THRESHOLD else "rack", reports=self._dupacks
             )
         # RACK's timer is shorter than a round trip; the others are longer, counted from progress.
-        if min(silent_s if self._dupacks else math.inf, sight.t_s - self._progress_s) < self._rtt_s:
+        if (
+            min(silent_s if self._dupacks else math.inf, packet.t_s - self._progress_s)
+            < self._rtt_s
+        ):
             return Cause(by="rack", reports=self._dupacks)
         lowest, highest = seq <= self._acked, end >= self._reached
         by = "timeout" if not highest else "silence" if lowest else "probe"
         return Cause(by=by, reports=self._dupacks)
 
-    def _heard(self, sight: TcpSight, flags: int) -> None:
+    def _heard(self, packet: TcpPacket, flags: int) -> None:
         if flags & RST:
-            self._say(sight.row, "reset by the receiver")
-        if sight.ack is None:
+            self._say(packet.row, "reset by the receiver")
+        if packet.ack is None:
             return
         if flags & SYN:
-            self._say(sight.row, "connect: accepted (SYN, ACK)")
-        self._heard_s = sight.t_s
-        self._look_at_window(sight, flags)
-        count = sight.dupack_count or 0
-        if sight.ack > self._acked:
-            self._advanced(sight.ack, sight.t_s)
-        elif count and sight.ack < self._reached:
-            self._say(sight.row, f"{nth(count)} {REPORT}, asks for {self._label(sight.ack)}")
+            self._say(packet.row, "connect: accepted (SYN, ACK)")
+        self._heard_s = packet.t_s
+        self._look_at_window(packet, flags)
+        count = packet.dupack_count or 0
+        if packet.ack > self._acked:
+            self._advanced(packet.ack, packet.t_s)
+        elif count and packet.ack < self._reached:
+            self._say(packet.row, f"{nth(count)} {REPORT}, asks for {self._label(packet.ack)}")
         self._dupacks = count
-        over = self._recovery.acknowledged(sight.t_s, self._acked)
+        over = self._recovery.acknowledged(packet.t_s, self._acked)
         if over:
-            self._say(sight.row, over)
+            self._say(packet.row, over)
 
     def _advanced(self, ack: int, t_s: float) -> None:
         self._acked, self._progress_s = ack, t_s
@@ -165,8 +168,8 @@ class TcpStory:
         if sent_s is not None and len(self._copies.get(start, [])) == 1:
             self._rtt_s = min(self._rtt_s, t_s - sent_s)
 
-    def _look_at_window(self, sight: TcpSight, flags: int) -> None:
-        shut = sight.window_bytes == 0 and not flags & (SYN | RST)
+    def _look_at_window(self, packet: TcpPacket, flags: int) -> None:
+        shut = packet.window_bytes == 0 and not flags & (SYN | RST)
         if shut != self._window_shut:
-            self._say(sight.row, "zero window" if shut else "the window is open again")
+            self._say(packet.row, "zero window" if shut else "the window is open again")
         self._window_shut = shut

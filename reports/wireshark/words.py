@@ -28,14 +28,14 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def why_again(before: Fate | None, copies: int) -> str:
+def why_again(before: Fate | None, times: int) -> str:
     """Return why something is sent again, from what became of the copy before.
 
     Args:
         before: its fate; None if it was delivered.
         copies: how many there were until now.
     """
-    which = "the original" if copies == 1 else f"its {nth(copies)} copy"
+    which = "the original" if times == 1 else f"its {nth(times)} copy"
     if before is None:
         return f"needless: {which} was not lost"
     if before.place == "open":

@@ -60,7 +60,7 @@ def delay_s(passed: Sequence[Direction], ip_bytes: int) -> float:
     return sum(stage.owd_s + ip_bytes * 8 / stage.rate_bps for stage in passed)
 
 
-def judge_delay(
+def check_delay(
     network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]], pair: int = 1
 ) -> Check:
     """Round-trip time of a small packet on one pair's idle path; pairs count from 1."""
@@ -84,7 +84,7 @@ def judge_delay(
     )
 
 
-def judge_loss(
+def check_loss(
     network: Network,
     seed: int,
     way: Way,
@@ -132,7 +132,7 @@ def _back_to_back_s(gaps_s: Sequence[float]) -> float:
     return statistics.fmean(gap_s for gap_s in gaps_s if gap_s < 1.5 * least_s or gap_s == least_s)
 
 
-def judge_fill(fill: Fill, ip_bytes: int, log: list[Packet]) -> list[Check]:
+def check_fill(fill: Fill, ip_bytes: int, log: list[Packet]) -> list[Check]:
     """Rate and buffer of one direction of a link while it is overloaded.
 
     Back-to-back packets leave the shaper one serialisation time apart, so their gap is the rate.
@@ -180,15 +180,15 @@ def judge_fill(fill: Fill, ip_bytes: int, log: list[Packet]) -> list[Check]:
     ]
 
 
-def judge(
+def checks(
     network: Network, seed: int, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
 ) -> list[Check]:
-    """Judge all measurements of one calibration, made with this seed."""
+    """Check all measurements of one calibration, made with this seed."""
     made = [
-        judge_delay(network, found, logs),
-        *(judge_delay(network, found, logs, pair) for pair in other_pairs(network)),
-        *(judge_loss(network, seed, way, found, logs) for way in WAYS),
+        check_delay(network, found, logs),
+        *(check_delay(network, found, logs, pair) for pair in other_pairs(network)),
+        *(check_loss(network, seed, way, found, logs) for way in WAYS),
     ]
     for fill in fills(network):
-        made += judge_fill(fill, found[fill.name]["ip_bytes"], logs[fill.name])
+        made += check_fill(fill, found[fill.name]["ip_bytes"], logs[fill.name])
     return made

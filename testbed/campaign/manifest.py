@@ -32,7 +32,7 @@ class Manifest:
         content = {"schema": SCHEMA, "sha256": dict(self.sha256), "writing": dict(self.writing)}
         return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
-    def known(self, name: str) -> set[str | None]:
+    def digests(self, name: str) -> set[str | None]:
         """Return the digests a file may have; None: it may be missing."""
         return {self.sha256.get(name)} | ({self.writing[name]} if name in self.writing else set())
 
@@ -75,17 +75,17 @@ def check(run: Path) -> None:
     """Raise :class:`DisagreementError` naming every file of a run that is not what it wrote."""
     recorded, wrong = read(run), []
     for name in run_folder.COVERED:
-        known, path = recorded.known(name), run / name
+        expected, path = recorded.digests(name), run / name
         try:
             found = plain_files.sha256(path)
         except FileNotFoundError:
-            if None not in known:
+            if None not in expected:
                 wrong.append(f"{name}: missing now")
             continue
         except OSError as error:
             wrong.append(f"{name}: {error.strerror or error}")
             continue
-        if found not in known:
+        if found not in expected:
             before = (recorded.sha256.get(name) or "not there")[:12]
             wrong.append(f"{name}: {before} before, {found[:12]} now")
     if wrong:

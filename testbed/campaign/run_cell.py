@@ -63,13 +63,13 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
             accept.take(guest, folder, cell)
         raise
     accept.take(guest, folder, cell)
-    workers.beside(conclude, cell, folder, wall_s)
+    workers.in_process(conclude, cell, folder, wall_s)
 
 
 def conclude(cell: Cell, folder: Path, wall_s: float) -> None:
-    """Parse or judge what a lab left, and write DONE; raise as :func:`execute`."""
+    """Parse or check what a lab left, and write DONE; raise as :func:`execute`."""
     if cell.purpose == "calibrate":
-        judge_calibration(cell, folder)
+        check_calibration(cell, folder)
     else:
         from collectors.tables.write import write_tables  # when needed: tables are slow to load
 
@@ -119,24 +119,24 @@ def check_starts(cell: Cell, folder: Path) -> None:
     _settle(folder, starts.read_checks(folder, cell), "")
 
 
-def _settle(folder: Path, judged: Sequence[Check], what: str) -> None:
+def _settle(folder: Path, made: Sequence[Check], what: str) -> None:
     """Add comparisons to the cell's checks; raise :class:`VerifyError` if one disagrees."""
     verify = read_json(folder / run_folder.VERIFY)
     try:
-        verify["checks"] += [dataclasses.asdict(item) for item in judged]
+        verify["checks"] += [dataclasses.asdict(item) for item in made]
     except (KeyError, TypeError) as error:
         raise ParseError(
             "not what a lab writes", where=str(folder / run_folder.VERIFY), got=repr(error)
         ) from error
     write_json(folder / run_folder.VERIFY, verify)
-    wrong = [item for item in judged if item.agrees is False]
+    wrong = [item for item in made if item.agrees is False]
     if wrong:
         raise VerifyError(
             f"{what}{wrong[0].check} is not as asked",
             where=f"cell {folder.name}, {wrong[0].where}",
             wanted=wrong[0].wanted,
             got=wrong[0].got,
-            hint=f"{len(wrong)} of {len(judged)} checks disagree; all are in {run_folder.VERIFY}",
+            hint=f"{len(wrong)} of {len(made)} checks disagree; all are in {run_folder.VERIFY}",
         )
 
 
@@ -152,8 +152,8 @@ def _measurements(value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def judge_calibration(cell: Cell, folder: Path) -> None:
-    """Judge a calibrating cell, add the judgements to its checks, and raise if one disagrees."""
+def check_calibration(cell: Cell, folder: Path) -> None:
+    """Check what a calibrating cell measured, keep it with the others, raise if one disagrees."""
     from testbed.campaign import calibration_checks  # when needed: statistics take a second to load
 
     source = folder / "raw" / "calibration.json"
@@ -167,9 +167,9 @@ def judge_calibration(cell: Cell, folder: Path) -> None:
         for run, entry in found.items():
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = calibration_checks.read_log(read_text(path), str(path))
-        judged = calibration_checks.judge(cell.network, cell.seed, found, logs)
+        made = calibration_checks.checks(cell.network, cell.seed, found, logs)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)
         ) from error
-    _settle(folder, judged, "calibration: ")
+    _settle(folder, made, "calibration: ")

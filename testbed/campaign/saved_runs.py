@@ -24,7 +24,7 @@ from testbed.campaign import manifest
 from testbed.campaign.run_cell import json_text
 from testbed.findings.validate import Findings
 from testbed.labs.virtual import per_kernel, virtual_lab
-from testbed.labs.virtual.per_kernel import Labs
+from testbed.labs.virtual.per_kernel import LabPerKernel
 from testbed.machine import scratch
 from testbed.machine.process import BuildReport
 from testbed.planning.plan import Plan, PlannedCell
@@ -303,7 +303,7 @@ def _recorded_packages(run: Path) -> dict[str, str]:
         return {}
 
 
-def labs_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> Labs:
+def labs_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> LabPerKernel:
     """Return the labs a run was planned for, one per kernel, built if needed.
 
     Raises:

@@ -90,8 +90,8 @@ def _own_version() -> str:
         return str(tomllib.loads(project.read_text())["project"]["version"])
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(shown: bool) -> None:
+    if shown:
         typer.echo(f"groundtruth {_own_version()}")
         raise typer.Exit
 

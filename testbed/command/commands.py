@@ -13,7 +13,7 @@ from rich.table import Table
 
 from model import run_folder
 from model.errors import GroundtruthError, StudyError, UnsupportedError, going_on
-from testbed.campaign import digests, parse_again, repeat_cells, run_cells, saved_runs, study_sets
+from testbed.campaign import again, digests, run_cells, saved_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.campaign.study_sets import Found
 from testbed.command import doctor as doctoring
@@ -163,12 +163,10 @@ def parse(run_name: str, jobs: int | None) -> None:
 def _parse(found: Found, folder: Path, jobs: int | None) -> None:
     cells = saved_runs.load_cells(folder)
     with Display(words()) as display:
-        outcome = parse_again.parse_cells(
-            folder, cells, jobs=jobs_or_cores(jobs), report=display.cells
-        )
-    for line in parse_again.table_lines(outcome):
+        outcome = again.parse_cells(folder, cells, jobs=jobs_or_cores(jobs), report=display.cells)
+    for line in again.table_lines(outcome):
         out().print(f"{found.named(folder)}{line}")
-    parse_again.raise_if_failed(outcome)
+    again.raise_if_failed(outcome)
 
 
 def plan(study_names: Sequence[str], choices: Choices) -> None:
@@ -259,14 +257,14 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
         raise StudyError("no finished cell to verify", where=str(folder))
     # A cell edited afterwards is not the run's: that is seen without repeating it.
     changed = digests.changed(folder, [planned.id for planned in done])
-    chosen = repeat_cells.choose([planned for planned in done if planned.id not in changed], count)
+    chosen = again.choose([planned for planned in done if planned.id not in changed], count)
     if len(done) < len(cells):
         words().print(f"{len(cells) - len(done)} of {len(cells)} cells are not finished")
     problems = {f"cells/{cell_id}": why for cell_id, why in changed.items()}
     with Display(words()) as display:
         labs = saved_runs.labs_of(folder, cells, display.building)
         labs.check_whole(thorough=True)
-        problems |= repeat_cells.repeat(
+        problems |= again.repeat(
             folder, chosen, labs, jobs=jobs_or_cores(jobs), report=display.cells
         )
     digests.raise_if_any(problems, folder, "cells are not the same")

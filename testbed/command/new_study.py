@@ -1,24 +1,49 @@
-"""The command ``groundtruth new``: write a study file to start from, checked before it is there."""
+"""The command ``groundtruth new``: write a commented study file to start from, checked before.
+
+Invariants: every word of explanation is a field's description, so that file, error messages and
+JSON Schema say the same; a key that is not given stands there as a comment, with its default.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import typing
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from model import units
 from model.errors import StudyError
 from testbed.machine.console import out
 from testbed.points.load import HOSTS_FOLDER, find_study, parse_study
-from testbed.study.document import read_document
+from testbed.study.document import Document, parse_document, read_document
+from testbed.study.form import StudyFile
+from testbed.study.problems import Loc
 from testbed.study.settings import STUDY_NAME, STUDY_NAME_WORDS
-from testbed.study.template import template
+from testbed.study.validation import bare
 
 #: The study whose settings a new one has unless another is named.
 LIKE = "wireless"
 #: Whose hosts it has: a publication's are of its own time and simulator.
 HOSTS = "stock"
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "study.schema.json"
+#: What belongs to a publication or to the study it is taken from, not to one's own: its author's
+#: words on what misleads there are nobody else's.
+LEFT_OUT = ("source", "title", "published", "figures", "assumptions", "claims", "acknowledged")
+HEAD = """\
+# yaml-language-server: $schema={schema}
+# A study of your own. `groundtruth validate {name}.yaml` checks it, `groundtruth plan {name}.yaml`
+# says what it costs, `groundtruth run {name}.yaml` runs it. What follows # on a line says what
+# belongs there. A key behind # has the value given there until you say another.
+# Every key is explained in docs/study-files.md.
+"""
+INDENT, LINE = "  ", 100
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./_%+-]*")
 
 
 def command(name: str, like: str, hosts: str, force: bool) -> None:
@@ -57,3 +82,123 @@ def schema_place(path: Path) -> str:
     if folder.is_relative_to(SCHEMA.parents[1]):
         return os.path.relpath(SCHEMA, folder)
     return SCHEMA.as_uri()
+
+
+def template(name: str, like: Document, schema: str, hosts: str) -> str:
+    """Return the text of a new study with the settings of another one, but with these hosts.
+
+    ``schema`` is where an editor finds the JSON Schema of study files.
+    """
+    data = {key: value for key, value in like.data.items() if key not in LEFT_OUT}
+    title = f"A study with the settings of {like.data['study']}"
+    data |= {"study": name, "title": title, "hosts": hosts}
+    lines = _mapping(data, StudyFile, (), like)
+    return HEAD.format(name=name, schema=schema) + "\n".join(_spaced(lines)) + "\n"
+
+
+def _spaced(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines with an empty one before each section, and before what is not given."""
+    given = True
+    for line in lines:
+        if line.split("  #")[0].endswith(":") and line[0] not in " #-":
+            yield ""
+        elif given and line.startswith("#"):
+            given = False
+            yield ""
+        yield line
+
+
+def _mapping(
+    data: Mapping[str, Any], model: type[BaseModel] | None, loc: Loc, like: Document,
+    *, explained: bool = True,
+) -> Iterator[str]:  # fmt: skip
+    """Yield a mapping's lines: its keys in the model's order, then what is not given."""
+    fields = {(f.alias or name): f for name, f in model.model_fields.items()} if model else {}
+    for key in [*(k for k in fields if k in data), *(k for k in data if k not in fields)]:
+        field = fields.get(key)
+        comment = f"  # {field.description}" if field and explained else ""
+        yield from _entry(key, data[key], field, (*loc, key), like, comment)
+    if explained:
+        for key, field in fields.items():
+            if key not in data:
+                yield f"# {key}: {_default(field)}".rstrip() + f"  # {field.description}"
+
+
+def _entry(
+    key: str, value: Any, field: FieldInfo | None, loc: Loc, like: Document, comment: str
+) -> Iterator[str]:
+    """Yield the lines of one key: its value behind it, or below."""
+    word = _scalar(key)
+    kind = bare(field.annotation) if field else None
+    if isinstance(value, dict) and value:
+        yield f"{word}:{comment}"
+        if typing.get_origin(kind) is dict:
+            inner = _model(typing.get_args(kind)[1])
+            for name, item in value.items():
+                yield from _below(_named(name, item, inner, (*loc, name), like))
+        else:
+            yield from _below(_mapping(value, _model(kind), loc, like))
+    elif isinstance(value, tuple) and any(isinstance(item, dict) for item in value):
+        yield f"{word}:{comment}"
+        inner = _model(typing.get_args(kind)[0]) if kind else None
+        for i, item in enumerate(value):
+            lines = list(_mapping(item, inner, (*loc, i), like, explained=i == 0))
+            yield from _below(_dashed(lines))
+    elif isinstance(value, tuple):
+        items = (_scalar(item, like.texts.get((*loc, i), "")) for i, item in enumerate(value))
+        line = f"{word}: [{', '.join(found := list(items))}]{comment}"
+        if len(line) <= LINE:
+            yield line
+        else:
+            yield f"{word}:{comment}"
+            yield from (f"{INDENT}- {item}" for item in found)
+    else:
+        yield f"{word}: {_scalar(value, like.texts.get(loc, ''))}{comment}"
+
+
+def _named(
+    name: str, item: Any, model: type[BaseModel] | None, loc: Loc, like: Document
+) -> Iterator[str]:
+    """Yield the lines of one key that the study's author named."""
+    if isinstance(item, dict) and item:
+        yield f"{_scalar(name)}:"
+        yield from _below(_mapping(item, model, loc, like, explained=False))
+    else:
+        yield from _entry(name, item, None, loc, like, "")
+
+
+def _below(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield INDENT + line
+
+
+def _dashed(lines: list[str]) -> Iterator[str]:
+    """Yield a mapping's lines as one item of a list; its first line holds a key."""
+    yield f"- {lines[0]}"
+    yield from _below(lines[1:])
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that an annotation is of, if it is of one."""
+    kind = bare(annotation)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _scalar(value: Any, text: str = "") -> str:
+    """Return a value as YAML; a number as it was written."""
+    if isinstance(value, bool) or value is None:
+        return units.shown(value)
+    if isinstance(value, int | float):
+        return text or str(value)
+    plain = _PLAIN.fullmatch(value) and parse_document(f"a: {value}", "").data.get("a") == value
+    return value if plain else json.dumps(value, ensure_ascii=False)
+
+
+def _default(field: FieldInfo) -> str:
+    """Return a default as people write it; nothing where none stands for it."""
+    default = field.get_default()
+    if isinstance(default, bool | str):
+        return _scalar(default)
+    if isinstance(default, float):
+        return units.format_time(default)
+    return str(default) if isinstance(default, int) else ""

@@ -38,7 +38,7 @@ class Reported:
 
 
 def report_runs(
-    asked: Sequence[tuple[Path, Mapping[str, str]]],
+    runs: Sequence[tuple[Path, Mapping[str, str]]],
     *,
     jobs: int,
     report: Callable[[int, int], None],
@@ -61,13 +61,13 @@ def report_runs(
         ended_runs += 1
         if isinstance(error, GroundtruthError | OSError):
             errors[one[0]] = error
-        report(ended_runs, len(asked))
+        report(ended_runs, len(runs))
 
-    report(0, len(asked))
+    report(0, len(runs))
     # All that is shared is loaded or bundled once, before it would be at the same time.
     chart_library.library()
-    workers.each(asked, act, jobs=jobs, cancelled=cancelled, ended=ended)
-    return [Reported(run=run, found=found.get(run), error=errors.get(run)) for run, _ in asked]
+    workers.each(runs, act, jobs=jobs, cancelled=cancelled, ended=ended)
+    return [Reported(run=run, found=found.get(run), error=errors.get(run)) for run, _ in runs]
 
 
 def _in_process(

@@ -1,7 +1,8 @@
 """Running and reporting what a command was pointed at: one run folder, or all those of a set.
 
-Invariant: of a set, what goes wrong with one study is told at the end, after the others have been
-run and reported.
+Invariants: of a set, what goes wrong with one study is told at the end, after the others have been
+run and reported. What a run that adds seeds needs next follows from its folder alone, so an
+interrupted run goes on as if it had not been; ``plan.json`` only grows.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from model import run_folder
 from model.errors import GroundtruthError
-from testbed.campaign import digests, manifest, rounds, run_cells, saved_runs
+from testbed.campaign import digests, manifest, run_cells, saved_runs
 from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
 from testbed.campaign.run_cells import Part
@@ -23,6 +25,9 @@ from testbed.campaign.study_sets import Found, set_of, together
 from testbed.command import chart_library, report_processes
 from testbed.machine.console import out, words
 from testbed.planning.plan import PlannedCell
+
+if TYPE_CHECKING:
+    from reports.inference.replication import Replication
 
 #: What went wrong with which run, by its folder's name.
 Errors = dict[str, GroundtruthError | OSError]
@@ -103,7 +108,7 @@ def _run_rounds(
             outcomes[part.run] = outcome
             _write_failures(part.run, outcome)
             try:
-                new = () if outcome.failures else rounds.next_cells(part.run)
+                new = () if outcome.failures else next_cells(part.run)
             except GroundtruthError as error:
                 if not found.is_set:
                     raise
@@ -170,9 +175,9 @@ def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: in
     from reports.page.terminal import print_summary
     from reports.page.write_set import write_set  # when needed, as above
 
-    asked = [(run, changed[run]) for run in found.runs if run in changed]
+    wanted = [(run, changed[run]) for run in found.runs if run in changed]
     with Display(words()) as display:
-        reported = report_processes.report_runs(asked, jobs=jobs, report=display.reporting)
+        reported = report_processes.report_runs(wanted, jobs=jobs, report=display.reporting)
     errors: Errors = {one.run.name: one.error for one in reported if one.error}
     for one in reported:
         if one.found:
@@ -198,3 +203,48 @@ def _unsound(run: Path) -> str:
     except GroundtruthError as error:
         return str(error)
     return ""
+
+
+def next_cells(run: Path) -> tuple[PlannedCell, ...]:
+    """Plan the next round of a run whose planned cells have finished, and return its cells.
+
+    There are none if every point has stopped, if the run has a fixed number of seeds, or while a
+    cell is unfinished. ``replication.json`` says how far each point is.
+
+    Raises:
+        ParseError: the folder is not a readable run.
+    """
+    planned = saved_runs.load_cells(run)
+    if run_cells.unfinished(run, planned):
+        return ()
+    # Imported when needed: tables and statistics take longer to load than most commands.
+    from reports.page.write import read_replication
+    from reports.verdict.repeats import replication_record
+
+    found = read_replication(run)
+    if found is None:
+        return ()
+    manifest.write(run, {run_folder.REPLICATION: json_text(replication_record(found))})
+    new = _needed(found, planned, saved_runs.load_candidates(run))
+    if new:
+        saved_runs.record_plan(run, [*planned, *new])
+    return new
+
+
+def _needed(
+    found: Replication, planned: Sequence[PlannedCell], candidates: Sequence[PlannedCell]
+) -> tuple[PlannedCell, ...]:
+    """Return as many of the candidates, in their order, as each point needs."""
+    there = {cell.id for cell in planned}
+    wanted = {_point_key(state.point.as_dict()): state.runs + state.more for state in found.points}
+    return tuple(
+        cell
+        for cell in candidates
+        if cell.id not in there
+        and cell.cell.purpose == "measure"
+        and cell.cell.replicate <= wanted.get(_point_key(cell.cell.point), 0)
+    )
+
+
+def _point_key(point: Mapping[str, float | int | str]) -> frozenset[tuple[str, float | int | str]]:
+    return frozenset(point.items())

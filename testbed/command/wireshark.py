@@ -52,15 +52,15 @@ def command(run_name: str, wanted: Sequence[str]) -> None:
     printed = out()
     errors: dict[str, GroundtruthError | OSError] = {}
     for run, own in cells.items():
-        asked = [planned for planned in own if planned in chosen]
-        if not asked:
+        exported = [planned for planned in own if planned in chosen]
+        if not exported:
             continue
         with Display(words()) as display:
-            outcome = export(run, asked, display.exporting)
+            outcome = export(run, exported, display.exporting)
         for line in outcome.written:
             printed.print(line)
         try:
-            raise_if_failed(outcome, len(asked), run)
+            raise_if_failed(outcome, len(exported), run)
         except RunError as error:
             errors[run.name] = error
     if any((run / run_folder.PCAP).is_dir() for run in cells):

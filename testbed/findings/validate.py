@@ -95,10 +95,10 @@ def _cell_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:
                 if number not in points or hit.severity > points[number][1].severity:
                     points[number] = (point, hit)
     for (rule, _), points in worst_at.items():
-        at = list(points.values())
-        point, worst = max(at, key=lambda pair: pair[1].severity)
-        everywhere = len(at) == len(study.points) and len({hit.text for _, hit in at}) == 1
-        text = worst.text if everywhere else worst.text + _points_words(point, len(at), study)
+        hits = list(points.values())
+        point, worst = max(hits, key=lambda pair: pair[1].severity)
+        everywhere = len(hits) == len(study.points) and len({hit.text for _, hit in hits}) == 1
+        text = worst.text if everywhere else worst.text + _points_words(point, len(hits), study)
         yield Finding(rule=rule, where=point.document.where(worst.loc), text=text)
 
 

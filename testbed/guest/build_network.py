@@ -42,7 +42,7 @@ TOOLS = ("iperf3", "iproute2", "libsctp1", "mininet", "python3.13", "tcpdump")
 
 
 @dataclass
-class Lab:
+class BuiltNetwork:
     """A built network and what is known of it."""
 
     cell: Cell
@@ -75,7 +75,7 @@ class Lab:
         path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
 
 
-def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
+def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
     _set_memory_limits()
     _hide_kernel_addresses()
@@ -89,7 +89,7 @@ def build(cell: Cell, folder: Path, journal: Journal) -> Lab:
             spaces[node].write_sysctl(name, value)
     for node, name, value in ledger.sysctls(cell.hosts, roles):
         spaces[node].write_sysctl(name, value)
-    return Lab(
+    return BuiltNetwork(
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
         shown_routes=shown,
         drops=numbered_drops.install(
@@ -112,7 +112,7 @@ def _hide_kernel_addresses() -> None:
     Path("/proc/sys/kernel/kptr_restrict").write_text("2\n")
 
 
-def read_back(lab: Lab) -> None:
+def read_back(lab: BuiltNetwork) -> None:
     """Compare the network and the sysctls with what was asked; write verify.json.
 
     Raises:
@@ -133,17 +133,17 @@ def read_back(lab: Lab) -> None:
     _settle(lab, checks)
 
 
-def state(lab: Lab) -> network_state.Snapshot:
+def state(lab: BuiltNetwork) -> network_state.Snapshot:
     """Return what is set of the network now, with all sysctls that the lab or the hosts set."""
-    asked = {node: set(HOST_SYSCTLS) for node in lab.roles.on("both")}
+    names = {node: set(HOST_SYSCTLS) for node in lab.roles.on("both")}
     for node, name, _ in ledger.sysctls(lab.cell.hosts, lab.roles):
-        asked[node].add(name)
-    asked |= {node: {"net.ipv4.ip_forward"} for node in lab.laid_out.routers}
-    return network_state.take(lab.laid_out, lab.spaces, asked)
+        names[node].add(name)
+    names |= {node: {"net.ipv4.ip_forward"} for node in lab.laid_out.routers}
+    return network_state.take(lab.laid_out, lab.spaces, names)
 
 
 def read_back_again(
-    lab: Lab, before: network_state.Snapshot, qdiscs: Mapping[str, list[dict[str, Any]]]
+    lab: BuiltNetwork, before: network_state.Snapshot, qdiscs: Mapping[str, list[dict[str, Any]]]
 ) -> None:
     """Compare what is set now with what was before the flows; add that to verify.json.
 
@@ -158,7 +158,7 @@ def read_back_again(
     _settle(lab, [*checks, *network_state.compare(before, state(lab))])
 
 
-def _settle(lab: Lab, checks: list[Check]) -> None:
+def _settle(lab: BuiltNetwork, checks: list[Check]) -> None:
     """Add comparisons to verify.json; raise :class:`VerifyError` if one disagrees."""
     lab.checks += checks
     lab.write("verify.json", {"schema": 1, "checks": [dataclasses.asdict(c) for c in lab.checks]})
@@ -179,7 +179,7 @@ def raise_for(checks: list[Check]) -> None:
         )
 
 
-def environment(lab: Lab) -> dict[str, Any]:
+def environment(lab: BuiltNetwork) -> dict[str, Any]:
     """Return the content of env.json: kernel, tools, sysctls as read."""
     status = Path("/var/lib/dpkg/status").read_text(errors="replace")
     sysctls = {}

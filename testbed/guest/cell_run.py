@@ -15,14 +15,13 @@ from model.cell import Cell
 from testbed.guest import (
     build_network,
     calibration,
-    captures,
     host_settings,
+    recording,
     slow_start_threshold,
     start_flows,
-    telemetry,
 )
-from testbed.guest.build_network import Lab
-from testbed.guest.telemetry import NS_PER_S
+from testbed.guest.build_network import BuiltNetwork
+from testbed.guest.recording import NS_PER_S
 
 #: Between "everything is ready" and time zero of the experiment.
 HEAD_START_S = 1
@@ -61,19 +60,19 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
     )
 
 
-def _measure(lab: Lab, say_phase: Callable[[str], None]) -> None:
+def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     cell = lab.cell
     (lab.folder / "raw" / "flows").mkdir(parents=True)
     say_phase("prepare the hosts")
     slow_start_threshold.prime_initial_ssthresh(lab)
     _await_silence(cell)
     before = build_network.state(lab)
-    captures.write_path(lab.laid_out, lab.folder / "raw")
+    recording.write_path(lab.laid_out, lab.folder / "raw")
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
-    capture = captures.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
+    capture = recording.start_captures(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
     epoch_ns = (time.monotonic_ns() // NS_PER_S + 1 + HEAD_START_S) * NS_PER_S
     say_phase("start the telemetry")
-    watch = telemetry.start(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
+    watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     say_phase("start the flows")
     receivers = [start_flows.start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
     senders = start_flows.start_probes(lab, epoch_ns)
@@ -119,7 +118,7 @@ def _await_silence(cell: Cell) -> None:
     time.sleep(2 * cell.network.base_rtt_s() + max(QUIET_S, drain_s))
 
 
-def _write_counters(lab: Lab) -> None:
+def _write_counters(lab: BuiltNetwork) -> None:
     wanted = layout.counters(lab.laid_out, lab.cell.flows)
     lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
     lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
@@ -127,7 +126,7 @@ def _write_counters(lab: Lab) -> None:
     os.sync()
 
 
-def _qdiscs(lab: Lab) -> dict[str, Any]:
+def _qdiscs(lab: BuiltNetwork) -> dict[str, Any]:
     """Return every qdisc's counters, by router."""
     return {
         name: lab.spaces[name].json(["tc", "-j", "-s", "qdisc", "show"])

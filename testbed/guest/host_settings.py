@@ -9,10 +9,10 @@ from mininet_topos import verify
 from model.cell import Flow, Knob
 from probes import driver
 from testbed.guest import ledger, start_flows
-from testbed.guest.build_network import Lab
+from testbed.guest.build_network import BuiltNetwork
 
 
-def read_ledger(lab: Lab) -> list[dict[str, Any]]:
+def read_ledger(lab: BuiltNetwork) -> list[dict[str, Any]]:
     """Return every published parameter with what its settings read back as, once flows ran."""
 
     def read(knob: Knob) -> dict[str, str]:
@@ -33,7 +33,7 @@ def read_ledger(lab: Lab) -> list[dict[str, Any]]:
     return [*rows, ledger.row(own, lambda knob: _own_read_back(lab, knob))] if own else rows
 
 
-def _own_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
+def _own_read_back(lab: BuiltNetwork, knob: Knob) -> dict[str, str]:
     """Return a setting of single flows as the sockets of those that ask for it have it."""
     return {
         f"{flow.id} sender": value
@@ -43,7 +43,7 @@ def _own_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
     }
 
 
-def _socket_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
+def _socket_read_back(lab: BuiltNetwork, knob: Knob) -> dict[str, str]:
     protocol = ledger.SOCKET_PROTOCOL.get(knob.kind, "")
     sides = ("sender", "receiver") if knob.side == "both" else (knob.side,)
     got = {}
@@ -59,7 +59,7 @@ def _socket_read_back(lab: Lab, knob: Knob) -> dict[str, str]:
     return got
 
 
-def _initial_ssthresh(lab: Lab) -> dict[str, str]:
+def _initial_ssthresh(lab: BuiltNetwork) -> dict[str, str]:
     """Return what each TCP connection really started with; the route alone proves nothing.
 
     A flow that asks for a congestion control without slow start of the usual kind has no threshold.
@@ -71,7 +71,7 @@ def _initial_ssthresh(lab: Lab) -> dict[str, str]:
     }
 
 
-def _probe_flows(lab: Lab, protocol: str) -> list[Flow]:
+def _probe_flows(lab: BuiltNetwork, protocol: str) -> list[Flow]:
     """Return the flows whose sockets can say what they had: those that came to a connection."""
     return [
         flow
@@ -82,7 +82,7 @@ def _probe_flows(lab: Lab, protocol: str) -> list[Flow]:
     ]
 
 
-def _effective(lab: Lab, flow: Flow, side: str) -> dict[str, Any]:
+def _effective(lab: BuiltNetwork, flow: Flow, side: str) -> dict[str, Any]:
     path = lab.folder / "raw" / "flows" / f"{flow.id}.{side}.jsonl"
     for line in path.read_text().splitlines():
         if '"effective"' in line:

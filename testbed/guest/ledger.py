@@ -79,8 +79,8 @@ def own_options(flow: Flow) -> dict[str, str]:
 
 def own_entry(flows: Sequence[Flow]) -> LedgerEntry | None:
     """Return what the study asks of single flows as one entry; None if it asks nothing."""
-    asked = dict.fromkeys(value for flow in flows for value in own_options(flow).values())
-    if not asked:
+    values = dict.fromkeys(value for flow in flows for value in own_options(flow).values())
+    if not values:
         return None
     return LedgerEntry(
         parameter=OWN_PARAMETER,
@@ -89,7 +89,7 @@ def own_entry(flows: Sequence[Flow]) -> LedgerEntry | None:
         note="",
         knobs=tuple(
             Knob(kind="tcp_socket", name=CONGESTION_CONTROL, value=value, side="sender")
-            for value in asked
+            for value in values
         ),
     )
 

@@ -52,7 +52,7 @@ KINDS = (
 
 
 def take(
-    laid_out: Layout, spaces: Mapping[str, Namespace], asked: Mapping[str, Collection[str]]
+    laid_out: Layout, spaces: Mapping[str, Namespace], sysctls: Mapping[str, Collection[str]]
 ) -> Snapshot:
     """Return what is set on all nodes now; of sysctls those asked for by node.
 
@@ -73,7 +73,7 @@ def take(
                 for entry in _traffic_control(connection, RTM_FILTER, interface, hook, name)
             ]
         found[name, "sysctls"] = frozenset(
-            f"{key} = {space.read_sysctl(key)}" for key in asked.get(name, ())
+            f"{key} = {space.read_sysctl(key)}" for key in sysctls.get(name, ())
         )
         found[name, "qdiscs"] = frozenset(text for _, _, text in qdiscs)
         found[name, "filters"] = frozenset(text for _, _, text in filters)

@@ -8,7 +8,7 @@ import time
 from model.cell import Flow
 from model.errors import RunError
 from testbed.guest import calibration
-from testbed.guest.build_network import Lab
+from testbed.guest.build_network import BuiltNetwork
 
 PRIME_PORT = 4998
 TIMEOUT_S = 200.0
@@ -18,7 +18,7 @@ ATTEMPTS = 20
 LOOKS = 3
 
 
-def prime_initial_ssthresh(lab: Lab) -> None:
+def prime_initial_ssthresh(lab: BuiltNetwork) -> None:
     """Make the kernel take the initial ssthresh of the routes.
 
     Linux copies a route's ssthresh into its metrics cache only when a connection to that
@@ -38,7 +38,7 @@ def prime_initial_ssthresh(lab: Lab) -> None:
             space.write_sysctl("net.ipv4.tcp_no_metrics_save", value)
 
 
-def _save_metrics(lab: Lab, flow: Flow) -> None:
+def _save_metrics(lab: BuiltNetwork, flow: Flow) -> None:
     """Make connections until the kernel has saved the metrics of one.
 
     It saves none of a connection that had to repeat its end (tcp_update_metrics: a timer that has
@@ -56,7 +56,7 @@ def _save_metrics(lab: Lab, flow: Flow) -> None:
     )
 
 
-def _empty_connection(lab: Lab, flow: Flow) -> None:
+def _empty_connection(lab: BuiltNetwork, flow: Flow) -> None:
     destination = lab.destination(flow)
     with destination.entered():
         listener = socket.create_server((lab.address(destination.name), PRIME_PORT))
@@ -73,7 +73,7 @@ def _empty_connection(lab: Lab, flow: Flow) -> None:
             _let_the_acknowledgement_go(lab)
 
 
-def _let_the_acknowledgement_go(lab: Lab) -> None:
+def _let_the_acknowledgement_go(lab: BuiltNetwork) -> None:
     """Keep the end of the connection apart from the acknowledgement before it, where only one fits.
 
     A buffer of one packet would drop it, and from a connection that had to repeat its end the
@@ -84,7 +84,7 @@ def _let_the_acknowledgement_go(lab: Lab) -> None:
         time.sleep(calibration.drain_s(network))
 
 
-def _has_saved_metrics(lab: Lab, flow: Flow) -> bool:
+def _has_saved_metrics(lab: BuiltNetwork, flow: Flow) -> bool:
     """Return whether the source's kernel has an entry for the destination by now.
 
     The connection ends when the acknowledgement of its end comes back; a look before is in vain.

@@ -11,11 +11,11 @@ from model.cell import Flow
 from probes import driver, iperf3
 from probes.process import Running
 from testbed.guest import ledger
-from testbed.guest.build_network import Lab
-from testbed.guest.telemetry import NS_PER_S, Telemetry
+from testbed.guest.build_network import BuiltNetwork
+from testbed.guest.recording import NS_PER_S, Telemetry
 
 
-def start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
+def start_receiver(lab: BuiltNetwork, flow: Flow, epoch_ns: int) -> Running:
     """Start a flow's receiver; return once it listens."""
     host, cell = lab.destination(flow), lab.cell
     stem = lab.folder / "raw" / "flows" / f"{flow.id}.receiver"
@@ -30,14 +30,14 @@ def start_receiver(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
     return driver.start_receiver(host, argv, stem)
 
 
-def receiver_ends(lab: Lab, flow: Flow) -> bool:
+def receiver_ends(lab: BuiltNetwork, flow: Flow) -> bool:
     """Return whether a receiver ends by itself, now that its sender has ended."""
     if flow.generator == "iperf3":
         return True
     return flow.protocol != "udp" and sender_totals(lab, flow).get("end") == "drained"
 
 
-def sender_totals(lab: Lab, flow: Flow) -> dict[str, Any]:
+def sender_totals(lab: BuiltNetwork, flow: Flow) -> dict[str, Any]:
     """Return what a flow's sender counted in the end; nothing if it has not said yet."""
     path = lab.folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
     lines = [line for line in path.read_text().splitlines() if '"totals"' in line]
@@ -45,7 +45,7 @@ def sender_totals(lab: Lab, flow: Flow) -> dict[str, Any]:
     return value
 
 
-def start_probes(lab: Lab, epoch_ns: int) -> dict[str, Running]:
+def start_probes(lab: BuiltNetwork, epoch_ns: int) -> dict[str, Running]:
     """Start the probes' senders, each of which waits for its flow's time; return them by flow."""
     return {
         flow.id: _start_probe(lab, flow, epoch_ns)
@@ -54,7 +54,7 @@ def start_probes(lab: Lab, epoch_ns: int) -> dict[str, Running]:
     }
 
 
-def _start_probe(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
+def _start_probe(lab: BuiltNetwork, flow: Flow, epoch_ns: int) -> Running:
     host, to = lab.source(flow), lab.address(lab.destination(flow).name)
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
     options |= ledger.own_options(flow)
@@ -63,7 +63,7 @@ def _start_probe(lab: Lab, flow: Flow, epoch_ns: int) -> Running:
 
 
 def start_others(
-    lab: Lab, epoch_ns: int, watch: Telemetry
+    lab: BuiltNetwork, epoch_ns: int, watch: Telemetry
 ) -> tuple[dict[str, Running], list[dict[str, Any]]]:
     """Start the senders that cannot wait by themselves, in order of time, each when it is due.
 
@@ -80,7 +80,7 @@ def start_others(
     return started, rows
 
 
-def _iperf3_argv(lab: Lab, flow: Flow) -> list[str]:
+def _iperf3_argv(lab: BuiltNetwork, flow: Flow) -> list[str]:
     # The client tells the server: what a receiver should have is said on this side too.
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
     options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
@@ -89,5 +89,5 @@ def _iperf3_argv(lab: Lab, flow: Flow) -> list[str]:
     return iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s)
 
 
-def _sender_stem(lab: Lab, flow: Flow) -> Path:
+def _sender_stem(lab: BuiltNetwork, flow: Flow) -> Path:
     return lab.folder / "raw" / "flows" / f"{flow.id}.sender"

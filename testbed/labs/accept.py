@@ -30,7 +30,7 @@ QDISC_SAMPLE_BYTES, COUNTERS_BYTES, SOCKET_SAMPLE_BYTES = 2 * KIB, 64 * KIB, 4 *
 #: What the kernel tells of one packet, compressed.
 TRACE_PER_PACKET_BYTES = 256
 #: Heads of a capture's record and of its link layer, and how often a router sees a packet.
-CAPTURE_HEAD_BYTES, SIGHTS = 64, 4
+CAPTURE_HEAD_BYTES, TAPS_IN_A_ROUTER = 64, 4
 #: Packets over those that fill the bottleneck: acknowledgements, and what its buffer drops.
 PACKETS_FACTOR, LEAST_PACKET_BYTES, MOST_PACKET_BYTES = 4, 60, 1500
 #: Of a message about a failure.
@@ -93,9 +93,9 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
     )
     found[run_folder.TRACE_PAGES] = document + TRACE_PER_PACKET_BYTES * packets
     found |= dict.fromkeys((run_folder.TRACE_FORMATS, run_folder.TRACE_COUNTS), document)
-    sight_bytes = CAPTURE_HEAD_BYTES + min(snap_bytes(cell), 2 * MOST_PACKET_BYTES)
+    tapped_bytes = CAPTURE_HEAD_BYTES + min(snap_bytes(cell), 2 * MOST_PACKET_BYTES)
     for router in ROUTERS:
-        found[f"raw/pcap/{router}.pcap"] = document + SIGHTS * sight_bytes * packets
+        found[f"raw/pcap/{router}.pcap"] = document + TAPS_IN_A_ROUTER * tapped_bytes * packets
     return found | dict.fromkeys(("raw/pcap/points.json", "raw/pcap/counts.json"), document)
 
 
@@ -131,7 +131,7 @@ def take(guest: Path, into: Path, cell: Cell) -> None:
 
 def _take_over(handle: int, allowed: Mapping[str, int], into: Path) -> set[str]:
     """Look at everything, make it the host's own, and return the names at the top."""
-    known, left, top = folders(allowed), [""], set()
+    wanted_folders, left, top = folders(allowed), [""], set()
     while left:
         above = left.pop()
         place = os.open(f"./{above}", plain_files.FOLDER_FLAGS, dir_fd=handle)
@@ -140,7 +140,7 @@ def _take_over(handle: int, allowed: Mapping[str, int], into: Path) -> set[str]:
                 for entry in entries:
                     name = above + entry.name
                     mode = entry.stat(follow_symlinks=False).st_mode
-                    if stat.S_ISDIR(mode) and name in known:
+                    if stat.S_ISDIR(mode) and name in wanted_folders:
                         left.append(f"{name}/")
                     elif stat.S_ISREG(mode) and name in allowed:
                         _take_file(place, entry.name, allowed[name], f"cell {into.name}, {name}")
@@ -148,7 +148,7 @@ def _take_over(handle: int, allowed: Mapping[str, int], into: Path) -> set[str]:
                         wanted = "a file" if name in allowed else "a folder"
                         raise _refused(
                             f"cell {into.name}, {name!r:.200}",
-                            wanted if name in {*allowed, *known} else "no such name",
+                            wanted if name in {*allowed, *wanted_folders} else "no such name",
                             plain_files.kind(mode),
                         )
                     if not above:

@@ -34,7 +34,7 @@ BuildReport = Callable[[str, float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """How to judge a build's progress by its log: lines so far against lines expected."""
+    """How to tell a build's progress by its log: lines so far against lines expected."""
 
     what: str
     expected_lines: int

@@ -24,14 +24,14 @@ from testbed.machine import lifeline
 Result = TypeVar("Result")
 #: Forked from a server with one thread, never from this process, which has many.
 _CONTEXT = multiprocessing.get_context("forkserver")
-#: What parsing and judging take a second to load: the server has it for all.
+#: What parsing and checking take a second to load: the server has it for all.
 _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"]
 #: Ended by a terminal along with the caller, who waits for what is begun.
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ENDED_WITHIN_S = 10.0
 
 
-class Beside:
+class WorkerProcess:
     """One such process; made by the thread that will use it, and bound to that thread's cores."""
 
     def __init__(self) -> None:
@@ -106,10 +106,10 @@ def _serve(pipe: Connection, tied: Connection, cpus: list[int]) -> None:
             pipe.send_bytes(_answer(pipe.recv_bytes()))
 
 
-def _answer(asked: bytes) -> bytes:
+def _answer(call: bytes) -> bytes:
     """Return what a call gives or raises, pickled, and nothing that cannot be taken out again."""
     try:
-        function, args = pickle.loads(asked)
+        function, args = pickle.loads(call)
         return pickle.dumps((True, function(*args)))
     except Exception as error:  # noqa: BLE001  # raised again where the call came from
         error.add_note(traceback.format_exc())

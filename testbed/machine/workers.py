@@ -1,7 +1,7 @@
 """Do the same to many things at once, on threads, one to a core; keep on when one of them fails.
 
 Invariant: when :func:`each` returns or raises, nothing of it still runs. Its threads wait for labs;
-what they compute goes to a process beside each of them (:func:`beside`), which an interrupt ends.
+what they compute goes to a process beside each of them (:func:`in_process`); interrupts end those.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from model.errors import GroundtruthError
-from testbed.machine.worker_process import Beside
+from testbed.machine.worker_process import WorkerProcess
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -45,14 +45,14 @@ def each(
     # Two campaigns of one job each should not share the first core.
     first = os.getpid() % len(allowed)
     cpus = itertools.cycle(allowed[first:] + allowed[:first])
-    besides: list[Beside] = []
+    processes: list[WorkerProcess] = []
     with (
         contextlib.ExitStack() as made,
         ThreadPoolExecutor(
             max_workers=jobs,
             thread_name_prefix="cell",
             initializer=_begin,
-            initargs=(cpus, made, besides),
+            initargs=(cpus, made, processes),
         ) as pool,
     ):
         pending: dict[Future[object], Item] = {pool.submit(act, item): item for item in items}
@@ -66,29 +66,29 @@ def each(
             cancelled.set()
             for future in pending:
                 future.cancel()
-            for process in besides:
+            for process in processes:
                 process.end()
             raise
 
 
-def beside(function: Callable[..., Result], *args: object) -> Result:
+def in_process(function: Callable[..., Result], *args: object) -> Result:
     """Return what a function gives, called in the process beside a thread of :func:`each`.
 
     Called here where there is none. Raises what the function raises.
     """
-    process: Beside | None = getattr(_this_thread, "process", None)
+    process: WorkerProcess | None = getattr(_this_thread, "process", None)
     return function(*args) if process is None else process.call(function, *args)
 
 
-def _begin(cpus: Iterator[int], made: contextlib.ExitStack, besides: list[Beside]) -> None:
+def _begin(cpus: Iterator[int], made: contextlib.ExitStack, processes: list[WorkerProcess]) -> None:
     """Bind the calling worker thread, and so the lab it runs, to one core; promise it a process.
 
     The lab's kernel and its programs take turns and never run at once. On one core a turn costs
     a context switch; on two it costs waking an idle core, which takes many times as long.
     """
     os.sched_setaffinity(0, {next(cpus)})
-    _this_thread.process = Beside()
-    besides.append(_this_thread.process)
+    _this_thread.process = WorkerProcess()
+    processes.append(_this_thread.process)
     made.callback(_this_thread.process.close)
 
 

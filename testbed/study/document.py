@@ -63,13 +63,13 @@ class Document:
     def key(self, loc: Loc) -> str:
         """Return a place as people write it: ``network.bottleneck.rate``, ``flows.T.pair``."""
         text = ""
-        at: Any = self.data
+        found: Any = self.data
         for part in loc:
-            at = _child(at, part)
+            found = _child(found, part)
             if isinstance(part, str):
                 text += f".{part}"
-            elif isinstance(at, dict) and isinstance(at.get("id"), str):
-                text += f".{at['id']}"
+            elif isinstance(found, dict) and isinstance(found.get("id"), str):
+                text += f".{found['id']}"
             else:
                 text += f"[{part}]"
         return text.removeprefix(".")

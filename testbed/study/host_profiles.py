@@ -25,7 +25,7 @@ class LoadedProfile:
 
     profile: Profile
     document: Document
-    at: Loc
+    place: Loc
 
 
 def named_kernels(folder: Path) -> list[str]:
@@ -62,26 +62,26 @@ class ProfileShelf:
                 problems += self._load(name, study, source)
         return problems
 
-    def _known(self, study: StudyFile) -> list[str]:
+    def _names(self, study: StudyFile) -> list[str]:
         files = (file.stem for folder in self.folders for file in folder.glob("*.yaml"))
         return sorted({*study.profiles, *files})
 
     def _load(self, name: str, study: StudyFile, source: Document) -> list[Problem]:
         if name in study.profiles:
             self.profiles[name] = LoadedProfile(
-                profile=study.profiles[name], document=source, at=("profiles", name)
+                profile=study.profiles[name], document=source, place=("profiles", name)
             )
             return []
         files = (folder / f"{name}.yaml" for folder in self.folders)
         path = next((file for file in files if file.is_file()), None)
         if path is None:
-            known = self._known(study)
+            names = self._names(study)
             problem = source.problem(
                 ("hosts",),
                 "unknown host profile",
-                wanted=one_of(known) if known else "a profile",
+                wanted=one_of(names) if names else "a profile",
                 got=units.shown(name),
-                hint=suggestion(name, known),
+                hint=suggestion(name, names),
             )
             return [problem]
         return self._read(name, path)
@@ -95,5 +95,5 @@ class ProfileShelf:
         problems = [*document.problems, *problems]
         if profile is not None:
             problems += profile_problems(profile, document, ())
-            self.profiles[name] = LoadedProfile(profile=profile, document=document, at=())
+            self.profiles[name] = LoadedProfile(profile=profile, document=document, place=())
         return problems

@@ -88,16 +88,16 @@ class Profile(Settings):
     entries: tuple[ProfileEntry, ...] = Field(min_length=1, description="a list of parameters")
 
 
-def profile_problems(profile: Profile, document: Document, at: Loc) -> Iterator[Problem]:
+def profile_problems(profile: Profile, document: Document, place: Loc) -> Iterator[Problem]:
     """Yield what is wrong with a profile that lies at a place of a document."""
     parameters: dict[str, int] = {}
     set_by: list[tuple[Knob, str]] = []
     for index, entry in enumerate(profile.entries):
-        loc = (*at, "entries", index)
+        loc = (*place, "entries", index)
         yield from _entry_problems(entry, document, loc)
         first = parameters.setdefault(entry.parameter, index)
         if first != index:
-            line = document.line((*at, "entries", first, "parameter"))
+            line = document.line((*place, "entries", first, "parameter"))
             yield document.problem(
                 (*loc, "parameter"), f"duplicate parameter: already given on line {line}"
             )

@@ -70,17 +70,17 @@ def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(unique.values(), key=lambda p: (files.index(p.file), p.line)))
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, words: Iterable[str]) -> str:
     """Return ``did you mean X?`` for the nearest known word, or nothing."""
-    names = [str(name) for name in known]
+    names = [str(name) for name in words]
     by_lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.65)
     return f"did you mean {by_lower[near[0]]}?" if near else ""
 
 
-def one_of(known: Iterable[str], hint: str = "") -> str:
+def one_of(words: Iterable[str], hint: str = "") -> str:
     """Return ``a``, or ``one of a, b, c``; nothing where there are many and a hint names one."""
-    names = [str(name) for name in known]
+    names = [str(name) for name in words]
     if hint and len(names) > MAX_LISTED_WITH_HINT:
         return ""
     if len(names) == 1:

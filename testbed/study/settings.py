@@ -221,27 +221,27 @@ FlowName = Annotated[
 ]
 
 
-def _known(kind: str, known: Collection[str]) -> BeforeValidator:
+def _of(kind: str, words: Collection[str]) -> BeforeValidator:
     def check(value: object) -> object:
-        if isinstance(value, str) and value not in known:
-            hint = suggestion(value, known)
+        if isinstance(value, str) and value not in words:
+            hint = suggestion(value, words)
             raise SettingError(
-                f"unknown {kind}", wanted=one_of(known, hint), got=units.shown(value), hint=hint
+                f"unknown {kind}", wanted=one_of(words, hint), got=units.shown(value), hint=hint
             )
         return value
 
     return BeforeValidator(check)
 
 
-def _words(known: Collection[str]) -> WithJsonSchema:
-    return WithJsonSchema({"enum": list(known)})
+def _words(words: Collection[str]) -> WithJsonSchema:
+    return WithJsonSchema({"enum": list(words)})
 
 
-TopologyName = Annotated[str, _known("topology", TOPOLOGIES), _words(TOPOLOGIES)]
-RuleName = Annotated[str, _known("rule", RULES), _words(RULES)]
+TopologyName = Annotated[str, _of("topology", TOPOLOGIES), _words(TOPOLOGIES)]
+RuleName = Annotated[str, _of("rule", RULES), _words(RULES)]
 CongestionControl = Annotated[
     str,
-    _known("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS)),
+    _of("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS)),
     _words((OF_HOSTS, *CONGESTION_CONTROLS)),
 ]
 
@@ -263,9 +263,9 @@ def _kernel_schema(word: str) -> WithJsonSchema:
 
 KernelOfProfile = Annotated[str, _or_word(DEFAULT, _kernel), _kernel_schema(DEFAULT)]
 KernelOfStudy = Annotated[str, _or_word(OF_HOSTS, _kernel), _kernel_schema(OF_HOSTS)]
-FigureKind = Annotated[str, _known("figure", FIGURES), _words(FIGURES)]
-Counted = Annotated[str, _known("count", COUNTED), _words(COUNTED)]
-OverTime = Annotated[str, _known("quantity", OVER_TIME), _words(OVER_TIME)]
+FigureKind = Annotated[str, _of("figure", FIGURES), _words(FIGURES)]
+Counted = Annotated[str, _of("count", COUNTED), _words(COUNTED)]
+OverTime = Annotated[str, _of("quantity", OVER_TIME), _words(OVER_TIME)]
 
 
 def _scalars(values: tuple[Any, ...]) -> tuple[Any, ...]:

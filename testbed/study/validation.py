@@ -41,11 +41,11 @@ _BOUNDS = {
 
 
 def validate(
-    model: type[Model], data: Any, document: Document, at: Loc
+    model: type[Model], data: Any, document: Document, place: Loc
 ) -> tuple[Model | None, list[Problem]]:
     """Return the model of the data at a place of a document, or None and what is wrong."""
     whole, details = _try(model, data)
-    return whole, [_problem(detail, model, document, at) for detail in details[:MAX_SOUGHT]]
+    return whole, [_problem(detail, model, document, place) for detail in details[:MAX_SOUGHT]]
 
 
 def validate_sections(
@@ -87,9 +87,11 @@ def _partial(model: type[BaseModel]) -> type[BaseModel]:
     return create_model(f"Partial{model.__name__}", __base__=model, **fields)
 
 
-def _problem(detail: ErrorDetails, model: type[BaseModel], document: Document, at: Loc) -> Problem:
+def _problem(
+    detail: ErrorDetails, model: type[BaseModel], document: Document, above: Loc
+) -> Problem:
     loc = tuple(part for part in detail["loc"] if part != "[key]")
-    place, kind, got = (*at, *loc), detail["type"], units.shown(detail["input"])
+    place, kind, got = (*above, *loc), detail["type"], units.shown(detail["input"])
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, GroundtruthError):
         return document.problem(
@@ -100,9 +102,9 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], document: Document, a
         wanted = (field.description or "") if field else ""
         return document.problem(place, "missing key", wanted=wanted)
     if kind == "extra_forbidden":
-        known = _keys_at(model, loc[:-1])
-        hint = suggestion(str(loc[-1]), known)
-        return document.problem(place, "unknown key", wanted=one_of(known, hint), hint=hint)
+        keys = _keys_at(model, loc[:-1])
+        hint = suggestion(str(loc[-1]), keys)
+        return document.problem(place, "unknown key", wanted=one_of(keys, hint), hint=hint)
     if kind == "literal_error":
         return _literal_problem(detail, place, got, document)
     if kind in _BOUNDS:
@@ -117,15 +119,15 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], document: Document, a
 
 
 def _literal_problem(detail: ErrorDetails, place: Loc, got: str, document: Document) -> Problem:
-    known = [
+    literals = [
         word.strip().strip("'")
         for word in detail["ctx"]["expected"].replace(" or ", ", ").split(",")
     ]
     if not isinstance(detail["input"], str):
-        return document.problem(place, "wrong value", wanted=one_of(known), got=got)
-    hint = suggestion(detail["input"], known)
+        return document.problem(place, "wrong value", wanted=one_of(literals), got=got)
+    hint = suggestion(detail["input"], literals)
     what = f"unknown {place[-1]}" if isinstance(place[-1], str) else "unknown value"
-    return document.problem(place, what, wanted=one_of(known), got=got, hint=hint)
+    return document.problem(place, what, wanted=one_of(literals), got=got, hint=hint)
 
 
 def _fields(model: type[BaseModel]) -> dict[str, tuple[str, FieldInfo]]:

@@ -59,11 +59,11 @@ _reads("figures", "duration_s")(figures.time_problems)
 
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
     """Return the problems between settings, from the sections that are valid by themselves."""
-    known = frozenset(valid)
+    names = frozenset(valid)
     return [
         problem
         for needed, check in _CHECKS
-        if needed <= known
+        if needed <= names
         for problem in itertools.islice(check(study, document), MAX_SOUGHT)
     ]
 
@@ -274,17 +274,17 @@ _NEEDED = {
 }
 
 
-def _known_metrics(study: StudyFile) -> tuple[str, ...]:
+def _metric_names(study: StudyFile) -> tuple[str, ...]:
     flows = [copy.id for copy in copies(study.flows)]
     return (*metric_names(study.groups), *flow_metric_names(flows))
 
 
 @_reads("metrics", "groups", "flows", *_NEEDED)
 def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
-    known, needs = _known_metrics(study), metric_needs(study.groups)
+    names, needs = _metric_names(study), metric_needs(study.groups)
     places: list[Loc] = [("metrics", i) for i in range(len(study.metrics))]
     for name, loc in zip(study.metrics, places, strict=True):
-        listed = known if name.startswith("flow_") else metric_names(study.groups)
+        listed = names if name.startswith("flow_") else metric_names(study.groups)
         yield from unknown(name, listed, loc, "metric", document)
         key = needs.get(name)
         if key and getattr(study, key) is None:
@@ -296,7 +296,7 @@ def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
 def _claims(study: StudyFile, document: Document) -> Iterator[Problem]:
     needs = metric_needs(study.groups).items()
     lacking = {name: _NEEDED[key] for name, key in needs if getattr(study, key) is None}
-    yield from claim_problems(study, document, _known_metrics(study), lacking)
+    yield from claim_problems(study, document, _metric_names(study), lacking)
 
 
 @_reads("delivered", "duration_s")
@@ -329,7 +329,7 @@ def _spans(study: StudyFile, document: Document) -> Iterator[Problem]:
 
 @_reads("published", "metrics", "groups", "flows")
 def _published_values(study: StudyFile, document: Document) -> Iterator[Problem]:
-    if not set(study.metrics) <= set(_known_metrics(study)):
+    if not set(study.metrics) <= set(_metric_names(study)):
         return  # said once, where the metrics are listed
     for i, row in enumerate(study.published.rows if study.published else ()):
         for name in row.values:
@@ -349,10 +349,10 @@ def _published_something(study: StudyFile, document: Document) -> Iterator[Probl
 def _published_episodes(study: StudyFile, document: Document) -> Iterator[Problem]:
     flows = [copy.id for copy in copies(study.flows) if copy.flow.protocol != "udp"]
     for i, entry in enumerate(study.published.episodes if study.published else ()):
-        at: Loc = ("published", "episodes", i)
-        yield from unknown(entry.flow, flows, (*at, "flow"), "flow", document)
+        place: Loc = ("published", "episodes", i)
+        yield from unknown(entry.flow, flows, (*place, "flow"), "flow", document)
         for name in entry.values:
-            loc: Loc = (*at, "values", name)
+            loc: Loc = (*place, "values", name)
             yield from unknown(name, EPISODE_VALUES, loc, "column", document)
             if name.startswith("cwnd_grown") and entry.grown_s is None:
                 yield document.problem(loc, "grown until when?", wanted="the key 'grown' beside")

@@ -37,62 +37,62 @@ def claim_problems(
     places: list[Loc] = [("claims", i, "id") for i in range(len(study.claims))]
     yield from duplicates((claim.id for claim in study.claims), places, "claim", document)
     for i, claim in enumerate(study.claims):
-        at: Loc = ("claims", i)
+        place: Loc = ("claims", i)
         if claim.untested is not None:
             given = [key for key in _PREDICATE if key in document.data["claims"][i]]
             for key in given:
-                yield document.problem((*at, key), "a predicate of an untested claim")
+                yield document.problem((*place, key), "a predicate of an untested claim")
             continue
-        yield from _form(claim, at, document)
-        yield from _each(claim, at, document)
-        yield from _names(claim, at, document, metrics, lacking)
+        yield from _form(claim, place, document)
+        yield from _each(claim, place, document)
+        yield from _names(claim, place, document, metrics, lacking)
 
 
-def _form(claim: Claim, at: Loc, document: Document) -> Iterator[Problem]:
+def _form(claim: Claim, place: Loc, document: Document) -> Iterator[Problem]:
     if (claim.metric is None) == (not claim.metrics):
         what = "both metric and metrics" if claim.metrics else "no metric"
-        yield document.problem(at, what, wanted="metric, metrics, or untested: why")
+        yield document.problem(place, what, wanted="metric, metrics, or untested: why")
     if claim.is_ is None:
-        yield document.problem(at, "missing key", wanted="is: a predicate such as {above: 0}")
+        yield document.problem(place, "missing key", wanted="is: a predicate such as {above: 0}")
         return
     ordered = isinstance(claim.is_, Trend) or claim.is_.peak is not None
     if ordered and claim.along is None:
-        yield document.problem((*at, "is"), "along what?", wanted="the key 'along' beside")
+        yield document.problem((*place, "is"), "along what?", wanted="the key 'along' beside")
     if ordered and claim.versus is not None:
-        yield document.problem((*at, "versus"), "compared with its own other points already")
+        yield document.problem((*place, "versus"), "compared with its own other points already")
     if claim.along is not None and not ordered:
-        yield document.problem((*at, "along"), "not needed", wanted="falling, rising or peak")
+        yield document.problem((*place, "along"), "not needed", wanted="falling, rising or peak")
     if claim.relative and claim.versus is None:
-        yield document.problem((*at, "relative"), "relative to what?", wanted="the key 'versus'")
+        yield document.problem((*place, "relative"), "relative to what?", wanted="the key 'versus'")
     if claim.is_.equal_within is not None and claim.versus is None:
-        yield document.problem((*at, "is"), "equal to what?", wanted="the key 'versus' beside")
+        yield document.problem((*place, "is"), "equal to what?", wanted="the key 'versus' beside")
 
 
-def _each(claim: Claim, at: Loc, document: Document) -> Iterator[Problem]:
+def _each(claim: Claim, place: Loc, document: Document) -> Iterator[Problem]:
     """Yield where a claim says each and its predicate does not; points are counted later."""
     said = _EVERY.search(re.sub(r"\bat all\b", "", claim.text))
     if said and not claim.each:
         wanted = "the key 'each' beside: a list of points, metrics, losses"
         hint = "then the predicate must be true of each of them; or say it without the word"
         got = f"the word '{said.group()}'"
-        yield document.problem((*at, "text"), "each of what?", wanted=wanted, got=got, hint=hint)
+        yield document.problem((*place, "text"), "each of what?", wanted=wanted, got=got, hint=hint)
     if "metrics" in claim.each and len(claim.names) < 2:
-        yield document.problem((*at, "each"), "only one metric", wanted="two or more in metrics")
+        yield document.problem((*place, "each"), "only one metric", wanted="two or more in metrics")
     means = [name for name in claim.names if not _OF_LOSSES.match(name)]
     if "losses" in claim.each and means:
         wanted = "a share of losses, such as sends_on_dupack_1_S_frac"
         what = "not of each loss"
-        yield document.problem((*at, "each"), what, wanted=wanted, got=", ".join(means))
+        yield document.problem((*place, "each"), what, wanted=wanted, got=", ".join(means))
 
 
 def _names(
     claim: Claim,
-    at: Loc,
+    place: Loc,
     document: Document,
     metrics: Collection[str],
     lacking: Mapping[str, str],
 ) -> Iterator[Problem]:
-    places = _metric_places(claim, at)
+    places = _metric_places(claim, place)
     for name, loc in places:
         yield from unknown(name, metrics, loc, "metric", document)
         if name in lacking:
@@ -101,7 +101,7 @@ def _names(
     versus = claim.versus
     if versus is None:
         return
-    loc = (*at, "versus")
+    loc = (*place, "versus")
     if versus.metric is not None and versus.metrics:
         yield document.problem(loc, "both metric and metrics", wanted="one of them")
     elif not (versus.metric is not None or versus.metrics or versus.at):
@@ -128,9 +128,9 @@ def suspect_problems(study: StudyFile, profile: Profile, document: Document) -> 
                 yield document.problem(loc, "not a suspect", got=f"{name}, which is set exactly")
 
 
-def _metric_places(claim: Claim, at: Loc) -> list[tuple[str, Loc]]:
+def _metric_places(claim: Claim, place: Loc) -> list[tuple[str, Loc]]:
     found: list[tuple[str, Loc]] = []
-    for part, here in ((claim, at), (claim.versus, (*at, "versus"))):
+    for part, here in ((claim, place), (claim.versus, (*place, "versus"))):
         if part is not None and part.metric is not None:
             found.append((part.metric, (*here, "metric")))
         if part is not None:

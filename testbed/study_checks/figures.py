@@ -29,33 +29,33 @@ HEIGHTS = (
 def figure_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
     """Yield what is wrong with figures by themselves."""
     for i, figure in enumerate(study.figures):
-        at: Loc = ("figures", i)
+        place: Loc = ("figures", i)
         own = FIGURES[figure.kind]
         for key in document.data["figures"][i]:
             if key not in ("kind", "at", "where", *own):
                 yield document.problem(
-                    (*at, key),
+                    (*place, key),
                     f"a figure {figure.kind} has no such key",
                     wanted=one_of([*own, "where", "at"]),
                 )
         if figure.modulo_segments is not None and figure.together:
             what = "all flows in one diagram count on"
-            yield document.problem((*at, "modulo"), what, wanted="modulo or together")
+            yield document.problem((*place, "modulo"), what, wanted="modulo or together")
         if isinstance(figure.where, dict) and (figure.together or figure.kind not in OF_FLOWS):
             what = "this figure is one of all flows"
-            yield document.problem((*at, "where"), what, wanted="a text such as Figure 4")
+            yield document.problem((*place, "where"), what, wanted="a text such as Figure 4")
         if "published" in own:
-            yield from _heights(figure, at, document)
+            yield from _heights(figure, place, document)
 
 
-def _heights(figure: Figure, at: Loc, document: Document) -> Iterator[Problem]:
+def _heights(figure: Figure, place: Loc, document: Document) -> Iterator[Problem]:
     wanted = [key for key, _, kind in HEIGHTS if kind == figure.kind]
     for flow, loss in figure.published.items():
         for i, mark in enumerate(loss.marks):
             given = [key for key, field, _ in HEIGHTS if getattr(mark, field) is not None]
             if len(given) != 1 or given[0] not in wanted:
                 yield document.problem(
-                    (*at, "published", flow, "marks", i),
+                    (*place, "published", flow, "marks", i),
                     "at what height?",
                     wanted=f"just {one_of(wanted)}",
                     got=", ".join(given),

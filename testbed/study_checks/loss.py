@@ -25,10 +25,10 @@ def loss_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
     """Return what is wrong with the loss of the network's links."""
     for name in LINKS:
         loss: Loss = getattr(study.network, name).loss
-        at: Loc = ("network", name, "loss")
-        yield from _keys(loss, at, document)
+        place: Loc = ("network", name, "loss")
+        yield from _keys(loss, place, document)
         if name != "bottleneck":
-            yield from _at_bottleneck(loss, at, document)
+            yield from _at_bottleneck(loss, place, document)
 
 
 def numbering_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
@@ -73,25 +73,27 @@ def _equal(study: StudyFile, document: Document) -> Iterator[Problem]:
             )
 
 
-def _keys(loss: Loss, at: Loc, document: Document) -> Iterator[Problem]:
+def _keys(loss: Loss, place: Loc, document: Document) -> Iterator[Problem]:
     own = KEYS[loss.model]
     for key, field in own.items():
         if getattr(loss, field) is None:
             wanted = Loss.model_fields[field].description or ""
-            yield document.problem((*at, key), "missing key", wanted=wanted)
+            yield document.problem((*place, key), "missing key", wanted=wanted)
     for model, keys in KEYS.items():
         for key, field in keys.items() if model != loss.model else ():
             if getattr(loss, field) is not None:
                 what = f"a model {loss.model} has no such key"
-                yield document.problem((*at, key), what, wanted=f"no such key, or model: {model}")
+                yield document.problem(
+                    (*place, key), what, wanted=f"no such key, or model: {model}"
+                )
     if loss.model == "gilbert_elliott":
-        yield from _bursts(loss, at, document)
+        yield from _bursts(loss, place, document)
 
 
-def _bursts(loss: Loss, at: Loc, document: Document) -> Iterator[Problem]:
+def _bursts(loss: Loss, place: Loc, document: Document) -> Iterator[Problem]:
     if loss.process != "shared":
         yield document.problem(
-            (*at, "process"),
+            (*place, "process"),
             "losses in bursts have no other process",
             wanted="shared, or model: independent",
             got=loss.process,
@@ -100,25 +102,25 @@ def _bursts(loss: Loss, at: Loc, document: Document) -> Iterator[Problem]:
     for key, frac in (("to_bad", loss.to_bad_frac), ("to_good", loss.to_good_frac)):
         if frac == 0:
             what = "a state that is never left or never reached"
-            yield document.problem((*at, key), what, wanted="more than 0 %", got="0 %")
+            yield document.problem((*place, key), what, wanted="more than 0 %", got="0 %")
     if None not in (loss.loss_bad_frac, loss.loss_good_frac):
         bad, good = loss.loss_bad_frac or 0.0, loss.loss_good_frac or 0.0
         if bad <= good:
             yield document.problem(
-                (*at, "loss_bad"),
+                (*place, "loss_bad"),
                 "the bad state loses no more than the good one",
                 wanted=f"more than {units.format_frac(good)} (loss_good)",
                 got=units.format_frac(bad),
             )
 
 
-def _at_bottleneck(loss: Loss, at: Loc, document: Document) -> Iterator[Problem]:
+def _at_bottleneck(loss: Loss, place: Loc, document: Document) -> Iterator[Problem]:
     for key, value, plain in (
         ("model", loss.model, "independent"),
         ("process", loss.process, "shared"),
     ):
         if value != plain:
             yield document.problem(
-                (*at, key), "only the bottleneck has it", wanted=plain, got=value,
+                (*place, key), "only the bottleneck has it", wanted=plain, got=value,
                 hint="what is lost there is measured and counted by flow",
             )  # fmt: skip

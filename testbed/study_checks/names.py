@@ -24,10 +24,10 @@ def duplicates(
 
 
 def unknown(
-    name: str, known: Iterable[str], loc: Loc, what: str, document: Document
+    name: str, allowed: Iterable[str], loc: Loc, what: str, document: Document
 ) -> Iterator[Problem]:
-    """Yield a problem if a name is not among the known ones."""
-    names = list(known)
+    """Yield a problem if a name is not among those allowed."""
+    names = list(allowed)
     if name not in names:
         hint = suggestion(name, names)
         yield document.problem(

@@ -39,7 +39,7 @@ class Shown:
     """A page with what it asked for and complained about."""
 
     page: Page
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
 
@@ -50,7 +50,7 @@ def opened(context: BrowserContext, report: Path) -> Shown:
     """Return the report in a new page, listened to."""
     shown = Shown(context.new_page())
     shown.page.set_default_timeout(WAIT_MS)
-    shown.page.on("request", lambda request: shown.asked.append(request.url))
+    shown.page.on("request", lambda request: shown.requested.append(request.url))
     shown.page.on("console", lambda message: shown.complaints.append(message.text))
     shown.page.on("pageerror", lambda error: shown.complaints.append(str(error)))
     shown.page.goto(report.as_uri())

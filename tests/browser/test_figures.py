@@ -20,7 +20,7 @@ HEADLINE = "figure-pct_increase"
 DARK_INK = "rgb(233, 229, 220)"
 
 
-def live(page: Page, figure_id: str) -> Locator:
+def zoomable(page: Page, figure_id: str) -> Locator:
     """Return a figure once it can be zoomed."""
     figure = page.locator(f'[id="{figure_id}"]')
     figure.scroll_into_view_if_needed()
@@ -81,7 +81,7 @@ def test_every_figure_comes_to_life_and_nothing_is_fetched(show: Show, report: P
         expect(figure.locator(".live svg")).to_be_visible()
         expect(figure.locator(".still")).to_be_hidden()
         assert len(figure.locator(".live svg path").all()) > 3
-    assert shown.asked == [report.as_uri()]
+    assert shown.requested == [report.as_uri()]
     assert shown.complaints == []
 
 
@@ -92,7 +92,7 @@ def test_a_counterpart_unfolds_is_reached_from_the_list_and_zooms(page: Page) ->
     folded.locator("summary").press("Enter")
     folded.get_by_role("link", name="Figure 3").press("Enter")
     expect(page.locator(f'[id="{name}"]')).to_be_in_viewport()
-    figure = live(page, name)
+    figure = zoomable(page, name)
     before = ticks(figure)
     figure.locator(".live").press("+")
     assert span(other_ticks(figure, before)) < span(before)
@@ -125,7 +125,7 @@ def test_the_policy_stops_what_would_be_fetched_or_run(
 def test_the_wheel_with_control_zooms_and_a_double_click_shows_all_again(
     page: Page, figure_id: str
 ) -> None:
-    figure = live(page, figure_id)
+    figure = zoomable(page, figure_id)
     before = ticks(figure)
     page.mouse.move(*middle(figure))
     page.keyboard.down("Control")
@@ -137,7 +137,7 @@ def test_the_wheel_with_control_zooms_and_a_double_click_shows_all_again(
 
 
 def test_the_wheel_alone_scrolls_the_page(page: Page) -> None:
-    figure = live(page, CWND)
+    figure = zoomable(page, CWND)
     before, from_px = ticks(figure), page.evaluate("scrollY")
     page.mouse.move(*middle(figure))
     page.mouse.wheel(0, 300)
@@ -147,13 +147,13 @@ def test_the_wheel_alone_scrolls_the_page(page: Page) -> None:
 
 def test_a_finger_moving_up_scrolls_the_page(show: Show) -> None:
     page = show(width_px=360, has_touch=True, is_mobile=True).page
-    figure = live(page, CWND)
+    figure = zoomable(page, CWND)
     before, from_px = (ticks(figure), ticks(figure, 1)), page.evaluate("scrollY")
     x_px, y_px = middle(figure)
     finger = page.context.new_cdp_session(page)
     for kind, up_px in [("touchStart", 0), *(("touchMove", 15 * n) for n in range(1, 11))]:
-        at = [{"x": x_px, "y": y_px - up_px}]
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
+        place = [{"x": x_px, "y": y_px - up_px}]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": place})
     finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     page.wait_for_function("(px) => scrollY > px + 50", arg=from_px)
     until_ticks(figure, before[0])
@@ -161,7 +161,7 @@ def test_a_finger_moving_up_scrolls_the_page(show: Show) -> None:
 
 
 def test_dragging_moves(page: Page) -> None:
-    figure = live(page, SEQUENCE)
+    figure = zoomable(page, SEQUENCE)
     x_before, y_before = ticks(figure), ticks(figure, 1)
     x_px, y_px = middle(figure)
     page.mouse.move(x_px, y_px)
@@ -173,7 +173,7 @@ def test_dragging_moves(page: Page) -> None:
 
 
 def test_buttons_zoom_and_reset(page: Page) -> None:
-    figure = live(page, CWND)
+    figure = zoomable(page, CWND)
     before = ticks(figure)
     figure.get_by_role("button", name="Zoom in").click()
     assert span(other_ticks(figure, before)) < span(before)
@@ -185,7 +185,7 @@ def test_buttons_zoom_and_reset(page: Page) -> None:
 
 def test_zooming_out_and_moving_away_end_near_what_there_is(show: Show) -> None:
     shown = show()
-    page, figure = shown.page, live(shown.page, CWND)
+    page, figure = shown.page, zoomable(shown.page, CWND)
     figure.locator(".live").focus()
     for _ in range(12):
         page.keyboard.press("-")
@@ -202,7 +202,7 @@ def test_zooming_out_and_moving_away_end_near_what_there_is(show: Show) -> None:
 
 
 def test_keys_move_and_zoom(page: Page) -> None:
-    figure = live(page, CWND)
+    figure = zoomable(page, CWND)
     x_before, y_before = ticks(figure), ticks(figure, 1)
     figure.locator(".live").focus()
     page.keyboard.press("ArrowRight")
@@ -218,7 +218,7 @@ def test_keys_move_and_zoom(page: Page) -> None:
 
 
 def test_a_figure_keeps_its_name_and_says_which_keys_it_takes(page: Page) -> None:
-    frame = live(page, CWND).locator(".live")
+    frame = zoomable(page, CWND).locator(".live")
     expect(frame).to_have_attribute("role", "img")
     expect(frame).to_have_accessible_name(
         re.compile(r"Congestion window of .*Arrow keys move, plus and minus zoom, 0 resets\.$")
@@ -226,7 +226,7 @@ def test_a_figure_keeps_its_name_and_says_which_keys_it_takes(page: Page) -> Non
 
 
 def test_a_tab_reaches_the_figure_and_its_buttons(page: Page) -> None:
-    live(page, CWND).locator(".live").focus()
+    zoomable(page, CWND).locator(".live").focus()
     names = []
     for _ in range(3):
         page.keyboard.press("Tab")
@@ -235,7 +235,7 @@ def test_a_tab_reaches_the_figure_and_its_buttons(page: Page) -> None:
 
 
 def test_pointing_at_a_packet_tells_which_it_is(page: Page) -> None:
-    figure = live(page, SEQUENCE)
+    figure = zoomable(page, SEQUENCE)
     again = figure.locator(".live .mark-symbol.role-mark").nth(1).locator("path").first
     again.hover(force=True)
     tooltip = page.locator("#vg-tooltip-element")
@@ -246,14 +246,14 @@ def test_pointing_at_a_packet_tells_which_it_is(page: Page) -> None:
 
 
 def test_pointing_near_the_window_tells_its_bytes(page: Page) -> None:
-    figure = live(page, CWND)
+    figure = zoomable(page, CWND)
     near = figure.locator(".live .mark-symbol.role-mark path")
     near.nth(near.count() // 2).hover(force=True)
     expect(page.locator("#vg-tooltip-element")).to_contain_text("window (bytes)")
 
 
 def test_figures_follow_the_dark_scheme(page: Page) -> None:
-    text = live(page, CWND).locator(".live text").first
+    text = zoomable(page, CWND).locator(".live text").first
     expect(text).not_to_have_css("fill", DARK_INK)
     page.emulate_media(color_scheme="dark")
     expect(text).to_have_css("fill", DARK_INK)
@@ -281,7 +281,7 @@ def test_no_result_table_is_wider_than_a_laptop(show: Show) -> None:
 
 
 def test_a_figure_follows_the_width_of_the_window(page: Page) -> None:
-    figure = live(page, CWND)
+    figure = zoomable(page, CWND)
     wide = figure.locator(".live svg").get_attribute("width")
     page.set_viewport_size({"width": 360, "height": 900})
     expect(figure.locator(".live svg")).not_to_have_attribute("width", wide or "")
@@ -292,7 +292,7 @@ def test_a_figure_follows_the_width_of_the_window(page: Page) -> None:
 
 
 def test_print_shows_the_pictures(page: Page) -> None:
-    figure = live(page, CWND)
+    figure = zoomable(page, CWND)
     page.emulate_media(media="print")
     for one in (figure, page.locator(f'[id="{BINS}"]')):
         expect(one.locator(".still svg")).to_be_visible()

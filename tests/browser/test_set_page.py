@@ -48,7 +48,7 @@ def test_it_opens_from_disk_draws_every_figure_and_asks_for_nothing(
     alive(shown.page)
     assert shown.page.locator("figure.zoomable").count() > 10
     assert shown.page.url.startswith("file://")
-    assert shown.asked == [set_report.as_uri()]
+    assert shown.requested == [set_report.as_uri()]
     assert shown.complaints == []
 
 

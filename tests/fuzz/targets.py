@@ -29,7 +29,6 @@ from collectors.raw.flows import (
     probe_sent,
 )
 from collectors.raw.pcap import merged, parse
-from collectors.raw.places import parse_places
 from collectors.recording.socket_sampler import FRAME
 from collectors.sockets.protocol import protocol_table
 from collectors.sockets.samples import Samples, parse_frames, parse_sources
@@ -38,7 +37,7 @@ from collectors.tables import evidence, write
 from collectors.trace.congestion import congestion
 from collectors.trace.drops import drops
 from collectors.trace.events import parse_formats, parse_pages, unpacked
-from collectors.trace.queue import queue
+from collectors.trace.queue import parse_places, queue
 from model import run_folder
 from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
 from model.check import Check
@@ -352,7 +351,8 @@ def _binary() -> dict[str, Target]:
         )
         frames = gzip.decompress((folder / "sockets.bin.gz").read_bytes())
         frames = frames[
-            : next(a.at for a in parse_frames(frames, sources, "") if a.at > 20_000) - FRAME.size
+            : next(a.offset for a in parse_frames(frames, sources, "") if a.offset > 20_000)
+            - FRAME.size
         ]
 
         def sockets(content: bytes, tick_ns: int = tick_ns, sources: Any = sources) -> None:
@@ -427,7 +427,7 @@ def _cells(place: Path) -> dict[str, Target]:
     def calibration(content: bytes) -> None:
         (calibrated / "verify.json").write_bytes(verify)
         source.write_bytes(content)
-        run_cell.judge_calibration(calibrating, calibrated)
+        run_cell.check_calibration(calibrating, calibrated)
 
     return {
         "a cell's file": Target(corpus=[b""], mutate=mutate, run=run, share=4),

@@ -51,7 +51,7 @@ def wireless(lab: VirtualLab) -> Callable[..., Cell]:
 
 @pytest.fixture
 def run_cell(lab: VirtualLab, tmp_path: Path) -> Callable[..., Path]:
-    """Run a cell's lab part only, without judging; return its folder."""
+    """Run a cell's lab part only, without checking it; return its folder."""
 
     def run(cell: Cell, name: str = "cell") -> Path:
         folder = tmp_path / name

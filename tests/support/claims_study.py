@@ -23,7 +23,7 @@ GOODPUTS = ("goodput_S_bps", "goodput_T_bps")
 Runs = Mapping[str, Mapping[float, Sequence[float | None]]]
 
 
-def at(loss: float) -> Point:
+def at_loss(loss: float) -> Point:
     return Point.of({"loss_frac": loss})
 
 
@@ -39,8 +39,8 @@ def comparison(
 ) -> Comparison:
     quotient = GOODPUTS if metric == "pct_increase" and versus is None else None
     return Comparison(
-        metric=metric, point=at(loss), relative=relative, low=low, high=high, strict=strict,
-        versus=Versus(metric=versus[0], point=at(versus[1])) if versus else None,
+        metric=metric, point=at_loss(loss), relative=relative, low=low, high=high, strict=strict,
+        versus=Versus(metric=versus[0], point=at_loss(versus[1])) if versus else None,
         quotient=quotient,
     )  # fmt: skip
 
@@ -69,7 +69,7 @@ def cells_of(
             found.append(
                 CellSummary(
                     id=f"{loss}-{seed}",
-                    point=at(loss),
+                    point=at_loss(loss),
                     replicate=seed,
                     seed=seed,
                     excluded=(excluded or {}).get((loss, seed)),
@@ -108,4 +108,4 @@ def judged(
     """Return the verdicts of these runs on these claims."""
     cells = cells_of(runs, excluded)
     points = points_of(cells, chance=chance)
-    return judge(claims, points, cells, words=WORDS, at=moved, looks=looks)
+    return judge(claims, points, cells, words=WORDS, moved=moved, looks=looks)

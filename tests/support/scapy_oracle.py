@@ -167,7 +167,7 @@ def ours(frames: Sequence[bytes]) -> list[Said]:
     """Return what our parsers say of frames that were captured whole."""
     read = records(frames)
     ip = parse_ipv4(read, parse_link(read))
-    assert ip.known.all()
+    assert ip.readable.all()
     found = [
         {
             "ip": (
@@ -193,8 +193,8 @@ def _dotted(address: int) -> str:
 def ours_tcp(read: Records, ip: Ipv4, rows: Ints) -> list[Said]:
     starts, ends = ip.transport[rows], ip.ends[rows]
     tcp = parse_tcp(read.octets, starts, ends, ip.captured_ends[rows])
-    assert tcp.known.all()
-    assert tcp.options_known.all()
+    assert tcp.readable.all()
+    assert tcp.options_readable.all()
     right = internet_ok(
         read.octets, starts, ends - starts, ip.source[rows], ip.destination[rows], ip.protocol[rows]
     )

@@ -50,9 +50,9 @@ def choose(ranges: Sequence[Mapped], thread: int) -> int:
         UnsupportedError: root here is root outside, and there is nobody else to be.
     """
     for first, count in ((FIRST_UNUSED, MOST_THREADS), (FIRST_OF_CONTAINER, MOST_OF_CONTAINER)):
-        if any(known.holds(first, count) for known in ranges):
+        if any(mapped.holds(first, count) for mapped in ranges):
             return first + thread % count
-    if any(known.first == 0 and known.outside != 0 for known in ranges):
+    if any(mapped.first == 0 and mapped.outside != 0 for mapped in ranges):
         return STARTER  # an ordinary user who is called root here
     raise UnsupportedError(
         "root has no other user id to run a lab as",

@@ -14,7 +14,7 @@ from testbed.machine.process import BuildReport
 
 
 @dataclass(frozen=True, kw_only=True)
-class Labs:
+class LabPerKernel:
     """A lab per kernel, all with the same image and code."""
 
     by_kernel: Mapping[str, VirtualLab]
@@ -39,8 +39,8 @@ class Labs:
 
 def ensure(
     kernel_versions: Sequence[str], report: BuildReport, check: Check = virtual_lab.any_lab
-) -> Labs:
+) -> LabPerKernel:
     """Return the labs of these kernels, each once; see :func:`virtual.ensure_each`."""
     versions = tuple(dict.fromkeys(kernel_versions))
     labs = virtual_lab.ensure_each(versions, report, check)
-    return Labs(by_kernel=dict(zip(versions, labs, strict=True)))
+    return LabPerKernel(by_kernel=dict(zip(versions, labs, strict=True)))

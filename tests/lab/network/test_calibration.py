@@ -46,13 +46,13 @@ def _with(network: Network, link: str, way: str, **changes: Any) -> Network:
 
 def test_the_path_is_as_asked(measured: Any) -> None:
     cell, found, logs = measured
-    judged = calibration_checks.judge(cell.network, cell.seed, found, logs)
-    assert {item.check for item in judged} == {
+    made = calibration_checks.checks(cell.network, cell.seed, found, logs)
+    assert {item.check for item in made} == {
         "rtt", "loss forward", "loss reverse", "rate", "buffer",
     }  # fmt: skip
-    assert [item for item in judged if not item.agrees] == []
+    assert [item for item in made if not item.agrees] == []
     # Both ways of the bottleneck and of two pairs' links at either side.
-    assert len([item for item in judged if item.check == "buffer"]) == 10
+    assert len([item for item in made if item.check == "buffer"]) == 10
 
 
 # The measurement stays; what was asked for changes. So each row is a path that differs from the
@@ -86,7 +86,7 @@ def test_a_wrong_path_is_caught(
     measured: Any, link: str, way: str, changes: dict[str, Any], caught_by: str
 ) -> None:
     cell, found, logs = measured
-    wrong = calibration_checks.judge(
+    wrong = calibration_checks.checks(
         _with(cell.network, link, way, **changes), cell.seed, found, logs
     )
     assert caught_by in [item.check for item in wrong if item.agrees is False]

@@ -38,7 +38,7 @@ def losing(make: Make, loss: Loss | BurstLoss, **changes: object) -> Cell:
 
 
 def calibrated(cell: Cell, folder: Path) -> dict[str, Check]:
-    """Return the judgements of a calibrating cell by what they are of."""
+    """Return the checks of a calibrating cell by what they are of."""
     found = json.loads((folder / "raw" / "calibration.json").read_text())
     logs = {
         run: calibration_checks.read_log(
@@ -48,7 +48,7 @@ def calibrated(cell: Cell, folder: Path) -> dict[str, Check]:
     }
     return {
         check.check: check
-        for check in calibration_checks.judge(cell.network, cell.seed, found, logs)
+        for check in calibration_checks.checks(cell.network, cell.seed, found, logs)
     }
 
 

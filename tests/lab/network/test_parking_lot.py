@@ -65,7 +65,7 @@ def test_rate_buffer_and_delay_of_each_bottleneck_on_the_wire(folder: Path) -> N
     for fill in fills:
         path = folder / found[fill.name]["log"]
         log = calibration_checks.read_log(path.read_text(), str(path))
-        checks = calibration_checks.judge_fill(fill, found[fill.name]["ip_bytes"], log)
+        checks = calibration_checks.check_fill(fill, found[fill.name]["ip_bytes"], log)
         assert [check.check for check in checks] == ["rate", "buffer"]
         assert [check for check in checks if not check.agrees] == []
         # The first packet finds the link empty: its own serialisation, then the delay.
@@ -82,7 +82,7 @@ def test_a_bottleneck_that_is_another_one_is_caught(folder: Path) -> None:
     one, other = fills["fill_r1_r2"], fills["fill_r2_r3"]
     path = folder / found[one.name]["log"]
     log = calibration_checks.read_log(path.read_text(), str(path))
-    checks = calibration_checks.judge_fill(other, found[one.name]["ip_bytes"], log)
+    checks = calibration_checks.check_fill(other, found[one.name]["ip_bytes"], log)
     assert not any(check.agrees for check in checks)
 
 

@@ -1,4 +1,4 @@
-"""A calibration's judgements on recorded and hand-worked packet logs."""
+"""A calibration's checks on recorded and hand-worked packet logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from model.check import Check
 from model.errors import ParseError
 from model.netem_draws import Foretold
 from testbed.campaign import calibration_checks
-from testbed.campaign.calibration_checks import Packet, delay_s, judge_delay, judge_fill, judge_loss
+from testbed.campaign.calibration_checks import Packet, check_delay, check_fill, check_loss, delay_s
 from testbed.guest import calibration
 from testbed.guest.calibration import Way, stages
 from testbed.guest.link_fill import LOG_HEADER, ROUND_FRAC, ROUNDS, Fill, fills
@@ -104,7 +104,7 @@ def test_recorded_round_trip() -> None:
     }
     assert (len(logs["delay_forward"]), len(logs["delay_reverse"])) == (198, 200)
     # Twice 254.546133 ms, each a few 256 ns clock ticks late.
-    assert judge_delay(NETWORK, DELAYS, logs) == Check(
+    assert check_delay(NETWORK, DELAYS, logs) == Check(
         check="rtt",
         where="src1 to dst1 and back",
         wanted="509.092 ms within 0.020 ms",
@@ -119,7 +119,7 @@ def test_recorded_round_trip() -> None:
 def test_round_trip_within_20_microseconds(late_ns: int, agrees: bool) -> None:
     there, back = 254_546_133, 254_546_133
     logs = {"delay_forward": log((5, 5 + there + late_ns)), "delay_reverse": log((7, 7 + back))}
-    assert judge_delay(NETWORK, DELAYS, logs).agrees is agrees
+    assert check_delay(NETWORK, DELAYS, logs).agrees is agrees
 
 
 def test_delay_is_the_median_so_that_one_late_packet_does_not_count() -> None:
@@ -127,15 +127,15 @@ def test_delay_is_the_median_so_that_one_late_packet_does_not_count() -> None:
         "delay_forward": log((0, 254_546_133), (0, 254_546_133), (0, 900 * MS)),
         "delay_reverse": log((0, 254_546_133)),
     }
-    assert judge_delay(NETWORK, DELAYS, logs).got == "509.092 ms"
+    assert check_delay(NETWORK, DELAYS, logs).got == "509.092 ms"
 
 
 def test_no_packet_arrived_is_never_a_delay() -> None:
-    judged = judge_delay(NETWORK, DELAYS, {"delay_forward": [], "delay_reverse": []})
-    assert (judged.got, judged.agrees) == ("no packet arrived (forward, reverse)", False)
+    made = check_delay(NETWORK, DELAYS, {"delay_forward": [], "delay_reverse": []})
+    assert (made.got, made.agrees) == ("no packet arrived (forward, reverse)", False)
     half = {"delay_forward": log((0, 509_092_266)), "delay_reverse": []}
-    assert judge_delay(NETWORK, DELAYS, half).got == "no packet arrived (reverse)"
-    assert judge_delay(NETWORK, DELAYS, half).agrees is False
+    assert check_delay(NETWORK, DELAYS, half).got == "no packet arrived (reverse)"
+    assert check_delay(NETWORK, DELAYS, half).agrees is False
 
 
 def measured(
@@ -158,11 +158,11 @@ def losing(loss_frac: float) -> Network:
 
 
 def test_the_right_path_loses_exactly_the_packets_that_its_seed_draws() -> None:
-    judged = judge_loss(NETWORK, 1, "forward", *measured(NETWORK))
-    assert judged.agrees
-    assert judged.wanted.startswith("1 %: the ")
-    assert judged.wanted.endswith(" packets that its seed draws; others with 5 % more or less")
-    assert judged.got.endswith("%), the same")
+    made = check_loss(NETWORK, 1, "forward", *measured(NETWORK))
+    assert made.agrees
+    assert made.wanted.startswith("1 %: the ")
+    assert made.wanted.endswith(" packets that its seed draws; others with 5 % more or less")
+    assert made.got.endswith("%), the same")
 
 
 @pytest.mark.parametrize("other_frac", [0.0095, 0.0105, 0.012, 0.0])
@@ -172,28 +172,28 @@ def test_a_loss_a_twentieth_off_is_seen_whatever_the_seed(seed: int, other_frac:
     sent = found["loss_forward"]["packets"]
     other = losing(other_frac) if other_frac else bottleneck(loss=Loss(model="none", loss_frac=0.0))
     _, logs = measured(other, seed, packets=sent)
-    assert judge_loss(NETWORK, seed, "forward", found, logs).agrees is False
+    assert check_loss(NETWORK, seed, "forward", found, logs).agrees is False
 
 
 def test_what_too_few_packets_cannot_tell_is_said() -> None:
     # At 0.01 % no packet of 2000 is likely to tell anything: none lost must not pass for right.
     rare = losing(1e-4)
-    judged = judge_loss(rare, 1, "forward", *measured(rare, packets=2000))
-    assert judged.agrees is None
-    assert judged.wanted.endswith("; cannot tell 5 % more or less")
+    made = check_loss(rare, 1, "forward", *measured(rare, packets=2000))
+    assert made.agrees is None
+    assert made.wanted.endswith("; cannot tell 5 % more or less")
 
 
 def test_one_packet_with_another_fate_is_seen() -> None:
     found, logs = measured(NETWORK)
     del logs["loss_forward"][7]
-    judged = judge_loss(NETWORK, 1, "forward", found, logs)
-    assert judged.got.endswith("%), 1 packets with another fate")
-    assert judged.agrees is False
+    made = check_loss(NETWORK, 1, "forward", found, logs)
+    assert made.got.endswith("%), 1 packets with another fate")
+    assert made.agrees is False
 
 
 def test_a_way_without_loss_loses_nothing() -> None:
     found, logs = measured(NETWORK, way="reverse")
-    assert judge_loss(NETWORK, 1, "reverse", found, logs) == Check(
+    assert check_loss(NETWORK, 1, "reverse", found, logs) == Check(
         check="loss reverse",
         where="bottleneck, acknowledgements",
         wanted="0 %: the 0 of 1200 packets that its seed draws",
@@ -201,22 +201,22 @@ def test_a_way_without_loss_loses_nothing() -> None:
         agrees=True,
     )
     logs["delay_reverse"].pop()
-    assert judge_loss(NETWORK, 1, "reverse", found, logs).agrees is False
+    assert check_loss(NETWORK, 1, "reverse", found, logs).agrees is False
 
 
 def test_losses_of_all_stages_add_up() -> None:
     access = both_ways(direction(loss=Loss(model="random", loss_frac=0.5)))
     network = dataclasses.replace(NETWORK, source_access=access, destination_access=access)
-    judged = judge_loss(network, 1, "reverse", *measured(network, way="reverse"))
+    made = check_loss(network, 1, "reverse", *measured(network, way="reverse"))
     # Half, then half again, must pass: 75 % are lost.
-    assert judged.wanted.startswith("75 %: ")
-    assert judged.agrees
+    assert made.wanted.startswith("75 %: ")
+    assert made.agrees
 
 
 def test_a_packet_seen_twice_arrived_once() -> None:
     found, logs = measured(NETWORK, way="reverse")
     logs["loss_reverse"][5] = logs["loss_reverse"][6]
-    assert judge_loss(NETWORK, 1, "reverse", found, logs).agrees is False
+    assert check_loss(NETWORK, 1, "reverse", found, logs).agrees is False
 
 
 FILL = fills(NETWORK)[0]
@@ -236,7 +236,7 @@ def full(held: int, send_ns: int = SEND_NS) -> list[Packet]:
 
 
 def test_rate_and_buffer_of_a_link() -> None:
-    rate, buffer = judge_fill(FILL, 1500, full(10))
+    rate, buffer = check_fill(FILL, 1500, full(10))
     assert rate.where == buffer.where == "bottleneck, r1 to r2"
     assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.1 %", "3000000 bit/s")
     assert (buffer.wanted, buffer.got) == ("10 packets", "10 packets")
@@ -255,8 +255,8 @@ def test_rate_and_buffer_of_a_link() -> None:
     ],
 )
 def test_another_link_than_asked_is_caught(held: int, send_ns: float, wrong: set[str]) -> None:
-    judged = judge_fill(FILL, 1500, full(held, round(send_ns)))
-    assert {item.check for item in judged if not item.agrees} == wrong
+    made = check_fill(FILL, 1500, full(held, round(send_ns)))
+    assert {item.check for item in made if not item.agrees} == wrong
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_buffer_is_the_longest_stay_in_serialisation_times_rounded_up(
 ) -> None:
     # 20 us are what clock ticks may add to a whole number.
     packets = log(*[(i * 4 * MS, i * 4 * MS + OWD_NS + stay_ns) for i in range(20)])
-    rate, buffer = judge_fill(asked(queue_pkts=held), 1500, packets)
+    rate, buffer = check_fill(asked(queue_pkts=held), 1500, packets)
     assert (buffer.got, buffer.agrees) == (f"{held} packets", True)
     assert (rate.got, rate.agrees) == ("3000000 bit/s", True)
 
@@ -276,23 +276,23 @@ def test_buffer_is_the_longest_stay_in_serialisation_times_rounded_up(
 def test_rate_behind_a_buffer_of_one_packet_is_known_as_well_as_a_delay_is() -> None:
     # Nothing waits, so packets leave 5 ms apart however fast the link is. 20 us are 0.5 % of 4 ms.
     packets = log(*[(i * 5 * MS, i * 5 * MS + OWD_NS + 4 * MS) for i in range(20)])
-    rate, buffer = judge_fill(asked(queue_pkts=1), 1500, packets)
+    rate, buffer = check_fill(asked(queue_pkts=1), 1500, packets)
     assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.5 %", "3000000 bit/s")
     assert (rate.agrees, buffer.got) == (True, "1 packets")
-    assert not judge_fill(asked(queue_pkts=1, rate_bps=2_900_000), 1500, packets)[0].agrees
+    assert not check_fill(asked(queue_pkts=1, rate_bps=2_900_000), 1500, packets)[0].agrees
 
 
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_too_few_packets_are_no_measurement(count: int) -> None:
-    judged = judge_fill(FILL, 1500, log(*[(0, 1)] * count))
-    assert [(item.check, item.got, item.agrees) for item in judged] == [
+    made = check_fill(FILL, 1500, log(*[(0, 1)] * count))
+    assert [(item.check, item.got, item.agrees) for item in made] == [
         ("rate", f"only {count} packets arrived", False),
         ("buffer", f"only {count} packets arrived", False),
     ]
 
 
 def test_packets_that_arrive_all_at_once_have_no_rate() -> None:
-    rate, buffer = judge_fill(FILL, 1500, log(*[(0, OWD_NS)] * 20))
+    rate, buffer = check_fill(FILL, 1500, log(*[(0, OWD_NS)] * 20))
     assert (rate.got, rate.agrees) == ("inf bit/s", False)
     assert not buffer.agrees
 
@@ -300,7 +300,7 @@ def test_packets_that_arrive_all_at_once_have_no_rate() -> None:
 def test_the_rate_is_seen_through_the_loss_model() -> None:
     # Every other packet is gone, some twice in a row: gaps of 4, 8 and 12 ms, and 4 ms is 1500 B.
     at_ms = [0, 4, 12, 16, 28, 32, 40, 44, 48, 60, 64, 68]
-    rate, _ = judge_fill(FILL, 1500, log(*[(0, OWD_NS + 40 * MS + t * MS) for t in at_ms]))
+    rate, _ = check_fill(FILL, 1500, log(*[(0, OWD_NS + 40 * MS + t * MS) for t in at_ms]))
     assert (rate.got, rate.agrees) == ("3000000 bit/s", True)
 
 
@@ -330,12 +330,12 @@ def drop_tail(fill: Fill) -> list[Packet]:
 )
 def test_a_drop_tail_queue_of_n_packets_is_measured_as_n(queue_pkts: int, rate_bps: int) -> None:
     fill = asked(queue_pkts=queue_pkts, rate_bps=rate_bps)
-    rate, buffer = judge_fill(fill, 1500, drop_tail(fill))
+    rate, buffer = check_fill(fill, 1500, drop_tail(fill))
     assert (buffer.got, buffer.agrees) == (f"{queue_pkts} packets", True)
     assert rate.agrees
 
 
-def test_all_properties_are_judged_and_every_pairs_delay_and_every_link(tmp_path: Path) -> None:
+def test_all_properties_are_checked_and_every_pairs_delay_and_every_link(tmp_path: Path) -> None:
     write_calibrated(tmp_path, wireless_cell(purpose="calibrate"))
     found = json.loads((tmp_path / "raw" / "calibration.json").read_text())
     logs = {
@@ -344,7 +344,7 @@ def test_all_properties_are_judged_and_every_pairs_delay_and_every_link(tmp_path
         )
         for run, entry in found.items()
     }
-    checks = calibration_checks.judge(NETWORK, 1, found, logs)
+    checks = calibration_checks.checks(NETWORK, 1, found, logs)
     assert [item.check for item in checks] == [
         "rtt", "rtt", "loss forward", "loss reverse", *["rate", "buffer"] * 10,
     ]  # fmt: skip

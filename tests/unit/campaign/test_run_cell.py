@@ -51,7 +51,9 @@ def test_done_is_written_last_and_by_rename(
         return replace(self, target)
 
     # Here, not in the process beside, which does not know of this.
-    monkeypatch.setattr("testbed.machine.workers.beside", lambda function, *words: function(*words))
+    monkeypatch.setattr(
+        "testbed.machine.workers.in_process", lambda function, *words: function(*words)
+    )
     monkeypatch.setattr(Path, "replace", replaced)
     run(MEASURE, tmp_path / "x", FakeLab())
     assert steps[-2:] == ["rename .timing.json to timing.json", "rename .DONE to DONE"]
@@ -162,7 +164,7 @@ def test_what_fails_leaves_no_done(
     assert (tmp_path / "x" / run_folder.CELL).is_file()
 
 
-def test_judgements_are_added_to_the_checks_even_when_one_disagrees(tmp_path: Path) -> None:
+def test_checks_are_added_to_the_others_even_when_one_disagrees(tmp_path: Path) -> None:
     with pytest.raises(VerifyError):
         run(CALIBRATE, tmp_path / "x", FakeLab(lossy))
     checks = json.loads((tmp_path / "x" / run_folder.VERIFY).read_text())["checks"]
@@ -204,7 +206,7 @@ def test_what_is_no_calibration_is_named(tmp_path: Path, content: str) -> None:
     write_calibrated(tmp_path, CALIBRATE)
     (tmp_path / "raw" / "calibration.json").write_text(content)
     with pytest.raises(ParseError, match=r"raw/calibration\.json: not "):
-        run_cell.judge_calibration(CALIBRATE, tmp_path)
+        run_cell.check_calibration(CALIBRATE, tmp_path)
 
 
 @pytest.mark.parametrize("content", ["null", "5", "[5]", "[{}]", '[{"knobs": [{}]}]', "[" * 9999])

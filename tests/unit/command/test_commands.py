@@ -19,7 +19,7 @@ from reports.page import write
 from reports.store.run import read_study
 from reports.verdict.points import CellSummary
 from testbed.campaign import saved_runs
-from testbed.campaign.repeat_cells import choose
+from testbed.campaign.again import choose
 from testbed.command import commands, run_and_report
 from testbed.command.cli import command_status
 from testbed.command.run_and_report import jobs_or_cores

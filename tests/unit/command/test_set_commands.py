@@ -12,7 +12,7 @@ import pytest
 from model import run_folder
 from model.cell import Cell
 from model.errors import RunError
-from testbed.campaign import rounds, saved_runs, study_sets
+from testbed.campaign import saved_runs, study_sets
 from testbed.campaign.study_sets import Found
 from testbed.command import commands, run_and_report
 from testbed.command.cli import command_status
@@ -339,7 +339,7 @@ def test_studies_add_seeds_round_by_round_until_all_have_stopped(
         saved_runs.record_plan(run, [*cells, *new])
         return new
 
-    monkeypatch.setattr(rounds, "next_cells", next_cells)
+    monkeypatch.setattr(run_and_report, "next_cells", next_cells)
     words = ["run", "one.yaml", "two.yaml", "--reps", "auto", "-j", "1", "-D", "r"]
     assert command_status(words) == 0
     # Two rounds of both (two seeds, then one and two more), then one of the second study alone.

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from reports.figures.chart import Figure
-from reports.figures.draw import render_svg
+from reports.figures.chart import Figure, render_svg
 from reports.figures.headline import headline_figures
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
@@ -34,8 +33,8 @@ def with_values(summary: Summary, values: tuple[float, ...]) -> Summary:
             found, published=None, estimate=dataclasses.replace(found.estimate, mean=value)
         )
         points.append(dataclasses.replace(point, metrics={**point.metrics, NAME: metric}))
-        known = {**cell.values, NAME: dataclasses.replace(cell.values[NAME], value=value)}
-        cells.append(dataclasses.replace(cell, values=known))
+        of_cell = {**cell.values, NAME: dataclasses.replace(cell.values[NAME], value=value)}
+        cells.append(dataclasses.replace(cell, values=of_cell))
     return dataclasses.replace(summary, points=tuple(points), cells=tuple(cells))
 
 

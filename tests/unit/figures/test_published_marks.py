@@ -10,8 +10,8 @@ import pytest
 
 from model.run.figures import PublishedLoss, PublishedMark
 from reports.figures import published_marks
+from reports.figures.chart import render_pdf, render_svg
 from reports.figures.congestion import Curve, congestion_figure, mark_heights, window_marks
-from reports.figures.draw import render_pdf, render_svg
 from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import Diagram, segment_marks, sequence_figure
 from tests.support.figure_run import columns

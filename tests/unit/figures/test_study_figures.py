@@ -20,7 +20,7 @@ from reports.figures.goodput_bins import POINTS
 from reports.figures.kinds import KINDS
 from reports.figures.losses import _seen_from_s
 from reports.figures.over_time import WORDS
-from reports.figures.study_figures import FigureSet, asked_figures, asked_metrics
+from reports.figures.study_figures import FigureSet, drawn_metrics, study_figures
 from reports.page.write import write_report
 from reports.store.run import read_run
 from reports.verdict.summary import summarise
@@ -36,11 +36,11 @@ BINS = {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 0.0, "to_s": 12.0, "poin
 
 def sets(run: Path) -> tuple[FigureSet, ...]:
     found = read_run(run)
-    return asked_figures(run, found, summarise(found))
+    return study_figures(run, found, summarise(found))
 
 
-def one_set(run: Path, asked: dict[str, Any]) -> FigureSet:
-    (found,) = sets(build_figure_run(run, [asked]))
+def one_set(run: Path, wanted: dict[str, Any]) -> FigureSet:
+    (found,) = sets(build_figure_run(run, [wanted]))
     return found
 
 
@@ -66,14 +66,14 @@ def test_two_of_a_kind_have_two_names(tmp_path: Path) -> None:
 
 
 def test_the_share_is_a_metrics_figure(tmp_path: Path) -> None:
-    assert asked_metrics(read_run(build_figure_run(tmp_path / "run"))) == {
+    assert drawn_metrics(read_run(build_figure_run(tmp_path / "run"))) == {
         "share_S_pct": "Figure 2"
     }
-    assert asked_metrics(read_run(build_figure_run(tmp_path / "other", []))) == {}
+    assert drawn_metrics(read_run(build_figure_run(tmp_path / "other", []))) == {}
 
 
 @pytest.mark.parametrize(
-    ("asked", "gone", "reason"),
+    ("wanted", "gone", "reason"),
     [
         (FIGURES[0], run_folder.CONGESTION_TABLE, "this run has no kernel telemetry"),
         (FIGURES[1], run_folder.PACKETS_TABLE, "this run has no captures (groundtruth run --pcap)"),
@@ -82,9 +82,9 @@ def test_the_share_is_a_metrics_figure(tmp_path: Path) -> None:
     ],
 )
 def test_a_missing_table_is_a_reason(
-    tmp_path: Path, asked: dict[str, Any], gone: str, reason: str
+    tmp_path: Path, wanted: dict[str, Any], gone: str, reason: str
 ) -> None:
-    run = build_figure_run(tmp_path / "run", [asked])
+    run = build_figure_run(tmp_path / "run", [wanted])
     (only_cell(run) / gone).unlink()
     (found,) = sets(run)
     assert (found.figures, found.missing) == ((), (reason,))
@@ -138,9 +138,9 @@ def spans(found: FigureSet) -> list[tuple[float, float]]:
     return domains
 
 
-@pytest.mark.parametrize("asked", [FIGURES[1], FIGURES[2]])
-def test_flows_side_by_side_have_axes_of_one_length(tmp_path: Path, asked: dict[str, Any]) -> None:
-    one, other = spans(one_set(tmp_path / "run", asked))
+@pytest.mark.parametrize("wanted", [FIGURES[1], FIGURES[2]])
+def test_flows_side_by_side_have_axes_of_one_length(tmp_path: Path, wanted: dict[str, Any]) -> None:
+    one, other = spans(one_set(tmp_path / "run", wanted))
     assert one == other
 
 
@@ -155,9 +155,9 @@ def test_a_flows_beginning_is_shown_if_it_is_near(from_s: float, wanted_s: float
 def give_episodes(run: Path, **columns: list[Any]) -> Path:
     """Give the run's one cell with tables some loss episodes."""
     rows = len(columns["flow"])
-    known = {"detected_by": ["dupacks"] * rows, "lost_at": ["queue"] * rows, "dupacks": [3] * rows}
-    unknown = {name: None for name in schema(EpisodeRow) if name not in {*columns, *known}}
-    table = pl.DataFrame({**columns, **known, **unknown}, schema=schema(EpisodeRow), strict=False)
+    told = {"detected_by": ["dupacks"] * rows, "lost_at": ["queue"] * rows, "dupacks": [3] * rows}
+    unknown = {name: None for name in schema(EpisodeRow) if name not in {*columns, *told}}
+    table = pl.DataFrame({**columns, **told, **unknown}, schema=schema(EpisodeRow), strict=False)
     table.write_parquet(only_cell(run) / run_folder.EPISODES_TABLE)
     return run
 
@@ -167,7 +167,7 @@ def test_loss_episodes_are_marked_where_they_are_known(tmp_path: Path) -> None:
     give_episodes(run, flow=["T", "S", "T"], episode=[0, 0, 1], detected_s=[2.6, 3.0, 99.0],
                   recovered_s=[4.0, 5.0, None])  # fmt: skip
     (found,) = sets(run)
-    assert [figure.live["layer"][-2]["mark"]["shape"] for figure in found.figures] == [
+    assert [figure.zoomable["layer"][-2]["mark"]["shape"] for figure in found.figures] == [
         "triangle-up"
     ] * 2
     for figure in found.figures:
@@ -185,18 +185,18 @@ MARKS = {"T": {"detected_s": 2.88, "lost_segment": 8, "marks": [
 
 
 def test_a_figure_by_flow_is_of_these_flows_and_each_names_its_own(tmp_path: Path) -> None:
-    asked = {**FIGURES[0], "where": {"S": "Figure 7", "T": "Figure 6"}}
-    found = one_set(tmp_path / "both", asked)
+    wanted = {**FIGURES[0], "where": {"S": "Figure 7", "T": "Figure 6"}}
+    found = one_set(tmp_path / "both", wanted)
     assert found.where == "Figure 7, Figure 6"
     assert [(figure.flow, figure.where) for figure in found.figures] == [
         ("T", "Figure 6"), ("S", "Figure 7")
     ]  # fmt: skip
-    found = one_set(tmp_path / "one", {**asked, "where": {"S": "Figure 7"}})
+    found = one_set(tmp_path / "one", {**wanted, "where": {"S": "Figure 7"}})
     assert [figure.flow for figure in found.figures] == ["S"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "ids"),
+    ("wanted", "ids"),
     [
         (
             {"modulo_segments": 100},
@@ -206,12 +206,12 @@ def test_a_figure_by_flow_is_of_these_flows_and_each_names_its_own(tmp_path: Pat
     ],
 )
 def test_sequences_modulo_and_together(
-    tmp_path: Path, asked: dict[str, Any], ids: list[str]
+    tmp_path: Path, wanted: dict[str, Any], ids: list[str]
 ) -> None:
-    run = build_figure_run(tmp_path / "run", [{**FIGURES[1], **asked}])
+    run = build_figure_run(tmp_path / "run", [{**FIGURES[1], **wanted}])
     (found,) = sets(run)
     assert [figure.id for figure in found.figures] == ids
-    assert [figure.where for figure in found.figures] == [asked.get("where")] * len(ids)
+    assert [figure.where for figure in found.figures] == [wanted.get("where")] * len(ids)
     (only_cell(run) / run_folder.PACKETS_TABLE).unlink()
     assert sets(run)[0].missing == ("this run has no captures (groundtruth run --pcap)",)
 
@@ -232,8 +232,8 @@ def test_an_episode_is_shown_by_its_number_with_what_was_published_of_it(tmp_pat
 
 
 def test_published_events_without_a_known_detection_are_a_reason(tmp_path: Path) -> None:
-    asked = {**LOSS, "episode": None, "published": MARKS}
-    found = one_set(tmp_path / "run", asked)
+    wanted = {**LOSS, "episode": None, "published": MARKS}
+    found = one_set(tmp_path / "run", wanted)
     assert found.missing == ("published events of flow T: when it detected it is not known",)
     assert len(found.figures) == 1
 
@@ -242,8 +242,8 @@ def test_the_window_around_a_loss_has_the_published_ones_on_its_axis(tmp_path: P
     marks = [{"label": "M", "at_s": 2.88, "cwnd_segments": 500.0},
              {"label": "N", "at_s": 2.88, "cwnd_bytes": 1448.0}]  # fmt: skip
     published = {"T": {"detected_s": 2.88, "lost_segment": None, "marks": marks}}
-    asked = {**LOSS, "kind": "single_loss_cwnd", "episode": 0, "published": published}
-    run = build_figure_run(tmp_path / "run", [asked])
+    wanted = {**LOSS, "kind": "single_loss_cwnd", "episode": 0, "published": published}
+    run = build_figure_run(tmp_path / "run", [wanted])
     give_episodes(run, flow=["T"], episode=[0], detected_s=[7.5])
     (found,) = sets(run)
     (figure,) = found.figures
@@ -254,9 +254,9 @@ def test_the_window_around_a_loss_has_the_published_ones_on_its_axis(tmp_path: P
 
 
 def test_runs_over_each_other_are_one_figure_per_flow_or_one_of_all(tmp_path: Path) -> None:
-    asked = {"kind": "over_time", "of": "goodput", "bin_s": 1.0, "from_s": 0.0, "to_s": 12.0,
+    wanted = {"kind": "over_time", "of": "goodput", "bin_s": 1.0, "from_s": 0.0, "to_s": 12.0,
              "overlay": "loss_frac", "points": [{"loss_frac": 0.008}, *AT]}  # fmt: skip
-    run = build_figure_run(tmp_path / "run", [asked, {**asked, "together": True}])
+    run = build_figure_run(tmp_path / "run", [wanted, {**wanted, "together": True}])
     other = only_cell(run, loss=0.008) / run_folder.PACKETS_TABLE
     apart, _ = sets(run)
     assert apart.missing == (
@@ -278,8 +278,8 @@ def line_colours(figure: Figure) -> list[str]:
 
 def test_of_two_counterparts_of_one_figure_the_list_says_which_runs(tmp_path: Path) -> None:
     points = [{"loss_frac": 0.008}, *AT]
-    asked = {**FIGURES[0], "where": {"T": "Figure 6", "S": "Figure 7"}, "points": points}
-    run = build_figure_run(tmp_path / "run", [asked])
+    wanted = {**FIGURES[0], "where": {"T": "Figure 6", "S": "Figure 7"}, "points": points}
+    run = build_figure_run(tmp_path / "run", [wanted])
     table = run_folder.CONGESTION_TABLE
     shutil.copy(only_cell(run) / table, only_cell(run, loss=0.008) / table)
     bins = {**BINS, "where": "Figure 5", "points": points[:1]}
@@ -289,7 +289,7 @@ def test_of_two_counterparts_of_one_figure_the_list_says_which_runs(tmp_path: Pa
     for loss in ("0.8", "1"):
         for figure, flow in (("6", "T"), ("7", "S")):
             assert f">Figure {figure}</a>: {words} {flow}, bottleneck loss, data {loss} %" in page
-    run = build_figure_run(tmp_path / "other", [asked, bins])
+    run = build_figure_run(tmp_path / "other", [wanted, bins])
     write_report(run)
     page = (run / run_folder.REPORT_HTML).read_text()
     assert f">Figure 6</a>: {words} T</li>" in page

@@ -37,8 +37,8 @@ def made(*files: tuple[int, str, str]) -> pl.DataFrame:
     """Return the table of one host's files: second, path and content of each."""
     answers = tuple(
         Answer(
-            t_ns=EPOCH_NS + second * 1_000_000_000, source=Source(node="src2", what=what), at=16,
-            content=text.encode(),
+            t_ns=EPOCH_NS + second * 1_000_000_000, source=Source(node="src2", what=what),
+            offset=16, content=text.encode(),
         )
         for second, what, text in files
     )  # fmt: skip
@@ -134,8 +134,8 @@ def test_any_text_is_counters_or_a_parse_error(what: str, text: str) -> None:
         made((0, what, text))
 
 
-@given(at=st.integers(0, 500), put=st.text("0123456789 \n\t:*", max_size=5))
-def test_a_damaged_list_is_taken_or_a_parse_error(at: int, put: str) -> None:
+@given(offset=st.integers(0, 500), put=st.text("0123456789 \n\t:*", max_size=5))
+def test_a_damaged_list_is_taken_or_a_parse_error(offset: int, put: str) -> None:
     text = ASSOCS_HEAD + ASSOC
     with contextlib.suppress(ParseError):
-        made((0, ASSOCS, text[:at] + put + text[at + len(put) :]))
+        made((0, ASSOCS, text[:offset] + put + text[offset + len(put) :]))

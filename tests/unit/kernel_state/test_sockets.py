@@ -254,10 +254,10 @@ def parsed(data: bytes) -> None:
             list(sockets(answer, "s"))
 
 
-@given(at=st.integers(0, 4000), to=st.binary(min_size=1, max_size=8))
-def test_any_bytes_in_it_are_taken_or_a_parse_error(at: int, to: bytes) -> None:
+@given(offset=st.integers(0, 4000), to=st.binary(min_size=1, max_size=8))
+def test_any_bytes_in_it_are_taken_or_a_parse_error(offset: int, to: bytes) -> None:
     with contextlib.suppress(ParseError):
-        parsed(RECORDED[:at] + to + RECORDED[at + len(to) : 4000])
+        parsed(RECORDED[:offset] + to + RECORDED[offset + len(to) : 4000])
 
 
 @given(end=st.integers(0, 4000))

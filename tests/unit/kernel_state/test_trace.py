@@ -51,8 +51,8 @@ def test_events_and_times_are_those_the_kernel_printed(kernel: str) -> None:
 @pytest.mark.parametrize("event", PLAIN)
 def test_fields_are_those_the_kernel_printed(kernel: str, event: str) -> None:
     lines = [line for line in printed(kernel) if line.event == event.partition("/")[2]]
-    at, rows = trace(kernel).records(event, (*PLAIN[event], "common_pid"))
-    assert len(at) == len(rows) == len(lines)
+    offset, rows = trace(kernel).records(event, (*PLAIN[event], "common_pid"))
+    assert len(offset) == len(rows) == len(lines)
     for name in PLAIN[event] if lines else ():
         assert rows[name].tolist() == [line.number(name) for line in lines], name
     assert rows["common_pid"].tolist() == [line.pid for line in lines]
@@ -61,8 +61,8 @@ def test_fields_are_those_the_kernel_printed(kernel: str, event: str) -> None:
 def test_events_recorded() -> None:
     counts = {}
     for event in formats("7.3").events:
-        at, _ = trace("7.3").records(event, ("common_type",))
-        counts[event] = len(at)
+        offset, _ = trace("7.3").records(event, ("common_type",))
+        counts[event] = len(offset)
     assert counts == {
         "tcp/tcp_probe": 11,
         "tcp/tcp_retransmit_skb": 17,
@@ -75,8 +75,8 @@ def test_events_recorded() -> None:
 
 
 def test_a_kernel_without_an_event_has_none_of_it() -> None:
-    at, rows = trace("6.12").records("qdisc/qdisc_drop", ("ifindex",))
-    assert (len(at), len(rows)) == (0, 0)
+    offset, rows = trace("6.12").records("qdisc/qdisc_drop", ("ifindex",))
+    assert (len(offset), len(rows)) == (0, 0)
 
 
 def test_no_address_of_the_kernel_is_left() -> None:
@@ -155,11 +155,11 @@ def test_pages_cut_anywhere_but_between_two_are_a_parse_error(cut: int) -> None:
         parsed(pages("7.3")[:cut])
 
 
-@given(at=st.integers(0, len(pages("7.3")) - 1), put=st.binary(min_size=1, max_size=64))
-def test_pages_with_anything_in_them_are_parsed_or_a_parse_error(at: int, put: bytes) -> None:
+@given(offset=st.integers(0, len(pages("7.3")) - 1), put=st.binary(min_size=1, max_size=64))
+def test_pages_with_anything_in_them_are_parsed_or_a_parse_error(offset: int, put: bytes) -> None:
     content = pages("7.3")
     with contextlib.suppress(ParseError):
-        parsed((content[:at] + put + content[at + len(put) :])[: len(content)])
+        parsed((content[:offset] + put + content[offset + len(put) :])[: len(content)])
 
 
 @given(st.binary(max_size=300))

@@ -18,7 +18,7 @@ import pytest
 
 from model.errors import ParseError, RunError
 from testbed.machine import workers
-from testbed.machine.worker_process import Beside
+from testbed.machine.worker_process import WorkerProcess
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -63,13 +63,13 @@ def be_killed() -> None:
 
 
 @pytest.fixture
-def process() -> Iterator[Beside]:
-    made = Beside()
+def process() -> Iterator[WorkerProcess]:
+    made = WorkerProcess()
     yield made
     made.close()
 
 
-def test_calls_happen_in_one_other_process_on_the_callers_cores(process: Beside) -> None:
+def test_calls_happen_in_one_other_process_on_the_callers_cores(process: WorkerProcess) -> None:
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
@@ -80,7 +80,7 @@ def test_calls_happen_in_one_other_process_on_the_callers_cores(process: Beside)
     assert first == (process.call(place)[0], [min(cores)])
 
 
-def test_an_error_is_raised_here_as_it_was_there(process: Beside) -> None:
+def test_an_error_is_raised_here_as_it_was_there(process: WorkerProcess) -> None:
     with pytest.raises(ParseError) as caught:
         process.call(refuse)
     assert str(caught.value) == "file:1: bad: wanted a, got b (c)"
@@ -98,7 +98,7 @@ def test_an_error_is_raised_here_as_it_was_there(process: Beside) -> None:
     ],
 )
 def test_an_error_that_cannot_be_sent_is_told_in_words(
-    function: Callable[[], None], words: str, process: Beside
+    function: Callable[[], None], words: str, process: WorkerProcess
 ) -> None:
     before = process.call(place)
     with pytest.raises(RunError) as caught:
@@ -109,7 +109,7 @@ def test_an_error_that_cannot_be_sent_is_told_in_words(
     assert process.call(place) == before
 
 
-def test_a_result_that_cannot_be_sent_is_told(process: Beside) -> None:
+def test_a_result_that_cannot_be_sent_is_told(process: WorkerProcess) -> None:
     with pytest.raises(TypeError, match="cannot pickle"):
         process.call(give_a_lock)
     with pytest.raises(TypeError, match="cannot pickle"):
@@ -117,13 +117,13 @@ def test_a_result_that_cannot_be_sent_is_told(process: Beside) -> None:
     assert process.call(place)[0] != os.getpid()
 
 
-def test_a_process_that_ends_by_itself_is_not_short_of_memory(process: Beside) -> None:
+def test_a_process_that_ends_by_itself_is_not_short_of_memory(process: WorkerProcess) -> None:
     with pytest.raises(RunError) as caught:
         process.call(leave)
     assert str(caught.value).endswith("was ended from outside: got status 7")
 
 
-def test_a_killed_process_is_an_error_and_the_next_call_has_another(process: Beside) -> None:
+def test_a_killed_process_is_an_error_and_the_next_call_has_another(process: WorkerProcess) -> None:
     before = process.call(place)[0]
     with pytest.raises(RunError, match=r"be_killed: the process .* got signal 9 .*memory"):
         process.call(be_killed)
@@ -132,8 +132,8 @@ def test_a_killed_process_is_an_error_and_the_next_call_has_another(process: Bes
 
 def test_the_process_ends_when_its_caller_is_killed() -> None:
     script = (
-        "import os, signal, sys; from testbed.machine.worker_process import Beside; "
-        "held = Beside(); print(held.call(os.getpid), flush=True); sys.stdin.read()"
+        "import os, signal, sys; from testbed.machine.worker_process import WorkerProcess; "
+        "held = WorkerProcess(); print(held.call(os.getpid), flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script],
@@ -155,14 +155,14 @@ def test_each_thread_of_a_pool_has_a_process_and_others_have_none() -> None:
 
     def act(_: int) -> None:
         together.wait(10)
-        found.append(workers.beside(place)[0])
+        found.append(workers.in_process(place)[0])
 
     workers.each([1, 2], act, jobs=2, cancelled=threading.Event(), ended=lambda _item, error: None)
     assert len({*found, os.getpid()}) == 3
     for gone in found:
         with pytest.raises(ProcessLookupError):
             os.kill(gone, 0)
-    assert workers.beside(place)[0] == os.getpid()
+    assert workers.in_process(place)[0] == os.getpid()
 
 
 def hold(pid_file: str) -> None:
@@ -173,10 +173,10 @@ def hold(pid_file: str) -> None:
 
 CALLER = """
 import sys
-from testbed.machine.worker_process import Beside
+from testbed.machine.worker_process import WorkerProcess
 from tests.unit.machine.test_worker_process import hold
 if __name__ == "__main__":
-    Beside().call(hold, sys.argv[1])
+    WorkerProcess().call(hold, sys.argv[1])
 """
 
 
@@ -200,7 +200,7 @@ def test_an_interrupt_does_not_wait_for_it(tmp_path: Path) -> None:
     cancelled = threading.Event()
 
     def act(_: int) -> None:
-        workers.beside(hold, str(pid_file))
+        workers.in_process(hold, str(pid_file))
 
     def interrupt() -> None:
         while not (pid_file.exists() and pid_file.read_text()):
@@ -216,7 +216,7 @@ def test_an_interrupt_does_not_wait_for_it(tmp_path: Path) -> None:
         os.kill(int(pid_file.read_text()), 0)
 
 
-def test_an_error_of_a_lost_process_holds_on_to_no_buffer(process: Beside) -> None:
+def test_an_error_of_a_lost_process_holds_on_to_no_buffer(process: WorkerProcess) -> None:
     """A view of one, in the frames of an error, is an error of its own once both are collected."""
     pid, _ = process.call(place)
     os.kill(pid, signal.SIGKILL)

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from collectors.packets import columns
-from collectors.packets.accepted import accepted_bytes
-from collectors.packets.path import path_rows
+from collectors.packets.path import accepted_bytes, path_rows
 from collectors.packets.seen import FlowPackets, flow_packets
 from collectors.tables import evidence
 from model.cell import Cell, Flow, from_dict

@@ -93,7 +93,7 @@ def test_the_page_shows_difference_and_estimates(run: Path, summary: Summary) ->
     # S 110, T 98 to 101 kbit/s: mean of the increases 10.6; printed 27.6.
     assert table.rows[0].mean == "10.6"
     assert table.rows[0].difference == "\N{MINUS SIGN}17.0"
-    text = render_reports(read_run(run), summary, Drawn(headline=(), asked=(), svgs={}), str)[0]
+    text = render_reports(read_run(run), summary, Drawn(headline=(), sets=(), svgs={}), str)[0]
     assert "Difference</th>" in text
     assert text.count('<details class="estimates"') == 3
     assert text.count('<details class="estimates" open>') == 1

@@ -65,7 +65,7 @@ def shown(run: Path) -> PacketEvidence | None:
 
 
 def page_of(run: Run) -> str:
-    drawn = Drawn(headline=(), asked=(), svgs={})
+    drawn = Drawn(headline=(), sets=(), svgs={})
     return render_reports(run, summarise(run), drawn, str)[0]
 
 

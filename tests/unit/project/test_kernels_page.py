@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from docs.generate import kernels
+from docs.generate.marks import between
 
 pytestmark = pytest.mark.unit
 
@@ -45,8 +46,11 @@ def test_verdicts_and_points_side_by_side() -> None:
 
 
 def test_what_is_written_by_hand_stays() -> None:
-    page = f"a\n{kernels.BEGIN}old\n{kernels.END}b\n"
-    once = kernels.written(page, "| new |\n")
-    assert once == f"a\n{kernels.BEGIN}\n| new |\n\n{kernels.END}b\n"
-    assert kernels.written(once, "| new |\n") == once
-    assert kernels.BEGIN in kernels.FILE.read_text(encoding="utf-8")
+    page = "a\nBEGIN\nold\nEND\nb\n"
+    once = between(page, "BEGIN\n", "| new |\n", "END\n", "page")
+    assert once == "a\nBEGIN\n| new |\nEND\nb\n"
+    assert between(once, "BEGIN\n", "| new |\n", "END\n", "page") == once
+    with pytest.raises(ValueError, match=r"page: no BEGIN \.\.\. STOP"):
+        between(page, "BEGIN\n", "", "STOP\n", "page")
+    text = kernels.FILE.read_text(encoding="utf-8")
+    assert between(text, kernels.BEGIN, "", kernels.END, "kernels.md") != text

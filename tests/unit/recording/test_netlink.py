@@ -29,7 +29,7 @@ pytestmark = pytest.mark.unit
 
 def test_a_request_is_a_message() -> None:
     request = dump_request(20, b"question")
-    assert list(messages(request, "r")) == [Message(kind=20, at=16, body=b"question")]
+    assert list(messages(request, "r")) == [Message(kind=20, offset=16, body=b"question")]
     assert HEADER.unpack_from(request) == (24, 20, 0x301, 1, 0)
 
 
@@ -37,7 +37,7 @@ def test_messages_begin_at_whole_words() -> None:
     first = HEADER.pack(18, 20, 2, 1, 0) + b"ab" + bytes(2)
     last = HEADER.pack(20, NLMSG_DONE, 2, 1, 0) + bytes(4)
     found = list(messages(first + last, "r", 100))
-    assert [(m.kind, m.at, m.body) for m in found] == [(20, 116, b"ab"), (3, 136, bytes(4))]
+    assert [(m.kind, m.offset, m.body) for m in found] == [(20, 116, b"ab"), (3, 136, bytes(4))]
 
 
 def test_attributes_are_told_by_type_without_its_flags() -> None:

@@ -104,7 +104,7 @@ def test_samples_are_frames_in_the_order_of_the_sources(
         (5, "tcp", PART + DONE), (6, "/proc/net/snmp", b"Tcp: 1\n"),
         (7, "tcp", DONE), (7, "/proc/net/snmp", b"Tcp: 2\n"),
     ]  # fmt: skip
-    assert samples.answers[1].at == 16 + len(PART + DONE) + 16
+    assert samples.answers[1].offset == 16 + len(PART + DONE) + 16
     assert mine.fileno() == -1
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)

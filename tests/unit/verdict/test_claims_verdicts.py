@@ -8,7 +8,7 @@ import pytest
 
 from model.run.publication import Comparison
 from reports.verdict.verdicts import Verdict
-from tests.support.claims_study import at, claim, comparison, judged
+from tests.support.claims_study import at_loss, claim, comparison, judged
 
 pytestmark = pytest.mark.unit
 
@@ -184,13 +184,13 @@ def test_sensitivity_judges_the_same_claims_elsewhere() -> None:
     used = {0.01: AROUND_10, 0.02: [x + 5 for x in AROUND_10], 0.03: [x - 5 for x in AROUND_10]}
     claims = (comparison(low=9), comparison(loss=0.02, low=9))
     runs = {"utilisation_pct": used}
-    found = verdict_of(*claims, runs=runs, moved={at(0.01): at(0.03)})
+    found = verdict_of(*claims, runs=runs, moved={at_loss(0.01): at_loss(0.03)})
     assert found.verdict == "refuted"
     assert found.evidence.endswith(" (only 1 of 2 comparisons was run).")
-    assert verdict_of(*claims, runs=runs, moved={at(0.02): at(0.02)}).verdict == "holds"
+    assert verdict_of(*claims, runs=runs, moved={at_loss(0.02): at_loss(0.02)}).verdict == "holds"
     found = verdict_of(*claims, runs=runs, moved={})
     assert (found.verdict, found.comparisons) == ("not run", ())
     across = comparison(loss=0.02, low=0, versus=("utilisation_pct", 0.01))
-    assert verdict_of(across, runs=runs, moved={at(0.02): at(0.03)}).verdict == "not run"
-    moved = {at(0.02): at(0.03), at(0.01): at(0.01)}
+    assert verdict_of(across, runs=runs, moved={at_loss(0.02): at_loss(0.03)}).verdict == "not run"
+    moved = {at_loss(0.02): at_loss(0.03), at_loss(0.01): at_loss(0.01)}
     assert verdict_of(across, runs=runs, moved=moved).verdict == "refuted"

@@ -157,10 +157,10 @@ def test_summary_json(summary: Summary) -> None:
 
 
 def test_the_page_shows_verdicts_by_alternative(run: Path, summary: Summary) -> None:
-    both, one = repeats_page(summary).varied
+    both, one = repeats_page(summary).tried
     assert both.where == "every point"
     assert both.names == ("bottleneck loss data 3 %", "bottleneck loss data 2 %")
-    assert [cell.verdict for cell in both.claims[0].varied if cell] == ["holds", "undecided"]
+    assert [cell.verdict for cell in both.claims[0].tried if cell] == ["holds", "undecided"]
     assert one.where == "0.8 %"
     assert both.numbers.heads[2] == "As assumed"
     assert len(both.numbers.rows) == 2 * 4
@@ -184,8 +184,8 @@ def test_the_page_says_which_runs_were_on_which_kernel(tmp_path: Path) -> None:
             write_json(cell / run_folder.ENV, {**ENV, "kernel_release": "7.3.4"})
     write_report(run, library=lambda: "")
     page = (run / run_folder.REPORT_HTML).read_text(encoding="utf-8")
-    own, varied = "at 2 points on Linux 6.12.48", "25 runs of variations, some on Linux 7.3.4"
-    assert f"{own}, {varied}" in page
+    own, tried = "at 2 points on Linux 6.12.48", "25 runs of variations, some on Linux 7.3.4"
+    assert f"{own}, {tried}" in page
     assert "cells-differ" not in page
 
 

@@ -19,9 +19,9 @@ from reports.wireshark import episodes, sctp_story, tcp_story
 from reports.wireshark.episodes import Episode
 from reports.wireshark.fates import Fate, fates
 from reports.wireshark.recovery import Recovery
-from reports.wireshark.sctp_story import SctpSight, SctpStory
+from reports.wireshark.sctp_story import SctpPacket, SctpStory
 from reports.wireshark.story import comments
-from reports.wireshark.tcp_story import TcpSight, TcpStory
+from reports.wireshark.tcp_story import TcpPacket, TcpStory
 from reports.wireshark.words import nth, why_again
 from tests.support.exported_cell import RECORDED, recorded_cell
 
@@ -31,23 +31,23 @@ ACK, SYN, FIN = 16, 2, 1
 LOST = Fate(place="loss", row=99)
 
 
-def data(row: int, t_s: float, number: int, packet: int, *, again: bool = False) -> TcpSight:
+def data(row: int, t_s: float, number: int, packet: int, *, again: bool = False) -> TcpPacket:
     """Return a segment of 1000 bytes; segment 1 has seq 1."""
     seq = 1 + 1000 * (number - 1)
-    return TcpSight(row, t_s, "data", packet, ACK, seq, 1000, again, 1, 65535, None)
+    return TcpPacket(row, t_s, "data", packet, ACK, seq, 1000, again, 1, 65535, None)
 
 
-def ack(row: int, t_s: float, asks_for: int, dupacks: int = 0, window: int = 65535) -> TcpSight:
+def ack(row: int, t_s: float, asks_for: int, dupacks: int = 0, window: int = 65535) -> TcpPacket:
     """Return an acknowledgement that asks for a segment."""
     number = 1 + 1000 * (asks_for - 1)
-    return TcpSight(row, t_s, "ack", 500 + row, ACK, 1, 0, None, number, window, dupacks)
+    return TcpPacket(row, t_s, "ack", 500 + row, ACK, 1, 0, None, number, window, dupacks)
 
 
 def tcp(
-    sights: Sequence[TcpSight], lost: Sequence[int] = (), known: Sequence[Episode] = ()
+    packets: Sequence[TcpPacket], lost: Sequence[int] = (), episodes: Sequence[Episode] = ()
 ) -> dict[int, list[str]]:
-    story = TcpStory(dict.fromkeys(lost, LOST), Recovery(known))
-    story.tell(sights)
+    story = TcpStory(dict.fromkeys(lost, LOST), Recovery(episodes))
+    story.tell(packets)
     return story.said
 
 
@@ -136,11 +136,11 @@ def test_a_lost_and_a_needless_retransmission_say_so() -> None:
 
 
 def test_the_handshake_the_window_and_the_close_are_told_and_unknowns_are_passed_over() -> None:
-    syn = TcpSight(0, 0.0, "data", 0, SYN, 0, 0, False, None, 65535, None)
+    syn = TcpPacket(0, 0.0, "data", 0, SYN, 0, 0, False, None, 65535, None)
     again = syn._replace(row=1, t_s=1.0, packet=1, retransmission=True)
-    accepted = TcpSight(2, 1.5, "ack", 2, SYN | ACK, 0, 0, None, 1, 0, 0)
-    unknown = TcpSight(3, 1.5, "data", None, None, None, None, None, None, None, None)
-    fin = TcpSight(7, 2.2, "data", 7, FIN | ACK, 1001, 0, False, 1, 65535, None)
+    accepted = TcpPacket(2, 1.5, "ack", 2, SYN | ACK, 0, 0, None, 1, 0, 0)
+    unknown = TcpPacket(3, 1.5, "data", None, None, None, None, None, None, None, None)
+    fin = TcpPacket(7, 2.2, "data", 7, FIN | ACK, 1001, 0, False, 1, 65535, None)
     sent = data(4, 1.5, 1, 4)
     said = tcp(
         [syn, again, accepted, unknown, sent, ack(5, 2.0, 2, 0, 0), ack(6, 2.1, 2, 0, 9), fin],
@@ -158,23 +158,23 @@ def test_the_handshake_the_window_and_the_close_are_told_and_unknowns_are_passed
 
 
 def episode(**changes: Any) -> Episode:
-    known: dict[str, Any] = {
+    values: dict[str, Any] = {
         "number": 4, "detected_s": 2.0, "by": "dupacks", "dupacks": 3, "recovered_s": 2.7,
     }  # fmt: skip
-    return Episode(**(known | changes))
+    return Episode(**(values | changes))
 
 
 def test_a_table_of_episodes_knows_better() -> None:
-    sights = [*FIVE, ack(9, 0.5, 5), data(20, 2.0, 5, 20, again=True)]
+    packets = [*FIVE, ack(9, 0.5, 5), data(20, 2.0, 5, 20, again=True)]
     ends = [ack(21, 2.5, 6), ack(22, 2.7, 6)]
-    said = tcp([*sights, *ends], lost=[5], known=[episode(detected_s=1.0), episode()])
+    said = tcp([*packets, *ends], lost=[5], episodes=[episode(detected_s=1.0), episode()])
     assert said[20][0].startswith(
         "fast retransmit of segment 5 (seq 4001), on the 3rd duplicate acknowledgement; "
     )
     assert 21 not in said
     assert said[22] == ["end of recovery: all that was out is acknowledged (loss episode 4)"]
     unknown = episode(by=None, recovered_s=None)
-    assert tcp([*sights, *ends], known=[unknown])[21][0].endswith("(loss episode 4)")
+    assert tcp([*packets, *ends], episodes=[unknown])[21][0].endswith("(loss episode 4)")
 
 
 def test_episodes_are_read_where_captures_place_them(tmp_path: Any) -> None:
@@ -198,18 +198,18 @@ def test_episodes_are_read_where_captures_place_them(tmp_path: Any) -> None:
     }
 
 
-def chunk(row: int, t_s: float, tsn: int, packet: int) -> SctpSight:
-    return SctpSight(row, t_s, "data", packet, "DATA", [tsn], None, None, None, None, None)
+def chunk(row: int, t_s: float, tsn: int, packet: int) -> SctpPacket:
+    return SctpPacket(row, t_s, "data", packet, "DATA", [tsn], None, None, None, None, None)
 
 
-def sack(row: int, t_s: float, cum: int, gaps: Sequence[tuple[int, int]] = ()) -> SctpSight:
+def sack(row: int, t_s: float, cum: int, gaps: Sequence[tuple[int, int]] = ()) -> SctpPacket:
     blocks = [{"start": start, "end": end} for start, end in gaps]
-    return SctpSight(row, t_s, "ack", 500 + row, "SACK", None, None, cum, blocks, [], 65535)
+    return SctpPacket(row, t_s, "ack", 500 + row, "SACK", None, None, cum, blocks, [], 65535)
 
 
-def sctp(sights: Sequence[SctpSight], lost: Sequence[int] = ()) -> dict[int, list[str]]:
+def sctp(packets: Sequence[SctpPacket], lost: Sequence[int] = ()) -> dict[int, list[str]]:
     story = SctpStory(dict.fromkeys(lost, LOST), Recovery(()))
-    story.tell(sights)
+    story.tell(packets)
     return story.said
 
 
@@ -273,8 +273,8 @@ def test_many_missing_tsns_and_duplicates_are_summed_up() -> None:
     assert sctp_story.missing(2, [{"start": 8, "end": 9}, {"start": 5, "end": 6}]) == [
         3, 4, 7,
     ]  # fmt: skip
-    sight = sack(10, 1.0, -1, [(5, 5)])._replace(duplicate_tsns=[2, 3])
-    assert sctp([*SIX, sight])[10] == [
+    packet = sack(10, 1.0, -1, [(5, 5)])._replace(duplicate_tsns=[2, 3])
+    assert sctp([*SIX, packet])[10] == [
         (
             "reports TSN 0 missing for the 1st time, TSN 1 missing for the 1st time, "
             "TSN 2 missing for the 1st time, and 2 more"
@@ -286,8 +286,8 @@ def test_many_missing_tsns_and_duplicates_are_summed_up() -> None:
 def seen(
     packet: int, points: Sequence[str], *, flow: str = "T", **more: Any
 ) -> list[dict[str, Any]]:
-    known = {"packet": packet, "direction": "data", "flow": flow, "connection": 0}
-    return [{**known, "point": point, "protocol": "udp", **more} for point in points]
+    common = {"packet": packet, "direction": "data", "flow": flow, "connection": 0}
+    return [{**common, "point": point, "protocol": "udp", **more} for point in points]
 
 
 ALL = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
@@ -379,6 +379,6 @@ def test_what_became_of_the_copy_before() -> None:
 
 def test_sights_are_columns_of_the_packets_table() -> None:
     derived = {"row", "tsns"}
-    for names, sight in ((tcp_story.COLUMNS, TcpSight), (sctp_story.COLUMNS, SctpSight)):
+    for names, packet in ((tcp_story.COLUMNS, TcpPacket), (sctp_story.COLUMNS, SctpPacket)):
         assert set(names) - derived <= set(COLUMNS)
-        assert len(names) == len(sight._fields)
+        assert len(names) == len(packet._fields)

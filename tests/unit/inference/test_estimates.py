@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from reports.inference.ratio_of_means import ratio_of_means
+from reports.inference.estimates import ratio_of_means
 from reports.inference.statistics import Estimate
 from reports.store.sample import Quotient
 

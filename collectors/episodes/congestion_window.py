@@ -1,4 +1,8 @@
-"""What the congestion window does as a loss episode ends, and until it has grown again. Pure."""
+"""The congestion window: as a loss episode ends and until it has grown again, and its mean. Pure.
+
+Invariant of the mean: the kernel's events tell the window an event *meets*, so each value held
+since the event before; before the first and after the last it is unknown and has no weight.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,12 @@ import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 
-from collectors.episodes.row import EpisodeRow, Window, between_s
+import numpy as np
+import polars as pl
+
+from collectors.episodes.limits import packet_bytes
+from collectors.episodes.row import EpisodeRow, Window, between_s, main_rows
+from model.cell import Cell, Flow
 
 
 def with_windows(
@@ -49,3 +58,18 @@ def _regrown_s(
         until_s = acted_s if acted_s is not None else row.detected_s
     low_bytes = row.ssthresh_after_bytes
     return seen.regrown_s(low_bytes, low_bytes + message_bytes, row.detected_s, until_s)
+
+
+def mean_cwnd_segments(flow: Flow, cell: Cell, congestion: pl.DataFrame) -> float | None:
+    """Return the mean over the measuring window, in segments of payload; None if it is not known.
+
+    TCP's kernel counts segments; SCTP's bytes are divided by the user data of a full packet.
+    """
+    counted = "cwnd_segments" if flow.protocol == "tcp" else "cwnd_bytes"
+    rows = main_rows(congestion, flow.id).filter(pl.col(counted).is_not_null())
+    t_s = np.clip(rows["t_s"].to_numpy(), cell.measure_from_s, cell.measure_to_s)
+    held_s = np.diff(t_s)
+    if not held_s.sum() > 0:
+        return None
+    size = 1 if flow.protocol == "tcp" else packet_bytes(flow, rows)
+    return float((rows[counted].to_numpy()[1:] * held_s).sum() / held_s.sum() / size)

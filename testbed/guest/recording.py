@@ -1,4 +1,4 @@
-"""What is recorded while flows run: trace events, samples of queues and of sockets.
+"""What is recorded while flows run: trace events, samples of queues and of sockets, captures.
 
 The agent has one thread, so everything periodic happens while it waits, in
 :meth:`Telemetry.wait_until`. Computing takes no virtual time, but each look at the clock takes
@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from collectors.recording import queue_sampler, socket_sampler, trace_recorder
+from collectors.recording import queue_sampler, socket_sampler, tcpdump, trace_recorder
+from mininet_topos import taps
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Namespace
 from model.cell import Cell
@@ -23,6 +26,8 @@ from probes.process import wait_until
 NS_PER_S = 1_000_000_000
 #: IP and transport headers of a data packet, and the largest packet there is.
 HEADERS_BYTES, PACKET_MAX_BYTES = 40, 1500
+#: Of raw/pcap/points.json.
+POINTS_SCHEMA = 1
 
 
 @dataclass(kw_only=True)
@@ -62,12 +67,10 @@ class Telemetry:
             socket_sampler.stop(self.sockets, time.monotonic_ns())
         if self.trace:
             counts = trace_recorder.stop(self.trace)
-            (self.folder / "trace" / "counts.json").write_text(
-                json.dumps(counts, indent=1, sort_keys=True) + "\n"
-            )
+            _write(self.folder / "trace" / "counts.json", counts)
 
 
-def start(
+def start_telemetry(
     cell: Cell,
     raw: Path,
     laid_out: Layout,
@@ -105,10 +108,14 @@ def start(
         recorder = socket_sampler.start(sources(cell, laid_out, spaces), raw)
         telemetry.sockets = recorder
         every(
-            cell.collect.sockets_s, epoch_ns, lambda at: socket_sampler.take_sockets(recorder, at)
+            cell.collect.sockets_s,
+            epoch_ns,
+            lambda now_ns: socket_sampler.take_sockets(recorder, now_ns),
         )
         every(
-            cell.collect.counters_s, epoch_ns, lambda at: socket_sampler.take_counters(recorder, at)
+            cell.collect.counters_s,
+            epoch_ns,
+            lambda now_ns: socket_sampler.take_counters(recorder, now_ns),
         )
     return telemetry
 
@@ -154,3 +161,54 @@ def trace_bytes_per_s(cell: Cell) -> float:
     passed_pps = links.bottleneck.forward.rate_bps / packet_bits
     offered_pps = links.sources * links.source_access.forward.rate_bps / packet_bits
     return passed_pps * trace_recorder.ACK_BYTES + offered_pps * trace_recorder.DROP_BYTES
+
+
+@dataclass(frozen=True)
+class Captures:
+    """The captures of a cell that run: none if it asks for none."""
+
+    folder: Path
+    running: tuple[tcpdump.Capture, ...]
+
+    def stop(self) -> None:
+        """End them on a silent network; write counts.json; raise if one lost a packet."""
+        if self.running:
+            _write(self.folder / "counts.json", tcpdump.stop(self.running))
+
+
+def write_path(laid_out: Layout, raw: Path) -> None:
+    """Write raw/path.json: what packets pass, and the capture points before and after."""
+    stretches = taps.stretches(laid_out)
+    _write(raw / "path.json", [dataclasses.asdict(stretch) for stretch in stretches])
+
+
+def start_captures(
+    cell: Cell, raw: Path, laid_out: Layout, spaces: Mapping[str, Namespace]
+) -> Captures:
+    """Start one capture in each router if the cell asks for captures.
+
+    raw/pcap/points.json says which point each interface index and way is.
+    """
+    folder = raw / "pcap"
+    if not cell.collect.pcap:
+        return Captures(folder, ())
+    folder.mkdir()
+    snap_bytes = tcpdump.snap_bytes(cell)
+    running, points = [], []
+    for router in laid_out.routers:
+        file = folder / f"{router}.pcap"
+        chosen = []
+        for tap in taps.taps(laid_out):
+            if tap.node == router:
+                with spaces[router].entered():
+                    ifindex = socket.if_nametoindex(tap.device)
+                chosen.append(tcpdump.Tap(ifindex=ifindex, way=tap.way))
+                points.append({"file": file.name, "ifindex": ifindex, **dataclasses.asdict(tap)})
+        running.append(tcpdump.start(spaces[router], chosen, snap_bytes, file))
+    content = {"schema": POINTS_SCHEMA, "snap_bytes": snap_bytes, "taps": points}
+    _write(folder / "points.json", content)
+    return Captures(folder, tuple(running))
+
+
+def _write(path: Path, value: Any) -> None:
+    path.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")

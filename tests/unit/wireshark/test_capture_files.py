@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.raw import pcap
-from reports.wireshark import classic, pcapng
-from reports.wireshark.captured import Sights
+from reports.wireshark import capture_files
+from reports.wireshark.captured import CapturedPackets
 from tests.support.pcapng_reader import read
 
 pytestmark = pytest.mark.unit
@@ -20,12 +20,12 @@ LINK_BYTES = 20
 T_NS = 1_767_225_608_000_000_768
 
 
-def sights(packets: list[bytes], times: list[int] | None = None) -> Sights:
+def captured(packets: list[bytes], times: list[int] | None = None) -> CapturedPackets:
     """Return packets at alternating interfaces, a nanosecond apart, each 7 bytes longer once."""
     lengths = np.array([len(packet) for packet in packets], np.int64)
     starts = np.cumsum(lengths) - lengths
     t_ns = times if times is not None else [T_NS + index for index in range(len(packets))]
-    return Sights(
+    return CapturedPackets(
         octets=np.frombuffer(b"".join(packets) + bytes(512), np.uint8),
         t_ns=np.array(t_ns, np.int64),
         starts=starts,
@@ -37,29 +37,29 @@ def sights(packets: list[bytes], times: list[int] | None = None) -> Sights:
 
 
 def interfaces() -> bytes:
-    one = pcapng.interface(name="a", description="b", linktype=276, snap_bytes=160)
+    one = capture_files.interface(name="a", description="b", linktype=276, snap_bytes=160)
     return one + one
 
 
 def written(packets: list[bytes], comments: dict[int, str]) -> bytes:
-    head = pcapng.section(comment="c", application="d") + interfaces()
-    return head + b"".join(pcapng.packets(sights(packets), comments))
+    head = capture_files.section(comment="c", application="d") + interfaces()
+    return head + b"".join(capture_files.pcapng_packets(captured(packets), comments))
 
 
 def test_an_option_is_padded_to_four_bytes() -> None:
-    assert pcapng.text_option(1, "hello") == bytes.fromhex("01000500 68656c6c 6f000000")
-    assert pcapng.option(0, b"") == bytes(4)
+    assert capture_files.text_option(1, "hello") == bytes.fromhex("01000500 68656c6c 6f000000")
+    assert capture_files.option(0, b"") == bytes(4)
 
 
 def test_an_option_that_is_too_long_is_cut_between_characters() -> None:
-    made = pcapng.text_option(1, "x" + "\N{EURO SIGN}" * 30_000)
+    made = capture_files.text_option(1, "x" + "\N{EURO SIGN}" * 30_000)
     (length,) = struct.unpack_from("<H", made, 2)
     assert length == 1 + 3 * 21_844
     assert made[4 : 4 + length].decode().endswith("\N{EURO SIGN}")
 
 
 def test_an_interface_is_named_described_and_counts_nanoseconds() -> None:
-    made = pcapng.interface(name="ab", description="abcd", linktype=276, snap_bytes=160)
+    made = capture_files.interface(name="ab", description="abcd", linktype=276, snap_bytes=160)
     assert made == bytes.fromhex(
         "01000000 30000000 14010000 a0000000"  # type, length, link type 276, snap length
         "02000200 61620000 03000400 61626364"  # name, description
@@ -68,7 +68,7 @@ def test_an_interface_is_named_described_and_counts_nanoseconds() -> None:
 
 
 def test_a_packet_with_a_comment_to_the_byte() -> None:
-    (made,) = pcapng.packets(sights([b"\x01\x02\x03\x04\x05"]), {0: "ok"})
+    (made,) = capture_files.pcapng_packets(captured([b"\x01\x02\x03\x04\x05"]), {0: "ok"})
     assert made == bytes.fromhex(
         "06000000 34000000 00000000"  # type, length, interface
         "53728618 0053d0ca"  # nanoseconds since 1970
@@ -78,7 +78,7 @@ def test_a_packet_with_a_comment_to_the_byte() -> None:
 
 
 def test_a_packet_without_comment_has_no_options() -> None:
-    (made,) = pcapng.packets(sights([b"\x01\x02\x03\x04"]), {})
+    (made,) = capture_files.pcapng_packets(captured([b"\x01\x02\x03\x04"]), {})
     assert len(made) == 32 + 4
 
 
@@ -104,20 +104,19 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     comments = {3: "three", 10: "ten"}
     whole, view = (
         written(packets, comments),
-        b"".join(classic.packets(sights(packets), np.arange(11))),
+        b"".join(capture_files.classic_packets(captured(packets), np.arange(11))),
     )
-    monkeypatch.setattr(pcapng, "AT_ONCE", 4)
-    monkeypatch.setattr(classic, "AT_ONCE", 4)
-    assert len(list(pcapng.packets(sights(packets), comments))) == 3
+    monkeypatch.setattr(capture_files, "AT_ONCE", 4)
+    assert len(list(capture_files.pcapng_packets(captured(packets), comments))) == 3
     assert written(packets, comments) == whole
-    assert b"".join(classic.packets(sights(packets), np.arange(11))) == view
+    assert b"".join(capture_files.classic_packets(captured(packets), np.arange(11))) == view
 
 
 def test_the_senders_view_is_raw_ip_in_microseconds() -> None:
     packets = [bytes(LINK_BYTES) + b"first", bytes(LINK_BYTES) + b"second", bytes(LINK_BYTES)]
-    data = classic.header() + b"".join(
-        classic.packets(
-            sights(packets, [1_000_001_999, 1_000_002_000, 2_000_000_000]), np.array([0, 1])
+    data = capture_files.classic_header() + b"".join(
+        capture_files.classic_packets(
+            captured(packets, [1_000_001_999, 1_000_002_000, 2_000_000_000]), np.array([0, 1])
         )
     )
     assert struct.unpack_from("<IHHiIII", data) == (0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)
@@ -128,4 +127,4 @@ def test_the_senders_view_is_raw_ip_in_microseconds() -> None:
 
 
 def test_the_writer_and_our_own_reader_agree_on_the_magic_number() -> None:
-    assert pcap.MAGIC[classic.header()[:4]] == ("<", 1000)
+    assert pcap.MAGIC[capture_files.classic_header()[:4]] == ("<", 1000)

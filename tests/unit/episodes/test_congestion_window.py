@@ -1,15 +1,20 @@
-"""Windows around the end of a loss episode, those printed of the loss of segment 8 among them."""
+"""Windows around the end of an episode, as printed of the loss of segment 8, and mean windows."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
+from collectors.episodes.congestion_window import mean_cwnd_segments, with_windows
 from collectors.episodes.row import EpisodeRow, Window
-from collectors.episodes.windows import with_windows
+from collectors.trace.congestion import COLUMNS
+from model.cell import Flow
+from tests.support.recorded import wireless_cell
 
 pytestmark = pytest.mark.unit
 
@@ -18,6 +23,9 @@ MSS = 1448
 TCP = [(-0.01, 9), (0.0, 9), (0.5, 4), (0.533, 4), (1.017, 4.25), (1.029, 4.485), (1.041, 4.708),
        (1.047, 4.921), (1.6, 5.124), (1.7, 5.3)]  # fmt: skip
 SCTP = [(0.0, 13032), (0.2, 6516), (0.521, 6516), (1.005, 7964), (1.041, 9412)]
+#: Of mean windows.
+CELL = wireless_cell(duration_s=20.0)
+T, S = CELL.flows
 
 
 def window(rows: Sequence[tuple[float, float]], unit_bytes: int = 1) -> Window:
@@ -85,3 +93,40 @@ def test_no_time_where_the_window_did_not_just_grow(known: dict[str, object]) ->
 def test_an_episode_that_never_ended_has_no_window_at_its_end() -> None:
     found = only(row(detected_s=0.0, ssthresh_after_bytes=4 * MSS), window(TCP, MSS))
     assert (found.cwnd_at_recovery_bytes, found.cwnd_after_recovery_bytes) == (None, None)
+
+
+def met(flow: Flow, t_s: float, **more: Any) -> dict[str, Any]:
+    return {**dict.fromkeys(COLUMNS), "t_s": t_s, "flow": flow.id, "event": "ack", "local_port": 1,
+            **more}  # fmt: skip
+
+
+def congestion(*rows: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame(list(rows), schema=COLUMNS)
+
+
+def test_each_window_held_since_the_event_before() -> None:
+    rows = congestion(
+        met(T, 1.0, cwnd_segments=2),  # since when is not known
+        met(T, 3.0, cwnd_segments=4),
+        met(T, 3.5, event="state"),  # tells no window
+        met(S, 3.5, cwnd_bytes=10**6),
+        met(T, 9.0, cwnd_segments=7),
+    )
+    assert mean_cwnd_segments(T, CELL, rows) == pytest.approx((2 * 4 + 6 * 7) / 8)
+    # From 2 s to 5 s: 4 until 3 s, then 7.
+    part = dataclasses.replace(CELL, measure_from_s=2.0, measure_to_s=5.0)
+    assert mean_cwnd_segments(T, part, rows) == pytest.approx((1 * 4 + 2 * 7) / 3)
+    late = dataclasses.replace(CELL, measure_from_s=9.0)
+    assert mean_cwnd_segments(T, late, rows) is None
+
+
+def test_bytes_become_segments_of_the_payload() -> None:
+    rows = congestion(
+        met(S, 1.0, cwnd_bytes=4380, mtu_bytes=1500), met(S, 2.0, cwnd_bytes=2896, mtu_bytes=1500)
+    )
+    assert mean_cwnd_segments(S, CELL, rows) == pytest.approx(2.0)
+
+
+def test_without_events_there_is_no_mean() -> None:
+    assert mean_cwnd_segments(T, CELL, congestion()) is None
+    assert mean_cwnd_segments(T, CELL, congestion(met(T, 1.0, cwnd_segments=2))) is None

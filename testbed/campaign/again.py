@@ -1,7 +1,8 @@
-"""Make the tables of finished cells again from their raw files, with the parsers of now.
+"""Finished cells done again: run, to see that the bytes are the same, or parsed, for new tables.
 
-Invariant: a cell is always whole. It has its old tables or its new ones; if the program is killed
-between the two it has no DONE, so that no report takes it, and parsing it again completes it.
+Invariant of parsing: a cell is always whole. It has its old tables or its new ones; if the program
+is killed between the two it has no DONE, so that no report takes it, and parsing it again completes
+it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ from pathlib import Path
 
 from model import plain_files, run_folder
 from model.errors import ParseError, RunError
-from testbed.campaign import digests
-from testbed.campaign.run_cell import write_done
+from testbed.campaign import digests, run_cells
+from testbed.campaign.run_cell import Lab, write_done
 from testbed.campaign.run_cells import Progress
-from testbed.machine import scratch as scratches
-from testbed.machine import workers
+from testbed.machine import scratch, workers
 from testbed.planning.plan import PlannedCell, virtual_s
 
 TABLES = "tables"
@@ -56,7 +56,7 @@ def parse_cells(
 
     def act(planned: PlannedCell) -> None:
         if not cancelled.is_set():
-            changes[planned.id] = workers.beside(parse_cell, run, planned, scratch)
+            changes[planned.id] = workers.in_process(parse_cell, run, planned, place)
 
     def ended(planned: PlannedCell, error: Exception | None) -> None:
         progress.done_virtual_s += virtual_s(planned.cell)
@@ -66,11 +66,11 @@ def parse_cells(
             outcome.changes.update(changes[planned.id].items())
         else:
             progress.failed_cells += 1
-            text = str(error).replace(f"{scratch}/", "").replace(f"{run}/", "")
+            text = str(error).replace(f"{place}/", "").replace(f"{run}/", "")
             outcome.failures.append((planned.id, text))
         report(progress)
 
-    with scratches.scratch(run, run_folder.PARSE_SCRATCH) as scratch:
+    with scratch.scratch(run, run_folder.PARSE_SCRATCH) as place:
         workers.each(todo, act, jobs=jobs, cancelled=cancelled, ended=ended)
     return outcome
 
@@ -81,7 +81,7 @@ def _recorded_in(folder: Path) -> str:
     return next((name for name in names if plain_files.is_file(folder / name)), "")
 
 
-def parse_cell(run: Path, planned: PlannedCell, scratch: Path) -> dict[str, str]:
+def parse_cell(run: Path, planned: PlannedCell, place: Path) -> dict[str, str]:
     """Parse one finished cell again; return what became of each table: a word of ``CHANGES``.
 
     Raises:
@@ -97,7 +97,7 @@ def parse_cell(run: Path, planned: PlannedCell, scratch: Path) -> dict[str, str]
     except OSError as error:
         raise ParseError("cannot look at a cell", where=str(folder), got=str(error)) from error
     evidence = _check_evidence(folder, found)
-    view = _view(folder, run_folder.cell_folder(scratch, planned.id))
+    view = _view(folder, run_folder.cell_folder(place, planned.id))
     write_tables(view, planned.cell)
     made = {f"{TABLES}/{name}": one for name, one in digests.of_cell(view / TABLES).items()}
     made[run_folder.AUDIT] = plain_files.sha256(view / run_folder.AUDIT)
@@ -176,3 +176,41 @@ def raise_if_failed(outcome: Outcome) -> None:
     if outcome.failures:
         shown = "\n".join(f"  {why}" for _, why in outcome.failures[:10])
         raise RunError(f"{len(outcome.failures)} cells could not be parsed:\n{shown}")
+
+
+def choose(cells: Sequence[PlannedCell], count: int) -> list[PlannedCell]:
+    """Return ``count`` cells spread evenly over those given; all of them for 0."""
+    if count == 0 or count >= len(cells):
+        return list(cells)
+    return [cells[index * len(cells) // count] for index in range(count)]
+
+
+def repeat(
+    folder: Path,
+    chosen: Sequence[PlannedCell],
+    lab: Lab,
+    *,
+    jobs: int,
+    report: Callable[[Progress], None],
+) -> dict[str, str]:
+    """Run finished cells of a run folder again, beside it; return how they differ.
+
+    Raises:
+        RunError: a cell failed this time.
+    """
+    with scratch.scratch(folder, run_folder.VERIFY_SCRATCH) as place:
+        outcome = run_cells.run_cells(place, chosen, lab, jobs=jobs, report=report)
+        run_cells.raise_if_failed(outcome, folder)
+        return compare(folder, place, chosen)
+
+
+def compare(folder: Path, again: Path, chosen: Sequence[PlannedCell]) -> dict[str, str]:
+    """Return how the cells in ``again`` differ from those a run folder recorded, by place."""
+    problems = {}
+    for planned in chosen:
+        recorded = digests.read_done(run_folder.cell_folder(folder, planned.id))
+        repeated = digests.of_cell(run_folder.cell_folder(again, planned.id))
+        for line in digests.differences(recorded, repeated):
+            name, _, how = line.partition(": ")
+            problems[f"cells/{planned.id}/{name}"] = how
+    return problems

@@ -1,21 +1,35 @@
-"""The ratio of the means of two quantities over runs, with Fieller's interval. Pure.
+"""What a point's runs say of a metric: its mean, or the ratio of two means. Pure.
 
 The mean of ratios weighs every run alike; the ratio of means weighs each by its denominator, as if
-all runs were one long one. Invariant: an interval is bounded, or null with the reason.
+all runs were one long one. Invariants: an interval is bounded, or null with the reason. A run
+without the metric leaves no estimate at all: the other runs' mean would be that of a selection, for
+what is missing is seldom missing by chance.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from reports.inference.statistics import ONE_RUN, Estimate, Interval, no_run, student_t
+from reports.inference.statistics import (
+    ONE_RUN,
+    Estimate,
+    Interval,
+    estimate,
+    no_run,
+    student_t,
+    unknown,
+)
+from reports.measures.metrics import Value
 from reports.store.sample import Quotient
 
 Floats = npt.NDArray[np.float64]
+#: Why one run has no interval where no packet is lost at random.
+ALL_THERE_IS = "one run is all there is: nothing is left to chance"
 
 
 def ratio_of_means(runs: Sequence[Quotient]) -> Estimate:
@@ -58,3 +72,33 @@ def _fieller(over: Floats, under: Floats, centre: float) -> tuple[Interval | Non
     middle = centre - w * shared / (1 - g)
     half = math.sqrt(w * (var_rest * (1 - g) + w * shared**2)) / (1 - g)
     return (float(middle - half), float(middle + half)), None
+
+
+def _missing(values: Sequence[Value]) -> Estimate | None:
+    """Return the estimate that is none because a run lacks the metric; None if all have it."""
+    nulls = [value.reason for value in values if value.reason is not None]
+    if not nulls:
+        return None
+    there = len(values) - len(nulls)
+    return unknown(there, f"null in {len(nulls)} of {len(values)} cells: {nulls[0]}")
+
+
+def _alone(found: Estimate, *, chance: bool) -> Estimate:
+    """Return the estimate; that of one run has another reason if nothing is left to chance."""
+    if found.n != 1 or found.mean is None or chance:
+        return found
+    return dataclasses.replace(found, reason=ALL_THERE_IS)
+
+
+def estimated(values: Sequence[Value], *, chance: bool) -> Estimate:
+    """Return the mean over runs with its intervals; ``chance``: runs lose packets at random."""
+    numbers = [value.value for value in values if value.value is not None]
+    return _missing(values) or _alone(estimate(numbers), chance=chance)
+
+
+def estimated_ratio(values: Sequence[Value], *, chance: bool) -> Estimate | None:
+    """Return the ratio of the means of a metric that is a quotient; None of any other."""
+    parts = [value.parts for value in values if value.parts is not None]
+    if not parts:
+        return None
+    return _missing(values) or _alone(ratio_of_means(parts), chance=chance)

@@ -12,8 +12,8 @@ import pytest
 from model import run_folder
 from model.cell import cell_id
 from model.errors import RunError
-from testbed.campaign import digests, parse_again
-from testbed.campaign.parse_again import Outcome, parse_cells, raise_if_failed, table_lines
+from testbed.campaign import again, digests
+from testbed.campaign.again import Outcome, parse_cells, raise_if_failed, table_lines
 from testbed.campaign.run_cells import Progress, run_cells
 from testbed.machine import workers
 from testbed.planning.plan import PlannedCell
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.unit
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse in this process, where parsers can be replaced."""
-    monkeypatch.setattr(workers, "beside", lambda function, *args: function(*args))
+    monkeypatch.setattr(workers, "in_process", lambda function, *args: function(*args))
 
 
 CELLS = [
@@ -169,14 +169,14 @@ def test_killed_at_any_step_the_cell_is_whole_or_completed_by_parsing_again(
 
         monkeypatch.setattr(Path, name, call)
 
-    swap = parse_again._swap
+    swap = again._swap
 
     def slowly(*words: object) -> None:
         for name in STEPS:
             counting(name)
         swap(*words)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(parse_again, "_swap", slowly)
+    monkeypatch.setattr(again, "_swap", slowly)
     with pytest.raises(KilledError):
         parse_cells(run, CELLS[:2], jobs=1, report=nothing)
     monkeypatch.undo()

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
-from reports.figures.chart import KERNEL, Figure, Key, drawn, layered
-from reports.figures.draw import render_svg
+from reports.figures.chart import KERNEL, Figure, Key, drawn, layered, render_svg
 
 pytestmark = pytest.mark.unit
 
@@ -19,8 +18,8 @@ MARK = {"type": "point", "filled": True, "opacity": 1, "color": KERNEL, "shape":
 def figure(id: str) -> Figure:
     rows = pl.DataFrame({"x": [1, 2, None], "y": [1 / 3, 2 / 3, 1.0]})
     layer = drawn(rows, MARK).encode(x="x:Q", y="y:Q")
-    spec, live = layered([layer], [Key("what", MARK)], hover=[layer])
-    return Figure(id=id, title="t", caption="c", spec=spec, live=live)
+    spec, zoomable = layered([layer], [Key("what", MARK)], hover=[layer])
+    return Figure(id=id, title="t", caption="c", spec=spec, zoomable=zoomable)
 
 
 def test_a_picture_is_the_same_after_others_were_drawn() -> None:
@@ -47,5 +46,5 @@ def test_places_have_two_decimals_and_texts_are_left_alone() -> None:
 def test_the_picture_has_no_hover_and_nothing_to_zoom() -> None:
     one = figure("a")
     assert "params" not in one.spec
-    assert len(one.live["layer"]) == len(one.spec["layer"]) + 1
-    assert one.live["params"][0]["views"] == [one.live["layer"][0]["name"]]
+    assert len(one.zoomable["layer"]) == len(one.spec["layer"]) + 1
+    assert one.zoomable["params"][0]["views"] == [one.zoomable["layer"][0]["name"]]

@@ -9,8 +9,8 @@ import pytest
 
 from mininet_topos import dumbbell
 from mininet_topos.netns import Journal, Namespace
-from testbed.guest import telemetry
-from testbed.guest.telemetry import Recurring, Telemetry
+from testbed.guest import recording
+from testbed.guest.recording import Recurring, Telemetry
 from tests.support.recorded import wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.unit
 @pytest.fixture
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     times: list[int] = []
-    monkeypatch.setattr(telemetry, "wait_until", times.append)
+    monkeypatch.setattr(recording, "wait_until", times.append)
     return times
 
 
@@ -48,7 +48,7 @@ def test_nothing_to_do_is_just_waiting(waited: list[int]) -> None:
 
 
 def test_flows_are_told_by_protocol_and_port() -> None:
-    assert telemetry.ports(wireless_cell()) == {"tcp": [5001], "sctp": [5002]}
+    assert recording.ports(wireless_cell()) == {"tcp": [5001], "sctp": [5002]}
 
 
 def test_hosts_are_asked_for_their_flows_protocols() -> None:
@@ -59,7 +59,7 @@ def test_hosts_are_asked_for_their_flows_protocols() -> None:
     spaces = {name: Namespace(name=name, handle=0, home=0, journal=journal) for name in names}
     asked = {
         host.name: [source.what for source in sources if not source.what.startswith("/")]
-        for host, sources in telemetry.sources(cell, laid_out, spaces)
+        for host, sources in recording.sources(cell, laid_out, spaces)
     }
     assert asked == {"src1": ["tcp"], "src2": ["sctp"], "dst1": ["tcp"], "dst2": ["sctp"]}
 
@@ -67,8 +67,8 @@ def test_hosts_are_asked_for_their_flows_protocols() -> None:
 def test_how_fast_a_trace_can_grow() -> None:
     # 1488-byte packets: 252 a second at 3 Mbit/s, 1680 a second over two links of 10 Mbit/s.
     cell = wireless_cell()
-    assert telemetry.trace_bytes_per_s(cell) == pytest.approx(252.02 * 160 + 1680.1 * 72, rel=1e-4)
+    assert recording.trace_bytes_per_s(cell) == pytest.approx(252.02 * 160 + 1680.1 * 72, rel=1e-4)
     large = (dataclasses.replace(cell.flows[0], message_bytes=100_000),)
-    assert telemetry.trace_bytes_per_s(dataclasses.replace(cell, flows=large)) == pytest.approx(
+    assert recording.trace_bytes_per_s(dataclasses.replace(cell, flows=large)) == pytest.approx(
         250 * 160 + 20e6 / 12_000 * 72
     )
