@@ -1,1 +1,1 @@
-"""The evidence: per source one live part (``*_live``) and one pure parser (``*_parse``)."""
+"""The evidence: what is recorded in a lab, and pure parsers from raw files to tables."""

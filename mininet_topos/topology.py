@@ -9,24 +9,15 @@ in :mod:`mininet_topos.mininet_builder`.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from mininet_topos.host_sysctls import RAISED_SYSCTLS, sysctls
 from mininet_topos.layout import Layout, Wire
 
 try:
     from mininet.topo import Topo
 except ModuleNotFoundError:  # Mininet is where networks are built; elsewhere they are laid out
     Topo = object
-
-#: What stock Mininet raises in the host's own network when it starts (mininet.util.fixLimits).
-RAISED_SYSCTLS = (
-    "net/core/wmem_max", "net/core/rmem_max", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem",
-    "net/core/netdev_max_backlog", "net/ipv4/neigh/default/gc_thresh1",
-    "net/ipv4/neigh/default/gc_thresh2", "net/ipv4/neigh/default/gc_thresh3",
-    "net/ipv4/route/max_size",
-)  # fmt: skip
-PROC_SYS = Path("/proc/sys")
 
 
 class Topology(Topo):  # type: ignore[misc]  # mininet is untyped
@@ -64,12 +55,6 @@ class Topology(Topo):  # type: ignore[misc]  # mininet is untyped
             wires=tuple(sorted(wires, key=lambda wire: wire.number)),
             routes={name: info["routes"] for name, info in nodes.items()},
         )  # fmt: skip
-
-
-def sysctls(names: tuple[str, ...]) -> dict[str, str]:
-    """Return those sysctls of the calling process's network that this kernel has."""
-    paths = {name: PROC_SYS / name for name in names}
-    return {name: path.read_text() for name, path in paths.items() if path.exists()}
 
 
 def _machine(name: str, **params: Any) -> Any:

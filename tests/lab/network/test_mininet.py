@@ -12,8 +12,9 @@ import pytest
 
 from mininet_topos import verify
 from mininet_topos.dumbbell import Dumbbell
+from mininet_topos.host_sysctls import RAISED_SYSCTLS
 from mininet_topos.parking_lot import ParkingLot
-from mininet_topos.topology import RAISED_SYSCTLS, Topology
+from mininet_topos.topology import Topology
 
 pytestmark = pytest.mark.lab
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from docs.generate import rooms
+
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[3]
@@ -35,6 +37,10 @@ def test_every_package_has_a_layer(graph: grimp.ImportGraph) -> None:
     roomy = {"testbed", "collectors", "reports"}  # packages of packages
     rooms = {child for name in roomy for child in graph.find_children(name)}
     assert rooms | set(RULES["root_packages"]) - roomy <= named_in_layers()
+
+
+def test_the_picture_of_the_rooms_is_that_of_the_imports() -> None:
+    assert rooms.FILE.read_text() == rooms.written()
 
 
 def test_folders_with_python_are_packages_of_the_project_or_tests() -> None:

@@ -48,7 +48,11 @@ def one(loss: float, **kwargs: Any) -> dict[str, Any]:
     versus = kwargs.pop("versus", None)
     if versus is not None:
         versus = {"metric": versus[0], "point": {"loss_frac": versus[1]}}
+    quotient = (
+        ["goodput_S_bps", "goodput_T_bps"] if metric == "pct_increase" and not versus else None
+    )
     wanted = {"relative": False, "low": None, "high": None, "strict": False, **kwargs}
+    wanted["quotient"] = quotient
     return {"metric": metric, "point": {"loss_frac": loss}, "versus": versus, **wanted}
 
 

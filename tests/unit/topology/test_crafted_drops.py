@@ -8,10 +8,10 @@ from scapy.packet import Raw
 from collectors.packets.packets import parse_packets
 from mininet_topos.drop_program import COUNTS, instructions
 from model.cell import Protocol
-from tests.support import bpf_machine
 from tests.support.crafted_packets import PORTS, SACK, Crafted, crafted, data, flows_of, sctp, tcp
 from tests.support.recorded import wireless_cell
 from tests.support.scapy_oracle import framed, records
+from tests.unit.topology import bpf_machine
 
 pytestmark = pytest.mark.unit
 

@@ -16,8 +16,8 @@ from collectors.raw.pcap import merged, read
 from mininet_topos.drop_program import COUNTS, TOGETHER, Pairing, Sharing, instructions
 from model import draws
 from model.cell import Cell, Protocol, from_dict
-from tests.support import bpf_machine
 from tests.support.recorded import DATA, value
+from tests.unit.topology import bpf_machine
 
 pytestmark = pytest.mark.unit
 
