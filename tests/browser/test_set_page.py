@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Show, figures
-from tests.support.set_run import DRAWN, NAMES, VARIED
+from tests.support.set_run import DRAWN, NAMES, SENSITIVE
 
 pytestmark = pytest.mark.browser
 
@@ -161,7 +161,7 @@ def test_print_has_what_a_review_needs_and_no_dumps(page: Page) -> None:
     assert page.locator("nav, .skip, details.rest").count() > 8
     for hidden in page.locator("nav, .skip, details.rest").all():
         expect(hidden).to_be_hidden()
-    calibration = page.locator(f'[aria-labelledby="{VARIED}.checks"] details').first
+    calibration = page.locator(f'[aria-labelledby="{SENSITIVE}.checks"] details').first
     expect(calibration.locator("summary")).to_be_visible()
     expect(calibration.locator("table")).to_be_hidden()
 

@@ -41,7 +41,7 @@ MOST_FINDINGS = 200
 TELL_EVERY = 10_000
 #: Shared by two processes: how many inputs were begun, and when the last one was. Each is stored at
 #: once; struct.pack_into would show zeros in between.
-At: TypeAlias = "memoryview[float]"
+Progress: TypeAlias = "memoryview[float]"
 
 
 class TooLongError(BaseException):
@@ -100,25 +100,25 @@ def limit_memory() -> None:
 
 
 def _child(
-    scratch: Path, tasks: Sequence[tuple[str, int, int]], seed: int, out: int, at: At
+    scratch: Path, tasks: Sequence[tuple[str, int, int]], seed: int, out: int, progress: Progress
 ) -> None:
-    """Try tasks from where ``at`` says; tell of findings through a pipe."""
+    """Try tasks from where ``progress`` says; tell of findings through a pipe."""
     from tests.fuzz.targets import targets
 
     warnings.simplefilter("ignore")
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     place = Path(tempfile.mkdtemp(dir=scratch))
-    known = targets(place)
+    readers = targets(place)
     limit_memory()
-    first = at[0]
+    first = progress[0]
     done = 0
     for name, start, count in tasks:
         for number in range(start, start + count):
             done += 1
             if done <= first:
                 continue
-            at[0], at[1] = done, time.monotonic()
-            what = try_one(known[name], content_of(known[name], name, seed, number))
+            progress[0], progress[1] = done, time.monotonic()
+            what = try_one(readers[name], content_of(readers[name], name, seed, number))
             if done % TELL_EVERY == 0:
                 sys.stderr.write(f"{done} inputs, {peak_bytes() >> 20} MiB\n")
             if what:
@@ -133,35 +133,35 @@ def work(tasks: Sequence[tuple[str, int, int]], seed: int, scratch: Path) -> lis
     """Try tasks in a process, and in another where that one died or hung; return findings."""
     total = sum(count for _, _, count in tasks)
     findings: list[Finding] = []
-    at: At = memoryview(mmap.mmap(-1, 16)).cast("d")
+    progress: Progress = memoryview(mmap.mmap(-1, 16)).cast("d")
     while True:
-        at[1] = time.monotonic() + STARTS_WITHIN_S
+        progress[1] = time.monotonic() + STARTS_WITHIN_S
         read_end, write_end = os.pipe()
         child = os.fork()
         if child == 0:
             status = 70
             try:
                 os.close(read_end)
-                _child(scratch, tasks, seed, write_end, at)
+                _child(scratch, tasks, seed, write_end, progress)
                 status = 0
             except BaseException:  # noqa: BLE001  # a child ends here, whatever happens
                 traceback.print_exc()
             finally:
                 os._exit(status)
         os.close(write_end)
-        said, status, why = _watched(child, read_end, at)
+        said, status, why = _watched(child, read_end, progress)
         for line in said.split(b"\1")[:-1]:
             name, number, what = line.decode().split("\0", 2)
             findings.append(Finding(name, int(number), what))
-        reached = int(at[0])
+        reached = int(progress[0])
         if status:
             died = why or f"the process died: status {status}"
-            findings.append(Finding(*_at(tasks, reached), died))
+            findings.append(Finding(*_task(tasks, reached), died))
         if reached in (0, total) or len(findings) > MOST_FINDINGS:
             return findings
 
 
-def _watched(child: int, pipe: int, at: At) -> tuple[bytes, int, str]:
+def _watched(child: int, pipe: int, progress: Progress) -> tuple[bytes, int, str]:
     """Wait for a child; return what it said, its status, and why it was ended if it was."""
     said, why = b"", ""
     os.set_blocking(pipe, False)
@@ -173,7 +173,7 @@ def _watched(child: int, pipe: int, at: At) -> tuple[bytes, int, str]:
         if pid:
             os.close(pipe)
             return said, status, why
-        if time.monotonic() - at[1] > HANG_S:
+        if time.monotonic() - progress[1] > HANG_S:
             os.kill(child, signal.SIGKILL)
             why = f"hung for {HANG_S:g} s"
 
@@ -185,7 +185,7 @@ def _read(handle: int) -> bytes:
         return b""
 
 
-def _at(tasks: Sequence[tuple[str, int, int]], reached: int) -> tuple[str, int]:
+def _task(tasks: Sequence[tuple[str, int, int]], reached: int) -> tuple[str, int]:
     for name, start, count in tasks:
         if reached <= count:
             return name, start + max(0, reached - 1)
@@ -212,7 +212,7 @@ def _save(into: Path, finding: Finding, content: bytes) -> None:
     (into / f"{stem}.txt").write_text(finding.what, errors="replace")
 
 
-def _beside(function: Callable[..., Any], *words: Any) -> Any:
+def _in_process(function: Callable[..., Any], *words: Any) -> Any:
     """Return what a function gives in a new process: this one forks, so it must have no threads."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(function, words)
@@ -227,9 +227,9 @@ def _shares(scratch: Path) -> dict[str, int]:
 def _saved(scratch: Path, into: Path, seed: int, findings: Sequence[Finding]) -> None:
     from tests.fuzz.targets import targets
 
-    known = targets(scratch)
+    readers = targets(scratch)
     for one in findings:
-        _save(into, one, content_of(known[one.target], one.target, seed, one.number))
+        _save(into, one, content_of(readers[one.target], one.target, seed, one.number))
 
 
 def _tried(scratch: Path, name: str, seed: int, number: int) -> tuple[bytes, str]:
@@ -254,12 +254,12 @@ def main(words: Sequence[str]) -> int:
     scratch = Path(tempfile.mkdtemp(prefix="gt-fuzz-", dir="/dev/shm"))
     try:
         if chosen.number >= 0:
-            content, what = _beside(
+            content, what = _in_process(
                 _tried, scratch / "one", chosen.target, chosen.seed, chosen.number
             )
             sys.stdout.write(f"{content!r:.2000}\n{what or 'well'}\n")
             return bool(what)
-        shares = _beside(_shares, scratch / "known")
+        shares = _in_process(_shares, scratch / "known")
         shares = {name: n for name, n in shares.items() if chosen.target in ("", name)}
         return _fuzz(chosen, shares, scratch)
     finally:
@@ -290,7 +290,7 @@ def _fuzz(chosen: argparse.Namespace, shares: dict[str, int], scratch: Path) -> 
                 found.append(Finding(name, int(number), what))
         os.wait()
     if found:
-        _beside(_saved, scratch / "saved", chosen.into, chosen.seed, found)
+        _in_process(_saved, scratch / "saved", chosen.into, chosen.seed, found)
     kinds = Counter((one.target, one.what.strip().rpartition("\n")[2][:150]) for one in found)
     for (name, what), count in sorted(kinds.items()):
         sys.stdout.write(f"{count} x {name}: {what}\n")

@@ -362,8 +362,8 @@ def _binary() -> dict[str, Target]:
             protocol_table(made, cell.flows, 0)
 
         def described(content: bytes, frames: bytes = frames) -> None:
-            _, known = read_value(content, lambda v: parse_sources(v, "sockets.json"))
-            tuple(parse_frames(frames, known, "sockets.bin"))
+            _, by_number = read_value(content, lambda v: parse_sources(v, "sockets.json"))
+            tuple(parse_frames(frames, by_number, "sockets.bin"))
 
         found |= {
             f"sockets {kernel}": Target(corpus=[frames], mutate=bytes_input, run=sockets, share=8),

@@ -193,7 +193,7 @@ def test_help_names_every_option_that_is_reported(probes: Any, probe: str) -> No
 
 
 def test_options_are_reported_as_asked(probes: Any) -> None:
-    asked = probes.run(
+    given_options = probes.run(
         "tcp_send",
         *TO,
         "--count=7",
@@ -204,13 +204,13 @@ def test_options_are_reported_as_asked(probes: Any) -> None:
         "--bind",
         "192.0.2.1",
     ).one("options")
-    assert asked["probe"] == "tcp_send"
-    assert asked["count"] == 7
-    assert asked["start_s"] == 1e-9
-    assert asked["drain_s"] == 12.5
-    assert asked["message_bytes"] == 1448
-    assert asked["sndbuf_bytes"] is None
-    assert asked["nodelay"] is False
+    assert given_options["probe"] == "tcp_send"
+    assert given_options["count"] == 7
+    assert given_options["start_s"] == 1e-9
+    assert given_options["drain_s"] == 12.5
+    assert given_options["message_bytes"] == 1448
+    assert given_options["sndbuf_bytes"] is None
+    assert given_options["nodelay"] is False
 
 
 def test_failed_run_names_where_wanted_got_and_hint(probes: Any) -> None:

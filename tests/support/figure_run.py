@@ -15,15 +15,15 @@ from tests.support.report_run import build_run, only_cell
 
 TABLES = Path(__file__).parents[1] / "data" / "tables-7.3"
 LOSSES = (0.008, 0.01)
-AT = [{"loss_frac": 0.01}]
+POINT = [{"loss_frac": 0.01}]
 FIGURES: list[dict[str, Any]] = [
-    {"kind": "cwnd", "from_s": 0.0, "to_s": 60.0, "points": AT},
-    {"kind": "time_sequence", "from_s": 0.0, "to_s": 12.0, "points": AT},
-    {"kind": "single_loss", "before_s": 1.0, "after_s": 3.0, "points": AT},
-    {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 2.0, "to_s": 12.0, "points": AT},
+    {"kind": "cwnd", "from_s": 0.0, "to_s": 60.0, "points": POINT},
+    {"kind": "time_sequence", "from_s": 0.0, "to_s": 12.0, "points": POINT},
+    {"kind": "single_loss", "before_s": 1.0, "after_s": 3.0, "points": POINT},
+    {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 2.0, "to_s": 12.0, "points": POINT},
     {"kind": "share", "points": [{"loss_frac": loss} for loss in LOSSES], "where": "Figure 2"},
     {"kind": "over_time", "of": "delay", "bin_s": 1.0, "from_s": 0.0, "to_s": 12.0,
-     "where": {"T": "Figure 3", "S": "Figure 4"}, "points": AT},
+     "where": {"T": "Figure 3", "S": "Figure 4"}, "points": POINT},
 ]  # fmt: skip
 
 

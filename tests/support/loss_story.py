@@ -48,8 +48,8 @@ class Story:
                 fields |= {"tsn": unit - 1, "data_chunk_count": 1, "chunk_types": "DATA"}
             self.highest = max(self.highest, 0 if syn else unit)
             for place in range(SEEN[lost]):
-                at = self._row(point=POINTS[place], t_s=t_s + place * 0.001, **fields)
-                self.rows.append(at)
+                passed = self._row(point=POINTS[place], t_s=t_s + place * 0.001, **fields)
+                self.rows.append(passed)
             self.number += 1
 
     def hears(self, t_s: float, upto: int, *reported: tuple[int, int]) -> None:

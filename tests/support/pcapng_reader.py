@@ -19,31 +19,31 @@ class Capture:
 def options(data: bytes) -> dict[int, bytes]:
     """Return a block's options by code; whatever follows the end of options is an error."""
     found: dict[int, bytes] = {}
-    at = 0
-    while at < len(data):
-        code, length = struct.unpack_from("<HH", data, at)
+    offset = 0
+    while offset < len(data):
+        code, length = struct.unpack_from("<HH", data, offset)
         if code == 0:
-            assert (length, at + 4) == (0, len(data))
+            assert (length, offset + 4) == (0, len(data))
             return found
         assert code not in found
-        found[code] = data[at + 4 : at + 4 + length]
+        found[code] = data[offset + 4 : offset + 4 + length]
         padding = -length % 4
-        assert data[at + 4 + length : at + 4 + length + padding] == bytes(padding)
-        at += 4 + length + padding
+        assert data[offset + 4 + length : offset + 4 + length + padding] == bytes(padding)
+        offset += 4 + length + padding
     assert not data
     return found
 
 
 def read(data: bytes) -> Capture:
     """Return what a file holds; anything malformed is an AssertionError."""
-    found, at = Capture(), 0
-    while at < len(data):
-        kind, size = struct.unpack_from("<II", data, at)
+    found, offset = Capture(), 0
+    while offset < len(data):
+        kind, size = struct.unpack_from("<II", data, offset)
         assert size % 4 == 0
-        assert struct.unpack_from("<I", data, at + size - 4) == (size,)
-        body = data[at + 8 : at + size - 4]
+        assert struct.unpack_from("<I", data, offset + size - 4) == (size,)
+        body = data[offset + 8 : offset + size - 4]
         if kind == 0x0A0D0D0A:
-            assert at == 0
+            assert offset == 0
             assert struct.unpack_from("<IHHq", body) == (0x1A2B3C4D, 1, 0, -1)
             found.section = options(body[16:])
         elif kind == 1:
@@ -65,5 +65,5 @@ def read(data: bytes) -> Capture:
                     "comment": options(body[end:]).get(1, b"").decode(),
                 }
             )
-        at += size
+        offset += size
     return found

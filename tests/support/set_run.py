@@ -13,8 +13,8 @@ from tests.support.figure_run import build_figure_run
 from tests.support.report_run import write_json
 from tests.support.varied_run import CLAIMS, build_varied
 
-DRAWN, VARIED = "wireless", "satellite"
-NAMES = (DRAWN, VARIED)
+DRAWN, SENSITIVE = "wireless", "satellite"
+NAMES = (DRAWN, SENSITIVE)
 #: What is this execution's own, and must be in no report.
 STARTED = {
     "schema": 1,
@@ -41,7 +41,7 @@ def build_set(folder: Path, started: dict[str, Any] | None = None) -> list[Path]
     """Write the run folders of a set, and return them; their reports are not written."""
     drawn = build_figure_run(folder / DRAWN)
     edit_json(drawn / run_folder.RESOLVED, claims=CLAIMS[1:2])
-    runs = [drawn, renamed(build_varied(folder / VARIED), VARIED)]
+    runs = [drawn, renamed(build_varied(folder / SENSITIVE), SENSITIVE)]
     for run in runs:
         write_json(run / run_folder.PROVENANCE, started or STARTED)
     write_json(folder / run_folder.SET, {"schema": 1, "studies": [run.name for run in runs]})

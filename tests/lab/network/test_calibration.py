@@ -39,9 +39,11 @@ def measured(
 
 
 def _with(network: Network, link: str, way: str, **changes: Any) -> Network:
-    asked = getattr(network, link)
-    direction: Direction = dataclasses.replace(getattr(asked, way), **changes)
-    return dataclasses.replace(network, **{link: dataclasses.replace(asked, **{way: direction})})
+    requested = getattr(network, link)
+    direction: Direction = dataclasses.replace(getattr(requested, way), **changes)
+    return dataclasses.replace(
+        network, **{link: dataclasses.replace(requested, **{way: direction})}
+    )
 
 
 def test_the_path_is_as_asked(measured: Any) -> None:

@@ -224,7 +224,7 @@ SEND_NS = 4 * MS  # 1500 bytes at 3 Mbit/s
 OWD_NS = 250 * MS
 
 
-def asked(**changes: Any) -> Fill:
+def filling(**changes: Any) -> Fill:
     return dataclasses.replace(FILL, direction=dataclasses.replace(FILL.direction, **changes))
 
 
@@ -268,7 +268,7 @@ def test_buffer_is_the_longest_stay_in_serialisation_times_rounded_up(
 ) -> None:
     # 20 us are what clock ticks may add to a whole number.
     packets = log(*[(i * 4 * MS, i * 4 * MS + OWD_NS + stay_ns) for i in range(20)])
-    rate, buffer = check_fill(asked(queue_pkts=held), 1500, packets)
+    rate, buffer = check_fill(filling(queue_pkts=held), 1500, packets)
     assert (buffer.got, buffer.agrees) == (f"{held} packets", True)
     assert (rate.got, rate.agrees) == ("3000000 bit/s", True)
 
@@ -276,10 +276,10 @@ def test_buffer_is_the_longest_stay_in_serialisation_times_rounded_up(
 def test_rate_behind_a_buffer_of_one_packet_is_known_as_well_as_a_delay_is() -> None:
     # Nothing waits, so packets leave 5 ms apart however fast the link is. 20 us are 0.5 % of 4 ms.
     packets = log(*[(i * 5 * MS, i * 5 * MS + OWD_NS + 4 * MS) for i in range(20)])
-    rate, buffer = check_fill(asked(queue_pkts=1), 1500, packets)
+    rate, buffer = check_fill(filling(queue_pkts=1), 1500, packets)
     assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.5 %", "3000000 bit/s")
     assert (rate.agrees, buffer.got) == (True, "1 packets")
-    assert not check_fill(asked(queue_pkts=1, rate_bps=2_900_000), 1500, packets)[0].agrees
+    assert not check_fill(filling(queue_pkts=1, rate_bps=2_900_000), 1500, packets)[0].agrees
 
 
 @pytest.mark.parametrize("count", [0, 1, 9])
@@ -329,7 +329,7 @@ def drop_tail(fill: Fill) -> list[Packet]:
     rate_bps=st.integers(100_000, 100_000_000),
 )
 def test_a_drop_tail_queue_of_n_packets_is_measured_as_n(queue_pkts: int, rate_bps: int) -> None:
-    fill = asked(queue_pkts=queue_pkts, rate_bps=rate_bps)
+    fill = filling(queue_pkts=queue_pkts, rate_bps=rate_bps)
     rate, buffer = check_fill(fill, 1500, drop_tail(fill))
     assert (buffer.got, buffer.agrees) == (f"{queue_pkts} packets", True)
     assert rate.agrees

@@ -127,12 +127,12 @@ def test_latest_may_point_to_a_run_that_is_gone(tmp_path: Path, plan: Plan) -> N
     ("make", "message"),
     [
         (
-            lambda at: None,
+            lambda put: None,
             "/run: not a run folder: wanted a folder with plan.json or set.json, got no such",
         ),
-        (lambda at: at.mkdir(), "got a folder without"),
-        (lambda at: at.touch(), "got no such folder"),
-        (lambda at: at.symlink_to("loop-a"), "got no such folder"),
+        (lambda put: put.mkdir(), "got a folder without"),
+        (lambda put: put.touch(), "got no such folder"),
+        (lambda put: put.symlink_to("loop-a"), "got no such folder"),
     ],
     ids=["nothing", "empty", "file", "dangling link"],
 )

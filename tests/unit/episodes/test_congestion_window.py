@@ -34,9 +34,9 @@ def window(rows: Sequence[tuple[float, float]], unit_bytes: int = 1) -> Window:
     return Window(t_s=np.array(t_s), cwnd_bytes=cwnd_bytes, ssthresh_bytes=cwnd_bytes)
 
 
-def row(**known: object) -> EpisodeRow:
+def row(**values: object) -> EpisodeRow:
     found = EpisodeRow(flow="T", protocol="tcp", episode=0, basis="captures", timeouts=0)
-    return dataclasses.replace(found, **known)  # type: ignore[arg-type]
+    return dataclasses.replace(found, **values)  # type: ignore[arg-type]
 
 
 def only(one: EpisodeRow, seen: Window, *more: EpisodeRow) -> EpisodeRow:
@@ -81,13 +81,13 @@ def test_unless_it_acts_on_another_loss_before() -> None:
 
 
 @pytest.mark.parametrize(
-    "known",
+    "values",
     [{"timeouts": 1}, {"ssthresh_after_bytes": None}, {"detected_s": None},
      {"ssthresh_after_bytes": 9 * MSS}],
 )  # fmt: skip
-def test_no_time_where_the_window_did_not_just_grow(known: dict[str, object]) -> None:
+def test_no_time_where_the_window_did_not_just_grow(values: dict[str, object]) -> None:
     lost = row(detected_s=0.0, recovered_s=0.533, ssthresh_after_bytes=4 * MSS)
-    assert only(dataclasses.replace(lost, **known), window(TCP, MSS)).regrow_s is None  # type: ignore[arg-type]
+    assert only(dataclasses.replace(lost, **values), window(TCP, MSS)).regrow_s is None  # type: ignore[arg-type]
 
 
 def test_an_episode_that_never_ended_has_no_window_at_its_end() -> None:

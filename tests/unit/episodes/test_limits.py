@@ -89,12 +89,12 @@ def seen(*rows: dict[str, Any], **more: Any) -> Observed:
     )  # fmt: skip
     totals = {"segs_in": 1000, "data_segs_out": 1000, "rto_us": 1_000_000, "busy_us": 19_000_000,
               "rwnd_limited_us": 0, "sndbuf_limited_us": 500_000}  # fmt: skip
-    known: dict[str, Any] = {
+    values: dict[str, Any] = {
         "cell": cell, "flows": [counted], "congestion": pl.DataFrame(list(rows), schema=COLUMNS),
         "episodes": [], "queue": None, "paths": [], "totals": {"T": totals},
         "data_until_s": {},
     }  # fmt: skip
-    return Observed(**(known | more))
+    return Observed(**(values | more))
 
 
 def shares(row: LimitsRow) -> tuple[float, ...]:

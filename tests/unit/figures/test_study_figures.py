@@ -26,12 +26,12 @@ from reports.store.run import read_run
 from reports.verdict.summary import summarise
 from testbed.study.vocabulary import COUNTED, OVER_TIME
 from testbed.study.vocabulary import FIGURES as FIGURES_OF_STUDIES
-from tests.support.figure_run import AT, FIGURES, TABLES, build_figure_run
+from tests.support.figure_run import FIGURES, POINT, TABLES, build_figure_run
 from tests.support.report_run import make_cell, only_cell, write_json
 
 pytestmark = pytest.mark.unit
 
-BINS = {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 0.0, "to_s": 12.0, "points": AT}
+BINS = {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 0.0, "to_s": 12.0, "points": POINT}
 
 
 def sets(run: Path) -> tuple[FigureSet, ...]:
@@ -116,12 +116,12 @@ def test_the_first_seed_that_counts_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_window_without_data_and_a_flow_without_a_single_loss_are_reasons(tmp_path: Path) -> None:
-    late = {"kind": "time_sequence", "from_s": 500.0, "to_s": None, "points": AT}
+    late = {"kind": "time_sequence", "from_s": 500.0, "to_s": None, "points": POINT}
     assert one_set(tmp_path / "one", late).missing == (
         "flow T sent no data from 500 s to 1000 s",
         "flow S sent no data from 500 s to 1000 s",
     )
-    wide = {"kind": "single_loss", "before_s": 6.0, "after_s": 6.0, "points": AT}
+    wide = {"kind": "single_loss", "before_s": 6.0, "after_s": 6.0, "points": POINT}
     assert one_set(tmp_path / "two", wide).missing == (
         "flow T never lost one packet alone, from 6 s before to 6 s after it",
         "flow S never lost one packet alone, from 6 s before to 6 s after it",
@@ -177,7 +177,7 @@ def test_loss_episodes_are_marked_where_they_are_known(tmp_path: Path) -> None:
     assert "99.0" not in str(found.figures[0].spec)
 
 
-LOSS = {"kind": "single_loss", "before_s": 1.0, "after_s": 3.0, "episode": 1, "points": AT,
+LOSS = {"kind": "single_loss", "before_s": 1.0, "after_s": 3.0, "episode": 1, "points": POINT,
         "where": {"T": "Figure 8"}}  # fmt: skip
 MARKS = {"T": {"detected_s": 2.88, "lost_segment": 8, "marks": [
     {"label": "8 again", "at_s": 2.88, "segment": 8},
@@ -255,7 +255,7 @@ def test_the_window_around_a_loss_has_the_published_ones_on_its_axis(tmp_path: P
 
 def test_runs_over_each_other_are_one_figure_per_flow_or_one_of_all(tmp_path: Path) -> None:
     wanted = {"kind": "over_time", "of": "goodput", "bin_s": 1.0, "from_s": 0.0, "to_s": 12.0,
-             "overlay": "loss_frac", "points": [{"loss_frac": 0.008}, *AT]}  # fmt: skip
+             "overlay": "loss_frac", "points": [{"loss_frac": 0.008}, *POINT]}  # fmt: skip
     run = build_figure_run(tmp_path / "run", [wanted, {**wanted, "together": True}])
     other = only_cell(run, loss=0.008) / run_folder.PACKETS_TABLE
     apart, _ = sets(run)
@@ -277,7 +277,7 @@ def line_colours(figure: Figure) -> list[str]:
 
 
 def test_of_two_counterparts_of_one_figure_the_list_says_which_runs(tmp_path: Path) -> None:
-    points = [{"loss_frac": 0.008}, *AT]
+    points = [{"loss_frac": 0.008}, *POINT]
     wanted = {**FIGURES[0], "where": {"T": "Figure 6", "S": "Figure 7"}, "points": points}
     run = build_figure_run(tmp_path / "run", [wanted])
     table = run_folder.CONGESTION_TABLE

@@ -133,9 +133,9 @@ def test_a_structure_may_be_shorter_than_known_or_longer() -> None:
     full = bytes(range(1, 249))
     assert layout.whole.size == len(full)
     assert layout.values(full + b"newer") == layout.values(full)
-    known = layout.values(full)
+    values = layout.values(full)
     short = layout.values(full[:107])  # ends within the first 64-bit field, after 32 others
-    assert short[:32] == known[:32]
+    assert short[:32] == values[:32]
     assert set(short[32:]) == {None}
     assert set(MEMORY.values(b"")) == {None}
 

@@ -47,12 +47,12 @@ def test_default_is_a_version() -> None:
 def test_key_follows_version_image_and_inputs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copies = tuple(Path(shutil.copy(path, tmp_path)) for path in kernel.INPUTS)
+    twice = tuple(Path(shutil.copy(path, tmp_path)) for path in kernel.INPUTS)
     first = kernel.key("7.3", "image")
-    monkeypatch.setattr(kernel, "INPUTS", copies)
+    monkeypatch.setattr(kernel, "INPUTS", twice)
     assert kernel.key("7.3", "image") == first
     keys = [first, kernel.key("6.12", "image"), kernel.key("7.3", "another")]
-    for copy in copies:
+    for copy in twice:
         with copy.open("a") as file:
             file.write("\n")
         keys.append(kernel.key("7.3", "image"))
@@ -137,7 +137,7 @@ def test_how_the_build_is_confined(
 
 
 @pytest.fixture
-def asked(build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def requested(build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Let apt offer three kernels; return how it was asked."""
     ran: list[list[str]] = []
 
@@ -153,9 +153,9 @@ def asked(build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch) -> l
     return ran
 
 
-def test_a_kernel_debian_has(asked: list[list[str]]) -> None:
+def test_a_kernel_debian_has(requested: list[list[str]]) -> None:
     kernel.check_offered(["7.3", "6.12"])
-    (update, search) = asked
+    (update, search) = requested
     assert update[:2] == ["apt-get", "update"]
     assert search == ["apt-cache", "^linux-source-[0-9.]+$"]
     # Nothing of this machine's own lists and sources is read or written.
@@ -164,7 +164,7 @@ def test_a_kernel_debian_has(asked: list[list[str]]) -> None:
     assert list(cache.root().iterdir()) == []
 
 
-def test_a_kernel_debian_does_not_have(asked: list[list[str]]) -> None:
+def test_a_kernel_debian_does_not_have(requested: list[list[str]]) -> None:
     with pytest.raises(UnsupportedError) as caught:
         kernel.check_offered(["7.3", "9.9"])
     assert str(caught.value) == (
@@ -184,10 +184,10 @@ def test_another_failure_is_told_as_it_is(build: Callable[..., list[Any]]) -> No
 
 def test_the_build_needs_space(build: Callable[..., list[Any]], monkeypatch: Any) -> None:
     build()
-    asked: list[Any] = []
-    monkeypatch.setattr(cache, "need_space", lambda *args: asked.append(args))
+    requested: list[Any] = []
+    monkeypatch.setattr(cache, "need_space", lambda *args: requested.append(args))
     kernel.ensure("7.3", IMAGE, "key", nothing)
-    ((folder, wanted_bytes, what),) = asked
+    ((folder, wanted_bytes, what),) = requested
     assert (folder.parent, wanted_bytes, what) == (
         cache.root(),
         kernel.BUILD_BYTES,

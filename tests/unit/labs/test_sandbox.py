@@ -68,10 +68,10 @@ def test_only_the_places_given_are_writable() -> None:
 
 def test_the_image_is_mounted_before_what_lies_on_it() -> None:
     words = argv(FULL)
-    at = {words[i + 2]: i for i, w in enumerate(words) if w in ("--ro-bind", "--bind")}
-    at |= {words[i + 1]: i for i, w in enumerate(words) if w in ("--tmpfs", "--dev", "--proc")}
-    assert min(at, key=lambda place: at[place]) == "/"
-    assert at["/gt"] < at["/gt/code"]
+    number = {words[i + 2]: i for i, w in enumerate(words) if w in ("--ro-bind", "--bind")}
+    number |= {words[i + 1]: i for i, w in enumerate(words) if w in ("--tmpfs", "--dev", "--proc")}
+    assert min(number, key=lambda place: number[place]) == "/"
+    assert number["/gt"] < number["/gt/code"]
     words = argv(PLAIN)
     assert words.index("/dev") < words.index("/dev/shm")
 

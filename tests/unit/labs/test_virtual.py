@@ -397,10 +397,10 @@ def test_what_is_built_is_not_asked_for(
 def test_labs_of_several_kernels_share_all_else_and_run_their_own_cells(
     lab: VirtualLab, steps: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: list[list[str]] = []
-    monkeypatch.setattr(kernel, "check_offered", lambda versions: asked.append(versions))
+    requested: list[list[str]] = []
+    monkeypatch.setattr(kernel, "check_offered", lambda versions: requested.append(versions))
     labs = per_kernel.ensure(["6.12", "7.3", "6.12"], nothing)
-    assert asked == [["6.12", "7.3"]]
+    assert requested == [["6.12", "7.3"]]
     assert steps == ["image", "code", "kernel", "kernel"]
     assert [labs.describe(version)["kernel"] for version in ("7.3", "6.12")] == ["7.3", "6.12"]
     assert labs.packages() == {"make": "4.4"}

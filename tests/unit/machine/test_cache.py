@@ -208,15 +208,15 @@ def test_a_file_in_the_place_of_the_cache_is_named(root: Path) -> None:
 
 
 def test_need_space(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Path] = []
+    requested: list[Path] = []
 
     def usage(place: Path) -> Usage:
-        asked.append(place)
+        requested.append(place)
         return Usage(total=10_000_000_000, used=0, free=1_200_000_000)
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
     cache.need_space(root / "not" / "there", 1_200_000_000, "the kernel")
-    assert asked == [root.parent]  # the nearest folder that exists
+    assert requested == [root.parent]  # the nearest folder that exists
     with pytest.raises(UnsupportedError) as caught:
         cache.need_space(root, 1_500_000_000, "the lab's image")
     assert str(caught.value) == (

@@ -107,18 +107,18 @@ except RunError as error:
 
 
 @pytest.mark.parametrize("seen", ["seen", "unseen"])
-@pytest.mark.parametrize("at", ["", "a", "a/b", "a/b/c/d/e", "with space"])
+@pytest.mark.parametrize("mounted", ["", "a", "a/b", "a/b/c/d/e", "with space"])
 def test_no_mount_is_crossed_not_even_one_of_the_same_disk(
-    tmp_path: Path, seen: str, at: str
+    tmp_path: Path, seen: str, mounted: str
 ) -> None:
-    (tmp_path / "tree" / at).mkdir(parents=True)
+    (tmp_path / "tree" / mounted).mkdir(parents=True)
     other = tmp_path / "other"
     (other / "below").mkdir(parents=True)
     (other / "below" / "file").write_text("kept")
     other.chmod(0o555)
     own = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     done = subprocess.run(
-        [*own, sys.executable, "-c", MOUNTED, str(tmp_path), seen, at],
+        [*own, sys.executable, "-c", MOUNTED, str(tmp_path), seen, mounted],
         cwd=PROJECT, capture_output=True, text=True, timeout=30, check=False,
     )  # fmt: skip
     assert done.stderr == ""
@@ -126,6 +126,6 @@ def test_no_mount_is_crossed_not_even_one_of_the_same_disk(
     assert (other / "below" / "file").read_text() == "kept"
     assert other.stat().st_mode & 0o777 == 0o555
     if seen == "seen":
-        assert (tmp_path / "tree" / at).is_dir()
-        assert f"{tmp_path}/tree/{at}".rstrip("/") in done.stdout
+        assert (tmp_path / "tree" / mounted).is_dir()
+        assert f"{tmp_path}/tree/{mounted}".rstrip("/") in done.stdout
     other.chmod(0o755)

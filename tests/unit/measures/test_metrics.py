@@ -172,27 +172,27 @@ def test_windows_and_delivered_segments_by_hand() -> None:
     found = dataclasses.replace(
         sample(*flows), delivered_segments={"T1": 700.0, "T2": 800.5, "S1": 0.0, "S2": 4.0}
     )
-    asked = asked_metrics_of((T, S), ("T2",))
+    metric = asked_metrics_of((T, S), ("T2",))
     # Of windows the mean, of segments the sum.
     assert value("cwnd_mean_T_segments", found).value == 7.0
-    assert evaluate(asked["delivered_T_segments"], found).value == 1500.5
-    assert evaluate(asked["delivered_S_segments"], found).value == 4.0
-    assert evaluate(asked["flow_goodput_T2_bps"], found).value == 100_000.0
+    assert evaluate(metric["delivered_T_segments"], found).value == 1500.5
+    assert evaluate(metric["delivered_S_segments"], found).value == 4.0
+    assert evaluate(metric["flow_goodput_T2_bps"], found).value == 100_000.0
     assert value("cwnd_mean_S_segments", found) == Value(
         None, "congestion window of SCTP (the kernel's telemetry tells TCP's and SCTP's) is not"
         " known for every flow",
     )  # fmt: skip
-    assert evaluate(asked["delivered_T_segments"], FOUR_FLOWS) == Value(
+    assert evaluate(metric["delivered_T_segments"], FOUR_FLOWS) == Value(
         None, "the study has no times for it (delivered)"
     )
-    assert evaluate(asked["flow_jitter_T2_s"], found) == Value(
+    assert evaluate(metric["flow_jitter_T2_s"], found) == Value(
         None, "packets were not captured (--pcap)"
     )
 
 
 def test_every_metric_a_study_may_ask_for_exists_here() -> None:
-    known = {*metrics_of((T, S), None), *asked_metrics_of((T, S), ("T1",))}
-    assert known == {*metric_names(["T", "S"]), *flow_metric_names(["T1"])}
+    numbers = {*metrics_of((T, S), None), *asked_metrics_of((T, S), ("T1",))}
+    assert numbers == {*metric_names(["T", "S"]), *flow_metric_names(["T1"])}
 
 
 GOODPUTS = st.lists(st.floats(0, 1e12), min_size=1, max_size=20).filter(lambda v: max(v) > 0)
@@ -229,7 +229,7 @@ def test_shares_add_to_100_and_agree_with_the_increase(s_bps: float, t_bps: floa
     assert (increase > 0) == (s_bps > t_bps)
 
 
-def asked(name: str, found: Sample) -> Value:
+def metric(name: str, found: Sample) -> Value:
     return evaluate(asked_metrics_of(found.groups, ())[name], found)
 
 
@@ -237,11 +237,11 @@ def test_spread_over_the_flows_of_a_group() -> None:
     flows = [flow(f"T{i}", "T", bps, 1, 0) for i, bps in enumerate((90e3, 100e3, 110e3))]
     # mean 100, s = 10
     found = sample(*flows, flow("S1", "S", 1e5, 1, 0))
-    assert asked("goodput_cv_T_pct", found).value == pytest.approx(10)
-    assert asked("goodput_cv_S_pct", found).reason == "SCTP has one flow"
+    assert metric("goodput_cv_T_pct", found).value == pytest.approx(10)
+    assert metric("goodput_cv_S_pct", found).reason == "SCTP has one flow"
     unknown = sample(*flows, flow("T9", "T", None, 1, 0))
     reason = "goodput of TCP SACK is not known for every flow"
-    assert asked("goodput_cv_T_pct", unknown).reason == reason
+    assert metric("goodput_cv_T_pct", unknown).reason == reason
 
 
 def loss(
@@ -265,11 +265,11 @@ def test_means_over_loss_episodes() -> None:
         loss("S1", "dupacks", 3, None, 0.5),
     ]
     found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
-    assert asked("dupacks_T_pkts", found).value == pytest.approx((3 + 2 + 3) / 3)
-    assert asked("new_data_on_dupacks_T_pkts", found).value == 2
-    assert asked("recover_T_s", found).value == 2
-    assert asked("dupacks_S_pkts", found).value == 3
-    assert asked("new_data_on_dupacks_S_pkts", found).reason == (
+    assert metric("dupacks_T_pkts", found).value == pytest.approx((3 + 2 + 3) / 3)
+    assert metric("new_data_on_dupacks_T_pkts", found).value == 2
+    assert metric("recover_T_s", found).value == 2
+    assert metric("dupacks_S_pkts", found).value == 3
+    assert metric("new_data_on_dupacks_S_pkts", found).reason == (
         "new packets sent not known in 1 of 1 loss episodes of SCTP: captures tell (--pcap)"
     )
 
@@ -286,30 +286,30 @@ def test_each_duplicate_by_itself() -> None:
         loss("T1", "rack", 1, 0, 0.5, (0, None, None)),
     ]
     found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
-    assert asked("new_data_on_dupack_1_S_pkts", found).value == 6 / 4
-    assert asked("new_data_on_dupack_2_S_pkts", found).value == pytest.approx(5 / 3)
-    assert asked("new_data_on_dupack_3_S_pkts", found).value == pytest.approx(1 / 3)
-    assert asked("sends_on_dupack_1_S_frac", found).value == 3 / 4
-    assert asked("sends_on_dupack_2_S_frac", found).value == pytest.approx(2 / 3)
-    assert asked("sends_on_dupack_3_S_frac", found).value == pytest.approx(1 / 3)
-    assert asked("repeats_on_dupack_3_S_frac", found).value == 3 / 4
-    assert asked("repeats_on_dupack_4_S_frac", found).value == 0
-    assert asked("repeats_on_dupack_4_T_frac", found).value == 1 / 2
+    assert metric("new_data_on_dupack_1_S_pkts", found).value == 6 / 4
+    assert metric("new_data_on_dupack_2_S_pkts", found).value == pytest.approx(5 / 3)
+    assert metric("new_data_on_dupack_3_S_pkts", found).value == pytest.approx(1 / 3)
+    assert metric("sends_on_dupack_1_S_frac", found).value == 3 / 4
+    assert metric("sends_on_dupack_2_S_frac", found).value == pytest.approx(2 / 3)
+    assert metric("sends_on_dupack_3_S_frac", found).value == pytest.approx(1 / 3)
+    assert metric("repeats_on_dupack_3_S_frac", found).value == 3 / 4
+    assert metric("repeats_on_dupack_4_S_frac", found).value == 0
+    assert metric("repeats_on_dupack_4_T_frac", found).value == 1 / 2
     reason = "new packets sent on duplicate 1 not known in 1 of 2 loss episodes of TCP SACK"
-    assert asked("sends_on_dupack_1_T_frac", found).reason == f"{reason}: captures tell (--pcap)"
+    assert metric("sends_on_dupack_1_T_frac", found).reason == f"{reason}: captures tell (--pcap)"
     few = dataclasses.replace(FOUR_FLOWS, episodes=rows[3:4])
     reason = "no loss of SCTP had 2 duplicates before it was repeated"
-    assert asked("new_data_on_dupack_2_S_pkts", few).reason == reason
+    assert metric("new_data_on_dupack_2_S_pkts", few).reason == reason
     blind = dataclasses.replace(FOUR_FLOWS, episodes=[loss("S1", "dupacks", None, None, 0.5)])
     for name in ("sends_on_dupack_1_S_frac", "repeats_on_dupack_3_S_frac"):
-        assert str(asked(name, blind).reason).endswith("captures tell (--pcap)")
+        assert str(metric(name, blind).reason).endswith("captures tell (--pcap)")
 
 
 def test_loss_episodes_that_nothing_recorded_or_that_never_were() -> None:
     for name in ("dupacks_T_pkts", "new_data_on_dupacks_T_pkts", "recover_T_s"):
         reason = "neither captured (--pcap) nor told by the kernel's events"
-        assert asked(name, FOUR_FLOWS).reason == reason
-        none = asked(name, dataclasses.replace(FOUR_FLOWS, episodes=[]))
+        assert metric(name, FOUR_FLOWS).reason == reason
+        none = metric(name, dataclasses.replace(FOUR_FLOWS, episodes=[]))
         assert none.value is None
         assert none.reason in (
             "no acknowledgement told TCP SACK of a loss",
@@ -317,12 +317,12 @@ def test_loss_episodes_that_nothing_recorded_or_that_never_were() -> None:
         )
 
 
-def episode(flow_id: str = "S1", **known: object) -> dict[str, object]:
+def episode(flow_id: str = "S1", **numbers: object) -> dict[str, object]:
     columns = ("first_new_on_dupack", "acks_to_new_data_pkts", "flight_at_act_bytes",
                "cwnd_before_bytes", "cwnd_changes", "regrow_s", "cwnd_at_recovery_bytes",
                "cwnd_after_recovery_bytes", "lost_again_pkts")  # fmt: skip
     found = {**dict.fromkeys(columns), **loss(flow_id, "dupacks", 4, 3, 0.5), "timeouts": 0}
-    return {**found, **known}
+    return {**found, **numbers}
 
 
 def test_what_windows_do_after_losses() -> None:
@@ -340,17 +340,17 @@ def test_what_windows_do_after_losses() -> None:
     sizes = published_study.path([published_study.flow(n, n[0], "sctp") for n in names])
     # A packet more is 13032 > 13031 bytes, and 5792, which the window of 5792 has room for.
     sized = dataclasses.replace(found, path=sizes)
-    assert asked("flight_full_S_frac", sized).value == 3 / 4
-    assert "older version" in str(asked("flight_full_S_frac", found).reason)
-    assert asked("regrow_S_s", found).value == pytest.approx(0.78)
-    assert asked("grows_at_recovery_S_frac", found).value == 1 / 2
-    assert asked("cwnd_stays_S_frac", found).value == 1 / 2  # not of the one with a timeout
-    assert asked("timeouts_S", found).value == 1
-    assert asked("timeouts_T", found).value == 0
+    assert metric("flight_full_S_frac", sized).value == 3 / 4
+    assert "older version" in str(metric("flight_full_S_frac", found).reason)
+    assert metric("regrow_S_s", found).value == pytest.approx(0.78)
+    assert metric("grows_at_recovery_S_frac", found).value == 1 / 2
+    assert metric("cwnd_stays_S_frac", found).value == 1 / 2  # not of the one with a timeout
+    assert metric("timeouts_S", found).value == 1
+    assert metric("timeouts_T", found).value == 0
     unknown = dataclasses.replace(FOUR_FLOWS, episodes=[episode()])
     for name in ("flight_full_S_frac", "regrow_S_s", "grows_at_recovery_S_frac",
                  "cwnd_stays_S_frac"):  # fmt: skip
-        assert asked(name, unknown).value is None
+        assert metric(name, unknown).value is None
 
 
 def test_new_data_after_losses_and_losses_of_what_was_repeated() -> None:
@@ -360,15 +360,15 @@ def test_new_data_after_losses_and_losses_of_what_was_repeated() -> None:
         episode(first_new_on_dupack=6, acks_to_new_data_pkts=None, lost_again_pkts=2),
     ]
     found = dataclasses.replace(FOUR_FLOWS, episodes=rows)
-    assert asked("first_new_on_dupack_S", found).value == 5.5
-    assert asked("acks_to_new_data_S_pkts", found).value == 3
-    assert asked("timeout_if_lost_again_S_frac", found).value == 1 / 2
+    assert metric("first_new_on_dupack_S", found).value == 5.5
+    assert metric("acks_to_new_data_S_pkts", found).value == 3
+    assert metric("timeout_if_lost_again_S_frac", found).value == 1 / 2
     never = dataclasses.replace(FOUR_FLOWS, episodes=rows[:1])
     assert (
-        asked("timeout_if_lost_again_S_frac", never).reason == "no retransmission of SCTP was lost"
+        metric("timeout_if_lost_again_S_frac", never).reason == "no retransmission of SCTP was lost"
     )
     told = dataclasses.replace(FOUR_FLOWS, episodes=[episode()])
-    assert "captures tell" in str(asked("timeout_if_lost_again_S_frac", told).reason)
+    assert "captures tell" in str(metric("timeout_if_lost_again_S_frac", told).reason)
 
 
 def test_between_two_times() -> None:
@@ -378,14 +378,14 @@ def test_between_two_times() -> None:
         bins=(0.25, 0.75),
     )
     found = dataclasses.replace(FOUR_FLOWS, spans=spans)
-    assert asked("sent_T_segments", found).value == 1500
-    assert asked("cwnd_min_T_segments", found).value == 1
-    assert asked("cwnd_max_T_segments", found).value == 19
+    assert metric("sent_T_segments", found).value == 1500
+    assert metric("cwnd_min_T_segments", found).value == 1
+    assert metric("cwnd_max_T_segments", found).value == 19
     reason = "congestion window of SCTP is not known for every flow"
-    assert asked("cwnd_max_S_segments", found).reason == reason
-    assert asked("silent_bins_frac", found).value == 0.25
-    assert asked("low_bins_frac", found).value == 0.75
-    assert asked("silent_bins_frac", FOUR_FLOWS).reason is not None
+    assert metric("cwnd_max_S_segments", found).reason == reason
+    assert metric("silent_bins_frac", found).value == 0.25
+    assert metric("low_bins_frac", found).value == 0.75
+    assert metric("silent_bins_frac", FOUR_FLOWS).reason is not None
 
 
 def path_flow(name: str, protocol: str, packet_bytes: int) -> PathFlow:
@@ -406,18 +406,18 @@ def test_readings_of_utilisation() -> None:
         flows=(row,), groups=(T,), compare=None, bottleneck_rate_bps=200_000, path=path,
         duration_s=119.04, spans=Spans(out_of_buffer_pkts=2000, new_pkts={"T1": 1980.0}),
     )  # fmt: skip
-    assert asked("utilisation_wire_pct", found).value == pytest.approx(100)
-    assert asked("utilisation_data_pct", found).value == pytest.approx(100 * 1448 / 1488)
-    assert asked("utilisation_sent_pct", found).value == pytest.approx(99 * 1448 / 1488)
+    assert metric("utilisation_wire_pct", found).value == pytest.approx(100)
+    assert metric("utilisation_data_pct", found).value == pytest.approx(100 * 1448 / 1488)
+    assert metric("utilisation_sent_pct", found).value == pytest.approx(99 * 1448 / 1488)
     blind = dataclasses.replace(found, path=None)
-    assert "older version" in str(asked("utilisation_wire_pct", blind).reason)
+    assert "older version" in str(metric("utilisation_wire_pct", blind).reason)
     unasked = dataclasses.replace(found, spans=Spans())
     for name in ("utilisation_sent_pct", "utilisation_wire_pct"):
-        assert asked(name, unasked).reason == "the study does not ask for it"
+        assert metric(name, unasked).reason == "the study does not ask for it"
 
 
 def test_variation_over_time_is_that_of_the_group() -> None:
     found = dataclasses.replace(FOUR_FLOWS, variation_pct={"T": 20.0})
-    assert asked("goodput_over_time_T_pct", found).value == 20
+    assert metric("goodput_over_time_T_pct", found).value == 20
     reason = "variation of SCTP's goodput over time is not known for every flow"
-    assert asked("goodput_over_time_S_pct", found).reason == reason
+    assert metric("goodput_over_time_S_pct", found).reason == reason

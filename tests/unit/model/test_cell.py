@@ -22,7 +22,7 @@ pytestmark = pytest.mark.unit
 Path = tuple[str | int, ...]
 
 
-def at(data: Any, path: Path) -> Any:
+def value_at(data: Any, path: Path) -> Any:
     for step in path:
         data = data[step]
     return data
@@ -37,7 +37,7 @@ CELL = dataclasses.replace(WHOLE, hosts=dataclasses.replace(WHOLE.hosts, entries
 def changed(path: Path, value: Any) -> dict[str, Any]:
     """Return the cell as JSON data, with one value changed."""
     data: dict[str, Any] = copy.deepcopy(to_dict(CELL))
-    at(data, path[:-1])[path[-1]] = value
+    value_at(data, path[:-1])[path[-1]] = value
     return data
 
 
@@ -151,7 +151,7 @@ def test_any_value_anywhere_is_taken_or_refused(path: Path, value: Any) -> None:
         cell = from_dict(changed(path, value))
     except ValueError as error:
         refused = str(error)
-    assert refused.startswith("cell") if refused else at(to_dict(cell), path) == value
+    assert refused.startswith("cell") if refused else value_at(to_dict(cell), path) == value
 
 
 #: For every word of a closed set another one of it.
@@ -185,7 +185,7 @@ def test_every_value_but_the_wall_limit_is_in_the_id() -> None:
     ids = {}
     for path in LEAVES:
         if path != ("schema",):
-            ids[path] = cell_id(from_dict(changed(path, other(at(BASE, path)))))
+            ids[path] = cell_id(from_dict(changed(path, other(value_at(BASE, path)))))
     first = cell_id(CELL)
     assert [path for path, name in ids.items() if name == first] == [("limits", "wall_s")]
     assert len(set(ids.values())) == len(ids)

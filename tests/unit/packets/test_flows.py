@@ -99,14 +99,14 @@ def test_recorded_senders(name: str, flow: Any, sent: Sent) -> None:
 
 def totals(**changes: Any) -> str:
     """Return a receiver's last line, with changes; a value of ... leaves the key out."""
-    known = {
+    values = {
         "event": "totals",
         "goodput_bytes": 20,
         "window_goodput_bytes": 10,
         "first_byte_t_ns": 5_500_000_000,
         "last_byte_t_ns": None,
     }
-    return json.dumps({k: v for k, v in (known | changes).items() if v is not ...}) + "\n"
+    return json.dumps({k: v for k, v in (values | changes).items() if v is not ...}) + "\n"
 
 
 def test_a_flow_of_which_nothing_arrived_has_no_first_byte() -> None:

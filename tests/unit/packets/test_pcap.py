@@ -31,11 +31,11 @@ ETHERNET = bytes(12) + b"\x08\x00"
 
 def records_of(data: bytes) -> list[tuple[int, int, int, bytes]]:
     """Return (seconds, nanoseconds, length on the wire, bytes) of a little-endian capture."""
-    found, at = [], HEADER_BYTES
-    while at < len(data):
-        seconds, ns, captured, wire = struct.unpack_from("<4I", data, at)
-        found.append((seconds, ns, wire, data[at + 16 : at + 16 + captured]))
-        at += 16 + captured
+    found, offset = [], HEADER_BYTES
+    while offset < len(data):
+        seconds, ns, captured, wire = struct.unpack_from("<4I", data, offset)
+        found.append((seconds, ns, wire, data[offset + 16 : offset + 16 + captured]))
+        offset += 16 + captured
     return found
 
 
@@ -114,7 +114,7 @@ def test_captures_are_merged_by_time_and_ties_keep_their_order() -> None:
     one, _ = parse(written([early, late]), "one")
     two, _ = parse(written([(1, 0, 4, b"same"), (1, 5, 4, b"then")]), "two")
     both = merged([one, two])
-    content = [bytes(both.octets[at : at + 4]) for at in both.starts]
+    content = [bytes(both.octets[offset : offset + 4]) for offset in both.starts]
     assert content == [b"earl", b"same", b"then", b"late"]
     assert [both.names[file] for file in both.files] == ["one", "two", "two", "one"]
 
@@ -226,8 +226,8 @@ def test_a_damaged_capture_is_a_table_or_a_parse_error(
 ) -> None:
     damaged = bytearray(data)
     for place, content in changes:
-        at = int(place * len(damaged))
-        damaged[at : at + len(content)] = content
+        offset = int(place * len(damaged))
+        damaged[offset : offset + len(content)] = content
     survives(bytes(damaged[: len(data)]))
 
 

@@ -34,8 +34,8 @@ def audit_row(flow: str, direction: str, sent: int, queue: int, loss: int) -> di
 
 
 def path_row(flow: str, owd_mean_s: float | None, ack_wire_rate_bps: float) -> dict[str, Any]:
-    known = {"flow": flow, "owd_mean_s": owd_mean_s, "ack_wire_rate_bps": ack_wire_rate_bps}
-    return {**dict.fromkeys(schema(PathRow)), **known}
+    values = {"flow": flow, "owd_mean_s": owd_mean_s, "ack_wire_rate_bps": ack_wire_rate_bps}
+    return {**dict.fromkeys(schema(PathRow)), **values}
 
 
 def add_evidence(run: Path, seed: int, *, captured: bool, **check: Any) -> None:

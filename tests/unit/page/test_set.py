@@ -21,8 +21,8 @@ from tests.support.report_run import build_run
 from tests.support.set_run import (
     DRAWN,
     NAMES,
+    SENSITIVE,
     STARTED,
-    VARIED,
     build_set,
     edit_json,
     program,
@@ -65,11 +65,11 @@ def summary_of(folder: Path) -> dict[str, Any]:
         json.loads((ROOT / "docs" / name).read_text())
         for name in ("summary.schema.json", "set-summary.schema.json")
     )
-    known = referencing.Registry().with_resource(
+    values = referencing.Registry().with_resource(
         "summary.schema.json", referencing.Resource.from_contents(one)
     )
     jsonschema.Draft202012Validator.check_schema(many)
-    jsonschema.Draft202012Validator(many, registry=known).validate(found)
+    jsonschema.Draft202012Validator(many, registry=values).validate(found)
     return found
 
 
@@ -165,7 +165,7 @@ def test_a_command_repeats_all_studies_that_take_the_same(page: Page, copied: Pa
     assert 'make experiment STUDY="wireless satellite" REPS=5' not in page.text()
     assert "make experiment STUDY=wireless REPS=2" in page.text()
     section = copied / DRAWN / run_folder.REPORT_SECTION
-    again = json.loads((copied / VARIED / run_folder.REPORT_SECTION).read_text())["again"]
+    again = json.loads((copied / SENSITIVE / run_folder.REPORT_SECTION).read_text())["again"]
     edit_json(section, again=again)
     write_set(copied, runs_of(copied), program)
     assert 'make experiment STUDY="wireless satellite" REPS=5' in shown(copied).text()
@@ -218,7 +218,7 @@ def test_a_run_that_cannot_be_read_is_named_and_loses_no_other(copied: Path) -> 
         write_report(broken, library=program)
     write_set(copied, runs_of(copied), program)
     found = summary_of(copied)
-    assert [one["study"] for one in found["studies"]] == [VARIED]
+    assert [one["study"] for one in found["studies"]] == [SENSITIVE]
     (missing,) = found["missing"]
     assert missing["run"] == DRAWN
     assert missing["reason"].startswith("resolved.json: file is not JSON")
@@ -247,13 +247,13 @@ def test_a_run_that_cannot_be_read_is_named_and_loses_no_other(copied: Path) -> 
 def test_a_run_or_a_report_that_cannot_be_read_is_named(
     copied: Path, file: str, content: bytes | None, why: str
 ) -> None:
-    place = copied / VARIED / file
+    place = copied / SENSITIVE / file
     place.unlink()
     if content is not None:
         place.write_bytes(content)
     write_set(copied, runs_of(copied), program)
     (missing,) = summary_of(copied)["missing"]
-    assert missing["run"] == VARIED
+    assert missing["run"] == SENSITIVE
     assert why in missing["reason"]
     assert str(copied) not in missing["reason"]
 

@@ -20,13 +20,13 @@ from tests.support.report_run import build_run, only_cell
 pytestmark = pytest.mark.unit
 
 ROOT = Path(__file__).parents[3]
-AT = {"loss_frac": 0.01}
+POINT = {"loss_frac": 0.01}
 ROWS: list[dict[str, Any]] = [
-    {"point": AT, "values": {"pct_increase": 27.6}},  # as runs of older versions have it
-    {"point": AT, "where": "Figure 3", "values": {"delivered_T_segments": 3}},
-    {"point": AT, "where": "Table 3", "values": {"flow_goodput_S_bps": 114000}},
+    {"point": POINT, "values": {"pct_increase": 27.6}},  # as runs of older versions have it
+    {"point": POINT, "where": "Figure 3", "values": {"delivered_T_segments": 3}},
+    {"point": POINT, "where": "Table 3", "values": {"flow_goodput_S_bps": 114000}},
 ]
-ASKED = {
+WANTED = {
     "metrics": ["pct_increase", "delivered_T_segments", "flow_goodput_S_bps"],
     "flows": ["T", "S"],
     "delivered": {"from_s": 50, "to_s": 150},
@@ -43,7 +43,7 @@ INTERVALS = pl.DataFrame(
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:
     run = tmp_path_factory.mktemp("run")
-    build_run(run, losses=(0.01,), seeds=2, changes=ASKED)
+    build_run(run, losses=(0.01,), seeds=2, changes=WANTED)
     for seed in (1, 2):
         INTERVALS.write_parquet(only_cell(run, seed=seed) / run_folder.INTERVALS_TABLE)
     return summarise(read_run(run))

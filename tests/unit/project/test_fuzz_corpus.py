@@ -27,16 +27,16 @@ FOUND = (
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Target]]:
+def shares(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Target]]:
     place = tmp_path_factory.mktemp("fuzz")
     yield targets(place / "all")
     shutil.rmtree(place)
 
 
-def test_every_reader_gives_a_value_or_a_projects_error(known: dict[str, Target]) -> None:
+def test_every_reader_gives_a_value_or_a_projects_error(shares: dict[str, Target]) -> None:
     wrong = {
         (name, number): what
-        for name, target in known.items()
+        for name, target in shares.items()
         for number in range(INPUTS)
         if (what := try_one(target, content_of(target, name, SEED, number), memory=False))
     }
@@ -44,30 +44,30 @@ def test_every_reader_gives_a_value_or_a_projects_error(known: dict[str, Target]
 
 
 @pytest.mark.parametrize(("name", "content"), FOUND)
-def test_what_was_found_is_mended(known: dict[str, Target], name: str, content: bytes) -> None:
-    assert try_one(known[name], content, memory=False) == ""
+def test_what_was_found_is_mended(shares: dict[str, Target], name: str, content: bytes) -> None:
+    assert try_one(shares[name], content, memory=False) == ""
 
 
 @pytest.mark.parametrize("name", ["cells.json", "cell.json", "resolved.json"])
-def test_a_duration_that_no_computer_can_hold(known: dict[str, Target], name: str) -> None:
-    content = re.sub(rb'("duration_s": )[0-9.]+', rb"\g<1>" + HUGE, known[name].corpus[0])
+def test_a_duration_that_no_computer_can_hold(shares: dict[str, Target], name: str) -> None:
+    content = re.sub(rb'("duration_s": )[0-9.]+', rb"\g<1>" + HUGE, shares[name].corpus[0])
     assert HUGE in content
-    assert try_one(known[name], content, memory=False) == ""
+    assert try_one(shares[name], content, memory=False) == ""
 
 
 @pytest.mark.parametrize("number", [b"-" + HUGE, b"1e400", b"1e-400"])
 def test_a_printed_number_that_no_publication_prints(
-    known: dict[str, Target], number: bytes
+    shares: dict[str, Target], number: bytes
 ) -> None:
-    target = known["resolved.json to summary"]
+    target = shares["resolved.json to summary"]
     content = re.sub(rb'("utilisation_pct": )[0-9.]+', rb"\g<1>" + number, target.corpus[0])
     assert number in content
     assert try_one(target, content, memory=False) == ""
 
 
 @pytest.mark.parametrize("flows", [b"protocol: &a tcp x", b"stop: 28 null"])
-def test_figures_of_flows_that_are_none(known: dict[str, Target], flows: bytes) -> None:
-    target = known["every study"]
+def test_figures_of_flows_that_are_none(shares: dict[str, Target], flows: bytes) -> None:
+    target = shares["every study"]
     (content,) = (one for one in target.corpus if b"study: anatomy\n" in one)
     key = flows.split(b":")[0]
     content = re.sub(key + rb": \S.*", flows, content, count=1)

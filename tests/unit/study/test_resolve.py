@@ -205,27 +205,27 @@ def test_points_are_taken_as_listed() -> None:
     ]
 
 
-def leaves(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the place of every number and text in a cell's dict."""
     if isinstance(value, dict | list):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, inner in items:
-            yield from leaves(inner, (*at, key))
+            yield from leaves(inner, (*path, key))
     else:
-        yield at
+        yield path
 
 
 BASE: dict[str, Any] = to_dict(cell(study()))
 LEAVES = list(leaves(BASE))
 
 
-def replaced(at: tuple[Any, ...], change: Callable[[Any], Any]) -> dict[str, Any]:
+def replaced(path: tuple[Any, ...], change: Callable[[Any], Any]) -> dict[str, Any]:
     """Return the base cell with the value in one place changed."""
     result = copy.deepcopy(BASE)
     here = result
-    for key in at[:-1]:
+    for key in path[:-1]:
         here = here[key]
-    here[at[-1]] = change(here[at[-1]])
+    here[path[-1]] = change(here[path[-1]])
     return result
 
 
@@ -240,14 +240,14 @@ def id_of(content: dict[str, Any]) -> str:
     return cell_id(cast(Cell, content))
 
 
-@pytest.mark.parametrize("at", LEAVES, ids=lambda at: ".".join(map(str, at)))
-def test_every_setting_is_in_the_id(at: tuple[Any, ...]) -> None:
-    other = replaced(at, other_value)
-    assert (id_of(other) == id_of(BASE)) == (at == ("limits", "wall_s"))
+@pytest.mark.parametrize("path", LEAVES, ids=lambda path: ".".join(map(str, path)))
+def test_every_setting_is_in_the_id(path: tuple[Any, ...]) -> None:
+    other = replaced(path, other_value)
+    assert (id_of(other) == id_of(BASE)) == (path == ("limits", "wall_s"))
 
 
-@given(st.sampled_from([at for at in LEAVES if at != ("limits", "wall_s")]), st.data())
-def test_cells_that_differ_have_different_ids(at: tuple[Any, ...], data: st.DataObject) -> None:
+@given(st.sampled_from([path for path in LEAVES if path != ("limits", "wall_s")]), st.data())
+def test_cells_that_differ_have_different_ids(path: tuple[Any, ...], data: st.DataObject) -> None:
     kinds: dict[type, st.SearchStrategy[Any]] = {
         bool: st.booleans(),
         int: st.integers(0, 2**62),
@@ -258,7 +258,7 @@ def test_cells_that_differ_have_different_ids(at: tuple[Any, ...], data: st.Data
     def drawn(old: Any) -> Any:
         return data.draw(kinds[type(old)].filter(lambda value: value != old))
 
-    assert id_of(replaced(at, drawn)) != id_of(BASE)
+    assert id_of(replaced(path, drawn)) != id_of(BASE)
 
 
 def test_the_same_cell_has_the_same_id() -> None:

@@ -21,15 +21,15 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray]) -> int:
 
     A map is a descriptor and its value.
     """
-    address = {fd: at for (fd, _), at in zip(maps, VALUE_AT, strict=False)}
+    address = {fd: counter for (fd, _), counter in zip(maps, VALUE_AT, strict=False)}
     values = [value for _, value in maps]
-    code = [INSTRUCTION.unpack_from(program, at) for at in range(0, len(program), 8)]
+    code = [INSTRUCTION.unpack_from(program, counter) for counter in range(0, len(program), 8)]
     register = [0] * 11
-    at = 0
+    counter = 0
     for _ in range(STEPS_MAX):
-        op, registers, jump, constant = code[at]
+        op, registers, jump, constant = code[counter]
         to, source = registers & 15, registers >> 4
-        at += 1
+        counter += 1
         if op == 0x95:
             answer = register[0]
             return answer - (1 << 64) if answer >> 63 else answer
@@ -41,10 +41,10 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray]) -> int:
             register[0] = int.from_bytes(frame[place : place + width], "big")
             register[1:6] = [MASK] * 5  # gone after a load
         elif op == 0x18:
-            high = code[at][3]
+            high = code[counter][3]
             wide = (high & 0xFFFFFFFF) << 32 | constant & 0xFFFFFFFF
             register[to] = address[constant] if source == 2 else wide
-            at += 1
+            counter += 1
         elif op == 0xDB:
             value, place = _held(register[to] + jump, values)
             before = int.from_bytes(value[place : place + 8], "little")
@@ -57,7 +57,7 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray]) -> int:
         elif op & 7 == 7:
             register[to] = _calculate(op, register[to], register[source], constant)
         elif _jumps(op, register[to], register[source], constant):
-            at += jump
+            counter += jump
     raise AssertionError("the program does not end")
 
 

@@ -124,12 +124,12 @@ b700000002000000  r0 = 2
 def test_the_whole_program_for_udp_byte_for_byte() -> None:
     wanted = [line.split()[0] for line in UDP_PROGRAM.strip().splitlines()]
     program = instructions("udp", 5003, (8, 300), map_fd=7)
-    assert [program[at : at + 8].hex() for at in range(0, len(program), 8)] == wanted
+    assert [program[offset : offset + 8].hex() for offset in range(0, len(program), 8)] == wanted
 
 
 def test_data_is_told_by_what_follows_the_tcp_header_byte_for_byte() -> None:
     program = instructions("tcp", 5001, (8,), map_fd=7)
-    assert [program[at : at + 8].hex() for at in range(17 * 8, 22 * 8, 8)] == [
+    assert [program[offset : offset + 8].hex() for offset in range(17 * 8, 22 * 8, 8)] == [
         "507000000c000000",  # r0 = byte at r7 + 12: the header's length in its high half
         "7700000004000000",  # r0 >>= 4
         "6700000002000000",  # r0 <<= 2
@@ -140,7 +140,7 @@ def test_data_is_told_by_what_follows_the_tcp_header_byte_for_byte() -> None:
 
 def test_chunks_are_walked_byte_for_byte() -> None:
     program = instructions("sctp", 5001, (8,), map_fd=7)
-    assert [program[at : at + 8].hex() for at in range(17 * 8, 30 * 8, 8)] == [
+    assert [program[offset : offset + 8].hex() for offset in range(17 * 8, 30 * 8, 8)] == [
         "070700000c000000",  # r7 += 12
         "b709000000000000",  # r9 = 0
         "3d87100000000000",  # r7 >= r8, the packet's end: 16 on

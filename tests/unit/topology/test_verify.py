@@ -32,7 +32,7 @@ CELL = wireless_cell()
 PLAN = lay_out(CELL.network, seed=1)
 SHOWN = value("iproute2-6.15/qdisc-show.json")
 ROUTES = value("iproute2-6.15/route-show.json")
-ASKED = {
+WANTED_OFFLOADS = {
     "src1": {"quickack": "1", "initcwnd": "2", "ssthresh": "lock 45", "rto_min": "492ms"},
     "dst1": {"quickack": "1", "initrwnd": "45"},
 }
@@ -152,7 +152,7 @@ def test_nothing_built_agrees_with_nothing() -> None:
 
 
 def test_recorded_routes_agree() -> None:
-    for host, wanted in ASKED.items():
+    for host, wanted in WANTED_OFFLOADS.items():
         checks = compare_route(host, ROUTES[host], wanted)
         assert [check.check for check in checks] == [f"route option {name}" for name in wanted]
         assert all(check.agrees for check in checks)
@@ -239,7 +239,7 @@ def spaces() -> dict[str, Namespace]:
 
 def test_everything_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(offloads, "read", lambda space, device: {"x": device == "r1-src2"})
-    checks, raw = read_back(PLAN, spaces(), ASKED, ROUTES)
+    checks, raw = read_back(PLAN, spaces(), WANTED_OFFLOADS, ROUTES)
     # 20 stages, two switches, six route options, two ends of five links.
     assert len(checks) == 20 + 2 + 6 + 10
     assert [(c.check, c.where, c.got) for c in checks if not c.agrees] == [
