@@ -6,15 +6,14 @@ Invariant: a claim is true if and only if each of its comparisons is, so reports
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from model import units
-from testbed.points.places import points_at_any
-from testbed.points.sweep import Parameter, Point, PointValue, point_overrides, read_point
+from testbed.points.places import Sweep
+from testbed.points.sweep import PointValue
 from testbed.study.claims import Claim, Trend
-from testbed.study.document import Document
 from testbed.study.form import StudyFile
 from testbed.study.problems import Loc, Problem, one_of, suggestion
 
@@ -36,17 +35,13 @@ class Comparison:
 
 
 def expand_claims(
-    study: StudyFile,
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
+    study: StudyFile, sweep: Sweep
 ) -> tuple[tuple[tuple[Comparison, ...], ...], list[Problem]]:
     """Return each claim's comparisons, none for an untested one, and what is wrong.
 
     The claims are sound by themselves (:mod:`testbed.study_checks.claims`).
     """
-    expander = _Expander(document, names, points, known)
+    expander = _Expander(sweep)
     found = tuple(expander.expand(claim, ("claims", i)) for i, claim in enumerate(study.claims))
     return found, expander.problems
 
@@ -54,16 +49,10 @@ def expand_claims(
 class _Expander:
     """Expands claims one after the other and remembers what is wrong with them."""
 
-    def __init__(
-        self,
-        document: Document,
-        names: tuple[Parameter, ...],
-        points: tuple[Point, ...],
-        known: Collection[Problem],
-    ) -> None:
+    def __init__(self, sweep: Sweep) -> None:
         self.problems: list[Problem] = []
-        self._document, self._names, self._points, self._known = document, names, points, known
-        self._name_of = {parameter.path: parameter.name for parameter in names}
+        self._sweep, self._points = sweep, sweep.points
+        self._name_of = {parameter.path: parameter.name for parameter in sweep.parameters}
 
     def expand(self, claim: Claim, loc: Loc) -> tuple[Comparison, ...]:
         """Return a claim's comparisons; none if it is untested, or wrong."""
@@ -77,15 +66,13 @@ class _Expander:
         return tuple(made(claim, covered, loc))
 
     def _say(self, loc: Loc, what: str, *, wanted: str = "", got: str = "", hint: str = "") -> None:
-        problem = self._document.problem(loc, what, wanted=wanted, got=got, hint=hint)
+        problem = self._sweep.document.problem(loc, what, wanted=wanted, got=got, hint=hint)
         if problem not in self.problems:
             self.problems.append(problem)
 
     def _covered(self, at: dict[str, Any], loc: Loc) -> tuple[int, ...]:
         """Return the indexes of the points at any of the listed values, in the study's order."""
-        found, wrong = points_at_any(
-            at, loc, self._names, self._points, self._document, self._known
-        )
+        found, wrong = self._sweep.find_any(at, loc)
         self.problems += [problem for problem in wrong if problem not in self.problems]
         return found
 
@@ -141,18 +128,17 @@ class _Expander:
             if value is None or isinstance(value, dict | tuple):
                 self._say((*loc, path), "not one value", got=units.shown(value))
                 return None
-        overrides = point_overrides(at, loc)
-        point, wrong = read_point(overrides, self._names, self._document, self._known)
+        point, wrong = self._sweep.read(at, loc)
         self.problems += [problem for problem in wrong if problem not in self.problems]
         return None if point is None else point.values
 
     def _swept(self, path: str, loc: Loc) -> bool:
-        known = list(self._name_of)
-        if path not in known:
-            wanted = one_of(known) if known else "no settings: the study has one point"
-            hint = suggestion(path, known) if len(known) > 1 else ""
+        swept = list(self._name_of)
+        if path not in swept:
+            wanted = one_of(swept) if swept else "no settings: the study has one point"
+            hint = suggestion(path, swept) if len(swept) > 1 else ""
             self._say(loc, "not swept", wanted=wanted, got=units.shown(path), hint=hint)
-        return path in known
+        return path in swept
 
     def _ordered(self, claim: Claim, covered: Sequence[int], loc: Loc) -> Iterator[Comparison]:
         along = str(claim.along)

@@ -16,6 +16,7 @@ from model.cell import OF_HOSTS
 from model.errors import StudyError
 from testbed.points.claims import Comparison, expand_claims
 from testbed.points.places import (
+    Sweep,
     capture_points,
     episode_points,
     figure_flows,
@@ -92,14 +93,14 @@ def find_study(name: str) -> Path:
     path = Path(name)
     if path.suffix or len(path.parts) != 1 or os.path.exists(path):  # noqa: PTH110  # never raises
         return path
-    known = sorted(file.stem for file in STUDIES_FOLDER.glob("*.yaml"))
-    if name in known:
+    names = sorted(file.stem for file in STUDIES_FOLDER.glob("*.yaml"))
+    if name in names:
         return STUDIES_FOLDER / f"{name}.yaml"
     raise StudyError(
         "no such study",
-        wanted=f"a file, or {one_of(known)}",
+        wanted=f"a file, or {one_of(names)}",
         got=units.shown(name),
-        hint=suggestion(name, known),
+        hint=suggestion(name, names),
     )
 
 
@@ -143,11 +144,12 @@ def study_from(
     points: tuple[Point, ...] = ()
     placed = _Placed()
     if {"sweep", "points"} <= valid:
-        known = frozenset(problems)
-        names, points, found = read_points(settings, document, known)
+        reported = frozenset(problems)
+        names, points, found = read_points(settings, document, reported)
         problems += found
         if not found:
-            placed, wrong = _place(settings, valid, document, names, points, known, bool(given))
+            sweep = Sweep(document=document, parameters=names, points=points, reported=reported)
+            placed, wrong = _place(settings, valid, sweep, kernel_is_given=bool(given))
             problems += wrong
     if {"hosts", "profiles"} <= valid:
         problems += shelf.load(settings, document, (*points, *placed.varied.points))
@@ -200,34 +202,31 @@ class _Placed:
 def _place(
     settings: StudyFile,
     valid: Collection[str],
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
+    sweep: Sweep,
+    *,
     kernel_is_given: bool,
 ) -> tuple[_Placed, list[Problem]]:
     """Place the valid sections of a study on its points; return also what is wrong with them."""
     placed, problems = _Placed(), []
-    where = (settings, document, names, points, known)
     if "published" in valid:
-        rows, wrong = published_points(*where)
-        episodes, wrong_at = episode_points(*where)
+        rows, wrong = published_points(settings, sweep)
+        episodes, wrong_at = episode_points(settings, sweep)
         placed = dataclasses.replace(placed, rows=rows, episodes=episodes)
         problems += [*wrong, *wrong_at]
     if "figures" in valid:
-        figures, wrong = figure_points(*where)
+        figures, wrong = figure_points(settings, sweep)
         placed, problems = dataclasses.replace(placed, figures=figures), [*problems, *wrong]
         if "flows" in valid:
-            problems += figure_flows(settings, document, points, figures)
+            problems += figure_flows(settings, sweep, figures)
     if "collect" in valid:
-        captures, wrong = capture_points(*where)
+        captures, wrong = capture_points(settings, sweep)
         placed, problems = dataclasses.replace(placed, captures=captures), [*problems, *wrong]
-    if "claims" in valid and not any(p.key.startswith("claims") for p in known):
-        comparisons, wrong = expand_claims(*where)
+    if "claims" in valid and not any(p.key.startswith("claims") for p in sweep.reported):
+        comparisons, wrong = expand_claims(settings, sweep)
         placed = dataclasses.replace(placed, comparisons=comparisons)
         problems += wrong
-    if "assumptions" in valid and points:
-        varied, wrong = read_variations(*where, kernel_is_given=kernel_is_given)
+    if "assumptions" in valid and sweep.points:
+        varied, wrong = read_variations(settings, sweep, kernel_is_given=kernel_is_given)
         placed, problems = dataclasses.replace(placed, varied=varied), [*problems, *wrong]
     return placed, problems
 

@@ -6,7 +6,8 @@ A value under ``at`` is checked like a swept one, and its errors name its own li
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from model import units
@@ -17,65 +18,79 @@ from testbed.study.problems import Loc, Problem, one_of, suggestion
 from testbed.study_checks.figures import flow_problems
 
 
-def points_at(
-    at: Mapping[str, Any],
-    loc: Loc,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    document: Document,
-    known: Collection[Problem],
-) -> tuple[tuple[int, ...], list[Problem]]:
-    """Return the indexes of the points an ``at`` covers, and what is wrong with it.
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """A study's points, what is swept, and the problems that were reported on the way to them."""
 
-    There is at least one index, or a problem, here or with every point.
-    """
-    unknown = [
-        problem for path in at for problem in _unswept([path], (*loc, path), names, document)
-    ]
-    if unknown:
-        return (), unknown
-    point, problems = read_point(point_overrides(at, loc), names, document, known)
-    if point is None:
-        return (), problems
-    covered = [i for i, other in enumerate(points) if point.values.items() <= other.values.items()]
-    if points and not covered:
-        problems.append(document.problem(loc, "not a point of the study", got=point.words()))
-    return tuple(covered), problems
+    document: Document
+    parameters: tuple[Parameter, ...]
+    points: tuple[Point, ...]
+    reported: Collection[Problem]
 
+    def find(self, settings: Mapping[str, Any], loc: Loc) -> tuple[tuple[int, ...], list[Problem]]:
+        """Return the indexes of the points an ``at`` covers, and what is wrong with it.
 
-def points_at_any(
-    at: Mapping[str, Any],
-    loc: Loc,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    document: Document,
-    known: Collection[Problem],
-) -> tuple[tuple[int, ...], list[Problem]]:
-    """Return the same of an ``at`` with a list of values for a setting: any of them will do."""
-    lists = [value if isinstance(value, tuple) else (value,) for value in at.values()]
-    for path, values in zip(at, lists, strict=True):
-        if not values or any(value is None or isinstance(value, dict | tuple) for value in values):
-            problem = document.problem(
-                (*loc, path), "not a value", wanted="one, or a list of some",
-                got=units.shown(at[path]),
-            )  # fmt: skip
-            return (), [problem]
-    covered: set[int] = set()
-    problems: list[Problem] = []
-    for chosen in itertools.product(*lists):
-        one = dict(zip(at, chosen, strict=True))
-        indexes, wrong = points_at(one, loc, names, points, document, known)
-        covered.update(indexes)
-        problems += wrong
-    return tuple(sorted(covered)), list(dict.fromkeys(problems))
+        There is at least one index, or a problem, here or with every point.
+        """
+        unknown = [wrong for path in settings for wrong in self.unswept([path], (*loc, path))]
+        if unknown:
+            return (), unknown
+        point, problems = self.read(settings, loc)
+        if point is None:
+            return (), problems
+        covered = [
+            i for i, other in enumerate(self.points) if point.values.items() <= other.values.items()
+        ]
+        if self.points and not covered:
+            what = "not a point of the study"
+            problems.append(self.document.problem(loc, what, got=point.words()))
+        return tuple(covered), problems
+
+    def find_any(
+        self, settings: Mapping[str, Any], loc: Loc
+    ) -> tuple[tuple[int, ...], list[Problem]]:
+        """Return the same of an ``at`` with lists of values for a setting: any of them will do."""
+        lists = [value if isinstance(value, tuple) else (value,) for value in settings.values()]
+        for path, values in zip(settings, lists, strict=True):
+            if not values or any(one is None or isinstance(one, dict | tuple) for one in values):
+                problem = self.document.problem(
+                    (*loc, path), "not a value", wanted="one, or a list of some",
+                    got=units.shown(settings[path]),
+                )  # fmt: skip
+                return (), [problem]
+        chosen = (dict(zip(settings, values, strict=True)) for values in itertools.product(*lists))
+        covered, problems = self.find_all([(one, loc) for one in chosen])
+        everywhere = {index for indexes in covered for index in indexes}
+        return tuple(sorted(everywhere)), list(dict.fromkeys(problems))
+
+    def find_all(
+        self, places: Iterable[tuple[Mapping[str, Any], Loc]]
+    ) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
+        """Return the indexes for each of several, and all that is wrong with them."""
+        found = [self.find(settings, loc) for settings, loc in places]
+        problems = [problem for _, wrong in found for problem in wrong]
+        return tuple(indexes for indexes, _ in found), problems
+
+    def read(self, settings: Mapping[str, Any], loc: Loc) -> tuple[Point | None, list[Problem]]:
+        """Return a point with these settings alone, and what is wrong with them."""
+        overrides = point_overrides(settings, loc)
+        return read_point(overrides, self.parameters, self.document, self.reported)
+
+    def unswept(self, paths: Collection[str], loc: Loc) -> Iterator[Problem]:
+        """Yield which of some paths, all given at one place, are of no swept setting."""
+        swept = [parameter.path for parameter in self.parameters]
+        for path in paths:
+            if path not in swept:
+                yield self.document.problem(
+                    loc,
+                    "not swept",
+                    wanted=one_of(swept) if swept else "no settings: the study has one point",
+                    hint=suggestion(path, swept) if len(swept) > 1 else "",
+                )
 
 
 def published_points(
-    study: StudyFile,
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
+    study: StudyFile, sweep: Sweep
 ) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
     """Return the indexes of each published row's points, and what is wrong with the rows."""
     indexes: list[tuple[int, ...]] = []
@@ -83,114 +98,66 @@ def published_points(
     taken: set[tuple[int, str]] = set()
     for i, row in enumerate(study.published.rows if study.published else ()):
         at: Loc = ("published", "rows", i, "at")
-        covered, found = points_at(row.at, at, names, points, document, known)
+        covered, found = sweep.find(row.at, at)
         problems += found
         if len(covered) > 1 and row.points == "one":
-            missing = ", ".join(p.path for p in names if p.path not in row.at)
+            missing = ", ".join(p.path for p in sweep.parameters if p.path not in row.at)
             what = f"{len(covered)} points of the study are at this"
             wanted = f"also {missing}, or points: all"
-            problems.append(document.problem(at, what, wanted=wanted))
+            problems.append(sweep.document.problem(at, what, wanted=wanted))
         here = {(index, name) for index in covered for name in row.values}
         twice = sorted({name for _, name in here & taken})
         if twice:
             what = "a second value for the same point"
-            problems.append(document.problem(at, what, got=", ".join(twice)))
+            problems.append(sweep.document.problem(at, what, got=", ".join(twice)))
         taken |= here
         indexes.append(covered)
     return tuple(indexes), problems
 
 
 def figure_points(
-    study: StudyFile,
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
+    study: StudyFile, sweep: Sweep
 ) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
     """Return the indexes of each figure's points, and what is wrong with the figures' ``at``."""
     ats = [(figure.at, ("figures", i, "at")) for i, figure in enumerate(study.figures)]
-    covered, problems = _all_points_at(ats, document, names, points, known)
+    covered, problems = sweep.find_all(ats)
     for i, figure in enumerate(study.figures):
         if figure.overlay is not None:
             swept: Loc = ("figures", i, "overlay")
-            problems += _unswept([figure.overlay], swept, names, document)
+            problems += sweep.unswept([figure.overlay], swept)
     return covered, problems
 
 
 def figure_flows(
-    study: StudyFile,
-    document: Document,
-    points: tuple[Point, ...],
-    covered: tuple[tuple[int, ...], ...],
+    study: StudyFile, sweep: Sweep, covered: tuple[tuple[int, ...], ...]
 ) -> list[Problem]:
     """Return where figures name flows that are none at their points; flows must be valid."""
     wrong = (
         problem
         for i, (figure, indexes) in enumerate(zip(study.figures, covered, strict=True))
         for index in indexes
-        for problem in flow_problems(i, figure, points[index].settings.flows, document)
+        for problem in flow_problems(i, figure, sweep.points[index].settings.flows, sweep.document)
     )
     return list(dict.fromkeys(wrong))
 
 
 def episode_points(
-    study: StudyFile,
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
+    study: StudyFile, sweep: Sweep
 ) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
     """Return the indexes of each published episode's points, and what is wrong with the ``at``."""
     listed = study.published.episodes if study.published else ()
     ats = [(entry.at, ("published", "episodes", i, "at")) for i, entry in enumerate(listed)]
-    return _all_points_at(ats, document, names, points, known)
+    return sweep.find_all(ats)
 
 
-def capture_points(
-    study: StudyFile,
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
-) -> tuple[tuple[int, ...], list[Problem]]:
+def capture_points(study: StudyFile, sweep: Sweep) -> tuple[tuple[int, ...], list[Problem]]:
     """Return the indexes of the points that are captured, and what is wrong with them."""
     loc: Loc = ("collect", "captures_at")
     if study.collect.captures and study.collect.captures_at:
         wanted = "one of captures and captures_at"
-        return (), [document.problem(loc, "every point is captured already", wanted=wanted)]
+        return (), [sweep.document.problem(loc, "every point is captured already", wanted=wanted)]
     if study.collect.captures:
-        return tuple(range(len(points))), []
+        return tuple(range(len(sweep.points))), []
     ats = [(at, (*loc, i)) for i, at in enumerate(study.collect.captures_at)]
-    covered, problems = _all_points_at(ats, document, names, points, known)
+    covered, problems = sweep.find_all(ats)
     return tuple(sorted({index for indexes in covered for index in indexes})), problems
-
-
-def _all_points_at(
-    ats: Sequence[tuple[Mapping[str, Any], Loc]],
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
-) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
-    covered: list[tuple[int, ...]] = []
-    problems: list[Problem] = []
-    for at, loc in ats:
-        indexes, found = points_at(at, loc, names, points, document, known)
-        covered.append(indexes)
-        problems += found
-    return tuple(covered), problems
-
-
-def _unswept(
-    at: Collection[str], loc: Loc, names: tuple[Parameter, ...], document: Document
-) -> Iterator[Problem]:
-    """Yield which of some paths, all given at one place, are of no swept setting."""
-    paths = [parameter.path for parameter in names]
-    for path in at:
-        if path not in paths:
-            yield document.problem(
-                loc,
-                "not swept",
-                wanted=one_of(paths) if paths else "no settings: the study has one point",
-                hint=suggestion(path, paths) if len(paths) > 1 else "",
-            )

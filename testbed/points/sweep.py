@@ -66,12 +66,12 @@ class Override:
 
 
 def read_points(
-    study: StudyFile, document: Document, known: Collection[Problem]
+    study: StudyFile, document: Document, reported: Collection[Problem]
 ) -> tuple[tuple[Parameter, ...], tuple[Point, ...], list[Problem]]:
     """Return the swept parameters, the valid points in file order, and what is wrong.
 
-    Only the sections ``sweep`` and ``points`` of ``study`` need to be valid; ``known`` problems of
-    the file itself are not repeated for each point.
+    Only the sections ``sweep`` and ``points`` of ``study`` need to be valid; ``reported`` problems
+    of the file itself are not repeated for each point.
     """
     problems = list(_shape_problems(study, document))
     if problems:
@@ -84,7 +84,7 @@ def read_points(
     points: list[Point] = []
     first: dict[frozenset[tuple[str, PointValue]], int] = {}
     for overrides in listed:
-        point, found = read_point(overrides, names, document, known)
+        point, found = read_point(overrides, names, document, reported)
         problems += found
         if point is None:
             continue
@@ -218,7 +218,7 @@ def read_point(
     overrides: Iterable[Override],
     names: Iterable[Parameter],
     document: Document,
-    known: Collection[Problem],
+    reported: Collection[Problem],
 ) -> tuple[Point | None, list[Problem]]:
     """Return the point at which some settings are replaced, and what is wrong only there.
 
@@ -234,7 +234,7 @@ def read_point(
         changed.append(parameter)
     settings, valid, problems = validate_sections(StudyFile, here)
     problems += cross_problems(settings, valid, here)
-    new = [problem for problem in problems if problem not in known]
+    new = [problem for problem in problems if problem not in reported]
     sections = {field_name_at(StudyFile, parameter.loc[:1]) for parameter in changed}
     if not sections <= valid:
         return None, new

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from testbed.points.places import points_at_any
+from testbed.points.places import Sweep
 from testbed.points.sweep import (
     Override,
     Parameter,
@@ -73,16 +73,11 @@ class _Alternative:
 
 
 def read_variations(
-    study: StudyFile,
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
-    *,
-    kernel_is_given: bool,
+    study: StudyFile, sweep: Sweep, *, kernel_is_given: bool
 ) -> tuple[Variations, list[Problem]]:
     """Return the variations of a study with these points, and what is wrong with them."""
-    written, problems = _alternatives(study, document, names, points, known)
+    document, names, points = sweep.document, sweep.parameters, sweep.points
+    written, problems = _alternatives(study, sweep)
     ruled_out = [entry for entry in written if kernel_is_given and entry.names_kernel()]
     written = [entry for entry in written if entry not in ruled_out]
     places, unknown = places_of([entry.overrides for entry in written], document)
@@ -97,7 +92,7 @@ def read_variations(
         becomes: list[int] = []
         settings: dict[str, PointValue] = {}
         for base in (points[i] for i in entry.of):
-            point, wrong = _varied(entry, base, (*names, *more), known)
+            point, wrong = _moved(entry, base, (*names, *more), sweep.reported)
             problems += wrong
             if point is None:
                 continue
@@ -125,28 +120,24 @@ def read_variations(
     return (Variations() if problems else made), problems
 
 
-def _alternatives(
-    study: StudyFile,
-    document: Document,
-    names: tuple[Parameter, ...],
-    points: tuple[Point, ...],
-    known: Collection[Problem],
-) -> tuple[list[_Alternative], list[Problem]]:
+def _alternatives(study: StudyFile, sweep: Sweep) -> tuple[list[_Alternative], list[Problem]]:
     found: list[_Alternative] = []
     problems: list[Problem] = []
     for i, assumption in enumerate(study.assumptions):
         at: Loc = ("assumptions", i, "at")
         if "at" in assumption.model_fields_set and not assumption.alternatives:
             what = "nothing is varied here"
-            problems.append(document.problem(at, what, wanted="the key 'alternatives' beside"))
+            problems.append(
+                sweep.document.problem(at, what, wanted="the key 'alternatives' beside")
+            )
         if not assumption.alternatives:
             continue
-        covered, wrong = points_at_any(assumption.at, at, names, points, document, known)
+        covered, wrong = sweep.find_any(assumption.at, at)
         problems += wrong
         for j, settings in enumerate(assumption.alternatives):
             loc: Loc = ("assumptions", i, "alternatives", j)
             if not settings:
-                problems.append(document.problem(loc, "empty", wanted="at least one setting"))
+                problems.append(sweep.document.problem(loc, "empty", wanted="at least one setting"))
             overrides = point_overrides(settings, loc)
             found.append(
                 _Alternative(assumption=assumption.id, loc=loc, overrides=overrides, of=covered)
@@ -154,14 +145,14 @@ def _alternatives(
     return found, problems
 
 
-def _varied(
+def _moved(
     entry: _Alternative,
     base: Point,
     names: tuple[Parameter, ...],
-    known: Collection[Problem],
+    reported: Collection[Problem],
 ) -> tuple[Point | None, list[Problem]]:
     """Return a point of the study with an alternative's settings, and what is wrong there."""
-    read, problems = read_point(entry.overrides, names, base.document, known)
+    read, problems = read_point(entry.overrides, names, base.document, reported)
     if read is None:
         return None, problems
     problems += _same(entry, base, read, names)
