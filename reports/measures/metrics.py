@@ -229,7 +229,7 @@ def metrics_of(groups: tuple[Group, ...], compare: Compare | None) -> dict[str, 
     return {metric.name: metric for metric in found}
 
 
-def asked_metrics_of(groups: tuple[Group, ...], flows: tuple[str, ...]) -> dict[str, Metric]:
+def study_metrics_of(groups: tuple[Group, ...], flows: tuple[str, ...]) -> dict[str, Metric]:
     """Return the metrics a study has only if it asks for them, by name, in a stable order."""
     found = [
         Metric(

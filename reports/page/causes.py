@@ -73,7 +73,7 @@ class StoryPage:
 
 def story_page(summary: Summary) -> StoryPage:
     """Return what the HTML page shows of what happened."""
-    told = [(p, s) for p in summary.points for s in p.happened]
+    told = [(p, s) for p in summary.points for s in p.causes]
     bases = sorted({s.episodes.basis for _, s in told if s.episodes})
     head = "; ".join(setting_heads(summary)) or "Point"
     labels = {group.id: group.label for group in summary.groups}
@@ -178,7 +178,7 @@ def terminal_rows(summary: Summary) -> tuple[tuple[str, ...], Sequence[tuple[str
     heads = ("group", "in 1000 s", "found by", "window", "recover")
     rows = []
     for point in summary.points:
-        for story in point.happened:
+        for story in point.causes:
             found = story.episodes
             if found is None:
                 continue
@@ -199,7 +199,7 @@ def terminal_rows(summary: Summary) -> tuple[tuple[str, ...], Sequence[tuple[str
 
 def terminal_words(summary: Summary) -> str:
     """Return one line on what the compact table rests on."""
-    found = [s.episodes for p in summary.points for s in p.happened if s.episodes]
+    found = [s.episodes for p in summary.points for s in p.causes if s.episodes]
     bases = sorted({episodes.basis for episodes in found})
     episodes = count(sum(story.episodes for story in found), "loss episode")
     return (

@@ -225,7 +225,7 @@ def summary_json(summary: Summary) -> str:
                 "cells_counted": point.cells_counted,
                 "metrics": {name: _metric_json(m) for name, m in point.metrics.items()},
                 "contradictions": [_contradiction_json(c) for c in point.contradictions],
-                "happened": [_story_json(story) for story in point.happened],
+                "happened": [_story_json(story) for story in point.causes],
                 "published_episodes": [_claim_json(claim) for claim in point.episode_claims],
             }
             for point in summary.points

@@ -17,7 +17,7 @@ from model.run.study import Study
 from reports.inference.estimates import estimated, estimated_ratio
 from reports.inference.increase_adjusted import INCREASE
 from reports.inference.statistics import Estimate, inside
-from reports.measures.metrics import Metric, Value, asked_metrics_of, evaluate, metrics_of
+from reports.measures.metrics import Metric, Value, evaluate, metrics_of, study_metrics_of
 from reports.published.episodes import EpisodeClaim, claims
 from reports.published.rounding import Contradiction, contradictions
 from reports.published.tables import TableContradiction
@@ -61,7 +61,7 @@ class PointSummary:
     chance: bool
     metrics: Mapping[str, MetricSummary]
     contradictions: tuple[Contradiction, ...]
-    happened: tuple[GroupStory, ...]
+    causes: tuple[GroupStory, ...]
     episode_claims: tuple[EpisodeClaim, ...]
     doubted: frozenset[str] = frozenset()
 
@@ -85,7 +85,7 @@ class CellSummary:
 def ordered_metrics(study: Study) -> dict[str, Metric]:
     """Return the metrics of a study, those it asks for first; ``ParseError`` if one is unknown."""
     names = metrics_of(study.groups, study.compare)
-    wanted = asked_metrics_of(study.groups, study.flows)
+    wanted = study_metrics_of(study.groups, study.flows)
     claimed = study.claimed_metrics
     names |= {name: wanted[name] for name in (*study.metrics, *claimed) if name in wanted}
     published = [name for row in study.published.rows for name in row.values] if (
@@ -167,7 +167,7 @@ def summarise_point(
             for name in metrics
         },
         contradictions=tuple(found),
-        happened=stories(runs, study.groups),
+        causes=stories(runs, study.groups),
         episode_claims=claims(study.published.episodes if study.published else (), point, runs),
     )
 

@@ -13,7 +13,7 @@ from model.run.study import Compare, Group, Parameter, Study
 from reports.inference.equal_loss import LossAdjustment
 from reports.inference.increase_adjusted import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication
-from reports.measures.metrics import Metric, asked_metrics_of, metrics_of
+from reports.measures.metrics import Metric, metrics_of, study_metrics_of
 from reports.published.contradictions import rows_in_doubt, table_contradictions, tables_in_doubt
 from reports.published.tables import TableContradiction
 from reports.store.run import Run
@@ -70,7 +70,7 @@ class Summary:
 
     def metric_table(self) -> dict[str, Metric]:
         """Return every metric of the study by name, for labels and units."""
-        wanted = asked_metrics_of(self.groups, self.flows)
+        wanted = study_metrics_of(self.groups, self.flows)
         names = metrics_of(self.groups, self.compare)
         measured = (name for point in self.points[:1] for name in point.metrics)
         return {**names, **{name: wanted[name] for name in measured if name in wanted}}

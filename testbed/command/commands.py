@@ -86,7 +86,7 @@ def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
         words().print(
             f"kernel {choices.kernel} (--kernel) in place of all that hosts and studies name"
         )
-    ruled_out = dict.fromkeys(one for made in plans for one in made.study.varied.ruled_out)
+    ruled_out = dict.fromkeys(one for made in plans for one in made.study.alternatives.ruled_out)
     if ruled_out and choices.sensitivity:
         given = "--kernel" if choices.kernel else "--hosts"
         words().print(f"not tried, because of {given}: {', '.join(ruled_out)}")

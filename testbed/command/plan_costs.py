@@ -36,18 +36,18 @@ _WINDOW_PKTS = 45.0
 def cost_lines(plans: Sequence[Plan], jobs: int) -> list[str]:
     """Return what plans cost together; for those that add seeds, the least and the most."""
     base = [cell for plan in plans for cell in plan.cells[: plan.base_cells]]
-    alternatives = [cell for plan in plans for cell in plan.varied]
+    alternatives = [cell for plan in plans for cell in plan.of_variations]
     least = [
         planned
         for plan in plans
         for planned in (plan.first if plan.precision else plan.cells[: plan.base_cells])
-        if planned not in plan.varied
+        if planned not in plan.of_variations
     ]
     adding = any(plan.precision for plan in plans)
     lines = [_cost([least, base] if adding else [base], jobs, len(plans))]
     if alternatives:
         lines.append(f"and {_cost([alternatives], jobs, 0)}: sensitivity to assumptions")
-    left_out = sum(len(p.study.variations) for p in plans if not (p.varied or p.sensitivity))
+    left_out = sum(len(p.study.variations) for p in plans if not (p.of_variations or p.sensitivity))
     if left_out:
         lines.append(f"left out: sensitivity to assumptions ({left_out})")
     return lines

@@ -17,8 +17,8 @@ from testbed.findings.rules import CELL_RULES, SEED_RULES
 from testbed.points.load import Study
 from testbed.points.resolve import resolve_cell
 from testbed.points.sweep import Point
-from testbed.study.flow_copies import Copy, copies
 from testbed.study.settings import DEFAULT
+from testbed.study.written_flows import Copy, written_out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ def _cell_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:
     """Yield one finding per rule and subject: that of the point, and copy, where it is worst."""
     worst_at: dict[tuple[str, str], dict[int, tuple[Point, Hit]]] = {}
     for number, (point, cell) in enumerate(zip(study.points, cells, strict=True)):
-        written = copies(point.settings.flows)
+        written = written_out(point.settings.flows)
         for rule, check in CELL_RULES.items():
             for hit in (_as_written(hit, written) for hit in check(cell)):
                 points = worst_at.setdefault((rule, hit.subject), {})

@@ -54,7 +54,7 @@ class Plan:
         return tuple(dict.fromkeys(planned.cell.lab["kernel"] for planned in self.cells))
 
     @property
-    def varied(self) -> tuple[PlannedCell, ...]:
+    def of_variations(self) -> tuple[PlannedCell, ...]:
         """The cells of variations."""
         return self.cells[self.base_cells :]
 
@@ -63,7 +63,7 @@ class Plan:
         """The cells the run begins with."""
         least = self.precision.at_least if self.precision else len(self.seeds)
         base = self.cells[: self.base_cells]
-        return (*(c for c in base if c.cell.replicate <= least), *self.varied)
+        return (*(c for c in base if c.cell.replicate <= least), *self.of_variations)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,7 @@ def make_plan(
     ]
     base_cells = len(cells)
     if sensitivity:
-        own = study.varied.points
+        own = study.alternatives.points
         first = len(study.points)
         networks = enumerate(calibrated_points(study)[first:], first)
         cells += [planned(own[i - first], 1, "calibrate") for i, at in networks if i == at]

@@ -23,8 +23,8 @@ from testbed.findings.validate import Findings
 from testbed.planning.plan import Plan, PlannedCell, calibrated_points
 from testbed.points.load import Study
 from testbed.points.resolve import resolve_network
-from testbed.study.flow_copies import Copy, copies
 from testbed.study.vocabulary import FIGURES
+from testbed.study.written_flows import Copy, written_out
 
 
 def plan_json(planned: Sequence[PlannedCell]) -> str:
@@ -74,7 +74,7 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
             _path(
                 Point.of(point.values),
                 resolve_network(point.settings.network),
-                copies(point.settings.flows),
+                written_out(point.settings.flows),
             )
             for point in read.points
         ),
@@ -90,7 +90,7 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
             for one in read.variations
             if plan.sensitivity
         ),
-        variation_parameters=_parameters(read.varied.parameters) if plan.sensitivity else (),
+        variation_parameters=_parameters(read.alternatives.parameters) if plan.sensitivity else (),
         left_out=() if plan.sensitivity else tuple(one.words for one in read.variations),
         precision=plan.precision,
         metrics=tuple(at.metrics),
@@ -111,7 +111,7 @@ def _parameters(found: Iterable[Any]) -> tuple[study.Parameter, ...]:
 
 def _flows_everywhere(flows: Sequence[Any]) -> tuple[str, ...]:
     """Return the flows that run at every point, in order: those that metrics can be of."""
-    at = [[copy.id for copy in copies(here)] for here in flows]
+    at = [[copy.id for copy in written_out(here)] for here in flows]
     return tuple(name for name in at[0] if all(name in others for others in at[1:]))
 
 

@@ -59,17 +59,17 @@ class Study:
     capture_points: tuple[int, ...]
     comparisons: tuple[tuple[Comparison, ...], ...]
     profiles: dict[str, LoadedProfile]
-    varied: Variations
+    alternatives: Variations
 
     @property
     def variations(self) -> tuple[Variation, ...]:
         """What is tried in place of the study's assumptions."""
-        return self.varied.variations
+        return self.alternatives.variations
 
     @property
     def all_points(self) -> tuple[Point, ...]:
         """The study's points, then those of its variations alone."""
-        return (*self.points, *self.varied.points)
+        return (*self.points, *self.alternatives.points)
 
     def captures(self, point: Point) -> bool:
         """Return whether packets are captured at a point, of the study or what it becomes."""
@@ -152,7 +152,7 @@ def study_from(
             placed, wrong = _place(settings, valid, sweep, kernel_is_given=bool(given))
             problems += wrong
     if {"hosts", "profiles"} <= valid:
-        problems += shelf.load(settings, document, (*points, *placed.varied.points))
+        problems += shelf.load(settings, document, (*points, *placed.alternatives.points))
     if "claims" in valid and settings.hosts in shelf.profiles and not hosts:
         problems += suspect_problems(settings, shelf.profiles[settings.hosts].profile, document)
     raise_problems([*document.problems, *problems], document)
@@ -167,7 +167,7 @@ def study_from(
         capture_points=placed.captures,
         comparisons=placed.comparisons,
         profiles=shelf.profiles,
-        varied=placed.varied,
+        alternatives=placed.alternatives,
     )
     raise_problems(list(_same_kernels(study)), document)
     return study
@@ -178,8 +178,8 @@ def _same_kernels(study: Study) -> Iterator[Problem]:
     for variation in study.variations:
         if "kernel" not in variation.settings:
             continue
-        for base, varied in zip(variation.of, variation.points, strict=True):
-            point = study.all_points[varied]
+        for base, becomes in zip(variation.of, variation.points, strict=True):
+            point = study.all_points[becomes]
             if (version := study.kernel_at(point)) == study.kernel_at(study.points[base]):
                 what = "the kernel that the study's hosts have already"
                 yield point.document.problem(
@@ -196,7 +196,7 @@ class _Placed:
     figures: tuple[tuple[int, ...], ...] = ()
     captures: tuple[int, ...] = ()
     comparisons: tuple[tuple[Comparison, ...], ...] = ()
-    varied: Variations = NO_VARIATIONS
+    alternatives: Variations = NO_VARIATIONS
 
 
 def _place(
@@ -226,8 +226,8 @@ def _place(
         placed = dataclasses.replace(placed, comparisons=comparisons)
         problems += wrong
     if "assumptions" in valid and sweep.points:
-        varied, wrong = read_variations(settings, sweep, kernel_is_given=kernel_is_given)
-        placed, problems = dataclasses.replace(placed, varied=varied), [*problems, *wrong]
+        read, wrong = read_variations(settings, sweep, kernel_is_given=kernel_is_given)
+        placed, problems = dataclasses.replace(placed, alternatives=read), [*problems, *wrong]
     return placed, problems
 
 

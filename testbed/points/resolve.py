@@ -27,9 +27,9 @@ from model.paths import derived_channel_limit_pkts
 from testbed.points.load import Study
 from testbed.points.sweep import Point
 from testbed.study import form
-from testbed.study.flow_copies import Copy, copies
 from testbed.study.hosts import resolve_profile
 from testbed.study.settings import INTERVAL_S
+from testbed.study.written_flows import Copy, written_out
 
 FIRST_PORT = 5001
 QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S = 200, 1.0
@@ -73,7 +73,9 @@ def resolve_cell(
             at.duration_s if at.measure.measure_to_s == "end" else at.measure.measure_to_s
         ),
         network=network,
-        flows=tuple(_flow(at, copy, index, seed) for index, copy in enumerate(copies(at.flows))),
+        flows=tuple(
+            _flow(at, copy, index, seed) for index, copy in enumerate(written_out(at.flows))
+        ),
         hosts=_hosts(study, at.hosts, network),
         collect=Collect(
             interval_s=INTERVAL_S,

@@ -13,7 +13,6 @@ from model import units
 from model.cell import OF_HOSTS
 from model.paths import HEADER_BYTES, MTU_BYTES
 from testbed.study.document import Document
-from testbed.study.flow_copies import copies
 from testbed.study.form import StudyFile
 from testbed.study.hosts import profile_problems
 from testbed.study.problems import MAX_SOUGHT, Loc, Problem
@@ -26,6 +25,7 @@ from testbed.study.vocabulary import (
     metric_names,
     metric_needs,
 )
+from testbed.study.written_flows import written_out
 from testbed.study_checks import figures
 from testbed.study_checks.claims import claim_problems
 from testbed.study_checks.limits import flow_problems, network_problems
@@ -70,7 +70,7 @@ def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -
 
 @_reads("flows")
 def _flow_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
-    flows = copies(study.flows)
+    flows = written_out(study.flows)
     places: list[Loc] = [("flows", copy.index, "id") for copy in flows]
     yield from duplicates((copy.id for copy in flows), places, "flow", document)
 
@@ -82,7 +82,7 @@ def _flow_pairs(study: StudyFile, document: Document) -> Iterator[Problem]:
     if not isinstance(pairs, int) or pairs < 1:
         return
     # By flow of the file: of its copies the last has the highest pair.
-    last = {copy.index: copy for copy in copies(study.flows)}
+    last = {copy.index: copy for copy in written_out(study.flows)}
     for i, copy in last.items():
         if copy.pair > pairs:
             yield document.problem(
@@ -275,7 +275,7 @@ _NEEDED = {
 
 
 def _metric_names(study: StudyFile) -> tuple[str, ...]:
-    flows = [copy.id for copy in copies(study.flows)]
+    flows = [copy.id for copy in written_out(study.flows)]
     return (*metric_names(study.groups), *flow_metric_names(flows))
 
 
@@ -347,7 +347,7 @@ def _published_something(study: StudyFile, document: Document) -> Iterator[Probl
 
 @_reads("published", "flows")
 def _published_episodes(study: StudyFile, document: Document) -> Iterator[Problem]:
-    flows = [copy.id for copy in copies(study.flows) if copy.flow.protocol != "udp"]
+    flows = [copy.id for copy in written_out(study.flows) if copy.flow.protocol != "udp"]
     for i, entry in enumerate(study.published.episodes if study.published else ()):
         place: Loc = ("published", "episodes", i)
         yield from unknown(entry.flow, flows, (*place, "flow"), "flow", document)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from model import units
 from testbed.study.document import Document
 from testbed.study.figures import Figure
-from testbed.study.flow_copies import copies
 from testbed.study.form import Flow, StudyFile
 from testbed.study.problems import Loc, Problem, one_of
 from testbed.study.vocabulary import FIGURES
+from testbed.study.written_flows import written_out
 from testbed.study_checks.names import unknown
 
 #: What a figure of bins may hold: one per pixel of a wide print, several times over.
@@ -66,7 +66,7 @@ def flow_problems(
     i: int, figure: Figure, flows: Sequence[Flow], document: Document
 ) -> Iterator[Problem]:
     """Yield where a figure names a flow that there is none of, or has no figures, at its point."""
-    names = [copy.id for copy in copies(flows) if copy.flow.protocol != "udp"]
+    names = [copy.id for copy in written_out(flows) if copy.flow.protocol != "udp"]
     where = figure.where if isinstance(figure.where, dict) else {}
     for key, given in (("where", where), ("published", figure.published)):
         for name in given:

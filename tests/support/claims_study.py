@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from model.run.point import Point
 from model.run.publication import Claim, Comparison, Versus
 from model.run.study import Compare, Group, Parameter
-from reports.measures.metrics import Value, asked_metrics_of, metrics_of
+from reports.measures.metrics import Value, metrics_of, study_metrics_of
 from reports.verdict.points import CellSummary, PointSummary
 from reports.verdict.verdicts import Verdict, judge
 from reports.verdict.words import Words
@@ -15,7 +15,7 @@ from reports.verdict.words import Words
 GROUPS = (Group(id="T", label="TCP SACK"), Group(id="S", label="SCTP"))
 METRICS = {
     **metrics_of(GROUPS, Compare(of="S", over="T")),
-    **asked_metrics_of(GROUPS, ("T1", "S1")),
+    **study_metrics_of(GROUPS, ("T1", "S1")),
 }
 WORDS = Words(METRICS, (Parameter(name="loss_frac", path="network.bottleneck.loss.data"),))
 GOODPUTS = ("goodput_S_bps", "goodput_T_bps")
@@ -89,7 +89,7 @@ def points_of(cells: Sequence[CellSummary], *, chance: bool = True) -> list[Poin
             chance=chance,
             metrics={},
             contradictions=(),
-            happened=(),
+            causes=(),
             episode_claims=(),
         )
         for point in dict.fromkeys(cell.point for cell in cells)

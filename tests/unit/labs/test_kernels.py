@@ -16,7 +16,7 @@ from testbed.points.load import Study, kernels_of_hosts, load_study
 from testbed.study.document import parse_document
 from testbed.study.vocabulary import DEFAULT_KERNEL
 from tests.support.study_file import HOSTS, SWEEP, UNPUBLISHED, Edit, edited, problems, study
-from tests.unit.study.test_variations import varied
+from tests.unit.study.test_variations import with_alternatives
 
 pytestmark = pytest.mark.unit
 
@@ -34,7 +34,7 @@ profiles:
 """,
 )
 AT = "at: {network.bottleneck.loss.data: 1 %}"
-NEWER = varied('alternatives: [{kernel: "7.3"}]', AT)
+NEWER = with_alternatives('alternatives: [{kernel: "7.3"}]', AT)
 
 
 def given(text: str, kernel: str, hosts: str = "") -> Study:
@@ -85,11 +85,15 @@ def test_another_kernel_is_an_alternative_with_a_calibration_of_its_own() -> Non
     assert (variation.of, variation.points) == ((2,), (7,))
     planned = plan(loaded)
     assert kernels(planned) == ["6.12", "7.3"]
-    assert [entry.cell.purpose for entry in planned.varied] == ["calibrate", "measure", "measure"]
+    assert [entry.cell.purpose for entry in planned.of_variations] == [
+        "calibrate",
+        "measure",
+        "measure",
+    ]
     assert calibrated_points(loaded)[7] == 7
     assert plan_costs.kernels_line(planned) == "kernel 6.12; sensitivity to it: 7.3"
     # The network is the same: on the same kernel it is not calibrated again.
-    same = study(OLD, varied("alternatives: [{duration: 900 s}]", AT))
+    same = study(OLD, with_alternatives("alternatives: [{duration: 900 s}]", AT))
     assert calibrated_points(same)[7] == 2
 
 
@@ -98,7 +102,7 @@ def test_only_a_run_with_sensitivity_needs_the_other_kernel() -> None:
 
 
 def test_hosts_as_an_alternative_bring_their_kernel() -> None:
-    loaded = study(OLD, varied("alternatives: [{hosts: paper}]", AT))
+    loaded = study(OLD, with_alternatives("alternatives: [{hosts: paper}]", AT))
     assert plan(loaded).kernels == ("6.12", DEFAULT_KERNEL)
 
 
@@ -107,19 +111,19 @@ def test_the_command_line_has_the_last_word_and_names_the_only_kernel() -> None:
     for version in ("6.12", "7.3", "6.18"):
         loaded = given(text, version)
         assert plan(loaded).kernels == (version,)
-        assert loaded.varied.ruled_out == ("kernel 7.3",)
+        assert loaded.alternatives.ruled_out == ("kernel 7.3",)
         assert loaded.variations == ()
     # Of other hosts it is not the study's to say which kernel stands for them.
     loaded = given(text, "", hosts="paper")
     assert plan(loaded).kernels == (DEFAULT_KERNEL,)
-    assert loaded.varied.ruled_out == ("kernel 7.3",)
+    assert loaded.alternatives.ruled_out == ("kernel 7.3",)
     text = edited(UNPUBLISHED, (SWEEP, '  kernel: ["6.12", "7.3"]\n'))
     with pytest.raises(StudyError, match="kernel given on the command line, yet the study sweeps"):
         given(text, "7.3")
 
 
 def test_an_alternative_that_is_the_hosts_own_kernel_is_none() -> None:
-    (told,) = problems(edited(OLD, varied('alternatives: [{kernel: "6.12"}]', AT)))
+    (told,) = problems(edited(OLD, with_alternatives('alternatives: [{kernel: "6.12"}]', AT)))
     assert told.endswith(
         ": kernel: the kernel that the study's hosts have already: wanted another kernel, got 6.12"
     )

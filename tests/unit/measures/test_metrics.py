@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from model.run.paths import PathFlow, PointPath
 from model.run.point import Point
 from model.run.study import Compare, Group
-from reports.measures.metrics import Value, asked_metrics_of, evaluate, metrics_of
+from reports.measures.metrics import Value, evaluate, metrics_of, study_metrics_of
 from reports.store.records import FlowRow
 from reports.store.sample import Sample, Spans
 from testbed.study.vocabulary import flow_metric_names, metric_names
@@ -172,7 +172,7 @@ def test_windows_and_delivered_segments_by_hand() -> None:
     found = dataclasses.replace(
         sample(*flows), delivered_segments={"T1": 700.0, "T2": 800.5, "S1": 0.0, "S2": 4.0}
     )
-    metric = asked_metrics_of((T, S), ("T2",))
+    metric = study_metrics_of((T, S), ("T2",))
     # Of windows the mean, of segments the sum.
     assert value("cwnd_mean_T_segments", found).value == 7.0
     assert evaluate(metric["delivered_T_segments"], found).value == 1500.5
@@ -191,7 +191,7 @@ def test_windows_and_delivered_segments_by_hand() -> None:
 
 
 def test_every_metric_a_study_may_ask_for_exists_here() -> None:
-    numbers = {*metrics_of((T, S), None), *asked_metrics_of((T, S), ("T1",))}
+    numbers = {*metrics_of((T, S), None), *study_metrics_of((T, S), ("T1",))}
     assert numbers == {*metric_names(["T", "S"]), *flow_metric_names(["T1"])}
 
 
@@ -230,7 +230,7 @@ def test_shares_add_to_100_and_agree_with_the_increase(s_bps: float, t_bps: floa
 
 
 def metric(name: str, found: Sample) -> Value:
-    return evaluate(asked_metrics_of(found.groups, ())[name], found)
+    return evaluate(study_metrics_of(found.groups, ())[name], found)
 
 
 def test_spread_over_the_flows_of_a_group() -> None:

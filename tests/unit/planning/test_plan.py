@@ -137,7 +137,7 @@ def test_cells_of_variations_follow_with_the_first_seeds() -> None:
     assert plan.base_cells == 42
     assert plan.cells[:42] == make_plan(study(), seeds=[4, 5, 6, 7, 8], lab={}).cells
     # The path differs from the study's in the first only; the third is a point of the study.
-    assert [(c.cell.purpose, c.cell.replicate, c.cell.seed) for c in plan.varied] == [
+    assert [(c.cell.purpose, c.cell.replicate, c.cell.seed) for c in plan.of_variations] == [
         ("calibrate", 1, 4),
         ("measure", 1, 4),
         ("measure", 1, 4),
@@ -146,12 +146,12 @@ def test_cells_of_variations_follow_with_the_first_seeds() -> None:
         ("measure", 3, 6),
         ("measure", 3, 6),
     ]
-    assert plan.varied[0].cell.point == {"loss_frac": 0.01, "owd_s": 0.025}
-    assert plan.varied[2].cell.point == {"loss_frac": 0.01, "message_bytes": 1000}
+    assert plan.of_variations[0].cell.point == {"loss_frac": 0.01, "owd_s": 0.025}
+    assert plan.of_variations[2].cell.point == {"loss_frac": 0.01, "message_bytes": 1000}
     assert calibrated_points(loaded) == (0, 1, 2, 3, 4, 5, 6, 7, 2)
     assert plan.first == plan.cells
-    assert len(make_plan(loaded, seeds=[4], lab={}).varied) == 3
-    assert make_plan(loaded, seeds=[4], lab={}, sensitivity=False).varied == ()
+    assert len(make_plan(loaded, seeds=[4], lab={}).of_variations) == 3
+    assert make_plan(loaded, seeds=[4], lab={}, sensitivity=False).of_variations == ()
 
 
 def test_resolved_json_tells_of_variations() -> None:

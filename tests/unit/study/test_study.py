@@ -11,7 +11,7 @@ import pytest
 
 from model.errors import StudyError
 from model.run.study import Group
-from reports.measures.metrics import asked_metrics_of, metrics_of
+from reports.measures.metrics import metrics_of, study_metrics_of
 from testbed.points.load import find_study, load_study
 from testbed.study.document import parse_document
 from testbed.study.form import AccessLink, Flow, Network, StudyFile
@@ -248,7 +248,7 @@ def test_hosts_from_the_command_line(tmp_path: Path) -> None:
 
 def test_metrics_are_those_reports_compute() -> None:
     groups = (Group(id="T", label="TCP"), Group(id="S", label="SCTP"))
-    known = set(metrics_of(groups, None)) | set(asked_metrics_of(groups, ("T1", "T2")))
+    known = set(metrics_of(groups, None)) | set(study_metrics_of(groups, ("T1", "T2")))
     assert {*metric_names(["T", "S"]), *flow_metric_names(["T1", "T2"])} == known
 
 

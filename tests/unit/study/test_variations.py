@@ -22,13 +22,13 @@ DELAY = (
 )
 
 
-def varied(*lines: str) -> Edit:
+def with_alternatives(*lines: str) -> Edit:
     """Return the edit that adds lines to the first assumption."""
     return (DELAY, DELAY + "".join(f"    {line}\n" for line in lines))
 
 
 def own_values(loaded: Study) -> list[dict[str, object]]:
-    return [dict(point.values) for point in loaded.varied.points]
+    return [dict(point.values) for point in loaded.alternatives.points]
 
 
 def test_a_study_without_alternatives_has_no_variations() -> None:
@@ -38,16 +38,16 @@ def test_a_study_without_alternatives_has_no_variations() -> None:
 
 
 def test_an_alternative_is_every_point_again_with_its_settings() -> None:
-    loaded = study(varied("alternatives: [{network.bottleneck.delay: 25 ms}]"))
+    loaded = study(with_alternatives("alternatives: [{network.bottleneck.delay: 25 ms}]"))
     (variation,) = loaded.variations
     assert (variation.assumption, variation.settings) == ("bottleneck-delay", {"owd_s": 0.025})
     assert variation.words == "bottleneck delay 25 ms"
     assert variation.of == tuple(range(7))
     assert variation.points == tuple(range(7, 14))
     assert own_values(loaded)[2] == {"loss_frac": 0.01, "owd_s": 0.025}
-    at = loaded.varied.points[2].settings.network.bottleneck
+    at = loaded.alternatives.points[2].settings.network.bottleneck
     assert (at.loss.loss_frac, at.owd_s) == (0.01, 0.025)
-    assert [(p.name, p.path) for p in loaded.varied.parameters] == [
+    assert [(p.name, p.path) for p in loaded.alternatives.parameters] == [
         ("owd_s", "network.bottleneck.delay")
     ]
     assert [p.name for p in loaded.parameters] == ["loss_frac"]
@@ -56,7 +56,7 @@ def test_an_alternative_is_every_point_again_with_its_settings() -> None:
 def test_an_alternative_of_a_setting_that_cannot_be_read_is_not_compared_with_it() -> None:
     text = edited(
         ("streams: 1\n", "streams: one\n"),
-        varied("alternatives: [{flows.S.streams: 2}]"),
+        with_alternatives("alternatives: [{flows.S.streams: 2}]"),
     )
     line = line_of(text, "streams: one")
     (told,) = problems(text)
@@ -66,7 +66,7 @@ def test_an_alternative_of_a_setting_that_cannot_be_read_is_not_compared_with_it
 def test_at_restricts_where_and_a_swept_setting_is_overridden() -> None:
     loss, queue = "network.bottleneck.loss.data", "network.bottleneck.queue"
     loaded = study(
-        varied(
+        with_alternatives(
             f"alternatives: [{{{loss}: 5 %, {queue}: 20 packets}}, {{{loss}: 3 %}}]",
             f"at: {{{loss}: 1 %}}",
         )
@@ -83,10 +83,10 @@ def test_at_restricts_where_and_a_swept_setting_is_overridden() -> None:
 def test_names_that_are_taken_become_longer_and_the_studys_stay() -> None:
     rates = "network.source_access.rate: 1 Mbit/s"
     edit = ("sweep:\n", "sweep:\n  network.bottleneck.rate: [2 Mbit/s, 3 Mbit/s]\n")
-    text = (varied(f"alternatives: [{{{rates}}}]"), edit)
+    text = (with_alternatives(f"alternatives: [{{{rates}}}]"), edit)
     loaded = study(*text, UNPUBLISHED)
     assert [p.name for p in loaded.parameters] == ["rate_bps", "loss_frac"]
-    assert [p.name for p in loaded.varied.parameters] == ["source_access_rate_bps"]
+    assert [p.name for p in loaded.alternatives.parameters] == ["source_access_rate_bps"]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_names_that_are_taken_become_longer_and_the_studys_stay() -> None:
 def test_an_alternative_that_cannot_be_is_told_with_its_line(
     lines: tuple[str, ...], message: str
 ) -> None:
-    text = edited(varied(*lines))
+    text = edited(with_alternatives(*lines))
     told = problems(text)
     assert any(message in line for line in told), told
     first = line_of(text, "alternatives" if "alternatives" in lines[0] else "    at:")
@@ -142,7 +142,7 @@ def test_an_alternative_that_cannot_be_is_told_with_its_line(
 
 
 def test_an_alternative_is_checked_like_a_point() -> None:
-    text = edited(varied("alternatives: [{flows.S.pair: 3}]"))
+    text = edited(with_alternatives("alternatives: [{flows.S.pair: 3}]"))
     told = problems(text)
     line = line_of(text, "alternatives")
     assert told == [
@@ -152,9 +152,9 @@ def test_an_alternative_is_checked_like_a_point() -> None:
 
 def test_hosts_of_an_alternative_are_loaded() -> None:
     own = ("seeds:", f"{PLAIN_PROFILE}seeds:")
-    loaded = study(varied("alternatives: [{hosts: plain}]"), own)
+    loaded = study(with_alternatives("alternatives: [{hosts: plain}]"), own)
     assert set(loaded.profiles) == {"paper", "plain"}
-    text = edited(varied("alternatives: [{hosts: stok}]"))
+    text = edited(with_alternatives("alternatives: [{hosts: stok}]"))
     (told,) = problems(text)
     assert told.startswith(f"w.yaml:{line_of(text, 'alternatives')}: hosts: unknown host profile")
 

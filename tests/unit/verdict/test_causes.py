@@ -207,7 +207,7 @@ def test_neither_none_nor_all_is_said_where_it_is_not_so(
     found = next(
         story.episodes
         for point in summarise(read_run(run)).points
-        for story in point.happened
+        for story in point.causes
         if story.episodes
     )
     counted = {"dupacks": dupacks, "timeout": timeouts}

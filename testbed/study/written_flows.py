@@ -22,7 +22,7 @@ class Copy:
     index: int
 
 
-def copies(flows: Sequence[Flow]) -> tuple[Copy, ...]:
+def written_out(flows: Sequence[Flow]) -> tuple[Copy, ...]:
     """Return every flow of a run; a flow with one copy keeps its name."""
     found: list[Copy] = []
     for index, flow in enumerate(flows):
