@@ -145,9 +145,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     root = image.ensure(lambda _what, _done: None)
     folder = tmp_path_factory.mktemp("probes")
-    for path in SOURCES.iterdir():
-        if path.is_file():
-            shutil.copy(path, folder)
+    shutil.copytree(SOURCES, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*__*"))
     command = f"make -s -j{os.cpu_count() or 1} -C /cell OUT=/cell SANITIZE=1 CFLAGS=-O1"
     with identity.lent(folder) as uid:
         sandbox = Sandbox(image=root, uid=uid, writable={"/cell": folder})
