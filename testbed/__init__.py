@@ -1,1 +1,1 @@
-"""Orchestration: study file -> plan -> cells run in a lab -> run folder. No protocol knowledge."""
+"""Orchestration: study file -> plan -> cells run in a lab -> run folder."""

@@ -1,1 +1,1 @@
-"""A run folder, read into typed records; the only room of reports that reads files."""
+"""A run folder, read into typed records: the only room that reads what a report is made of."""

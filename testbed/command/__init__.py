@@ -1,1 +1,1 @@
-"""The program ``groundtruth``: commands, and what they print."""
+"""The program ``groundtruth``: its commands, and where they print to."""

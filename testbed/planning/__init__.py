@@ -1,1 +1,1 @@
-"""Which cells a run has, in which order, and what they cost."""
+"""Which cells a run has, in which order, and what it is to reach."""
