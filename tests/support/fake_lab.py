@@ -15,6 +15,7 @@ from model.units import NS_PER_S
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
 from testbed.guest.link_fill import LOG_HEADER
+from testbed.labs.lab import Properties, Tolerances
 from tests.support.recorded import DATA, text, value
 
 PROBES = DATA / "probes-0.1.0"
@@ -132,6 +133,13 @@ def write_recorded(cell: Cell, folder: Path) -> None:
 
 class FakeLab:
     """Runs a function in place of a lab, remembers what ran, and how many cells at once."""
+
+    properties = Properties(
+        name="virtual",
+        clock="virtual",
+        repeatable=True,
+        tolerances=Tolerances(delay_s=20e-6, rate_frac=0.001),
+    )
 
     def __init__(
         self, act: Callable[[Cell, Path], object] = write_recorded, *, waits: bool = False
