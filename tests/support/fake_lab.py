@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,18 @@ def write_recorded(cell: Cell, folder: Path) -> None:
         write_calibrated(folder, cell)
     else:
         write_measured(folder)
+
+
+class Here:
+    """A node whose network is this process's own."""
+
+    def __init__(self, name: str = "src1") -> None:
+        self.name = name
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Stay here."""
+        yield
 
 
 class FakeLab:
