@@ -78,8 +78,8 @@ wireshark: setup ## write a run's captures for Wireshark, with comments: [RUN=]
 	@$(GROUNDTRUTH) wireshark $(run_folder)
 
 .PHONY: doctor
-doctor: setup ## say what this machine can and cannot run, and why
-	@$(GROUNDTRUTH) doctor
+doctor: setup ## say what this machine can and cannot run, and why: [LAB= KERNEL=]
+	@$(GROUNDTRUTH) doctor $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL))
 
 .PHONY: lint
 lint: setup-dev ## check style, types, imports, C, shell, Ansible and spelling

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -90,6 +91,7 @@ class Namespace:
                     check=False,
                 )
         except subprocess.TimeoutExpired as error:
+            self.journal.add(self.name, argv, text, began_ns, -signal.SIGKILL)
             raise RunError(
                 f"{argv[0]} did not end",
                 where=self.name,

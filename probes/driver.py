@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from model.cell import Flow
-from probes.process import Host, Running, start, start_ready
+from probes.process import Running, start, start_ready
+
+if TYPE_CHECKING:
+    from model.node import Node
 
 BIN = Path("/gt/code/bin")
 READY_TIMEOUT_S = 30.0
@@ -91,11 +95,11 @@ def sender_argv(
     return argv + option_words(options)
 
 
-def start_receiver(host: Host, argv: list[str], stem: Path) -> Running:
+def start_receiver(host: Node, argv: list[str], stem: Path) -> Running:
     """Start a receiver and return once it listens."""
     return start_ready(host, argv, stem, READY_TIMEOUT_S)
 
 
-def start_sender(host: Host, argv: list[str], stem: Path) -> Running:
+def start_sender(host: Node, argv: list[str], stem: Path) -> Running:
     """Start a sender; it begins by itself at its flow's start time."""
     return start(host, argv, stem)

@@ -10,11 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from model.cell import Flow
 from model.errors import RunError
 from probes.driver import decimal
-from probes.process import Host, Running, start
+from probes.process import Running, start
+
+if TYPE_CHECKING:
+    from model.node import Node
 
 IPERF3 = "/usr/bin/iperf3"
 READY_TIMEOUT_S = 30.0
@@ -82,7 +86,7 @@ def whole_seconds(flow: Flow) -> int:
 
 
 def start_server(
-    host: Host, argv: list[str], stem: Path, read_proc: Callable[[str], str], port: int
+    host: Node, argv: list[str], stem: Path, read_proc: Callable[[str], str], port: int
 ) -> Running:
     """Start a server and return once its control port listens."""
     running = start(host, argv, stem)

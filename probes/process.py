@@ -13,23 +13,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from model.errors import RunError
 
-
-class Host(Protocol):
-    """What a driver needs of a lab host: a name, and a way to start things there."""
-
-    @property
-    def name(self) -> str:
-        """The host's name, for messages."""
-
-    def entered(self) -> AbstractContextManager[None]:
-        """Enter the host's network namespace for the block."""
+if TYPE_CHECKING:
+    from model.node import Node
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +75,7 @@ class Running:
         return self.err.read_text(errors="replace").strip()[-600:]
 
 
-def start(host: Host, argv: Sequence[str], stem: Path, pass_fds: tuple[int, ...] = ()) -> Running:
+def start(host: Node, argv: Sequence[str], stem: Path, pass_fds: tuple[int, ...] = ()) -> Running:
     """Start a program on a host, standard output to ``<stem>.jsonl``."""
     out, err = stem.with_name(f"{stem.name}.jsonl"), stem.with_name(f"{stem.name}.err")
     with out.open("wb") as out_file, err.open("wb") as err_file, host.entered():
@@ -101,7 +92,7 @@ def start(host: Host, argv: Sequence[str], stem: Path, pass_fds: tuple[int, ...]
     return Running(host=host.name, argv=tuple(argv), child=child, out=out, err=err)
 
 
-def start_ready(host: Host, argv: Sequence[str], stem: Path, timeout_s: float) -> Running:
+def start_ready(host: Node, argv: Sequence[str], stem: Path, timeout_s: float) -> Running:
     """Start a program with ``--ready-fd`` and wait until it says that it is ready."""
     read_end, write_end = os.pipe()
     try:

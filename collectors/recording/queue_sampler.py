@@ -10,13 +10,15 @@ import json
 import socket
 import struct
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from collectors.recording.netlink import attributes, connect, dump, dump_request, messages
 from model.errors import RunError
+
+if TYPE_CHECKING:
+    from model.node import Node
 
 NETLINK_ROUTE = 0
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
@@ -25,17 +27,6 @@ TCMSG = struct.Struct("=BxxxiIII")  # family, ifindex, handle, parent, info
 BASIC = struct.Struct("=QI")  # bytes, packets
 QUEUE = struct.Struct("=III")  # packets held, bytes held, drops
 QUESTION = dump_request(RTM_GETQDISC, TCMSG.pack(0, 0, 0, 0, 0))
-
-
-class Host(Protocol):
-    """What sampling needs of a lab node."""
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-
-    def entered(self) -> AbstractContextManager[None]:
-        """Enter the node's network namespace for the block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +65,7 @@ def handle_number(handle: str) -> int:
     return int(major, 16) << 16 | int(minor or "0", 16)
 
 
-def find_places(host: Host, stages: Sequence[tuple[str, str, str]]) -> list[Place]:
+def find_places(host: Node, stages: Sequence[tuple[str, str, str]]) -> list[Place]:
     """Return a node's (device, handle, role) with the interface numbers they have there."""
     with host.entered():
         return [
@@ -89,7 +80,7 @@ def find_places(host: Host, stages: Sequence[tuple[str, str, str]]) -> list[Plac
         ]
 
 
-def start(hosts: Sequence[Host], places: Sequence[Place], file: Path) -> Sampler:
+def start(hosts: Sequence[Node], places: Sequence[Place], file: Path) -> Sampler:
     """Open a socket in every node; nothing is sampled yet."""
     sockets = {}
     for host in hosts:

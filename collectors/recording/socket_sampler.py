@@ -20,12 +20,14 @@ import struct
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from collectors.recording.netlink import connect, dump, dump_request
+
+if TYPE_CHECKING:
+    from model.node import Node
 
 SCHEMA = 1
 SAMPLES, SOURCES = "sockets.bin.gz", "sockets.json"
@@ -53,17 +55,6 @@ CONNECTED = sum(1 << state for state in (1, 2, 3, 4, 5, 8, 9, 11))
 IP_FILES = ("/proc/net/snmp", "/proc/net/netstat")
 SCTP_FILES = ("/proc/net/sctp/snmp", "/proc/net/sctp/assocs", "/proc/net/sctp/remaddr")
 READ_BYTES = 1 << 16
-
-
-class Host(Protocol):
-    """What sampling needs of a lab host."""
-
-    @property
-    def name(self) -> str:
-        """The host's name."""
-
-    def entered(self) -> AbstractContextManager[None]:
-        """Enter the host's network namespace for the block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +89,7 @@ def request(protocol: str) -> bytes:
     return dump_request(SOCK_DIAG_BY_FAMILY, body)
 
 
-def start(hosts: Sequence[tuple[Host, Sequence[Source]]], folder: Path) -> Recorder:
+def start(hosts: Sequence[tuple[Node, Sequence[Source]]], folder: Path) -> Recorder:
     """Open everything that will be asked; nothing is sampled yet.
 
     A file this kernel lacks is no source.

@@ -18,13 +18,15 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from model.cell import Cell, Flow
 from model.errors import RunError
+
+if TYPE_CHECKING:
+    from model.node import Node
 
 #: The link header a capture of several interfaces has (LINKTYPE_LINUX_SLL2).
 LINK_HEADER_BYTES = 20
@@ -43,17 +45,6 @@ IP_PACKET_BYTES = 1500
 IP_HEADER_BYTES = 20
 SCTP_HEADER_BYTES = 12
 DATA_HEADER_BYTES = 16
-
-
-class Host(Protocol):
-    """What a capture needs of a lab host."""
-
-    @property
-    def name(self) -> str:
-        """The host's name."""
-
-    def entered(self) -> AbstractContextManager[None]:
-        """Enter the host's network namespace for the block."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +108,7 @@ def argv(taps: Sequence[Tap], snap: int) -> list[str]:
     ]  # fmt: skip
 
 
-def start(host: Host, taps: Sequence[Tap], snap: int, file: Path) -> Capture:
+def start(host: Node, taps: Sequence[Tap], snap: int, file: Path) -> Capture:
     """Start capturing and return once tcpdump says that it listens."""
     with host.entered(), file.open("wb") as out:
         child = subprocess.Popen(

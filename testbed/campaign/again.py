@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from model import plain_files, run_folder
-from model.errors import ParseError, RunError
+from model.errors import ParseError, RunError, UnsupportedError
 from testbed.campaign import digests, run_cells
-from testbed.campaign.run_cell import Lab, write_done
+from testbed.campaign.run_cell import write_done
 from testbed.campaign.run_cells import Progress
+from testbed.labs.lab import Lab
 from testbed.machine import scratch, workers
 from testbed.planning.plan import PlannedCell, virtual_s
 
@@ -196,8 +197,18 @@ def repeat(
     """Run finished cells of a run folder again, beside it; return how they differ.
 
     Raises:
+        UnsupportedError: the lab does not promise the same bytes.
         RunError: a cell failed this time.
     """
+    properties = lab.properties
+    if not properties.repeatable:
+        raise UnsupportedError(
+            "cells of this lab cannot be verified",
+            where=f"{properties.name} lab",
+            wanted="a lab whose cells leave the same bytes each time",
+            got=f"one in {properties.clock} time",
+            hint="compare the intervals of two runs",
+        )
     with scratch.scratch(folder, run_folder.VERIFY_SCRATCH) as place:
         outcome = run_cells.run_cells(place, chosen, lab, jobs=jobs, report=report)
         run_cells.raise_if_failed(outcome, folder)

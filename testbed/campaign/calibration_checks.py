@@ -1,9 +1,9 @@
 """Judge a calibration: what the probes measured against what the network was asked to be. Pure.
 
-Delay, rate and buffer are deterministic in virtual time and must be met to within the resolution
-stated here. Losses are random but drawn from a known seed: exactly the packets must be lost that
-:mod:`model.netem_draws` tells, and enough were sent that each setting of the loss model, were it a
-twentieth lower or higher, would have lost another one; where not, that is said.
+Delay, rate and buffer must be met to within the tolerances of the lab. Losses are random but drawn
+from a known seed: exactly the packets must be lost that :mod:`model.netem_draws` tells, and enough
+were sent that each setting of the loss model, were it a twentieth lower or higher, would have lost
+another one; where not, that is said.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from model.errors import ParseError
 from model.units import NS_PER_S
 from testbed.guest.calibration import WAYS, Way, chances, other_pairs, stages
 from testbed.guest.link_fill import LOG_HEADER, Fill, fills
+from testbed.labs.lab import Tolerances
 
-#: Largest accepted error of a one-way delay: netem's clock ticks are 64 ns, a few stages each.
-DELAY_TOLERANCE_S = 20e-6
-RATE_TOLERANCE_FRAC = 0.001
 #: A whole number of 64 bits; str.isdigit() would also take superscripts.
 COUNT = re.compile(r"[0-9]{1,19}")
 
@@ -61,7 +59,11 @@ def delay_s(passed: Sequence[Direction], ip_bytes: int) -> float:
 
 
 def check_delay(
-    network: Network, found: Mapping[str, Any], logs: Mapping[str, list[Packet]], pair: int = 1
+    network: Network,
+    found: Mapping[str, Any],
+    logs: Mapping[str, list[Packet]],
+    tolerances: Tolerances,
+    pair: int = 1,
 ) -> Check:
     """Round-trip time of a small packet on one pair's idle path; pairs count from 1."""
     wanted_s = got_s = 0.0
@@ -74,11 +76,11 @@ def check_delay(
             got_s += statistics.median(delays) / NS_PER_S
         else:
             missing.append(way)
-    agrees = not missing and abs(wanted_s - got_s) <= DELAY_TOLERANCE_S
+    agrees = not missing and abs(wanted_s - got_s) <= tolerances.delay_s
     return Check(
         check="rtt",
         where=f"src{pair} to dst{min(pair, network.destinations)} and back",
-        wanted=f"{wanted_s * 1000:.3f} ms within {DELAY_TOLERANCE_S * 1000:.3f} ms",
+        wanted=f"{wanted_s * 1000:.3f} ms within {tolerances.delay_s * 1000:.3f} ms",
         got=f"no packet arrived ({', '.join(missing)})" if missing else f"{got_s * 1000:.3f} ms",
         agrees=agrees,
     )
@@ -132,7 +134,7 @@ def _back_to_back_s(gaps_s: Sequence[float]) -> float:
     return statistics.fmean(gap_s for gap_s in gaps_s if gap_s < 1.5 * least_s or gap_s == least_s)
 
 
-def check_fill(fill: Fill, ip_bytes: int, log: list[Packet]) -> list[Check]:
+def check_fill(fill: Fill, ip_bytes: int, log: list[Packet], tolerances: Tolerances) -> list[Check]:
     """Rate and buffer of one direction of a link while it is overloaded.
 
     Back-to-back packets leave the shaper one serialisation time apart, so their gap is the rate.
@@ -154,13 +156,13 @@ def check_fill(fill: Fill, ip_bytes: int, log: list[Packet]) -> list[Check]:
     stays_s = [(p.recv_ns - p.send_ns) / NS_PER_S - link.owd_s for p in packets]
     gaps_s = [(b.recv_ns - a.recv_ns) / NS_PER_S for a, b in itertools.pairwise(packets)]
     if link.queue_pkts > 1:
-        sending_s, tolerance_frac = _back_to_back_s(gaps_s), RATE_TOLERANCE_FRAC
+        sending_s, tolerance_frac = _back_to_back_s(gaps_s), tolerances.rate_frac
     else:
         sending_s = statistics.median(stays_s)
-        tolerance_frac = max(RATE_TOLERANCE_FRAC, DELAY_TOLERANCE_S / send_s)
+        tolerance_frac = max(tolerances.rate_frac, tolerances.delay_s / send_s)
     rate_bps = ip_bytes * 8 / sending_s if sending_s > 0 else math.inf
     # Late clock ticks must not make one packet more; a real one stays a good part of send_s longer.
-    slack_s = min(DELAY_TOLERANCE_S, send_s / 4)
+    slack_s = min(tolerances.delay_s, send_s / 4)
     held = math.ceil((max(stays_s) - slack_s) / send_s)
     return [
         Check(
@@ -181,14 +183,18 @@ def check_fill(fill: Fill, ip_bytes: int, log: list[Packet]) -> list[Check]:
 
 
 def checks(
-    network: Network, seed: int, found: Mapping[str, Any], logs: Mapping[str, list[Packet]]
+    network: Network,
+    seed: int,
+    found: Mapping[str, Any],
+    logs: Mapping[str, list[Packet]],
+    tolerances: Tolerances,
 ) -> list[Check]:
     """Check all measurements of one calibration, made with this seed."""
     made = [
-        check_delay(network, found, logs),
-        *(check_delay(network, found, logs, pair) for pair in other_pairs(network)),
+        check_delay(network, found, logs, tolerances),
+        *(check_delay(network, found, logs, tolerances, pair) for pair in other_pairs(network)),
         *(check_loss(network, seed, way, found, logs) for way in WAYS),
     ]
     for fill in fills(network):
-        made += check_fill(fill, found[fill.name]["ip_bytes"], logs[fill.name])
+        made += check_fill(fill, found[fill.name]["ip_bytes"], logs[fill.name], tolerances)
     return made

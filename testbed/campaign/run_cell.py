@@ -13,7 +13,7 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from collectors.audit import starts
 from collectors.raw.files import file_name, read_as, read_json, read_text, whole
@@ -25,17 +25,8 @@ from testbed.campaign import digests
 from testbed.guest import calibration
 from testbed.guest.ledger import disagreements
 from testbed.labs import accept
+from testbed.labs.lab import Lab, Tolerances
 from testbed.machine import trees, workers
-
-
-class Lab(Protocol):
-    """Where cells can run."""
-
-    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared folder, the lab's own, to its end; return the wall time in seconds.
-
-        What the lab says goes to ``runfolder.CONSOLE`` beside the folder.
-        """
 
 
 def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> None:
@@ -63,13 +54,13 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
             accept.take(guest, folder, cell)
         raise
     accept.take(guest, folder, cell)
-    workers.in_process(conclude, cell, folder, wall_s)
+    workers.in_process(conclude, cell, folder, wall_s, lab.properties.tolerances)
 
 
-def conclude(cell: Cell, folder: Path, wall_s: float) -> None:
+def conclude(cell: Cell, folder: Path, wall_s: float, tolerances: Tolerances) -> None:
     """Parse or check what a lab left, and write DONE; raise as :func:`execute`."""
     if cell.purpose == "calibrate":
-        check_calibration(cell, folder)
+        check_calibration(cell, folder, tolerances)
     else:
         from collectors.tables.write import write_tables  # when needed: tables are slow to load
 
@@ -152,7 +143,7 @@ def _measurements(value: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def check_calibration(cell: Cell, folder: Path) -> None:
+def check_calibration(cell: Cell, folder: Path, tolerances: Tolerances) -> None:
     """Check what a calibrating cell measured, keep it with the others, raise if one disagrees."""
     from testbed.campaign import calibration_checks  # when needed: statistics take a second to load
 
@@ -167,7 +158,7 @@ def check_calibration(cell: Cell, folder: Path) -> None:
         for run, entry in found.items():
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = calibration_checks.read_log(read_text(path), str(path))
-        made = calibration_checks.checks(cell.network, cell.seed, found, logs)
+        made = calibration_checks.checks(cell.network, cell.seed, found, logs, tolerances)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from model import run_folder
 from model.errors import RunError
-from testbed.campaign.run_cell import Lab, execute
+from testbed.campaign.run_cell import execute
+from testbed.labs.lab import Lab
 from testbed.machine import workers
 from testbed.planning.plan import PlannedCell, virtual_s
 

@@ -23,24 +23,17 @@ from model.errors import ParseError, StudyError
 from testbed.campaign import manifest
 from testbed.campaign.run_cell import json_text
 from testbed.findings.validate import Findings
-from testbed.labs.virtual import per_kernel, virtual_lab
-from testbed.labs.virtual.per_kernel import LabPerKernel
+from testbed.labs import registry
+from testbed.labs.lab import Lab
 from testbed.machine import scratch
 from testbed.machine.process import BuildReport
 from testbed.planning.plan import Plan, PlannedCell
 from testbed.planning.resolved import plan_json, resolved_json
 
-LABS = (virtual_lab.NAME,)
 PROJECT = Path(__file__).resolve().parents[2]
 LATEST = "latest"
 #: How many packages of another version are named.
 MOST_NAMED = 8
-
-
-def check_lab(name: str) -> None:
-    """Raise :class:`StudyError` for a lab this version does not have."""
-    if name not in LABS:
-        raise StudyError("no such lab", where="LAB", wanted=" or ".join(LABS), got=repr(name))
 
 
 def check_writable(data_dir: Path) -> None:
@@ -303,8 +296,8 @@ def _recorded_packages(run: Path) -> dict[str, str]:
         return {}
 
 
-def labs_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> LabPerKernel:
-    """Return the labs a run was planned for, one per kernel, built if needed.
+def lab_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> Lab:
+    """Return the lab a run was planned for, with all its kernels, built if needed.
 
     Raises:
         StudyError: this checkout or machine gives another lab, so cells would not compare. Seen
@@ -313,17 +306,16 @@ def labs_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> Lab
     if not cells:
         raise StudyError("the run has no cells")
     wanted = list({json.dumps(planned.cell.lab): planned.cell.lab for planned in cells}.values())
-    for one in wanted:
-        check_lab(one.get("name", ""))
+    kinds = [registry.named(one.get("name", "")) for one in wanted]
 
     def check_common(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
         for one in wanted:
             _check_same(run, one, found, packages)
 
-    labs = per_kernel.ensure([one.get("kernel", "") for one in wanted], report, check_common)
+    lab = kinds[0].ready([one.get("kernel", "") for one in wanted], report, check_common)
     for one in wanted:
-        _check_same(run, one, labs.describe(one["kernel"]), labs.packages())
-    return labs
+        _check_same(run, one, lab.describe(one["kernel"]), lab.packages())
+    return lab
 
 
 def _check_same(

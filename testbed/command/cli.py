@@ -19,7 +19,7 @@ import typer
 from model.errors import GroundtruthError, StudyError
 from testbed.command import commands, new_study
 from testbed.command import wireshark as tracing
-from testbed.labs.virtual import virtual_lab
+from testbed.labs import registry
 from testbed.machine.standard_streams import say
 
 #: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
@@ -109,7 +109,7 @@ def _common(
 def run(
     studies: StudyNames,
     reps: Reps = None,
-    lab: Lab = virtual_lab.NAME,
+    lab: Lab = registry.DEFAULT.properties.name,
     kernel: Kernel = "",
     jobs: Jobs = None,
     hosts: Hosts = "",
@@ -151,7 +151,7 @@ def resume(run: RunFolder, jobs: Jobs = None) -> None:
 def plan(
     studies: StudyNames,
     reps: Reps = None,
-    lab: Lab = virtual_lab.NAME,
+    lab: Lab = registry.DEFAULT.properties.name,
     kernel: Kernel = "",
     jobs: Jobs = None,
     hosts: Hosts = "",
@@ -256,15 +256,15 @@ def wireshark(
 
 
 @app.command()
-def build(lab: Lab = virtual_lab.NAME, kernel: Kernel = "") -> None:
+def build(lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "") -> None:
     """Build the lab (image, kernel, probes) into the cache, so that later runs start at once."""
     commands.build(lab, kernel)
 
 
 @app.command()
-def doctor(kernel: Kernel = "") -> None:
+def doctor(lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "") -> None:
     """Say what this machine can run, and what stands in the way."""
-    commands.doctor(kernel)
+    commands.doctor(lab, kernel)
 
 
 def command_status(argv: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ from testbed.command import doctor as doctoring
 from testbed.command import plan_costs, run_and_report
 from testbed.command.run_and_report import jobs_or_cores
 from testbed.findings import validate
-from testbed.labs.virtual import image, kernel, per_kernel, virtual_lab
+from testbed.labs import registry
 from testbed.machine import scratch
 from testbed.machine.console import out, words
 from testbed.planning import plan as planning
@@ -44,7 +44,12 @@ class Choices:
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
-        return jobs_or_cores(self.jobs)
+        return _slots(self.jobs, self.lab)
+
+
+def _slots(jobs: int | None, lab_name: str) -> int:
+    """Return how many cells to run at once: so many jobs, or as many as the lab says."""
+    return registry.named(lab_name).slots() if jobs is None else jobs
 
 
 def _make_plan(
@@ -62,6 +67,7 @@ def _make_plan(
         study,
         seeds=seeds,
         lab={"name": choices.lab},
+        lab_kind=registry.named(choices.lab),
         **labs,
         pcap=choices.pcap,
         telemetry=choices.telemetry,
@@ -73,9 +79,9 @@ def _make_plan(
 
 def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
     """Return the plans of studies on labs of which only name and kernel are known; say findings."""
-    saved_runs.check_lab(choices.lab)
+    kind = registry.named(choices.lab)
     if choices.kernel:
-        kernel.check_version(choices.kernel)
+        kind.check_kernel(choices.kernel)
     study_sets.check_names(study_names)
     plans = []
     for name in study_names:
@@ -104,14 +110,14 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
     first = _plans(study_names, choices)
     saved_runs.check_writable(data_dir)
     with Display(words()) as display:
-        labs = per_kernel.ensure(_kernels(first), display.building)
-    planned = [_make_plan(name, choices, of_kernel=labs.describe) for name in study_names]
+        lab = registry.named(choices.lab).ready(_kernels(first), display.building)
+    planned = [_make_plan(name, choices, of_kernel=lab.describe) for name in study_names]
     found = study_sets.create(data_dir, planned, sys.argv)
     for folder in found.runs:
-        saved_runs.record_lab(folder, labs.packages())
+        saved_runs.record_lab(folder, lab.packages())
     words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
     parts = [
-        run_cells.Part(run=folder, cells=plan_.first, lab=labs)
+        run_cells.Part(run=folder, cells=plan_.first, lab=lab)
         for folder, (plan_, _) in zip(found.runs, planned, strict=True)
     ]
     with going_on(f"groundtruth resume {found.folder}"), study_sets.locked(found):
@@ -130,7 +136,8 @@ def resume(run_name: str, jobs: int | None) -> None:
             errors = run_and_report.each(
                 found, lambda folder: parts.append(_prepare(found, folder, display))
             )
-        run_and_report.run_and_report(found, parts, errors, jobs_or_cores(jobs))
+        of_lab = parts[0].lab.properties.name if parts else registry.DEFAULT.properties.name
+        run_and_report.run_and_report(found, parts, errors, _slots(jobs, of_lab))
 
 
 def _prepare(found: Found, folder: Path, display: Display) -> run_cells.Part:
@@ -139,12 +146,12 @@ def _prepare(found: Found, folder: Path, display: Display) -> run_cells.Part:
     changed = digests.changed(
         folder, [planned.id for planned in run_and_report.finished(folder, cells)]
     )
-    labs = saved_runs.labs_of(folder, cells, display.building)
+    lab = saved_runs.lab_of(folder, cells, display.building)
     for cell_id, why in changed.items():
         line = f"run again: {found.named(folder)}cells/{cell_id}: {why}"
         words().print(line, soft_wrap=True)
         (run_folder.cell_folder(folder, cell_id) / run_folder.DONE).unlink()
-    return run_cells.Part(run=folder, cells=cells, lab=labs)
+    return run_cells.Part(run=folder, cells=cells, lab=lab)
 
 
 def parse(run_name: str, jobs: int | None) -> None:
@@ -186,10 +193,9 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
     if len(planned) > 1:
         for line in plan_costs.cost_lines(planned, choices.worker_count()):
             out().print(f"all together: {line}")
-    no_image = image.built() is None
-    kernels = [version for version in _kernels(planned) if not virtual_lab.is_built(version)]
-    if no_image or kernels:
-        out().print(plan_costs.build_line(kernels, image=no_image))
+    building = registry.named(choices.lab).built_first(_kernels(planned))
+    if building:
+        out().print(building)
 
 
 def validate_studies(study_names: Sequence[str], hosts: str) -> None:
@@ -262,11 +268,10 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
         words().print(f"{len(cells) - len(done)} of {len(cells)} cells are not finished")
     problems = {f"cells/{cell_id}": why for cell_id, why in changed.items()}
     with Display(words()) as display:
-        labs = saved_runs.labs_of(folder, cells, display.building)
-        labs.check_whole(thorough=True)
-        problems |= again.repeat(
-            folder, chosen, labs, jobs=jobs_or_cores(jobs), report=display.cells
-        )
+        lab = saved_runs.lab_of(folder, cells, display.building)
+        lab.check_whole(thorough=True)
+        at_once = _slots(jobs, lab.properties.name)
+        problems |= again.repeat(folder, chosen, lab, jobs=at_once, report=display.cells)
     digests.raise_if_any(problems, folder, "cells are not the same")
     files = sum(len(digests.read_done(run_folder.cell_folder(folder, c.id))) for c in chosen)
     out().print(
@@ -277,18 +282,19 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
 
 def build(lab_name: str, version: str) -> None:
     """Build what labs need and is not in the cache yet; without a version for all own hosts."""
-    saved_runs.check_lab(lab_name)
+    kind = registry.named(lab_name)
     versions = [version] if version else kernels_of_hosts()
     with Display(words()) as display:
-        labs = per_kernel.ensure(versions, display.building)
-    packages = [labs.describe(one)["kernel_package"] for one in versions]
+        lab = kind.ready(versions, display.building)
+    packages = [lab.describe(one)["kernel_package"] for one in versions]
     out().print(f"{lab_name} lab with kernel {' and '.join(packages)} is built")
 
 
-def doctor(version: str) -> None:
-    """Print what this machine can run; raise if the virtual lab is not among it."""
-    versions = [kernel.check_version(version)] if version else kernels_of_hosts()
-    findings = doctoring.examine(versions)
+def doctor(lab_name: str, version: str) -> None:
+    """Print what this machine can run; raise if that lab is not among it."""
+    kind = registry.named(lab_name)
+    versions = [kind.check_kernel(version)] if version else kernels_of_hosts()
+    findings = doctoring.examine(kind, versions)
     for finding in findings:
         mark = "ok" if finding.well else "NO" if finding.needed else "--"
         out().print(f"{mark:3} {finding.name}: {finding.state}")
@@ -296,5 +302,6 @@ def doctor(version: str) -> None:
             out().print(f"    {finding.hint}")
     bad = [finding.name for finding in findings if finding.needed and not finding.well]
     if bad:
-        raise UnsupportedError("the virtual lab cannot run here", got=f"not well: {', '.join(bad)}")
-    out().print("the virtual lab can run here")
+        got = f"not well: {', '.join(bad)}"
+        raise UnsupportedError(f"the {lab_name} lab cannot run here", got=got)
+    out().print(f"the {lab_name} lab can run here")

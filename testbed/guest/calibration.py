@@ -14,14 +14,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from mininet_topos import dumbbell
 from model import draws, netem_draws, units
 from model.cell import Direction, Network
 from probes.driver import BIN
-from probes.process import Host, start, start_ready
+from probes.process import start, start_ready
 from testbed.guest import link_fill
+
+if TYPE_CHECKING:
+    from model.node import Node
 
 #: From the sources to the destinations, and back.
 Way = Literal["forward", "reverse"]
@@ -193,7 +196,7 @@ def virtual_s(network: Network, seed: int) -> float:
 def measure(
     network: Network,
     seed: int,
-    hosts: Mapping[str, Host],
+    hosts: Mapping[str, Node],
     addresses: Mapping[str, str],
     folder: Path,
 ) -> dict[str, Any]:
@@ -207,7 +210,7 @@ def measure(
 def _send(
     network: Network,
     run: Run,
-    hosts: Mapping[str, Host],
+    hosts: Mapping[str, Node],
     addresses: Mapping[str, str],
     folder: Path,
 ) -> dict[str, Any]:

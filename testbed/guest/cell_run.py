@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -31,13 +32,24 @@ QUIET_S = 3.5
 
 
 def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None:
-    """Run a cell and leave its raw files in ``folder``.
+    """Run a cell and leave its raw files in ``folder``; what was run in it, also if it fails.
 
     Raises:
         VerifyError: what was read back is not what was asked for.
         RunError: a program failed or did not end.
     """
     journal = Journal()
+    try:
+        _run(cell, folder, journal, say_phase)
+    except BaseException:
+        # Also where it fails for want of room or descriptors: that it fails must still be told.
+        with contextlib.suppress(OSError):
+            _write_commands(folder, journal)
+        raise
+    _write_commands(folder, journal)
+
+
+def _run(cell: Cell, folder: Path, journal: Journal, say_phase: Callable[[str], None]) -> None:
     say_phase("build the network")
     lab = build_network.build(cell, folder, journal)
     say_phase("read the network back")
@@ -55,6 +67,9 @@ def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None
         _measure(lab, say_phase)
     say_phase("write the evidence")
     _write_counters(lab)
+
+
+def _write_commands(folder: Path, journal: Journal) -> None:
     (folder / "commands.jsonl").write_text(
         "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in journal.entries)
     )

@@ -14,14 +14,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mininet_topos import dumbbell
 from mininet_topos.layout import Layout
 from model import units
 from model.cell import Direction, Network
 from model.units import NS_PER_S
-from probes.process import Host
+
+if TYPE_CHECKING:
+    from model.node import Node
 
 PORT = 4997
 MESSAGE_BYTES, IP_BYTES = 1472, 1500
@@ -86,7 +88,7 @@ def fills_of(laid_out: Layout) -> tuple[Fill, ...]:
     return tuple(made)
 
 
-def measure(fill: Fill, hosts: Mapping[str, Host], folder: Path) -> dict[str, Any]:
+def measure(fill: Fill, hosts: Mapping[str, Node], folder: Path) -> dict[str, Any]:
     """Fill one link's buffer; return what was sent, and leave when each packet came in a log."""
     with hosts[fill.target].entered():
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

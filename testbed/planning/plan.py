@@ -15,7 +15,8 @@ from typing import Any
 from model.cell import Cell, cell_id
 from model.errors import StudyError
 from model.run.study import Precision
-from testbed.planning.time_limits import limits
+from testbed.labs import registry
+from testbed.labs.lab import LabKind
 from testbed.points.load import Study
 from testbed.points.resolve import resolve_cell, resolve_network
 from testbed.points.sweep import Point
@@ -42,6 +43,7 @@ class Plan:
     """
 
     study: Study
+    lab_kind: LabKind
     seeds: tuple[int, ...]
     cells: tuple[PlannedCell, ...]
     base_cells: int
@@ -98,6 +100,7 @@ def make_plan(
     *,
     seeds: Sequence[int],
     lab: Mapping[str, str],
+    lab_kind: LabKind = registry.DEFAULT,
     of_kernel: Callable[[str], Mapping[str, str]] = _version_alone,
     pcap: bool = False,
     telemetry: bool = True,
@@ -107,9 +110,9 @@ def make_plan(
     """Return the plan that measures every point with every seed, each point calibrated once.
 
     ``lab`` holds the digests of what all cells run on, ``of_kernel`` returns those that come with a
-    version of the kernel; both are part of a cell's id. Points of variations, unless there is to be
-    no ``sensitivity``, get the study's first few seeds, and a calibration where no other point has
-    the same network and kernel.
+    version of the kernel; both are part of a cell's id, as are the limits that its lab's kind sets.
+    Points of variations, unless there is to be no ``sensitivity``, get the study's first few seeds,
+    and a calibration where no other point has the same network and kernel.
     """
 
     def planned(point: Point, replicate: int, purpose: Any) -> PlannedCell:
@@ -123,7 +126,7 @@ def make_plan(
             pcap=pcap,
             telemetry=telemetry,
         )
-        cell = dataclasses.replace(cell, limits=limits(cell))
+        cell = dataclasses.replace(cell, limits=lab_kind.limits(cell))
         return PlannedCell(id=cell_id(cell), cell=cell)
 
     cells = [planned(point, 1, "calibrate") for point in study.points]
@@ -144,6 +147,7 @@ def make_plan(
         ]
     return Plan(
         study=study,
+        lab_kind=lab_kind,
         seeds=tuple(seeds),
         cells=tuple(cells),
         base_cells=base_cells,

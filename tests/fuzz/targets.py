@@ -52,6 +52,7 @@ from testbed.campaign.run_cell import json_text
 from testbed.findings import validate
 from testbed.guest.ledger import disagreements
 from testbed.labs import accept
+from testbed.labs.virtual import virtual_lab
 from testbed.planning import plan
 from testbed.planning.resolved import resolved_json
 from testbed.points.load import parse_study
@@ -427,7 +428,7 @@ def _cells(place: Path) -> dict[str, Target]:
     def calibration(content: bytes) -> None:
         (calibrated / "verify.json").write_bytes(verify)
         source.write_bytes(content)
-        run_cell.check_calibration(calibrating, calibrated)
+        run_cell.check_calibration(calibrating, calibrated, virtual_lab.PROPERTIES.tolerances)
 
     return {
         "a cell's file": Target(corpus=[b""], mutate=mutate, run=run, share=4),

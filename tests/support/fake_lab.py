@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from model.units import NS_PER_S
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
 from testbed.guest.link_fill import LOG_HEADER
+from testbed.labs.lab import Properties, Tolerances
 from tests.support.recorded import DATA, text, value
 
 PROBES = DATA / "probes-0.1.0"
@@ -130,8 +132,27 @@ def write_recorded(cell: Cell, folder: Path) -> None:
         write_measured(folder)
 
 
+class Here:
+    """A node whose network is this process's own."""
+
+    def __init__(self, name: str = "src1") -> None:
+        self.name = name
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Stay here."""
+        yield
+
+
 class FakeLab:
     """Runs a function in place of a lab, remembers what ran, and how many cells at once."""
+
+    properties = Properties(
+        name="virtual",
+        clock="virtual",
+        repeatable=True,
+        tolerances=Tolerances(delay_s=20e-6, rate_frac=0.001),
+    )
 
     def __init__(
         self, act: Callable[[Cell, Path], object] = write_recorded, *, waits: bool = False

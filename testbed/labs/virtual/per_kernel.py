@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from model.cell import Cell
+from testbed.labs.lab import Check, Properties, accept_any
 from testbed.labs.virtual import virtual_lab
-from testbed.labs.virtual.virtual_lab import Check, VirtualLab
+from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine.process import BuildReport
 
 
@@ -18,6 +19,7 @@ class LabPerKernel:
     """A lab per kernel, all with the same image and code."""
 
     by_kernel: Mapping[str, VirtualLab]
+    properties: Properties = virtual_lab.PROPERTIES
 
     def describe(self, kernel_version: str) -> dict[str, str]:
         """Return what the identity of a cell on that kernel must hold of its lab."""
@@ -38,7 +40,7 @@ class LabPerKernel:
 
 
 def ensure(
-    kernel_versions: Sequence[str], report: BuildReport, check: Check = virtual_lab.any_lab
+    kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
 ) -> LabPerKernel:
     """Return the labs of these kernels, each once; see :func:`virtual.ensure_each`."""
     versions = tuple(dict.fromkeys(kernel_versions))

@@ -12,7 +12,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from model import run_folder
 from model.cell import Cell, Limits
 from model.errors import RunError, UnsupportedError
 from testbed.labs import accept
+from testbed.labs.lab import Check, Properties, Tolerances, accept_any
 from testbed.labs.virtual import allowance, identity, image, kernel, lab_code, preflight
 from testbed.labs.virtual.allowance import Allowance
 from testbed.labs.virtual.sandbox import Sandbox, Walls
@@ -27,7 +28,13 @@ from testbed.labs.virtual.supervise import Ending, supervise
 from testbed.machine import contents
 from testbed.machine.process import BuildReport, tail
 
-NAME = "virtual"
+#: Of the tolerances: netem's clock ticks are 64 ns, and a path is a few stages each way.
+PROPERTIES = Properties(
+    name="virtual",
+    clock="virtual",
+    repeatable=True,
+    tolerances=Tolerances(delay_s=20e-6, rate_frac=0.001),
+)
 #: 2026-01-01T00:00:00Z, the date every capture starts at.
 START_NS = 1_767_225_600 * 1_000_000_000
 #: Folders in memory: the kernel's memory is a file in the first, its pid one in the second.
@@ -41,8 +48,6 @@ REFUSALS = (
     ("clone failed, errno = 11", "processes", resource.RLIMIT_NPROC),
     ("failed, errno = 24", "open files", resource.RLIMIT_NOFILE),
 )
-#: May refuse what it is told: the digests of a lab but for its kernel, and the image's packages.
-Check = Callable[[Mapping[str, str], Mapping[str, str]], None]
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.guest.agent")
 
@@ -65,11 +70,19 @@ class VirtualLab:
     kernel: Path
     code: Path
     kernel_version: str
+    properties: Properties = PROPERTIES
 
-    def describe(self) -> dict[str, str]:
-        """Return what a cell's identity must hold of its lab: digests of what was built."""
+    def describe(self, kernel_version: str = "") -> dict[str, str]:
+        """Return what a cell's identity must hold of its lab: digests of what was built.
+
+        A lab of one kernel describes itself whether or not that is named.
+        """
+        if kernel_version not in ("", self.kernel_version):
+            raise UnsupportedError(
+                "this lab has another kernel", wanted=kernel_version, got=self.kernel_version
+            )
         return {
-            "name": NAME,
+            "name": self.properties.name,
             "kernel": self.kernel_version,
             "kernel_package": (self.kernel / "version").read_text().strip(),
             "kernel_digest": contents.digest(self.kernel),
@@ -242,18 +255,14 @@ def _built_first(root: Path, code: Path) -> dict[str, str]:
     return {"image_digest": contents.digest(root.parent), "code_digest": contents.digest(code)}
 
 
-def any_lab(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
-    """Refuse nothing."""
-
-
-def ensure(kernel_version: str, report: BuildReport, check: Check = any_lab) -> VirtualLab:
+def ensure(kernel_version: str, report: BuildReport, check: Check = accept_any) -> VirtualLab:
     """Return the lab of one kernel; see :func:`ensure_each`."""
     (lab,) = ensure_each([kernel_version], report, check)
     return lab
 
 
 def ensure_each(
-    kernel_versions: Sequence[str], report: BuildReport, check: Check = any_lab
+    kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
 ) -> tuple[VirtualLab, ...]:
     """Return a lab per kernel, building image, code and kernels that are not in the cache yet.
 

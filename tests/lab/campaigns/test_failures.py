@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -87,6 +88,11 @@ def test_the_phase_of_a_failure_is_named(
     with pytest.raises(RunError, match=r"phase build the network: .*nonesuch"):
         execute(cell, folder, lab, threading.Event())
     assert not (folder / run_folder.DONE).exists()
+    # What was run until then is told, the cell's evidence being what it is for.
+    lines = (folder / run_folder.COMMANDS).read_text().splitlines()
+    ran = [json.loads(line) for line in lines]
+    assert {"ip", "tc"} <= {entry["argv"][0] for entry in ran}
+    assert [entry["status"] for entry in ran] == [0] * len(ran)
 
 
 def test_a_cancelled_cell_ends_at_once(

@@ -12,6 +12,7 @@ import pytest
 
 from model.cell import Cell, Direction, Loss, Network
 from testbed.campaign import calibration_checks
+from testbed.labs.virtual.virtual_lab import PROPERTIES
 
 pytestmark = pytest.mark.lab
 
@@ -48,7 +49,7 @@ def _with(network: Network, link: str, way: str, **changes: Any) -> Network:
 
 def test_the_path_is_as_asked(measured: Any) -> None:
     cell, found, logs = measured
-    made = calibration_checks.checks(cell.network, cell.seed, found, logs)
+    made = calibration_checks.checks(cell.network, cell.seed, found, logs, PROPERTIES.tolerances)
     assert {item.check for item in made} == {
         "rtt", "loss forward", "loss reverse", "rate", "buffer",
     }  # fmt: skip
@@ -89,6 +90,6 @@ def test_a_wrong_path_is_caught(
 ) -> None:
     cell, found, logs = measured
     wrong = calibration_checks.checks(
-        _with(cell.network, link, way, **changes), cell.seed, found, logs
+        _with(cell.network, link, way, **changes), cell.seed, found, logs, PROPERTIES.tolerances
     )
     assert caught_by in [item.check for item in wrong if item.agrees is False]

@@ -13,8 +13,8 @@ import pytest
 from model import run_folder
 from model.cell import Cell, Loss
 from testbed.campaign.run_cell import execute
+from testbed.labs.virtual.time_limits import limits
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.planning.time_limits import limits
 from testbed.points.load import parse_study
 from testbed.points.resolve import resolve_cell
 

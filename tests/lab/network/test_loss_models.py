@@ -15,6 +15,7 @@ from model import draws, run_folder
 from model.cell import BurstLoss, Cell, Loss
 from model.check import Check
 from testbed.campaign import calibration_checks
+from testbed.labs.virtual.virtual_lab import PROPERTIES
 
 pytestmark = pytest.mark.lab
 
@@ -48,7 +49,9 @@ def calibrated(cell: Cell, folder: Path) -> dict[str, Check]:
     }
     return {
         check.check: check
-        for check in calibration_checks.checks(cell.network, cell.seed, found, logs)
+        for check in calibration_checks.checks(
+            cell.network, cell.seed, found, logs, PROPERTIES.tolerances
+        )
     }
 
 

@@ -14,6 +14,7 @@ from mininet_topos.parking_lot import ParkingLot
 from model.cell import cell_json
 from testbed.campaign import calibration_checks
 from testbed.guest import link_fill
+from testbed.labs.virtual.virtual_lab import PROPERTIES
 from tests.support.recorded import wireless_cell
 
 pytestmark = pytest.mark.lab
@@ -65,15 +66,15 @@ def test_rate_buffer_and_delay_of_each_bottleneck_on_the_wire(folder: Path) -> N
     for fill in fills:
         path = folder / found[fill.name]["log"]
         log = calibration_checks.read_log(path.read_text(), str(path))
-        checks = calibration_checks.check_fill(fill, found[fill.name]["ip_bytes"], log)
+        checks = calibration_checks.check_fill(
+            fill, found[fill.name]["ip_bytes"], log, PROPERTIES.tolerances
+        )
         assert [check.check for check in checks] == ["rate", "buffer"]
         assert [check for check in checks if not check.agrees] == []
         # The first packet finds the link empty: its own serialisation, then the delay.
         first = min(log, key=lambda packet: packet.seq)
         delay_s = (first.recv_ns - first.send_ns) / 1e9 - fill.send_s()
-        assert abs(delay_s - fill.direction.owd_s) <= calibration_checks.DELAY_TOLERANCE_S, (
-            fill.name
-        )
+        assert abs(delay_s - fill.direction.owd_s) <= PROPERTIES.tolerances.delay_s, fill.name
 
 
 def test_a_bottleneck_that_is_another_one_is_caught(folder: Path) -> None:
@@ -82,7 +83,9 @@ def test_a_bottleneck_that_is_another_one_is_caught(folder: Path) -> None:
     one, other = fills["fill_r1_r2"], fills["fill_r2_r3"]
     path = folder / found[one.name]["log"]
     log = calibration_checks.read_log(path.read_text(), str(path))
-    checks = calibration_checks.check_fill(other, found[one.name]["ip_bytes"], log)
+    checks = calibration_checks.check_fill(
+        other, found[one.name]["ip_bytes"], log, PROPERTIES.tolerances
+    )
     assert not any(check.agrees for check in checks)
 
 

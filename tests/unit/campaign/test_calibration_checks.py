@@ -23,10 +23,12 @@ from testbed.campaign.calibration_checks import Packet, check_delay, check_fill,
 from testbed.guest import calibration
 from testbed.guest.calibration import Way, stages
 from testbed.guest.link_fill import LOG_HEADER, ROUND_FRAC, ROUNDS, Fill, fills
-from tests.support.fake_lab import write_calibrated
+from tests.support.fake_lab import FakeLab, write_calibrated
 from tests.support.recorded import both_ways, direction, text, wireless_cell
 
 pytestmark = pytest.mark.unit
+
+TOLERANCES = FakeLab.properties.tolerances
 
 MS = 1_000_000
 NETWORK = wireless_cell().network
@@ -104,7 +106,7 @@ def test_recorded_round_trip() -> None:
     }
     assert (len(logs["delay_forward"]), len(logs["delay_reverse"])) == (198, 200)
     # Twice 254.546133 ms, each a few 256 ns clock ticks late.
-    assert check_delay(NETWORK, DELAYS, logs) == Check(
+    assert check_delay(NETWORK, DELAYS, logs, TOLERANCES) == Check(
         check="rtt",
         where="src1 to dst1 and back",
         wanted="509.092 ms within 0.020 ms",
@@ -119,7 +121,7 @@ def test_recorded_round_trip() -> None:
 def test_round_trip_within_20_microseconds(late_ns: int, agrees: bool) -> None:
     there, back = 254_546_133, 254_546_133
     logs = {"delay_forward": log((5, 5 + there + late_ns)), "delay_reverse": log((7, 7 + back))}
-    assert check_delay(NETWORK, DELAYS, logs).agrees is agrees
+    assert check_delay(NETWORK, DELAYS, logs, TOLERANCES).agrees is agrees
 
 
 def test_delay_is_the_median_so_that_one_late_packet_does_not_count() -> None:
@@ -127,15 +129,15 @@ def test_delay_is_the_median_so_that_one_late_packet_does_not_count() -> None:
         "delay_forward": log((0, 254_546_133), (0, 254_546_133), (0, 900 * MS)),
         "delay_reverse": log((0, 254_546_133)),
     }
-    assert check_delay(NETWORK, DELAYS, logs).got == "509.092 ms"
+    assert check_delay(NETWORK, DELAYS, logs, TOLERANCES).got == "509.092 ms"
 
 
 def test_no_packet_arrived_is_never_a_delay() -> None:
-    made = check_delay(NETWORK, DELAYS, {"delay_forward": [], "delay_reverse": []})
+    made = check_delay(NETWORK, DELAYS, {"delay_forward": [], "delay_reverse": []}, TOLERANCES)
     assert (made.got, made.agrees) == ("no packet arrived (forward, reverse)", False)
     half = {"delay_forward": log((0, 509_092_266)), "delay_reverse": []}
-    assert check_delay(NETWORK, DELAYS, half).got == "no packet arrived (reverse)"
-    assert check_delay(NETWORK, DELAYS, half).agrees is False
+    assert check_delay(NETWORK, DELAYS, half, TOLERANCES).got == "no packet arrived (reverse)"
+    assert check_delay(NETWORK, DELAYS, half, TOLERANCES).agrees is False
 
 
 def measured(
@@ -236,7 +238,7 @@ def full(held: int, send_ns: int = SEND_NS) -> list[Packet]:
 
 
 def test_rate_and_buffer_of_a_link() -> None:
-    rate, buffer = check_fill(FILL, 1500, full(10))
+    rate, buffer = check_fill(FILL, 1500, full(10), TOLERANCES)
     assert rate.where == buffer.where == "bottleneck, r1 to r2"
     assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.1 %", "3000000 bit/s")
     assert (buffer.wanted, buffer.got) == ("10 packets", "10 packets")
@@ -255,7 +257,7 @@ def test_rate_and_buffer_of_a_link() -> None:
     ],
 )
 def test_another_link_than_asked_is_caught(held: int, send_ns: float, wrong: set[str]) -> None:
-    made = check_fill(FILL, 1500, full(held, round(send_ns)))
+    made = check_fill(FILL, 1500, full(held, round(send_ns)), TOLERANCES)
     assert {item.check for item in made if not item.agrees} == wrong
 
 
@@ -268,7 +270,7 @@ def test_buffer_is_the_longest_stay_in_serialisation_times_rounded_up(
 ) -> None:
     # 20 us are what clock ticks may add to a whole number.
     packets = log(*[(i * 4 * MS, i * 4 * MS + OWD_NS + stay_ns) for i in range(20)])
-    rate, buffer = check_fill(filling(queue_pkts=held), 1500, packets)
+    rate, buffer = check_fill(filling(queue_pkts=held), 1500, packets, TOLERANCES)
     assert (buffer.got, buffer.agrees) == (f"{held} packets", True)
     assert (rate.got, rate.agrees) == ("3000000 bit/s", True)
 
@@ -276,15 +278,17 @@ def test_buffer_is_the_longest_stay_in_serialisation_times_rounded_up(
 def test_rate_behind_a_buffer_of_one_packet_is_known_as_well_as_a_delay_is() -> None:
     # Nothing waits, so packets leave 5 ms apart however fast the link is. 20 us are 0.5 % of 4 ms.
     packets = log(*[(i * 5 * MS, i * 5 * MS + OWD_NS + 4 * MS) for i in range(20)])
-    rate, buffer = check_fill(filling(queue_pkts=1), 1500, packets)
+    rate, buffer = check_fill(filling(queue_pkts=1), 1500, packets, TOLERANCES)
     assert (rate.wanted, rate.got) == ("3000000 bit/s within 0.5 %", "3000000 bit/s")
     assert (rate.agrees, buffer.got) == (True, "1 packets")
-    assert not check_fill(filling(queue_pkts=1, rate_bps=2_900_000), 1500, packets)[0].agrees
+    assert not check_fill(filling(queue_pkts=1, rate_bps=2_900_000), 1500, packets, TOLERANCES)[
+        0
+    ].agrees
 
 
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_too_few_packets_are_no_measurement(count: int) -> None:
-    made = check_fill(FILL, 1500, log(*[(0, 1)] * count))
+    made = check_fill(FILL, 1500, log(*[(0, 1)] * count), TOLERANCES)
     assert [(item.check, item.got, item.agrees) for item in made] == [
         ("rate", f"only {count} packets arrived", False),
         ("buffer", f"only {count} packets arrived", False),
@@ -292,7 +296,7 @@ def test_too_few_packets_are_no_measurement(count: int) -> None:
 
 
 def test_packets_that_arrive_all_at_once_have_no_rate() -> None:
-    rate, buffer = check_fill(FILL, 1500, log(*[(0, OWD_NS)] * 20))
+    rate, buffer = check_fill(FILL, 1500, log(*[(0, OWD_NS)] * 20), TOLERANCES)
     assert (rate.got, rate.agrees) == ("inf bit/s", False)
     assert not buffer.agrees
 
@@ -300,7 +304,9 @@ def test_packets_that_arrive_all_at_once_have_no_rate() -> None:
 def test_the_rate_is_seen_through_the_loss_model() -> None:
     # Every other packet is gone, some twice in a row: gaps of 4, 8 and 12 ms, and 4 ms is 1500 B.
     at_ms = [0, 4, 12, 16, 28, 32, 40, 44, 48, 60, 64, 68]
-    rate, _ = check_fill(FILL, 1500, log(*[(0, OWD_NS + 40 * MS + t * MS) for t in at_ms]))
+    rate, _ = check_fill(
+        FILL, 1500, log(*[(0, OWD_NS + 40 * MS + t * MS) for t in at_ms]), TOLERANCES
+    )
     assert (rate.got, rate.agrees) == ("3000000 bit/s", True)
 
 
@@ -330,7 +336,7 @@ def drop_tail(fill: Fill) -> list[Packet]:
 )
 def test_a_drop_tail_queue_of_n_packets_is_measured_as_n(queue_pkts: int, rate_bps: int) -> None:
     fill = filling(queue_pkts=queue_pkts, rate_bps=rate_bps)
-    rate, buffer = check_fill(fill, 1500, drop_tail(fill))
+    rate, buffer = check_fill(fill, 1500, drop_tail(fill), TOLERANCES)
     assert (buffer.got, buffer.agrees) == (f"{queue_pkts} packets", True)
     assert rate.agrees
 
@@ -344,7 +350,7 @@ def test_all_properties_are_checked_and_every_pairs_delay_and_every_link(tmp_pat
         )
         for run, entry in found.items()
     }
-    checks = calibration_checks.checks(NETWORK, 1, found, logs)
+    checks = calibration_checks.checks(NETWORK, 1, found, logs, TOLERANCES)
     assert [item.check for item in checks] == [
         "rtt", "rtt", "loss forward", "loss reverse", *["rate", "buffer"] * 10,
     ]  # fmt: skip

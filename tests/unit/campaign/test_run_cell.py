@@ -206,7 +206,7 @@ def test_what_is_no_calibration_is_named(tmp_path: Path, content: str) -> None:
     write_calibrated(tmp_path, CALIBRATE)
     (tmp_path / "raw" / "calibration.json").write_text(content)
     with pytest.raises(ParseError, match=r"raw/calibration\.json: not "):
-        run_cell.check_calibration(CALIBRATE, tmp_path)
+        run_cell.check_calibration(CALIBRATE, tmp_path, FakeLab.properties.tolerances)
 
 
 @pytest.mark.parametrize("content", ["null", "5", "[5]", "[{}]", '[{"knobs": [{}]}]', "[" * 9999])

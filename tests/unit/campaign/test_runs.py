@@ -19,11 +19,10 @@ from model.errors import ParseError, StudyError
 from testbed.campaign import saved_runs
 from testbed.campaign.saved_runs import (  # fmt: skip
     LATEST,
-    check_lab,
     check_writable,
     create,
     find_run,
-    labs_of,
+    lab_of,
     load_candidates,
     load_cells,
     locked,
@@ -218,12 +217,6 @@ def test_what_fails_while_it_is_written_is_named(tmp_path: Path, plan: Plan) -> 
         new_run(tmp_path / "file", plan)
 
 
-def test_labs() -> None:
-    check_lab("virtual")
-    with pytest.raises(StudyError, match=r"^LAB: no such lab: wanted virtual, got 'mars'$"):
-        check_lab("mars")
-
-
 def cells_on(lab: dict[str, str]) -> list[PlannedCell]:
     return [PlannedCell(id="x", cell=wireless_cell(lab=lab))]
 
@@ -242,15 +235,15 @@ def test_a_run_gets_the_lab_it_was_made_with(
         return FakeLab()
 
     monkeypatch.setattr(per_kernel, "ensure", ensure)
-    assert isinstance(labs_of(tmp_path, cells_on(LAB), nothing), FakeLab)
+    assert isinstance(lab_of(tmp_path, cells_on(LAB), nothing), FakeLab)
     assert built == [["7.3"]]
     older = FakeLab().describe("6.12")
-    labs_of(tmp_path, [*cells_on(LAB), *cells_on(older), *cells_on(LAB)], nothing)
+    lab_of(tmp_path, [*cells_on(LAB), *cells_on(older), *cells_on(LAB)], nothing)
     assert built[1] == ["7.3", "6.12"]
     with pytest.raises(StudyError, match=r"wanted kernel_package old, got kernel_package 6.12.4-1"):
-        labs_of(tmp_path, [*cells_on(LAB), *cells_on({**older, "kernel_package": "old"})], nothing)
+        lab_of(tmp_path, [*cells_on(LAB), *cells_on({**older, "kernel_package": "old"})], nothing)
     with pytest.raises(StudyError) as caught:
-        labs_of(tmp_path, cells_on({**LAB, "kernel_package": "old", "code_digest": "old"}), nothing)
+        lab_of(tmp_path, cells_on({**LAB, "kernel_package": "old", "code_digest": "old"}), nothing)
     assert str(caught.value) == (
         "this lab is not the one the run was made with: "
         "wanted kernel_package old; code_digest old, got kernel_package 7.3.4-1; code_digest c "
@@ -268,7 +261,7 @@ def image_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: dict[
     monkeypatch.setattr(per_kernel, "ensure", ensure)
     record_lab(tmp_path, packages)
     with pytest.raises(StudyError) as caught:
-        labs_of(tmp_path, cells_on({**LAB, "image_digest": "old"}), nothing)
+        lab_of(tmp_path, cells_on({**LAB, "image_digest": "old"}), nothing)
     return str(caught.value)
 
 
@@ -309,7 +302,7 @@ def test_an_image_set_up_in_another_way_is_told_from_moved_packages(
 )
 def test_runs_that_name_no_lab(cells: list[PlannedCell], message: str, tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=message):
-        labs_of(tmp_path, cells, nothing)
+        lab_of(tmp_path, cells, nothing)
 
 
 def test_git_state(monkeypatch: pytest.MonkeyPatch) -> None:

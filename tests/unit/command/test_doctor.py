@@ -15,7 +15,9 @@ import pytest
 
 from model.errors import RunError, StudyError, UnsupportedError
 from testbed.command import commands, doctor
-from testbed.command.doctor import Finding
+from testbed.labs import registry
+from testbed.labs.lab import Finding
+from testbed.labs.virtual import doctor as virtual_doctor
 from testbed.labs.virtual import host_tools, image, kernel, lab_code, preflight
 from testbed.labs.virtual.host_tools import BUBBLEWRAP
 from testbed.machine import contents
@@ -39,7 +41,7 @@ def test_examining_writes_nothing_and_says_all(
     cache_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_tools, "debian_addresses", list)
-    names = [finding.name for finding in doctor.examine(["7.3", "6.12"])]
+    names = [finding.name for finding in doctor.examine(registry.DEFAULT, ["7.3", "6.12"])]
     assert names == [
         "Python",
         "processor",
@@ -88,7 +90,7 @@ def test_tools(
     programs(monkeypatch, *there)
     if cached:
         (cache_home / "groundtruth" / "tool-bubblewrap").mkdir(parents=True)
-    finding = doctor._tool(BUBBLEWRAP)
+    finding = virtual_doctor._tool(BUBBLEWRAP)
     assert finding.state.endswith(state)
     assert (finding.name, finding.well, finding.needed) == ("bwrap", well, True)
     assert finding.well or finding.hint == "install the package bubblewrap"
@@ -96,15 +98,15 @@ def test_tools(
 
 def test_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     programs(monkeypatch)
-    assert doctor._sandbox().state == "cannot be tried before bwrap is there"
+    assert virtual_doctor._sandbox().state == "cannot be tried before bwrap is there"
     monkeypatch.setattr(shutil, "which", lambda name: "/bin/true")
     monkeypatch.setattr(preflight, "problem", lambda: None)
-    assert doctor._sandbox() == Finding(
+    assert virtual_doctor._sandbox() == Finding(
         name="sandbox", state="namespaces work", well=True, needed=True
     )
     refused = UnsupportedError("not confined", got="Permission denied", hint="allow it so")
     monkeypatch.setattr(preflight, "problem", lambda: refused)
-    finding = doctor._sandbox()
+    finding = virtual_doctor._sandbox()
     assert (finding.well, finding.needed) == (False, True)
     assert (finding.state, finding.hint) == ("not confined: Permission denied", "allow it so")
 
@@ -114,7 +116,7 @@ def test_second_walls_are_wanted_but_not_needed(
     monkeypatch: pytest.MonkeyPatch, version: int, well: bool
 ) -> None:
     monkeypatch.setattr(preflight, "landlock_version", lambda: version)
-    finding = doctor._second_walls()
+    finding = virtual_doctor._second_walls()
     assert (finding.well, finding.needed) == (well, False)
 
 
@@ -133,7 +135,7 @@ def test_space(
     monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, free_bytes))
     monkeypatch.setattr(image, "built", lambda: Path("/img") if built else None)
     monkeypatch.setattr(os, "access", lambda place, mode: writable)
-    finding = doctor._space()
+    finding = virtual_doctor._space()
     assert finding.well is well
     assert f"{free_bytes / 1e9:.1f} GB free" in finding.state
     assert "5.5 GB are needed for the first build" in finding.hint
@@ -151,20 +153,20 @@ def test_memory(
     monkeypatch: pytest.MonkeyPatch, content: str, state: str, well: bool, needed: bool
 ) -> None:
     monkeypatch.setattr(Path, "read_text", lambda self: content)
-    finding = doctor._memory()
+    finding = virtual_doctor._memory()
     assert (finding.state, finding.well, finding.needed) == (state, well, needed)
 
 
 def test_image_that_is_built_can_be_or_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image, "build_mode", lambda: "unshare")
-    assert doctor._builder().state == "not built yet; can be (unshare mode)"
+    assert virtual_doctor._builder().state == "not built yet; can be (unshare mode)"
 
     def refused() -> str:
         raise UnsupportedError("cannot build the lab's image as this user", hint="install uidmap")
 
     monkeypatch.setattr(image, "built", lambda: None)
     monkeypatch.setattr(image, "build_mode", refused)
-    assert doctor._builder() == Finding(
+    assert virtual_doctor._builder() == Finding(
         name="lab image",
         state="cannot build the lab's image as this user",
         well=False,
@@ -174,10 +176,10 @@ def test_image_that_is_built_can_be_or_cannot(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_another_processor_cannot_run_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor._processor().state.startswith("x86_64, ")
-    assert doctor._processor().well
+    assert virtual_doctor._processor().state.startswith("x86_64, ")
+    assert virtual_doctor._processor().well
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    assert not doctor._processor().well
+    assert not virtual_doctor._processor().well
 
 
 @pytest.mark.parametrize("built", [True, False])
@@ -187,17 +189,23 @@ def test_apt_is_needed_until_the_image_is_built(
     monkeypatch.setattr(image, "built", lambda: Path("/img") if built else None)
     listed = "http://v/ubuntu/dists/n/InRelease\nhttp://m/debian/dists/trixie/InRelease\n"
     monkeypatch.setattr(host_tools, "output_of", lambda argv: listed)
-    finding = doctor._apt()
+    finding = virtual_doctor._apt()
     assert (finding.state, finding.well) == ("http://m/debian/dists/trixie/InRelease", True)
     assert finding.needed is not built
     monkeypatch.setattr(host_tools, "output_of", lambda argv: "http://v/ubuntu/dists/n/InRelease\n")
-    assert (doctor._apt().state, doctor._apt().well) == ("no source of Debian", False)
+    assert (virtual_doctor._apt().state, virtual_doctor._apt().well) == (
+        "no source of Debian",
+        False,
+    )
 
     def refused(argv: list[str]) -> str:
         raise RunError("setup/debian failed", got="this machine has no apt-get")
 
     monkeypatch.setattr(host_tools, "output_of", refused)
-    assert (doctor._apt().state, doctor._apt().well) == ("this machine has no apt-get", False)
+    assert (virtual_doctor._apt().state, virtual_doctor._apt().well) == (
+        "this machine has no apt-get",
+        False,
+    )
 
 
 @pytest.mark.parametrize(("flags", "well"), [(0, True), (os.ST_NOEXEC, False)])
@@ -205,7 +213,7 @@ def test_a_cache_from_which_nothing_may_start(
     monkeypatch: pytest.MonkeyPatch, flags: int, well: bool
 ) -> None:
     monkeypatch.setattr(os, "statvfs", lambda place: types.SimpleNamespace(f_flag=flags))
-    assert doctor._programs_start().well is well
+    assert virtual_doctor._programs_start().well is well
 
 
 def test_browser(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
@@ -230,8 +238,8 @@ def test_browsers_are_looked_for_as_the_tests_do() -> None:
 
 
 def test_a_kernel_that_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor._kernel("6.12").state == "not built yet; built on the first run"
-    assert doctor._code() == []
+    assert virtual_doctor._kernel("6.12").state == "not built yet; built on the first run"
+    assert virtual_doctor._code() == []
 
 
 def test_what_is_built_is_read_whole_and_what_differs_is_named(
@@ -246,7 +254,7 @@ def test_what_is_built_is_read_whole_and_what_differs_is_named(
     monkeypatch.setattr(lab_code, "built", lambda digest: tmp_path / "code")
 
     def look() -> list[Finding]:
-        return [doctor._builder(), doctor._kernel("6.12"), *doctor._code()]
+        return [virtual_doctor._builder(), virtual_doctor._kernel("6.12"), *virtual_doctor._code()]
 
     assert [(finding.name, finding.state) for finding in look()] == [
         ("lab image", f"built: {tmp_path}/image"),
@@ -285,15 +293,15 @@ def found(*, well: bool, needed: bool) -> Finding:
 def test_the_command_prints_findings_and_fails_on_what_is_needed(
     monkeypatch: pytest.MonkeyPatch, capsys: Any, finding: Finding, lines: list[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda version: [finding])
+    monkeypatch.setattr(doctor, "examine", lambda kind, versions: [finding])
     if finding.needed and not finding.well:
         with pytest.raises(UnsupportedError, match=r"cannot run here: got not well: thing \[x\]"):
-            commands.doctor("7.3")
+            commands.doctor("virtual", "7.3")
     else:
-        commands.doctor("7.3")
+        commands.doctor("virtual", "7.3")
     assert capsys.readouterr().out.splitlines() == lines
 
 
 def test_the_command_checks_the_version_first() -> None:
     with pytest.raises(StudyError):
-        commands.doctor("seven")
+        commands.doctor("virtual", "seven")

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from model.run.study import Precision
-from testbed.command.plan_costs import cell_wall_s, cost_lines, expected_packets, seeds_words
+from testbed.command.plan_costs import cost_lines, seeds_words
+from testbed.labs.virtual.costs import cell_wall_s, expected_packets
 from testbed.planning.plan import Plan, make_plan
 from testbed.points.load import find_study, load_study
 from testbed.points.resolve import resolve_cell

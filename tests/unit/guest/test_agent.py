@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from model.errors import VerifyError
-from testbed.guest import agent
+from mininet_topos.netns import Journal
+from model.errors import RunError, VerifyError
+from testbed.guest import agent, build_network, cell_run
+from tests.support.recorded import wireless_cell
 
 pytestmark = pytest.mark.unit
 
@@ -70,3 +72,30 @@ def test_where_no_file_can_be_written_the_console_has_the_message(
     assert "lab: agent cannot write error.json (" in out
     assert "ZeroDivisionError" in out
     assert "Traceback" not in out
+
+
+def test_a_cell_that_fails_leaves_what_was_run_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_cell: object, _folder: Path, journal: Journal) -> None:
+        journal.add("r1", ["tc", "qdisc"], "", 5, 0)
+        journal.add("r1", ["ip", "link"], "", 7, 2)
+        raise RunError("ip link failed with status 2", where="r1")
+
+    monkeypatch.setattr(build_network, "build", build)
+    with pytest.raises(RunError, match="ip link failed"):
+        cell_run.run_cell(wireless_cell(), tmp_path, lambda _: None)
+    lines = [json.loads(line) for line in (tmp_path / "commands.jsonl").read_text().splitlines()]
+    assert [(line["argv"], line["status"]) for line in lines] == [
+        (["tc", "qdisc"], 0),
+        (["ip", "link"], 2),
+    ]
+
+
+def test_a_failure_is_told_where_the_commands_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "commands.jsonl").mkdir()
+    monkeypatch.setattr(build_network, "build", lambda *_: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        cell_run.run_cell(wireless_cell(), tmp_path, lambda _: None)

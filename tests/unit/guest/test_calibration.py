@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from model.cell import BurstLoss, Loss, Network
 from model.netem_draws import Foretold, variants
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
+from tests.support.fake_lab import Here
 from tests.support.recorded import both_ways, direction, wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -151,7 +150,7 @@ def test_packets_that_fill_a_link_are_logged_as_they_come(
         socket.socket, "connect",
         lambda self, address: connected(self, (address[0], ports[0])),
     )  # fmt: skip
-    found = link_fill.measure(fill, {"a": Host("a"), "b": Host("b")}, tmp_path)
+    found = link_fill.measure(fill, {"a": Here("a"), "b": Here("b")}, tmp_path)
     packets = calibration_checks.read_log((tmp_path / "fill_a_b.tsv").read_text(), "x")
     sent = found["packets"]
     assert found == {"packets": sent, "ip_bytes": 1500, "log": "fill_a_b.tsv"}
@@ -161,15 +160,6 @@ def test_packets_that_fill_a_link_are_logged_as_they_come(
     assert all(0 <= packet.recv_ns - packet.send_ns < 10**9 for packet in packets)
 
 
-class Host:
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        yield
-
-
 class Programs:
     """Stands in for started programs and remembers them."""
 
@@ -177,7 +167,7 @@ class Programs:
         self.lines: list[tuple[str, str]] = []
         self.finished = 0
 
-    def start(self, host: Host, argv: list[str], stem: Path, *_: Any) -> Programs:
+    def start(self, host: Here, argv: list[str], stem: Path, *_: Any) -> Programs:
         self.lines.append((host.name, " ".join([Path(argv[0]).name, *argv[1:]])))
         return self
 
@@ -199,7 +189,7 @@ def measure(network: Network, folder: Path) -> dict[str, Any]:
     addresses = {
         "src1": "10.1.1.2", "dst1": "10.2.1.2", "src2": "10.1.2.2", "dst2": "10.2.2.2",
     }  # fmt: skip
-    hosts = {name: Host(name) for name in addresses}
+    hosts = {name: Here(name) for name in addresses}
     return calibration.measure(network, 1, hosts, addresses, folder)
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from model.cell import Flow
 from model.errors import RunError
 from probes import iperf3, process
 from probes.iperf3 import client_argv, listens, server_argv, start_server
+from tests.support.fake_lab import Here
 from tests.support.recorded import text, wireless_cell
 
 pytestmark = pytest.mark.unit
@@ -22,14 +21,6 @@ TCP, SCTP = wireless_cell().flows
 UDP = dataclasses.replace(TCP, protocol="udp", rate_bps=1_500_000)
 LISTENING = text("linux-7.3/proc-net-tcp-listening.txt")
 BUSY = text("linux-7.3/proc-net-tcp-busy.txt")
-
-
-class Host:
-    name = "dst1"
-
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        yield
 
 
 def test_server() -> None:
@@ -117,7 +108,7 @@ def test_server_is_awaited_until_it_listens(
         return next(shown)
 
     monkeypatch.setattr(iperf3, "POLL_S", 0.001)
-    running = start_server(Host(), ["sleep", "60"], tmp_path / "T.receiver", read_proc, 5010)
+    running = start_server(Here("dst1"), ["sleep", "60"], tmp_path / "T.receiver", read_proc, 5010)
     running.terminate()
     assert running.wait(5) == -15
     assert asked == ["/proc/net/tcp"] * 3
@@ -139,7 +130,7 @@ def test_server_that_never_listens_is_named(
     script = "echo 'unable to bind' >&2; exit 1" if timeout_s == 30 else "sleep 60"
     wanted = "unable to bind" if timeout_s == 30 else "no message"
     with pytest.raises(RunError) as caught:
-        start_server(Host(), ["sh", "-c", script], tmp_path / "T", lambda path: "", 5010)
+        start_server(Here("dst1"), ["sh", "-c", script], tmp_path / "T", lambda path: "", 5010)
     assert str(caught.value) == (
         f"dst1: sh: does not listen: wanted port 5010 within {timeout_s:.0f} s, got {wanted}"
     )

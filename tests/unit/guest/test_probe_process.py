@@ -12,14 +12,14 @@ import pytest
 
 from model.errors import RunError
 from probes.process import Running, start, start_ready, wait_until
+from tests.support.fake_lab import Here
 
 pytestmark = pytest.mark.unit
 
 
-class Host:
-    """The machine the tests run on; remembers whether something was started inside."""
+class Host(Here):
+    """Remembers whether something was started inside."""
 
-    name = "src1"
     inside = False
     times = 0
 

@@ -10,6 +10,7 @@ import pytest
 from model.errors import StudyError
 from testbed.command import plan_costs
 from testbed.findings import validate
+from testbed.labs.virtual import costs
 from testbed.planning.plan import Plan, calibrated_points, make_plan
 from testbed.points import load
 from testbed.points.load import Study, kernels_of_hosts, load_study
@@ -175,10 +176,7 @@ def test_the_published_hosts_run_on_a_kernel_that_counts_duplicates() -> None:
 
 
 def test_what_building_takes() -> None:
-    assert (
-        plan_costs.build_line(["6.12"], image=False)
-        == "first built, once, about 4 min: kernel 6.12"
-    )
-    assert plan_costs.build_line(["6.12", "7.3"], image=True) == (
+    assert costs.build_line(["6.12"], image=False) == "first built, once, about 4 min: kernel 6.12"
+    assert costs.build_line(["6.12", "7.3"], image=True) == (
         "first built, once, about 10 min: lab image, kernel 6.12, kernel 7.3"
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,19 +12,12 @@ from collectors.recording import tcpdump
 from collectors.recording.tcpdump import Tap, argv, expression, parse_counts, start, stop
 from model.cell import Knob
 from model.errors import RunError
+from tests.support.fake_lab import Here
 from tests.support.recorded import text, wireless_cell
 
 pytestmark = pytest.mark.unit
 
 ENDED = text("tcpdump-4.99/ended.txt")
-
-
-class Host:
-    name = "r1"
-
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        yield
 
 
 TAPS = (Tap(ifindex=4, way="out"), Tap(ifindex=3, way="in"), Tap(ifindex=3, way="out"))
@@ -96,7 +87,7 @@ while :; do sleep 0.02; done
 
 def test_a_capture_is_started_and_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stand_in(monkeypatch, CAPTURES.format(0).replace("$2", "7"))
-    capture = start(Host(), TAPS, 160, tmp_path / "x.pcap")
+    capture = start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
     assert b"listening on" in capture.words
     counts = {"captured_pkts": 7, "received_pkts": 7, "dropped_pkts": 0}
     assert stop([capture]) == {"x.pcap": counts}
@@ -107,7 +98,7 @@ def test_a_capture_that_dropped_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(monkeypatch, CAPTURES.format(3).replace("$2", "7"))
-    capture = start(Host(), TAPS, 160, tmp_path / "x.pcap")
+    capture = start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
     with pytest.raises(RunError, match=r"^r1: x\.pcap: the capture is not complete: wanted as ma"):
         stop([capture])
 
@@ -117,7 +108,7 @@ def test_a_capture_that_did_not_write_all_it_received_is_an_error(
 ) -> None:
     script = CAPTURES.format(0).replace("$2", "6", 1).replace("$2", "7")
     stand_in(monkeypatch, script)
-    capture = start(Host(), TAPS, 160, tmp_path / "x.pcap")
+    capture = start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
     with pytest.raises(RunError, match=r"got {'captured_pkts': 6, 'received_pkts': 7"):
         stop([capture])
 
@@ -126,7 +117,7 @@ def test_a_capture_that_tells_no_counts_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(monkeypatch, "echo listening on >&2; exec sleep 60")
-    capture = start(Host(), TAPS, 160, tmp_path / "x.pcap")
+    capture = start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
     with pytest.raises(RunError, match=r"the capture is not complete: .*got {}, status"):
         stop([capture])
     assert capture.child.returncode == -signal.SIGINT
@@ -138,5 +129,5 @@ def test_a_capture_that_does_not_start_is_told_in_its_words(
     words = text("tcpdump-4.99/no-device.txt").strip()
     stand_in(monkeypatch, f"echo '{words}' >&2; exit 1")
     with pytest.raises(RunError) as caught:
-        start(Host(), TAPS, 160, tmp_path / "x.pcap")
+        start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
     assert str(caught.value) == f"r1: tcpdump does not capture: got {words}"

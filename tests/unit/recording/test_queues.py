@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,22 +12,13 @@ import pytest
 from collectors.recording import netlink, queue_sampler
 from collectors.recording.queue_sampler import Counters, Place
 from model.errors import RunError
+from tests.support.fake_lab import Here
 from tests.support.recorded import DATA, value
 
 pytestmark = pytest.mark.unit
 
 ANSWER = (DATA / "trace-7.3" / "qdiscs.netlink").read_bytes()
 PLACES = [Place(**place) for place in value("trace-7.3/places.json")]
-
-
-class Router:
-    """A node whose kernel has only recorded answers."""
-
-    name = "r1"
-
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        yield
 
 
 def ask(*datagrams: bytes) -> dict[tuple[int, int], Counters]:
@@ -81,7 +70,7 @@ def test_handles_are_the_kernels_numbers() -> None:
 
 def test_places_have_the_nodes_own_interface_numbers() -> None:
     number = socket.if_nametoindex("lo")
-    (place,) = queue_sampler.find_places(Router(), [("lo", "10:", "shaper")])
+    (place,) = queue_sampler.find_places(Here("r1"), [("lo", "10:", "shaper")])
     assert place == Place(node="r1", device="lo", ifindex=number, handle=0x100000, role="shaper")
 
 
@@ -91,7 +80,7 @@ def test_a_sample_is_a_line_of_columns_in_the_order_of_the_places(
     found = ask(ANSWER)
     monkeypatch.setattr(queue_sampler, "ask", lambda connection, node: found)
     mine = [place for place in PLACES if place.node == "r1"]
-    sampler = queue_sampler.start([Router()], mine, tmp_path / "queue.jsonl")
+    sampler = queue_sampler.start([Here("r1")], mine, tmp_path / "queue.jsonl")
     queue_sampler.take(sampler, 7)
     queue_sampler.stop(sampler)
     sample = json.loads((tmp_path / "queue.jsonl").read_text())
@@ -102,7 +91,7 @@ def test_a_sample_is_a_line_of_columns_in_the_order_of_the_places(
 
 def test_a_qdisc_that_is_gone_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_sampler, "ask", lambda connection, node: {})
-    sampler = queue_sampler.start([Router()], PLACES[:1], tmp_path / "queue.jsonl")
+    sampler = queue_sampler.start([Here("r1")], PLACES[:1], tmp_path / "queue.jsonl")
     with pytest.raises(RunError, match=r"^r1:r1-bottleneck 10:: a qdisc is gone"):
         queue_sampler.take(sampler, 7)
     queue_sampler.stop(sampler)

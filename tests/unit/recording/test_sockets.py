@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import json
 import os
@@ -17,21 +16,12 @@ from collectors.recording import socket_sampler
 from collectors.recording.netlink import HEADER, NLMSG_DONE
 from collectors.recording.socket_sampler import Recorder, Source
 from collectors.sockets.samples import read_samples
+from tests.support.fake_lab import Here
 
 pytestmark = pytest.mark.unit
 
 DONE = HEADER.pack(20, NLMSG_DONE, 2, 1, 0) + bytes(4)
 PART = HEADER.pack(20, 20, 2, 1, 0) + b"part"
-
-
-class Host:
-    """A host in the namespace the test runs in."""
-
-    name = "src1"
-
-    @contextlib.contextmanager
-    def entered(self) -> Iterator[None]:
-        yield
 
 
 @pytest.fixture
@@ -123,7 +113,7 @@ def test_a_file_the_kernel_lacks_is_no_source(tmp_path: Path) -> None:
     present = tmp_path / "netstat"
     present.write_text("TcpExt: 1\n")
     asked = [Source(node="src1", what=str(path)) for path in (tmp_path / "snmp", present)]
-    watch = socket_sampler.start([(Host(), asked)], tmp_path)
+    watch = socket_sampler.start([(Here("src1"), asked)], tmp_path)
     socket_sampler.take_counters(watch, 1)
     socket_sampler.stop(watch, 2)
     samples = read_samples(tmp_path / socket_sampler.SAMPLES, tmp_path / socket_sampler.SOURCES)

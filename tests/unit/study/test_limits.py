@@ -8,8 +8,8 @@ import pytest
 
 from testbed.findings import validate
 from testbed.guest import calibration
+from testbed.labs.virtual.time_limits import limits
 from testbed.planning.plan import make_plan
-from testbed.planning.time_limits import limits
 from testbed.points.load import parse_study
 from testbed.points.resolve import resolve_cell
 from testbed.study_checks.limits import MAX_FLOWS

@@ -8,6 +8,7 @@ import ctypes
 import fcntl
 import json
 import os
+import signal
 import struct
 import sys
 from collections.abc import Callable, Iterator
@@ -54,6 +55,7 @@ def test_a_command_that_does_not_end_is_an_error_like_any_other(
     monkeypatch.setattr(netns, "COMMAND_TIMEOUT_S", 0.01)
     with pytest.raises(RunError, match=r"src1: sleep did not end: wanted within .* got sleep 9"):
         here.run(["sleep", "9"])
+    assert [entry["status"] for entry in here.journal.entries] == [-signal.SIGKILL]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,119 @@
+"""What every lab says of itself and does: the one seam between campaigns and where cells run.
+
+A :class:`LabKind` is known by its name and costs nothing: it says what its cells may take, whether
+this machine can run it, and makes it ready. What it gives then is a :class:`Lab`, which runs cells.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from model.cell import Cell, Limits
+from testbed.machine.process import BuildReport
+
+#: May refuse what it is told: the digests of a lab but for its kernel, and the image's packages.
+Check = Callable[[Mapping[str, str], Mapping[str, str]], None]
+
+
+def accept_any(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
+    """Refuse nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerances:
+    """How far what a calibration measures may be from what was asked for."""
+
+    delay_s: float
+    rate_frac: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Properties:
+    """What a lab promises: all that is not its own affair rests on these."""
+
+    #: On the command line and in a cell's identity.
+    name: str
+    #: Whether time stands still while anything computes.
+    clock: Literal["virtual", "real"]
+    #: Whether a cell that is run again leaves the same bytes.
+    repeatable: bool
+    #: What its calibrations are held to.
+    tolerances: Tolerances
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One property of the machine: what it is for, how it is, and what to do if it is not well."""
+
+    name: str
+    state: str
+    well: bool
+    needed: bool
+    hint: str = ""
+
+
+class LabKind(Protocol):
+    """What is known of a lab before anything of it is built."""
+
+    @property
+    def properties(self) -> Properties:
+        """What it promises."""
+
+    def slots(self) -> int:
+        """Return how many cells this machine runs at once unless told otherwise."""
+
+    def limits(self, cell: Cell) -> Limits:
+        """Return after which times a cell is given up."""
+
+    def cell_wall_s(self, cell: Cell) -> float:
+        """Return how long one core is busy with a cell, tables included."""
+
+    def check_kernel(self, version: str) -> str:
+        """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
+
+    def built_first(self, kernel_versions: Sequence[str]) -> str:
+        """Return what is built before the first cell, and how long that takes; "" for nothing."""
+
+    def doctor(self, kernel_versions: Sequence[str]) -> list[Finding]:
+        """Look at what it needs of this machine; change nothing."""
+
+    def ready(
+        self, kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
+    ) -> Lab:
+        """Return the lab with these kernels, built if needed.
+
+        ``check`` may refuse what it is told before anything is built that takes minutes.
+
+        Raises:
+            UnsupportedError: this machine cannot run it.
+        """
+
+
+class Lab(Protocol):
+    """Where cells run."""
+
+    @property
+    def properties(self) -> Properties:
+        """What it promises, as its kind does."""
+
+    def describe(self, kernel_version: str) -> dict[str, str]:
+        """Return what the identity of a cell on that kernel must hold of its lab."""
+
+    def packages(self) -> dict[str, str]:
+        """Return the version of each package in it, by name."""
+
+    def check_whole(self, *, thorough: bool) -> None:
+        """Raise :class:`UnsupportedError` naming files that are not as they were built."""
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+        """Run a prepared folder, the lab's own, to its end; return the wall time in seconds.
+
+        What the lab says goes to ``run_folder.CONSOLE`` beside the folder.
+
+        Raises:
+            RunError: the cell did not end well, or was cancelled.
+        """

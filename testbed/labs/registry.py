@@ -1,0 +1,17 @@
+"""The labs there are, by name: a new one is a folder here and a line in ``LABS``."""
+
+from __future__ import annotations
+
+from model.errors import StudyError
+from testbed.labs.lab import LabKind
+from testbed.labs.virtual.kind import VIRTUAL
+
+DEFAULT: LabKind = VIRTUAL
+LABS: dict[str, LabKind] = {kind.properties.name: kind for kind in (VIRTUAL,)}
+
+
+def named(name: str) -> LabKind:
+    """Return a lab by its name; raise :class:`StudyError` for one this version does not have."""
+    if name not in LABS:
+        raise StudyError("no such lab", where="LAB", wanted=" or ".join(LABS), got=repr(name))
+    return LABS[name]

@@ -1,0 +1,56 @@
+"""The virtual lab as every lab is known: what it promises, what it takes, how it is made ready."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from model.cell import Cell, Limits
+from testbed.labs.lab import Check, Finding, Lab, Properties, accept_any
+from testbed.labs.virtual import costs, image, kernel, per_kernel, time_limits, virtual_lab
+from testbed.machine.process import BuildReport
+
+
+@dataclass(frozen=True)
+class VirtualKind:
+    """See :class:`testbed.labs.lab.LabKind`."""
+
+    properties: Properties = virtual_lab.PROPERTIES
+
+    def slots(self) -> int:
+        """Return one for each core that this process may use: a lab keeps one busy."""
+        return len(os.sched_getaffinity(0))
+
+    def limits(self, cell: Cell) -> Limits:
+        """Return after which times a cell is given up."""
+        return time_limits.limits(cell)
+
+    def cell_wall_s(self, cell: Cell) -> float:
+        """Return how long one core is busy with a cell, tables included."""
+        return costs.cell_wall_s(cell)
+
+    def check_kernel(self, version: str) -> str:
+        """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
+        return kernel.check_version(version)
+
+    def built_first(self, kernel_versions: Sequence[str]) -> str:
+        """Return what is built before the first cell, and how long that takes; "" for nothing."""
+        missing = [version for version in kernel_versions if not virtual_lab.is_built(version)]
+        no_image = image.built() is None
+        return costs.build_line(missing, image=no_image) if no_image or missing else ""
+
+    def doctor(self, kernel_versions: Sequence[str]) -> list[Finding]:
+        """Look at what it needs of this machine; change nothing."""
+        from testbed.labs.virtual import doctor  # when needed: no other command looks
+
+        return doctor.examine(kernel_versions)
+
+    def ready(
+        self, kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
+    ) -> Lab:
+        """Return the lab with these kernels, built if needed; see :func:`per_kernel.ensure`."""
+        return per_kernel.ensure(kernel_versions, report, check)
+
+
+VIRTUAL = VirtualKind()
