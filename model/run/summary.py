@@ -1,7 +1,7 @@
 """``summary.json`` and ``replication.json``, as they are written; their schema is made from this.
 
-Invariants: what is unknown is null; floats are rounded to the digits that are stored. A field takes
-the attribute of its name of what a report found, or the one that it names.
+Invariants: what is unknown is null; floats are written with the digits that are stored. A field
+takes the attribute of its name of what a report found, or the one that it names.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     TypeAdapter,
     ValidationInfo,
 )
@@ -44,11 +45,12 @@ def _of_headline(found: Mapping[str, Any], info: ValidationInfo[Any]) -> dict[st
     return {name: found[name] for name in info.context["headline"]}
 
 
-Rounded = Annotated[float, BeforeValidator(rounded)]
+Rounded = Annotated[float, PlainSerializer(rounded, return_type=float)]
 Number = Rounded | None
 Interval = Annotated[tuple[Rounded, Rounded] | None, Field(description="Lower and upper end.")]
-_Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(rounded)]
-Probability = Annotated[_Share | None, Field(description="Null where the runs cannot say.")]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Rounded = Annotated[_Share, PlainSerializer(rounded, return_type=_Share)]
+Probability = Annotated[_Rounded | None, Field(description="Null where the runs cannot say.")]
 Text = str | None
 Count = Annotated[int, Field(ge=0)]
 _SETTINGS = "A value for each swept setting, in base units."
@@ -60,9 +62,14 @@ Words = Annotated[tuple[str, ...], Field(min_length=1)]
 Reached = Literal["holds", "refuted", "undecided"]
 
 
-def _from(path: str, description: str | None = None, **more: Any) -> Any:
+def _from(path: str, description: str | None = None) -> Any:
     """Declare a field that is of an attribute by another name, or of an attribute's."""
-    return Field(validation_alias=AliasPath(*path.split(".")), description=description, **more)
+    return Field(validation_alias=AliasPath(*path.split(".")), description=description)
+
+
+def _if(path: str, description: str | None = None) -> Any:
+    """Declare the same where what has the attribute may be None."""
+    return Field(None, validation_alias=AliasPath(*path.split(".")), description=description)
 
 
 def _of(description: str) -> Any:
@@ -118,22 +125,16 @@ class Metric(Record):
     ci95: Interval = _from("estimate.ci95", "95 % confidence interval of the mean.")
     pi95: Interval = _from("estimate.pi95", "95 % prediction interval of one further run.")
     n: Count = _from("estimate.n", "Runs with a value.")
-    ratio_of_means: Number = _from(
-        "ratio_of_means.mean", "Of a quotient: mean numerator over mean denominator.", default=None
+    ratio_of_means: Number = _if(
+        "ratio_of_means.mean", "Of a quotient: mean numerator over mean denominator."
     )
-    ratio_ci95: Interval = _from(
-        "ratio_of_means.ci95", "Fieller's 95 % interval of it.", default=None
+    ratio_ci95: Interval = _if("ratio_of_means.ci95", "Fieller's 95 % interval of it.")
+    ratio_reason: Text = _if(
+        "ratio_of_means.reason", "Why one of the two is null; null if the metric is no quotient."
     )
-    ratio_reason: Text = _from(
-        "ratio_of_means.reason",
-        "Why one of the two is null; null if the metric is no quotient.",
-        default=None,
-    )
-    adjusted: Number = _from(
-        "adjusted.mean", "Of pct_increase: at equal realised loss.", default=None
-    )
-    adjusted_ci95: Interval = _from("adjusted.ci95", default=None)
-    adjusted_reason: Text = _from("adjusted.reason", default=None)
+    adjusted: Number = _if("adjusted.mean", "Of pct_increase: at equal realised loss.")
+    adjusted_ci95: Interval = _if("adjusted.ci95")
+    adjusted_reason: Text = _if("adjusted.reason")
     published: Number
     published_where: Text = _of("The table it is printed in.")
     published_in_ci95: bool | None
@@ -171,9 +172,9 @@ class Episodes(Record):
     per_run: Distribution
     per_1000_s: Rounded = _of("Per 1000 s in which a flow was to send.")
     detected_by: dict[str, Count]
-    dupacks: Annotated[
-        dict[str, Count], BeforeValidator(lambda found: {str(k): n for k, n in found.items()})
-    ] = _of("Episodes by the number of duplicates that had come, where known.")
+    dupacks: dict[int, Count] = _of(
+        "Episodes by the number of duplicates that had come, where known."
+    )
     timeouts: Count
     measures: dict[str, Distribution] = _of("By column of episodes.parquet.")
 
@@ -281,8 +282,7 @@ class Claim(Record):
     )
     p_holds: Probability = _of("Corrected for the number of claims tested: holds if at most 0.05.")
     p_refuted: Probability = _of(
-        "Corrected for the number of claims tested and of the claim's comparisons: refuted if at "
-        "most 0.05."
+        "Corrected for the number of claims tested and of its comparisons: refuted if at most 0.05."
     )
     comparisons: tuple[Comparison, ...] = _of("Every one must hold; none for an untested claim.")
 
@@ -312,8 +312,7 @@ class Replication(Record):
         "Half of the 95 % interval wanted, in the metric's unit; null if it is a part of the mean.",
     )
     relative_half_width: float | None = _from(
-        "precision.relative_half_width",
-        "The part of the mean; null if it is in the metric's unit.",
+        "precision.relative_half_width", "The part of the mean; null if it is in the metric's unit."
     )
     at_least: Annotated[int, Field(ge=2)] = _from("precision.at_least")
     at_most: Annotated[int, Field(ge=2)] = _from("precision.at_most")
@@ -326,10 +325,10 @@ class Change(Record):
     mean: Number = _from("estimate.mean")
     sd: Number = _from("estimate.sd")
     n: Count = _from("estimate.n")
-    difference: Number = _from(
-        "difference.mean", "Mean change from the study's point, runs paired by seed.", default=None
+    difference: Number = _if(
+        "difference.mean", "Mean change from the study's point, runs paired by seed."
     )
-    difference_ci95: Interval = _from("difference.ci95", default=None)
+    difference_ci95: Interval = _if("difference.ci95")
     reason: Text
 
 
@@ -386,8 +385,7 @@ class Summary(Record):
     )
     published_where: Text = _of("The published table's name in the paper; null if it has none.")
     contradictions: tuple[TableContradiction, ...] = _of(
-        "Printed numbers of several rows or tables that cannot all be measurements; those within a "
-        "row are in points[].contradictions."
+        "Of several rows or tables; those within a row are in points[].contradictions."
     )
     loss_adjustment: LossAdjustment | None = _of(
         "The fit behind every 'adjusted'. Null if the study compares no groups."

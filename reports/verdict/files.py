@@ -28,7 +28,6 @@ def summary_json(summary: Summary) -> str:
     return json_file.text_of(files.SUMMARY, record)
 
 
-_UNKNOWN = (None, None)
 _CSV_TAIL = (
     "metric", "n", "mean", "sd", "ci95_lo", "ci95_hi", "pi95_lo", "pi95_hi", "published",
     "published_in_ci95", "published_in_pi95", "published_contradicted", "simulated", "reason",
@@ -54,17 +53,13 @@ def summary_csv(summary: Summary) -> str:
     for point in summary.points:
         settings = point.point.as_dict()
         for name, metric in point.metrics.items():
-            found = files.Metric.model_validate(metric)
-            row = [
-                name, found.n, found.mean, found.sd, *(found.ci95 or _UNKNOWN),
-                *(found.pi95 or _UNKNOWN), found.published, found.published_in_ci95,
-                found.published_in_pi95,
-                None if metric.published is None else point.contradicted(name),
-                found.simulated, found.reason, found.ratio_of_means,
-                *(found.ratio_ci95 or _UNKNOWN), found.adjusted, *(found.adjusted_ci95 or _UNKNOWN),
-            ]  # fmt: skip
+            found = files.Metric.model_validate(metric).model_dump()
+            contradicted = None if metric.published is None else point.contradicted(name)
+            for key in ("ci95", "pi95", "ratio_ci95", "adjusted_ci95"):
+                found[f"{key}_lo"], found[f"{key}_hi"] = found[key] or (None, None)
+            found |= {"metric": name, "published_contradicted": contradicted}
             writer.writerow(
                 [summary.study, *(_csv_value(settings.get(n)) for n in names)]
-                + [_csv_value(value) for value in row]
+                + [_csv_value(found[key]) for key in _CSV_TAIL]
             )
     return out.getvalue()
