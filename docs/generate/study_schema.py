@@ -37,7 +37,7 @@ def metric_pattern() -> str:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema."""
-    made: dict[str, Any] = _without_noise(StudyFile.model_json_schema(by_alias=True))
+    made: dict[str, Any] = without_noise(StudyFile.model_json_schema(by_alias=True))
     metric, setting = {"pattern": metric_pattern()}, {"pattern": f"^({'|'.join(SWEEPABLE)})(\\.|$)"}
     own = made["properties"]
     own["metrics"]["items"] |= metric
@@ -52,14 +52,14 @@ def schema() -> dict[str, Any]:
     return {**HEAD, **made}
 
 
-def _without_noise(value: Any, *, keys: bool = False) -> Any:
+def without_noise(value: Any, *, keys: bool = False) -> Any:
     """Return a schema without its noise; ``keys``: the value maps a model's keys to schemas."""
     if isinstance(value, list):
-        return [_without_noise(item) for item in value]
+        return [without_noise(item) for item in value]
     if not isinstance(value, dict):
         return value
     return {
-        key: _without_noise(item, keys=key in ("properties", "$defs") and not keys)
+        key: without_noise(item, keys=key in ("properties", "$defs") and not keys)
         for key, item in value.items()
         if keys or key not in NOISE
     }

@@ -46,7 +46,7 @@ class MisfitError(ValueError):
 def text_of(adapter: TypeAdapter[T], value: T) -> str:
     """Return a file's text; exact decimals keep the digits they have."""
     record = adapter.dump_python(value, by_alias=True)
-    text = json.dumps(record, indent=1, ensure_ascii=False, default=_marked)
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False, default=_marked)
     return re.sub(r'"\\u0000([^"]*)\\u0000"', r"\1", text) + "\n"  # no other text holds the mark
 
 

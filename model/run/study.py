@@ -44,8 +44,8 @@ class Group:
 class Compare:
     """Which group's increase over which other group the study reports."""
 
-    of: str
-    over: str
+    of: Name
+    over: Name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from reports.inference.statistics import Estimate, Interval, around, student_t, unknown
+from model.run.summary import LossAdjustment
+from reports.inference.statistics import Estimate, around, student_t, unknown
 from reports.measures.quantities import count
 
 Floats = npt.NDArray[np.float64]
@@ -24,26 +25,6 @@ Run = tuple[float | None, float]
 #: Fewer runs at a point tell nothing of its own spread.
 RUNS_FOR_SPREAD = 3
 NO_LOSS = "a group's realised loss is 0 or not known in {} of {} runs"
-
-
-@dataclass(frozen=True, kw_only=True)
-class LossAdjustment:
-    """The common fit. ``slope`` is in points of the increase per unit of ln(loss_over / loss_of).
-
-    ``plain_sd`` and ``residual_sd`` are the spread of runs about their point's mean before and
-    after; ``equal_slopes_p`` and ``equal_spread_p`` how well one slope and one spread fit all
-    points (small: badly), None where too few runs tell. ``reason`` says why there is no fit.
-    """
-
-    runs: int
-    degrees_of_freedom: int
-    slope: float | None
-    slope_ci95: Interval | None
-    plain_sd: float | None
-    residual_sd: float | None
-    equal_slopes_p: float | None
-    equal_spread_p: float | None
-    reason: str | None
 
 
 @dataclass(frozen=True)

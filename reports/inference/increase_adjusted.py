@@ -9,7 +9,8 @@ from typing import Protocol
 from model.run.cells import RunWarning
 from model.run.point import Point
 from model.run.study import Compare, Study
-from reports.inference.equal_loss import LossAdjustment, at_equal_loss
+from model.run.summary import LossAdjustment
+from reports.inference.equal_loss import at_equal_loss
 from reports.inference.statistics import Estimate, unknown
 from reports.measures.metrics import Value
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from model.run.summary import Distribution, Episodes, GroupStory
 from reports.measures.quantities import UNKNOWN, as_printed, count, number, setting_quantity
 from reports.page.result_tables import GridTable, setting_heads, settings_of
-from reports.verdict.causes import NOT_KNOWN, Distribution, Episodes, GroupStory
+from reports.verdict.causes import NOT_KNOWN
 from reports.verdict.points import PointSummary
 from reports.verdict.summary import Summary
 

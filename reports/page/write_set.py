@@ -6,7 +6,6 @@ run whose report cannot be read is named and loses no other; equal sets give equ
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +16,12 @@ from model import plain_files, run_folder
 from model.errors import ParseError
 from model.run import json_file
 from model.run.cells import OBJECT
+from model.run.summary import SET_SUMMARY
 from reports.page import latex, markdown, zoomable
 from reports.page.html import render_set
 from reports.page.section import SECTION
 from reports.page.study_set import Missing, SetPage, SetStudy
 from reports.store.run import read_planned, read_run
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +58,8 @@ def write_set(
     left = [one for one in found if isinstance(one, _Left)]
     missing = tuple(one for one in found if isinstance(one, Missing))
     page = SetPage(studies=tuple(one.study for one in left), missing=missing)
-    content = {
-        "schema": SCHEMA,
-        "studies": [one.summary for one in left],
-        "missing": [{"run": one.name, "reason": one.why} for one in missing],
-    }
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    content = {"studies": [one.summary for one in left], "missing": missing}
+    text = json_file.text_of(SET_SUMMARY, SET_SUMMARY.validate_python(content))
     files = {folder / run_folder.SUMMARY_JSON: text.encode()}
     for number, (name, escaped) in enumerate(_TABLES):
         lost = [escaped(f"{one.name} is not among these tables. {one.why}") for one in missing]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from model.run.study import Group
+from model.run.summary import Distribution, Episodes, GroupStory
 from reports.store.run import FinishedCell
 from reports.store.story_tables import LIMIT_COLUMNS, Row
 
@@ -27,44 +27,6 @@ MEASURES = (
 NOT_KNOWN = "not known"
 S_PER_THOUSAND = 1000
 Value = TypeVar("Value", int, str)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Distribution:
-    """Of ``n`` known values; null if none is known."""
-
-    mean: float | None
-    median: float | None
-    p95: float | None
-    n: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Episodes:
-    """The loss episodes of a group at a point: counts over all its runs, and distributions.
-
-    ``basis`` is captures, telemetry or mixed; ``timeouts`` counts what is known of.
-    """
-
-    basis: str
-    runs: int
-    episodes: int
-    per_run: Distribution
-    per_1000_s: float
-    detected_by: Mapping[str, int]
-    dupacks: Mapping[int, int]
-    timeouts: int
-    measures: Mapping[str, Distribution]
-
-
-@dataclass(frozen=True, kw_only=True)
-class GroupStory:
-    """What happened to one group at one point; ``reason`` says what is missing, and why."""
-
-    group: str
-    episodes: Episodes | None
-    limits: Mapping[str, Distribution] | None
-    reason: str | None
 
 
 def stories(cells: Sequence[FinishedCell], groups: Sequence[Group]) -> tuple[GroupStory, ...]:

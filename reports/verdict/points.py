@@ -14,6 +14,7 @@ from model.errors import ParseError
 from model.run.point import Point
 from model.run.publication import PublishedRow
 from model.run.study import Study
+from model.run.summary import GroupStory
 from reports.inference.estimates import estimated, estimated_ratio
 from reports.inference.increase_adjusted import INCREASE
 from reports.inference.statistics import Estimate, inside
@@ -23,7 +24,7 @@ from reports.published.rounding import Contradiction, contradictions
 from reports.published.tables import TableContradiction
 from reports.store.run import FinishedCell, Run
 from reports.store.sample import Sample
-from reports.verdict.causes import GroupStory, stories
+from reports.verdict.causes import stories
 from reports.verdict.trust import exclusions
 
 

@@ -33,6 +33,19 @@ class Judge(Protocol):
         """Return a verdict on every claim."""
 
 
+#: Why there is a mean and no difference.
+NO_PAIR = "no difference: no two runs have the same seed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A metric at a point as varied; ``reason`` says why there is no mean, or no difference."""
+
+    estimate: Estimate
+    difference: Estimate | None
+    reason: str | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class VariedPoint:
     """A point as varied; ``differences`` from ``of``, the point as assumed, by metric."""
@@ -40,6 +53,16 @@ class VariedPoint:
     of: Point
     summary: PointSummary
     differences: Mapping[str, Estimate]
+
+    @property
+    def changes(self) -> Mapping[str, Change]:
+        """Every metric: as varied, and its difference."""
+        found = {}
+        for name, metric in self.summary.metrics.items():
+            difference = self.differences.get(name)
+            why = metric.reason or (difference.reason if difference else NO_PAIR)
+            found[name] = Change(estimate=metric.estimate, difference=difference, reason=why)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from model.run.cells import RunWarning
 from model.run.study import Compare, Group, Parameter, Study
-from reports.inference.equal_loss import LossAdjustment
+from model.run.summary import LossAdjustment
 from reports.inference.increase_adjusted import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication
 from reports.measures.metrics import Metric, metrics_of, study_metrics_of

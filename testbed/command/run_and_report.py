@@ -219,7 +219,7 @@ def next_cells(run: Path) -> tuple[PlannedCell, ...]:
         return ()
     # Imported when needed: tables and statistics take longer to load than most commands.
     from reports.page.write import read_replication
-    from reports.verdict.repeats import replication_record
+    from reports.verdict.files import replication_record
 
     found = read_replication(run)
     if found is None:

@@ -16,7 +16,7 @@ from model.run.study import Study, parse_study
 from reports.inference.replication import PointReplication, looks, next_runs, replication
 from reports.inference.statistics import student_t
 from reports.measures.metrics import Value
-from reports.verdict.repeats import replication_record
+from reports.verdict.files import replication_record
 from tests.support.report_run import METRICS, resolved
 
 pytestmark = pytest.mark.unit

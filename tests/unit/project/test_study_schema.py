@@ -1,4 +1,4 @@
-"""docs/study.schema.json is the models' own, takes every study there is, and refuses mistakes."""
+"""docs/*.schema.json are the models' own, take every study there is, and refuse mistakes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from docs.generate import study_schema
+from docs.generate import study_schema, summary_schema
 from testbed.study.document import parse_document, read_document
 from tests.support.study_file import STUDIES, Edit, edited
 
@@ -35,6 +35,14 @@ def test_the_file_is_what_the_models_say() -> None:
     """After a change to a model: python -m docs.generate.study_schema."""
     Draft202012Validator.check_schema(study_schema.schema())
     assert study_schema.FILE.read_text(encoding="utf-8") == study_schema.written()
+
+
+@pytest.mark.parametrize("file", summary_schema.FILES, ids=lambda file: file.name)
+def test_the_schemas_of_summaries_are_what_the_models_say(file: Any) -> None:
+    """After a change to a model: python -m docs.generate.summary_schema."""
+    found = file.read_text(encoding="utf-8")
+    Draft202012Validator.check_schema(json.loads(found))
+    assert found == summary_schema.written(file)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -17,11 +17,12 @@ from collectors.tables.parquet import schema
 from model import run_folder
 from model.errors import ParseError
 from model.run.publication import PublishedEpisode
+from model.run.summary import Distribution
 from reports.page.causes import claim_words, found_by, story_page, terminal_rows, terminal_words
 from reports.published.episodes import claims
 from reports.store.run import FinishedCell, read_run
 from reports.store.story_tables import read_episodes, read_limits, read_windows
-from reports.verdict.causes import Distribution, distribution, stories
+from reports.verdict.causes import distribution, stories
 from reports.verdict.summary import summarise
 from testbed.study.vocabulary import EPISODE_VALUES
 from tests.support.report_run import build_run, only_cell
@@ -211,7 +212,7 @@ def test_neither_none_nor_all_is_said_where_it_is_not_so(
         if story.episodes
     )
     counted = {"dupacks": dupacks, "timeout": timeouts}
-    changed = dataclasses.replace(found, episodes=dupacks + timeouts, detected_by=counted)
+    changed = found.model_copy(update={"episodes": dupacks + timeouts, "detected_by": counted})
     assert found_by(changed) == words
 
 

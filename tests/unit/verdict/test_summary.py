@@ -12,7 +12,7 @@ import pytest
 
 from model import run_folder
 from model.errors import ParseError
-from reports.inference.rounding import rounded
+from model.run.summary import rounded
 from reports.store.run import read_run
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
@@ -33,10 +33,6 @@ def written(run: Path) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_run(tmp_path_factory.mktemp("run"))
-
-
-def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
 def test_known_numbers(whole_run: Path) -> None:
