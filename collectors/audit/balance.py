@@ -16,26 +16,9 @@ from collectors.packets.tally import Tally
 from collectors.raw.files import whole, word
 from model.cell import Cell, Flow
 from model.check import Check
+from model.run.tables import AuditRow
 
 RULE = "does-not-add-up"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditRow:
-    """One direction of one flow; columns of ``audit.parquet``."""
-
-    flow: str
-    direction: str
-    basis: str  # captures or counters
-    sent_pkts: int | None
-    access_dropped_pkts: int | None
-    queue_dropped_pkts: int | None
-    loss_dropped_pkts: int | None
-    exit_dropped_pkts: int | None
-    delivered_pkts: int | None
-    in_flight_pkts: int | None
-    unexplained_pkts: int | None
-    closes: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from collectors.audit.balance import AuditRow
 from collectors.episodes.limits import LimitsRow
 from collectors.episodes.row import EpisodeRow
 from collectors.packets import columns as packets
@@ -15,6 +14,7 @@ from collectors.sockets import protocol
 from collectors.tables.parquet import schema
 from collectors.tables.write import QdiscRow
 from collectors.trace import congestion, drops, queue
+from model.run.tables import AuditRow
 
 TABLES: dict[str, dict[str, Any]] = {
     "flows": schema(FlowRow),

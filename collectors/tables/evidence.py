@@ -16,7 +16,7 @@ import polars as pl
 from collectors.audit import balance, equal_drops, netem_losses
 from collectors.audit import conservation as checks_of
 from collectors.audit import numbered_drops as numbered
-from collectors.audit.balance import AuditRow, Evidence, Passage, Stretch
+from collectors.audit.balance import Evidence, Passage, Stretch
 from collectors.audit.numbered_drops import Numbered
 from collectors.packets.packets import Tap, parse_packets
 from collectors.packets.path import PathRow
@@ -28,6 +28,7 @@ from model import run_folder
 from model.cell import NUMBERED_LOSSES, Cell, Flow
 from model.check import Check
 from model.errors import ParseError
+from model.run.tables import AuditRow
 
 SCHEMA = 1
 POINTS = "raw/pcap/points.json"

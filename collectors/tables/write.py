@@ -14,7 +14,6 @@ from typing import Any
 import polars as pl
 
 from collectors.audit import balance, second_source
-from collectors.audit.balance import AuditRow
 from collectors.audit.drop_checks import Told, drop_checks
 from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
@@ -40,6 +39,7 @@ from collectors.tables.recorded import write_recorded, write_sockets
 from model import plain_files, run_folder
 from model.cell import Cell, Flow
 from model.check import Check
+from model.run.tables import AuditRow
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -144,13 +144,13 @@ class Metric(Record):
 
 
 class Contradiction(Record):
-    """A number of a printed row that the rest of the row contradicts."""
+    """Printed numbers that cannot all be right, and the arithmetic; which is wrong is not known."""
 
     rule: Literal["increase-against-shares", "shares-add-to-100", "fairness-against-increase"]
     metrics: Words
-    printed: Rounded = _of("The printed number.")
+    printed: Annotated[Decimal, PlainSerializer(rounded, return_type=float)]
     implied: Rounded = _of("What the rest of the row makes of it.")
-    implied_range: Interval = _of("The same, for every value the rest may stand for.")
+    implied_range: tuple[Rounded, Rounded] = _of("For every value the rest may stand for.")
     text: str = _of("The arithmetic.")
 
 

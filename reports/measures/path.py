@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from model.run.study import Group
+from model.run.tables import AuditRow
 from reports.measures.quantities import KBIT_PER_S, MILLISECONDS, PACKETS, SECONDS, Quantity
-from reports.store.records import AuditReading, PathReading
+from reports.store.records import PathReading
 from reports.store.sample import Quotient, Sample, Share, UnavailableError, total
 
 GroupFunction = Callable[[Sample, Group], float | Quotient | Share]
@@ -52,7 +53,7 @@ def queue_dropped_pkts(sample: Sample, group: Group) -> float:
         raise UnavailableError("the cell has no audit (groundtruth parse makes one)")
     flows = {flow.flow for flow in sample.flows if flow.group == group.id}
 
-    def mine(row: AuditReading) -> bool:
+    def mine(row: AuditRow) -> bool:
         return row.flow in flows and row.direction == "data"
 
     drops = (row.queue_dropped_pkts for row in sample.audit if mine(row))

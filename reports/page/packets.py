@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.run.study import Group
+from model.run.tables import AuditRow
 from reports.measures.path import PATH_METRICS
 from reports.measures.quantities import (
     KBIT_PER_S,
@@ -20,7 +21,7 @@ from reports.measures.quantities import (
     number,
 )
 from reports.page.result_tables import GridTable, overview, place_of, setting_heads, settings_of
-from reports.store.records import AuditReading, PathReading
+from reports.store.records import PathReading
 from reports.store.run import FinishedCell, Run
 from reports.verdict.summary import Summary
 
@@ -99,7 +100,7 @@ def _checks(cells: Sequence[FinishedCell]) -> tuple[str, int]:
     return words, disagreeing
 
 
-def _of_group(cell: FinishedCell, group: Group, way: str) -> list[AuditReading]:
+def _of_group(cell: FinishedCell, group: Group, way: str) -> list[AuditRow]:
     flows = {flow.flow for flow in cell.flows if flow.group == group.id}
     return [row for row in cell.evidence.rows if row.flow in flows and row.direction == way]
 

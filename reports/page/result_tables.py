@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from model.run.point import Point
+from model.run.summary import Contradiction
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     as_printed,
@@ -19,7 +20,7 @@ from reports.measures.quantities import (
     setting_label,
     typographic,
 )
-from reports.published.rounding import Contradiction, printed_places
+from reports.published.rounding import printed_places
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 

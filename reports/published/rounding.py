@@ -12,23 +12,12 @@ from fractions import Fraction
 
 from model.run.publication import PublishedRow
 from model.run.study import Compare, Group
+from model.run.summary import Contradiction
 
 #: The index over the groups' totals, and over the flows, which is never above that.
 OF_TOTALS, OF_FLOWS = "jain_protocols", "jain_flows"
 
 Span = tuple[Fraction, Fraction]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contradiction:
-    """Printed numbers that cannot all be right, and the arithmetic; which is wrong is not known."""
-
-    rule: str
-    metrics: tuple[str, ...]
-    printed: Decimal
-    implied: float
-    implied_range: tuple[float, float]
-    text: str
 
 
 def printed_places(value: Decimal) -> int:

@@ -6,7 +6,7 @@ bytes the Parquet library ends the whole program, and no exception tells of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -27,6 +27,18 @@ def _is_truth(dtype: pl.DataType) -> bool:
     return dtype == pl.Boolean
 
 
+#: Names of columns that hold no numbers, in every table that is read here.
+TEXTS = frozenset({
+    "flow", "group", "protocol", "basis", "detected_by", "span", "point", "direction", "event",
+    "node", "device", "role",
+})  # fmt: skip
+TRUTHS = frozenset({"retransmission", "closes"})
+
+
+def _kind(name: str) -> str:
+    return "text" if name in TEXTS else "true or false" if name in TRUTHS else "numbers"
+
+
 _FITS: Mapping[str, Callable[[pl.DataType], bool]] = {
     "text": _is_text,
     "numbers": _is_number,
@@ -34,12 +46,12 @@ _FITS: Mapping[str, Callable[[pl.DataType], bool]] = {
 }
 
 
-def read_columns(path: Path, wanted: Mapping[str, str]) -> pl.DataFrame:
+def read_columns(path: Path, wanted: Sequence[str]) -> pl.DataFrame:
     """Return these columns of a table.
 
     Args:
         path: the file.
-        wanted: name to kind: ``text``, ``numbers`` or ``true or false``; nulls fit all.
+        wanted: their names, which say what is in them; nulls fit all.
     """
     try:
         table = pl.read_parquet(plain_files.read_bytes(path))
@@ -56,10 +68,10 @@ def read_columns(path: Path, wanted: Mapping[str, str]) -> pl.DataFrame:
             got=", ".join(table.columns) or "none",
             hint="groundtruth parse RUN makes the tables of an older run again",
         )
-    for name, kind in wanted.items():
-        dtype = table.schema[name]
+    for name in wanted:
+        kind, dtype = _kind(name), table.schema[name]
         if not _FITS[kind](dtype) and dtype != pl.Null:
             raise ParseError(
                 f"column {name} has another type", where=str(path), wanted=kind, got=str(dtype)
             )
-    return table.select(list(wanted))
+    return table.select(wanted)

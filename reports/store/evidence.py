@@ -6,7 +6,6 @@ A cell without captures has no path, one made before there was an audit has none
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -17,11 +16,11 @@ from model.check import Check
 from model.errors import ParseError
 from model.run import json_file
 from model.run.cells import CHECKED, RunWarning
+from model.run.tables import AuditRow
 from reports.store.columns import read_columns
-from reports.store.records import AuditReading, PathReading
+from reports.store.records import PathReading
 
-_Row = TypeVar("_Row", AuditReading, PathReading)
-_KINDS = {"str": "text", "bool | None": "true or false"}
+_Row = TypeVar("_Row", AuditRow, PathReading)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,18 +29,14 @@ class Evidence:
 
     warnings: tuple[RunWarning, ...] = ()
     checks: tuple[Check, ...] = ()
-    rows: tuple[AuditReading, ...] = ()
+    rows: tuple[AuditRow, ...] = ()
     paths: tuple[PathReading, ...] = ()
-
-
-def _columns(row_type: type[_Row]) -> Mapping[str, str]:
-    return {f.name: _KINDS.get(str(f.type), "numbers") for f in dataclasses.fields(row_type)}
 
 
 def _read(path: Path, row_type: type[_Row], cell: cells.Cell) -> tuple[_Row, ...]:
     if not path.exists():
         return ()
-    table = read_columns(path, _columns(row_type))
+    table = read_columns(path, [field.name for field in dataclasses.fields(row_type)])
     strangers = set(table["flow"]) - {flow.id for flow in cell.flows}
     if strangers:
         raise ParseError("rows of no flow", where=str(path), got=", ".join(map(str, strangers)))
@@ -56,6 +51,6 @@ def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
     return Evidence(
         warnings=audit.warnings,
         checks=audit.checks,
-        rows=_read(folder / run_folder.AUDIT_TABLE, AuditReading, cell),
+        rows=_read(folder / run_folder.AUDIT_TABLE, AuditRow, cell),
         paths=_read(folder / run_folder.PATH_TABLE, PathReading, cell),
     )

@@ -5,6 +5,7 @@ Whatever is not one sound row per flow raises ``ParseError``.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 from collections.abc import Mapping
@@ -18,14 +19,7 @@ from model.run.study import Span
 from reports.store.columns import read_columns
 from reports.store.records import FlowRow
 
-_COLUMNS = {
-    "flow": "text",
-    "group": "text",
-    "goodput_bps": "numbers",
-    "loss_offered_pkts": "numbers",
-    "loss_dropped_pkts": "numbers",
-    "cwnd_mean_segments": "numbers",
-}
+_COLUMNS = tuple(field.name for field in dataclasses.fields(FlowRow))
 
 
 def read_flows(path: Path, cell: cells.Cell, groups: frozenset[str]) -> tuple[FlowRow, ...]:
@@ -50,12 +44,7 @@ def read_flows(path: Path, cell: cells.Cell, groups: frozenset[str]) -> tuple[Fl
     return rows
 
 
-_INTERVALS = {
-    "flow": "text",
-    "start_s": "numbers",
-    "end_s": "numbers",
-    "goodput_bytes": "numbers",
-}
+_INTERVALS = ("flow", "start_s", "end_s", "goodput_bytes")
 
 
 def read_delivered(path: Path, cell: cells.Cell, between: Span) -> Mapping[str, float]:

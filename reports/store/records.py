@@ -32,21 +32,3 @@ class PathReading:
     jitter_p50_s: float | None
     jitter_max_s: float | None
     queue_mean_s: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditReading:
-    """One row of ``tables/audit.parquet``."""
-
-    flow: str
-    direction: str
-    basis: str
-    sent_pkts: int | None
-    access_dropped_pkts: int | None
-    queue_dropped_pkts: int | None
-    loss_dropped_pkts: int | None
-    exit_dropped_pkts: int | None
-    delivered_pkts: int | None
-    in_flight_pkts: int | None
-    unexplained_pkts: int | None
-    closes: bool | None

@@ -9,7 +9,8 @@ from typing import Any
 
 from model.run.paths import PointPath
 from model.run.study import Compare, Group
-from reports.store.records import AuditReading, FlowRow, PathReading
+from model.run.tables import AuditRow
+from reports.store.records import FlowRow, PathReading
 
 #: How the metrics begin that need all intervals of a cell: they are read only where asked for.
 VARIATION = "goodput_over_time"
@@ -86,7 +87,7 @@ class Sample:
     compare: Compare | None
     bottleneck_rate_bps: int
     paths: tuple[PathReading, ...] = ()
-    audit: tuple[AuditReading, ...] = ()
+    audit: tuple[AuditRow, ...] = ()
     delivered_segments: Mapping[str, float] = field(default_factory=dict)
     episodes: Sequence[Mapping[str, Any]] | None = None
     variation_pct: Mapping[str, float] = field(default_factory=dict)

@@ -29,17 +29,9 @@ SAMPLED_WITHIN_S = 0.01
 #: A bin is low if its data takes less than this share of the bottleneck's rate.
 LOW_FRAC = 0.5
 
-_PACKETS = {
-    "flow": "text", "point": "text", "direction": "text", "t_s": "numbers",
-    "payload_bytes": "numbers", "retransmission": "true or false",
-}  # fmt: skip
-_QUEUE = {
-    "t_s": "numbers", "node": "text", "device": "text", "role": "text", "sent_pkts": "numbers",
-}  # fmt: skip
-_CONGESTION = {
-    "flow": "text", "event": "text", "t_s": "numbers", "cwnd_bytes": "numbers",
-    "cwnd_segments": "numbers",
-}  # fmt: skip
+_PACKETS = ("flow", "point", "direction", "t_s", "payload_bytes", "retransmission")
+_QUEUE = ("t_s", "node", "device", "role", "sent_pkts")
+_CONGESTION = ("flow", "event", "t_s", "cwnd_bytes", "cwnd_segments")
 
 
 def read_spans(folder: Path, cell: cells.Cell, study: Study) -> Spans:

@@ -32,7 +32,6 @@ LIMIT_COLUMNS = (
     "loss_frac", "rtt_s", "rto_s", "rate_bps", "sqrt_bound_bps", "pftk_bound_bps",
     "rate_of_sqrt_frac", "rate_of_pftk_frac",
 )  # fmt: skip
-_TEXTS = frozenset({"flow", "protocol", "basis", "detected_by", "span"})
 
 
 def read_episodes(path: Path) -> tuple[Row, ...] | None:
@@ -53,8 +52,7 @@ def read_windows(path: Path, times: Sequence[tuple[str, float]]) -> dict[tuple[s
     """
     if not times or not path.exists():
         return {}
-    kinds = {"flow": "text", "event": "text", "t_s": "numbers", "cwnd_bytes": "numbers"}
-    acks = read_columns(path, kinds).filter(event="ack")
+    acks = read_columns(path, ("flow", "event", "t_s", "cwnd_bytes")).filter(event="ack")
     found = {}
     for flow, t_s in times:
         met = acks.filter(pl.col("t_s") >= t_s, flow=flow)["cwnd_bytes"].head(1).drop_nulls()
@@ -66,5 +64,4 @@ def read_windows(path: Path, times: Sequence[tuple[str, float]]) -> dict[tuple[s
 def _read(path: Path, wanted: tuple[str, ...]) -> tuple[Row, ...] | None:
     if not path.exists():
         return None
-    kinds = {name: "text" if name in _TEXTS else "numbers" for name in wanted}
-    return tuple(read_columns(path, kinds).iter_rows(named=True))
+    return tuple(read_columns(path, wanted).iter_rows(named=True))

@@ -14,13 +14,13 @@ from model.errors import ParseError
 from model.run.point import Point
 from model.run.publication import PublishedRow
 from model.run.study import Study
-from model.run.summary import GroupStory
+from model.run.summary import Contradiction, GroupStory
 from reports.inference.estimates import estimated, estimated_ratio
 from reports.inference.increase_adjusted import INCREASE
 from reports.inference.statistics import Estimate, inside
 from reports.measures.metrics import Metric, Value, evaluate, metrics_of, study_metrics_of
 from reports.published.episodes import EpisodeClaim, claims
-from reports.published.rounding import Contradiction, contradictions
+from reports.published.rounding import contradictions
 from reports.published.tables import TableContradiction
 from reports.store.run import FinishedCell, Run
 from reports.store.sample import Sample

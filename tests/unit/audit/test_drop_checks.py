@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from collectors.audit import balance
-from collectors.audit.balance import AuditRow, Evidence
+from collectors.audit.balance import Evidence
 from collectors.audit.drop_checks import Told, drop_checks
 from collectors.raw.flows import counters
 from collectors.tables import evidence as evidence_tables
@@ -18,6 +18,7 @@ from collectors.tables.write import _received
 from collectors.trace.drops import COLUMNS
 from model.cell import Cell, from_dict
 from model.check import Check
+from model.run.tables import AuditRow
 from tests.support.recorded import DATA, value
 
 pytestmark = pytest.mark.unit

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.audit.balance import AuditRow
 from collectors.packets.path import PathRow
 from collectors.tables.parquet import schema
 from model import run_folder
+from model.run.tables import AuditRow
 from reports.page.html import Drawn, render_reports
 from reports.page.packets import PacketEvidence, packet_evidence
 from reports.store.run import Run, read_run

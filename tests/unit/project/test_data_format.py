@@ -11,6 +11,7 @@ import pytest
 
 from collectors.tables.columns import TABLES
 from docs.generate import columns
+from reports.store.columns import TEXTS, TRUTHS
 
 pytestmark = pytest.mark.unit
 
@@ -58,6 +59,16 @@ def typed(kind: str) -> Any:
 def test_the_documented_columns_are_the_tables(table: str) -> None:
     listed = {name: typed(kind.removesuffix(" or null")) for name, kind in documented(table)}
     assert list(listed.items()) == list(TABLES[table].items())
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_reports_expect_of_a_column_what_is_written(table: str) -> None:
+    expected = {**dict.fromkeys(TEXTS, pl.String), **dict.fromkeys(TRUTHS, pl.Boolean)}
+    if table == "congestion":
+        del expected["retransmission"]  # its kind, which no report reads
+    columns: dict[str, Any] = TABLES[table]
+    found = {name: kind for name, kind in columns.items() if name in expected}
+    assert found == {name: expected[name] for name in found}
 
 
 @pytest.mark.parametrize("table", TABLES)

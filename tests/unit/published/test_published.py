@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from model.run.point import Point
 from model.run.publication import PublishedRow
 from model.run.study import Compare, Group
-from reports.published.rounding import Contradiction, contradictions, increase_span, rounding_span
+from model.run.summary import Contradiction
+from reports.published.rounding import contradictions, increase_span, rounding_span
 from tests.support.report_run import LOSSES, METRICS, PUBLISHED
 
 pytestmark = pytest.mark.unit
