@@ -1,11 +1,10 @@
-"""Write what the docs quote of a run into docs/generate/quoted.json, and from there into the README and
-metrics.md.
+"""Write what the docs quote of a run into quoted.json, and from there into the README and metrics.md.
 
     make showcase                             runs the studies with ten seeds, then all of this
     python -m docs.generate.readme RESULTS    of runs that are there, one folder or several
-    python -m docs.generate.readme            from docs/generate/quoted.json alone
+    python -m docs.generate.readme            from quoted.json alone
 
-A test holds both pages against docs/generate/quoted.json, and that against the study files it is of: when
+A test holds both pages against quoted.json, and that against the study files it is of: when
 one of them changes, what is quoted has to be measured again.
 """
 
