@@ -1,4 +1,4 @@
-"""Write what the docs quote of a run into quoted.json, and from there into the README and metrics.md.
+"""Write what the docs quote of a run into quoted.json, and from there into README and metrics.md.
 
     make showcase                             runs the studies with ten seeds, then all of this
     python -m docs.generate.readme RESULTS    of runs that are there, one folder or several
