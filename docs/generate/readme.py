@@ -1,12 +1,12 @@
-"""Write what the docs quote of a run into docs/quoted.json, and from there into the README and
-metrics.md.
+"""Write what the docs quote of a run into docs/generate/quoted.json, and from there into the
+README and metrics.md.
 
     make showcase                             runs the studies with ten seeds, then all of this
     python -m docs.generate.readme RESULTS    of runs that are there, one folder or several
-    python -m docs.generate.readme            from docs/quoted.json alone
+    python -m docs.generate.readme            from docs/generate/quoted.json alone
 
-A test holds both pages against docs/quoted.json, and that against the study files it is of: when
-one of them changes, what is quoted has to be measured again.
+A test holds both pages against that file, and the file against the study files it is of: when one
+of them changes, what is quoted has to be measured again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from docs.generate.marks import between
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURE = ROOT / "docs" / "images" / "wireless.svg"
-QUOTED, README = ROOT / "docs" / "quoted.json", ROOT / "README.md"
+QUOTED, README = ROOT / "docs" / "generate" / "quoted.json", ROOT / "README.md"
 METRICS = ROOT / "docs" / "metrics.md"
 STUDIES = ("wireless", "satellite", "wired")
 #: The study of one loss, and what the README shows of its first point: by name, in words.
@@ -275,7 +275,7 @@ def written(page: Path, text: str, quoted: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write docs/quoted.json, if a run is given, and the pages that quote it."""
+    """Write docs/generate/quoted.json, if a run is given, and the pages that quote it."""
     if len(sys.argv) > 1:
         folders = [Path(name) for name in sys.argv[1:]]
         quoted = measured(folders)
