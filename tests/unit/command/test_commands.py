@@ -75,15 +75,6 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return runs
 
 
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        captured = capsys.readouterr()
-        return captured.out, captured.err
-
-    return read
-
-
 def cells_of(run: Path) -> list[Path]:
     return sorted((run / "cells").iterdir())
 

@@ -64,15 +64,6 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        captured = capsys.readouterr()
-        return captured.out, captured.err
-
-    return read
-
-
 def run_both(*more: str) -> int:
     words = ["run", "one.yaml", "two.yaml", "--reps", "2", "-j", "1", "-D", "r", *more]
     return command_status(words)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from model.run.study import Compare, Group
 from reports.measures.metrics import Value, evaluate, metrics_of, study_metrics_of
 from reports.store.records import FlowRow
 from reports.store.sample import Sample, Spans
-from testbed.study.vocabulary import flow_metric_names, metric_names
+from testbed.study.vocabulary import FLOW_METRICS, METRICS, flow_metric_names, metric_names
 from tests.support import published_study
 
 pytestmark = pytest.mark.unit
@@ -193,6 +195,13 @@ def test_windows_and_delivered_segments_by_hand() -> None:
 def test_every_metric_a_study_may_ask_for_exists_here() -> None:
     numbers = {*metrics_of((T, S), None), *study_metrics_of((T, S), ("T1",))}
     assert numbers == {*metric_names(["T", "S"]), *flow_metric_names(["T1"])}
+
+
+@pytest.mark.parametrize("name", [*METRICS, *FLOW_METRICS])
+def test_every_metric_is_explained(name: str) -> None:
+    text = (Path(__file__).parents[3] / "docs/metrics.md").read_text(encoding="utf-8")
+    shown = name.replace("{group}", "<G>").replace("{flow}", "<F>")
+    assert f"`{re.sub('dupack_[0-9]', 'dupack_<k>', shown)}`" in text
 
 
 GOODPUTS = st.lists(st.floats(0, 1e12), min_size=1, max_size=20).filter(lambda v: max(v) > 0)

@@ -10,8 +10,6 @@ import jsonschema
 import pytest
 
 from model.errors import StudyError
-from model.run.study import Group
-from reports.measures.metrics import metrics_of, study_metrics_of
 from testbed.points.load import find_study, load_study
 from testbed.study.document import parse_document
 from testbed.study.form import AccessLink, Flow, Network, StudyFile
@@ -20,8 +18,6 @@ from testbed.study.vocabulary import (
     KNOB_OPTIONS,
     RULES,
     TOPOLOGIES,
-    flow_metric_names,
-    metric_names,
 )
 from tests.support.study_file import (
     PAPER,
@@ -244,12 +240,6 @@ def test_hosts_from_the_command_line(tmp_path: Path) -> None:
     assert set(load_study(path).profiles) == {"mine", "paper"}
     with pytest.raises(StudyError, match="hosts given on the command line, yet the study sweeps"):
         load_study(path, hosts="mine")
-
-
-def test_metrics_are_those_reports_compute() -> None:
-    groups = (Group(id="T", label="TCP"), Group(id="S", label="SCTP"))
-    known = set(metrics_of(groups, None)) | set(study_metrics_of(groups, ("T1", "T2")))
-    assert {*metric_names(["T", "S"]), *flow_metric_names(["T1", "T2"])} == known
 
 
 def test_a_misspelt_key_is_unknown_and_missing() -> None:
