@@ -19,12 +19,12 @@ import threading
 import time
 from pathlib import Path
 
-from collectors.tables import evidence
+from collectors.tables import packet_evidence
 from collectors.tables.write import write_tables
 from model.cell import Cell, cell_json
 from testbed.labs.virtual import kernel, virtual_lab
 from testbed.machine import trees
-from testbed.points.load import find_study, load_study
+from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 
 
@@ -62,7 +62,7 @@ def turn(lab: virtual_lab.VirtualLab, cell: Cell) -> Turn:
         done = Turn(lab_s=lab_s, tables_s=time.perf_counter() - began_s)
         if cell.collect.pcap:
             began_s = time.perf_counter()
-            packets = evidence.packets(folder, cell)
+            packets = packet_evidence.packets(folder, cell)
             done.parse_s = time.perf_counter() - began_s
             done.packets = 0 if packets is None else packets.height
             captures = (folder / "raw" / "pcap").glob("*.pcap")

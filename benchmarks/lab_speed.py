@@ -20,7 +20,7 @@ from pathlib import Path
 from model.cell import Cell, cell_json
 from testbed.labs.virtual import virtual_lab
 from testbed.machine import trees
-from testbed.points.load import find_study, load_study
+from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 
 

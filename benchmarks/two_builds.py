@@ -28,7 +28,7 @@ from testbed.campaign import digests
 from testbed.campaign.run_cell import execute, write_json
 from testbed.labs.virtual import kernel, virtual_lab
 from testbed.machine import contents
-from testbed.points.load import find_study, load_study
+from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 
 MADE = "made.json"

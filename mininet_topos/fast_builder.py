@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mininet_topos import netns, offloads
-from mininet_topos.lines import ip_lines, link_lines, number_lines, tc_lines
+from mininet_topos.batch_lines import ip_lines, link_lines, number_lines, tc_lines
 from mininet_topos.netns import Journal, Namespace
 from mininet_topos.topology import Topology
 from model.cell import Flow

@@ -15,9 +15,9 @@ from typing import Any
 from mininet.link import Link
 from mininet.node import Node
 
-from mininet_topos.host_sysctls import PROC_SYS, sysctls
+from mininet_topos.batch_lines import ip_lines, tc_lines
 from mininet_topos.layout import Layout, Wire
-from mininet_topos.lines import ip_lines, tc_lines
+from mininet_topos.raised_sysctls import PROC_SYS, sysctls
 
 COMMAND_TIMEOUT_S = 60.0
 #: ethtool's short names of what :mod:`mininet_topos.offloads` switches off, in its order.

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mininet_topos.host_sysctls import RAISED_SYSCTLS, sysctls
 from mininet_topos.layout import Layout, Wire
+from mininet_topos.raised_sysctls import RAISED_SYSCTLS, sysctls
 
 try:
     from mininet.topo import Topo

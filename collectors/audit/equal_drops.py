@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from collectors.audit.balance import compare
 from collectors.audit.numbered_drops import PKTS, Numbered, data_packets
+from collectors.audit.packet_balance import compare
 from model import draws
 from model.cell import Cell
 from model.check import Check

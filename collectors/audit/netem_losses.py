@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.audit.balance import Evidence, compare, roots
+from collectors.audit.packet_balance import Evidence, compare, roots
 from model import draws, netem_draws
 from model.cell import BurstLoss, Cell, Loss
 from model.check import Check

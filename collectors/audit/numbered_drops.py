@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from collectors.audit.balance import compare
+from collectors.audit.packet_balance import compare
 from collectors.raw.files import whole, word
 from model import draws
 from model.cell import Cell

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from collectors.audit.balance import Evidence, compare
+from collectors.audit.packet_balance import Evidence, compare
 from collectors.raw.flows import Received
 from model.cell import Cell, Flow
 from model.check import Check

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from collectors.audit.balance import compare
+from collectors.audit.packet_balance import compare
 from model.cell import Cell, Flow
 from model.check import Check
 from model.units import BITS_PER_BYTE

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from collectors.episodes.limits import packet_bytes
 from collectors.episodes.row import EpisodeRow, Window, between_s, main_rows
+from collectors.episodes.sender_limits import packet_bytes
 from model.cell import Cell, Flow
 
 

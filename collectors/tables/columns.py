@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from collectors.episodes.limits import LimitsRow
 from collectors.episodes.row import EpisodeRow
+from collectors.episodes.sender_limits import LimitsRow
 from collectors.packets import columns as packets
 from collectors.packets.path import PathRow
 from collectors.raw.flows import FlowRow, IntervalRow
@@ -14,7 +14,7 @@ from collectors.sockets import protocol
 from collectors.tables.parquet import schema
 from collectors.tables.write import QdiscRow
 from collectors.trace import congestion, drops, queue
-from model.run.tables import AuditRow
+from model.run_files.tables import AuditRow
 
 TABLES: dict[str, dict[str, Any]] = {
     "flows": schema(FlowRow),

@@ -13,12 +13,12 @@ from typing import Any
 
 import polars as pl
 
-from collectors.audit import balance, second_source
+from collectors.audit import packet_balance, second_source
 from collectors.audit.drop_checks import Told, drop_checks
 from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
-from collectors.episodes.limits import LimitsRow, Observed, limits
 from collectors.episodes.row import EpisodeRow
+from collectors.episodes.sender_limits import LimitsRow, Observed, limits
 from collectors.packets.path import PathRow, path_rows
 from collectors.raw.files import read_as, read_text, whole, word
 from collectors.raw.flows import (
@@ -33,13 +33,13 @@ from collectors.raw.flows import (
     probe_sent,
     unconnected,
 )
-from collectors.tables import evidence
+from collectors.tables import packet_evidence
+from collectors.tables.kernel_events import write_recorded, write_sockets
 from collectors.tables.parquet import write_parquet, write_rows
-from collectors.tables.recorded import write_recorded, write_sockets
 from model import plain_files, run_folder
 from model.cell import Cell, Flow
 from model.check import Check
-from model.run.tables import AuditRow
+from model.run_files.tables import AuditRow
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,7 @@ def write_tables(folder: Path, cell: Cell) -> None:
             queue=recorded.queue,
             paths=paths,
             data_until_s={interval.flow: interval.end_s for interval in intervals},
-            totals={flow.id: evidence.last_totals(folder, flow) for flow in cell.flows},
+            totals={flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows},
         )
         write_rows(limits(seen), LimitsRow, folder / run_folder.LIMITS_TABLE)
 
@@ -156,25 +156,27 @@ def _write_packets(
 
     Returns the packets table and the path's rows.
     """
-    packets = evidence.packets(folder, cell)
+    packets = packet_evidence.packets(folder, cell)
     paths: list[PathRow] = []
     if packets is not None:
         paths = path_rows(cell, packets)
         write_parquet(packets, folder / run_folder.PACKETS_TABLE)
         write_rows(paths, PathRow, folder / run_folder.PATH_TABLE)
-    found = evidence.evidence(folder, cell, packets, counted, received)
-    audit = balance.rows(cell, found)
-    lists = evidence.numbered_drops(folder, cell)
+    found = packet_evidence.evidence(folder, cell, packets, counted, received)
+    audit = packet_balance.rows(cell, found)
+    lists = packet_evidence.numbered_drops(folder, cell)
     checks = [
-        *evidence.checks(cell, found, packets, paths),
+        *packet_evidence.checks(cell, found, packets, paths),
         *sampled,
-        *evidence.numbered_checks(folder, cell, lists, packets),
-        *evidence.row_checks(audit),
-        *evidence.draw_checks(folder, cell, found),
-        *second_source.checks(cell, found, evidence.probe_totals(folder, cell), received),
+        *packet_evidence.numbered_checks(folder, cell, lists, packets),
+        *packet_evidence.row_checks(audit),
+        *packet_evidence.draw_checks(folder, cell, found),
+        *second_source.checks(cell, found, packet_evidence.probe_totals(folder, cell), received),
     ]
     if told is not None:
         checks += drop_checks(cell, found, told, audit, packets)
     write_rows(audit, AuditRow, folder / run_folder.AUDIT_TABLE)
-    plain_files.write_text(folder / run_folder.AUDIT, evidence.audit_text(checks, lists, of_flows))
+    plain_files.write_text(
+        folder / run_folder.AUDIT, packet_evidence.audit_text(checks, lists, of_flows)
+    )
     return packets, paths

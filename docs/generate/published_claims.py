@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.points.load import STUDIES_FOLDER, Study, find_study, load_study
+from testbed.points.load_study import STUDIES_FOLDER, Study, find_study, load_study
 from testbed.study.claims import Claim, Trend
 
 FILE = Path(__file__).parents[1] / "published-claims.md"

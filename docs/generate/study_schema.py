@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.points.sweep import SWEEPABLE
-from testbed.study.form import StudyFile
-from testbed.study.settings import FLOW_NAME, GROUP_NAME
+from testbed.study.setting_types import FLOW_NAME, GROUP_NAME
+from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import EPISODE_VALUES, FLOW_METRICS, METRICS
 
 FILE = Path(__file__).parents[1] / "study.schema.json"

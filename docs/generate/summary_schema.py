@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from docs.generate.study_schema import without_noise
-from model.run.summary import SET_SUMMARY, SUMMARY
+from model.run_files.summary import SET_SUMMARY, SUMMARY
 
 DOCS = Path(__file__).parents[1]
 OF_RUN = "summary.schema.json"

@@ -14,7 +14,7 @@ import altair as alt
 import polars as pl
 
 from model.cell import Flow
-from model.run.figures import PublishedMark
+from model.run_files.figures import PublishedMark
 from reports.figures import published_marks
 from reports.figures.chart import BAD, KERNEL, NEAR, PUBLISHED, Figure, Key, drawn, layered
 from reports.figures.published_marks import Laid, Marks, moved_s

@@ -13,8 +13,8 @@ from typing import Any
 
 import altair as alt
 
-from model.run.point import Point
-from model.run.study import Parameter
+from model.run_files.point import Point
+from model.run_files.study import Parameter
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
 from reports.measures.metrics import Metric
 from reports.measures.quantities import setting, setting_label, setting_number, setting_quantity

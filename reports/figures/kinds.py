@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import polars as pl
 
 from model.cell import Flow
-from model.run.figures import FigureWanted
+from model.run_files.figures import FigureWanted
 from reports.figures import over_time
 from reports.figures.chart import Figure
 from reports.figures.congestion import Curve, congestion_figure, curve, mark_heights, top

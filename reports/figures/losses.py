@@ -12,7 +12,7 @@ import polars as pl
 from model import run_folder
 from model.cell import Flow
 from model.errors import ParseError
-from model.run.figures import FigureWanted
+from model.run_files.figures import FigureWanted
 from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import single_loss_s
 from reports.figures.shown_run import Shown

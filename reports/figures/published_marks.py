@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from model.run.figures import PublishedLoss, PublishedMark
+from model.run_files.figures import PublishedLoss, PublishedMark
 from reports.figures.chart import INK, PUBLISHED, Key, drawn
 
 NAME = "published"

@@ -10,7 +10,7 @@ import polars as pl
 
 from model import run_folder
 from model.cell import Cell, Flow
-from model.run.point import Point, Scalar
+from model.run_files.point import Point, Scalar
 from reports.measures.quantities import setting, setting_label
 from reports.store.cell_tables import CellTables
 from reports.store.run import Run

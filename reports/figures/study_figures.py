@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from model.run.figures import FigureWanted
-from model.run.point import Point
+from model.run_files.figures import FigureWanted
+from model.run_files.point import Point
 from reports.figures import over_time
 from reports.figures.chart import Figure
 from reports.figures.kinds import KINDS

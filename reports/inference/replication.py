@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from model.run.point import Point
-from model.run.study import Precision, Study
+from model.run_files.point import Point
+from model.run_files.study import Precision, Study
 from reports.inference.statistics import estimate, student_t
 from reports.measures.metrics import Value
 

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from model.run.study import Group
+from model.run_files.study import Group
 from reports.measures.path import GroupFunction, GroupMetric
 from reports.measures.quantities import PACKETS, SECONDS, Quantity
 from reports.store.sample import Sample, Share, UnavailableError, total

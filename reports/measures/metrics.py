@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from model.run.study import Compare, Group
+from model.run_files.study import Compare, Group
 from reports.measures.flow import FLOW_METRICS, FlowFunction
 from reports.measures.loss import LOSS_METRICS, SHARE
 from reports.measures.path import ASKED_PATH_METRICS, PATH_METRICS, GroupFunction, GroupMetric

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from model.run.study import Group
-from model.run.tables import AuditRow
+from model.run_files.study import Group
+from model.run_files.tables import AuditRow
 from reports.measures.quantities import KBIT_PER_S, MILLISECONDS, PACKETS, SECONDS, Quantity
 from reports.store.records import PathReading
 from reports.store.sample import Quotient, Sample, Share, UnavailableError, total

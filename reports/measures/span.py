@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from model.run.study import Group
+from model.run_files.study import Group
 from reports.measures.path import GroupFunction, GroupMetric
 from reports.measures.quantities import SEGMENTS
 from reports.store.sample import Sample, UnavailableError, total

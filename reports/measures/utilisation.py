@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from model.run.paths import PathFlow
+from model.run_files.network_path import PathFlow
 from reports.store.sample import NO_PATH, Sample, UnavailableError, ratio, total
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.run.summary import Distribution, Episodes, GroupStory
+from model.run_files.summary import Distribution, Episodes, GroupStory
 from reports.measures.quantities import UNKNOWN, as_printed, count, number, setting_quantity
 from reports.page.result_tables import GridTable, setting_heads, settings_of
 from reports.verdict.causes import NOT_KNOWN

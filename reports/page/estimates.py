@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reports.inference.increase_adjusted import INCREASE
+from reports.inference.increase_at_equal_loss import INCREASE
 from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
 from reports.measures.quantities import Quantity, count, interval, number, typographic

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from model.check import Check
-from model.run.cells import LedgerReading, PlannedCell
+from model.run_files.cells import LedgerReading, PlannedCell
 from reports.measures.quantities import UNKNOWN, count, setting
 from reports.page import result_tables
 from reports.store.run import FinishedCell, Run

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.run.study import Group
-from model.run.tables import AuditRow
+from model.run_files.study import Group
+from model.run_files.tables import AuditRow
 from reports.measures.path import PATH_METRICS
 from reports.measures.quantities import (
     KBIT_PER_S,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from model.run.point import Point
-from model.run.summary import Contradiction
+from model.run_files.point import Point
+from model.run_files.summary import Contradiction
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     as_printed,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from model.run.json_file import Name
+from model.run_files.json_file import Name
 from reports.page.verdicts import VerdictRow
 
 #: Stands for the study's name in the set; a character that no HTML text may hold.

@@ -14,9 +14,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from model.run.cells import RunWarning
-from model.run.study import Parameter
-from reports.inference.increase_adjusted import INCREASE
+from model.run_files.cells import RunWarning
+from model.run_files.study import Parameter
+from reports.inference.increase_at_equal_loss import INCREASE
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     MINUS,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from model import plain_files, run_folder
-from model.run.json_file import text_of
+from model.run_files.json_file import text_of
 from reports.figures.chart import render_pdf, render_svg
 from reports.figures.headline import headline_figures
 from reports.figures.study_figures import drawn_metrics, study_figures

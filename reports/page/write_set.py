@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 from model import plain_files, run_folder
 from model.errors import ParseError
-from model.run import json_file
-from model.run.cells import OBJECT
-from model.run.summary import SET_SUMMARY
+from model.run_files import json_file
+from model.run_files.cells import OBJECT
+from model.run_files.summary import SET_SUMMARY
 from reports.page import latex, markdown, zoomable
 from reports.page.html import render_set
 from reports.page.section import SECTION

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from model.run.point import Point
-from model.run.publication import Claim, Comparison
-from model.run.study import Study
+from model.run_files.point import Point
+from model.run_files.publication import Claim, Comparison
+from model.run_files.study import Study
 from reports.measures.quantities import setting
+from reports.published.printed_values import Said, printed_metrics
 from reports.published.rounding import Span, increase_span
-from reports.published.said import Said, printed_metrics
 from reports.published.tables import Printed, TableContradiction
 
 _Printed = Mapping[tuple[Point, str], Said]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from model.run.cells import RunWarning
-from model.run.point import Point
-from model.run.publication import Published
-from model.run.study import Study
+from model.run_files.cells import RunWarning
+from model.run_files.point import Point
+from model.run_files.publication import Published
+from model.run_files.study import Study
 from reports.published.claims import claims_against_numbers
 from reports.published.flows import computed_columns
 from reports.published.tables import Check, TableContradiction, once, printed_points
 from reports.published.utilisation import utilisation_beyond_readings, window_against_utilisation
-from reports.published.wire import wire_rates
+from reports.published.wire_rates import wire_rates
 
 CHECKS: tuple[Check, ...] = (
     computed_columns, utilisation_beyond_readings, window_against_utilisation, wire_rates,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from model.cell import Flow
-from model.run.point import Point
-from model.run.publication import PublishedEpisode
+from model.run_files.point import Point
+from model.run_files.publication import PublishedEpisode
 from reports.store.run import FinishedCell
 from reports.store.story_tables import Row
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from model.run.study import Study
+from model.run_files.study import Study
 from reports.published.tables import Printed, TableContradiction, once, places
 
 _RATE = re.compile(r"flow_goodput_(.+)_bps")

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from model.run.publication import PublishedRow
-from model.run.study import Compare, Group
-from model.run.summary import Contradiction
+from model.run_files.publication import PublishedRow
+from model.run_files.study import Compare, Group
+from model.run_files.summary import Contradiction
 
 #: The index over the groups' totals, and over the flows, which is never above that.
 OF_TOTALS, OF_FLOWS = "jain_protocols", "jain_flows"

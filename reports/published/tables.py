@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from model.run.paths import PointPath
-from model.run.point import Point
-from model.run.study import Study
+from model.run_files.network_path import PointPath
+from model.run_files.point import Point
+from model.run_files.study import Study
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from model.run.study import Study
+from model.run_files.study import Study
 from reports.measures.quantities import count
 from reports.published.rounding import rounding_span
 from reports.published.tables import Printed, TableContradiction, places

@@ -15,7 +15,7 @@ import polars as pl
 
 from model import cell as cells
 from model.errors import ParseError
-from model.run.study import Span
+from model.run_files.study import Span
 from reports.store.columns import read_columns
 from reports.store.records import FlowRow
 

@@ -18,9 +18,9 @@ from model import cell as cells
 from model import plain_files, run_folder
 from model.check import Check
 from model.errors import ParseError
-from model.run import json_file
-from model.run import study as resolved_study
-from model.run.cells import (
+from model.run_files import json_file
+from model.run_files import study as resolved_study
+from model.run_files.cells import (
     CHECKED,
     ENVIRONMENT,
     LEDGER,
@@ -32,9 +32,9 @@ from model.run.cells import (
     Purpose,
     RunWarning,
 )
-from model.run.point import Point
-from model.run.study import Study
-from reports.store.evidence import Evidence, read_evidence
+from model.run_files.point import Point
+from model.run_files.study import Study
+from reports.store.audit import Evidence, read_evidence
 from reports.store.flow_table import read_delivered, read_flows, read_variation
 from reports.store.records import FlowRow
 from reports.store.sample import NO_SPANS, VARIATION, Spans

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from model.run.paths import PointPath
-from model.run.study import Compare, Group
-from model.run.tables import AuditRow
+from model.run_files.network_path import PointPath
+from model.run_files.study import Compare, Group
+from model.run_files.tables import AuditRow
 from reports.store.records import FlowRow, PathReading
 
 #: How the metrics begin that need all intervals of a cell: they are read only where asked for.

@@ -13,9 +13,9 @@ import polars as pl
 
 from model import cell as cells
 from model import run_folder
-from model.run.paths import PointPath
-from model.run.point import Point
-from model.run.study import Bins, Span, Study
+from model.run_files.network_path import PointPath
+from model.run_files.point import Point
+from model.run_files.study import Bins, Span, Study
 from reports.store.bins import in_bins
 from reports.store.columns import read_columns
 from reports.store.sample import NO_PATH, Spans

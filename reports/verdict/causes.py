@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from model.run.study import Group
-from model.run.summary import Distribution, Episodes, GroupStory
+from model.run_files.study import Group
+from model.run_files.summary import Distribution, Episodes, GroupStory
 from reports.store.run import FinishedCell
 from reports.store.story_tables import LIMIT_COLUMNS, Row
 

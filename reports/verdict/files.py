@@ -9,8 +9,8 @@ import csv
 import io
 from typing import Any
 
-from model.run import json_file
-from model.run import summary as files
+from model.run_files import json_file
+from model.run_files import summary as files
 from reports.inference.replication import Replication
 from reports.verdict.summary import Summary
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from model.errors import ParseError
-from model.run.point import Point
-from model.run.publication import PublishedRow
-from model.run.study import Study
-from model.run.summary import Contradiction, GroupStory
+from model.run_files.point import Point
+from model.run_files.publication import PublishedRow
+from model.run_files.study import Study
+from model.run_files.summary import Contradiction, GroupStory
 from reports.inference.estimates import estimated, estimated_ratio
-from reports.inference.increase_adjusted import INCREASE
+from reports.inference.increase_at_equal_loss import INCREASE
 from reports.inference.statistics import Estimate, inside
 from reports.measures.metrics import Metric, Value, evaluate, metrics_of, study_metrics_of
 from reports.published.episodes import EpisodeClaim, claims

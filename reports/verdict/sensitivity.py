@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from model.run.cells import RunWarning
-from model.run.point import Point
-from model.run.study import Study, Variation
+from model.run_files.cells import RunWarning
+from model.run_files.point import Point
+from model.run_files.study import Study, Variation
 from reports.inference.statistics import Estimate, estimate, unknown
 from reports.measures.metrics import Value
 from reports.verdict.points import CellSummary, PointSummary

@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from model.run.cells import RunWarning
-from model.run.study import Compare, Group, Parameter, Study
-from model.run.summary import LossAdjustment
-from reports.inference.increase_adjusted import adjusted_increases, doubts
+from model.run_files.cells import RunWarning
+from model.run_files.study import Compare, Group, Parameter, Study
+from model.run_files.summary import LossAdjustment
+from reports.inference.increase_at_equal_loss import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication
 from reports.measures.metrics import Metric, metrics_of, study_metrics_of
 from reports.published.contradictions import rows_in_doubt, table_contradictions, tables_in_doubt

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterable, Sequence
 
 from model.check import Check
-from model.run.cells import LedgerReading, PlannedCell, RunWarning
-from model.run.point import Point
+from model.run_files.cells import LedgerReading, PlannedCell, RunWarning
+from model.run_files.point import Point
 from reports.measures.quantities import count, setting
 from reports.store.run import Attempt, FinishedCell, Run
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from model.run.point import Point
-from model.run.publication import Claim, Comparison, Versus
+from model.run_files.point import Point
+from model.run_files.publication import Claim, Comparison, Versus
 from reports.inference.decision import (
     Chance,
     Decision,

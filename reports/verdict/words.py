@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from model.run.point import Point
-from model.run.publication import Comparison
-from model.run.study import Parameter
+from model.run_files.point import Point
+from model.run_files.publication import Comparison
+from model.run_files.study import Parameter
 from reports.inference.decision import Decision
 from reports.measures.metrics import Metric
 from reports.measures.quantities import PERCENT, Quantity, number, setting, setting_label

@@ -22,7 +22,7 @@ from model.cell import cell_id, from_dict, to_dict
 from model.errors import ParseError, StudyError
 from testbed.campaign import manifest
 from testbed.campaign.run_cell import json_text
-from testbed.findings.validate import Findings
+from testbed.findings.find import Findings
 from testbed.labs import registry
 from testbed.labs.lab import Lab
 from testbed.machine import scratch

@@ -26,9 +26,9 @@ from model.errors import (
 )
 from testbed.campaign import saved_runs
 from testbed.campaign.run_cell import json_text
-from testbed.findings.validate import Findings
+from testbed.findings.find import Findings
 from testbed.planning.plan import Plan
-from testbed.points.load import find_study
+from testbed.points.load_study import find_study
 
 SCHEMA = 1
 NAME = "studies"

@@ -20,12 +20,12 @@ from pydantic.fields import FieldInfo
 from model import units
 from model.errors import StudyError
 from testbed.machine.console import out
-from testbed.points.load import HOSTS_FOLDER, find_study, parse_study
-from testbed.study.document import Document, parse_document, read_document
-from testbed.study.form import StudyFile
+from testbed.points.load_study import HOSTS_FOLDER, find_study, parse_study
+from testbed.study.form_validation import bare
 from testbed.study.problems import Loc
-from testbed.study.settings import STUDY_NAME, STUDY_NAME_WORDS
-from testbed.study.validation import bare
+from testbed.study.setting_types import STUDY_NAME, STUDY_NAME_WORDS
+from testbed.study.study_form import StudyFile
+from testbed.study.yaml_document import Document, parse_document, read_document
 
 #: The study whose settings a new one has unless another is named.
 LIKE = "wireless"

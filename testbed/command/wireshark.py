@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
 from model.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
-from model.run import json_file
+from model.run_files import json_file
 from testbed.campaign import digests, saved_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.machine.console import out, words
@@ -157,19 +157,19 @@ def read_recorded(folder: Path) -> Recorded:
     from collectors.packets import ipv4
     from collectors.raw.files import read_as
     from collectors.raw.pcap import LINUX_SLL2
-    from collectors.tables import evidence
+    from collectors.tables import packet_evidence
     from reports.wireshark.cell_export import Recorded
     from reports.wireshark.points import CAPTURE_POINTS
 
-    records = evidence.captures(folder)
+    records = packet_evidence.captures(folder)
     link = ipv4.parse_link(records)
     foreign = records.linktypes != LINUX_SLL2
     if foreign.any():
         name = records.names[int(records.files[int(foreign.argmax())])]
         raise ParseError("not a capture of a router", where=name, wanted="link type LINUX_SLL2")
     return Recorded(
-        points=json_file.read(CAPTURE_POINTS, folder / evidence.POINTS, schema=None),
-        epoch_ns=evidence.epoch_ns(folder),
+        points=json_file.read(CAPTURE_POINTS, folder / packet_evidence.POINTS, schema=None),
+        epoch_ns=packet_evidence.epoch_ns(folder),
         kernel=read_as(folder / run_folder.ENV, lambda env: str(env["kernel_release"])),
         names=records.names,
         files=records.files,

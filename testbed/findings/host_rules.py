@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from model import units
 from model.cell import OF_HOSTS, Cell, KnobKind
-from model.paths import slowest_rate_bps
-from testbed.findings.hits import Hit
+from model.network_path import slowest_rate_bps
+from testbed.findings.rule_hits import Hit
 from testbed.findings.windows import advertised_window, knob
 from testbed.study.vocabulary import IPERF3_SCTP_OPTIONS, IPERF3_TCP_OPTIONS
 

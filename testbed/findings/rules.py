@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from model import units
 from model.cell import Cell, Direction, Flow
-from model.paths import (
+from model.network_path import (
     HEADER_BYTES,
     MTU_BYTES,
     SMALLEST_PACKET_BYTES,
@@ -21,13 +21,13 @@ from model.paths import (
     packet_bytes,
     slowest_rate_bps,
 )
-from testbed.findings.hits import Hit, Rule
 from testbed.findings.host_rules import (
     control_held_back,
     iperf3_cannot_set,
     saved_tcp_metrics,
     window_below_path,
 )
+from testbed.findings.rule_hits import Hit, Rule
 from testbed.findings.windows import advertised_window, knob, tcp_payload_bytes
 
 #: Below this, the number of losses of one run varies by a fifth or more (one over its root).

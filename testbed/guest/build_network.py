@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import fast_builder, netns, numbered_drops, verify
+from mininet_topos import check_built, fast_builder, netns, numbered_drops
 from mininet_topos.dumbbell import Dumbbell
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
@@ -118,7 +118,7 @@ def read_back(lab: BuiltNetwork) -> None:
     Raises:
         VerifyError: one of them is not as asked.
     """
-    checks, lab.raw = verify.read_back(lab.laid_out, lab.spaces, lab.routes, lab.shown_routes)
+    checks, lab.raw = check_built.read_back(lab.laid_out, lab.spaces, lab.routes, lab.shown_routes)
     found, lab.raw["numbered_drops"] = numbered_drops.read_back(lab.spaces, lab.drops)
     checks += found
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
@@ -153,7 +153,7 @@ def read_back_again(
     checks = [
         dataclasses.replace(check, check=f"{check.check} after the flows")
         for node, shown in qdiscs.items()
-        for check in verify.compare_qdiscs(lab.laid_out, node, shown)
+        for check in check_built.compare_qdiscs(lab.laid_out, node, shown)
     ]
     _settle(lab, [*checks, *network_state.compare(before, state(lab))])
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import layout, numbered_drops, verify
+from mininet_topos import check_built, layout, numbered_drops
 from mininet_topos.netns import Journal
 from model.cell import Cell
 from testbed.guest import (
@@ -135,7 +135,7 @@ def _await_silence(cell: Cell) -> None:
 
 def _write_counters(lab: BuiltNetwork) -> None:
     wanted = layout.counters(lab.laid_out, lab.cell.flows)
-    lab.write("raw/counters.json", verify.read_counters(lab.spaces, wanted))
+    lab.write("raw/counters.json", check_built.read_counters(lab.spaces, wanted))
     lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
     lab.write("raw/qdiscs.json", _qdiscs(lab))
     os.sync()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mininet_topos import verify
+from mininet_topos import check_built
 from model.cell import Flow, Knob
 from probes import driver
 from testbed.guest import ledger, start_flows
@@ -23,7 +23,7 @@ def read_ledger(lab: BuiltNetwork) -> list[dict[str, Any]]:
             if knob.name == "ssthresh":
                 return _initial_ssthresh(lab)
             return {
-                node: verify.route_options(lab.raw["routes"][node]).get(knob.name, "not set")
+                node: check_built.route_options(lab.raw["routes"][node]).get(knob.name, "not set")
                 for node in nodes
             }
         return _socket_read_back(lab, knob)

@@ -14,13 +14,13 @@ from typing import Any
 
 from model.cell import Cell, cell_id
 from model.errors import StudyError
-from model.run.study import Precision
+from model.run_files.study import Precision
 from testbed.labs import registry
 from testbed.labs.lab import LabKind
-from testbed.points.load import Study
+from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell, resolve_network
 from testbed.points.sweep import Point
-from testbed.study.settings import MAX_SEED
+from testbed.study.setting_types import MAX_SEED
 
 #: Virtual time of a calibrating cell: it measures the path, not the flows.
 CALIBRATION_VIRTUAL_S = 200.0

@@ -13,15 +13,15 @@ from decimal import Decimal
 from typing import Any
 
 from model.cell import Network
-from model.paths import HEADER_BYTES, MTU_BYTES, data_loss_frac, forward_path
-from model.run import cells, publication, study
-from model.run.figures import FigureWanted, PublishedLoss, PublishedMark
-from model.run.json_file import text_of
-from model.run.paths import PathFlow, PointPath
-from model.run.point import Point
-from testbed.findings.validate import Findings
+from model.network_path import HEADER_BYTES, MTU_BYTES, data_loss_frac, forward_path
+from model.run_files import cells, publication, study
+from model.run_files.figures import FigureWanted, PublishedLoss, PublishedMark
+from model.run_files.json_file import text_of
+from model.run_files.network_path import PathFlow, PointPath
+from model.run_files.point import Point
+from testbed.findings.find import Findings
 from testbed.planning.plan import Plan, PlannedCell, calibrated_points
-from testbed.points.load import Study
+from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_network
 from testbed.study.vocabulary import FIGURES
 from testbed.study.written_flows import Copy, written_out

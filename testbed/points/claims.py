@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from model import units
-from testbed.points.places import Sweep
+from testbed.points.at_points import Sweep
 from testbed.points.sweep import PointValue
 from testbed.study.claims import Claim, Trend
-from testbed.study.form import StudyFile
 from testbed.study.problems import Loc, Problem, one_of, suggestion
+from testbed.study.study_form import StudyFile
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,12 +23,12 @@ from model.cell import (
     Network,
     NumberedLoss,
 )
-from model.paths import derived_channel_limit_pkts
-from testbed.points.load import Study
+from model.network_path import derived_channel_limit_pkts
+from testbed.points.load_study import Study
 from testbed.points.sweep import Point
-from testbed.study import form
-from testbed.study.hosts import resolve_profile
-from testbed.study.settings import INTERVAL_S
+from testbed.study import study_form
+from testbed.study.host_profile_form import resolve_profile
+from testbed.study.setting_types import INTERVAL_S
 from testbed.study.written_flows import Copy, written_out
 
 FIRST_PORT = 5001
@@ -100,7 +100,7 @@ def _period_s(
     return max(duration_s / samples, least_s) if wanted == "derived" else wanted
 
 
-def resolve_network(network: form.Network) -> Network:
+def resolve_network(network: study_form.Network) -> Network:
     """Return the network with both directions of every link written out."""
     return Network(
         topology=network.topology,
@@ -112,7 +112,7 @@ def resolve_network(network: form.Network) -> Network:
     )
 
 
-def _link(link: form.AccessLink) -> Link:
+def _link(link: study_form.AccessLink) -> Link:
     back = link.reverse
     return Link(
         forward=_direction(
@@ -150,7 +150,7 @@ def _direction(
     )
 
 
-def _data_loss(loss: form.Loss) -> Loss | BurstLoss:
+def _data_loss(loss: study_form.Loss) -> Loss | BurstLoss:
     """Return the loss model of data; a valid study gives the keys that its model has."""
     if loss.model == "gilbert_elliott":
         fracs = (loss.to_bad_frac, loss.to_good_frac, loss.loss_bad_frac, loss.loss_good_frac)
@@ -167,13 +167,13 @@ def _loss(model: Literal["random"] | NumberedLoss, loss_frac: float) -> Loss:
     return Loss(model=model if loss_frac else "none", loss_frac=loss_frac)
 
 
-def _start_s(flow: form.Flow, name: str, seed: int) -> float:
+def _start_s(flow: study_form.Flow, name: str, seed: int) -> float:
     """Return when a copy of a flow starts, to the nanosecond: drawn from the seed and its name."""
     drawn_s = draws.uniform(seed, f"start {name}") * flow.start_spread_s
     return round(flow.start_s + drawn_s, 9)
 
 
-def _flow(at: form.StudyFile, copy: Copy, index: int, seed: int) -> Flow:
+def _flow(at: study_form.StudyFile, copy: Copy, index: int, seed: int) -> Flow:
     flow, host = copy.flow, copy.pair - 1
     return Flow(
         id=copy.id,

@@ -16,11 +16,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from model import units
-from testbed.study.document import Document
-from testbed.study.form import StudyFile
+from testbed.study.form_validation import field_name_at, validate_sections
 from testbed.study.problems import MAX_SOUGHT, Loc, Problem, one_of, suggestion
-from testbed.study.settings import NO_PACKET
-from testbed.study.validation import field_name_at, validate_sections
+from testbed.study.setting_types import NO_PACKET
+from testbed.study.study_form import StudyFile
+from testbed.study.yaml_document import Document
 from testbed.study_checks.agreement import cross_problems
 
 MAX_POINTS = 1000

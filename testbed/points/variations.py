@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from testbed.points.places import Sweep
+from testbed.points.at_points import Sweep
 from testbed.points.sweep import (
     Override,
     Parameter,
@@ -22,10 +22,10 @@ from testbed.points.sweep import (
     read_point,
     value_at,
 )
-from testbed.study.document import Document
-from testbed.study.form import StudyFile
+from testbed.study.form_validation import field_name_at
 from testbed.study.problems import Loc, Problem
-from testbed.study.validation import field_name_at
+from testbed.study.study_form import StudyFile
+from testbed.study.yaml_document import Document
 
 
 @dataclass(frozen=True, kw_only=True)

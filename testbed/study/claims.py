@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema
 
 from model import units
 from testbed.study.problems import SettingError, one_of, suggestion
-from testbed.study.settings import Settings, StudyName, Text
+from testbed.study.setting_types import Settings, StudyName, Text
 
 #: Words that say how a metric goes along a swept setting.
 TRENDS = ("falling", "rising")

@@ -12,7 +12,7 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 
 from model import units
 from testbed.study.problems import SettingError
-from testbed.study.settings import (
+from testbed.study.setting_types import (
     Counted,
     DelayS,
     DurationS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from testbed.study.form import Flow
+from testbed.study.study_form import Flow
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,11 +10,10 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from model import units
-from testbed.study.document import Document
-from testbed.study.form import StudyFile
-from testbed.study.hosts import profile_problems
+from testbed.study.host_profile_form import profile_problems
 from testbed.study.problems import MAX_SOUGHT, Loc, Problem
-from testbed.study.settings import INTERVAL_S
+from testbed.study.setting_types import INTERVAL_S
+from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import (
     EPISODE_VALUES,
     SPANS,
@@ -23,9 +22,10 @@ from testbed.study.vocabulary import (
     metric_needs,
 )
 from testbed.study.written_flows import written_out
+from testbed.study.yaml_document import Document
 from testbed.study_checks import figures, flows
 from testbed.study_checks.claims import claim_problems
-from testbed.study_checks.limits import flow_problems, network_problems
+from testbed.study_checks.lab_capacity import flow_problems, network_problems
 from testbed.study_checks.loss import loss_problems, numbering_problems
 from testbed.study_checks.names import duplicates, unknown
 from testbed.study_checks.registry import Checks

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from testbed.study.claims import Claim, Trend
-from testbed.study.document import Document
-from testbed.study.form import StudyFile
-from testbed.study.hosts import Profile
+from testbed.study.host_profile_form import Profile
 from testbed.study.problems import Loc, Problem
+from testbed.study.study_form import StudyFile
+from testbed.study.yaml_document import Document
 from testbed.study_checks.names import duplicates, unknown
 
 #: Keys that belong to a predicate.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from model import units
-from testbed.study.document import Document
 from testbed.study.figures import Figure
-from testbed.study.form import Flow, StudyFile
 from testbed.study.problems import Loc, Problem, one_of
+from testbed.study.study_form import Flow, StudyFile
 from testbed.study.vocabulary import FIGURES
 from testbed.study.written_flows import written_out
+from testbed.study.yaml_document import Document
 from testbed.study_checks.names import unknown
 
 #: What a figure of bins may hold: one per pixel of a wide print, several times over.

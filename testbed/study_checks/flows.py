@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from model import units
 from model.cell import OF_HOSTS
-from model.paths import HEADER_BYTES, MTU_BYTES
-from testbed.study.document import Document
-from testbed.study.form import StudyFile
+from model.network_path import HEADER_BYTES, MTU_BYTES
 from testbed.study.problems import Loc, Problem
+from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import IPERF3_TIMES_S
 from testbed.study.written_flows import written_out
+from testbed.study.yaml_document import Document
 from testbed.study_checks.names import duplicates, unknown
 from testbed.study_checks.registry import Checks
 

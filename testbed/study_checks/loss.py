@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from model import units
-from testbed.study.document import Document
-from testbed.study.form import Loss, StudyFile
 from testbed.study.problems import Loc, Problem
+from testbed.study.study_form import Loss, StudyFile
+from testbed.study.yaml_document import Document
 
 #: The keys of data loss that each model has, with the field of each.
 KEYS = {

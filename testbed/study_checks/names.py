@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from model import units
-from testbed.study.document import Document
 from testbed.study.problems import Loc, Problem, one_of, suggestion
+from testbed.study.yaml_document import Document
 
 
 def duplicates(

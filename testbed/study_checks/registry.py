@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from testbed.study.document import Document
-from testbed.study.form import StudyFile
 from testbed.study.problems import Problem
+from testbed.study.study_form import StudyFile
+from testbed.study.yaml_document import Document
 
 Check = Callable[[StudyFile, Document], Iterator[Problem]]
 

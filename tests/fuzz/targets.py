@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.audit import balance, equal_drops, numbered_drops
+from collectors.audit import equal_drops, numbered_drops, packet_balance
 from collectors.packets.packets import parse_packets
 from collectors.raw.files import read_as, read_text, whole
 from collectors.raw.flows import (
@@ -33,7 +33,7 @@ from collectors.recording.socket_sampler import FRAME
 from collectors.sockets.protocol import protocol_table
 from collectors.sockets.samples import Samples, parse_frames, parse_sources
 from collectors.sockets.sockets import sockets_table
-from collectors.tables import evidence, write
+from collectors.tables import packet_evidence, write
 from collectors.trace.congestion import congestion
 from collectors.trace.drops import drops
 from collectors.trace.events import parse_formats, parse_pages, unpacked
@@ -41,7 +41,7 @@ from collectors.trace.queue import parse_places, queue
 from model import run_folder
 from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
 from model.check import Check
-from model.run import json_file
+from model.run_files import json_file
 from reports.page.section import SECTION
 from reports.page.write_set import write_set
 from reports.store.run import read_run, read_study
@@ -49,13 +49,13 @@ from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
 from testbed.campaign import calibration_checks, digests, manifest, run_cell, saved_runs, study_sets
 from testbed.campaign.run_cell import json_text
-from testbed.findings import validate
+from testbed.findings import find
 from testbed.guest.ledger import disagreements
 from testbed.labs import accept
 from testbed.labs.virtual import virtual_lab
 from testbed.planning import plan
 from testbed.planning.resolved import resolved_json
-from testbed.points.load import parse_study
+from testbed.points.load_study import parse_study
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
 from tests.support.fake_lab import write_calibrated, write_telemetry
 from tests.support.recorded import DATA, value, wireless_cell
@@ -96,7 +96,7 @@ def _studies() -> dict[str, Target]:
     def study(content: bytes) -> None:
         made = parse_study(content.decode(errors="replace"), "w.yaml", hosts_folders=[HOSTS])
         seeds = made.settings.seeds
-        findings = validate.find(made, seeds=seeds)
+        findings = find.find(made, seeds=seeds)
         planned = plan.make_plan(made, seeds=seeds[:1], lab={"name": "virtual"})
         json.loads(resolved_json(planned, findings))
 
@@ -146,7 +146,7 @@ def _numbering(cell: Cell, model: NumberedLoss) -> Cell:
 
 def _numbered_drops(cell: Cell, path: Path) -> list[Check]:
     """Read what was dropped by number, and compare it as far as it goes without captures."""
-    lists = evidence.numbered_drops(path.parents[1], cell)
+    lists = packet_evidence.numbered_drops(path.parents[1], cell)
     return equal_drops.checks(cell, lists)
 
 
@@ -189,7 +189,7 @@ def _raw_files(place: Path) -> dict[str, Target]:
             40,
         ),
         "path.json": file(
-            "path.json", lambda v: balance.stretches(v, cell), [raw / "path.json"], 40
+            "path.json", lambda v: packet_balance.stretches(v, cell), [raw / "path.json"], 40
         ),
         "qdiscs.json": file(
             "qdiscs.json",
@@ -199,7 +199,7 @@ def _raw_files(place: Path) -> dict[str, Target]:
         ),
         "qdiscs-start.json": file(
             "qdiscs-start.json",
-            lambda v: balance.passages(balance.roots(v), end),
+            lambda v: packet_balance.passages(packet_balance.roots(v), end),
             [raw / "qdiscs-start.json"],
             30,
         ),
@@ -216,7 +216,9 @@ def _raw_files(place: Path) -> dict[str, Target]:
             )
             for model, losing in numbered.items()
         },
-        "points.json": file("points.json", evidence._taps, [raw / "pcap" / "points.json"], 30),
+        "points.json": file(
+            "points.json", packet_evidence._taps, [raw / "pcap" / "points.json"], 30
+        ),
         "places.json": file("places.json", parse_places, [DATA / "trace-7.3" / "places.json"], 40),
         "ledger.json": file("ledger.json", disagreements, [probes / "ledger.json"], 40),
         "calibration.json": file(
@@ -301,7 +303,7 @@ def _calibration(place: Path) -> Path:
 def _binary() -> dict[str, Target]:
     cell = from_dict(value("lab-cell-7.3/cell.json"))
     pcap = DATA / "lab-cell-7.3" / "raw" / "pcap"
-    taps = evidence._taps(json.loads((pcap / "points.json").read_text()))
+    taps = packet_evidence._taps(json.loads((pcap / "points.json").read_text()))
     captures = [(pcap / f"{name}.pcap").read_bytes() for name in ("r1", "r2")]
     found = {}
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from testbed.labs.virtual import identity, image
+from testbed.labs.virtual import image, lab_user
 from testbed.labs.virtual.sandbox import Sandbox
 from testbed.machine.process import run_logged
 
@@ -147,7 +147,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("probes")
     shutil.copytree(SOURCES, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__*__*"))
     command = f"make -s -j{os.cpu_count() or 1} -C /cell OUT=/cell SANITIZE=1 CFLAGS=-O1"
-    with identity.lent(folder) as uid:
+    with lab_user.lent(folder) as uid:
         sandbox = Sandbox(image=root, uid=uid, writable={"/cell": folder})
         run_logged(
             sandbox.argv(command.split()),

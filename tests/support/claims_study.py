@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from model.run.point import Point
-from model.run.publication import Claim, Comparison, Versus
-from model.run.study import Compare, Group, Parameter
+from model.run_files.point import Point
+from model.run_files.publication import Claim, Comparison, Versus
+from model.run_files.study import Compare, Group, Parameter
 from reports.measures.metrics import Value, metrics_of, study_metrics_of
 from reports.verdict.points import CellSummary, PointSummary
 from reports.verdict.verdicts import Verdict, judge

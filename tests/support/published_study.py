@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from model.run.paths import PathFlow, PointPath
-from model.run.point import Point
-from model.run.publication import Published, PublishedRow
-from model.run.study import Study, parse_study
+from model.run_files.network_path import PathFlow, PointPath
+from model.run_files.point import Point
+from model.run_files.publication import Published, PublishedRow
+from model.run_files.study import Study, parse_study
 from tests.support.report_run import resolved
 
 SETTINGS = Mapping[str, Any]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from model.errors import StudyError
-from testbed.points.load import Study, parse_study
+from testbed.points.load_study import Study, parse_study
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ROOT / "studies"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from model.errors import StudyError, UnsupportedError
-from testbed.labs.virtual import host_tools, identity, image
+from testbed.labs.virtual import host_tools, image, lab_user
 from testbed.labs.virtual.sandbox import Sandbox
 from testbed.machine import cache, contents
 from testbed.machine.process import BuildReport, Watch, output_of, run_logged
@@ -127,7 +127,7 @@ def _build(folder: Path, version: str, root: Path, report: BuildReport) -> None:
     scratch = dict.fromkeys(("/tmp", "/run", "/var/lib/apt/lists", "/var/cache/apt"), 0)
     log = folder / "build.log"
     jobs = str(os.cpu_count() or 1)
-    with identity.lent(work) as uid:
+    with lab_user.lent(work) as uid:
         sandbox = Sandbox(
             image=root,
             uid=uid,

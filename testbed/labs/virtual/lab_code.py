@@ -11,13 +11,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from testbed.labs.virtual import identity
+from testbed.labs.virtual import lab_user
 from testbed.labs.virtual.sandbox import Sandbox
 from testbed.machine import cache, contents, trees
 from testbed.machine.process import run_logged
 
 PROJECT = Path(__file__).resolve().parents[3]
-GUEST = Path(__file__).with_name("guest")
+GUEST = Path(__file__).with_name("boot")
 BUILD_TIMEOUT_S = 300.0
 #: Folders that go into the lab whole.
 FOLDERS = (
@@ -79,7 +79,7 @@ def _build(folder: Path, image: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
     guest = folder / "guest"
-    with identity.lent(folder) as uid:
+    with lab_user.lent(folder) as uid:
         sandbox = Sandbox(
             image=image, uid=uid, read_only={"/gt/guest": guest}, writable={"/cell": folder}
         )

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.labs.virtual import host_tools, identity
+from testbed.labs.virtual import host_tools, lab_user
 from testbed.machine.process import output_of
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -41,11 +41,11 @@ class Sandbox:
     """What a confined program sees: the image, and these folders or files.
 
     ``scratch`` are folders in memory, with the bytes they may hold; 0 is half the host's memory.
-    ``uid`` is whom the program runs as; see :mod:`testbed.labs.virtual.identity`.
+    ``uid`` is whom the program runs as; see :mod:`testbed.labs.virtual.lab_user`.
     """
 
     image: Path
-    uid: int = field(default_factory=lambda: identity.of_sandbox())
+    uid: int = field(default_factory=lambda: lab_user.of_sandbox())
     read_only: Mapping[str, Path] = field(default_factory=dict)
     writable: Mapping[str, Path] = field(default_factory=dict)
     scratch: Mapping[str, int] = field(
@@ -79,7 +79,7 @@ class Sandbox:
 
     def namespaces(self) -> list[str]:
         """Return the options that take everything of the host's away."""
-        if self.uid == identity.STARTER:
+        if self.uid == lab_user.STARTER:
             args = ["--unshare-all", "--cap-drop", "ALL"]
         else:
             # Root needs no user namespace to mount; in one it would still be root to the host.
@@ -87,7 +87,7 @@ class Sandbox:
             args += ["--unshare-cgroup-try", "--cap-drop", "ALL"]
             for capability in TO_CHANGE_USER:
                 args += ["--cap-add", capability]
-        if self.network and self.uid == identity.STARTER:
+        if self.network and self.uid == lab_user.STARTER:
             args.append("--share-net")
         elif self.network:
             args.remove("--unshare-net")
@@ -99,12 +99,12 @@ class Sandbox:
             args = [self.walls.program, "--open-files", str(self.walls.open_files)]
             args += ["--processes", str(self.walls.processes)]
             args += ["--file-bytes", str(self.walls.file_bytes)]
-            if self.uid != identity.STARTER:
+            if self.uid != lab_user.STARTER:
                 args += ["--identity", str(self.uid)]
             if self.walls.may_trace:
                 args.append("--may-trace")
             return [*args, "--"]
-        if self.uid == identity.STARTER:
+        if self.uid == lab_user.STARTER:
             return []
         args = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups"]
         args += ["--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"]

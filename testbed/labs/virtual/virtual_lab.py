@@ -21,7 +21,7 @@ from model.cell import Cell, Limits
 from model.errors import RunError, UnsupportedError
 from testbed.labs import accept
 from testbed.labs.lab import Check, Properties, Tolerances, accept_any
-from testbed.labs.virtual import allowance, identity, image, kernel, lab_code, preflight
+from testbed.labs.virtual import allowance, image, kernel, lab_code, lab_user, preflight
 from testbed.labs.virtual.allowance import Allowance
 from testbed.labs.virtual.sandbox import Sandbox, Walls
 from testbed.labs.virtual.supervise import Ending, supervise
@@ -162,7 +162,7 @@ class VirtualLab:
         """
         console = folder.parent / run_folder.CONSOLE  # a guest cannot reach it
         began_s = time.monotonic()
-        identity.lend(folder, identity.of_sandbox())
+        lab_user.lend(folder, lab_user.of_sandbox())
         ending = supervise(
             self.command(folder, boot),
             folder=folder,

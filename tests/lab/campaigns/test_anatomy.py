@@ -11,7 +11,7 @@ import pytest
 from collectors.tables.write import write_tables
 from model import run_folder
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.points.load import find_study, load_study
+from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 
 pytestmark = pytest.mark.lab

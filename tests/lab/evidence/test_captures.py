@@ -17,7 +17,7 @@ from model import run_folder
 from model.cell import Cell, Direction, Flow, HostProfile, Loss
 from testbed.campaign.run_cell import execute
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.points.load import find_study, load_study
+from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 
 pytestmark = pytest.mark.lab

@@ -15,7 +15,7 @@ from model.cell import Cell, Loss
 from testbed.campaign.run_cell import execute
 from testbed.labs.virtual.time_limits import limits
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.points.load import parse_study
+from testbed.points.load_study import parse_study
 from testbed.points.resolve import resolve_cell
 
 pytestmark = pytest.mark.lab

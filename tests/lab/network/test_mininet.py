@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from mininet_topos import verify
+from mininet_topos import check_built
 from mininet_topos.dumbbell import Dumbbell
-from mininet_topos.host_sysctls import RAISED_SYSCTLS
 from mininet_topos.parking_lot import ParkingLot
+from mininet_topos.raised_sysctls import RAISED_SYSCTLS
 from mininet_topos.topology import Topology
 
 pytestmark = pytest.mark.lab
@@ -82,7 +82,7 @@ def test_an_mn_networks_stages_are_ours(mn: Mn, topology: str) -> None:
     folder = mn(topology, given, "--test none --post /tmp/cli", show)
     for node in laid_out.node_names():
         shown = json.loads((folder / f"{node}.json").read_text())
-        checks = verify.compare_qdiscs(laid_out, node, shown)
+        checks = check_built.compare_qdiscs(laid_out, node, shown)
         assert [check for check in checks if not check.agrees] == []
         wanted = [stage for stage in laid_out.stages if stage.node == node]
         # A shaper and a channel each way of each link, all in routers; hosts have no queue at all.

@@ -18,7 +18,7 @@ from testbed.campaign import run_cell
 from testbed.guest import calibration
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.planning import plan
-from testbed.points.load import STUDIES_FOLDER, load_study
+from testbed.points.load_study import STUDIES_FOLDER, load_study
 
 pytestmark = pytest.mark.lab
 

@@ -19,7 +19,7 @@ import pytest
 from model import plain_files
 from model.cell import Cell, Limits, cell_json
 from testbed.campaign import digests
-from testbed.labs.virtual import identity
+from testbed.labs.virtual import lab_user
 from testbed.labs.virtual.allowance import LEAST
 from testbed.labs.virtual.sandbox import Sandbox
 from testbed.labs.virtual.supervise import Ending, supervise
@@ -42,7 +42,7 @@ def instead_of_kernel(
 ) -> tuple[Ending, str]:
     """Run a Python program with all the lab's walls around it, in its kernel's place."""
     folder.mkdir()
-    identity.lend(folder, identity.of_sandbox())
+    lab_user.lend(folder, lab_user.of_sandbox())
     argv = lab.command(folder, BOOT)
     argv = [*argv[: argv.index(KERNEL)], "/usr/bin/python3", "-S", "-c", program]
     argv[argv.index("LD_PRELOAD") + 1] = ""
@@ -84,7 +84,7 @@ def test_the_labs_process_is_refused_what_its_kernel_never_needs(tried: dict[str
 
 
 def test_the_labs_process_is_nobody_and_inherits_nothing(tried: dict[str, Any]) -> None:
-    wanted = identity.of_sandbox() or os.getuid()
+    wanted = lab_user.of_sandbox() or os.getuid()
     assert wanted != 0
     assert set(tried["ids"]) == {wanted}
     assert tried["handles"] == []
@@ -127,7 +127,7 @@ def test_the_host_sees_a_process_without_any_right(lab: VirtualLab, tmp_path: Pa
     assert "0" not in (status["Uid"] + "\t" + status["Gid"]).split("\t")
     if os.geteuid() == 0:
         uid = status["Uid"].split("\t")[0]
-        assert int(uid) >= identity.FIRST_OF_CONTAINER
+        assert int(uid) >= lab_user.FIRST_OF_CONTAINER
         assert status["Groups"] == ""
     for kind in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
         assert int(status[kind], 16) == 0, kind
@@ -191,7 +191,7 @@ def test_builders_are_nobody_too(lab: VirtualLab) -> None:
     look = Sandbox(image=lab.image).output_of(["cat", "/proc/self/status"])
     status = {line.split(":")[0]: line.split(":", 1)[1].split() for line in look.splitlines()}
     if os.geteuid() == 0:
-        assert min(map(int, status["Uid"] + status["Gid"])) >= identity.FIRST_OF_CONTAINER
+        assert min(map(int, status["Uid"] + status["Gid"])) >= lab_user.FIRST_OF_CONTAINER
     assert {int(status[kind][0], 16) for kind in ("CapEff", "CapPrm", "CapBnd")} == {0}
     assert status["NoNewPrivs"] == ["1"]
     settings = ["sh", "-c", "for f in $(find /proc/sys -type f); do test -w $f && echo $f; done; :"]

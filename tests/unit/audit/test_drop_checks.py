@@ -9,16 +9,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from collectors.audit import balance
-from collectors.audit.balance import Evidence
+from collectors.audit import packet_balance
 from collectors.audit.drop_checks import Told, drop_checks
+from collectors.audit.packet_balance import Evidence
 from collectors.raw.flows import counters
-from collectors.tables import evidence as evidence_tables
+from collectors.tables import packet_evidence as evidence_tables
 from collectors.tables.write import _received
 from collectors.trace.drops import COLUMNS
 from model.cell import Cell, from_dict
 from model.check import Check
-from model.run.tables import AuditRow
+from model.run_files.tables import AuditRow
 from tests.support.recorded import DATA, value
 
 pytestmark = pytest.mark.unit
@@ -35,7 +35,7 @@ def recorded() -> tuple[pl.DataFrame, Evidence, list[AuditRow]]:
     epoch_ns = json.loads((FOLDER / "raw" / "epoch.json").read_text())["epoch_ns"]
     received = {flow.id: _received(FOLDER, flow, epoch_ns) for flow in CELL.flows}
     evidence = evidence_tables.evidence(FOLDER, CELL, packets, counted, received)
-    return packets, evidence, balance.rows(CELL, evidence)
+    return packets, evidence, packet_balance.rows(CELL, evidence)
 
 
 PACKETS, EVIDENCE, AUDIT = recorded()

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from collectors.audit import balance, netem_losses
-from collectors.audit.balance import Evidence
+from collectors.audit import netem_losses, packet_balance
+from collectors.audit.packet_balance import Evidence
 from model import netem_draws
 from model.cell import BurstLoss, Cell, Loss, from_dict
 from tests.support.recorded import value
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.unit
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 END: dict[str, list[dict[str, Any]]] = value("lab-cell-7.3/raw/qdiscs.json")
 EVIDENCE = Evidence(
-    stretches=balance.stretches(value("lab-cell-7.3/raw/path.json"), CELL), qdiscs={},
+    stretches=packet_balance.stretches(value("lab-cell-7.3/raw/path.json"), CELL), qdiscs={},
     counters={}, tally=None, sent_data={}, repeated={}, received_bytes={},
 )  # fmt: skip
 WHERE = "bottleneck channel (r2: ifb-bottleneck)"

@@ -12,7 +12,7 @@ import pytest
 
 from collectors.audit import second_source
 from collectors.raw.flows import counters, probe_received
-from collectors.tables import evidence as evidence_tables
+from collectors.tables import packet_evidence as evidence_tables
 from model.cell import Cell, Flow, from_dict
 from model.check import Check
 from tests.support.recorded import DATA

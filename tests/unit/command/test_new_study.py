@@ -9,10 +9,10 @@ import pytest
 from model.errors import StudyError
 from testbed.command import new_study
 from testbed.command.cli import command_status
-from testbed.findings.validate import find
+from testbed.findings.find import find
 from testbed.planning import plan
-from testbed.points.load import STUDIES_FOLDER, load_study
-from testbed.study.form import Flow, Network, StudyFile
+from testbed.points.load_study import STUDIES_FOLDER, load_study
+from testbed.study.study_form import Flow, Network, StudyFile
 
 pytestmark = pytest.mark.unit
 

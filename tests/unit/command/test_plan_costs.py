@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from model.run.study import Precision
+from model.run_files.study import Precision
 from testbed.command.plan_costs import cost_lines, seeds_words
 from testbed.labs.virtual.costs import cell_wall_s, expected_packets
 from testbed.planning.plan import Plan, make_plan
-from testbed.points.load import find_study, load_study
+from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import study
 from tests.unit.planning.test_plan import VARIED

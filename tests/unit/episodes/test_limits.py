@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.episodes.limits import LimitsRow, Observed, limits
 from collectors.episodes.loss_bounds import (
     mean_window_pkts,
     pftk_bound_pps,
@@ -19,6 +18,7 @@ from collectors.episodes.loss_bounds import (
     timeout_probability,
 )
 from collectors.episodes.row import EpisodeRow
+from collectors.episodes.sender_limits import LimitsRow, Observed, limits
 from collectors.raw.flows import FlowRow
 from collectors.trace.congestion import COLUMNS
 from tests.support.loss_story import CELL, MSS, S, T

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from collectors.episodes.episodes import episodes
-from collectors.episodes.limits import LimitsRow
 from collectors.episodes.row import EpisodeRow
+from collectors.episodes.sender_limits import LimitsRow
 from collectors.tables.parquet import schema
 from collectors.tables.write import write_tables
 from collectors.trace.congestion import congestion

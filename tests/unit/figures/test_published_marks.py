@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from model.run.figures import PublishedLoss, PublishedMark
+from model.run_files.figures import PublishedLoss, PublishedMark
 from reports.figures import published_marks
 from reports.figures.chart import render_pdf, render_svg
 from reports.figures.congestion import Curve, congestion_figure, mark_heights, window_marks

@@ -14,7 +14,7 @@ from collectors.episodes.row import EpisodeRow
 from collectors.tables.parquet import schema
 from model import run_folder
 from model.errors import ParseError
-from model.run.figures import Counted, OverTime
+from model.run_files.figures import Counted, OverTime
 from reports.figures.chart import Figure
 from reports.figures.goodput_bins import POINTS
 from reports.figures.kinds import KINDS

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from reports.inference.equal_loss import Run, at_equal_loss
-from reports.inference.increase_adjusted import DOUBTFUL_P, doubts
+from reports.inference.increase_at_equal_loss import DOUBTFUL_P, doubts
 
 pytestmark = pytest.mark.unit
 

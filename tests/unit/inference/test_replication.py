@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from docs.generate.claim_errors import added
-from model.run.point import Point
-from model.run.study import Study, parse_study
+from model.run_files.point import Point
+from model.run_files.study import Study, parse_study
 from reports.inference.replication import PointReplication, looks, next_runs, replication
 from reports.inference.statistics import student_t
 from reports.measures.metrics import Value

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from model.errors import UnsupportedError
-from testbed.labs.virtual import identity
-from testbed.labs.virtual.identity import FIRST_OF_CONTAINER, FIRST_UNUSED, STARTER, choose, mapped
+from testbed.labs.virtual import lab_user
+from testbed.labs.virtual.lab_user import FIRST_OF_CONTAINER, FIRST_UNUSED, STARTER, choose, mapped
 
 pytestmark = pytest.mark.unit
 
@@ -46,7 +46,7 @@ def test_root_that_can_be_nobody_else_is_told_at_once(text: str, got: str) -> No
 
 def test_an_ordinary_user_starts_as_that_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert identity.of_sandbox() == STARTER
+    assert lab_user.of_sandbox() == STARTER
 
 
 def test_root_lends_a_tree_and_takes_it_back_without_following_links(
@@ -65,8 +65,8 @@ def test_root_lends_a_tree_and_takes_it_back_without_following_links(
 
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(os, "chown", chown)
-    monkeypatch.setattr(identity, "of_sandbox", lambda: 77)
-    with identity.lent(folder) as uid:
+    monkeypatch.setattr(lab_user, "of_sandbox", lambda: 77)
+    with lab_user.lent(folder) as uid:
         assert uid == 77
         names = {"folder", "folder/sub", "folder/sub/file", "folder/link"}
         assert {name for name, owner, _ in changed if owner == 77} == names
@@ -78,5 +78,5 @@ def test_root_lends_a_tree_and_takes_it_back_without_following_links(
 def test_a_user_changes_no_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "chown", lambda *_, **__: pytest.fail("changed an owner"))
-    with identity.lent(tmp_path) as uid:
+    with lab_user.lent(tmp_path) as uid:
         assert uid == STARTER

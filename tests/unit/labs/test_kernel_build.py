@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from model.errors import RunError, StudyError, UnsupportedError
-from testbed.labs.virtual import host_tools, identity, kernel
+from testbed.labs.virtual import host_tools, kernel, lab_user
 from testbed.labs.virtual.host_tools import Mirrors
 from testbed.machine import cache, process
 
@@ -120,7 +120,7 @@ def test_a_kernel_is_built_once(build: Callable[..., list[Any]]) -> None:
 def test_how_the_build_is_confined(
     build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(identity, "of_sandbox", lambda: identity.STARTER)
+    monkeypatch.setattr(lab_user, "of_sandbox", lambda: lab_user.STARTER)
     ran = build()
     kernel.ensure("7.3", IMAGE, "key", nothing)
     ((argv, files, options),) = ran

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from model.errors import RunError, UnsupportedError
-from testbed.labs.virtual import host_tools, identity, image, kernel, preflight, virtual_lab
+from testbed.labs.virtual import host_tools, image, kernel, lab_user, preflight, virtual_lab
 from testbed.labs.virtual.preflight import APPARMOR, CHROOT, CONTAINER, Machine
 
 pytestmark = pytest.mark.unit
@@ -24,7 +24,7 @@ OPEN = {
 @pytest.fixture(autouse=True)
 def bwrap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_tools, "find", lambda tool: Path("/usr/bin") / tool.program)
-    monkeypatch.setattr(identity, "of_sandbox", lambda: identity.STARTER)
+    monkeypatch.setattr(lab_user, "of_sandbox", lambda: lab_user.STARTER)
     preflight.check.cache_clear()
 
 
@@ -94,7 +94,7 @@ def test_a_root_that_can_be_nobody_else_is_refused_too(monkeypatch: pytest.Monke
     def nobody() -> int:
         raise UnsupportedError("root has no other user id", wanted="ids", got="1", hint="do this")
 
-    monkeypatch.setattr(identity, "of_sandbox", nobody)
+    monkeypatch.setattr(lab_user, "of_sandbox", nobody)
     found = preflight.problem()
     assert found is not None
     assert (found.wanted, found.got, found.hint) == ("ids", "1", "do this")
@@ -106,7 +106,7 @@ def test_a_root_without_proc_is_told_what_it_is(
     monkeypatch.undo()
     monkeypatch.setattr(host_tools, "find", lambda tool: Path("/usr/bin") / tool.program)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(identity, "UID_MAP", tmp_path / "none")
+    monkeypatch.setattr(lab_user, "UID_MAP", tmp_path / "none")
     monkeypatch.setattr(preflight, "MOUNTS", tmp_path / "none")
     found = preflight.problem()
     assert found is not None

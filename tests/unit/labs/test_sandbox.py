@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.labs.virtual import host_tools, identity, sandbox
+from testbed.labs.virtual import host_tools, lab_user, sandbox
 from testbed.labs.virtual.sandbox import Sandbox, Walls
 
 pytestmark = pytest.mark.unit
 
-LAB_UID = identity.FIRST_UNUSED + 5
+LAB_UID = lab_user.FIRST_UNUSED + 5
 
 
 @pytest.fixture(autouse=True)
@@ -31,17 +31,17 @@ def values(words: list[str], option: str, count: int = 1) -> list[tuple[str, ...
 WALLS = Walls(
     program="/gt/code/walls", open_files=100, processes=20, file_bytes=3000, may_trace=False
 )
-PLAIN = Sandbox(image=Path("/img"), uid=identity.STARTER)
+PLAIN = Sandbox(image=Path("/img"), uid=lab_user.STARTER)
 FULL = Sandbox(
     image=Path("/img"),
-    uid=identity.STARTER,
+    uid=lab_user.STARTER,
     read_only={"/gt/code": Path("/cache/code"), "/etc/resolv.conf": Path("/etc/resolv.conf")},
     writable={"/cell": Path("/run/cell")},
     scratch={"/tmp": 4096},
     env={"LAB_SEED": "1"},
 )
 OF_ROOT = Sandbox(image=Path("/img"), uid=LAB_UID)
-LAB = Sandbox(image=Path("/img"), uid=identity.STARTER, walls=WALLS)
+LAB = Sandbox(image=Path("/img"), uid=lab_user.STARTER, walls=WALLS)
 LAB_OF_ROOT = Sandbox(image=Path("/img"), uid=LAB_UID, walls=WALLS)
 
 
@@ -78,7 +78,7 @@ def test_the_image_is_mounted_before_what_lies_on_it() -> None:
 
 def test_no_network_unless_asked_for() -> None:
     assert "--share-net" not in argv(FULL)
-    words = argv(Sandbox(image=Path("/img"), uid=identity.STARTER, network=True))
+    words = argv(Sandbox(image=Path("/img"), uid=lab_user.STARTER, network=True))
     assert words.index("--share-net") > words.index("--unshare-all")
     assert "--unshare-net" in argv(OF_ROOT)
     assert "--unshare-net" not in argv(Sandbox(image=Path("/img"), uid=LAB_UID, network=True))

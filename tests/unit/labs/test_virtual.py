@@ -20,10 +20,10 @@ from model.errors import RunError, StudyError, UnsupportedError
 from testbed.labs.virtual import (
     allowance,
     host_tools,
-    identity,
     image,
     kernel,
     lab_code,
+    lab_user,
     per_kernel,
     preflight,
     virtual_lab,
@@ -56,8 +56,8 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VirtualLab:
     (tmp_path / "code" / "init").write_text("init")
     for name in ("image", "kernel", "code"):
         contents.settle(tmp_path / name)
-    monkeypatch.setattr(identity, "of_sandbox", lambda: identity.STARTER)
-    monkeypatch.setattr(identity, "lend", lambda folder, uid: None)
+    monkeypatch.setattr(lab_user, "of_sandbox", lambda: lab_user.STARTER)
+    monkeypatch.setattr(lab_user, "lend", lambda folder, uid: None)
     return VirtualLab(
         image=tmp_path / "image" / "root",
         kernel=tmp_path / "kernel",

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.run.paths import PathFlow, PointPath
-from model.run.point import Point
-from model.run.study import Compare, Group
+from model.run_files.network_path import PathFlow, PointPath
+from model.run_files.point import Point
+from model.run_files.study import Compare, Group
 from reports.measures.metrics import Value, evaluate, metrics_of, study_metrics_of
 from reports.store.records import FlowRow
 from reports.store.sample import Sample, Spans

@@ -15,14 +15,14 @@ from pydantic import BaseModel
 from model import cell
 from testbed.findings import windows
 from testbed.planning import plan
-from testbed.study import form, hosts, vocabulary
+from testbed.study import host_profile_form, study_form, vocabulary
 
 pytestmark = pytest.mark.unit
 
 MODULES = [
     cell,
-    form,
-    hosts,
+    study_form,
+    host_profile_form,
     plan,
     windows,
 ]
@@ -93,8 +93,8 @@ def test_a_number_names_its_unit(kind: str, field: str) -> None:
 
 def test_the_walk_finds_numbers() -> None:
     assert ("model.cell.Direction", "rate_bps") in FIELDS
-    assert ("testbed.study.form.Reverse", "owd_s") in FIELDS
-    assert ("testbed.study.form.StudyFile", "seeds") in FIELDS
+    assert ("testbed.study.study_form.Reverse", "owd_s") in FIELDS
+    assert ("testbed.study.study_form.StudyFile", "seeds") in FIELDS
 
 
 def test_the_exceptions_are_in_use() -> None:

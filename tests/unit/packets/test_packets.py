@@ -15,7 +15,7 @@ from collectors.packets.checksum import crc32c
 from collectors.packets.packets import POINTS, Tap, parse_packets
 from collectors.packets.sequence import UNKNOWN, bases, repeated, unwrapped
 from collectors.raw.pcap import parse
-from collectors.tables import evidence
+from collectors.tables import packet_evidence
 from model.cell import Cell, from_dict
 from model.errors import ParseError
 from tests.support.recorded import DATA, value
@@ -30,7 +30,7 @@ BUNDLING = (DATA / "tshark-4.0" / "sctp-bundling.pcap").read_bytes()
 
 @pytest.fixture(scope="module")
 def packets() -> pl.DataFrame:
-    found = evidence.packets(FOLDER, CELL)
+    found = packet_evidence.packets(FOLDER, CELL)
     assert found is not None
     return found
 
@@ -42,7 +42,7 @@ def journey(packets: pl.DataFrame, number: int) -> dict[str, float]:
 
 def test_a_cell_without_captures_has_no_packets() -> None:
     collect = dataclasses.replace(CELL.collect, pcap=False)
-    assert evidence.packets(FOLDER, dataclasses.replace(CELL, collect=collect)) is None
+    assert packet_evidence.packets(FOLDER, dataclasses.replace(CELL, collect=collect)) is None
 
 
 def test_counts_at_every_point(packets: pl.DataFrame) -> None:
@@ -201,7 +201,7 @@ def test_a_broken_raw_file_is_named(
     if content is not None:
         (tmp_path / "raw" / name).write_bytes(content)
     with pytest.raises(ParseError, match=message):
-        evidence.packets(tmp_path, CELL)
+        packet_evidence.packets(tmp_path, CELL)
 
 
 def test_taps_name_only_points_there_are() -> None:

@@ -11,7 +11,7 @@ import pytest
 from collectors.packets import columns
 from collectors.packets.path import accepted_bytes, path_rows
 from collectors.packets.seen import FlowPackets, flow_packets
-from collectors.tables import evidence
+from collectors.tables import packet_evidence
 from model.cell import Cell, Flow, from_dict
 from tests.support.recorded import DATA, value
 
@@ -165,7 +165,7 @@ def test_without_packets_nothing_is_known() -> None:
 
 
 def test_the_recorded_cell() -> None:
-    packets = evidence.packets(DATA / "lab-cell-7.3", CELL)
+    packets = packet_evidence.packets(DATA / "lab-cell-7.3", CELL)
     assert packets is not None
     tcp, sctp = path_rows(CELL, packets)
     # As tests/data/lab-cell-7.3/raw/flows say: window_goodput_bytes and goodput_bytes.

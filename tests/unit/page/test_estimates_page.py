@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from model import run_folder
-from model.run.point import Point
+from model.run_files.point import Point
 from reports.measures.quantities import INDEX, KBIT_PER_S, PERCENT, UNKNOWN, difference
 from reports.page import result_tables
 from reports.page.estimates import adjustment_words, estimates_table

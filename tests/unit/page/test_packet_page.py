@@ -12,7 +12,7 @@ import pytest
 from collectors.packets.path import PathRow
 from collectors.tables.parquet import schema
 from model import run_folder
-from model.run.tables import AuditRow
+from model.run_files.tables import AuditRow
 from reports.page.html import Drawn, render_reports
 from reports.page.packets import PacketEvidence, packet_evidence
 from reports.store.run import Run, read_run

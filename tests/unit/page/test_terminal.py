@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from model import run_folder
-from model.run.point import Point
-from model.run.study import Parameter
+from model.run_files.point import Point
+from model.run_files.study import Parameter
 from reports.page.terminal import print_summary
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise

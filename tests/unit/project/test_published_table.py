@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.points.load import STUDIES_FOLDER, load_study
+from testbed.points.load_study import STUDIES_FOLDER, load_study
 
 pytestmark = pytest.mark.unit
 

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from docs.generate import study_schema, summary_schema
-from testbed.study.document import parse_document, read_document
+from testbed.study.yaml_document import parse_document, read_document
 from tests.support.study_file import STUDIES, Edit, edited
 
 pytestmark = pytest.mark.unit

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.run.point import Point
-from model.run.publication import Claim, Comparison, Published, PublishedEpisode, Versus
+from model.run_files.point import Point
+from model.run_files.publication import Claim, Comparison, Published, PublishedEpisode, Versus
 from reports.published.contradictions import table_contradictions, tables_in_doubt
 from reports.published.tables import TableContradiction
 from tests.support.published_study import flow, path, published_study

@@ -11,7 +11,7 @@ import pytest
 
 from model import run_folder
 from model.errors import ParseError
-from model.run.point import Point
+from model.run_files.point import Point
 from reports.store.run import read_run
 from tests.support.report_run import build_run, cell_name, only_cell, write_json
 

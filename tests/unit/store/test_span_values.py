@@ -10,9 +10,9 @@ import pytest
 
 from model import run_folder
 from model.cell import Cell
-from model.run.paths import PathFlow, PointPath
-from model.run.point import Point
-from model.run.study import Bins, Span, Study
+from model.run_files.network_path import PathFlow, PointPath
+from model.run_files.point import Point
+from model.run_files.study import Bins, Span, Study
 from reports.store.spans import read_spans
 from tests.support.recorded import wireless_cell
 

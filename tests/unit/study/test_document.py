@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from model.errors import StudyError
-from testbed.study.document import MAX_DEPTH, MAX_FILE_BYTES, parse_document, read_document
+from testbed.study.yaml_document import MAX_DEPTH, MAX_FILE_BYTES, parse_document, read_document
 
 pytestmark = pytest.mark.unit
 

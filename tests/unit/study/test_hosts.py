@@ -8,9 +8,9 @@ import pytest
 
 from model.cell import Knob
 from model.errors import StudyError
-from testbed.points.load import load_study, parse_study
+from testbed.points.load_study import load_study, parse_study
 from testbed.points.resolve import resolve_cell
-from testbed.study.hosts import rto_min_for
+from testbed.study.host_profile_form import rto_min_for
 from tests.support.study_file import (
     PAPER,
     ROOT,

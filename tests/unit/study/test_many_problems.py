@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import pytest
 
-from testbed.points.load import raise_problems
-from testbed.study import validation
-from testbed.study.document import Document
+from testbed.points.load_study import raise_problems
+from testbed.study import form_validation
 from testbed.study.problems import MAX_SOUGHT, MAX_TOLD, Problem, StudyFileError
+from testbed.study.yaml_document import Document
 from tests.support.study_file import UNPUBLISHED, edited, problems
 
 pytestmark = pytest.mark.unit
@@ -55,7 +55,7 @@ def test_no_more_hints_are_sought_than_can_be_told(monkeypatch: pytest.MonkeyPat
         sought.append(word)
         return ""
 
-    monkeypatch.setattr(validation, "suggestion", suggest)
+    monkeypatch.setattr(form_validation, "suggestion", suggest)
     problems(WRONG["keys"])
     assert len(sought) <= 8 * MAX_SOUGHT  # in the file itself, and at each of its 7 points
 

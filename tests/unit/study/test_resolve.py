@@ -23,8 +23,8 @@ from model.cell import (
     from_dict,
     to_dict,
 )
-from model.paths import derived_channel_limit_pkts
-from testbed.points.load import Study
+from model.network_path import derived_channel_limit_pkts
+from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, study
 

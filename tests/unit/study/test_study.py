@@ -10,15 +10,15 @@ import jsonschema
 import pytest
 
 from model.errors import StudyError
-from testbed.points.load import find_study, load_study
-from testbed.study.document import parse_document
-from testbed.study.form import AccessLink, Flow, Network, StudyFile
-from testbed.study.hosts import ProfileEntry
+from testbed.points.load_study import find_study, load_study
+from testbed.study.host_profile_form import ProfileEntry
+from testbed.study.study_form import AccessLink, Flow, Network, StudyFile
 from testbed.study.vocabulary import (
     KNOB_OPTIONS,
     RULES,
     TOPOLOGIES,
 )
+from testbed.study.yaml_document import parse_document
 from tests.support.study_file import (
     PAPER,
     ROOT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.points.load import Study
+from testbed.points.load_study import Study
 from tests.support.study_file import (
     PLAIN_PROFILE,
     UNPUBLISHED,

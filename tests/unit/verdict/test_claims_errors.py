@@ -27,7 +27,7 @@ from docs.generate.claim_errors import (
     rows,
 )
 from docs.generate.claim_errors import DRAWS as PAGE_DRAWS
-from model.run.publication import Claim
+from model.run_files.publication import Claim
 from reports.verdict.verdicts import LEVEL
 from tests.support.claims_study import Runs, claim, comparison, judged
 

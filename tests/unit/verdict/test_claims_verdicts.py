@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from model.run.publication import Comparison
+from model.run_files.publication import Comparison
 from reports.verdict.verdicts import Verdict
 from tests.support.claims_study import at_loss, claim, comparison, judged
 

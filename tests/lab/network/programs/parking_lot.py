@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import fast_builder, verify
+from mininet_topos import check_built, fast_builder
 from mininet_topos.layout import counters
 from mininet_topos.netns import Journal
 from mininet_topos.parking_lot import ParkingLot
@@ -27,7 +27,7 @@ cell = from_dict(json.loads((CELL / "flows.json").read_text()))
 topology = ParkingLot(**OPTIONS)
 laid_out = topology.layout()
 spaces, routes = fast_builder.build(topology, cell.flows, {}, Journal())
-checks, _ = verify.read_back(laid_out, spaces, {}, routes)
+checks, _ = check_built.read_back(laid_out, spaces, {}, routes)
 (CELL / "disagree.json").write_text(json.dumps([str(c) for c in checks if not c.agrees]))
 
 time.sleep(10)  # of the lab's time: interfaces that came up speak IPv6 for a while
@@ -60,5 +60,5 @@ for flow in cell.flows:
 for program in running:
     program.finish(TIMEOUT_S)
 (CELL / "after.json").write_text(json.dumps(qdiscs()))
-rows = verify.read_counters(spaces, counters(laid_out, cell.flows))
+rows = check_built.read_counters(spaces, counters(laid_out, cell.flows))
 (CELL / "counters.json").write_text(json.dumps(rows))

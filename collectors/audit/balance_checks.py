@@ -1,0 +1,146 @@
+"""The comparisons of a cell's audit. Pure; see :mod:`collectors.audit.packet_balance`."""
+
+from __future__ import annotations
+
+import itertools
+
+import polars as pl
+
+from collectors.audit.packet_balance import Evidence, Stretch, compare
+from collectors.packets.path import PathRow
+from collectors.packets.tally import Journeys, Tally
+from model.cell import Cell, Direction
+from model.check import Check
+
+#: As in calibration: netem's clock ticks every 64 ns, and a program that reads the clock again and
+#: again moves the virtual one by 256 ns each time before a packet gets its turn.
+DELAY_TOLERANCE_S = 20e-6
+PKTS = "packets"
+
+
+def chain_checks(evidence: Evidence) -> list[Check]:
+    """Each stretch is offered exactly what the one before it let through."""
+    found = []
+    for before, after in itertools.pairwise(evidence.stretches):
+        if before.direction == after.direction:
+            wanted = evidence.through(before).passed_pkts
+            got = evidence.through(after).offered_pkts
+            found.append(compare(f"offered after {before.name}", after.where(), wanted, got, PKTS))
+    return found
+
+
+def counter_checks(cell: Cell, evidence: Evidence) -> list[Check]:
+    """The flows' counters add up to the drops of buffer and loss model.
+
+    Others' packets are in the qdiscs' counters alone, so with iperf3 nothing follows.
+    """
+    found = []
+    alone = all(flow.generator == "probe" for flow in cell.flows)
+    for stretch in evidence.stretches:
+        if stretch.direction != "data" or not stretch.name.startswith("bottleneck"):
+            continue
+        counts = [
+            (counted[stretch.offered_at], counted[stretch.passed_at])
+            for counted in evidence.counters.values()
+            if stretch.offered_at in counted and stretch.passed_at in counted
+        ]
+        whole = alone and len(counts) == len(cell.flows)
+        passage = evidence.through(stretch)
+        gone = sum(before - after for before, after in counts) if whole else None
+        wanted = passage.dropped_pkts + passage.held_pkts
+        found.append(compare("dropped by flow counters", stretch.where(), wanted, gone, PKTS))
+    return found
+
+
+def capture_checks(cell: Cell, evidence: Evidence, tally: Tally) -> list[Check]:
+    """Captures against flow counters, qdiscs and sockets."""
+    found = []
+    for flow in cell.flows:
+        counted = evidence.counters.get(flow.id, {})
+        for point in ("queue_offered", "loss_offered", "loss_passed"):
+            got = tally.pkts(flow.id, "data", point)
+            where = f"flow {flow.id}, {point}"
+            found.append(compare("captured", where, counted.get(point), got, PKTS))
+        unit = "chunks" if flow.protocol == "sctp" else "segments"
+        for check, said, seen in (
+            ("data sent", evidence.sent_data, tally.data_sent),
+            ("retransmitted", evidence.repeated, tally.repeated),
+        ):
+            where = f"flow {flow.id}, sender"
+            found.append(compare(check, where, said.get(flow.id), seen.get(flow.id, 0), unit))
+    for name, count in sorted(tally.unsent.items()):
+        where = f"flow {name}" if name else "packets of no flow"
+        found.append(compare("seen and never sent", where, 0, count, PKTS))
+    for stretch in evidence.stretches:
+        found += _against_qdisc(stretch, evidence, tally)
+    return found
+
+
+def _against_qdisc(stretch: Stretch, evidence: Evidence, tally: Tally) -> list[Check]:
+    passage = evidence.through(stretch)
+    found = []
+    for check, point, wanted in (
+        ("captured before", stretch.offered_at, passage.offered_pkts),
+        ("captured after", stretch.passed_at, passage.passed_pkts),
+    ):
+        if point:
+            got = tally.all_pkts(stretch.direction, point)
+            found.append(compare(check, stretch.where(), wanted, got, PKTS))
+    return found
+
+
+def goodput_checks(cell: Cell, evidence: Evidence, paths: list[PathRow]) -> list[Check]:
+    """What the captures show was accepted is what the receivers say they got."""
+    found = []
+    for flow, row in zip(cell.flows, paths, strict=True):
+        said = evidence.received_bytes.get(flow.id)
+        window_bytes, total_bytes = said if said is not None else (None, None)
+        where = f"flow {flow.id}, receiver"
+        found.append(compare("goodput", where, window_bytes, row.goodput_bytes, "bytes"))
+        found.append(compare("received", where, total_bytes, row.total_bytes, "bytes"))
+    return found
+
+
+def place_checks(cell: Cell, evidence: Evidence, packets: pl.DataFrame) -> list[Check]:
+    """The capture points lie where they are said to: the times between them are the path's.
+
+    No packet crosses a stretch faster than its delay and serialisation, and the bottleneck's
+    channel takes every packet exactly its delay.
+    """
+    network = cell.network
+    shapes = {
+        "source access": (network.source_access.forward, True, True),
+        "bottleneck buffer": (network.bottleneck.forward, False, True),
+        "bottleneck channel": (network.bottleneck.forward, True, False),
+        "destination access": (network.destination_access.forward, True, True),
+    }
+    journeys = Journeys(packets, "data")
+    return [
+        _place(stretch, journeys, *shapes[stretch.name])
+        for stretch in evidence.stretches
+        if stretch.direction == "data"
+    ]
+
+
+def _place(
+    stretch: Stretch, journeys: Journeys, link: Direction, delays: bool, serialises: bool
+) -> Check:  # fmt: skip
+    wanted_s = link.owd_s if delays else 0.0
+    found = journeys.extremes_s(
+        stretch.offered_at, stretch.passed_at, 8 / link.rate_bps if serialises else 0.0
+    )
+    kind = "at least" if serialises else "always"
+    wanted = f"{kind} {wanted_s * 1000:.3f} ms"
+    check = "time without serialisation" if serialises else "time"
+    if found is None:
+        return Check(
+            check=check, where=stretch.where(), wanted=wanted, got="no packet passed", agrees=None
+        )
+    shortest_s, longest_s = found
+    agrees = shortest_s >= wanted_s - DELAY_TOLERANCE_S
+    if not serialises:
+        agrees = agrees and longest_s <= wanted_s + DELAY_TOLERANCE_S
+    return Check(
+        check=check, where=stretch.where(), wanted=wanted, agrees=agrees,
+        got=f"{shortest_s * 1000:.3f} to {longest_s * 1000:.3f} ms",
+    )  # fmt: skip

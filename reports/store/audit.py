@@ -1,0 +1,56 @@
+"""Reads what a cell's packets tell: the audit's rows and checks, and what the path did to flows.
+
+A cell without captures has no path, one made before there was an audit has none; that is no error.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from model import cell as cells
+from model import run_folder
+from model.check import Check
+from model.errors import ParseError
+from model.run_files import json_file
+from model.run_files.cells import CHECKED, RunWarning
+from model.run_files.tables import AuditRow
+from reports.store.columns import read_columns
+from reports.store.records import PathReading
+
+_Row = TypeVar("_Row", AuditRow, PathReading)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """A measuring cell's audit, and one path for each flow if packets were captured."""
+
+    warnings: tuple[RunWarning, ...] = ()
+    checks: tuple[Check, ...] = ()
+    rows: tuple[AuditRow, ...] = ()
+    paths: tuple[PathReading, ...] = ()
+
+
+def _read(path: Path, row_type: type[_Row], cell: cells.Cell) -> tuple[_Row, ...]:
+    if not path.exists():
+        return ()
+    table = read_columns(path, [field.name for field in dataclasses.fields(row_type)])
+    strangers = set(table["flow"]) - {flow.id for flow in cell.flows}
+    if strangers:
+        raise ParseError("rows of no flow", where=str(path), got=", ".join(map(str, strangers)))
+    return tuple(row_type(**row) for row in table.iter_rows(named=True))
+
+
+def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
+    """Return a measuring cell's evidence."""
+    if not (folder / run_folder.AUDIT).exists():  # cells of older versions have no audit
+        return Evidence()
+    audit = json_file.read(CHECKED, folder / run_folder.AUDIT)
+    return Evidence(
+        warnings=audit.warnings,
+        checks=audit.checks,
+        rows=_read(folder / run_folder.AUDIT_TABLE, AuditRow, cell),
+        paths=_read(folder / run_folder.PATH_TABLE, PathReading, cell),
+    )

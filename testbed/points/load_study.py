@@ -1,0 +1,254 @@
+"""Reading a study: file, points, host profiles, published rows; all problems reported at once.
+
+Invariant: a :class:`Study` is valid at every point, and every point's host profile is there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from model import units
+from model.cell import OF_HOSTS
+from model.errors import StudyError
+from testbed.points.at_points import (
+    Sweep,
+    capture_points,
+    episode_points,
+    figure_flows,
+    figure_points,
+    published_points,
+)
+from testbed.points.claims import Comparison, expand_claims
+from testbed.points.sweep import Parameter, Point, read_points
+from testbed.points.variations import NO_VARIATIONS, Variation, Variations, read_variations
+from testbed.study.find_host_profiles import LoadedProfile, ProfileShelf, named_kernels
+from testbed.study.form_validation import validate_sections
+from testbed.study.problems import Problem, StudyFileError, one_of, suggestion
+from testbed.study.setting_types import DEFAULT
+from testbed.study.study_form import StudyFile
+from testbed.study.vocabulary import DEFAULT_KERNEL
+from testbed.study.yaml_document import Document, parse_document, read_document
+from testbed.study_checks.agreement import cross_problems
+from testbed.study_checks.claims import suspect_problems
+
+STUDIES_FOLDER = Path(__file__).resolve().parents[2] / "studies"
+HOSTS_FOLDER = STUDIES_FOLDER / "hosts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """A valid study: settings as written, and at each point.
+
+    ``published_points`` holds, for each published row, the indexes of its points,
+    ``figure_points`` for each figure, ``episode_points`` for each published episode;
+    ``capture_points`` are those whose packets are captured; ``comparisons`` holds what each claim
+    comes to.
+    """
+
+    settings: StudyFile
+    document: Document
+    parameters: tuple[Parameter, ...]
+    points: tuple[Point, ...]
+    published_points: tuple[tuple[int, ...], ...]
+    figure_points: tuple[tuple[int, ...], ...]
+    episode_points: tuple[tuple[int, ...], ...]
+    capture_points: tuple[int, ...]
+    comparisons: tuple[tuple[Comparison, ...], ...]
+    profiles: dict[str, LoadedProfile]
+    alternatives: Variations
+
+    @property
+    def variations(self) -> tuple[Variation, ...]:
+        """What is tried in place of the study's assumptions."""
+        return self.alternatives.variations
+
+    @property
+    def all_points(self) -> tuple[Point, ...]:
+        """The study's points, then those of its variations alone."""
+        return (*self.points, *self.alternatives.points)
+
+    def captures(self, point: Point) -> bool:
+        """Return whether packets are captured at a point, of the study or what it becomes."""
+        captured = (self.points[index].values.items() for index in self.capture_points)
+        return any(values <= point.values.items() for values in captured)
+
+    def kernel_at(self, point: Point) -> str:
+        """Return the version of the kernel a point runs on: its own, or its hosts'."""
+        named = point.settings.kernel
+        if named == OF_HOSTS:
+            named = self.profiles[point.settings.hosts].profile.kernel
+        return DEFAULT_KERNEL if named == DEFAULT else named
+
+
+def find_study(name: str) -> Path:
+    """Return the file of a study given by its path or by its name in ``studies/``.
+
+    Raises:
+        StudyError: it is a name, and no study has it.
+    """
+    path = Path(name)
+    if path.suffix or len(path.parts) != 1 or os.path.exists(path):  # noqa: PTH110  # never raises
+        return path
+    names = sorted(file.stem for file in STUDIES_FOLDER.glob("*.yaml"))
+    if name in names:
+        return STUDIES_FOLDER / f"{name}.yaml"
+    raise StudyError(
+        "no such study",
+        wanted=f"a file, or {one_of(names)}",
+        got=units.shown(name),
+        hint=suggestion(name, names),
+    )
+
+
+def kernels_of_hosts() -> tuple[str, ...]:
+    """Return the kernels that the project's own host profiles name, and the default."""
+    named = named_kernels(HOSTS_FOLDER)
+    return tuple(dict.fromkeys([DEFAULT_KERNEL if name == DEFAULT else name for name in named]))
+
+
+def load_study(path: Path, *, hosts: str = "", kernel: str = "") -> Study:
+    """Read and check a study file.
+
+    ``hosts``, if not empty, stands in for its host profile; ``kernel`` for every kernel it names.
+    With either, alternatives that name a kernel are ruled out: they are about the study's hosts.
+
+    Raises:
+        StudyError: it cannot be used; the message has one line per problem.
+    """
+    folders = (path.parent / "hosts", HOSTS_FOLDER)
+    return study_from(read_document(path), folders, hosts=hosts, kernel=kernel)
+
+
+def parse_study(
+    text: str, name: str = "study.yaml", *, hosts_folders: Iterable[Path] = (HOSTS_FOLDER,)
+) -> Study:
+    """Read a study from a text that messages call ``name``; raises as :func:`load_study`."""
+    return study_from(parse_document(text, name), hosts_folders)
+
+
+def study_from(
+    document: Document, hosts_folders: Iterable[Path], *, hosts: str = "", kernel: str = ""
+) -> Study:
+    """Return the study in a document; raises as :func:`load_study`."""
+    shelf = ProfileShelf(tuple(hosts_folders))
+    given = {key: value for key, value in (("hosts", hosts), ("kernel", kernel)) if value}
+    for key, value in given.items():
+        document = _given(document, key, value)
+    settings, valid, problems = validate_sections(StudyFile, document)
+    problems += cross_problems(settings, valid, document)
+    names: tuple[Parameter, ...] = ()
+    points: tuple[Point, ...] = ()
+    placed = _Placed()
+    if {"sweep", "points"} <= valid:
+        reported = frozenset(problems)
+        names, points, found = read_points(settings, document, reported)
+        problems += found
+        if not found:
+            sweep = Sweep(document=document, parameters=names, points=points, reported=reported)
+            placed, wrong = _place(settings, valid, sweep, kernel_is_given=bool(given))
+            problems += wrong
+    if {"hosts", "profiles"} <= valid:
+        problems += shelf.load(settings, document, (*points, *placed.alternatives.points))
+    if "claims" in valid and settings.hosts in shelf.profiles and not hosts:
+        problems += suspect_problems(settings, shelf.profiles[settings.hosts].profile, document)
+    raise_problems([*document.problems, *problems], document)
+    study = Study(
+        settings=settings,
+        document=document,
+        parameters=names,
+        points=points,
+        published_points=placed.rows,
+        figure_points=placed.figures,
+        episode_points=placed.episodes,
+        capture_points=placed.captures,
+        comparisons=placed.comparisons,
+        profiles=shelf.profiles,
+        alternatives=placed.alternatives,
+    )
+    raise_problems(list(_same_kernels(study)), document)
+    return study
+
+
+def _same_kernels(study: Study) -> Iterator[Problem]:
+    """Yield a problem for each variation whose other kernel is the one the hosts have anyway."""
+    for variation in study.variations:
+        if "kernel" not in variation.settings:
+            continue
+        for base, becomes in zip(variation.of, variation.points, strict=True):
+            point = study.all_points[becomes]
+            if (version := study.kernel_at(point)) == study.kernel_at(study.points[base]):
+                what = "the kernel that the study's hosts have already"
+                yield point.document.problem(
+                    ("kernel",), what, wanted="another kernel", got=version
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Placed:
+    """What lies at points of the sweep, by their indexes, and the points of variations."""
+
+    rows: tuple[tuple[int, ...], ...] = ()
+    episodes: tuple[tuple[int, ...], ...] = ()
+    figures: tuple[tuple[int, ...], ...] = ()
+    captures: tuple[int, ...] = ()
+    comparisons: tuple[tuple[Comparison, ...], ...] = ()
+    alternatives: Variations = NO_VARIATIONS
+
+
+def _place(
+    settings: StudyFile,
+    valid: Collection[str],
+    sweep: Sweep,
+    *,
+    kernel_is_given: bool,
+) -> tuple[_Placed, list[Problem]]:
+    """Place the valid sections of a study on its points; return also what is wrong with them."""
+    placed, problems = _Placed(), []
+    if "published" in valid:
+        rows, wrong = published_points(settings, sweep)
+        episodes, wrong_at = episode_points(settings, sweep)
+        placed = dataclasses.replace(placed, rows=rows, episodes=episodes)
+        problems += [*wrong, *wrong_at]
+    if "figures" in valid:
+        figures, wrong = figure_points(settings, sweep)
+        placed, problems = dataclasses.replace(placed, figures=figures), [*problems, *wrong]
+        if "flows" in valid:
+            problems += figure_flows(settings, sweep, figures)
+    if "collect" in valid:
+        captures, wrong = capture_points(settings, sweep)
+        placed, problems = dataclasses.replace(placed, captures=captures), [*problems, *wrong]
+    if "claims" in valid and not any(p.key.startswith("claims") for p in sweep.reported):
+        comparisons, wrong = expand_claims(settings, sweep)
+        placed = dataclasses.replace(placed, comparisons=comparisons)
+        problems += wrong
+    if "assumptions" in valid and sweep.points:
+        read, wrong = read_variations(settings, sweep, kernel_is_given=kernel_is_given)
+        placed, problems = dataclasses.replace(placed, alternatives=read), [*problems, *wrong]
+    return placed, problems
+
+
+def raise_problems(problems: list[Problem], document: Document) -> None:
+    """Raise all problems; what follows from a value YAML could not give is left out."""
+    own = frozenset(document.problems)
+    unread = {(p.line, p.key) for p in own}
+    shown = [p for p in problems if p in own or (p.line, p.key) not in unread]
+    if shown:
+        raise StudyFileError(shown)
+
+
+def _given(document: Document, key: str, value: str) -> Document:
+    """Return the study with a setting of the command line in place of its own."""
+    for name in ("sweep", "points"):
+        listed = document.data.get(name)
+        maps = listed if isinstance(listed, tuple) else (listed,)
+        if any(isinstance(item, dict) and key in item for item in maps):
+            raise StudyError(
+                f"{key} given on the command line, yet the study sweeps it",
+                where=document.where((name,)),
+                got=units.shown(value),
+            )
+    return document.replaced((key,), value, document.line((key,)))
