@@ -166,7 +166,7 @@ class Distribution(Record):
 class Episodes(Record):
     """Loss episodes of a group's flows over the runs that count."""
 
-    basis: Literal["captures", "telemetry", "mixed"]
+    basis: Annotated[str, Field(json_schema_extra={"enum": ["captures", "telemetry", "mixed"]})]
     runs: Annotated[int, Field(ge=1)]
     episodes: Count
     per_run: Distribution
