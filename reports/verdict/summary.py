@@ -8,6 +8,9 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
+from model.errors import ParseError
 from model.run_files.cells import RunWarning
 from model.run_files.study import Compare, Group, Parameter, Study
 from model.run_files.summary import LossAdjustment
@@ -111,7 +114,24 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
 
 
 def summarise(run: Run) -> Summary:
-    """Return the summary of a run; raise ``ParseError`` if the study names an unknown metric."""
+    """Return the summary of a run.
+
+    Raises:
+        ParseError: the study names an unknown metric, or a cell's table holds what is no count,
+            share or name.
+    """
+    try:
+        return _summarise(run)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        raise ParseError(
+            "unsound values in the tables of cells",
+            where=".".join(map(str, wrong["loc"])), wanted=wrong["msg"],
+            got=f"{wrong['input']!r:.60}",
+        ) from error  # fmt: skip
+
+
+def _summarise(run: Run) -> Summary:
     study = run.study
     metrics = ordered_metrics(study)
     every = summarise_cells(run, metrics)

@@ -220,3 +220,10 @@ def test_every_value_that_can_be_published_has_words() -> None:
     assert claim_words("cwnd_before_segments") == "window before, segments"
     assert claim_words("dupacks") == "sent again at duplicate number"
     assert [name for name in EPISODE_VALUES if claim_words(name) == name] == ["timeouts"]
+
+
+def test_what_no_summary_can_hold_is_named(run: Path) -> None:
+    path = only_cell(run) / run_folder.EPISODES_TABLE
+    pl.read_parquet(path).with_columns(timeouts=pl.lit(-1)).write_parquet(path)
+    with pytest.raises(ParseError, match="unsound values in the tables of cells"):
+        summarise(read_run(run))
