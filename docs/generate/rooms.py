@@ -51,6 +51,11 @@ def reached(found: dict[str, set[str]], start: str) -> set[str]:
     return every
 
 
+def circles(found: dict[str, set[str]]) -> list[str]:
+    """Return the rooms that use themselves by way of others: none, or the picture is untrue."""
+    return sorted(room for room in found if room in reached(found, room))
+
+
 def arrows(found: dict[str, set[str]]) -> list[tuple[str, str]]:
     """Return the uses that no other one implies, in order."""
     return sorted(

@@ -13,10 +13,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from model.run_files.metrics import ALWAYS, ASKED
 from testbed.points.sweep import SWEEPABLE
 from testbed.study.setting_types import FLOW_NAME, GROUP_NAME
 from testbed.study.study_form import StudyFile
-from testbed.study.vocabulary import EPISODE_VALUES, FLOW_METRICS, METRICS
+from testbed.study.vocabulary import EPISODE_VALUES
 
 FILE = Path(__file__).parents[1] / "study.schema.json"
 HEAD = {
@@ -30,8 +31,9 @@ NOISE = ("title", "default")
 def metric_pattern() -> str:
     """Return the pattern of every metric's name."""
     names = {"group": GROUP_NAME, "flow": FLOW_NAME}
-    patterns = [re.sub(r"\{(\w+)\}", lambda part: names[part[1]], name)
-             for name in (*METRICS, *FLOW_METRICS)]  # fmt: skip
+    patterns = [
+        re.sub(r"\{(\w+)\}", lambda part: names[part[1]], one.name) for one in (*ALWAYS, *ASKED)
+    ]
     return f"^({'|'.join(patterns)})$"
 
 

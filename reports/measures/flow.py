@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reports.measures.quantities import KBIT_PER_S, MILLISECONDS, Quantity
 from reports.store.sample import Sample, UnavailableError, total
 
 FlowFunction = Callable[[Sample, str], float]
-#: Name and label, each with the flow in braces, how it is shown, and how it is computed.
-FlowMetric = tuple[str, str, Quantity, FlowFunction]
 
 
 def flow_goodput_bps(sample: Sample, flow: str) -> float:
@@ -33,18 +30,9 @@ def _of_path(column: str, what: str) -> FlowFunction:
     return compute
 
 
-FLOW_METRICS: tuple[FlowMetric, ...] = (
-    ("flow_goodput_{flow}_bps", "Goodput of flow {flow}", KBIT_PER_S, flow_goodput_bps),
-    (
-        "flow_owd_mean_{flow}_s", "One-way delay, mean, of flow {flow}", MILLISECONDS,
-        _of_path("owd_mean_s", "one-way delay"),
-    ),
-    (
-        "flow_jitter_{flow}_s", "Jitter of flow {flow}", MILLISECONDS,
-        _of_path("jitter_mean_s", "jitter"),
-    ),
-    (
-        "flow_wire_rate_{flow}_bps", "Wire rate of flow {flow}", KBIT_PER_S,
-        _of_path("bottleneck_wire_rate_bps", "wire rate"),
-    ),
-)  # fmt: skip
+FLOW_FUNCTIONS: dict[str, FlowFunction] = {
+    "flow_goodput_{flow}_bps": flow_goodput_bps,
+    "flow_owd_mean_{flow}_s": _of_path("owd_mean_s", "one-way delay"),
+    "flow_jitter_{flow}_s": _of_path("jitter_mean_s", "jitter"),
+    "flow_wire_rate_{flow}_bps": _of_path("bottleneck_wire_rate_bps", "wire rate"),
+}

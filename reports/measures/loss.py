@@ -10,14 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from model.run_files.study import Group
-from reports.measures.path import GroupFunction, GroupMetric
-from reports.measures.quantities import PACKETS, SECONDS, Quantity
+from reports.measures.path import GroupFunction
 from reports.store.sample import Sample, Share, UnavailableError, total
 
 #: A loss an acknowledgement told of: duplicates, or fewer and time.
 _TOLD = ("dupacks", "rack")
-#: A share of losses, and a count or a number in a row of them.
-SHARE, COUNT = Quantity("%", 100, 1), Quantity("", 1, 1)
 
 
 def _episodes(sample: Sample, group: Group) -> list[Mapping[str, Any]]:
@@ -171,66 +168,31 @@ def timeout_if_lost_again_frac(sample: Sample, group: Group) -> Share:
     return _share(expired > 0 for expired in vain)
 
 
-LOSS_METRICS: tuple[GroupMetric, ...] = (
-    (
-        "dupacks_{group}_pkts", "Duplicates before {label} repeats a lost packet",
-        PACKETS, _mean_when_told("dupacks", "duplicates"),
-    ),
-    (
-        "new_data_on_dupacks_{group}_pkts", "New packets {label} sends on duplicates", PACKETS,
-        _mean_when_told("new_data_pkts", "new packets sent"),
-    ),
-    *(
-        (
-            f"new_data_on_dupack_{k}_{{group}}_pkts",
-            f"New packets {{label}} sends on duplicate {k}", PACKETS,
-            _on_duplicate(k, statistics.fmean),
+LOSS_FUNCTIONS: dict[str, GroupFunction] = {
+    "dupacks_{group}_pkts": _mean_when_told("dupacks", "duplicates"),
+    "new_data_on_dupacks_{group}_pkts": _mean_when_told("new_data_pkts", "new packets sent"),
+    **{
+        f"new_data_on_dupack_{k}_{{group}}_pkts": _on_duplicate(k, statistics.fmean)
+        for k in (1, 2, 3)
+    },
+    **{
+        f"sends_on_dupack_{k}_{{group}}_frac": _on_duplicate(
+            k, lambda packets: _share(n > 0 for n in packets)
         )
         for k in (1, 2, 3)
+    },
+    **{f"repeats_on_dupack_{k}_{{group}}_frac": _repeats_on(k) for k in (3, 4)},
+    "first_new_on_dupack_{group}": _mean_where_known(
+        "first_new_on_dupack", "new data on a duplicate"
     ),
-    *(
-        (
-            f"sends_on_dupack_{k}_{{group}}_frac",
-            f"Losses on whose duplicate {k} {{label}} sends new data", SHARE,
-            _on_duplicate(k, lambda packets: _share(n > 0 for n in packets)),
-        )
-        for k in (1, 2, 3)
+    "acks_to_new_data_{group}_pkts": _mean_where_known(
+        "acks_to_new_data_pkts", "new data after a repeat"
     ),
-    *(
-        (
-            f"repeats_on_dupack_{k}_{{group}}_frac",
-            f"Losses {{label}} repeats on duplicate {k}", SHARE, _repeats_on(k),
-        )
-        for k in (3, 4)
-    ),
-    (
-        "first_new_on_dupack_{group}", "Duplicate on which {label} first sends new data", COUNT,
-        _mean_where_known("first_new_on_dupack", "new data on a duplicate"),
-    ),
-    (
-        "acks_to_new_data_{group}_pkts", "Acknowledgements until {label} sends new data again",
-        PACKETS, _mean_where_known("acks_to_new_data_pkts", "new data after a repeat"),
-    ),
-    (
-        "flight_full_{group}_frac", "Losses {label} repeats with a full window in flight", SHARE,
-        flight_full_frac,
-    ),
-    (
-        "regrow_{group}_s", "Time until the window has grown again, {label}", SECONDS,
-        _mean_where_known("regrow_s", "window that had grown again"),
-    ),
-    (
-        "grows_at_recovery_{group}_frac", "Losses that end with a larger window, {label}", SHARE,
-        grows_at_recovery_frac,
-    ),
-    (
-        "cwnd_stays_{group}_frac", "Losses through which the window stays as it was cut, {label}",
-        SHARE, cwnd_stays_frac,
-    ),
-    ("timeouts_{group}", "Timeouts, {label}", COUNT, timeouts),
-    (
-        "timeout_if_lost_again_{group}_frac", "Repeated in vain, then a timeout, {label}",
-        SHARE, timeout_if_lost_again_frac,
-    ),
-    ("recover_{group}_s", "Time to recover from a loss, {label}", SECONDS, recover_s),
-)  # fmt: skip
+    "flight_full_{group}_frac": flight_full_frac,
+    "regrow_{group}_s": _mean_where_known("regrow_s", "window that had grown again"),
+    "grows_at_recovery_{group}_frac": grows_at_recovery_frac,
+    "cwnd_stays_{group}_frac": cwnd_stays_frac,
+    "timeouts_{group}": timeouts,
+    "timeout_if_lost_again_{group}_frac": timeout_if_lost_again_frac,
+    "recover_{group}_s": recover_s,
+}

@@ -1,23 +1,24 @@
 """The metrics of one finished cell, from its flows and its bottleneck. Pure.
 
-Invariant: a metric that cannot be computed is null with a reason, never 0. To add a metric, write
-one function and add one line to ``CELL_METRICS`` or, for one value per group, ``GROUP_METRICS``;
-docs/metrics.md gives every formula and its source.
+Invariant: a metric that cannot be computed is null with a reason, never 0. To add a metric, declare
+it in :mod:`model.run_files.metrics` and name the function that computes it in the table of its
+subject, here or in a file beside; docs/metrics.md gives every formula and its source.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from model.run_files.metrics import ALWAYS, ASKED, Declared
+from model.run_files.quantity import Quantity
 from model.run_files.study import Compare, Group
-from reports.measures.flow import FLOW_METRICS, FlowFunction
-from reports.measures.loss import LOSS_METRICS, SHARE
-from reports.measures.path import ASKED_PATH_METRICS, PATH_METRICS, GroupFunction, GroupMetric
-from reports.measures.quantities import FRACTION, INDEX, KBIT_PER_S, PERCENT, SEGMENTS, Quantity
-from reports.measures.span import SPAN_METRICS, low_bins_frac, silent_bins_frac
+from reports.measures.flow import FLOW_FUNCTIONS
+from reports.measures.loss import LOSS_FUNCTIONS
+from reports.measures.path import PATH_FUNCTIONS, GroupFunction
+from reports.measures.span import SPAN_FUNCTIONS, low_bins_frac, silent_bins_frac
 from reports.measures.utilisation import (
     data_pct,
     goodput_of_all_bps,
@@ -145,104 +146,65 @@ def jain_protocols(sample: Sample) -> float:
     return _jain([goodput_bps(sample, group) for group in sample.groups])
 
 
-CELL_METRICS: tuple[Metric, ...] = (
-    Metric("pct_increase", "Increase in goodput of {of} over {over}", PERCENT, pct_increase),
-    Metric("utilisation_pct", "Link utilisation", PERCENT, utilisation_pct),
-    Metric("jain_flows", "Jain fairness over the flows", INDEX, jain_flows),
-    Metric("jain_protocols", "Jain fairness over the protocol totals", INDEX, jain_protocols),
-)
-
-GROUP_METRICS: tuple[GroupMetric, ...] = (
-    ("share_{group}_pct", "Share of goodput, {label}", PERCENT, share_pct),
-    ("goodput_{group}_bps", "Goodput, {label}", KBIT_PER_S, goodput_bps),
-    ("loss_{group}_frac", "Realised loss, {label}", FRACTION, loss_frac),
-    ("cwnd_mean_{group}_segments", "Mean congestion window, {label}", SEGMENTS, cwnd_mean_segments),
-)
-#: Shown only where the study asks for them.
-ASKED_CELL_METRICS: tuple[Metric, ...] = (
-    Metric("utilisation_sent_pct", "Link utilisation, new data sent", PERCENT, sent_pct),
-    Metric("utilisation_data_pct", "Link utilisation, all data", PERCENT, data_pct),
-    Metric("utilisation_wire_pct", "Link utilisation, packets", PERCENT, wire_pct),
-    Metric("silent_bins_frac", "Time without an arrival", SHARE, silent_bins_frac),
-    Metric("low_bins_frac", "Time with less than half of the rate", SHARE, low_bins_frac),
-)
-ASKED_GROUP_METRICS: tuple[GroupMetric, ...] = (
-    ("delivered_{group}_segments", "Segments delivered, {label}", SEGMENTS, delivered_segments),
-    (
-        "goodput_cv_{group}_pct",
-        "Spread of goodput over the flows, {label}",
-        PERCENT,
-        goodput_cv_pct,
-    ),
-    (
-        VARIATION + "_{group}_pct",
-        "Variation of goodput over time, {label}",
-        PERCENT,
-        goodput_variation_pct,
-    ),
-    *SPAN_METRICS,
-    *ASKED_PATH_METRICS,
-    *LOSS_METRICS,
-)
-
-
-def _of_group(
-    function: GroupFunction, group: Group
-) -> Callable[[Sample], float | Quotient | Share]:
-    return lambda sample: function(sample, group)
-
-
-def _of_flow(function: FlowFunction, flow: str) -> Callable[[Sample], float]:
-    return lambda sample: function(sample, flow)
-
-
-def _of_groups(metrics: tuple[GroupMetric, ...], groups: tuple[Group, ...]) -> list[Metric]:
-    return [
-        Metric(
-            name.replace("{group}", group.id),
-            label.replace("{label}", group.label),
-            quantity,
-            _of_group(function, group),
-        )
-        for name, label, quantity, function in metrics
-        for group in groups
-    ]
+CELL_FUNCTIONS: dict[str, Callable[[Sample], float | Quotient | Share]] = {
+    "pct_increase": pct_increase,
+    "utilisation_pct": utilisation_pct,
+    "utilisation_sent_pct": sent_pct,
+    "utilisation_data_pct": data_pct,
+    "utilisation_wire_pct": wire_pct,
+    "jain_flows": jain_flows,
+    "jain_protocols": jain_protocols,
+    "silent_bins_frac": silent_bins_frac,
+    "low_bins_frac": low_bins_frac,
+}
+GROUP_FUNCTIONS: dict[str, GroupFunction] = {
+    "share_{group}_pct": share_pct,
+    "goodput_{group}_bps": goodput_bps,
+    "loss_{group}_frac": loss_frac,
+    "cwnd_mean_{group}_segments": cwnd_mean_segments,
+    "delivered_{group}_segments": delivered_segments,
+    "goodput_cv_{group}_pct": goodput_cv_pct,
+    VARIATION + "_{group}_pct": goodput_variation_pct,
+    **SPAN_FUNCTIONS,
+    **PATH_FUNCTIONS,
+    **LOSS_FUNCTIONS,
+}
 
 
 def metrics_of(groups: tuple[Group, ...], compare: Compare | None) -> dict[str, Metric]:
     """Return every metric each study with these groups has, by name, in a stable order."""
-    labels = {group.id: group.label for group in groups}
-    of = labels.get(compare.of, compare.of) if compare else "one group"
-    over = labels.get(compare.over, compare.over) if compare else "another"
-
-    found = _of_groups(GROUP_METRICS, groups)
-    found += [
-        Metric(
-            metric.name,
-            metric.label.replace("{of}", of).replace("{over}", over),
-            metric.quantity,
-            metric.compute,
-        )
-        for metric in CELL_METRICS
-    ]
-    found += _of_groups(PATH_METRICS, groups)
-    return {metric.name: metric for metric in found}
+    return {metric.name: metric for one in ALWAYS for metric in _expanded(one, groups, (), compare)}
 
 
 def study_metrics_of(groups: tuple[Group, ...], flows: tuple[str, ...]) -> dict[str, Metric]:
     """Return the metrics a study has only if it asks for them, by name, in a stable order."""
-    found = [
-        Metric(
-            name.replace("{flow}", flow),
-            label.replace("{flow}", flow),
-            quantity,
-            _of_flow(function, flow),
-        )
-        for name, label, quantity, function in FLOW_METRICS
-        for flow in flows
-    ]
-    found += [*ASKED_CELL_METRICS, *_of_groups(ASKED_GROUP_METRICS, groups)]
-    return {metric.name: metric for metric in found}
+    return {metric.name: metric for one in ASKED for metric in _expanded(one, groups, flows, None)}
+
+
+def _expanded(
+    declared: Declared, groups: tuple[Group, ...], flows: tuple[str, ...], compare: Compare | None
+) -> Iterator[Metric]:
+    """Yield the metric for each group or flow it is of."""
+    by_id = {group.id: group for group in groups}
+    labels = {group.id: group.label for group in groups}
+    words = {
+        "of": labels.get(compare.of, compare.of) if compare else "one group",
+        "over": labels.get(compare.over, compare.over) if compare else "another",
+    }
+    for name, one in declared.each(by_id, flows):
+        label = declared.label.format(**words, label=labels.get(one, ""), flow=one)
+        yield Metric(name, label, declared.quantity, _function(declared.name, by_id.get(one), one))
+
+
+def _function(
+    name: str, group: Group | None, flow: str
+) -> Callable[[Sample], float | Quotient | Share]:
+    """Return what computes a metric; ``group`` or ``flow`` is what it is of."""
+    if name in CELL_FUNCTIONS:
+        return CELL_FUNCTIONS[name]
+    if group is None:
+        return lambda sample: FLOW_FUNCTIONS[name](sample, flow)
+    return lambda sample: GROUP_FUNCTIONS[name](sample, group)
 
 
 def evaluate(metric: Metric, sample: Sample) -> Value:

@@ -9,13 +9,10 @@ from collections.abc import Callable, Iterator
 
 from model.run_files.study import Group
 from model.run_files.tables import AuditRow
-from reports.measures.quantities import KBIT_PER_S, MILLISECONDS, PACKETS, SECONDS, Quantity
 from reports.store.records import PathReading
 from reports.store.sample import Quotient, Sample, Share, UnavailableError, total
 
 GroupFunction = Callable[[Sample, Group], float | Quotient | Share]
-#: Name and label, each with the group in braces, how it is shown, and how it is computed.
-GroupMetric = tuple[str, str, Quantity, GroupFunction]
 
 
 def _paths(sample: Sample, group: Group) -> Iterator[PathReading]:
@@ -60,42 +57,16 @@ def queue_dropped_pkts(sample: Sample, group: Group) -> float:
     return total(drops, f"buffer's drops of {group.label}")
 
 
-#: Shown only where the study asks for them.
-ASKED_PATH_METRICS: tuple[GroupMetric, ...] = tuple(
-    (
-        f"jitter_{column}_{{group}}_s", f"{label} jitter, {{label}}", MILLISECONDS,
-        _mean_over_flows(f"jitter_{column}_s", "jitter"),
-    )
-    for column, label in (("min", "Least"), ("p50", "Median"), ("max", "Largest"))
-)  # fmt: skip
-PATH_METRICS: tuple[GroupMetric, ...] = (
-    (
-        "owd_mean_{group}_s", "One-way delay, mean, {label}", MILLISECONDS,
-        _mean_over_flows("owd_mean_s", "one-way delay"),
-    ),
-    (
-        "owd_p95_{group}_s", "One-way delay, 95th percentile, {label}", MILLISECONDS,
-        _mean_over_flows("owd_p95_s", "one-way delay"),
-    ),
-    (
-        "jitter_{group}_s", "Jitter, {label}", MILLISECONDS,
-        _mean_over_flows("jitter_mean_s", "jitter"),
-    ),
-    (
-        "queueing_{group}_s", "Time in the bottleneck's buffer, {label}", MILLISECONDS,
-        _mean_over_flows("queue_mean_s", "time in the buffer"),
-    ),
-    (
-        "connect_to_data_{group}_s", "Time to first data, {label}", SECONDS,
-        _mean_over_flows("connect_to_data_s", "time to first data"),
-    ),
-    ("wire_rate_{group}_bps", "Wire rate of data, {label}", KBIT_PER_S, wire_rate_bps),
-    (
-        "ack_wire_rate_{group}_bps", "Bandwidth of acknowledgements, {label}", KBIT_PER_S,
-        ack_wire_rate_bps,
-    ),
-    (
-        "queue_dropped_{group}_pkts", "Dropped by the buffer, {label}", PACKETS,
-        queue_dropped_pkts,
-    ),
-)  # fmt: skip
+PATH_FUNCTIONS: dict[str, GroupFunction] = {
+    "owd_mean_{group}_s": _mean_over_flows("owd_mean_s", "one-way delay"),
+    "owd_p95_{group}_s": _mean_over_flows("owd_p95_s", "one-way delay"),
+    "jitter_{group}_s": _mean_over_flows("jitter_mean_s", "jitter"),
+    "jitter_min_{group}_s": _mean_over_flows("jitter_min_s", "jitter"),
+    "jitter_p50_{group}_s": _mean_over_flows("jitter_p50_s", "jitter"),
+    "jitter_max_{group}_s": _mean_over_flows("jitter_max_s", "jitter"),
+    "queueing_{group}_s": _mean_over_flows("queue_mean_s", "time in the buffer"),
+    "connect_to_data_{group}_s": _mean_over_flows("connect_to_data_s", "time to first data"),
+    "wire_rate_{group}_bps": wire_rate_bps,
+    "ack_wire_rate_{group}_bps": ack_wire_rate_bps,
+    "queue_dropped_{group}_pkts": queue_dropped_pkts,
+}

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
+
+from model.run_files.quantity import Quantity
 
 UNKNOWN = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
 
-
-@dataclass(frozen=True)
-class Quantity:
-    """A unit as shown: shown value = value x scale, with this many decimals."""
-
-    unit: str
-    scale: float
-    decimals: int
-
-    @property
-    def suffix(self) -> str:
-        """Return the unit with the space before it, or nothing for a bare index."""
-        return f" {self.unit}" if self.unit else ""
-
-
-PERCENT = Quantity("%", 1, 1)
-INDEX = Quantity("", 1, 3)
-KBIT_PER_S = Quantity("kbit/s", 1e-3, 1)
-FRACTION = Quantity("%", 100, 3)
-MILLISECONDS = Quantity("ms", 1e3, 2)
-SECONDS = Quantity("s", 1, 3)
-PACKETS = Quantity("packets", 1, 1)
-SEGMENTS = Quantity("segments", 1, 2)
 
 #: How settings are shown, by the unit at the end of their name.
 SETTING_UNITS: dict[str, Quantity] = {

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from model.run_files.study import Group
-from reports.measures.path import GroupFunction, GroupMetric
-from reports.measures.quantities import SEGMENTS
+from reports.measures.path import GroupFunction
 from reports.store.sample import Sample, UnavailableError, total
 
 _Value = TypeVar("_Value")
@@ -59,14 +58,8 @@ def _bins(sample: Sample) -> tuple[float, float]:
     return found
 
 
-SPAN_METRICS: tuple[GroupMetric, ...] = (
-    ("sent_{group}_segments", "Segments sent, {label}", SEGMENTS, sent_segments),
-    (
-        "cwnd_min_{group}_segments", "Smallest congestion window, {label}", SEGMENTS,
-        _window(lambda ranges: min(low for low, _ in ranges)),
-    ),
-    (
-        "cwnd_max_{group}_segments", "Largest congestion window, {label}", SEGMENTS,
-        _window(lambda ranges: max(high for _, high in ranges)),
-    ),
-)  # fmt: skip
+SPAN_FUNCTIONS: dict[str, GroupFunction] = {
+    "sent_{group}_segments": sent_segments,
+    "cwnd_min_{group}_segments": _window(lambda ranges: min(low for low, _ in ranges)),
+    "cwnd_max_{group}_segments": _window(lambda ranges: max(high for _, high in ranges)),
+}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from model.run_files.quantity import Quantity
 from reports.inference.increase_at_equal_loss import INCREASE
 from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
-from reports.measures.quantities import Quantity, count, interval, number, typographic
+from reports.measures.quantities import count, interval, number, typographic
 from reports.page.result_tables import GridTable, setting_heads, settings_of
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary

@@ -8,18 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from model.run_files.metrics import ALWAYS
+from model.run_files.quantity import KBIT_PER_S, MILLISECONDS, SECONDS, Quantity
 from model.run_files.study import Group
 from model.run_files.tables import AuditRow
-from reports.measures.path import PATH_METRICS
-from reports.measures.quantities import (
-    KBIT_PER_S,
-    MILLISECONDS,
-    SECONDS,
-    UNKNOWN,
-    Quantity,
-    count,
-    number,
-)
+from reports.measures.path import PATH_FUNCTIONS
+from reports.measures.quantities import UNKNOWN, count, number
 from reports.page.result_tables import GridTable, overview, place_of, setting_heads, settings_of
 from reports.store.records import PathReading
 from reports.store.run import FinishedCell, Run
@@ -60,7 +54,8 @@ class PacketEvidence:
 
 def metric_names(groups: Sequence[Group]) -> list[str]:
     """Return the metrics that are shown here and so nowhere else on the page."""
-    return [name.replace("{group}", g.id) for g in groups for name, _, _, _ in PATH_METRICS]
+    shown = [one.name for one in ALWAYS if one.name in PATH_FUNCTIONS]
+    return [name.format(group=group.id) for group in groups for name in shown]
 
 
 def packet_evidence(run: Run, summary: Summary) -> PacketEvidence | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from model.run_files.quantity import Quantity
 from reports.inference.replication import PointReplication, Replication
 from reports.inference.statistics import Estimate
-from reports.measures.quantities import UNKNOWN, Quantity, count, interval, number, typographic
+from reports.measures.quantities import UNKNOWN, count, interval, number, typographic
 from reports.page.result_tables import GridTable, place_of, setting_heads
 from reports.verdict.sensitivity import TriedClaim, TriedVariation, VariedPoint
 from reports.verdict.summary import Summary

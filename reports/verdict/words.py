@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from model.run_files.point import Point
 from model.run_files.publication import Comparison
+from model.run_files.quantity import PERCENT, Quantity
 from model.run_files.study import Parameter
 from reports.inference.decision import Decision
 from reports.measures.metrics import Metric
-from reports.measures.quantities import PERCENT, Quantity, number, setting, setting_label
+from reports.measures.quantities import number, setting, setting_label
 
 #: A difference of two percentages.
 POINTS = Quantity("percentage points", PERCENT.scale, PERCENT.decimals)

@@ -19,7 +19,7 @@ from model.errors import ParseError, RunError, UnsupportedError
 from testbed.campaign import digests, run_cells
 from testbed.campaign.run_cell import write_done
 from testbed.campaign.run_cells import Progress
-from testbed.labs.lab import Lab
+from testbed.labs.contract.lab import Lab
 from testbed.machine import scratch, workers
 from testbed.planning.plan import PlannedCell, virtual_s
 

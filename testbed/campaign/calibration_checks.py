@@ -23,7 +23,7 @@ from model.errors import ParseError
 from model.units import NS_PER_S
 from testbed.guest.calibration import WAYS, Way, chances, other_pairs, stages
 from testbed.guest.link_fill import LOG_HEADER, Fill, fills
-from testbed.labs.lab import Tolerances
+from testbed.labs.contract.lab import Tolerances
 
 #: A whole number of 64 bits; str.isdigit() would also take superscripts.
 COUNT = re.compile(r"[0-9]{1,19}")

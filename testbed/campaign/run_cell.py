@@ -24,8 +24,8 @@ from model.errors import ParseError, RunError, VerifyError
 from testbed.campaign import digests
 from testbed.guest import calibration
 from testbed.guest.ledger import disagreements
-from testbed.labs import accept
-from testbed.labs.lab import Lab, Tolerances
+from testbed.labs.contract import accept
+from testbed.labs.contract.lab import Lab, Tolerances
 from testbed.machine import trees, workers
 
 

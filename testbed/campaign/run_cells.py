@@ -14,7 +14,7 @@ from pathlib import Path
 from model import run_folder
 from model.errors import RunError
 from testbed.campaign.run_cell import execute
-from testbed.labs.lab import Lab
+from testbed.labs.contract.lab import Lab
 from testbed.machine import workers
 from testbed.planning.plan import PlannedCell, virtual_s
 

@@ -22,11 +22,11 @@ from model.cell import cell_id, from_dict, to_dict
 from model.errors import ParseError, StudyError
 from testbed.campaign import manifest
 from testbed.campaign.run_cell import json_text
-from testbed.findings.find import Findings
 from testbed.labs import registry
-from testbed.labs.lab import Lab
+from testbed.labs.contract.lab import Lab
 from testbed.machine import scratch
 from testbed.machine.process import BuildReport
+from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan, PlannedCell
 from testbed.planning.resolved import plan_json, resolved_json
 

@@ -26,7 +26,7 @@ from model.errors import (
 )
 from testbed.campaign import saved_runs
 from testbed.campaign.run_cell import json_text
-from testbed.findings.find import Findings
+from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan
 from testbed.points.load_study import find_study
 

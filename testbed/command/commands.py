@@ -19,11 +19,11 @@ from testbed.campaign.study_sets import Found
 from testbed.command import doctor as doctoring
 from testbed.command import plan_costs, run_and_report
 from testbed.command.run_and_report import jobs_or_cores
-from testbed.findings import find
 from testbed.labs import registry
 from testbed.machine import scratch
 from testbed.machine.console import out, words
 from testbed.planning import plan as planning
+from testbed.planning.findings import Findings, find
 from testbed.planning.plan import Plan
 from testbed.planning.stopping_rule import wanted_precision
 from testbed.points.load_study import find_study, kernels_of_hosts, load_study
@@ -54,7 +54,7 @@ def _slots(jobs: int | None, lab_name: str) -> int:
 
 def _make_plan(
     study_name: str, choices: Choices, **labs: Callable[[str], Mapping[str, str]]
-) -> tuple[Plan, find.Findings]:
+) -> tuple[Plan, Findings]:
     """Return a study's plan and findings; ``of_kernel`` returns the lab of a kernel's version."""
     study = load_study(find_study(study_name), hosts=choices.hosts, kernel=choices.kernel)
     precision = wanted_precision(study) if choices.reps == "auto" else None
@@ -62,7 +62,7 @@ def _make_plan(
     seeds: Sequence[int] = study.settings.seeds
     if isinstance(reps, int):
         seeds = planning.replicate_seeds(seeds, reps)
-    findings = find.find(study, seeds=seeds)
+    findings = find(study, seeds=seeds)
     made = planning.make_plan(
         study,
         seeds=seeds,
@@ -218,7 +218,7 @@ def validate_studies(study_names: Sequence[str], hosts: str) -> None:
 
 def _validate(study_name: str, hosts: str) -> None:
     study = load_study(find_study(study_name), hosts=hosts)
-    findings = find.find(study, seeds=study.settings.seeds)
+    findings = find(study, seeds=study.settings.seeds)
     _print_findings(out(), findings)
     for item in findings.acknowledged:
         out().print(f"acknowledged: {item.where}: {item.rule}: {item.text}")
@@ -229,7 +229,7 @@ def _validate(study_name: str, hosts: str) -> None:
     )
 
 
-def _print_findings(console: Console, findings: find.Findings) -> None:
+def _print_findings(console: Console, findings: Findings) -> None:
     for finding in findings.warnings:
         line = f"warning: {finding.where}: {finding.rule}: {finding.text}"
         console.print(line, soft_wrap=True)

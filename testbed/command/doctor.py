@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.labs.lab import Finding, LabKind
+from testbed.labs.contract.lab import Finding, LabKind
 from testbed.machine import cache
 
 #: As setup/browser looks for them; a unit test holds this against it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from testbed.campaign.progress import duration_text
-from testbed.labs.lab import LabKind
+from testbed.labs.contract.lab import LabKind
 from testbed.planning.plan import Expectation, Plan, PlannedCell, expected
 
 #: Reading a run, drawing its figures and writing its page; then what each cell adds.

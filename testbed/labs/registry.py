@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.errors import StudyError
-from testbed.labs.lab import LabKind
+from testbed.labs.contract.lab import LabKind
 from testbed.labs.virtual.kind import VIRTUAL
 
 DEFAULT: LabKind = VIRTUAL

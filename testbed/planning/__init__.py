@@ -1,1 +1,1 @@
-"""Which cells a run has, in which order, and what it is to reach."""
+"""Which cells a run has, in which order, what it is to reach, and what of it is misleading."""

@@ -16,7 +16,7 @@ from model.cell import Cell, cell_id
 from model.errors import StudyError
 from model.run_files.study import Precision
 from testbed.labs import registry
-from testbed.labs.lab import LabKind
+from testbed.labs.contract.lab import LabKind
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell, resolve_network
 from testbed.points.sweep import Point

@@ -19,7 +19,7 @@ from model.run_files.figures import FigureWanted, PublishedLoss, PublishedMark
 from model.run_files.json_file import text_of
 from model.run_files.network_path import PathFlow, PointPath
 from model.run_files.point import Point
-from testbed.findings.find import Findings
+from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan, PlannedCell, calibrated_points
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_network

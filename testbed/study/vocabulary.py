@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 TOPOLOGIES = {
     "dumbbell": "sources, two routers with one bottleneck between them, destinations",
@@ -42,81 +41,8 @@ EPISODE_VALUES = (
     "flight_at_act_bytes", "flight_at_act_segments",
     "lost_s", "detected_s", "recovered_s", "detect_s", "recover_s", "regrow_s",
 )  # fmt: skip
-#: Metrics a study may ask for and print published values of; ``{group}`` is one of its groups.
-METRICS = {
-    "share_{group}_pct": "percentage throughput: the group's goodput of all groups' goodput",
-    "goodput_{group}_bps": "new application bytes of the group per second, in bits",
-    "pct_increase": "percentage increase of goodput, compare.of over compare.over",
-    "utilisation_pct": "all groups' goodput as a percentage of the bottleneck's rate",
-    "utilisation_sent_pct": "the same of new data sent, over the whole run",
-    "utilisation_data_pct": "the same of data out of the buffer, repeated or not",
-    "utilisation_wire_pct": "the same with headers",
-    "silent_bins_frac": "bins of time between two times in which no data arrived",
-    "low_bins_frac": "bins in which data took less than half of the bottleneck's rate",
-    "loss_{group}_frac": "realised loss: packets lost of packets offered to the loss model",
-    "owd_mean_{group}_s": "mean one-way delay of packets with data, over the group's flows",
-    "owd_p95_{group}_s": "95th percentile of the same, mean over the group's flows",
-    "jitter_{group}_s": "mean difference of the delays of consecutive arrivals",
-    "jitter_min_{group}_s": "the least of these differences, mean over the group's flows",
-    "jitter_p50_{group}_s": "their median",
-    "jitter_max_{group}_s": "the largest",
-    "queueing_{group}_s": "mean time in the bottleneck's buffer, being sent included",
-    "connect_to_data_{group}_s": "from a flow's first packet until its first data arrived",
-    "cwnd_mean_{group}_segments": "congestion window, mean over time and over the group's flows",
-    "delivered_{group}_segments": "the group's goodput between two times, in messages",
-    "sent_{group}_segments": "new data the group sent between these times, in packets",
-    "cwnd_min_{group}_segments": "smallest congestion window between two times, of any flow",
-    "cwnd_max_{group}_segments": "largest congestion window between these times, of any flow",
-    "goodput_cv_{group}_pct": "spread of goodput over the group's flows, in % of their mean",
-    "goodput_over_time_{group}_pct": "variation of goodput over 10 s bins, in % of its mean",
-    "dupacks_{group}_pkts": "duplicates that had come when a lost packet was repeated, mean",
-    "new_data_on_dupacks_{group}_pkts": "new packets sent on those duplicates, mean over losses",
-    **{
-        f"new_data_on_dupack_{k}_{{group}}_pkts": f"new packets sent on duplicate {k} alone, mean"
-        for k in (1, 2, 3)
-    },
-    **{
-        f"sends_on_dupack_{k}_{{group}}_frac": f"losses on whose duplicate {k} new data was sent"
-        for k in (1, 2, 3)
-    },
-    **{
-        f"repeats_on_dupack_{k}_{{group}}_frac": f"losses repeated on duplicate {k} exactly"
-        for k in (3, 4)
-    },
-    "first_new_on_dupack_{group}": "duplicate on which new data first left, mean over losses",
-    "acks_to_new_data_{group}_pkts": "acknowledgements from the repeat to the first new data, mean",
-    "flight_full_{group}_frac": "losses repeated though the window had no room for another packet",
-    "regrow_{group}_s": "from acting on a loss until the window grew by a message, mean",
-    "grows_at_recovery_{group}_frac": "losses at whose last acknowledgement the window grew",
-    "cwnd_stays_{group}_frac": "losses through which the window stayed as it was cut",
-    "timeouts_{group}": "expiries of the group's retransmission timers",
-    "timeout_if_lost_again_{group}_frac": "losses repeated in vain that ended in a timeout",
-    "recover_{group}_s": "from acting on a loss until all was acknowledged, mean over losses",
-    "wire_rate_{group}_bps": "IP packets of the group's data out of the buffer, bits per second",
-    "ack_wire_rate_{group}_bps": "IP packets of the group's acknowledgements, bits per second",
-    "queue_dropped_{group}_pkts": "data packets of the group the bottleneck's buffer dropped",
-    "jain_flows": "Jain's fairness index over the single flows",
-    "jain_protocols": "Jain's fairness index over the groups' totals",
-}
-#: Metrics of one flow; ``{flow}`` is one that runs at every point.
-FLOW_METRICS = {
-    "flow_goodput_{flow}_bps": "new application bytes of the flow per second, in bits",
-    "flow_owd_mean_{flow}_s": "mean one-way delay of the flow's packets with data",
-    "flow_jitter_{flow}_s": "mean difference of the delays of its consecutive arrivals",
-    "flow_wire_rate_{flow}_bps": "IP packets of its data out of the buffer, bits per second",
-}
 #: Keys of a study that say between which times something is counted or looked at.
 SPANS = ("delivered", "windows", "bins")
-#: Metrics that need another key of the study: name as above, and the key.
-METRIC_NEEDS = {
-    "pct_increase": "compare",
-    "delivered_{group}_segments": "delivered",
-    "sent_{group}_segments": "delivered",
-    "cwnd_min_{group}_segments": "windows",
-    "cwnd_max_{group}_segments": "windows",
-    "silent_bins_frac": "bins",
-    "low_bins_frac": "bins",
-}
 
 #: Figures a study may ask for, and the keys of its own that each has besides `at` and `where`.
 FIGURES = {
@@ -193,29 +119,3 @@ IPERF3_SCTP_OPTIONS = frozenset({"maxseg_bytes", "nodelay", "rcvbuf_bytes", "snd
 IPERF3_TIMES_S = range(1, 86_401)
 
 SYSCTL_NAME = re.compile(r"net\.[a-z0-9_.]+")
-
-
-def flow_metric_names(flows: Iterable[str]) -> tuple[str, ...]:
-    """Return the name of every metric of these flows."""
-    names = list(flows)
-    return tuple(template.format(flow=flow) for template in FLOW_METRICS for flow in names)
-
-
-def metric_needs(groups: Iterable[str]) -> dict[str, str]:
-    """Return the key of the study that a metric needs, by the metric's name."""
-    names = list(groups)
-    return {
-        template.format(group=group): key
-        for template, key in METRIC_NEEDS.items()
-        for group in names
-    }
-
-
-def metric_names(groups: Iterable[str]) -> tuple[str, ...]:
-    """Return every metric's name for a study with these groups."""
-    names = list(groups)
-    return tuple(
-        template.format(group=group)
-        for template in METRICS
-        for group in (names if "{group}" in template else ("",))
-    )

@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from model import units
+from model.run_files.metrics import metric_names, metric_needs
 from testbed.study.host_profile_form import profile_problems
 from testbed.study.problems import MAX_SOUGHT, Loc, Problem
 from testbed.study.setting_types import INTERVAL_S
@@ -17,9 +18,6 @@ from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import (
     EPISODE_VALUES,
     SPANS,
-    flow_metric_names,
-    metric_names,
-    metric_needs,
 )
 from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
@@ -134,7 +132,7 @@ _NEEDED = {
 
 def _metric_names(study: StudyFile) -> tuple[str, ...]:
     flows = [copy.id for copy in written_out(study.flows)]
-    return (*metric_names(study.groups), *flow_metric_names(flows))
+    return metric_names(study.groups, flows)
 
 
 @CHECKS.reads("metrics", "groups", "flows", *_NEEDED)

@@ -49,11 +49,11 @@ from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
 from testbed.campaign import calibration_checks, digests, manifest, run_cell, saved_runs, study_sets
 from testbed.campaign.run_cell import json_text
-from testbed.findings import find
 from testbed.guest.ledger import disagreements
-from testbed.labs import accept
+from testbed.labs.contract import accept
 from testbed.labs.virtual import virtual_lab
 from testbed.planning import plan
+from testbed.planning.findings import find
 from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import parse_study
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
@@ -96,7 +96,7 @@ def _studies() -> dict[str, Target]:
     def study(content: bytes) -> None:
         made = parse_study(content.decode(errors="replace"), "w.yaml", hosts_folders=[HOSTS])
         seeds = made.settings.seeds
-        findings = find.find(made, seeds=seeds)
+        findings = find(made, seeds=seeds)
         planned = plan.make_plan(made, seeds=seeds[:1], lab={"name": "virtual"})
         json.loads(resolved_json(planned, findings))
 

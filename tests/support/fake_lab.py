@@ -16,7 +16,7 @@ from model.units import NS_PER_S
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
 from testbed.guest.link_fill import LOG_HEADER
-from testbed.labs.lab import Properties, Tolerances
+from testbed.labs.contract.lab import Properties, Tolerances
 from tests.support.recorded import DATA, text, value
 
 PROBES = DATA / "probes-0.1.0"

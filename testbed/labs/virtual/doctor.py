@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from model.errors import GroundtruthError
-from testbed.labs.lab import Finding
+from testbed.labs.contract.lab import Finding
 from testbed.labs.virtual import host_tools, image, kernel, lab_code, preflight
 from testbed.machine import cache, contents
 

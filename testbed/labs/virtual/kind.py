@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.cell import Cell, Limits
-from testbed.labs.lab import Check, Finding, Lab, Properties, accept_any
+from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.virtual import costs, image, kernel, per_kernel, time_limits, virtual_lab
 from testbed.machine.process import BuildReport
 
 
 @dataclass(frozen=True)
 class VirtualKind:
-    """See :class:`testbed.labs.lab.LabKind`."""
+    """See :class:`testbed.labs.contract.lab.LabKind`."""
 
     properties: Properties = virtual_lab.PROPERTIES
 

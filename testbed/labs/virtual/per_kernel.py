@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from model.cell import Cell
-from testbed.labs.lab import Check, Properties, accept_any
+from testbed.labs.contract.lab import Check, Properties, accept_any
 from testbed.labs.virtual import virtual_lab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine.process import BuildReport

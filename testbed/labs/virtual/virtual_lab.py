@@ -19,8 +19,8 @@ from pathlib import Path
 from model import run_folder
 from model.cell import Cell, Limits
 from model.errors import RunError, UnsupportedError
-from testbed.labs import accept
-from testbed.labs.lab import Check, Properties, Tolerances, accept_any
+from testbed.labs.contract import accept
+from testbed.labs.contract.lab import Check, Properties, Tolerances, accept_any
 from testbed.labs.virtual import allowance, image, kernel, lab_code, lab_user, preflight
 from testbed.labs.virtual.allowance import Allowance
 from testbed.labs.virtual.sandbox import Sandbox, Walls

@@ -28,8 +28,8 @@ from testbed.campaign.saved_runs import (  # fmt: skip
     locked,
     record_lab,
 )
-from testbed.findings import find
 from testbed.labs.virtual import per_kernel
+from testbed.planning.findings import find
 from testbed.planning.plan import Plan, PlannedCell, make_plan
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell
@@ -46,7 +46,7 @@ def plan() -> Plan:
 
 
 def new_run(data_dir: Path, plan: Plan) -> Path:
-    findings = find.find(plan.study, seeds=plan.seeds)
+    findings = find(plan.study, seeds=plan.seeds)
     return create(data_dir, plan, findings, ["groundtruth", "run", "wireless"])
 
 

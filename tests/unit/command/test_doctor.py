@@ -16,7 +16,7 @@ import pytest
 from model.errors import RunError, StudyError, UnsupportedError
 from testbed.command import commands, doctor
 from testbed.labs import registry
-from testbed.labs.lab import Finding
+from testbed.labs.contract.lab import Finding
 from testbed.labs.virtual import doctor as virtual_doctor
 from testbed.labs.virtual import host_tools, image, kernel, lab_code, preflight
 from testbed.labs.virtual.host_tools import BUBBLEWRAP

@@ -9,8 +9,8 @@ import pytest
 from model.errors import StudyError
 from testbed.command import new_study
 from testbed.command.cli import command_status
-from testbed.findings.find import find
 from testbed.planning import plan
+from testbed.planning.findings import find
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 from testbed.study.study_form import Flow, Network, StudyFile
 

@@ -15,7 +15,7 @@ from model import run_folder
 from model.cell import Cell
 from model.errors import RunError
 from testbed.campaign import run_cell
-from testbed.labs import accept
+from testbed.labs.contract import accept
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
 

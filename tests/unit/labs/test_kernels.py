@@ -9,8 +9,8 @@ import pytest
 
 from model.errors import StudyError
 from testbed.command import plan_costs
-from testbed.findings import find
 from testbed.labs.virtual import costs
+from testbed.planning.findings import find
 from testbed.planning.plan import Plan, calibrated_points, make_plan
 from testbed.points import load_study as load
 from testbed.points.load_study import Study, kernels_of_hosts, load_study
@@ -148,7 +148,7 @@ def test_what_is_no_kernel(written: str, told: str) -> None:
 
 def test_a_run_on_another_kernel_than_the_hosts_best_says_so() -> None:
     def said(loaded: Study) -> list[str]:
-        found = find.find(loaded, seeds=(1, 2)).warnings
+        found = find(loaded, seeds=(1, 2)).warnings
         return [finding.text for finding in found if finding.rule == "another-kernel"]
 
     assert said(study(OLD)) == said(given(edited(OLD), "6.12")) == said(study()) == []

@@ -15,7 +15,7 @@ from model.errors import StudyError, UnsupportedError, VerifyError
 from testbed.campaign import again, run_cell
 from testbed.command import commands
 from testbed.labs import registry
-from testbed.labs.lab import Properties, Tolerances
+from testbed.labs.contract.lab import Properties, Tolerances
 from testbed.planning.plan import make_plan
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell

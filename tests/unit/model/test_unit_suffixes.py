@@ -13,8 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 from model import cell
-from testbed.findings import windows
-from testbed.planning import plan
+from testbed.planning import plan, windows
 from testbed.study import host_profile_form, study_form, vocabulary
 
 pytestmark = pytest.mark.unit

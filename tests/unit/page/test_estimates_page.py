@@ -10,7 +10,8 @@ import pytest
 
 from model import run_folder
 from model.run_files.point import Point
-from reports.measures.quantities import INDEX, KBIT_PER_S, PERCENT, UNKNOWN, difference
+from model.run_files.quantity import INDEX, KBIT_PER_S, PERCENT
+from reports.measures.quantities import UNKNOWN, difference
 from reports.page import result_tables
 from reports.page.estimates import adjustment_words, estimates_table
 from reports.page.html import Drawn, render_reports

@@ -12,7 +12,7 @@ from model.errors import StudyError
 from model.run_files import json_file
 from model.run_files.cells import PLANNED
 from model.run_files.study import parse_study
-from testbed.findings import find
+from testbed.planning.findings import find
 from testbed.planning.plan import (
     CALIBRATION_VIRTUAL_S,
     calibrated_points,
@@ -176,7 +176,7 @@ def test_resolved_json_tells_of_variations() -> None:
     assert read.variation_points == read.all_points[7:]
     loaded = study(VARIED)
     left = make_plan(loaded, seeds=[1], lab={}, sensitivity=False)
-    record = json.loads(resolved_json(left, find.find(loaded, seeds=[1])))
+    record = json.loads(resolved_json(left, find(loaded, seeds=[1])))
     assert (len(record["points"]), record["variations"], len(record["left_out"])) == (7, [], 3)
 
 
@@ -188,7 +188,7 @@ def test_seeds_as_needed_begin_with_the_least() -> None:
     plan = make_plan(loaded, seeds=seeds, lab={}, precision=precision)
     assert len(plan.cells) == 7 * (1 + 9)
     assert plan.first == plan.cells[: 7 * (1 + 2)]
-    record = json.loads(resolved_json(plan, find.find(loaded, seeds=seeds)))
+    record = json.loads(resolved_json(plan, find(loaded, seeds=seeds)))
     assert record["replication"] == {
         "metric": "pct_increase", "half_width": 3.0, "relative_half_width": None,
         "at_least": 2, "at_most": 9,
@@ -201,7 +201,7 @@ def test_seeds_as_needed_begin_with_the_least() -> None:
 def resolved(*edits: tuple[str, str]) -> str:
     loaded = study(*edits)
     plan = make_plan(loaded, seeds=[1, 2], lab={})
-    return resolved_json(plan, find.find(loaded, seeds=[1, 2]))
+    return resolved_json(plan, find(loaded, seeds=[1, 2]))
 
 
 def test_resolved_json() -> None:
@@ -267,9 +267,9 @@ def test_a_study_without_published_table() -> None:
 def test_reports_read_what_is_written() -> None:
     loaded = study()
     plan = make_plan(loaded, seeds=[1, 2], lab={})
-    text = resolved_json(plan, find.find(loaded, seeds=[1, 2]))
+    text = resolved_json(plan, find(loaded, seeds=[1, 2]))
     read = parse_study(text, "resolved.json")
-    assert read == written(plan, find.find(loaded, seeds=[1, 2]))
+    assert read == written(plan, find(loaded, seeds=[1, 2]))
     assert read.published is not None
     assert str(read.published.rows[0].values["pct_increase"]) == "6.1"
     assert tuple(path.point for path in read.paths) == read.points
@@ -324,7 +324,7 @@ def test_every_study_loads_and_plans(path: Path) -> None:
     assert loaded.settings.study == path.stem
     plan = make_plan(loaded, seeds=loaded.settings.seeds, lab={})
     assert plan.base_cells == len(loaded.points) * (1 + len(loaded.settings.seeds))
-    find.find(loaded, seeds=loaded.settings.seeds)
+    find(loaded, seeds=loaded.settings.seeds)
 
 
 def test_what_a_run_records_is_the_same_wherever_the_study_lies(
@@ -332,7 +332,7 @@ def test_what_a_run_records_is_the_same_wherever_the_study_lies(
 ) -> None:
     def resolved(path: Path) -> str:
         study = load_study(path)
-        findings = find.find(study, seeds=(1,))
+        findings = find(study, seeds=(1,))
         assert findings.warnings
         assert findings.acknowledged
         return resolved_json(make_plan(study, seeds=(1,), lab={}), findings)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from testbed.guest import agent
-from testbed.labs import accept
+from testbed.labs.contract import accept
 from testbed.labs.virtual import lab_code, virtual_lab
 from tests.support.recorded import wireless_cell
 

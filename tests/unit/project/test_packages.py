@@ -54,6 +54,12 @@ def test_nothing_is_imported_in_circles(graph: grimp.ImportGraph) -> None:
     assert {name: found for name, found in circles.items() if found} == {}
 
 
+def test_no_room_uses_itself_by_way_of_others() -> None:
+    # Also a parent and its child: grimp looks for circles among siblings only.
+    assert rooms.circles(rooms.rooms()) == []
+    assert rooms.circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == ["b", "c"]
+
+
 def test_no_folder_is_overfull() -> None:
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"],

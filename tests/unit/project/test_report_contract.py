@@ -8,7 +8,7 @@ from model import run_folder
 from reports.store.run import read_run
 from reports.verdict.summary import summarise
 from reports.verdict.trust import point_words
-from testbed.findings.find import find
+from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import plan_json, resolved_json
 from testbed.points.load_study import load_study

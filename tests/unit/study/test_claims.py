@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.findings.find import find
+from model.run_files.metrics import metric_names
+from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import Study
-from testbed.study.vocabulary import metric_names
 from tests.support.study_file import SWEEP, UNPUBLISHED, edited, line_of, problems, study
 from tests.unit.study.test_fuzz import UNHURRIED, use
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.cell import Cell
-from testbed.findings import find
+from testbed.planning.findings import find
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, line_of, problems, study
 
@@ -158,5 +158,5 @@ def test_one_seed_is_enough_where_nothing_is_left_to_chance(loss: str, fires: bo
         UNPUBLISHED, swept("network.bottleneck.rate: [3 Mbit/s]"), ("data: 1 %", f"data: {loss}"),
         ("duration: 1000 s", "duration: 10 s"),  # over before SCTP's first heartbeat
     )  # fmt: skip
-    found = find.find(loaded, seeds=(1,)).warnings
+    found = find(loaded, seeds=(1,)).warnings
     assert ("one-seed" in {warning.rule for warning in found}) is fires

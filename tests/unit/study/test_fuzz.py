@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from model.errors import StudyError
-from testbed.findings import find
 from testbed.planning import plan
+from testbed.planning.findings import find
 from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import load_study, parse_study
 from tests.support.study_file import HOSTS, PAPER, WIRELESS
@@ -37,7 +37,7 @@ def use(text: str) -> None:
             assert LINE.fullmatch(line), line
         return
     seeds = study.settings.seeds
-    findings = find.find(study, seeds=seeds)
+    findings = find(study, seeds=seeds)
     planned = plan.make_plan(study, seeds=seeds[:2], lab={})
     json.loads(resolved_json(planned, findings))
     assert len({cell.id for cell in planned.cells}) == len(planned.cells)

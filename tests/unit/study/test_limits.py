@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-from testbed.findings import find
 from testbed.guest import calibration
 from testbed.labs.virtual.time_limits import limits
+from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.points.load_study import parse_study
 from testbed.points.resolve import resolve_cell
@@ -72,7 +72,7 @@ UNANSWERED = (edited()[edited().index("acknowledged:") :], "")
 def findings(*edits: Edit) -> dict[str, str]:
     """Return what is told of the edited study with the project's own host profiles, by rule."""
     made = parse_study(edited(NO_SWEEP, UNPUBLISHED, UNANSWERED, *edits))
-    return {found.rule: found.text for found in find.find(made, seeds=(1, 2)).warnings}
+    return {found.rule: found.text for found in find(made, seeds=(1, 2)).warnings}
 
 
 def test_hosts_of_old_hold_a_younger_congestion_control_back() -> None:

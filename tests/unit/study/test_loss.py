@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.cell import BurstLoss, Cell, Loss
-from testbed.findings import find
+from testbed.planning.findings import find
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, problems, study
 
@@ -172,7 +172,7 @@ def test_a_spread_start_is_chance_and_one_without_losses_and_heartbeats_is_none(
     longer = [("duration: 1000 s", "duration: 20 s"), *short[1:]]
     assert cells(*longer)[0].left_to_chance() == ("heartbeats",)
     loaded = study(UNPUBLISHED, *longer, SPREAD)
-    assert "one-seed" in {found.rule for found in find.find(loaded, seeds=(1,)).warnings}
+    assert "one-seed" in {found.rule for found in find(loaded, seeds=(1,)).warnings}
 
 
 def test_a_flow_must_be_able_to_start_before_it_ends() -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from testbed.findings.find import find
+from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
 from tests.support.study_file import SWEEP, UNPUBLISHED, edited, line_of, problems, study

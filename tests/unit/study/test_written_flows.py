@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from model.cell import Cell
-from testbed.findings import find
+from testbed.planning.findings import find
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, line_of, problems, study
 
@@ -113,7 +113,7 @@ def test_what_is_published_of_one_flow_names_the_copy(flow: str, hint: str | Non
 
 def test_a_misleading_setting_of_copies_is_told_once_and_where_it_is_written() -> None:
     loaded = study(UNPUBLISHED, PAIRS, S_NEXT, T_THREE, ("duration: 1000 s", "duration: 6 s"))
-    found = [w for w in find.find(loaded, seeds=(1, 2)).warnings if w.rule == "short-run"]
+    found = [w for w in find(loaded, seeds=(1, 2)).warnings if w.rule == "short-run"]
     assert [(w.where, w.text.split(" sends")[0]) for w in found] == [
         (f"w.yaml:{line_of(loaded.document.text, '- id: T')}", "flow T1"),
         (f"w.yaml:{line_of(loaded.document.text, '- id: S')}", "flow S1"),

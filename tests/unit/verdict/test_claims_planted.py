@@ -15,7 +15,7 @@ import pytest
 from reports.store.run import read_run
 from reports.verdict.files import summary_json
 from reports.verdict.summary import summarise
-from testbed.findings.find import find
+from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
 from tests.support.report_run import build_run

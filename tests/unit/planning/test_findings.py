@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.findings import find as validate
-from testbed.findings.rules import CELL_RULES, SEED_RULES, expected_losses_pkts
-from testbed.findings.windows import advertised_window, tcp_payload_bytes
+from testbed.planning.findings import find
+from testbed.planning.rules import CELL_RULES, SEED_RULES, expected_losses_pkts
+from testbed.planning.windows import advertised_window, tcp_payload_bytes
 from testbed.points.resolve import resolve_cell
 from testbed.study.vocabulary import RULES
 from tests.support.study_file import SWEEP, UNPUBLISHED, WIRELESS, Edit, edited, line_of, study
@@ -36,17 +36,17 @@ QUIET = (
 )
 
 
-def find(*edits: Edit, seeds: tuple[int, ...] = (1, 2)) -> dict[str, list[str]]:
+def warned(*edits: Edit, seeds: tuple[int, ...] = (1, 2)) -> dict[str, list[str]]:
     """Return the texts of the warnings by rule, at a study of one point."""
     loaded = study(*ONE_POINT, NO_ACKNOWLEDGEMENT, *edits)
     found: dict[str, list[str]] = {}
-    for finding in validate.find(loaded, seeds=seeds).warnings:
+    for finding in find(loaded, seeds=seeds).warnings:
         found.setdefault(finding.rule, []).append(finding.text)
     return found
 
 
 def test_a_quiet_study_has_no_findings() -> None:
-    assert find(profile(*QUIET)) == {}
+    assert warned(profile(*QUIET)) == {}
 
 
 @pytest.mark.parametrize(
@@ -104,20 +104,20 @@ def test_a_quiet_study_has_no_findings() -> None:
     ],
 )  # fmt: skip
 def test_each_rule_speaks_for_itself(edits: list[Edit], rule: str, text: str) -> None:
-    assert find(profile(*QUIET), *edits) == {rule: [text]}
+    assert warned(profile(*QUIET), *edits) == {rule: [text]}
 
 
 def test_values_at_the_edge_are_not_misleading() -> None:
     limit = ("    queue: 10 packets\n", "    queue: 10 packets\n    channel_limit: 64 packets\n")
-    assert find(profile(*QUIET), limit) == {}
-    assert find(profile(*QUIET), ("    rate: 10 Mbit/s", "    rate: 3000008 bit/s")) == {}
+    assert warned(profile(*QUIET), limit) == {}
+    assert warned(profile(*QUIET), ("    rate: 10 Mbit/s", "    rate: 3000008 bit/s")) == {}
     for size in (719, 1452):
         message = ("message: 1448 bytes\n    streams", f"message: {size} bytes\n    streams")
-        assert find(profile(*QUIET), message) == {}
+        assert warned(profile(*QUIET), message) == {}
 
 
 def test_windows_below_the_path() -> None:
-    found = find(
+    found = warned(
         profile(
             "sysctl: {net.ipv4.tcp_no_metrics_save: 1, net.ipv4.tcp_window_scaling: 0}",
             "sctp_socket_receiver: {rcvbuf_bytes: 65536}",
@@ -174,7 +174,7 @@ def test_what_a_segment_carries(settings: str, payload_bytes: int) -> None:
 
 
 def test_saved_metrics() -> None:
-    (text,) = find(profile("sctp_socket: {rcvbuf_bytes: 1000000}"))["saved-tcp-metrics"]
+    (text,) = warned(profile("sctp_socket: {rcvbuf_bytes: 1000000}"))["saved-tcp-metrics"]
     assert text == (
         "host profile 'own' does not set net.ipv4.tcp_no_metrics_save to 1: a TCP connection"
         " starts from the ssthresh and round trip an earlier one to the same destination left"
@@ -190,7 +190,7 @@ def test_expected_losses_against_hand_worked_numbers() -> None:
 
 
 def test_too_few_losses() -> None:
-    found = find(profile(*QUIET), ("duration: 1000 s", "duration: 100 s"))
+    found = warned(profile(*QUIET), ("duration: 1000 s", "duration: 100 s"))
     text = (
         "flow {} loses about 24.1 packets in one run of 100 s at 1 % loss, fewer than 30: that"
         " number alone varies by 20 % from run to run (expected rate: Mathis et al. 1997)"
@@ -210,8 +210,8 @@ def test_an_equal_share_and_a_window_also_bound_the_losses() -> None:
 
 
 def test_seeds() -> None:
-    assert set(find(profile(*QUIET), seeds=(7,))) == {"one-seed"}
-    (text,) = find(profile(*QUIET), seeds=(7, 7, 8, 8, 9))["equal-seeds"]
+    assert set(warned(profile(*QUIET), seeds=(7,))) == {"one-seed"}
+    (text,) = warned(profile(*QUIET), seeds=(7, 7, 8, 8, 9))["equal-seeds"]
     assert text == (
         "seed 7, 8 is given more than once: a seed fixes a run to the byte, so the copies are one"
         " run, and the interval is too narrow"
@@ -221,7 +221,7 @@ def test_seeds() -> None:
 def test_a_finding_says_at_which_points_and_where() -> None:
     text = edited(UNPUBLISHED, NO_ACKNOWLEDGEMENT, profile(*QUIET), ("1000 s", "100 s"))
     loaded = study(UNPUBLISHED, NO_ACKNOWLEDGEMENT, profile(*QUIET), ("1000 s", "100 s"))
-    warnings = validate.find(loaded, seeds=(1, 2)).warnings
+    warnings = find(loaded, seeds=(1, 2)).warnings
     assert [w.where for w in warnings] == [
         f"w.yaml:{line_of(text, '- id: T')}",
         f"w.yaml:{line_of(text, '- id: S')}",
@@ -232,7 +232,7 @@ def test_a_finding_says_at_which_points_and_where() -> None:
 def test_a_finding_at_a_swept_setting_names_the_line_of_the_value() -> None:
     sweep = "  network.bottleneck.loss.acknowledgements:\n    - 0 %\n    - 1 %\n"
     edits: list[Edit] = [UNPUBLISHED, NO_ACKNOWLEDGEMENT, profile(*QUIET), (SWEEP, sweep)]
-    warnings = validate.find(study(*edits), seeds=(1, 2)).warnings
+    warnings = find(study(*edits), seeds=(1, 2)).warnings
     assert [(w.rule, w.where) for w in warnings] == [
         ("ack-loss", f"w.yaml:{line_of(edited(*edits), '    - 1 %')}")
     ]
@@ -240,7 +240,7 @@ def test_a_finding_at_a_swept_setting_names_the_line_of_the_value() -> None:
 
 def test_what_is_acknowledged_is_kept_with_its_reason() -> None:
     loaded = study(*ONE_POINT)
-    findings = validate.find(loaded, seeds=(1, 2))
+    findings = find(loaded, seeds=(1, 2))
     assert findings.warnings == ()
     assert [(a.rule, a.where, a.why) for a in findings.acknowledged] == [
         (
@@ -256,7 +256,7 @@ def test_what_is_acknowledged_is_kept_with_its_reason() -> None:
 
 def test_a_needless_acknowledgement_is_a_finding() -> None:
     loaded = study(*ONE_POINT, profile(*QUIET))
-    (warning,) = validate.find(loaded, seeds=(1, 2)).warnings
+    (warning,) = find(loaded, seeds=(1, 2)).warnings
     line = line_of(loaded.document.text, "- rule: window")
     assert warning.where == f"w.yaml:{line}"
     assert warning.record() == {
@@ -270,8 +270,8 @@ def test_a_needless_acknowledgement_is_a_finding() -> None:
 def test_seeds_of_the_command_line_do_not_make_an_acknowledgement_needless() -> None:
     rule = ("rule: window-below-path", "rule: one-seed")
     loaded = study(*ONE_POINT, profile(*QUIET), ("seeds: [1, 2, 3, 4, 5]", "seeds: [1]"), rule)
-    assert validate.find(loaded, seeds=(1, 2)).warnings == ()
-    assert [a.rule for a in validate.find(loaded, seeds=(1,)).acknowledged] == ["one-seed"]
+    assert find(loaded, seeds=(1, 2)).warnings == ()
+    assert [a.rule for a in find(loaded, seeds=(1,)).acknowledged] == ["one-seed"]
 
 
 def test_every_rule_has_a_name_to_acknowledge() -> None:

@@ -21,14 +21,14 @@ from model.network_path import (
     packet_bytes,
     slowest_rate_bps,
 )
-from testbed.findings.host_rules import (
+from testbed.planning.host_rules import (
     control_held_back,
     iperf3_cannot_set,
     saved_tcp_metrics,
     window_below_path,
 )
-from testbed.findings.rule_hits import Hit, Rule
-from testbed.findings.windows import advertised_window, knob, tcp_payload_bytes
+from testbed.planning.rule_hits import Hit, Rule
+from testbed.planning.windows import advertised_window, knob, tcp_payload_bytes
 
 #: Below this, the number of losses of one run varies by a fifth or more (one over its root).
 MIN_LOSSES_PKTS = 30

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from model import run_folder
 from model.cell import Cell
-from testbed.findings.rule_hits import Hit
-from testbed.findings.rules import CELL_RULES, SEED_RULES
+from testbed.planning.rule_hits import Hit
+from testbed.planning.rules import CELL_RULES, SEED_RULES
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell
 from testbed.points.sweep import Point

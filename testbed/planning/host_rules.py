@@ -1,4 +1,4 @@
-"""Rules about hosts that bound a flow or are not what they seem; see testbed.findings.rules.
+"""Rules about hosts that bound a flow or are not what they seem; see testbed.planning.rules.
 
 Pure functions from a cell to hits.
 """
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from model import units
 from model.cell import OF_HOSTS, Cell, KnobKind
 from model.network_path import slowest_rate_bps
-from testbed.findings.rule_hits import Hit
-from testbed.findings.windows import advertised_window, knob
+from testbed.planning.rule_hits import Hit
+from testbed.planning.windows import advertised_window, knob
 from testbed.study.vocabulary import IPERF3_SCTP_OPTIONS, IPERF3_TCP_OPTIONS
 
 

@@ -1,0 +1,286 @@
+"""The metrics there are, each declared once: what a study may ask for and a report computes.
+
+Names carry the unit and, in braces, the group or flow that each is of. ``reports/measures`` has a
+function for every one of them; docs/metrics.md gives formulas and sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from model.run_files.quantity import (
+    COUNT,
+    FRACTION,
+    INDEX,
+    KBIT_PER_S,
+    MILLISECONDS,
+    PACKETS,
+    PERCENT,
+    SECONDS,
+    SEGMENTS,
+    SHARE,
+    Quantity,
+)
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A metric: its name, what readers see, how it is shown, and what it means in words.
+
+    ``needs`` is the key of a study without which it cannot be computed.
+    """
+
+    name: str
+    label: str
+    quantity: Quantity
+    meaning: str
+    needs: str | None = None
+
+    def each(self, groups: Iterable[str], flows: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Yield its name for every group or flow, with that; once, with "", if it is of neither."""
+        many = groups if "{group}" in self.name else flows if "{flow}" in self.name else ("",)
+        for one in many:
+            yield self.name.format(group=one, flow=one), one
+
+
+#: What every study has.
+ALWAYS = (
+    Declared(
+        "share_{group}_pct", "Share of goodput, {label}", PERCENT,
+        "percentage throughput: the group's goodput of all groups' goodput",
+    ),
+    Declared(
+        "goodput_{group}_bps", "Goodput, {label}", KBIT_PER_S,
+        "new application bytes of the group per second, in bits",
+    ),
+    Declared(
+        "loss_{group}_frac", "Realised loss, {label}", FRACTION,
+        "realised loss: packets lost of packets offered to the loss model",
+    ),
+    Declared(
+        "cwnd_mean_{group}_segments", "Mean congestion window, {label}", SEGMENTS,
+        "congestion window, mean over time and over the group's flows",
+    ),
+    Declared(
+        "pct_increase", "Increase in goodput of {of} over {over}", PERCENT,
+        "percentage increase of goodput, compare.of over compare.over", needs="compare",
+    ),
+    Declared(
+        "utilisation_pct", "Link utilisation", PERCENT,
+        "all groups' goodput as a percentage of the bottleneck's rate",
+    ),
+    Declared(
+        "jain_flows", "Jain fairness over the flows", INDEX,
+        "Jain's fairness index over the single flows",
+    ),
+    Declared(
+        "jain_protocols", "Jain fairness over the protocol totals", INDEX,
+        "Jain's fairness index over the groups' totals",
+    ),
+    Declared(
+        "owd_mean_{group}_s", "One-way delay, mean, {label}", MILLISECONDS,
+        "mean one-way delay of packets with data, over the group's flows",
+    ),
+    Declared(
+        "owd_p95_{group}_s", "One-way delay, 95th percentile, {label}", MILLISECONDS,
+        "95th percentile of the same, mean over the group's flows",
+    ),
+    Declared(
+        "jitter_{group}_s", "Jitter, {label}", MILLISECONDS,
+        "mean difference of the delays of consecutive arrivals",
+    ),
+    Declared(
+        "queueing_{group}_s", "Time in the bottleneck's buffer, {label}", MILLISECONDS,
+        "mean time in the bottleneck's buffer, being sent included",
+    ),
+    Declared(
+        "connect_to_data_{group}_s", "Time to first data, {label}", SECONDS,
+        "from a flow's first packet until its first data arrived",
+    ),
+    Declared(
+        "wire_rate_{group}_bps", "Wire rate of data, {label}", KBIT_PER_S,
+        "IP packets of the group's data out of the buffer, bits per second",
+    ),
+    Declared(
+        "ack_wire_rate_{group}_bps", "Bandwidth of acknowledgements, {label}", KBIT_PER_S,
+        "IP packets of the group's acknowledgements, bits per second",
+    ),
+    Declared(
+        "queue_dropped_{group}_pkts", "Dropped by the buffer, {label}", PACKETS,
+        "data packets of the group the bottleneck's buffer dropped",
+    ),
+)  # fmt: skip
+#: What a study has only where it asks for it.
+ASKED = (
+    Declared(
+        "flow_goodput_{flow}_bps", "Goodput of flow {flow}", KBIT_PER_S,
+        "new application bytes of the flow per second, in bits",
+    ),
+    Declared(
+        "flow_owd_mean_{flow}_s", "One-way delay, mean, of flow {flow}", MILLISECONDS,
+        "mean one-way delay of the flow's packets with data",
+    ),
+    Declared(
+        "flow_jitter_{flow}_s", "Jitter of flow {flow}", MILLISECONDS,
+        "mean difference of the delays of its consecutive arrivals",
+    ),
+    Declared(
+        "flow_wire_rate_{flow}_bps", "Wire rate of flow {flow}", KBIT_PER_S,
+        "IP packets of its data out of the buffer, bits per second",
+    ),
+    Declared(
+        "utilisation_sent_pct", "Link utilisation, new data sent", PERCENT,
+        "the same of new data sent, over the whole run",
+    ),
+    Declared(
+        "utilisation_data_pct", "Link utilisation, all data", PERCENT,
+        "the same of data out of the buffer, repeated or not",
+    ),
+    Declared(
+        "utilisation_wire_pct", "Link utilisation, packets", PERCENT,
+        "the same with headers",
+    ),
+    Declared(
+        "silent_bins_frac", "Time without an arrival", SHARE,
+        "bins of time between two times in which no data arrived", needs="bins",
+    ),
+    Declared(
+        "low_bins_frac", "Time with less than half of the rate", SHARE,
+        "bins in which data took less than half of the bottleneck's rate", needs="bins",
+    ),
+    Declared(
+        "delivered_{group}_segments", "Segments delivered, {label}", SEGMENTS,
+        "the group's goodput between two times, in messages", needs="delivered",
+    ),
+    Declared(
+        "goodput_cv_{group}_pct", "Spread of goodput over the flows, {label}", PERCENT,
+        "spread of goodput over the group's flows, in % of their mean",
+    ),
+    Declared(
+        "goodput_over_time_{group}_pct", "Variation of goodput over time, {label}", PERCENT,
+        "variation of goodput over 10 s bins, in % of its mean",
+    ),
+    Declared(
+        "sent_{group}_segments", "Segments sent, {label}", SEGMENTS,
+        "new data the group sent between these times, in packets", needs="delivered",
+    ),
+    Declared(
+        "cwnd_min_{group}_segments", "Smallest congestion window, {label}", SEGMENTS,
+        "smallest congestion window between two times, of any flow", needs="windows",
+    ),
+    Declared(
+        "cwnd_max_{group}_segments", "Largest congestion window, {label}", SEGMENTS,
+        "largest congestion window between these times, of any flow", needs="windows",
+    ),
+    Declared(
+        "jitter_min_{group}_s", "Least jitter, {label}", MILLISECONDS,
+        "the least of these differences, mean over the group's flows",
+    ),
+    Declared(
+        "jitter_p50_{group}_s", "Median jitter, {label}", MILLISECONDS,
+        "their median",
+    ),
+    Declared(
+        "jitter_max_{group}_s", "Largest jitter, {label}", MILLISECONDS,
+        "the largest",
+    ),
+    Declared(
+        "dupacks_{group}_pkts", "Duplicates before {label} repeats a lost packet", PACKETS,
+        "duplicates that had come when a lost packet was repeated, mean",
+    ),
+    Declared(
+        "new_data_on_dupacks_{group}_pkts", "New packets {label} sends on duplicates", PACKETS,
+        "new packets sent on those duplicates, mean over losses",
+    ),
+    Declared(
+        "new_data_on_dupack_1_{group}_pkts", "New packets {label} sends on duplicate 1", PACKETS,
+        "new packets sent on duplicate 1 alone, mean",
+    ),
+    Declared(
+        "new_data_on_dupack_2_{group}_pkts", "New packets {label} sends on duplicate 2", PACKETS,
+        "new packets sent on duplicate 2 alone, mean",
+    ),
+    Declared(
+        "new_data_on_dupack_3_{group}_pkts", "New packets {label} sends on duplicate 3", PACKETS,
+        "new packets sent on duplicate 3 alone, mean",
+    ),
+    Declared(
+        "sends_on_dupack_1_{group}_frac",
+        "Losses on whose duplicate 1 {label} sends new data", SHARE,
+        "losses on whose duplicate 1 new data was sent",
+    ),
+    Declared(
+        "sends_on_dupack_2_{group}_frac",
+        "Losses on whose duplicate 2 {label} sends new data", SHARE,
+        "losses on whose duplicate 2 new data was sent",
+    ),
+    Declared(
+        "sends_on_dupack_3_{group}_frac",
+        "Losses on whose duplicate 3 {label} sends new data", SHARE,
+        "losses on whose duplicate 3 new data was sent",
+    ),
+    Declared(
+        "repeats_on_dupack_3_{group}_frac", "Losses {label} repeats on duplicate 3", SHARE,
+        "losses repeated on duplicate 3 exactly",
+    ),
+    Declared(
+        "repeats_on_dupack_4_{group}_frac", "Losses {label} repeats on duplicate 4", SHARE,
+        "losses repeated on duplicate 4 exactly",
+    ),
+    Declared(
+        "first_new_on_dupack_{group}", "Duplicate on which {label} first sends new data", COUNT,
+        "duplicate on which new data first left, mean over losses",
+    ),
+    Declared(
+        "acks_to_new_data_{group}_pkts",
+        "Acknowledgements until {label} sends new data again", PACKETS,
+        "acknowledgements from the repeat to the first new data, mean",
+    ),
+    Declared(
+        "flight_full_{group}_frac", "Losses {label} repeats with a full window in flight", SHARE,
+        "losses repeated though the window had no room for another packet",
+    ),
+    Declared(
+        "regrow_{group}_s", "Time until the window has grown again, {label}", SECONDS,
+        "from acting on a loss until the window grew by a message, mean",
+    ),
+    Declared(
+        "grows_at_recovery_{group}_frac", "Losses that end with a larger window, {label}", SHARE,
+        "losses at whose last acknowledgement the window grew",
+    ),
+    Declared(
+        "cwnd_stays_{group}_frac",
+        "Losses through which the window stays as it was cut, {label}", SHARE,
+        "losses through which the window stayed as it was cut",
+    ),
+    Declared(
+        "timeouts_{group}", "Timeouts, {label}", COUNT,
+        "expiries of the group's retransmission timers",
+    ),
+    Declared(
+        "timeout_if_lost_again_{group}_frac", "Repeated in vain, then a timeout, {label}", SHARE,
+        "losses repeated in vain that ended in a timeout",
+    ),
+    Declared(
+        "recover_{group}_s", "Time to recover from a loss, {label}", SECONDS,
+        "from acting on a loss until all was acknowledged, mean over losses",
+    ),
+)  # fmt: skip
+
+
+def metric_names(groups: Iterable[str], flows: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return every metric's name for a study with these groups and flows."""
+    groups, flows = list(groups), list(flows)
+    return tuple(name for one in (*ALWAYS, *ASKED) for name, _ in one.each(groups, flows))
+
+
+def metric_needs(groups: Iterable[str]) -> dict[str, str]:
+    """Return the key of the study that a metric needs, by the metric's name."""
+    groups = list(groups)
+    return {
+        name: one.needs
+        for one in (*ALWAYS, *ASKED)
+        if one.needs
+        for name, _ in one.each(groups, ())
+    }
