@@ -1,118 +1,28 @@
-"""Run folders: making one for a plan, and loading one to resume, verify or report it.
-
-results/<UTC>-<study>/   and   results/latest -> the newest
-"""
+"""Run folders as they were left: found, held, read to be resumed, verified or reported."""
 
 from __future__ import annotations
 
 import contextlib
-import datetime
-import errno
 import fcntl
 import json
 import os
-import platform
-import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from model import plain_files, run_folder
-from model.cell import cell_id, from_dict, to_dict
+from model.cell import cell_id, from_dict
 from model.errors import ParseError, StudyError
 from testbed.campaign import manifest
 from testbed.campaign.run_cell import json_text
 from testbed.labs import registry
 from testbed.labs.contract.lab import Lab
-from testbed.machine import scratch
 from testbed.machine.process import BuildReport
-from testbed.planning.findings import Findings
-from testbed.planning.plan import Plan, PlannedCell
-from testbed.planning.resolved import plan_json, resolved_json
+from testbed.planning.plan import PlannedCell
+from testbed.planning.resolved import plan_json
 
-PROJECT = Path(__file__).resolve().parents[2]
 LATEST = "latest"
 #: How many packages of another version are named.
 MOST_NAMED = 8
-
-
-def check_writable(data_dir: Path) -> None:
-    """Raise :class:`StudyError` unless runs can be written below ``data_dir``; write nothing."""
-    problem = _unwritable(data_dir)
-    if problem:
-        raise _cannot_write(data_dir, problem)
-
-
-def _cannot_write(data_dir: Path, problem: str) -> StudyError:
-    return StudyError(
-        "cannot write results",
-        where=str(data_dir),
-        wanted="a folder that can be written",
-        got=problem,
-        hint="choose another with --data-dir",
-    )
-
-
-def _unwritable(data_dir: Path) -> str:
-    """Return why nothing can be written below a folder that need not exist; empty if it can."""
-    place = data_dir
-    try:
-        while not place.exists() and place != place.parent:
-            place = place.parent
-        if not place.is_dir():
-            return f"{place} is not a folder"
-        if not os.access(place, os.W_OK | os.X_OK) or _read_only(place):
-            return f"{place} is not writable"
-    except OSError as error:  # a folder above may not be entered, or a name is too long
-        return str(error)
-    return ""
-
-
-def _read_only(place: Path) -> bool:
-    return bool(os.statvfs(place).f_flag & os.ST_RDONLY)
-
-
-def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) -> Path:
-    """Make a new run folder with everything but its cells; return its path."""
-
-    def make(run: Path, now: datetime.datetime) -> None:
-        fill(run, plan, findings, provenance(now, argv))
-
-    return new_folder(data_dir, plan.study.settings.study, make)
-
-
-def new_folder(data_dir: Path, name: str, make: Callable[[Path, datetime.datetime], None]) -> Path:
-    """Return a new folder, the latest, once ``make`` has filled it; it has its name when whole.
-
-    Raises:
-        StudyError: it could not be written.
-    """
-    now = datetime.datetime.now(tz=datetime.UTC)
-    try:
-        data_dir.mkdir(parents=True, exist_ok=True)
-        with scratch.scratch(data_dir, run_folder.MAKING) as place:
-            made = place / name
-            made.mkdir()
-            make(made, now)
-            folder = _name(made, data_dir / f"{now:%Y%m%dT%H%M%SZ}-{name}")
-            (place / LATEST).symlink_to(folder.name)
-            (place / LATEST).replace(data_dir / LATEST)
-    except OSError as error:
-        raise _cannot_write(data_dir, str(error)) from error
-    return folder
-
-
-def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) -> None:
-    """Write into an empty run folder everything but its cells."""
-    cells = [{"id": planned.id, "cell": to_dict(planned.cell)} for planned in plan.cells]
-    contents = {
-        run_folder.STUDY: plan.study.document.text,
-        run_folder.RESOLVED: resolved_json(plan, findings),
-        run_folder.PLAN: plan_json(plan.first),
-        run_folder.CELLS: json_text(cells),
-        run_folder.PROVENANCE: json_text(started),
-    }
-    manifest.write(run, contents)
 
 
 @contextlib.contextmanager
@@ -129,53 +39,6 @@ def locked(run: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _name(made: Path, wanted: Path) -> Path:
-    """Give a folder the name wanted, with a number if that is taken; return its path."""
-    for suffix in ("", *(f"-{number}" for number in range(2, 100))):
-        folder = wanted.with_name(f"{wanted.name}{suffix}")
-        if os.path.lexists(folder):
-            continue
-        try:
-            return made.rename(folder)
-        except OSError as error:  # by another process, a moment ago
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
-                raise
-    raise StudyError("too many runs within one second", where=str(wanted.parent))
-
-
-def provenance(now: datetime.datetime, argv: Sequence[str]) -> dict[str, Any]:
-    """Return ``provenance.json``: who started a run, when and with what."""
-    return {
-        "schema": 1,
-        "started": now.isoformat(timespec="seconds"),
-        "command": list(argv),
-        "host": {
-            "machine": platform.machine(),
-            "kernel": platform.release(),
-            "python": platform.python_version(),
-            "cpus": os.cpu_count(),
-        },
-        "git": git_state(),
-    }
-
-
-def git_state() -> dict[str, Any]:
-    """Return the project's commit and whether it has local changes; null where git cannot say."""
-
-    def git(*words: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", "-C", str(PROJECT), *words],
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False,
-            )  # fmt: skip
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    commit, changes = git("rev-parse", "HEAD"), git("status", "--porcelain")
-    return {"commit": commit, "dirty": None if changes is None else bool(changes)}
 
 
 def find_run(text: str) -> Path:

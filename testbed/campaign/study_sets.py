@@ -24,7 +24,7 @@ from model.errors import (
     StudyError,
     UnsupportedError,
 )
-from testbed.campaign import saved_runs
+from testbed.campaign import new_runs, saved_runs
 from testbed.campaign.run_cell import json_text
 from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan
@@ -82,18 +82,18 @@ def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Seque
         StudyError: it could not be written.
     """
     if len(planned) == 1:
-        run = saved_runs.create(data_dir, *planned[0], argv)
+        run = new_runs.create(data_dir, *planned[0], argv)
         return Found(folder=run, runs=(run,), is_set=False)
     names = folder_names([plan.study.settings.study for plan, _ in planned])
 
     def make(folder: Path, now: datetime.datetime) -> None:
-        started = saved_runs.provenance(now, argv)
+        started = new_runs.provenance(now, argv)
         for name, (plan, findings) in zip(names, planned, strict=True):
             (folder / name).mkdir()
-            saved_runs.fill(folder / name, plan, findings, started)
+            new_runs.fill(folder / name, plan, findings, started)
         plain_files.write_text(folder / run_folder.SET, _text(names))
 
-    folder = saved_runs.new_folder(data_dir, NAME, make)
+    folder = new_runs.new_folder(data_dir, NAME, make)
     return Found(folder=folder, runs=tuple(folder / name for name in names), is_set=True)
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from model import run_folder
 from model.errors import GroundtruthError, StudyError, UnsupportedError, going_on
-from testbed.campaign import again, digests, run_cells, saved_runs, study_sets
+from testbed.campaign import again, digests, new_runs, run_cells, saved_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.campaign.study_sets import Found
 from testbed.command import doctor as doctoring
@@ -108,7 +108,7 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
     """Run a study into a new run folder, or several into a new set, and report."""
     # All usage errors before anything is built.
     first = _plans(study_names, choices)
-    saved_runs.check_writable(data_dir)
+    new_runs.check_writable(data_dir)
     with Display(words()) as display:
         lab = registry.named(choices.lab).ready(_kernels(first), display.building)
     planned = [_make_plan(name, choices, of_kernel=lab.describe) for name in study_names]

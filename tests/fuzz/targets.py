@@ -47,7 +47,15 @@ from reports.page.write_set import write_set
 from reports.store.run import read_run, read_study
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
-from testbed.campaign import calibration_checks, digests, manifest, run_cell, saved_runs, study_sets
+from testbed.campaign import (
+    calibration_checks,
+    digests,
+    manifest,
+    new_runs,
+    run_cell,
+    saved_runs,
+    study_sets,
+)
 from testbed.campaign.run_cell import json_text
 from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
@@ -446,9 +454,7 @@ def _runs(place: Path) -> dict[str, Target]:
     (run / run_folder.CELLS).write_text(json_text(listed))
     failures = [{"rule": "cell-failed", "where": "cells/x", "text": "no"}]
     (run / run_folder.WARNINGS).write_text(json_text(failures))
-    (run / run_folder.PROVENANCE).write_text(
-        json_text(saved_runs.provenance(_NOW, ["groundtruth"]))
-    )
+    (run / run_folder.PROVENANCE).write_text(json_text(new_runs.provenance(_NOW, ["groundtruth"])))
     folder = only_cell(run)
     digest_of = dict.fromkeys(run_folder.COVERED, "a" * 64)
     (run / run_folder.MANIFEST).write_text(manifest.Manifest(sha256=digest_of).text())

@@ -16,11 +16,10 @@ import pytest
 from model import run_folder
 from model.cell import to_dict
 from model.errors import ParseError, StudyError
-from testbed.campaign import saved_runs
+from testbed.campaign import new_runs
+from testbed.campaign.new_runs import check_writable, create
 from testbed.campaign.saved_runs import (  # fmt: skip
     LATEST,
-    check_writable,
-    create,
     find_run,
     lab_of,
     load_candidates,
@@ -191,7 +190,7 @@ def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_file_system_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_runs, "_read_only", lambda place: True)
+    monkeypatch.setattr(new_runs, "_read_only", lambda place: True)
     assert unwritable(tmp_path / "results") == f"{tmp_path} is not writable"
 
 
@@ -306,7 +305,7 @@ def test_runs_that_name_no_lab(cells: list[PlannedCell], message: str, tmp_path:
 
 
 def test_git_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = saved_runs.git_state()
+    found = new_runs.git_state()
     assert set(found) == {"commit", "dirty"}
     answers = {"rev-parse": (0, "abc\n"), "status": (0, " M x\n")}
 
@@ -315,11 +314,11 @@ def test_git_state(monkeypatch: pytest.MonkeyPatch) -> None:
         return subprocess.CompletedProcess(argv, status, out, "")
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert saved_runs.git_state() == {"commit": "abc", "dirty": True}
+    assert new_runs.git_state() == {"commit": "abc", "dirty": True}
     answers["status"] = (0, "")
-    assert saved_runs.git_state() == {"commit": "abc", "dirty": False}
+    assert new_runs.git_state() == {"commit": "abc", "dirty": False}
     answers.update({"rev-parse": (128, ""), "status": (128, "")})
-    assert saved_runs.git_state() == {"commit": None, "dirty": None}
+    assert new_runs.git_state() == {"commit": None, "dirty": None}
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 30)])
@@ -328,7 +327,7 @@ def test_without_git_nothing_is_known(monkeypatch: pytest.MonkeyPatch, error: Ex
         raise error
 
     monkeypatch.setattr(subprocess, "run", run)
-    assert saved_runs.git_state() == {"commit": None, "dirty": None}
+    assert new_runs.git_state() == {"commit": None, "dirty": None}
 
 
 def test_json_is_what_the_cell_says(tmp_path: Path, plan: Plan) -> None:

@@ -12,7 +12,7 @@ import pytest
 from model import run_folder
 from model.cell import Cell
 from model.errors import RunError
-from testbed.campaign import saved_runs, study_sets
+from testbed.campaign import new_runs, saved_runs, study_sets
 from testbed.campaign.study_sets import Found
 from testbed.command import commands, run_and_report
 from testbed.command.cli import command_status
@@ -241,7 +241,7 @@ def test_one_study_of_several_that_cannot_be_read_stops_all_before_anything_is_m
 def test_a_place_that_cannot_be_written_is_named_and_leaves_nothing(
     lab: FakeLab, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saved_runs, "_read_only", lambda place: True)
+    monkeypatch.setattr(new_runs, "_read_only", lambda place: True)
     assert run_both() == 2
     assert "r: cannot write results: wanted a folder that can be written" in said()[1]
     assert not Path("r").exists()
@@ -253,7 +253,7 @@ def test_a_kill_while_a_set_is_made_leaves_nothing_that_looks_like_one(
     def killed(run: Path, *more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(saved_runs, "fill", killed)
+    monkeypatch.setattr(new_runs, "fill", killed)
     with pytest.raises(KeyboardInterrupt):
         commands.run(["one.yaml", "two.yaml"], choices(reps=1), tmp_path / "r")
     assert list((tmp_path / "r").iterdir()) == []
