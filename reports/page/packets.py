@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.run_files.study import Group
-from model.run_files.tables import AuditRow
+from model.run_files.traffic_tables import AuditRow, PathRow
 from reports.measures.path import PATH_METRICS
 from reports.measures.quantities import (
     KBIT_PER_S,
@@ -21,7 +21,6 @@ from reports.measures.quantities import (
     number,
 )
 from reports.page.result_tables import GridTable, overview, place_of, setting_heads, settings_of
-from reports.store.records import PathReading
 from reports.store.run import FinishedCell, Run
 from reports.verdict.summary import Summary
 
@@ -150,7 +149,7 @@ def _integer(value: int | None) -> str:
     return UNKNOWN if value is None else str(value)
 
 
-def _path_texts(path: PathReading | None) -> tuple[str, ...]:
+def _path_texts(path: PathRow | None) -> tuple[str, ...]:
     if path is None:
         return (UNKNOWN,) * len(_PATHS)
     return tuple(number(getattr(path, column), quantity) for column, _, quantity in _PATHS)
