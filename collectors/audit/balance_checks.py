@@ -7,10 +7,10 @@ import itertools
 import polars as pl
 
 from collectors.audit.packet_balance import Evidence, Stretch, compare
-from collectors.packets.path import PathRow
 from collectors.packets.tally import Journeys, Tally
 from model.cell import Cell, Direction
 from model.check import Check
+from model.run_files.traffic_tables import PathRow
 
 #: As in calibration: netem's clock ticks every 64 ns, and a program that reads the clock again and
 #: again moves the virtual one by 256 ns each time before a packet gets its turn.

@@ -17,7 +17,7 @@ from collectors.audit.packet_balance import Evidence, Stretch, compare
 from collectors.trace.drops import BY_FILTER, NUMBERED
 from model.cell import Cell
 from model.check import Check
-from model.run_files.tables import AuditRow
+from model.run_files.traffic_tables import AuditRow
 
 #: What the kernel calls the freeing of a packet that a qdisc refused; the second where netem's
 #: child did, see docs/data-format.md. Packets dropped by number are on the qdisc's device.

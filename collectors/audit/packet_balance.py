@@ -16,7 +16,7 @@ from collectors.packets.tally import Tally
 from collectors.raw.files import whole, word
 from model.cell import Cell, Flow
 from model.check import Check
-from model.run_files.tables import AuditRow
+from model.run_files.traffic_tables import AuditRow
 
 RULE = "does-not-add-up"
 

@@ -9,19 +9,19 @@ import polars as pl
 
 from collectors.episodes import retransmissions as why
 from collectors.episodes.bounds import NEVER, Bounds, bounds
-from collectors.episodes.row import (
+from collectors.episodes.sent_data import Bools, Captured
+from collectors.episodes.window import (
     CAPTURES,
     DUPACKS,
     EACH_DUPACK,
     PROBE,
     RACK,
     TIMEOUT,
-    EpisodeRow,
     Window,
     between_s,
 )
-from collectors.episodes.sent_data import Bools, Captured
 from model.cell import Flow
+from model.run_files.loss_tables import EpisodeRow
 
 
 @dataclass(frozen=True, kw_only=True)

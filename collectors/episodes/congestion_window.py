@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from collectors.episodes.row import EpisodeRow, Window, between_s, main_rows
 from collectors.episodes.sender_limits import packet_bytes
+from collectors.episodes.window import Window, between_s, main_rows
 from model.cell import Cell, Flow
+from model.run_files.loss_tables import EpisodeRow
 
 
 def with_windows(

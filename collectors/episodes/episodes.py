@@ -13,11 +13,12 @@ import polars as pl
 from collectors.episodes.captured import captured_rows
 from collectors.episodes.congestion_window import with_windows
 from collectors.episodes.retransmissions import Kinds
-from collectors.episodes.row import EpisodeRow, main_rows, window
 from collectors.episodes.sctp import sctp_rows
 from collectors.episodes.sent_data import captured_flows
 from collectors.episodes.tcp import tcp_rows
+from collectors.episodes.window import main_rows, window
 from model.cell import Cell, Flow
+from model.run_files.loss_tables import EpisodeRow
 
 
 def episodes(

@@ -14,10 +14,11 @@ import polars as pl
 
 from collectors.episodes.bounds import NEVER
 from collectors.episodes.retransmissions import THRESHOLD
-from collectors.episodes.row import DUPACKS, TELEMETRY, TIMEOUT, EpisodeRow, between_s, main_rows
 from collectors.episodes.sent_data import Ints
+from collectors.episodes.window import DUPACKS, TELEMETRY, TIMEOUT, between_s, main_rows
 from collectors.packets.seen import Floats
 from model.cell import Flow
+from model.run_files.loss_tables import EpisodeRow
 
 #: A packet's time on the bottleneck is longer, a SACK's shorter.
 CLOSE_BEHIND_S = 1e-3

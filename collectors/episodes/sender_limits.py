@@ -15,12 +15,12 @@ import polars as pl
 
 from collectors.episodes.bounds import NEVER
 from collectors.episodes.loss_bounds import pftk_bound_pps, sqrt_bound_pps
-from collectors.episodes.row import EpisodeRow, main_rows
 from collectors.episodes.sent_data import PACKET_MAX_BYTES, Bools, Ints
-from collectors.packets.path import PathRow
+from collectors.episodes.window import main_rows
 from collectors.packets.seen import Floats
-from collectors.raw.flows import FlowRow
 from model.cell import Cell, Flow
+from model.run_files.loss_tables import EpisodeRow, LimitsRow
+from model.run_files.traffic_tables import FlowRow, PathRow
 
 WINDOW_S = 10.0
 US_PER_S = 1_000_000
@@ -32,37 +32,6 @@ RUN, WINDOW = "run", "window"
 RECOVERING, CWND, RWND, SENDER, UNKNOWN = range(5)
 #: A receiver that delays acknowledgements sends one for every two packets, any other for each.
 DELAYED_BELOW = 0.75
-
-
-@dataclass(frozen=True, kw_only=True)
-class LimitsRow:
-    """What limited one flow in one span of time; columns of ``limits.parquet``. None is unknown."""
-
-    flow: str
-    protocol: str
-    span: str
-    start_s: float
-    end_s: float
-    recovering_frac: float
-    cwnd_frac: float
-    rwnd_frac: float
-    sender_frac: float
-    unknown_frac: float
-    bottleneck_busy_frac: float | None
-    tcp_busy_s: float | None = None
-    tcp_rwnd_limited_s: float | None = None
-    tcp_sndbuf_limited_s: float | None = None
-    loss_frac: float | None = None
-    rtt_s: float | None = None
-    rtt_from: str | None = None
-    rto_s: float | None = None
-    window_bytes: int | None = None
-    per_ack_pkts: int | None = None
-    rate_bps: float | None = None
-    sqrt_bound_bps: float | None = None
-    pftk_bound_bps: float | None = None
-    rate_of_sqrt_frac: float | None = None
-    rate_of_pftk_frac: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

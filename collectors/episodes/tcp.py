@@ -15,22 +15,22 @@ import polars as pl
 
 from collectors.episodes.bounds import NEVER
 from collectors.episodes.retransmissions import AT_ONCE_S, THRESHOLD
-from collectors.episodes.row import (
+from collectors.episodes.sent_data import Ints
+from collectors.episodes.window import (
     DUPACKS,
     EACH_DUPACK,
     PROBE,
     RACK,
     TELEMETRY,
     TIMEOUT,
-    EpisodeRow,
     Window,
     between_s,
     main_rows,
     window,
 )
-from collectors.episodes.sent_data import Ints
 from collectors.packets.seen import Floats
 from model.cell import Flow
+from model.run_files.loss_tables import EpisodeRow
 
 #: What the kernel does about a loss, by the state it goes into.
 ACTS = {"recovery": DUPACKS, "loss": TIMEOUT}

@@ -1,7 +1,7 @@
 """The columns of ``packets.parquet``, and how arrays with unknown values become them. Pure.
 
 Invariant: a frame built here always has all columns, in this order and of these types, whatever
-was captured; docs/data-format.md lists them, and a test holds the two equal.
+was captured.
 """
 
 from __future__ import annotations
@@ -15,43 +15,11 @@ import numpy.typing as npt
 import polars as pl
 
 from collectors.raw.pcap import Flags, Ints
+from model.run_files.tables import schema
+from model.run_files.traffic_tables import PacketRow
 
 UNKNOWN = -1
-RANGES = pl.List(pl.Struct({"start": pl.Int64, "end": pl.Int64}))
-CHUNK_FIELDS = ("tsn", "stream", "ssn", "flags", "payload_bytes")
-DATA_CHUNKS = pl.List(pl.Struct(dict.fromkeys(CHUNK_FIELDS, pl.Int64)))
-COLUMNS: dict[str, Any] = {
-    "point": pl.String,
-    "direction": pl.String,
-    "flow": pl.String,
-    "connection": pl.Int64,
-    "packet": pl.Int64,
-    "t_s": pl.Float64,
-    "protocol": pl.String,
-    "ip_bytes": pl.Int64,
-    "payload_bytes": pl.Int64,
-    "ttl": pl.Int64,
-    "ip_id": pl.Int64,
-    "ip_checksum_ok": pl.Boolean,
-    "checksum_ok": pl.Boolean,
-    "retransmission": pl.Boolean,
-    "tcp_flags": pl.Int64,
-    "seq": pl.Int64,
-    "ack": pl.Int64,
-    "window_bytes": pl.Int64,
-    "sack_blocks": RANGES,
-    "dupack_count": pl.Int64,
-    "mss_bytes": pl.Int64,
-    "window_scale": pl.Int64,
-    "chunk_types": pl.String,
-    "data_chunk_count": pl.Int64,
-    "tsn": pl.Int64,
-    "data_chunks": DATA_CHUNKS,
-    "cum_tsn_ack": pl.Int64,
-    "gap_blocks": RANGES,
-    "duplicate_tsns": pl.List(pl.Int64),
-    "a_rwnd_bytes": pl.Int64,
-}
+COLUMNS = schema(PacketRow)
 
 
 class Columns:

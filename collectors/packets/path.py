@@ -6,47 +6,17 @@ differences of times at two capture points of the same packet, so no clocks are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
 from collectors.packets.seen import Bools, Chunks, Floats, FlowPackets, Ints, Seen, flow_packets
 from model.cell import Cell, Flow
+from model.run_files.traffic_tables import PathRow
 
 #: RFC 3550, section 6.4.1: the weight of a new difference in the smoothed jitter.
 JITTER_GAIN = 1 / 16
 #: Flags of a DATA chunk: last and first of its message (RFC 9260, section 3.3.1).
 ENDS, BEGINS = 1, 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class PathRow:
-    """One flow of one cell; columns of ``path.parquet``."""
-
-    flow: str
-    goodput_bytes: int | None
-    total_bytes: int | None
-    connect_to_data_s: float | None
-    data_wire_rate_bps: float
-    bottleneck_wire_rate_bps: float
-    ack_pkts: int
-    ack_ip_bytes: int
-    ack_wire_rate_bps: float
-    owd_mean_s: float | None
-    owd_min_s: float | None
-    owd_p50_s: float | None
-    owd_p95_s: float | None
-    owd_p99_s: float | None
-    owd_max_s: float | None
-    jitter_mean_s: float | None
-    jitter_min_s: float | None
-    jitter_p50_s: float | None
-    jitter_max_s: float | None
-    jitter_rfc3550_s: float | None
-    queue_mean_s: float | None
-    queue_max_s: float | None
-    ack_owd_mean_s: float | None
 
 
 def path_rows(cell: Cell, packets: pl.DataFrame) -> list[PathRow]:

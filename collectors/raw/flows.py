@@ -13,43 +13,11 @@ from typing import Any
 from collectors.raw.files import WHOLE_MAX, json_value, whole
 from model.cell import Cell, Flow
 from model.errors import ParseError
+from model.run_files.traffic_tables import FlowRow, IntervalRow
 from model.units import NS_PER_S
 
 UNKNOWN = type(None)
 UNCONNECTED = "never-connected"
-
-
-@dataclass(frozen=True, kw_only=True)
-class FlowRow:
-    """One flow of one cell; columns of ``flows.parquet``."""
-
-    flow: str
-    group: str
-    protocol: str
-    generator: str
-    goodput_bytes: int
-    goodput_bps: float
-    total_bytes: int
-    connect_s: float | None
-    first_byte_s: float | None
-    last_byte_s: float | None
-    queue_offered_pkts: int | None
-    queue_dropped_pkts: int | None
-    loss_offered_pkts: int | None
-    loss_dropped_pkts: int | None
-    loss_frac: float | None
-    retransmitted_pkts: int | None
-    cwnd_mean_segments: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class IntervalRow:
-    """What one flow's receiver got in one interval; columns of ``intervals.parquet``."""
-
-    flow: str
-    start_s: float
-    end_s: float
-    goodput_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)

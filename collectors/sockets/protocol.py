@@ -15,6 +15,8 @@ from collectors.recording.socket_sampler import IP_FILES, Source
 from collectors.sockets.samples import Answer, Samples
 from model.cell import Flow
 from model.errors import ParseError
+from model.run_files.kernel_tables import CounterRow
+from model.run_files.tables import schema
 from model.units import NS_PER_S
 
 SCTP_COUNTERS, SCTP_ASSOCIATIONS, SCTP_ADDRESSES = (
@@ -26,14 +28,7 @@ ASSOCIATION_COUNTERS = (
     "wmemq", "sndbuf", "rcvbuf",
 )  # fmt: skip
 ADDRESS_COUNTERS = ("HB_ACT", "RTO", "MAX_PATH_RTX", "STATE")
-COLUMNS: dict[str, Any] = {
-    "t_s": pl.Float64,
-    "node": pl.String,
-    "flow": pl.String,
-    "group": pl.String,
-    "counter": pl.String,
-    "value": pl.Int64,
-}
+COLUMNS = schema(CounterRow)
 Counter = tuple[str | None, str, str]  # flow, group, counter
 
 

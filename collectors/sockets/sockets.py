@@ -12,13 +12,15 @@ from typing import Any
 
 import polars as pl
 
-from collectors.sockets.columns import COLUMNS, MEMORY_COLUMNS
 from collectors.sockets.samples import Samples
 from collectors.sockets.sock_diag import INFO, MEMORY, NO_BOUND, Layout, sockets
 from collectors.trace.congestion import SCTP_STATES, TCP_INFINITE_SSTHRESH, TCP_STATES, US_PER_S
 from model.cell import Flow
+from model.run_files.kernel_tables import SocketRow
+from model.run_files.tables import schema
 from model.units import NS_PER_S
 
+COLUMNS = schema(SocketRow)
 MS_PER_S, BITS_PER_BYTE = 1000, 8
 #: net/tcp_states.h
 TCP_CONNECTION_STATES = {
@@ -94,20 +96,21 @@ def _raw(samples: Samples, flows: Sequence[Flow], protocol: str, epoch_ns: int) 
                     *socket.info, *socket.memory,
                 )
             )  # fmt: skip
-    schema = {
+    fields = {
         "order": pl.Int64,
         **_OF_SOCKETS,
         **_types(INFO[protocol], "info_"),
         **_types(MEMORY, "memory_"),
     }
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    columns = zip(*rows, strict=True) if rows else [()] * len(fields)
     frame = pl.DataFrame(
         [
             pl.Series(name, column, dtype=kind)
-            for (name, kind), column in zip(schema.items(), columns, strict=True)
+            for (name, kind), column in zip(fields.items(), columns, strict=True)
         ]
     )
-    memory = {f"memory_{name}": column for name, column in MEMORY_COLUMNS.items()}
+    memory = {f"memory_{name}": f"{name}_bytes" for name, _ in MEMORY.fields}
+    memory["memory_drops"] = "socket_dropped_pkts"
     return frame.rename(memory).with_columns(protocol=pl.lit(protocol))
 
 

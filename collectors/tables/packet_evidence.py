@@ -19,7 +19,6 @@ from collectors.audit import numbered_drops as numbered
 from collectors.audit.numbered_drops import Numbered
 from collectors.audit.packet_balance import Evidence, Passage, Stretch
 from collectors.packets.packets import Tap, parse_packets
-from collectors.packets.path import PathRow
 from collectors.packets.tally import tally
 from collectors.raw.files import WHOLE_MAX, check_count, read_as, read_text, whole
 from collectors.raw.flows import Received, json_lines
@@ -28,7 +27,7 @@ from model import run_folder
 from model.cell import NUMBERED_LOSSES, Cell, Flow
 from model.check import Check
 from model.errors import ParseError
-from model.run_files.tables import AuditRow
+from model.run_files.traffic_tables import AuditRow, PathRow
 
 SCHEMA = 1
 POINTS = "raw/pcap/points.json"

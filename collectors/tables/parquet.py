@@ -1,8 +1,7 @@
-"""One typed Parquet file per table: the columns of a row type, and equal bytes for equal rows."""
+"""One typed Parquet file per table: equal bytes for equal rows."""
 
 from __future__ import annotations
 
-import dataclasses
 import io
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,21 +10,7 @@ from typing import Any
 import polars as pl
 
 from model import plain_files
-
-TYPES = {
-    "str": pl.String,
-    "int": pl.Int64,
-    "float": pl.Float64,
-    "str | None": pl.String,
-    "int | None": pl.Int64,
-    "float | None": pl.Float64,
-    "bool | None": pl.Boolean,
-}
-
-
-def schema(row_type: type) -> dict[str, Any]:
-    """Return the Parquet columns of a row type."""
-    return {f.name: TYPES[str(f.type)] for f in dataclasses.fields(row_type)}
+from model.run_files.tables import schema
 
 
 def write_rows(rows: Sequence[Any], row_type: type, path: Path) -> None:

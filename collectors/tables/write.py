@@ -6,7 +6,6 @@ known, so that tables of many cells can be stacked.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,10 @@ from collectors.audit import packet_balance, second_source
 from collectors.audit.drop_checks import Told, drop_checks
 from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
-from collectors.episodes.row import EpisodeRow
-from collectors.episodes.sender_limits import LimitsRow, Observed, limits
-from collectors.packets.path import PathRow, path_rows
+from collectors.episodes.sender_limits import Observed, limits
+from collectors.packets.path import path_rows
 from collectors.raw.files import read_as, read_text, whole, word
 from collectors.raw.flows import (
-    FlowRow,
-    IntervalRow,
     Received,
     Sent,
     counters,
@@ -39,21 +35,8 @@ from collectors.tables.parquet import write_parquet, write_rows
 from model import plain_files, run_folder
 from model.cell import Cell, Flow
 from model.check import Check
-from model.run_files.tables import AuditRow
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class QdiscRow:
-    """One qdisc's counters at the end of a cell; columns of ``qdiscs.parquet``."""
-
-    node: str
-    device: str
-    handle: str
-    kind: str
-    sent_pkts: int
-    sent_bytes: int
-    dropped_pkts: int
-    backlog_pkts: int
+from model.run_files.loss_tables import EpisodeRow, LimitsRow
+from model.run_files.traffic_tables import AuditRow, FlowRow, IntervalRow, PathRow, QdiscRow
 
 
 def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from collectors.trace.events import Trace
 from model.cell import Flow
+from model.run_files.kernel_tables import CongestionRow
+from model.run_files.tables import schema
 from model.units import NS_PER_S
 
 US_PER_S = 1_000_000
@@ -30,31 +32,7 @@ RETRANSMISSIONS = {
 HANDSHAKE = "handshake"
 AF_INET, IPV4_BYTES, SOCKADDR_BYTES = 2, 4, 8
 
-COLUMNS: dict[str, Any] = {
-    "t_s": pl.Float64,
-    "flow": pl.String,
-    "protocol": pl.String,
-    "event": pl.String,
-    "local_port": pl.Int64,
-    "path": pl.String,
-    "state": pl.String,
-    "retransmission": pl.String,
-    "cwnd_bytes": pl.Int64,
-    "cwnd_segments": pl.Int64,
-    "ssthresh_bytes": pl.Int64,
-    "ssthresh_segments": pl.Int64,
-    "flight_bytes": pl.Int64,
-    "flight_segments": pl.Int64,
-    "unacked_chunks": pl.Int64,
-    "una_bytes": pl.Int64,
-    "nxt_bytes": pl.Int64,
-    "srtt_s": pl.Float64,
-    "snd_wnd_bytes": pl.Int64,
-    "rcv_wnd_bytes": pl.Int64,
-    "partial_bytes_acked_bytes": pl.Int64,
-    "mss_bytes": pl.Int64,
-    "mtu_bytes": pl.Int64,
-}
+COLUMNS = schema(CongestionRow)
 
 
 def congestion(

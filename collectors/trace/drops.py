@@ -15,19 +15,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from collectors.trace.events import Trace
+from model.run_files.kernel_tables import DropRow
+from model.run_files.tables import schema
 from model.units import NS_PER_S
 
 #: The kernel's reason for a drop by a filter on egress, and the role of the filters that do it.
 BY_FILTER, NUMBERED = "TC_EGRESS", "numbered"
-COLUMNS: dict[str, Any] = {
-    "t_s": pl.Float64,
-    "node": pl.String,
-    "device": pl.String,
-    "handle": pl.String,
-    "role": pl.String,
-    "event": pl.String,
-    "reason": pl.String,
-}
+COLUMNS = schema(DropRow)
 
 
 def drops(

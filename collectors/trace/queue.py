@@ -11,17 +11,12 @@ from collectors.raw.files import whole, word
 from collectors.raw.flows import json_lines
 from collectors.trace.drops import handle_text
 from model.errors import ParseError
+from model.run_files.kernel_tables import QueueRow
+from model.run_files.tables import schema
 from model.units import NS_PER_S
 
 COUNTERS = ("backlog_pkts", "backlog_bytes", "dropped_pkts", "sent_pkts")
-COLUMNS: dict[str, Any] = {
-    "t_s": pl.Float64,
-    "node": pl.String,
-    "device": pl.String,
-    "handle": pl.String,
-    "role": pl.String,
-    **dict.fromkeys(COUNTERS, pl.Int64),
-}
+COLUMNS = schema(QueueRow)
 
 
 def parse_places(value: Any) -> list[dict[str, Any]]:

@@ -1,26 +1,31 @@
-"""Write docs/columns.md: every column of every table, with unit and source, from the schemas.
+"""Write docs/columns.md: every column of every table, with unit, meaning and source.
 
     .venv/bin/python -m docs.generate.columns
 
-Names, types and units are the schemas'; what a column means and where it is from is taken from the
-row that data-format.md has on it.
+All of it stands where the tables are declared (``model/run_files/tables.py``): what is said of a
+column in the comments at it, what it is in its type and the end of its name.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 import polars as pl
 
-from collectors.tables.columns import TABLES
+from collectors.sockets.sockets import SCTP_FIELDS, TCP_FIELDS
+from model.run_files.kernel_tables import SocketRow
+from model.run_files.tables import TABLES, schema
 
 FOLDER = Path(__file__).parents[1]
 HEAD = """# All columns
 
-Written by `python -m docs.generate.columns` from the tables' schemas; do not edit. What a table is
-for, and when a cell has it, stands in [data-format.md](data-format.md). Null is unknown, never 0.
+Written by `python -m docs.generate.columns` from the tables' declarations; do not edit. What a
+table is for, and when a cell has it, stands in [data-format.md](data-format.md). Null is unknown,
+never 0. What a column is taken from stands last.
 """
 #: Ends of names, and the unit each stands for.
 UNITS = {
@@ -32,7 +37,7 @@ KINDS = {pl.String: "text", pl.Int64: "integer", pl.Float64: "float", pl.Boolean
 
 def unit(name: str, kind: Any) -> str:
     """Return the unit a column's name ends in; a dash for what has none."""
-    if kind in (pl.String, pl.Boolean):
+    if kind in (pl.String, pl.Boolean) or isinstance(kind, pl.List):
         return "-"
     return next((unit for end, unit in UNITS.items() if name.endswith(end)), "-")
 
@@ -46,32 +51,39 @@ def kind_words(kind: Any) -> str:
     return f"list of {', '.join(f'`{name}`' for name in fields)}" if fields else "list of integers"
 
 
-def sources(table: str, text: str) -> dict[str, str]:
-    """Return what data-format.md says of each column of a table."""
-    _, found, after = text.partition(f"`tables/{table}.parquet`, one row per ")
-    if not found:
-        return {}
-    rows = after.split("|---|", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
+def meanings(row_type: type) -> dict[str, str]:
+    """Return what is said of each column of a table: beside it, or in the lines above it."""
     said: dict[str, str] = {}
-    for row in rows:
-        names, _, *rest = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
-        words = "; ".join(cell for cell in rest if cell and cell != "-")
-        said |= dict.fromkeys(re.findall(r"`(\w+)`", names), words)
+    above: list[str] = []
+    for line in inspect.getsource(row_type).splitlines():
+        code, _, words = line.strip().partition("#: ")
+        above += [words] if words else []
+        if column := re.match(r"(\w+): ", code):
+            said[column[1]] = " ".join(above)
+            above = []
     return said
+
+
+def of_socket(name: str) -> str:
+    """Return which of the kernel's fields a column of sockets.parquet is as it is."""
+    fields = (("TCP", TCP_FIELDS), ("SCTP", SCTP_FIELDS))
+    return "".join(f"; {by}: `{names[name]}`" for by, names in fields if name in names)
 
 
 def written() -> str:
     """Return the content of columns.md."""
-    text = (FOLDER / "data-format.md").read_text()
     parts = [HEAD]
-    for table, columns in TABLES.items():
-        said = sources(table, text)
-        parts.append(f"\n## {table}.parquet\n\n| column | type | unit | meaning and source |\n")
-        parts.append("|---|---|---|---|\n")
-        parts += [
-            f"| `{name}` | {kind_words(kind)} | {unit(name, kind)} | {said.get(name, '-')} |\n"
-            for name, kind in columns.items()
-        ]
+    for table, row_type in TABLES.items():
+        hints, said = get_type_hints(row_type), meanings(row_type)
+        parts.append(f"\n## {table}.parquet\n\n{inspect.getdoc(row_type)}\n")
+        parts.append("\n| column | type | unit | meaning and source |\n|---|---|---|---|\n")
+        for name, kind in schema(row_type).items():
+            words = said[name] + (of_socket(name) if row_type is SocketRow else "")
+            words = words.replace("|", r"\|")
+            null = " or null" if NoneType in get_args(hints[name]) else ""
+            parts.append(
+                f"| `{name}` | {kind_words(kind)}{null} | {unit(name, kind)} | {words} |\n"
+            )
     return "".join(parts)
 
 

@@ -43,9 +43,15 @@ class MisfitError(ValueError):
         self.where, self.wanted, self.got = where, wanted, got
 
 
-def text_of(adapter: TypeAdapter[T], value: T) -> str:
-    """Return a file's text; exact decimals keep the digits they have."""
-    record = adapter.dump_python(value, by_alias=True)
+def text_of(adapter: TypeAdapter[T], value: T, *, context: Any = None) -> str:
+    """Return a file's text; exact decimals keep the digits they have.
+
+    Args:
+        adapter: of the dataclass, or of a list of one.
+        value: what the file is to hold.
+        context: what the adapter's serializers go by.
+    """
+    record = adapter.dump_python(value, by_alias=True, context=context)
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False, default=_marked)
     return re.sub(r'"\\u0000([^"]*)\\u0000"', r"\1", text) + "\n"  # no other text holds the mark
 

@@ -35,9 +35,11 @@ class Point:
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """In files a point is an object of its settings."""
         settings = handler.generate_schema(dict[str, int | float | str])
-        return core_schema.no_info_after_validator_function(
-            cls.of, settings,
+        read = core_schema.no_info_after_validator_function(cls.of, settings)
+        made = core_schema.union_schema([core_schema.is_instance_schema(cls), read])
+        return core_schema.json_or_python_schema(
+            read, made,
             serialization=core_schema.plain_serializer_function_ser_schema(
-                cls.as_dict, return_schema=settings
+                cls.as_dict, return_schema=handler.generate_schema(dict[str, Scalar])
             ),
         )  # fmt: skip

@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    SerializationInfo,
     TypeAdapter,
     ValidationInfo,
 )
@@ -34,7 +35,7 @@ def rounded(value: float | Decimal | None) -> float | None:
     return None if value is None else float(f"{value:.{SIGNIFICANT_DIGITS}g}")
 
 
-def _settings(point: Point, info: ValidationInfo[Any]) -> dict[str, Scalar]:
+def _settings(point: Point, info: SerializationInfo[Any]) -> dict[str, Scalar]:
     """Return a point's settings, the swept ones in the order of the study file."""
     settings = point.as_dict()
     order = [name for name in info.context["parameters"] if name in settings]
@@ -54,12 +55,17 @@ Probability = Annotated[_Rounded | None, Field(description="Null where the runs 
 Text = str | None
 Count = Annotated[int, Field(ge=0)]
 _SETTINGS = "A value for each swept setting, in base units."
-Sorted = Annotated[
-    dict[str, Scalar], BeforeValidator(Point.as_dict), Field(description=_SETTINGS)
-]  # fmt: skip
-Settings = Annotated[dict[str, Scalar], BeforeValidator(_settings), Field(description=_SETTINGS)]
+Sorted = Annotated[Point, Field(description=_SETTINGS)]
+Settings = Annotated[Point, PlainSerializer(_settings), Field(description=_SETTINGS)]
+AsPrinted = Annotated[Decimal, PlainSerializer(rounded, return_type=float)]
 Words = Annotated[tuple[str, ...], Field(min_length=1)]
 Reached = Literal["holds", "refuted", "undecided"]
+TableRule = Literal[
+    "rate-times-delay-constant", "jitter-over-delay-constant", "utilisation-of-what",
+    "utilisation-against-windows", "wire-rates-apart", "claim-against-table",
+    "claim-against-episode",
+]  # fmt: skip
+Stopped = Literal["precise", "limit", "unmeasured", "equal"]
 
 
 def _from(path: str, description: str | None = None) -> Any:
@@ -88,11 +94,7 @@ class Record(BaseModel):
 class TableContradiction(Record):
     """Printed numbers of several rows or tables that cannot all be measurements."""
 
-    rule: Literal[
-        "rate-times-delay-constant", "jitter-over-delay-constant", "utilisation-of-what",
-        "utilisation-against-windows", "wire-rates-apart", "claim-against-table",
-        "claim-against-episode",
-    ]  # fmt: skip
+    rule: TableRule
     where: str = _of("The tables.")
     points: Annotated[tuple[Settings, ...], Field(min_length=1)]
     metrics: Words
@@ -148,7 +150,7 @@ class Contradiction(Record):
 
     rule: Literal["increase-against-shares", "shares-add-to-100", "fairness-against-increase"]
     metrics: Words
-    printed: Annotated[Decimal, PlainSerializer(rounded, return_type=float)]
+    printed: AsPrinted
     implied: Rounded = _of("What the rest of the row makes of it.")
     implied_range: tuple[Rounded, Rounded] = _of("For every value the rest may stand for.")
     text: str = _of("The arithmetic.")
@@ -197,7 +199,7 @@ class EpisodeClaim(Record):
     episode: Count
     where: str
     name: str = _of("A column of episodes.parquet, or one in segments for one in bytes.")
-    published: Rounded
+    published: AsPrinted
     kernel: Number
     reason: Text = _of("Why the kernel's is null.")
 
@@ -294,9 +296,7 @@ class PointReplication(Record):
     runs: Count = _of("Runs planned so far.")
     half_width: Number = _of("Half of the metric's 95 % interval; null if there is none.")
     wanted: Number = _of("What it is to be; null if there is none to compare.")
-    stopped: Literal["precise", "limit", "unmeasured", "equal"] | None = _of(
-        "Why no more runs are added; null while some are."
-    )
+    stopped: Stopped | None = _of("Why no more runs are added; null while some are.")
     more: Count = _of("Runs the next round adds.")
     words: str
 

@@ -1,23 +1,55 @@
-"""Rows of a cell's tables that are written and read alike."""
+"""The tables of a cell, each declared once: by a class whose fields are its columns, in order.
+
+Its writer builds the table from it, its reader takes names and types from it, and docs/columns.md
+is made of it, with what the comments (``#:``) at its fields say.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import polars as pl
+
+from model.run_files.kernel_tables import CongestionRow, CounterRow, DropRow, QueueRow, SocketRow
+from model.run_files.loss_tables import EpisodeRow, LimitsRow
+from model.run_files.traffic_tables import (
+    AuditRow,
+    FlowRow,
+    IntervalRow,
+    PacketRow,
+    PathRow,
+    QdiscRow,
+)
+
+_TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
+#: By the file's name.
+TABLES: dict[str, type] = {
+    "flows": FlowRow,
+    "intervals": IntervalRow,
+    "qdiscs": QdiscRow,
+    "packets": PacketRow,
+    "path": PathRow,
+    "audit": AuditRow,
+    "episodes": EpisodeRow,
+    "limits": LimitsRow,
+    "congestion": CongestionRow,
+    "drops": DropRow,
+    "queue": QueueRow,
+    "sockets": SocketRow,
+    "protocol": CounterRow,
+}
 
 
-@dataclass(frozen=True, kw_only=True)
-class AuditRow:
-    """One direction of one flow; columns of ``audit.parquet``."""
+def schema(row_type: type) -> dict[str, Any]:
+    """Return the Parquet columns of a table; any of them can hold nulls."""
+    return {name: _type(hint) for name, hint in get_type_hints(row_type).items()}
 
-    flow: str
-    direction: str
-    basis: str  # captures or counters
-    sent_pkts: int | None
-    access_dropped_pkts: int | None
-    queue_dropped_pkts: int | None
-    loss_dropped_pkts: int | None
-    exit_dropped_pkts: int | None
-    delivered_pkts: int | None
-    in_flight_pkts: int | None
-    unexplained_pkts: int | None
-    closes: bool | None
+
+def _type(hint: Any) -> Any:
+    parts = [part for part in get_args(hint) if part is not NoneType]
+    if get_origin(hint) is list:
+        return pl.List(_type(parts[0]))
+    if parts:  # or null
+        return _type(parts[0])
+    return _TYPES.get(hint) or pl.Struct(schema(hint))

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from model.run_files.point import Point
 from model.run_files.study import Precision, Study
+from model.run_files.summary import PointReplication, Stopped
 from reports.inference.statistics import estimate, student_t
 from reports.measures.metrics import Value
-
-Stopped = Literal["precise", "limit", "unmeasured", "equal"]
 
 
 class CellValues(Protocol):
@@ -38,22 +37,6 @@ class CellValues(Protocol):
     @property
     def values(self) -> Mapping[str, Value]:
         """Its metrics by name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PointReplication:
-    """How far one point is: runs planned, half-width reached and wanted, why it stopped.
-
-    ``stopped`` is None while runs are to be added, ``more`` of them in the next round.
-    """
-
-    point: Point
-    runs: int
-    half_width: float | None
-    wanted: float | None
-    stopped: Stopped | None
-    more: int
-    words: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from model.run_files.study import Group
-from model.run_files.tables import AuditRow
-from reports.store.records import PathReading
+from model.run_files.traffic_tables import AuditRow, PathRow
 from reports.store.sample import Quotient, Sample, Share, UnavailableError, total
 
 GroupFunction = Callable[[Sample, Group], float | Quotient | Share]
 
 
-def _paths(sample: Sample, group: Group) -> Iterator[PathReading]:
+def _paths(sample: Sample, group: Group) -> Iterator[PathRow]:
     if not sample.paths:
         raise UnavailableError("packets were not captured (--pcap)")
     flows = {flow.flow for flow in sample.flows if flow.group == group.id}

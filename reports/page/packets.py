@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from model.run_files.metrics import ALWAYS
 from model.run_files.quantity import KBIT_PER_S, MILLISECONDS, SECONDS, Quantity
 from model.run_files.study import Group
-from model.run_files.tables import AuditRow
+from model.run_files.traffic_tables import AuditRow, PathRow
 from reports.measures.path import PATH_FUNCTIONS
 from reports.measures.quantities import UNKNOWN, count, number
 from reports.page.result_tables import GridTable, overview, place_of, setting_heads, settings_of
-from reports.store.records import PathReading
 from reports.store.run import FinishedCell, Run
 from reports.verdict.summary import Summary
 
@@ -145,7 +144,7 @@ def _integer(value: int | None) -> str:
     return UNKNOWN if value is None else str(value)
 
 
-def _path_texts(path: PathReading | None) -> tuple[str, ...]:
+def _path_texts(path: PathRow | None) -> tuple[str, ...]:
     if path is None:
         return (UNKNOWN,) * len(_PATHS)
     return tuple(number(getattr(path, column), quantity) for column, _, quantity in _PATHS)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.run_files.quantity import Quantity
-from reports.inference.replication import PointReplication, Replication
+from model.run_files.summary import PointReplication
+from reports.inference.replication import Replication
 from reports.inference.statistics import Estimate
 from reports.measures.quantities import UNKNOWN, count, interval, number, typographic
 from reports.page.result_tables import GridTable, place_of, setting_heads

@@ -12,10 +12,11 @@ from fractions import Fraction
 from model.run_files.point import Point
 from model.run_files.publication import Claim, Comparison
 from model.run_files.study import Study
+from model.run_files.summary import TableContradiction
 from reports.measures.quantities import setting
 from reports.published.printed_values import Said, printed_metrics
 from reports.published.rounding import Span, increase_span
-from reports.published.tables import Printed, TableContradiction
+from reports.published.tables import Printed
 
 _Printed = Mapping[tuple[Point, str], Said]
 _Wrong = tuple[Comparison, tuple[Said, ...]]

@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Decimal
 
 from model.cell import Flow
 from model.run_files.point import Point
 from model.run_files.publication import PublishedEpisode
+from model.run_files.summary import EpisodeClaim
 from reports.store.run import FinishedCell
 from reports.store.story_tables import Row
 
 SEGMENTS, BYTES = "_segments", "_bytes"
 GROWN = "cwnd_grown"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EpisodeClaim:
-    """One printed number; ``kernel`` is null, with a ``reason``, where it is not known."""
-
-    point: Point
-    flow: str
-    episode: int
-    where: str
-    name: str
-    published: Decimal
-    kernel: float | None
-    reason: str | None
 
 
 def claims(
@@ -42,7 +27,6 @@ def claims(
             kernel, reason = _kernel(entry, name, cells)
             found.append(
                 EpisodeClaim(
-                    point=point,
                     flow=entry.flow,
                     episode=entry.episode,
                     where=entry.where,

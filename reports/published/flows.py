@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from model.run_files.study import Study
-from reports.published.tables import Printed, TableContradiction, once, places
+from model.run_files.summary import TableContradiction, TableRule
+from reports.published.tables import Printed, once, places
 
 _RATE = re.compile(r"flow_goodput_(.+)_bps")
 #: Fewer flows agree by chance.
@@ -24,7 +25,7 @@ SAME, APART = 1.01, 1.05
 class _Rule:
     """One check: what is derived of two columns, which of them varies, and what to say of it."""
 
-    rule: str
+    rule: TableRule
     title: str
     columns: tuple[str, str]
     derive: Callable[[float, float], float]

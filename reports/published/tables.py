@@ -6,7 +6,6 @@ check fires only where no reading of the printed digits, and no ordinary run, al
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,18 +13,7 @@ from decimal import Decimal
 from model.run_files.network_path import PointPath
 from model.run_files.point import Point
 from model.run_files.study import Study
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableContradiction:
-    """Printed numbers of several places that cannot all be measurements, and the arithmetic."""
-
-    rule: str
-    where: str
-    points: tuple[Point, ...]
-    metrics: tuple[str, ...]
-    title: str
-    text: str
+from model.run_files.summary import TableContradiction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,5 +57,5 @@ def once(found: Iterable[TableContradiction]) -> tuple[TableContradiction, ...]:
     for one in found:
         key = (one.rule, one.text)
         points = (*merged[key].points, *one.points) if key in merged else one.points
-        merged[key] = dataclasses.replace(one, points=tuple(dict.fromkeys(points)))
+        merged[key] = one.model_copy(update={"points": tuple(dict.fromkeys(points))})
     return tuple(merged.values())

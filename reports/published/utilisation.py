@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from model.run_files.study import Study
+from model.run_files.summary import TableContradiction
 from reports.measures.quantities import count
 from reports.published.rounding import rounding_span
-from reports.published.tables import Printed, TableContradiction, places
+from reports.published.tables import Printed, places
 
 #: Packets a sender may have under way beyond its window: limited transmit, SCTP's last packet.
 BEYOND_PKTS = 1

@@ -5,7 +5,6 @@ A cell without captures has no path, one made before there was an audit has none
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -16,11 +15,10 @@ from model.check import Check
 from model.errors import ParseError
 from model.run_files import json_file
 from model.run_files.cells import CHECKED, RunWarning
-from model.run_files.tables import AuditRow
-from reports.store.columns import read_columns
-from reports.store.records import PathReading
+from model.run_files.traffic_tables import AuditRow, PathRow
+from reports.store.columns import read_rows
 
-_Row = TypeVar("_Row", AuditRow, PathReading)
+_Row = TypeVar("_Row", AuditRow, PathRow)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,17 +28,17 @@ class Evidence:
     warnings: tuple[RunWarning, ...] = ()
     checks: tuple[Check, ...] = ()
     rows: tuple[AuditRow, ...] = ()
-    paths: tuple[PathReading, ...] = ()
+    paths: tuple[PathRow, ...] = ()
 
 
 def _read(path: Path, row_type: type[_Row], cell: cells.Cell) -> tuple[_Row, ...]:
     if not path.exists():
         return ()
-    table = read_columns(path, [field.name for field in dataclasses.fields(row_type)])
-    strangers = set(table["flow"]) - {flow.id for flow in cell.flows}
+    rows = read_rows(path, row_type)
+    strangers = {row.flow for row in rows} - {flow.id for flow in cell.flows}
     if strangers:
         raise ParseError("rows of no flow", where=str(path), got=", ".join(map(str, strangers)))
-    return tuple(row_type(**row) for row in table.iter_rows(named=True))
+    return rows
 
 
 def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
@@ -52,5 +50,5 @@ def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
         warnings=audit.warnings,
         checks=audit.checks,
         rows=_read(folder / run_folder.AUDIT_TABLE, AuditRow, cell),
-        paths=_read(folder / run_folder.PATH_TABLE, PathReading, cell),
+        paths=_read(folder / run_folder.PATH_TABLE, PathRow, cell),
     )

@@ -13,6 +13,9 @@ import polars as pl
 
 from model import run_folder
 from model.errors import ParseError
+from model.run_files.loss_tables import EpisodeRow
+from model.run_files.tables import schema
+from model.run_files.traffic_tables import IntervalRow
 
 _PACKETS = (
     "point", "direction", "flow", "packet", "t_s", "payload_bytes", "retransmission", "seq", "ack",
@@ -25,11 +28,6 @@ _CONGESTION = (
     "cwnd_segments", "ssthresh_bytes", "ssthresh_segments", "flight_bytes", "mss_bytes",
     "mtu_bytes",
 )  # fmt: skip
-_EPISODES = (
-    "flow", "episode", "lost_s", "lost_at", "first_lost_segment", "detected_s", "detected_by",
-    "dupacks", "recovered_s",
-)  # fmt: skip
-_INTERVALS = ("flow", "start_s", "end_s", "goodput_bytes")
 
 
 @dataclass(frozen=True)
@@ -62,11 +60,11 @@ class CellTables:
 
     def intervals(self) -> pl.DataFrame | None:
         """Return what the receivers counted per interval."""
-        return self._read(run_folder.INTERVALS_TABLE, _INTERVALS)
+        return self._read(run_folder.INTERVALS_TABLE, tuple(schema(IntervalRow)))
 
     def episodes(self) -> pl.DataFrame | None:
         """Return the loss episodes, or None if nothing says where they are."""
-        return self._read(run_folder.EPISODES_TABLE, _EPISODES)
+        return self._read(run_folder.EPISODES_TABLE, tuple(schema(EpisodeRow)))
 
     def _read(
         self, name: str, columns: Sequence[str], wanted: pl.Expr | None = None

@@ -6,53 +6,40 @@ bytes the Parquet library ends the whole program, and no exception tells of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
 from model import plain_files
 from model.errors import ParseError
+from model.run_files.tables import schema
+
+_Row = TypeVar("_Row")
 
 
-def _is_text(dtype: pl.DataType) -> bool:
-    return dtype == pl.String
+def _kind(dtype: pl.DataType) -> str:
+    if dtype.is_numeric():
+        return "numbers"
+    return {pl.String: "text", pl.Boolean: "true or false"}.get(type(dtype), "other values")
 
 
-def _is_number(dtype: pl.DataType) -> bool:
-    return dtype.is_numeric()
+def read_rows(path: Path, row_type: type[_Row]) -> tuple[_Row, ...]:
+    """Return all rows of a table."""
+    return tuple(row_type(**row) for row in read_columns(path, row_type).iter_rows(named=True))
 
 
-def _is_truth(dtype: pl.DataType) -> bool:
-    return dtype == pl.Boolean
-
-
-#: Names of columns that hold no numbers, in every table that is read here.
-TEXTS = frozenset({
-    "flow", "group", "protocol", "basis", "detected_by", "span", "point", "direction", "event",
-    "node", "device", "role",
-})  # fmt: skip
-TRUTHS = frozenset({"retransmission", "closes"})
-
-
-def _kind(name: str) -> str:
-    return "text" if name in TEXTS else "true or false" if name in TRUTHS else "numbers"
-
-
-_FITS: Mapping[str, Callable[[pl.DataType], bool]] = {
-    "text": _is_text,
-    "numbers": _is_number,
-    "true or false": _is_truth,
-}
-
-
-def read_columns(path: Path, wanted: Sequence[str]) -> pl.DataFrame:
-    """Return these columns of a table.
+def read_columns(path: Path, row_type: type, wanted: Sequence[str] = ()) -> pl.DataFrame:
+    """Return columns of a table.
 
     Args:
         path: the file.
-        wanted: their names, which say what is in them; nulls fit all.
+        row_type: what declares the table, and so what is in a column; nulls fit all.
+        wanted: their names; without any they are all that it has.
     """
+    kinds = pl.Schema(schema(row_type))
+    wanted = wanted or tuple(kinds)
     try:
         table = pl.read_parquet(plain_files.read_bytes(path))
     except FileNotFoundError:
@@ -69,8 +56,8 @@ def read_columns(path: Path, wanted: Sequence[str]) -> pl.DataFrame:
             hint="groundtruth parse RUN makes the tables of an older run again",
         )
     for name in wanted:
-        kind, dtype = _kind(name), table.schema[name]
-        if not _FITS[kind](dtype) and dtype != pl.Null:
+        kind, dtype = _kind(kinds[name]), table.schema[name]
+        if _kind(dtype) != kind and dtype != pl.Null:
             raise ParseError(
                 f"column {name} has another type", where=str(path), wanted=kind, got=str(dtype)
             )

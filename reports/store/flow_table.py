@@ -5,7 +5,6 @@ Whatever is not one sound row per flow raises ``ParseError``.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Mapping
@@ -16,15 +15,13 @@ import polars as pl
 from model import cell as cells
 from model.errors import ParseError
 from model.run_files.study import Span
-from reports.store.columns import read_columns
-from reports.store.records import FlowRow
-
-_COLUMNS = tuple(field.name for field in dataclasses.fields(FlowRow))
+from model.run_files.traffic_tables import FlowRow, IntervalRow
+from reports.store.columns import read_columns, read_rows
 
 
 def read_flows(path: Path, cell: cells.Cell, groups: frozenset[str]) -> tuple[FlowRow, ...]:
     """Return one row per flow of the cell; raise ``ParseError`` naming the file."""
-    rows = tuple(FlowRow(**row) for row in read_columns(path, _COLUMNS).iter_rows(named=True))
+    rows = read_rows(path, FlowRow)
     wanted = sorted(flow.id for flow in cell.flows)
     got = sorted(str(row.flow) for row in rows)
     if got != wanted:
@@ -44,15 +41,12 @@ def read_flows(path: Path, cell: cells.Cell, groups: frozenset[str]) -> tuple[Fl
     return rows
 
 
-_INTERVALS = ("flow", "start_s", "end_s", "goodput_bytes")
-
-
 def read_delivered(path: Path, cell: cells.Cell, between: Span) -> Mapping[str, float]:
     """Return the messages' worth of new data each flow delivered between two times.
 
     Both are bounds of receivers' intervals; intervals without data are absent.
     """
-    rows = read_columns(path, _INTERVALS)
+    rows = read_columns(path, IntervalRow)
     inside = rows.filter(rows["start_s"] >= between.from_s, rows["end_s"] <= between.to_s)
     return {
         flow.id: int(inside.filter(flow=flow.id)["goodput_bytes"].sum()) / flow.message_bytes
@@ -71,7 +65,7 @@ def read_variation(path: Path, cell: cells.Cell) -> Mapping[str, float]:
     in which all of them run. Bins begin where an interval of the receiver does, at a whole second,
     so that each holds as many. A group with fewer than two, or without goodput, is absent.
     """
-    rows = read_columns(path, _INTERVALS)
+    rows = read_columns(path, IntervalRow)
     found = {}
     for group in dict.fromkeys(flow.group for flow in cell.flows):
         flows = [flow for flow in cell.flows if flow.group == group]

@@ -34,9 +34,9 @@ from model.run_files.cells import (
 )
 from model.run_files.point import Point
 from model.run_files.study import Study
+from model.run_files.traffic_tables import FlowRow
 from reports.store.audit import Evidence, read_evidence
 from reports.store.flow_table import read_delivered, read_flows, read_variation
-from reports.store.records import FlowRow
 from reports.store.sample import NO_SPANS, VARIATION, Spans
 from reports.store.spans import read_spans
 from reports.store.story_tables import Row, read_episodes, read_limits, read_windows

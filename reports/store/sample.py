@@ -9,8 +9,7 @@ from typing import Any
 
 from model.run_files.network_path import PointPath
 from model.run_files.study import Compare, Group
-from model.run_files.tables import AuditRow
-from reports.store.records import FlowRow, PathReading
+from model.run_files.traffic_tables import AuditRow, FlowRow, PathRow
 
 #: How the metrics begin that need all intervals of a cell: they are read only where asked for.
 VARIATION = "goodput_over_time"
@@ -86,7 +85,7 @@ class Sample:
     groups: tuple[Group, ...]
     compare: Compare | None
     bottleneck_rate_bps: int
-    paths: tuple[PathReading, ...] = ()
+    paths: tuple[PathRow, ...] = ()
     audit: tuple[AuditRow, ...] = ()
     delivered_segments: Mapping[str, float] = field(default_factory=dict)
     episodes: Sequence[Mapping[str, Any]] | None = None

@@ -13,9 +13,11 @@ import polars as pl
 
 from model import cell as cells
 from model import run_folder
+from model.run_files.kernel_tables import CongestionRow, QueueRow
 from model.run_files.network_path import PointPath
 from model.run_files.point import Point
 from model.run_files.study import Bins, Span, Study
+from model.run_files.traffic_tables import PacketRow
 from reports.store.bins import in_bins
 from reports.store.columns import read_columns
 from reports.store.sample import NO_PATH, Spans
@@ -59,7 +61,9 @@ def read_spans(folder: Path, cell: cells.Cell, study: Study) -> Spans:
         path = folder / run_folder.CONGESTION_TABLE
         found["cwnd_segments"] = NOT_TRACED
         if path.exists():
-            found["cwnd_segments"] = _ranges(read_columns(path, _CONGESTION), cell, study.windows)
+            found["cwnd_segments"] = _ranges(
+                read_columns(path, CongestionRow, _CONGESTION), cell, study.windows
+            )
     if asks("utilisation_data", "utilisation_wire"):
         path = folder / run_folder.QUEUE_TABLE
         found["out_of_buffer_pkts"] = _out_of_buffer(path, cell.duration_s)
@@ -70,13 +74,15 @@ def _out_of_buffer(path: Path, until_s: float) -> int | str:
     """Return how many packets had left the bottleneck's buffer by the sample at a time."""
     if not path.exists():
         return NOT_SAMPLED
-    rows = read_columns(path, _QUEUE)
+    rows = read_columns(path, QueueRow, _QUEUE)
     taken = rows.filter(**BUFFER).filter((pl.col("t_s") - until_s).abs() < SAMPLED_WITHIN_S)
     return int(taken["sent_pkts"][0]) if taken.height else NOT_SAMPLED
 
 
 def _data(path: Path) -> pl.DataFrame:
-    return read_columns(path, _PACKETS).filter(pl.col("payload_bytes") > 0, direction="data")
+    return read_columns(path, PacketRow, _PACKETS).filter(
+        pl.col("payload_bytes") > 0, direction="data"
+    )
 
 
 def _sent(packets: pl.DataFrame | None, cell: cells.Cell, span: Span) -> Mapping[str, float] | str:

@@ -16,12 +16,19 @@ import numpy as np
 from model.run_files.study import Group
 from model.run_files.summary import Distribution, Episodes, GroupStory
 from reports.store.run import FinishedCell
-from reports.store.story_tables import LIMIT_COLUMNS, Row
+from reports.store.story_tables import Row
 
 #: What is given as a distribution over episodes.
 MEASURES = (
     "lost_pkts", "dupacks", "new_data_pkts", "retransmitted_pkts", "cwnd_before_bytes",
     "cwnd_after_bytes", "ssthresh_after_bytes", "detect_s", "recover_s",
+)  # fmt: skip
+#: What of limits.parquet is given as one.
+LIMITS = (
+    "recovering_frac", "cwnd_frac", "rwnd_frac", "sender_frac", "unknown_frac",
+    "bottleneck_busy_frac", "tcp_busy_s", "tcp_rwnd_limited_s", "tcp_sndbuf_limited_s",
+    "loss_frac", "rtt_s", "rto_s", "rate_bps", "sqrt_bound_bps", "pftk_bound_bps",
+    "rate_of_sqrt_frac", "rate_of_pftk_frac",
 )  # fmt: skip
 #: A detection whose kind the events do not tell, or that never came.
 NOT_KNOWN = "not known"
@@ -101,7 +108,7 @@ def _counted(values: list[Value]) -> dict[Value, int]:
 
 def _limits(cells: Sequence[FinishedCell], members: set[str]) -> dict[str, Distribution]:
     rows = [row for cell in cells for row in _of(cell.limits, members)]
-    return {name: distribution([row[name] for row in rows]) for name in LIMIT_COLUMNS}
+    return {name: distribution([row[name] for row in rows]) for name in LIMITS}
 
 
 def distribution(values: Sequence[float | None]) -> Distribution:

@@ -25,7 +25,7 @@ def summary_json(summary: Summary) -> str:
     names = [parameter.name for parameter in summary.parameters]
     context = {"parameters": names, "headline": summary.headline}
     record = files.SUMMARY.validate_python(summary, context=context)
-    return json_file.text_of(files.SUMMARY, record)
+    return json_file.text_of(files.SUMMARY, record, context=context)
 
 
 _CSV_TAIL = (

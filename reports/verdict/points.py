@@ -14,14 +14,13 @@ from model.errors import ParseError
 from model.run_files.point import Point
 from model.run_files.publication import PublishedRow
 from model.run_files.study import Study
-from model.run_files.summary import Contradiction, GroupStory
+from model.run_files.summary import Contradiction, EpisodeClaim, GroupStory, TableContradiction
 from reports.inference.estimates import estimated, estimated_ratio
 from reports.inference.increase_at_equal_loss import INCREASE
 from reports.inference.statistics import Estimate, inside
 from reports.measures.metrics import Metric, Value, evaluate, metrics_of, study_metrics_of
-from reports.published.episodes import EpisodeClaim, claims
+from reports.published.episodes import claims
 from reports.published.rounding import contradictions
-from reports.published.tables import TableContradiction
 from reports.store.run import FinishedCell, Run
 from reports.store.sample import Sample
 from reports.verdict.causes import stories

@@ -13,12 +13,11 @@ from pydantic import ValidationError
 from model.errors import ParseError
 from model.run_files.cells import RunWarning
 from model.run_files.study import Compare, Group, Parameter, Study
-from model.run_files.summary import LossAdjustment
+from model.run_files.summary import LossAdjustment, TableContradiction
 from reports.inference.increase_at_equal_loss import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication
 from reports.measures.metrics import Metric, metrics_of, study_metrics_of
 from reports.published.contradictions import rows_in_doubt, table_contradictions, tables_in_doubt
-from reports.published.tables import TableContradiction
 from reports.store.run import Run
 from reports.verdict.points import (
     CellSummary,

@@ -13,18 +13,15 @@ import polars as pl
 
 from model import plain_files
 from model.errors import ParseError
+from model.run_files.loss_tables import EpisodeRow
+from model.run_files.tables import schema
 
 #: How far a time in the table may be from the same one in the packets table, both being floats.
 SAME_TIME_S = 1e-6
-COLUMNS = {
-    "flow": pl.String,
-    "episode": pl.Int64,
-    "basis": pl.String,
-    "detected_s": pl.Float64,
-    "detected_by": pl.String,
-    "dupacks": pl.Int64,
-    "recovered_s": pl.Float64,
-}
+_USED = (
+    "flow", "episode", "basis", "detected_s", "detected_by", "dupacks", "recovered_s",
+)  # fmt: skip
+COLUMNS = {name: kind for name, kind in schema(EpisodeRow).items() if name in _USED}
 
 
 @dataclass(frozen=True, kw_only=True)

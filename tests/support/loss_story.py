@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from collectors.episodes.episodes import episodes
-from collectors.episodes.row import EpisodeRow
 from collectors.packets import columns
 from model.cell import Cell, Flow
+from model.run_files.loss_tables import EpisodeRow
 from tests.support.recorded import wireless_cell
 
 CELL: Cell = wireless_cell()

@@ -18,7 +18,7 @@ from collectors.tables.write import _received
 from collectors.trace.drops import COLUMNS
 from model.cell import Cell, from_dict
 from model.check import Check
-from model.run_files.tables import AuditRow
+from model.run_files.traffic_tables import AuditRow
 from tests.support.recorded import DATA, value
 
 pytestmark = pytest.mark.unit

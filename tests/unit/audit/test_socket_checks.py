@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 from collectors.audit.socket_checks import checks
-from collectors.sockets import columns
 from collectors.sockets import protocol as protocol_counters
 from collectors.sockets.protocol import protocol_table
-from collectors.sockets.sockets import sockets_table
+from collectors.sockets.sockets import COLUMNS, sockets_table
 from collectors.trace import congestion as congestion_events
 from model.cell import Cell
 from model.check import Check
@@ -153,7 +152,7 @@ def windows(
         "state": "established", "local_port": 9, "path": "10.2.2.2", "retransmit_timer_s": 1.0,
         "cwnd_segments": 10, "cwnd_bytes": 14480,
     }  # fmt: skip
-    sockets = pl.DataFrame([plain | sample], schema=columns.COLUMNS)
+    sockets = pl.DataFrame([plain | sample], schema=COLUMNS)
     unit = "cwnd_segments" if protocol == "tcp" else "cwnd_bytes"
     rows = [
         {"t_s": t_s, "flow": flow, "protocol": protocol, "event": event, "local_port": 9,

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.episodes.row import EpisodeRow, Window
+from collectors.episodes.window import Window
+from model.run_files.loss_tables import EpisodeRow
 from tests.support.loss_story import MSS, S, Story, T
 
 pytestmark = pytest.mark.unit

@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from collectors.episodes.congestion_window import mean_cwnd_segments, with_windows
-from collectors.episodes.row import EpisodeRow, Window
+from collectors.episodes.window import Window
 from collectors.trace.congestion import COLUMNS
 from model.cell import Flow
+from model.run_files.loss_tables import EpisodeRow
 from tests.support.recorded import wireless_cell
 
 pytestmark = pytest.mark.unit

@@ -17,10 +17,10 @@ from collectors.episodes.loss_bounds import (
     sqrt_bound_pps,
     timeout_probability,
 )
-from collectors.episodes.row import EpisodeRow
-from collectors.episodes.sender_limits import LimitsRow, Observed, limits
-from collectors.raw.flows import FlowRow
+from collectors.episodes.sender_limits import Observed, limits
 from collectors.trace.congestion import COLUMNS
+from model.run_files.loss_tables import EpisodeRow, LimitsRow
+from model.run_files.traffic_tables import FlowRow
 from tests.support.loss_story import CELL, MSS, S, T
 
 pytestmark = pytest.mark.unit

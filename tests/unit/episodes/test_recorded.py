@@ -9,13 +9,12 @@ import polars as pl
 import pytest
 
 from collectors.episodes.episodes import episodes
-from collectors.episodes.row import EpisodeRow
-from collectors.episodes.sender_limits import LimitsRow
-from collectors.tables.parquet import schema
 from collectors.tables.write import write_tables
 from collectors.trace.congestion import congestion
 from model import run_folder
 from model.cell import from_dict
+from model.run_files.loss_tables import EpisodeRow, LimitsRow
+from model.run_files.tables import schema
 from tests.support.fake_lab import write_measured
 from tests.support.loss_story import CELL, MSS, Story, T
 from tests.support.recorded import DATA, value, wireless_cell

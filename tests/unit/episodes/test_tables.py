@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 
 from collectors.raw.files import read_json, read_text
-from collectors.raw.flows import FlowRow, IntervalRow
-from collectors.tables.parquet import schema, write_parquet
-from collectors.tables.write import QdiscRow, qdisc_rows, write_tables
+from collectors.tables.parquet import write_parquet
+from collectors.tables.write import qdisc_rows, write_tables
 from model import plain_files, run_folder
 from model.errors import ParseError
+from model.run_files.tables import schema
+from model.run_files.traffic_tables import FlowRow, IntervalRow, QdiscRow
 from tests.support.fake_lab import write_measured
 from tests.support.recorded import DATA, value, wireless_cell
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from collectors.episodes.episodes import episodes
-from collectors.episodes.row import EpisodeRow
 from collectors.trace.congestion import COLUMNS
+from model.run_files.loss_tables import EpisodeRow
 from tests.support.loss_story import CELL, MSS, S, T
 
 pytestmark = pytest.mark.unit

@@ -10,11 +10,11 @@ from typing import Any, get_args
 import polars as pl
 import pytest
 
-from collectors.episodes.row import EpisodeRow
-from collectors.tables.parquet import schema
 from model import run_folder
 from model.errors import ParseError
 from model.run_files.figures import Counted, OverTime
+from model.run_files.loss_tables import EpisodeRow
+from model.run_files.tables import schema
 from reports.figures.chart import Figure
 from reports.figures.goodput_bins import POINTS
 from reports.figures.kinds import KINDS

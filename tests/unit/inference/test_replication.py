@@ -13,7 +13,8 @@ import pytest
 from docs.generate.claim_errors import added
 from model.run_files.point import Point
 from model.run_files.study import Study, parse_study
-from reports.inference.replication import PointReplication, looks, next_runs, replication
+from model.run_files.summary import PointReplication
+from reports.inference.replication import looks, next_runs, replication
 from reports.inference.statistics import student_t
 from reports.measures.metrics import Value
 from reports.verdict.files import replication_record

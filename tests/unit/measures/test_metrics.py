@@ -4,6 +4,7 @@ import dataclasses
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,8 @@ from model.run_files.metrics import ALWAYS, ASKED, metric_names
 from model.run_files.network_path import PathFlow, PointPath
 from model.run_files.point import Point
 from model.run_files.study import Compare, Group
+from model.run_files.tables import schema
+from model.run_files.traffic_tables import FlowRow
 from reports.measures.flow import FLOW_FUNCTIONS
 from reports.measures.metrics import (
     CELL_FUNCTIONS,
@@ -22,7 +25,6 @@ from reports.measures.metrics import (
     metrics_of,
     study_metrics_of,
 )
-from reports.store.records import FlowRow
 from reports.store.sample import Sample, Spans
 from tests.support import published_study
 
@@ -34,13 +36,10 @@ T, S = Group(id="T", label="TCP SACK"), Group(id="S", label="SCTP")
 def flow(
     name: str, group: str, goodput_bps: float | None, offered: int | None, dropped: int | None
 ) -> FlowRow:
-    return FlowRow(
-        flow=name,
-        group=group,
-        goodput_bps=goodput_bps,
-        loss_offered_pkts=offered,
-        loss_dropped_pkts=dropped,
-    )
+    row: dict[str, Any] = dict.fromkeys(schema(FlowRow))
+    row |= {"flow": name, "group": group, "goodput_bps": goodput_bps}
+    row |= {"loss_offered_pkts": offered, "loss_dropped_pkts": dropped}
+    return FlowRow(**row)
 
 
 def sample(*flows: FlowRow, compare: Compare | None = None) -> Sample:

@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.raw.flows import (
-    FlowRow,
-    IntervalRow,
     Received,
     Sent,
     counters,
@@ -25,6 +23,7 @@ from collectors.raw.flows import (
     unconnected,
 )
 from model.errors import ParseError
+from model.run_files.traffic_tables import FlowRow, IntervalRow
 from tests.support.recorded import text, value, wireless_cell
 
 pytestmark = pytest.mark.unit

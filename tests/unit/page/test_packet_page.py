@@ -9,10 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.packets.path import PathRow
-from collectors.tables.parquet import schema
 from model import run_folder
-from model.run_files.tables import AuditRow
+from model.run_files.tables import schema
+from model.run_files.traffic_tables import AuditRow, PathRow
 from reports.page.html import Drawn, render_reports
 from reports.page.packets import PacketEvidence, packet_evidence
 from reports.store.run import Run, read_run

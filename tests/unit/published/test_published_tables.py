@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from model.run_files.point import Point
 from model.run_files.publication import Claim, Comparison, Published, PublishedEpisode, Versus
+from model.run_files.summary import TableContradiction
 from reports.published.contradictions import table_contradictions, tables_in_doubt
-from reports.published.tables import TableContradiction
 from tests.support.published_study import flow, path, published_study
 
 pytestmark = pytest.mark.unit

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from collectors.recording.netlink import HEADER
 from collectors.recording.socket_sampler import Source
-from collectors.sockets.columns import COLUMNS
 from collectors.sockets.samples import Samples, parse_frames, parse_sources, read_samples
 from collectors.sockets.sock_diag import INFO, MEMORY, sockets
-from collectors.sockets.sockets import SCTP_TIMER, sockets_table
+from collectors.sockets.sockets import COLUMNS, SCTP_TIMER, sockets_table
 from model.errors import ParseError
 from tests.support.recorded import DATA, value, wireless_cell
 from tests.support.recorded_sockets import DONE, EPOCH_NS, KERNELS, content, frame, message, samples

@@ -11,13 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.episodes.row import EpisodeRow
-from collectors.episodes.sender_limits import LimitsRow
-from collectors.tables.parquet import schema
 from model import run_folder
 from model.errors import ParseError
+from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.publication import PublishedEpisode
 from model.run_files.summary import Distribution
+from model.run_files.tables import schema
 from reports.page.causes import claim_words, found_by, story_page, terminal_rows, terminal_words
 from reports.published.episodes import claims
 from reports.store.run import FinishedCell, read_run

@@ -1,4 +1,4 @@
-"""One loss episode, and the congestion window around the moment the sender acted. Pure."""
+"""The congestion window around the moment a sender acted, and words of a loss episode. Pure."""
 
 from __future__ import annotations
 
@@ -15,47 +15,6 @@ CAPTURES, TELEMETRY = "captures", "telemetry"
 DUPACKS, RACK, PROBE, TIMEOUT = "dupacks", "rack", "probe", "timeout"
 #: The duplicates that are looked at one by one, and the column of each.
 EACH_DUPACK = {k: f"new_data_on_dupack_{k}_pkts" for k in (1, 2, 3)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class EpisodeRow:
-    """One loss episode of a flow; columns of ``episodes.parquet``. None is unknown."""
-
-    flow: str
-    protocol: str
-    episode: int
-    basis: str
-    lost_s: float | None = None
-    lost_at: str | None = None
-    lost_pkts: int | None = None
-    first_lost_segment: int | None = None
-    first_lost_packet: int | None = None
-    detected_s: float | None = None
-    detected_by: str | None = None
-    dupacks: int | None = None
-    new_data_pkts: int | None = None
-    new_data_on_dupack_1_pkts: int | None = None
-    new_data_on_dupack_2_pkts: int | None = None
-    new_data_on_dupack_3_pkts: int | None = None
-    first_new_on_dupack: int | None = None
-    first_new_segment: int | None = None
-    acks_to_new_data_pkts: int | None = None
-    retransmitted_pkts: int | None = None
-    lost_again_pkts: int | None = None
-    timeouts: int | None = None
-    cwnd_before_bytes: int | None = None
-    cwnd_after_bytes: int | None = None
-    ssthresh_after_bytes: int | None = None
-    flight_before_bytes: int | None = None
-    flight_at_act_bytes: int | None = None
-    cwnd_changes: int | None = None
-    cwnd_at_recovery_bytes: int | None = None
-    cwnd_after_recovery_bytes: int | None = None
-    regrown_s: float | None = None
-    recovered_s: float | None = None
-    detect_s: float | None = None
-    recover_s: float | None = None
-    regrow_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
