@@ -75,7 +75,8 @@ def render_reports(
         again=content["options"],
         warnings=len(summary.warnings),
         drawn=bool(drawn.svgs),
-        rows=verdicts.rows if verdicts else (),
+        verdicts=tuple(one.verdict for one in summary.verdicts),
+        claims=tuple(verdicts.claims.rows) if verdicts else (),
         pieces=tuple(part.split(GAP)),
     )
 
