@@ -17,9 +17,8 @@ from reports.figures.study_figures import drawn_metrics, study_figures
 from reports.inference.replication import Replication
 from reports.page import zoomable
 from reports.page.html import Drawn, render_reports
-from reports.page.review_tables import attachment
+from reports.page.review_tables import TABLE_FILES, attachment
 from reports.page.section import SECTION
-from reports.page.table_files import TABLE_FILES
 from reports.store.run import read_run, read_study
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import Summary, summarise

@@ -19,9 +19,9 @@ from model.run_files.cells import OBJECT
 from model.run_files.summary import SET_SUMMARY
 from reports.page import zoomable
 from reports.page.html import render_set
+from reports.page.review_tables import TABLE_FILES
 from reports.page.section import SCHEMA, SECTION
 from reports.page.study_set import Missing, SetPage, SetStudy
-from reports.page.table_files import TABLE_FILES
 from reports.store.run import read_planned, read_run
 
 

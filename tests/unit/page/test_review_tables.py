@@ -15,8 +15,7 @@ from markdown_it.token import Token
 from model import run_folder
 from reports.page import latex
 from reports.page.grid import Grid, columns, judgement, part, plain
-from reports.page.review_tables import Attachment, attachment
-from reports.page.table_files import TABLE_FILES
+from reports.page.review_tables import TABLE_FILES, Attachment, attachment
 from reports.page.write import write_report
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
