@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from model.run_files.summary import Distribution, Episodes, GroupStory
 from reports.measures.quantities import UNKNOWN, as_printed, count, number, setting_quantity
-from reports.page.result_tables import GridTable, setting_heads, settings_of
+from reports.page.grid import Grid, Kind, columns
+from reports.page.places import place_head, place_of
 from reports.verdict.causes import NOT_KNOWN
-from reports.verdict.points import PointSummary
 from reports.verdict.summary import Summary
 
 BASES = {
@@ -66,36 +66,46 @@ class StoryPage:
     """The section: tables that have rows, and sentences about them."""
 
     words: tuple[str, ...]
-    episodes: GridTable | None
-    limits: GridTable | None
-    claims: GridTable | None
+    episodes: Grid | None
+    limits: Grid | None
+    claims: Grid | None
     notes: tuple[str, ...]
 
 
 def story_page(summary: Summary) -> StoryPage:
     """Return what the HTML page shows of what happened."""
-    told = [(p, s) for p in summary.points for s in p.causes]
-    bases = sorted({s.episodes.basis for _, s in told if s.episodes})
-    head = "; ".join(setting_heads(summary)) or "Point"
     labels = {group.id: group.label for group in summary.groups}
-    episodes = [
-        (_place(p, summary), labels[s.group], *_episode_fields(s.episodes))
-        for p, s in told
-        if s.episodes
-    ]
-    limits = [(_place(p, summary), labels[s.group], *_limit_fields(s)) for p, s in told if s.limits]
-    notes = [f"{_place(p, summary)}, {labels[s.group]}: {s.reason}." for p, s in told if s.reason]
+    told = [(place, labels[story.group], story) for place, story in _told(summary)]
+    episodes = [(*of, *_episode_fields(s.episodes)) for *of, s in told if s.episodes]
+    limits = [(*of, *_limit_fields(s)) for *of, s in told if s.limits]
+    bounds = "Shares of the flows' time, and their rate against two bounds by loss"
+    notes = [f"{place}, {label}: {s.reason}." for place, label, s in told if s.reason]
     return StoryPage(
-        words=tuple(BASES[basis] for basis in bases),
-        episodes=GridTable(heads=(head, *HEADS), rows=tuple(episodes)) if episodes else None,
-        limits=GridTable(heads=(head, *LIMIT_HEADS), rows=tuple(limits)) if limits else None,
+        words=tuple(BASES[basis] for basis in _bases(summary)),
+        episodes=_table(summary, "Loss episodes by group", HEADS, episodes),
+        limits=_table(summary, bounds, LIMIT_HEADS, limits),
         claims=claims_table(summary),
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _place(point: PointSummary, summary: Summary) -> str:
-    return ", ".join(settings_of(point.point, summary)) or "All"
+def _told(summary: Summary) -> list[tuple[str, GroupStory]]:
+    return [(place_of(p.point, summary), story) for p in summary.points for story in p.causes]
+
+
+def _bases(summary: Summary) -> list[str]:
+    return sorted({story.episodes.basis for _, story in _told(summary) if story.episodes})
+
+
+def _table(
+    summary: Summary,
+    caption: str,
+    heads: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    kind: Kind = "number",
+) -> Grid | None:
+    """Return a table with a column of points before the others; None without rows."""
+    return Grid(caption, columns(kind, place_head(summary), *heads), rows) if rows else None
 
 
 def _episode_fields(found: Episodes) -> tuple[str, ...]:
@@ -151,12 +161,11 @@ def claim_words(name: str) -> str:
     return CLAIMS.get(name, name)
 
 
-def claims_table(summary: Summary) -> GridTable | None:
+def claims_table(summary: Summary) -> Grid | None:
     """Return what was published of single losses beside the kernel's; None if nothing was."""
-    head = "; ".join(setting_heads(summary)) or "Point"
     rows = [
         (
-            _place(point, summary),
+            place_of(point.point, summary),
             f"{claim.flow}, {claim.where}",
             str(claim.episode),
             claim_words(claim.name),
@@ -166,44 +175,42 @@ def claims_table(summary: Summary) -> GridTable | None:
         for point in summary.points
         for claim in point.episode_claims
     ]
-    heads = (head, "Flow", "Episode", "What", "Published", "Kernel")
-    return GridTable(heads=heads, rows=tuple(rows)) if rows else None
+    caption = (
+        "Published of single loss episodes, beside the same episode of the first run that counts"
+    )
+    heads = ("Flow", "Episode", "What", "Published", "Kernel")
+    return _table(summary, caption, heads, rows, "name")
 
 
 def _kernel(value: float | None) -> str:
     return number(value, setting_quantity("")).rstrip("0").rstrip(".")
 
 
-def terminal_rows(summary: Summary) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
-    """Return heads and rows of the compact table on a terminal; no rows: nothing recorded."""
-    heads = ("group", "in 1000 s", "found by", "window", "recover")
+def terminal_table(summary: Summary) -> Grid | None:
+    """Return the compact table on a terminal; None if nothing was recorded."""
     rows = []
-    for point in summary.points:
-        for story in point.causes:
-            found = story.episodes
-            if found is None:
-                continue
-            measures = found.measures
+    for place, story in _told(summary):
+        if story.episodes:
+            measures = story.episodes.measures
             before, after = (mean_of(measures[name], 0) for name in _STEP)
             rows.append(
                 (
-                    _place(point, summary),
+                    place,
                     story.group,
-                    f"{found.per_1000_s:.0f}",
-                    found_by(found),
+                    f"{story.episodes.per_1000_s:.0f}",
+                    found_by(story.episodes),
                     f"{before} > {after}",
                     f"{mean_of(measures['recover_s'], 2)} s",
                 )
             )
-    return heads, rows
+    heads = ("group", "in 1000 s", "found by", "window", "recover")
+    return _table(summary, f"What happened: {_terminal_words(summary)}", heads, rows)
 
 
-def terminal_words(summary: Summary) -> str:
+def _terminal_words(summary: Summary) -> str:
     """Return one line on what the compact table rests on."""
-    found = [s.episodes for p in summary.points for s in p.causes if s.episodes]
-    bases = sorted({episodes.basis for episodes in found})
-    episodes = count(sum(story.episodes for story in found), "loss episode")
+    found = sum(story.episodes.episodes for _, story in _told(summary) if story.episodes)
     return (
-        f"{episodes}, told from {' and '.join(bases)}; means over episodes; window in "
-        "bytes > threshold after."
+        f"{count(found, 'loss episode')}, told from {' and '.join(_bases(summary))}; means over "
+        "episodes; window in bytes > threshold after."
     )

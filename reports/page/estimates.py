@@ -1,28 +1,44 @@
-"""The estimates beside the plain mean: ratio of means and at equal loss, as text. Pure."""
+"""The estimates beside the plain mean: ratio of means and at equal loss, as a table. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from model.run_files.quantity import Quantity
 from reports.inference.increase_at_equal_loss import INCREASE
 from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
-from reports.measures.quantities import count, interval, number, typographic
-from reports.page.result_tables import GridTable, setting_heads, settings_of
-from reports.verdict.points import MetricSummary, PointSummary
+from reports.measures.quantities import count
+from reports.page.grid import Grid, columns
+from reports.page.places import estimated, in_unit, place_head, place_of, reasons
 from reports.verdict.summary import Summary
 
 PLAIN, RATIO, EQUAL_LOSS = "Mean of runs", "Ratio of means", "At equal loss"
 
 
-@dataclass(frozen=True, kw_only=True)
-class EstimatesTable:
-    """One metric's estimates side by side; ``words`` on the fit, ``notes`` on what is missing."""
+def estimates_table(summary: Summary, metric: Metric) -> Grid | None:
+    """Return the plain mean, the ratio of means and the one at equal loss; None if only a mean.
 
-    table: GridTable
-    words: str
-    notes: tuple[str, ...]
+    The notes are on the fit, then on what is missing.
+    """
+    places = [place_of(point.point, summary) for point in summary.points]
+    found = [point.metrics[metric.name] for point in summary.points]
+    others = _other_estimates(summary, metric.name)
+    if not others or not any(one.estimate.ci95 for one in found):
+        return None
+    every: list[Sequence[Estimate | None]] = [[one.estimate for one in found], *others.values()]
+    texts = ([estimated(one, metric.quantity) for one in column] for column in every)
+    missing = [
+        (place, f"{head}: {one.reason}" if one and one.reason else None)
+        for place, *row in zip(places, *others.values(), strict=True)
+        for head, one in zip(others, row, strict=True)
+    ]
+    fit = adjustment_words(summary) if metric.name == INCREASE else ""
+    return Grid(
+        f"{in_unit(metric)}: estimates with their 95 % intervals",
+        columns("number", place_head(summary), PLAIN, *others),
+        list(zip(places, *texts, strict=True)),
+        (*filter(None, [fit]), *reasons(missing)),
+    )
 
 
 def _other_estimates(summary: Summary, metric: str) -> dict[str, list[Estimate | None]]:
@@ -37,41 +53,6 @@ def _other_estimates(summary: Summary, metric: str) -> dict[str, list[Estimate |
         for head, column in columns.items()
         if any(one is not None and one.mean is not None for one in column)
     }
-
-
-def estimate_text(found: Estimate | None, quantity: Quantity) -> str:
-    """Return an estimate with its interval in brackets; a dash for null."""
-    text = number(found.mean if found else None, quantity)
-    if found and found.ci95:
-        text += f" ({interval(found.ci95, quantity)})"
-    return text
-
-
-def estimates_table(summary: Summary, metric: Metric) -> EstimatesTable | None:
-    """Return the plain mean, the ratio of means and the one at equal loss; None if only a mean."""
-    columns = _other_estimates(summary, metric.name)
-    if not columns or not any(_spread(point, metric) for point in summary.points):
-        return None
-    rows, notes = [], dict[str, list[str]]()
-    for index, point in enumerate(summary.points):
-        place = ", ".join(settings_of(point.point, summary)) or "All"
-        others = {head: column[index] for head, column in columns.items()}
-        every = (point.metrics[metric.name].estimate, *others.values())
-        rows.append((place, *(typographic(estimate_text(one, metric.quantity)) for one in every)))
-        for head, one in others.items():
-            if one is not None and one.reason:
-                notes.setdefault(f"{head}: {one.reason}", []).append(place)
-    head = "; ".join(setting_heads(summary)) or "Point"
-    return EstimatesTable(
-        table=GridTable(heads=(head, PLAIN, *columns), rows=tuple(rows)),
-        words=adjustment_words(summary) if metric.name == INCREASE else "",
-        notes=tuple(f"{'; '.join(where)}: {reason}." for reason, where in notes.items()),
-    )
-
-
-def _spread(point: PointSummary, metric: Metric) -> bool:
-    found: MetricSummary = point.metrics[metric.name]
-    return found.estimate.ci95 is not None
 
 
 def adjustment_words(summary: Summary) -> str:

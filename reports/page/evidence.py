@@ -1,7 +1,4 @@
-"""What the HTML page shows of the evidence: checks, ledger, environment, how to repeat it. Pure.
-
-Escaping is the template's.
-"""
+"""What the HTML page shows of the evidence: checks, ledger, environment, how to repeat it. Pure."""
 
 from __future__ import annotations
 
@@ -12,39 +9,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from model.check import Check
-from model.run_files.cells import LedgerReading, PlannedCell
+from model.run_files.cells import KnobReading, LedgerReading, PlannedCell
 from reports.measures.quantities import UNKNOWN, count, setting
-from reports.page import result_tables
+from reports.page.grid import NONE, Field, Grid, Part, columns, judgement, part
+from reports.page.places import place_of
 from reports.store.run import FinishedCell, Run
 from reports.verdict.summary import Summary
-
-
-@dataclass(frozen=True, kw_only=True)
-class LedgerRow:
-    """One published parameter; ``applies`` is empty if all cells agree."""
-
-    entry: LedgerReading
-    applies: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckGroup:
     """The checks of one calibrating cell, or the failed ones of a measuring cell."""
 
-    title: str
-    checks: tuple[Check, ...]
-    agreeing: int
+    words: str
     failed: bool
+    checks: Grid
 
 
 def _group(plan: PlannedCell, checks: tuple[Check, ...]) -> CheckGroup:
     settings = [setting(name, value) for name, value in plan.point.settings]
+    title = f"{', '.join(settings) or 'All points'}, seed {plan.seed}"
+    agreeing = sum(check.agrees is True for check in checks)
     return CheckGroup(
-        title=f"{', '.join(settings) or 'All points'}, seed {plan.seed}",
-        checks=checks,
-        agreeing=sum(check.agrees is True for check in checks),
+        words=f"{title}: {agreeing} of {len(checks)} checks agree",
         failed=any(check.agrees is False for check in checks),
+        checks=Grid(
+            f"Checks: {title}",
+            columns("words", "Check", "Where", "Wanted", "Got", "Agrees"),
+            [(c.check, c.where, c.wanted, c.got, judgement(_AGREES[c.agrees])) for c in checks],
+        ),
     )
+
+
+_AGREES = {True: "yes", False: "no", None: "not known"}
 
 
 def calibrations(run: Run) -> tuple[CheckGroup, ...]:
@@ -67,28 +64,52 @@ def measuring_checks(run: Run) -> tuple[str, tuple[CheckGroup, ...]]:
     return words, tuple(_group(plan, group) for plan, group in wrong if group)
 
 
-def ledger(run: Run, summary: Summary) -> tuple[LedgerRow, ...]:
+def ledger(run: Run, summary: Summary) -> Grid:
     """Return the parameter ledger once; where cells differ, one row per variant saying where."""
     cells = run.measured()
     variants: dict[str, dict[LedgerReading, list[FinishedCell]]] = {}
     for cell in cells:
         for entry in cell.ledger:
             variants.setdefault(entry.parameter, {}).setdefault(entry, []).append(cell)
-    rows = []
-    for readings in variants.values():
-        for entry, where in readings.items():
-            applies = "" if len(where) == len(cells) else _applies(where, cells, summary)
-            rows.append(LedgerRow(entry=entry, applies=applies))
-    return tuple(rows)
+    rows = [
+        _ledger_row(entry, "" if len(where) == len(cells) else _applies(where, cells, summary))
+        for readings in variants.values()
+        for entry, where in readings.items()
+    ]
+    heads = ("Parameter", "Published", "Fidelity", "Settings and what was read back", "Note")
+    return Grid("Published parameters on this kernel", columns("words", *heads), rows, look="wide")
+
+
+_FIDELITY = {"exact": "inside", "approximated": "published", "cannot_be_set": "outside"}
+
+
+def _ledger_row(entry: LedgerReading, applies: str) -> tuple[Field, ...]:
+    name = part("", entry.parameter, *[part("readback", f" ({applies})")] * bool(applies))
+    look = f"narrow fidelity {_FIDELITY.get(entry.fidelity, '')}".strip()
+    knobs = part("", *(_knob(one) for one in entry.knobs)) if entry.knobs else NONE
+    fidelity = part(look, entry.fidelity.replace("_", " "))
+    return name, entry.published, fidelity, knobs, entry.note
+
+
+def _knob(knob: KnobReading) -> Part:
+    """Return a setting, what was read back and where, and whether they disagree."""
+    read_back: list[Field] = ["read back " if knob.read_back else "not read back"]
+    for place, value in knob.read_back.items():
+        read_back += [", "] * (len(read_back) > 1) + [f"{place}: ", part("code", str(value))]
+    return part(
+        "knob",
+        part("code", f"{knob.name} = {knob.value}"),
+        *[f" ({knob.side})"] * (knob.side != "both"),
+        part("readback", *read_back),
+        *[part("outside", "✗ disagrees")] * (knob.agrees is False),
+    )
 
 
 def _applies(where: list[FinishedCell], cells: tuple[FinishedCell, ...], summary: Summary) -> str:
     points = {cell.plan.point for cell in where}
     if len(where) == sum(cell.plan.point in points for cell in cells):
         every = dict.fromkeys(cell.plan.point for cell in cells)  # in the plan's order
-        return "at " + "; ".join(
-            result_tables.place_of(point, summary) for point in every if point in points
-        )
+        return "at " + "; ".join(place_of(point, summary) for point in every if point in points)
     return f"in {len(where)} of {len(cells)} cells"
 
 
@@ -129,7 +150,7 @@ def repeat_command(studies: Sequence[str], options: Sequence[str]) -> str:
     return " ".join(("make experiment", quoted, *(shlex.quote(option) for option in options)))
 
 
-def environment(run: Run) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+def environment(run: Run) -> tuple[Grid, Grid]:
     """Return what the cells recorded of their surroundings: the essential part, and the rest.
 
     A value that differs between cells is shown with the number of cells that have it.
@@ -140,13 +161,17 @@ def environment(run: Run) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str,
         for key, value in _flat({**recorded, "lab": cell.cell.lab}):
             seen = values.setdefault(key, {})
             seen[value] = seen.get(value, 0) + 1
-    essential: list[tuple[str, str]] = []
-    rest: list[tuple[str, str]] = []
+    rows: dict[bool, list[tuple[Field, ...]]] = {True: [], False: []}
     for key, seen in sorted(values.items()):
         words = next(iter(seen))
         if len(seen) > 1 or sum(seen.values()) < len(run.finished):
             shown = [f"{value} ({count(n, 'cell')})" for value, n in sorted(seen.items())]
             more = [f"and {len(shown) - _MOST_VALUES} more"] if len(shown) > _MOST_VALUES else []
             words = "; ".join(shown[:_MOST_VALUES] + more)
-        (essential if key.startswith(_ESSENTIAL) else rest).append((key, words or UNKNOWN))
-    return tuple(essential), tuple(rest)
+        row = (part("", part("code", key)), words or UNKNOWN)
+        rows[key.startswith(_ESSENTIAL)].append(row)
+    head = columns("words", "What", "Value")
+    return (
+        Grid("What the runs ran on", head, rows[True]),
+        Grid("From env.json of every run", head, rows[False]),
+    )

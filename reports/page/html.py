@@ -75,7 +75,8 @@ def render_reports(
         again=content["options"],
         warnings=len(summary.warnings),
         drawn=bool(drawn.svgs),
-        rows=verdicts.rows if verdicts else (),
+        verdicts=tuple(one.verdict for one in summary.verdicts),
+        claims=tuple(verdicts.claims.rows) if verdicts else (),
         pieces=tuple(part.split(GAP)),
     )
 
@@ -94,18 +95,13 @@ def _render(template: str, **content: Any) -> str:
 
 def _placed(summary: Summary, drawn: Drawn, place: Place) -> dict[str, Any]:
     """Return a study's figures, and what its templates need to know of where it stands."""
-
-    def placed(figure: Figure) -> zoomable.Placed:
-        return zoomable.placed(figure, drawn.svgs[figure.id], place.ids)
-
-    shown = {figure.id: placed(figure) for figure in drawn.headline}
-    headline = {name: shown.pop(name) for name in summary.headline if name in shown}
-    sets = [zoomable.placed_set(found, placed) for found in drawn.sets]
+    every = (*drawn.headline, *(figure for found in drawn.sets for figure in found.figures))
     return {
-        "drawn": headline,
-        "further": tuple(shown.values()),
-        "sets": tuple(found for found in sets if found.where is None),
-        "counterparts": tuple(found for found in sets if found.where is not None),
+        "placed": {one.id: zoomable.placed(one, drawn.svgs[one.id], place.ids) for one in every},
+        "drawn": {one.id for one in drawn.headline},
+        "further": [one.id for one in drawn.headline if one.id not in summary.headline],
+        "sets": [found for found in drawn.sets if found.where is None],
+        "counterparts": [found for found in drawn.sets if found.where is not None],
         "listed": _listed(drawn),
         "here": place.ids,
         "files": place.files,

@@ -1,4 +1,4 @@
-"""``report/tables.tex``: the tables tables as LaTeX that needs booktabs and nothing else. Pure.
+"""The rules of LaTeX that needs booktabs and nothing else, for tables. Pure.
 
 Invariants: no text of a study is read as a command; only characters that every LaTeX of this
 century can set are written, any other as its number.
@@ -7,11 +7,12 @@ century can set are written, any other as its number.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
-from reports.page.review_tables import AttachedTable, Attachment
+from markupsafe import Markup
 
-_HEAD = r"""% Tables of a Groundtruth run. Needs \usepackage{booktabs}; then \input{tables}.
-"""
+from reports.page.grid import Column, Field, plain
+
 _CHARACTERS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -21,7 +22,7 @@ _CHARACTERS = {
     "\N{DAGGER}": r"\dag{}", "\N{PLUS-MINUS SIGN}": r"$\pm$",
     "\N{MULTIPLICATION SIGN}": r"$\times$", "\N{MICRO SIGN}": r"$\mu$",
     "\N{DEGREE SIGN}": r"$^\circ$", "\N{HORIZONTAL ELLIPSIS}": r"\dots{}",
-    "\u03bb": r"$\lambda$", "\N{NO-BREAK SPACE}": "~",
+    "\u03bb": r"$\lambda$",
     "\N{LEFT SINGLE QUOTATION MARK}": "{`}", "\N{RIGHT SINGLE QUOTATION MARK}": "{'}",
     "\N{LEFT DOUBLE QUOTATION MARK}": "{``}", "\N{RIGHT DOUBLE QUOTATION MARK}": "{''}",
 }  # fmt: skip
@@ -55,40 +56,19 @@ def _character(char: str) -> str:
 
 def escaped(text: str) -> str:
     """Return the text as it reads, on one line, without a command."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split(" "))
+    line = "".join(c if c.isprintable() else " " for c in text)
     return "".join(_character(char) for char in " ".join(line.split()))
 
 
-def _row(cells: tuple[str, ...]) -> str:
-    return " & ".join(escaped(cell) for cell in cells) + r" \\"
+def row(fields: Sequence[Field]) -> Markup:
+    """Return a row of a table."""
+    return Markup(" & ".join(escaped(plain(field)) for field in fields) + r" \\")
 
 
-def _columns(table: AttachedTable) -> str:
-    """Return the columns: numbers to the right; sentences broken, sharing the line's width."""
-    sentences = len(table.heads) - table.words
-    names = "l" if sentences else "r"
-    width = f"p{{{0.7 / sentences:.2f}\\linewidth}}" if sentences else ""
-    return names * table.words + width * sentences
-
-
-def _table(table: AttachedTable) -> list[str]:
-    lines = [
-        r"\begin{table}", r"\centering", r"\footnotesize", rf"\caption{{{escaped(table.title)}}}",
-        rf"\begin{{tabular}}{{{_columns(table)}}}", r"\toprule", _row(table.heads), r"\midrule",
-        *(_row(row) for row in table.rows), r"\bottomrule", r"\end{tabular}",
-    ]  # fmt: skip
-    if table.notes:
-        lines += ["", r"\raggedright", *(escaped(note) + r"\par" for note in table.notes)]
-    return [*lines, r"\end{table}", ""]
-
-
-def tables_latex(attachment: Attachment) -> str:
-    """Return the file's text."""
-    lines = [_HEAD, rf"\paragraph{{{escaped(attachment.title)}}}", ""]
-    for table in attachment.tables:
-        lines += _table(table)
-    if attachment.notes:
-        lines += [r"{\footnotesize\raggedright"]
-        lines += [escaped(note) + r"\par" for note in attachment.notes]
-        lines += ["}", ""]
-    return "\n".join(lines)
+def rule(columns: Sequence[Column]) -> Markup:
+    """Return how columns stand: those of words are broken, and share most of the line's width."""
+    words = sum(column.kind == "words" for column in columns)
+    kinds = {"number": "r", "name": "l"}
+    return Markup(
+        "".join(kinds.get(one.kind) or rf"p{{{0.7 / words:.2f}\linewidth}}" for one in columns)
+    )

@@ -1,4 +1,4 @@
-"""``report/tables.md``: the attached tables as GitHub-flavoured Markdown. Pure.
+"""The rules of GitHub-flavoured Markdown, for tables. Pure.
 
 Invariant: no text of a study becomes markup, a link or another cell.
 """
@@ -6,8 +6,11 @@ Invariant: no text of a study becomes markup, a link or another cell.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from reports.page.review_tables import AttachedTable, Attachment
+from markupsafe import Markup
+
+from reports.page.grid import Column, Field, plain
 
 #: What means something inside a line. A backslash before any ASCII punctuation makes it plain.
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#$]")
@@ -31,28 +34,13 @@ def _plain_start(found: re.Match[str]) -> str:
     return f"{space}{start}\\" if start.isdigit() else f"{space}\\{start}"
 
 
-def _cell(text: str) -> str:
-    """Return a field of a table: nothing in it can begin a block, so signs stay as they are."""
-    return escaped(f".{text}").removeprefix(".")
+def row(fields: Sequence[Field]) -> Markup:
+    """Return a row of a table: no field can begin a block, so a sign before it stays as it is."""
+    shown = (escaped(f".{plain(field)}").removeprefix(".") for field in fields)
+    return Markup(f"| {' | '.join(shown)} |")
 
 
-def _row(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(_cell(cell) for cell in cells)} |"
-
-
-def _table(table: AttachedTable) -> list[str]:
-    rule = ["---" if column >= table.words else "---:" for column in range(len(table.heads))]
-    lines = [f"## {escaped(table.title)}", "", _row(table.heads), f"| {' | '.join(rule)} |"]
-    lines += [_row(row) for row in table.rows]
-    if table.notes:
-        lines += ["", *(f"- {escaped(note)}" for note in table.notes)]
-    return [*lines, ""]
-
-
-def tables_markdown(attachment: Attachment) -> str:
-    """Return the file's text."""
-    lines = [f"# {escaped(attachment.title)}", ""]
-    for table in attachment.tables:
-        lines += _table(table)
-    lines += [f"- {escaped(note)}" for note in attachment.notes]
-    return "\n".join(lines).rstrip("\n") + "\n"
+def rule(columns: Sequence[Column]) -> Markup:
+    """Return the line below the heads, which says how columns stand."""
+    marks = ("---:" if column.kind == "number" else "---" for column in columns)
+    return Markup(f"| {' | '.join(marks)} |")

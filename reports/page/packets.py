@@ -14,7 +14,9 @@ from model.run_files.study import Group
 from model.run_files.traffic_tables import AuditRow, PathRow
 from reports.measures.path import PATH_FUNCTIONS
 from reports.measures.quantities import UNKNOWN, count, number
-from reports.page.result_tables import GridTable, overview, place_of, setting_heads, settings_of
+from reports.page.grid import Grid, columns
+from reports.page.places import place_head, place_of
+from reports.page.result_tables import overview
 from reports.store.run import FinishedCell, Run
 from reports.verdict.summary import Summary
 
@@ -46,9 +48,9 @@ class PacketEvidence:
 
     checks: str
     disagreeing: int
-    fates: GridTable
-    paths: tuple[tuple[str, GridTable], ...]
-    cells: GridTable
+    fates: Grid
+    paths: tuple[tuple[str, Grid], ...]
+    cells: Grid
 
 
 def metric_names(groups: Sequence[Group]) -> list[str]:
@@ -71,12 +73,16 @@ def packet_evidence(run: Run, summary: Summary) -> PacketEvidence | None:
         checks=words,
         disagreeing=disagreeing,
         fates=_fates(counted, summary),
-        paths=tuple(
-            (group.label, overview(summary, metric_names([group]))) for group in summary.groups
-        )
-        if captured
-        else (),
+        paths=_paths(summary) if captured else (),
         cells=_cells(audited, summary, left_out),
+    )
+
+
+def _paths(summary: Summary) -> tuple[tuple[str, Grid], ...]:
+    means = "from captures: mean over runs, 95 % confidence interval in brackets"
+    return tuple(
+        (one.label, overview(summary, metric_names([one]), f"{one.label}, {means}"))
+        for one in summary.groups
     )
 
 
@@ -109,19 +115,19 @@ def _mean_text(cells: Sequence[FinishedCell], group: Group, way: str, column: st
     )  # fmt: skip
 
 
-def _fates(cells: Sequence[FinishedCell], summary: Summary) -> GridTable:
+def _fates(cells: Sequence[FinishedCell], summary: Summary) -> Grid:
     rows = []
     for point in summary.points:
         here = [cell for cell in cells if cell.plan.point == point.point]
-        settings = ", ".join(settings_of(point.point, summary)) or "All"
         for group in summary.groups:
             for way, words in _WAYS.items():
                 fates = (_mean_text(here, group, way, column) for column, _ in _FATES)
-                rows.append((settings, f"{group.label}, {words}", *fates))
-    return GridTable(heads=(_head(summary), "Packets", *(t for _, t in _FATES)), rows=tuple(rows))
+                rows.append((place_of(point.point, summary), f"{group.label}, {words}", *fates))
+    heads = (place_head(summary), "Packets", *(head for _, head in _FATES))
+    return Grid("Packets per run: mean over the runs that count", columns("number", *heads), rows)
 
 
-def _cells(cells: Sequence[FinishedCell], summary: Summary, left_out: set[str]) -> GridTable:
+def _cells(cells: Sequence[FinishedCell], summary: Summary, left_out: set[str]) -> Grid:
     rows = []
     for cell in cells:
         paths = {path.flow: path for path in cell.evidence.paths}
@@ -132,12 +138,12 @@ def _cells(cells: Sequence[FinishedCell], summary: Summary, left_out: set[str]) 
             path = _path_texts(paths.get(row.flow) if row.direction == "data" else None)
             flow = f"{row.flow}, {_WAYS.get(row.direction, row.direction)}"
             rows.append((settings, str(cell.plan.seed), counts, flow, *fates, *path))
-    heads = (_head(summary), "Seed", "Counts", "Flow", *(t for _, t in _FATES))
-    return GridTable(heads=(*heads, *(t for _, t, _ in _PATHS)), rows=tuple(rows))
-
-
-def _head(summary: Summary) -> str:
-    return "; ".join(setting_heads(summary)) or "Point"
+    heads = (*(head for _, head in _FATES), *(head for _, head, _ in _PATHS))
+    return Grid(
+        "Packets and delays of every run; what does not count is not averaged",
+        columns("number", place_head(summary), "Seed", "Counts", "Flow", *heads),
+        rows,
+    )
 
 
 def _integer(value: int | None) -> str:

@@ -8,55 +8,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from model.run_files.point import Point
 from model.run_files.quantity import Quantity
-from model.run_files.summary import PointReplication
 from reports.inference.replication import Replication
 from reports.inference.statistics import Estimate
+from reports.measures.metrics import Metric
 from reports.measures.quantities import UNKNOWN, count, interval, number, typographic
-from reports.page.result_tables import GridTable, place_of, setting_heads
+from reports.page.grid import NONE, Field, Grid, columns, judgement, part
+from reports.page.places import place_head, place_of, with_unit
 from reports.verdict.sensitivity import TriedClaim, TriedVariation, VariedPoint
 from reports.verdict.summary import Summary
+from reports.verdict.verdicts import Verdict
 
 #: Metrics of single flows are many and are left to summary.json.
 _OF_FLOWS = "flow_"
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerdictCell:
-    """One verdict, whether it is another one than as assumed, and what it rests on."""
-
-    verdict: str
-    changes: bool
-    evidence: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerdictRow:
-    """One claim: as assumed, and with each alternative; None where it could not be judged."""
-
-    claim: str
-    assumed: VerdictCell
-    tried: tuple[VerdictCell | None, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class VariedTable:
-    """The alternatives that were tried at the same points, as columns of two tables."""
+class Tried:
+    """The alternatives that were tried at the same points; ``said`` is what verdicts rest on."""
 
     where: str
-    names: tuple[str, ...]
-    assumptions: tuple[str, ...]
-    claims: tuple[VerdictRow, ...]
-    numbers: GridTable
+    claims: Grid
+    said: Sequence[tuple[str, Sequence[tuple[str, str]]]]
+    numbers: Grid
 
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatsPage:
     """Everything shown of repeats; ``replication`` is None where the number of seeds was given."""
 
-    replication: GridTable | None
+    replication: Grid | None
     replication_words: str
-    tried: tuple[VariedTable, ...]
+    tried: tuple[Tried, ...]
     left_out: tuple[str, ...]
 
 
@@ -66,7 +50,7 @@ def repeats_page(summary: Summary) -> RepeatsPage:
     return RepeatsPage(
         replication=replication_table(summary, found) if found else None,
         replication_words=replication_words(summary, found) if found else "",
-        tried=_tried_tables(summary),
+        tried=_tried(summary),
         left_out=summary.sensitivity.left_out,
     )
 
@@ -88,97 +72,109 @@ def replication_words(summary: Summary, found: Replication) -> str:
     )
 
 
-def replication_table(summary: Summary, found: Replication) -> GridTable:
+def replication_table(summary: Summary, found: Replication) -> Grid:
     """Return how far each point is."""
     quantity = summary.metric_table()[found.metric].quantity if found.metric else None
+    unit = f" ({quantity.unit})" if quantity and quantity.unit else ""
+    heads = (place_head(summary), "Runs", f"Half-width{unit}", f"Wanted{unit}", "Stopped")
     rows = [
         (
             place_of(state.point, summary),
             str(state.runs),
             _width(state.half_width, quantity),
             _width(state.wanted, quantity),
-            _why(state),
+            state.words if state.stopped else f"{state.words}: {state.more} more",
         )
         for state in found.points
     ]
-    head = "; ".join(setting_heads(summary)) or "Point"
-    unit = f" ({quantity.unit})" if quantity and quantity.unit else ""
-    heads = (head, "Runs", f"Half-width{unit}", f"Wanted{unit}", "Stopped")
-    return GridTable(heads=heads, rows=tuple(rows))
+    return Grid("How far each point is", columns("number", *heads), rows)
 
 
 def _width(value: float | None, quantity: Quantity | None) -> str:
     return UNKNOWN if value is None or quantity is None else f"{value * quantity.scale:.3g}"
 
 
-def _why(state: PointReplication) -> str:
-    return state.words if state.stopped else f"{state.words}: {state.more} more"
-
-
-def _tried_tables(summary: Summary) -> tuple[VariedTable, ...]:
-    by_points: dict[tuple[object, ...], list[TriedVariation]] = {}
+def _tried(summary: Summary) -> tuple[Tried, ...]:
+    by_points: dict[tuple[Point, ...], list[TriedVariation]] = {}
     for tried in summary.sensitivity.variations:
         by_points.setdefault(tried.of, []).append(tried)
-    return tuple(_tried_table(summary, together) for together in by_points.values())
+    return tuple(_tried_at(summary, of, together) for of, together in by_points.items())
 
 
-def _tried_table(summary: Summary, together: Sequence[TriedVariation]) -> VariedTable:
-    of = together[0].of
+def _tried_at(summary: Summary, of: tuple[Point, ...], together: Sequence[TriedVariation]) -> Tried:
     everywhere = len(of) == len(summary.points)
-    where = "; ".join(place_of(point, summary) for point in of)
-    return VariedTable(
-        where="every point" if everywhere else where,
-        names=tuple(tried.variation.words for tried in together),
-        assumptions=tuple(tried.variation.assumption for tried in together),
-        claims=_verdict_rows(together),
-        numbers=_numbers(summary, together),
+    where = "every point" if everywhere else "; ".join(place_of(point, summary) for point in of)
+    names = [one.variation.words for one in together]
+    rows: list[tuple[Field, ...]] = []
+    said = []
+    for assumed, tried in _by_claim(together):
+        rows.append((assumed.text, judgement(assumed.verdict), *(_verdict(one) for one in tried)))
+        reasons = [("As assumed", assumed.evidence)]
+        reasons += [
+            (name, one.as_varied.evidence) for name, one in zip(names, tried, strict=True) if one
+        ]
+        said.append((assumed.text, tuple(reasons)))
+    heads = (
+        part("", f"{one.variation.words} ", part("rule", one.variation.assumption))
+        for one in together
     )
+    claims = Grid(
+        f"Verdicts as assumed, and with each alternative, at {where}",
+        columns("words", "Claim", "As assumed", *heads),
+        rows,
+    )
+    return Tried(where=where, claims=claims, said=said, numbers=_numbers(summary, together))
 
 
-def _verdict_rows(together: Sequence[TriedVariation]) -> tuple[VerdictRow, ...]:
-    tried = [{claim.as_assumed.id: claim for claim in one.claims} for one in together]
-    names = dict.fromkeys(name for by_id in tried for name in by_id)
-    rows = []
-    for name in names:
-        claims = [by_id.get(name) for by_id in tried]
-        assumed = next(claim.as_assumed for claim in claims if claim)
-        cell = VerdictCell(verdict=assumed.verdict, changes=False, evidence=assumed.evidence)
-        others = tuple(_verdict_cell(claim) if claim else None for claim in claims)
-        rows.append(VerdictRow(claim=assumed.text, assumed=cell, tried=others))
-    return tuple(rows)
+def _by_claim(
+    together: Sequence[TriedVariation],
+) -> list[tuple[Verdict, list[TriedClaim | None]]]:
+    """Return each claim's verdict as assumed, and what each alternative did; None: not judged."""
+    by_id = [{claim.as_assumed.id: claim for claim in one.claims} for one in together]
+    names = dict.fromkeys(name for one in by_id for name in one)
+    tried = [[one.get(name) for one in by_id] for name in names]
+    return [(next(one.as_assumed for one in every if one), every) for every in tried]
 
 
-def _verdict_cell(claim: TriedClaim) -> VerdictCell:
-    found = claim.as_varied
-    return VerdictCell(verdict=found.verdict, changes=claim.changes, evidence=found.evidence)
+def _verdict(claim: TriedClaim | None) -> Field:
+    if claim is None:
+        return NONE
+    changes = (" ", part("strong", "(changes)")) if claim.changes else ()
+    return judgement(claim.as_varied.verdict, *changes)
 
 
-def _numbers(summary: Summary, together: Sequence[TriedVariation]) -> GridTable:
+def _numbers(summary: Summary, together: Sequence[TriedVariation]) -> Grid:
     """Return the headline metrics as assumed and varied, one row per point and metric."""
     table, base = summary.metric_table(), {point.point: point for point in summary.points}
-    names = [name for name in summary.headline if not name.startswith(_OF_FLOWS)]
-    rows = []
-    for number_of, point in enumerate(together[0].of):
-        for name in names:
-            quantity = table[name].quantity
-            place = place_of(point, summary)
-            label = f"{table[name].label}{f' ({quantity.unit})' if quantity.unit else ''}"
-            assumed = base[point].metrics[name].estimate
-            tried = (_number(one.points[number_of], name, quantity) for one in together)
-            rows.append((place, label, _mean(assumed, quantity), *tried))
-    head = "; ".join(setting_heads(summary)) or "Point"
-    words = tuple(tried.variation.words for tried in together)
-    return GridTable(heads=(head, "Metric", "As assumed", *words), rows=tuple(rows))
+    words = (tried.variation.words for tried in together)
+    rows = [
+        (
+            place_of(point, summary),
+            with_unit(table[name]),
+            _mean(base[point].metrics[name].estimate, table[name].quantity),
+            *(_number(one.points[index], table[name]) for one in together),
+        )
+        for index, point in enumerate(together[0].of)
+        for name in summary.headline
+        if not name.startswith(_OF_FLOWS)
+    ]
+    return Grid(
+        "Means; in brackets the 95 % interval of the difference from as assumed, runs paired by "
+        "seed",
+        columns("name", place_head(summary), "Metric", "As assumed", *words),
+        rows,
+    )
 
 
 def _mean(found: Estimate, quantity: Quantity) -> str:
     return typographic(number(found.mean, quantity))
 
 
-def _number(point: VariedPoint, name: str, quantity: Quantity) -> str:
+def _number(point: VariedPoint, metric: Metric) -> str:
     """Return a mean, and the interval of its difference from the one as assumed."""
-    text = _mean(point.summary.metrics[name].estimate, quantity)
-    change = point.differences.get(name)
+    quantity = metric.quantity
+    text = _mean(point.summary.metrics[metric.name].estimate, quantity)
+    change = point.differences.get(metric.name)
     if change is None or change.ci95 is None:
         return text
     if change.sd == 0:

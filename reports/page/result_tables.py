@@ -1,15 +1,14 @@
-"""What the HTML page shows of the results, as text ready to be placed. Pure.
+"""The tables of the results: published beside measured, contradictions, means, single runs. Pure.
 
-Invariant: numbers become text here and nowhere earlier; escaping is the template's.
+Invariant: numbers become text here and nowhere earlier.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.run_files.point import Point
-from model.run_files.summary import Contradiction
+from model.run_files.study import Parameter
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     as_printed,
@@ -20,216 +19,194 @@ from reports.measures.quantities import (
     setting_label,
     typographic,
 )
+from reports.page.grid import (
+    NONE,
+    Column,
+    Field,
+    Grid,
+    Part,
+    columns,
+    judgement,
+    part,
+    side_by_side,
+)
+from reports.page.places import (
+    estimated,
+    in_unit,
+    place_head,
+    place_of,
+    reasons,
+    shared_settings,
+    with_unit,
+)
 from reports.published.rounding import printed_places
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 
-
-@dataclass(frozen=True, kw_only=True)
-class ResultRow:
-    """One point of one metric; ``judgement`` is inside, outside, unknown or absent."""
-
-    settings: tuple[str, ...]
-    published: str
-    contradicted: bool
-    mean: str
-    difference: str
-    ci95: str
-    pi95: str
-    runs: str
-    judgement: str
+#: The sign on a published number that contradicts others.
+CONTRADICTED = "\N{DAGGER}"
+_MARK = Part(
+    look="", inside=(CONTRADICTED,), link="contradictions",
+    title="contradicts other printed numbers of its row",
+)  # fmt: skip
+_GAP = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResultTable:
+class Result:
     """One metric over all points; ``verdict`` counts the published values one run could be.
 
-    It and ``where``, the published tables' names, are empty where nothing is published; ``spread``
-    is whether any point has an interval.
+    It is empty where nothing is published.
     """
 
-    metric: str
-    label: str
-    unit: str
-    rows: tuple[ResultRow, ...]
-    notes: tuple[str, ...]
+    metric: Metric
     verdict: str
-    where: str
-    spread: bool
+    grid: Grid
 
 
-@dataclass(frozen=True, kw_only=True)
-class ContradictionRow:
-    """One contradiction: what is printed, what the rest of its row makes of it, and how."""
+def result(summary: Summary, metric: Metric) -> Result:
+    """Return the table of one metric: published beside measured at every point.
 
-    point: str
-    printed: str
-    implied: str
-    allowed: str
-    text: str
+    What was not published is without its columns, what was not left to chance without intervals.
+    """
+    points, quantity = summary.points, metric.quantity
+    found = [point.metrics[metric.name] for point in points]
+    estimates = [one.estimate for one in found]
+    paper = any(one.published is not None for one in found)
+    spread = any(one.ci95 for one in estimates)
 
-
-@dataclass(frozen=True, kw_only=True)
-class GridTable:
-    """A plain table: heads, then rows of a row head and its fields."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-def settings_of(point: Point, summary: Summary) -> tuple[str, ...]:
-    """Return a point's settings with units, in the order of the study."""
-    settings = point.as_dict()
-    return tuple(setting(p.name, settings[p.name]) for p in summary.parameters)
-
-
-def place_of(point: Point, summary: Summary) -> str:
-    """Return a point of the study or of a variation, whose own settings are named."""
-    swept = {parameter.name for parameter in summary.parameters}
-    more = (f"{name} {setting(name, value)}" for name, value in point.settings if name not in swept)
-    return ", ".join((*settings_of(point, summary), *more)) or "All"
-
-
-def setting_heads(summary: Summary) -> tuple[str, ...]:
-    """Return the heads of the settings' columns."""
-    return tuple(setting_label(parameter.path) for parameter in summary.parameters)
-
-
-def _judgement(found: MetricSummary) -> str:
-    if found.published is None:
-        return "absent"
-    if found.published_in_pi95 is None:
-        return "unknown"
-    return "inside" if found.published_in_pi95 else "outside"
+    means = [typographic(number(one.mean, quantity)) for one in estimates]
+    ci95 = [typographic(interval(one.ci95, quantity)) for one in estimates]
+    pi95 = [typographic(interval(one.pi95, quantity)) for one in estimates]
+    fields: list[tuple[Column, Sequence[Field]]] = [
+        *setting_columns(summary.parameters, summary),
+        *[(Column("Published"), [_published(point, metric) for point in points])] * paper,
+        (Column("Kernel mean" if spread else "Kernel"), [part("kernel", mean) for mean in means]),
+        *[(Column("Difference"), [_difference(one, metric) for one in found])] * paper,
+        *[(Column(f"95{_GAP}% CI of the mean"), ci95)] * spread,
+        *[(Column(f"95{_GAP}% of single runs"), pi95)] * spread,
+        (Column("Runs"), [_runs(point, metric) for point in points]),
+        *[(Column(f"Published{_GAP}is", "name"), [_judgement(one) for one in found])] * paper,
+    ]
+    where = f"published ({summary.tables_of(metric.name)}) beside " if paper else ""
+    notes = reasons(
+        (place_of(point.point, summary), one.reason)
+        for point, one in zip(points, found, strict=True)
+    )
+    return Result(
+        metric=metric,
+        verdict=_verdict(found) if paper else "",
+        grid=side_by_side(f"{in_unit(metric)}: {where}measured", fields, notes),
+    )
 
 
-def _runs(point: PointSummary, found: MetricSummary) -> str:
-    n = found.estimate.n
+def setting_columns(
+    parameters: Sequence[Parameter], summary: Summary
+) -> list[tuple[Column, Sequence[Field]]]:
+    """Return a column for each of these settings, one of all points where there is none."""
+    points = [point.point for point in summary.points]
+    if not parameters:
+        return [(Column(place_head(summary)), [place_of(point, summary) for point in points])]
+    return [
+        (
+            Column(setting_label(one.path)),
+            [setting(one.name, point.as_dict()[one.name]) for point in points],
+        )
+        for one in parameters
+    ]
+
+
+def _published(point: PointSummary, metric: Metric) -> Field:
+    text = as_printed(point.metrics[metric.name].published, metric.quantity)
+    mark = [_MARK] * point.contradicted(metric.name)
+    return part("published", typographic(text), part("mark", *mark))
+
+
+def _difference(found: MetricSummary, metric: Metric) -> str:
+    return typographic(difference(found.estimate.mean, found.published, metric.quantity))
+
+
+def _runs(point: PointSummary, metric: Metric) -> str:
+    n = point.metrics[metric.name].estimate.n
     return str(n) if n == point.cells_planned else f"{n} of {point.cells_planned}"
 
 
-def _verdict(rows: tuple[ResultRow, ...]) -> str:
-    if all(row.judgement == "absent" for row in rows):
-        return ""
-    judged = [row for row in rows if row.judgement in ("inside", "outside")]
-    if not judged:
+def _judgement(found: MetricSummary) -> Field:
+    if found.published is None:
+        return NONE
+    return judgement({None: "not known", True: "inside", False: "outside"}[found.published_in_pi95])
+
+
+def _verdict(found: list[MetricSummary]) -> str:
+    inside = [one.published_in_pi95 for one in found if one.published_in_pi95 is not None]
+    if not inside:
         return "no published value could be judged"
-    inside = sum(row.judgement == "inside" for row in judged)
-    return f"{inside} of {len(judged)} published values could be one run of this kernel"
+    return f"{sum(inside)} of {len(inside)} published values could be one run of this kernel"
 
 
-def result_table(summary: Summary, metric: Metric) -> ResultTable:
-    """Return the table of one metric: published beside measured at every point."""
-    rows = []
-    notes: dict[str, list[str]] = {}
-    for point in summary.points:
-        found = point.metrics[metric.name]
-        settings = settings_of(point.point, summary)
-        rows.append(
-            ResultRow(
-                settings=settings,
-                published=typographic(as_printed(found.published, metric.quantity)),
-                contradicted=point.contradicted(metric.name),
-                mean=typographic(number(found.estimate.mean, metric.quantity)),
-                difference=typographic(
-                    difference(found.estimate.mean, found.published, metric.quantity)
-                ),
-                ci95=typographic(interval(found.estimate.ci95, metric.quantity)),
-                pi95=typographic(interval(found.estimate.pi95, metric.quantity)),
-                runs=_runs(point, found),
-                judgement=_judgement(found),
-            )
-        )
-        if found.reason:
-            notes.setdefault(found.reason, []).append(", ".join(settings) or "All")
-    return ResultTable(
-        metric=metric.name,
-        label=metric.label,
-        unit=metric.quantity.unit,
-        rows=tuple(rows),
-        notes=tuple(f"{'; '.join(where)}: {reason}." for reason, where in notes.items()),
-        verdict=_verdict(tuple(rows)),
-        where=summary.tables_of(metric.name),
-        spread=any(point.metrics[metric.name].estimate.ci95 for point in summary.points),
-    )
+def contradictions(summary: Summary) -> Grid:
+    """Return what rows of the published tables say against themselves.
 
-
-def contradicted_rows(summary: Summary) -> tuple[ContradictionRow, ...]:
-    """Return every contradiction of the published table, in the order of the points."""
+    What follows has the printed digits, what rounding allows one more.
+    """
     units = {name: metric.quantity.suffix for name, metric in summary.metric_table().items()}
-    return tuple(
-        _contradiction_row(found, ", ".join(settings_of(point.point, summary)) or "All", units)
-        for point in summary.points
-        for found in point.contradictions
-    )
+    rows = []
+    for point in summary.points:
+        for found in point.contradictions:
+            places, unit = max(printed_places(found.printed), 1), units[found.metrics[0]]
+            low, high = found.implied_range
+            rows.append(
+                (
+                    place_of(point.point, summary),
+                    part("published", typographic(f"{found.printed:f}{unit}")),
+                    typographic(f"{found.implied:.{places}f}{unit}"),
+                    typographic(f"{low:.{places + 1}f} to {high:.{places + 1}f}{unit}"),
+                    found.text,
+                )
+            )
+    heads = columns("number", "Row", "Printed", "Implied", "Rounding allows")
+    heads += columns("words", "Arithmetic")
+    return Grid(f"{summary.published_where} against itself", heads, rows)
 
 
-def _contradiction_row(
-    found: Contradiction, place: str, units: Mapping[str, str]
-) -> ContradictionRow:
-    """Return a row; what follows has the printed digits, what rounding allows one more."""
-    places, unit = max(printed_places(found.printed), 1), units[found.metrics[0]]
-    low, high = found.implied_range
-    return ContradictionRow(
-        point=place,
-        printed=typographic(f"{found.printed:f}{unit}"),
-        implied=typographic(f"{found.implied:.{places}f}{unit}"),
-        allowed=typographic(f"{low:.{places + 1}f} to {high:.{places + 1}f}{unit}"),
-        text=found.text,
-    )
-
-
-def shared_settings(points: Sequence[Point], summary: Summary) -> str:
-    """Return the settings that several points share, in words; all their own if it is one."""
-    shared = set.intersection(*(set(point.settings) for point in points))
-    settings = dict(shared)
-    words = [setting(p.name, settings[p.name]) for p in summary.parameters if p.name in settings]
-    return ", ".join(words) or "All"
-
-
-def table_contradictions(summary: Summary) -> GridTable | None:
-    """Return what rows and tables say against each other; None if nothing."""
-    rows = tuple(
+def contradictions_between(summary: Summary) -> Grid:
+    """Return what rows and tables say against each other."""
+    rows = [
         (found.where, shared_settings(found.points, summary), found.title, found.text)
         for found in summary.contradictions
-    )
-    return GridTable(heads=("Where", "At", "What", "Arithmetic"), rows=rows) if rows else None
-
-
-def overview(summary: Summary, names: list[str]) -> GridTable:
-    """Return mean and confidence interval of several metrics, one row per point."""
-    table = summary.metric_table()
-    heads = [
-        f"{table[name].label} ({table[name].quantity.unit})"
-        if table[name].quantity.unit
-        else table[name].label
-        for name in names
     ]
-    rows = []
-    for point in summary.points:
-        row = [", ".join(settings_of(point.point, summary)) or "All"]
-        for name in names:
-            found, quantity = point.metrics[name].estimate, table[name].quantity
-            text = number(found.mean, quantity)
-            if found.ci95:
-                text += f" ({interval(found.ci95, quantity)})"
-            row.append(typographic(text))
-        rows.append(tuple(row))
-    head = "; ".join(setting_heads(summary)) or "Point"
-    return GridTable(heads=(head, *heads), rows=tuple(rows))
+    heads = columns("words", "Where", "At", "What", "Arithmetic")
+    caption = f"Columns, rows and tables of {summary.published_where} together"
+    return Grid(caption, heads, rows, look="wide")
 
 
-def single_runs(summary: Summary) -> GridTable:
-    """Return every finished measuring cell with its headline metrics."""
-    table = summary.metric_table()
-    heads = [f"{table[n].label} {table[n].quantity.unit}".strip() for n in summary.headline]
-    rows = []
-    for cell in summary.cells:
-        values = (
-            typographic(number(cell.values[name].value, table[name].quantity))
-            for name in summary.headline
+def overview(summary: Summary, names: list[str], caption: str) -> Grid:
+    """Return mean and confidence interval of several metrics, one row per point."""
+    metrics = [summary.metric_table()[name] for name in names]
+    rows = [
+        (
+            place_of(point.point, summary),
+            *(estimated(point.metrics[one.name].estimate, one.quantity) for one in metrics),
         )
-        point = ", ".join(settings_of(cell.point, summary)) or "All"
-        rows.append((point, str(cell.seed), *values, "no" if cell.excluded else "yes", cell.id))
-    head = "; ".join(setting_heads(summary)) or "Point"
-    return GridTable(heads=(head, "Seed", *heads, "Counts", "Cell"), rows=tuple(rows))
+        for point in summary.points
+    ]
+    heads = (with_unit(one) for one in metrics)
+    return Grid(caption, columns("number", place_head(summary), *heads), rows)
+
+
+def single_runs(summary: Summary) -> Grid:
+    """Return every finished measuring cell with its headline metrics."""
+    metrics = [summary.metric_table()[name] for name in summary.headline]
+    heads = (place_head(summary), "Seed", *(with_unit(one) for one in metrics), "Counts", "Cell")
+    rows = [
+        (
+            place_of(cell.point, summary),
+            str(cell.seed),
+            *(typographic(number(cell.values[one.name].value, one.quantity)) for one in metrics),
+            "no" if cell.excluded else "yes",
+            cell.id,
+        )
+        for cell in summary.cells
+    ]
+    caption = "Every finished measuring run; what does not count is not averaged"
+    return Grid(caption, columns("number", *heads), rows)

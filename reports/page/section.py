@@ -12,28 +12,32 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 
 from model.run_files.json_file import Name
-from reports.page.verdicts import VerdictRow
+from reports.page.grid import Field
 
 #: Stands for the study's name in the set; a character that no HTML text may hold.
 GAP = "\0"
+#: The version of the file.
+SCHEMA = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
     """A study as a set shows it.
 
-    ``rows`` are its verdicts, without comparisons; ``ran`` says in words what was run, ``again``
-    what ``make experiment`` takes to run it again; ``drawn`` is whether there are figures.
+    ``claims`` are the rows of its verdicts' table, ``verdicts`` their words; ``ran`` says in words
+    what was run, ``again`` what ``make experiment`` takes to run it again; ``drawn`` is whether
+    there are figures.
     """
 
-    schema: int = 1
+    schema: int = SCHEMA
     study: Name
     title: str
     ran: str
     again: tuple[str, ...]
     warnings: int
     drawn: bool
-    rows: tuple[VerdictRow, ...]
+    verdicts: tuple[str, ...]
+    claims: tuple[tuple[Field, ...], ...]
     pieces: tuple[str, ...]
 
     def html(self, name: str) -> str:

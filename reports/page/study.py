@@ -57,22 +57,22 @@ def study_content(run: Run, summary: Summary) -> dict[str, Any]:
     check_words, failed_checks = evidence.measuring_checks(run)
     essential, rest = evidence.environment(run)
     options = evidence.repeat_options(run)
+    means = "mean over runs, 95 % confidence interval in brackets"
     return {
         "study": run.study,
         "summary": summary,
         "ran": _ran(run, summary),
         "seeds": _seeds(_seeds_used(run)),
-        "heads": result_tables.setting_heads(summary),
-        "results": [result_tables.result_table(summary, table[name]) for name in summary.headline],
+        "results": [result_tables.result(summary, table[name]) for name in summary.headline],
         "estimates": {
             name: found
             for name in summary.headline
             if (found := estimates.estimates_table(summary, table[name]))
         },
-        "contradicted": result_tables.contradicted_rows(summary),
-        "against": result_tables.table_contradictions(summary),
-        "losses": result_tables.overview(summary, losses),
-        "others": result_tables.overview(summary, others),
+        "contradictions": result_tables.contradictions(summary),
+        "contradictions_between": result_tables.contradictions_between(summary),
+        "losses": result_tables.overview(summary, losses, f"Realised loss: {means}"),
+        "others": result_tables.overview(summary, others, f"Further metrics: {means}"),
         "runs": result_tables.single_runs(summary),
         "packets": packets.packet_evidence(run, summary),
         "story": story_page(summary),

@@ -11,8 +11,9 @@ from markupsafe import Markup
 
 from reports.measures.quantities import count
 from reports.page.evidence import repeat_command
+from reports.page.grid import Grid
 from reports.page.section import Section
-from reports.page.verdicts import tally
+from reports.page.verdicts import claims_table, tally
 from reports.verdict.verdicts import LEVEL
 
 
@@ -34,7 +35,7 @@ class SetStudy:
     @property
     def tally(self) -> str:
         """How the study's verdicts are spread, in words."""
-        return tally(self.section.rows) if self.section.rows else ""
+        return tally(self.section.verdicts) if self.section.verdicts else ""
 
     @property
     def warnings(self) -> str:
@@ -65,8 +66,13 @@ class SetPage:
     @property
     def tally(self) -> str:
         """How all verdicts are spread, in words; empty where nothing is claimed."""
-        rows = [row for study in self.studies for row in study.section.rows]
-        return tally(rows) if rows else ""
+        verdicts = [one for study in self.studies for one in study.section.verdicts]
+        return tally(verdicts) if verdicts else ""
+
+    @property
+    def claims(self) -> Grid:
+        """The table of all verdicts, without its rows, which stand study by study."""
+        return claims_table((), "publications claim")
 
     @property
     def rule(self) -> str:

@@ -6,7 +6,7 @@ metric, never cut; the marks fall back to ASCII where the terminal's encoding ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import textwrap
 
 from rich import box
 from rich.console import Console
@@ -25,83 +25,104 @@ from reports.measures.quantities import (
     count,
     difference,
     number,
-    setting,
-    setting_label,
 )
-from reports.page.causes import claims_table, terminal_rows, terminal_words
-from reports.page.estimates import adjustment_words, estimates_table
+from reports.page.causes import claims_table, terminal_table
+from reports.page.estimates import estimates_table
+from reports.page.grid import Column, Field, Grid, judgement, part, pieces, plain, side_by_side
+from reports.page.places import with_unit
 from reports.page.repeats import replication_table, replication_words, variation_line
+from reports.page.result_tables import CONTRADICTED, setting_columns
 from reports.page.verdicts import sure, tally
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 from reports.verdict.trust import point_words
 from reports.verdict.words import Words
 
-#: How wide a column of settings, and one of means, may be; their heads are broken into lines.
-_SETTING_CHARS, _MEAN_CHARS = 11, 13
+#: How wide a line of a column's head may be.
+_HEAD_CHARS = 13
 #: Longest place or text of a warning shown here; summary.json and the page have all of it.
 _PLACE_CHARS = 160
 
-
-@dataclass(frozen=True)
-class _Marks:
-    """The signs of one encoding."""
-
-    inside: str
-    outside: str
-    unknown: str
-    contradicted: str
-    plus_minus: str
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+#: What stands for a sign on every terminal, and on one whose encoding has no others.
+_PLAIN = {MINUS: "-", "\N{NO-BREAK SPACE}": " "}
+_ASCII = {"✓": "=", "✗": "X", UNKNOWN: "-", CONTRADICTED: "*", PLUS_MINUS: "+-"}
+_STYLES = {"inside": "green", "outside": "red"}
 
 
-_UNICODE = _Marks("✓", "✗", UNKNOWN, "†", "±")
-_ASCII = _Marks("=", "X", "-", "*", "+-")
+class _Screen:
+    """A console, and the signs it can show."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._signs, self._encoding = str.maketrans(_PLAIN), console.encoding
+        try:
+            "".join(_ASCII).encode(console.encoding)
+        except (UnicodeEncodeError, LookupError):
+            self._signs, self._encoding = str.maketrans({**_PLAIN, **_ASCII}), "ascii"
+
+    def text(self, text: str, style: str = "") -> Text:
+        """Return the text as it can be shown; nor does any study file move the cursor."""
+        shown = text.translate(self._signs)
+        shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+        return Text(shown.encode(self._encoding, "replace").decode(self._encoding), style)
+
+    def print(self, text: str, style: str = "") -> None:
+        """Print a line."""
+        self.console.print(self.text(text, style))
+
+    def table(self, grid: Grid) -> Table:
+        """Return a table; its heads are broken into lines."""
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for column in grid.columns:
+            lines = textwrap.wrap(plain(column.head), _HEAD_CHARS, break_long_words=False)
+            head = Text("\n").join(self.text(line) for line in lines)
+            table.add_column(head, justify="right" if column.kind == "number" else "left")
+        for row in grid.rows:
+            table.add_row(*(self._field(field) for field in row))
+        return table
+
+    def _field(self, field: Field) -> Text:
+        return Text.assemble(*(self.text(t, _STYLES.get(look, "")) for t, look in pieces(field)))
+
+    def fits(self, grid: Grid) -> bool:
+        """Return whether a table needs no more than the terminal's width."""
+        wide = self.console.options.update(max_width=10_000)
+        return Measurement.get(self.console, wide, self.table(grid)).maximum <= self.console.width
+
+    def print_table(self, grid: Grid | None) -> None:
+        """Print a table with its caption above and its notes below; nothing for None."""
+        if grid:
+            self.print(grid.caption)
+            self.console.print(self.table(grid))
+            for note in grid.notes:
+                self.print(note, "dim")
 
 
-def _marks(console: Console) -> _Marks:
-    try:
-        "".join(vars(_UNICODE).values()).encode(console.encoding)
-    except (UnicodeEncodeError, LookupError):
-        return _ASCII
-    return _UNICODE
+def _shortened(text: str) -> str:
+    return text if len(text) <= _PLACE_CHARS else f"{text[: _PLACE_CHARS - 4].rstrip()} ..."
 
 
-def _measured(metric: Metric, found: MetricSummary, marks: _Marks) -> Text:
-    if found.estimate.mean is None:
-        return Text(marks.unknown)
-    text = number(found.estimate.mean, metric.quantity)
-    if found.estimate.ci95 is None:
-        return Text(text)
-    half = (found.estimate.ci95[1] - found.estimate.ci95[0]) / 2
-    return Text(f"{text} {marks.plus_minus} {number(half, metric.quantity)}")
+def _measured(metric: Metric, found: MetricSummary) -> str:
+    text, ci95 = number(found.estimate.mean, metric.quantity), found.estimate.ci95
+    if ci95 is None:
+        return text
+    return f"{text} {PLUS_MINUS} {number((ci95[1] - ci95[0]) / 2, metric.quantity)}"
 
 
-def _mark(found: MetricSummary, marks: _Marks) -> Text:
+def _compared(point: PointSummary, metric: Metric) -> tuple[Field, Field]:
+    """Return the published value, and kernel - paper with the mark that says where paper lies."""
+    found, quantity = point.metrics[metric.name], metric.quantity
     if found.published is None:
-        return Text("")
-    if found.published_in_pi95 is None:
-        return Text(marks.unknown)
-    if found.published_in_pi95:
-        return Text(marks.inside, style="green")
-    return Text(marks.outside, style="red")
-
-
-def _published(point: PointSummary, metric: Metric, marks: _Marks) -> Text:
-    found = point.metrics[metric.name]
-    if found.published is None:
-        return Text(marks.unknown)
-    sign = marks.contradicted if point.contradicted(metric.name) else " "
-    return Text(as_printed(found.published, metric.quantity) + sign)
-
-
-def _difference(metric: Metric, found: MetricSummary, marks: _Marks) -> Text:
-    """Return kernel - paper, and the mark that says where paper lies."""
-    text = difference(found.estimate.mean, found.published, metric.quantity)
-    return Text.assemble(text.replace(UNKNOWN, marks.unknown), " ", _mark(found, marks))
-
-
-def _is_published(summary: Summary, metric: Metric) -> bool:
-    return any(point.metrics[metric.name].published is not None for point in summary.points)
+        return UNKNOWN, f"{UNKNOWN} "
+    sign = CONTRADICTED if point.contradicted(metric.name) else " "
+    words = {None: "unknown", True: "inside", False: "outside"}
+    mark = judgement(words[found.published_in_pi95])
+    text = difference(found.estimate.mean, found.published, quantity)
+    return (
+        f"{as_printed(found.published, quantity)}{sign}",
+        part("", f"{text} ", part(mark.look, mark.sign or UNKNOWN)),
+    )
 
 
 def _telling(summary: Summary) -> tuple[Parameter, ...]:
@@ -111,35 +132,17 @@ def _telling(summary: Summary) -> tuple[Parameter, ...]:
     return tuple(p for p in summary.parameters if p.name in names) or summary.parameters
 
 
-def _table(summary: Summary, metrics: list[Metric], marks: _Marks) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    parameters = _telling(summary)
-    for parameter in parameters:
-        table.add_column(
-            Text(_printable(setting_label(parameter.path))),
-            justify="right",
-            max_width=_SETTING_CHARS,
-        )
-    table.add_column("runs", justify="right")
-    for metric in metrics:
-        unit = f" ({metric.quantity.unit})" if metric.quantity.unit else ""
-        table.add_column(
-            Text(_printable(f"{metric.label}{unit}")), justify="right", max_width=_MEAN_CHARS
-        )
-        if _is_published(summary, metric):
-            table.add_column("paper", justify="right")
-            table.add_column("diff.", justify="right")
-    for point in summary.points:
-        settings = point.point.as_dict()
-        row = [Text(_printable(setting(p.name, settings[p.name]))) for p in parameters]
-        row.append(Text(_runs(point)))
-        for metric in metrics:
-            found = point.metrics[metric.name]
-            row.append(_measured(metric, found, marks))
-            if _is_published(summary, metric):
-                row += [_published(point, metric, marks), _difference(metric, found, marks)]
-        table.add_row(*row)
-    return table
+def _results(summary: Summary, metrics: list[Metric]) -> Grid:
+    """Return several metrics beside each other, each with what was published of it."""
+    points = summary.points
+    fields = setting_columns(_telling(summary), summary)
+    fields += [(Column("runs"), [_runs(point) for point in points])]
+    for one in metrics:
+        fields += [(Column(with_unit(one)), [_measured(one, p.metrics[one.name]) for p in points])]
+        if any(point.metrics[one.name].published is not None for point in points):
+            paper, less = zip(*(_compared(point, one) for point in points), strict=True)
+            fields += [(Column("paper"), paper), (Column("diff."), less)]
+    return side_by_side("", fields)
 
 
 def _runs(point: PointSummary) -> str:
@@ -148,176 +151,100 @@ def _runs(point: PointSummary) -> str:
     return f"{point.cells_counted} of {point.cells_planned}"
 
 
-def _fits(table: Table, console: Console) -> bool:
-    wide = console.options.update(max_width=10_000)
-    return Measurement.get(console, wide, table).maximum <= console.width
-
-
-def _tables(summary: Summary, console: Console, marks: _Marks) -> list[Table]:
-    """Return as few tables as fit the width, each with whole metrics, in the study's order."""
+def _print_results(screen: _Screen, summary: Summary) -> None:
+    """Print as few tables as fit the width, each with whole metrics, in the study's order."""
     names = summary.metric_table()
     groups: list[list[Metric]] = []
     for name in summary.headline:
         wider = [*groups[-1], names[name]] if groups else [names[name]]
-        if groups and _fits(_table(summary, wider, marks), console):
+        if groups and screen.fits(_results(summary, wider)):
             groups[-1] = wider
         else:
             groups.append([names[name]])
-    return [_table(summary, metrics, marks) for metrics in groups]
+    for metrics in groups:
+        screen.console.print(screen.table(_results(summary, metrics)))
 
 
-def _printable(text: str) -> str:
-    """Return the text without control characters: no study file moves the cursor."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def _shortened(text: str) -> str:
-    short = text if len(text) <= _PLACE_CHARS else f"{text[: _PLACE_CHARS - 4].rstrip()} ..."
-    return _printable(short)
-
-
-def _print_warnings(console: Console, warnings: tuple[RunWarning, ...]) -> None:
+def _print_warnings(screen: _Screen, warnings: tuple[RunWarning, ...]) -> None:
     if not warnings:
         return
     title = f"Read this before trusting the run ({count(len(warnings), 'warning')})"
-    console.print(Text(title, style="bold yellow"))
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_column()
-    grid.add_column(ratio=1)
+    screen.print(title, "bold yellow")
+    items = Table.grid(padding=(0, 1, 0, 0))
+    items.add_column()
+    items.add_column(ratio=1)
     for warning in warnings:
         place = f"{_shortened(warning.where)}: " if warning.where else ""
-        words = Text.assemble((f"{warning.rule}: ", "bold"), place, _shortened(warning.text))
-        grid.add_row("-", words)
-    console.print(grid)
+        rule = screen.text(f"{warning.rule}: ", "bold")
+        items.add_row("-", rule + screen.text(f"{place}{_shortened(warning.text)}"))
+    screen.console.print(items)
 
 
-def _print_footnotes(console: Console, summary: Summary, marks: _Marks) -> None:
+def _print_verdicts(screen: _Screen, summary: Summary) -> None:
+    """Print what became of each claim, its evidence below it; nothing if nothing is claimed."""
+    if not summary.verdicts:
+        return
+    screen.print(tally(one.verdict for one in summary.verdicts), "bold")
+    items = Table.grid(padding=(0, 1, 0, 0))
+    items.add_column(no_wrap=True)
+    items.add_column(ratio=1)
+    for verdict in summary.verdicts:
+        found = judgement(verdict.verdict)
+        style = f"bold {_STYLES[found.look]}" if found.sign else ""
+        how = sure(verdict)
+        said = " ".join(filter(None, (verdict.evidence, verdict.suspected)))
+        words = screen.text(verdict.text, "bold")
+        words.append_text(screen.text(f" ({how})" * bool(how), "not bold")).append("\n")
+        words.append_text(screen.text(said, "not bold"))
+        items.add_row(screen.text(f"{found.sign or UNKNOWN} {verdict.verdict}", style), words)
+    screen.console.print(items)
+
+
+def _print_footnotes(screen: _Screen, summary: Summary) -> None:
     metrics = [m for p in summary.points for m in p.metrics.values()]
     legend = "kernel mean"
     if any(m.estimate.ci95 for m in metrics):
-        legend += f" {marks.plus_minus} half its 95 % confidence interval"
+        legend += f" {PLUS_MINUS} half its 95 % confidence interval"
     if any(m.published is not None for m in metrics):
         legend += (
-            f"; paper: published; diff.: kernel - paper. {marks.inside} published value inside "
-            f"the 95 % prediction interval of one run (an ordinary draw), {marks.outside} outside, "
-            f"{marks.unknown} not known."
+            "; paper: published; diff.: kernel - paper. ✓ published value inside the 95 % "
+            "prediction interval of one run (an ordinary draw), ✗ outside, "
+            f"{UNKNOWN} not known."
         )
-    console.print(Text(legend))
+    screen.print(legend)
     words = [f"{point_words(p.point)}: {found.text}" for p in summary.points
              for found in p.contradictions]  # fmt: skip
     words += [f"{found.where}: {found.text}" for found in summary.contradictions]
     for line in words:
-        console.print(Text(_printable(f"{marks.contradicted} {line}"), style="dim"))
+        screen.print(f"{CONTRADICTED} {line}", "dim")
 
 
-def _print_increase(console: Console, summary: Summary, marks: _Marks) -> None:
-    """Print the estimates of the increase beside each other, if there is more than the mean."""
-    found = INCREASE in summary.headline and estimates_table(
-        summary, summary.metric_table()[INCREASE]
-    )
-    if not found:
-        return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for head in found.table.heads:
-        first = head == found.table.heads[0]
-        table.add_column(
-            Text(_printable(head)), justify="right", max_width=_SETTING_CHARS if first else None
-        )
-    for row in found.table.rows:
-        shown = (f.replace(UNKNOWN, marks.unknown).replace(MINUS, "-") for f in row)
-        table.add_row(*(Text(_printable(field)) for field in shown))
-    label = summary.metric_table()[INCREASE].label
-    console.print(Text(_printable(f"{label} (%): estimates with 95 % intervals")))
-    console.print(table)
-    for words in (adjustment_words(summary), *found.notes):
-        if words:
-            console.print(Text(_printable(words), style="dim"))
-
-
-def _print_story(console: Console, summary: Summary, marks: _Marks) -> None:
-    """Print what happened; nothing if no run recorded it (the page says why)."""
-    heads, rows = terminal_rows(summary)
-    if not rows:
-        return
-    _print_claims(console, summary, marks)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    point = "; ".join(setting_label(parameter.path) for parameter in summary.parameters)
-    table.add_column(Text(_printable(point)), justify="right", max_width=_SETTING_CHARS)
-    for head in heads:
-        table.add_column(head, justify="right")
-    for row in rows:
-        shown = (field.replace(UNKNOWN, marks.unknown) for field in row)
-        table.add_row(*(Text(_printable(field)) for field in shown))
-    console.print(Text(f"What happened: {terminal_words(summary)}"))
-    console.print(table)
-
-
-def _print_verdicts(console: Console, summary: Summary, marks: _Marks) -> None:
-    """Print what became of each claim, its evidence below it; nothing if nothing is claimed."""
-    if not summary.verdicts:
-        return
-    styles = {"holds": (marks.inside, "bold green"), "refuted": (marks.outside, "bold red")}
-    console.print(Text(tally(summary.verdicts), style="bold"))
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(ratio=1)
-    for verdict in summary.verdicts:
-        mark, style = styles.get(verdict.verdict, (marks.unknown, ""))
-        words = Text(_printable(verdict.text), style="bold")
-        how = sure(verdict)
-        if how:
-            words.append(f" ({how})", style="not bold")
-        said = " ".join(filter(None, (verdict.evidence, verdict.suspected)))
-        words.append(f"\n{_printable(said)}", style="not bold")
-        table.add_row(Text(f"{mark} {verdict.verdict}", style=style), words)
-    console.print(table)
-
-
-def _print_claims(console: Console, summary: Summary, marks: _Marks) -> None:
-    """Print what was published of single losses, if anything was, beside the kernel's."""
-    found = claims_table(summary)
-    if not found:
-        return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for head in found.heads:
-        table.add_column(Text(_printable(head)), max_width=24 if head == found.heads[0] else None)
-    for point, where, *row in found.rows:
-        flow = where.split(",")[0]  # the page says where it is printed
-        shown = (field.replace(UNKNOWN, marks.unknown) for field in (point, flow, *row))
-        table.add_row(*(Text(_printable(field)) for field in shown))
-    console.print(Text("Single losses: published, and the same episode of the first run"))
-    console.print(table)
-
-
-def _print_repeats(console: Console, summary: Summary) -> None:
+def _print_repeats(screen: _Screen, summary: Summary) -> None:
     """Print how far seeds were added, and what alternatives of assumptions did to verdicts."""
     if summary.replication:
-        found = replication_table(summary, summary.replication)
-        console.print(Text(_printable(replication_words(summary, summary.replication))))
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for head in found.heads:
-            table.add_column(Text(_printable(head)), max_width=30)
-        for row in found.rows:
-            table.add_row(*(Text(_printable(field)) for field in row))
-        console.print(table)
+        screen.print(replication_words(summary, summary.replication))
+        screen.print_table(replication_table(summary, summary.replication))
     tried = summary.sensitivity
     if tried.variations or tried.left_out:
-        console.print(Text("Sensitivity to assumptions", style="bold"))
+        screen.print("Sensitivity to assumptions", "bold")
     for one in tried.variations:
-        console.print(Text(_printable(f"- {variation_line(one)}")))
+        screen.print(f"- {variation_line(one)}")
     for words in tried.left_out:
-        console.print(Text(_printable(f"- {words}: not run")))
+        screen.print(f"- {words}: not run")
 
 
 def print_summary(summary: Summary, console: Console) -> None:
     """Print the summary; colour follows the terminal and ``NO_COLOR``."""
-    marks = _marks(console)
-    console.print(Text(_printable(summary.title), style="bold"))
-    _print_warnings(console, summary.warnings)
-    _print_verdicts(console, summary, marks)
-    for table in _tables(summary, console, marks):
-        console.print(table)
-    _print_footnotes(console, summary, marks)
-    _print_increase(console, summary, marks)
-    _print_repeats(console, summary)
-    _print_story(console, summary, marks)
+    screen = _Screen(console)
+    screen.print(summary.title, "bold")
+    _print_warnings(screen, summary.warnings)
+    _print_verdicts(screen, summary)
+    _print_results(screen, summary)
+    _print_footnotes(screen, summary)
+    if INCREASE in summary.headline:
+        screen.print_table(estimates_table(summary, summary.metric_table()[INCREASE]))
+    _print_repeats(screen, summary)
+    story = terminal_table(summary)
+    if story:
+        screen.print_table(claims_table(summary))
+    screen.print_table(story)

@@ -1,73 +1,29 @@
-"""What the HTML page shows of the verdicts: one row per claim, and every comparison. Pure.
-
-Escaping is the template's.
-"""
+"""The tables of the verdicts: one row per claim, and every comparison. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from reports.measures.quantities import count
+from reports.measures.quantities import UNKNOWN, count
+from reports.page.grid import Field, Grid, columns, judgement, part
 from reports.verdict.summary import Summary
 from reports.verdict.verdicts import HOLDS, LEVEL, NOT_RUN, REFUTED, UNDECIDED, UNTESTED, Verdict
 from reports.verdict.words import p_words
 
-#: A verdict's sign and the style of its field.
-_SIGNS = {HOLDS: ("✓", "inside"), REFUTED: ("✗", "outside")}
-_NONE = ("", "unknown")
 _NEGATIVE = re.compile(r"(?<![\w.])-(?=[0-9])")
-
-
-class HasVerdict(Protocol):
-    """Anything with a verdict."""
-
-    @property
-    def verdict(self) -> str:
-        """Holds, refuted, undecided or why not judged."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparisonRow:
-    """One comparison in words, its verdict, and the style of that."""
-
-    what: str
-    result: str
-    wanted: str
-    verdict: str
-    style: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class VerdictRow:
-    """One claim: ``result`` is the decisive number, ``evidence`` what it is of, or all there is.
-
-    ``sure`` is empty where nothing was judged; ``shown`` is the verdict with its sign.
-    """
-
-    id: str
-    text: str
-    where: str
-    verdict: str
-    shown: str
-    style: str
-    result: str
-    wanted: str
-    evidence: str
-    sure: str
-    comparisons: tuple[ComparisonRow, ...] = ()
-    suspected: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictPage:
-    """The verdict table, how the verdicts are spread, and what they rest on."""
+    """How the verdicts are spread, what they rest on, and their tables."""
 
     tally: str
     rule: str
-    rows: tuple[VerdictRow, ...]
+    claims: Grid
+    comparisons: tuple[Grid, ...]
 
 
 def verdict_page(summary: Summary) -> VerdictPage | None:
@@ -75,19 +31,71 @@ def verdict_page(summary: Summary) -> VerdictPage | None:
     if not summary.verdicts:
         return None
     return VerdictPage(
-        tally=tally(summary.verdicts),
+        tally=tally(one.verdict for one in summary.verdicts),
         rule=rule(summary.verdicts),
-        rows=tuple(_row(verdict) for verdict in summary.verdicts),
+        claims=claims_table(summary.verdicts),
+        comparisons=tuple(_comparisons(one) for one in summary.verdicts if one.comparisons),
     )
 
 
-def tally(verdicts: Sequence[HasVerdict]) -> str:
+def claims_table(verdicts: Sequence[Verdict], publication: str = "publication claims") -> Grid:
+    """Return the verdict of each claim, the decisive comparison before what else is known."""
+    rows = [
+        (
+            part("", f"{one.text} ", part("rule", one.where)),
+            judgement(one.verdict, also="verdict"),
+            part("", *_evidence(one), *[part("of", one.suspected)] * bool(one.suspected)),
+            part("sure", _together(sure(one)) or UNKNOWN),
+        )
+        for one in verdicts
+    ]
+    heads = columns("words", "Claim", "Verdict", "Evidence", "How sure")
+    return Grid(f"What the {publication}, and what this kernel says", heads, rows, look="claims")
+
+
+def _evidence(verdict: Verdict) -> tuple[Field, ...]:
+    decisive = verdict.decisive
+    if decisive is None or decisive.found.estimate is None:
+        return (verdict.evidence,)
+    of = "; ".join(filter(None, (decisive.what, verdict.spread)))
+    wanted = f"; wanted {_typographic(decisive.wanted)}"
+    return part("strong", _typographic(decisive.result)), wanted, part("of", of)
+
+
+def _comparisons(verdict: Verdict) -> Grid:
+    rows = [
+        (one.what, _typographic(one.result), _typographic(one.wanted), judgement(one.verdict))
+        for one in verdict.comparisons
+    ]
+    heads = columns("words", "Compared", "Found", "Wanted", "Verdict")
+    return Grid(verdict.text, heads, rows, look="wide")
+
+
+def attached_verdicts(verdicts: Sequence[Verdict]) -> Grid:
+    """Return the verdict of each claim by its id, all evidence in whole sentences."""
+    rows = [
+        (
+            one.id,
+            judgement(one.verdict),
+            sure(one),
+            f"{one.text} ({one.where})",
+            " ".join(filter(None, (one.evidence, one.suspected))),
+        )
+        for one in verdicts
+    ]
+    heads = columns("name", "Claim", "Verdict")
+    heads += columns("words", "How sure", "What is claimed", "Evidence")
+    notes = (tally(one.verdict for one in verdicts), rule(verdicts))
+    return Grid("Verdicts on the published claims", heads, rows, notes)
+
+
+def tally(verdicts: Iterable[str]) -> str:
     """Return ``Of 10 claims 3 hold, 1 is refuted, 4 are undecided, 2 cannot be tested.``"""
-    number = {name: sum(one.verdict == name for one in verdicts) for name in _TALLIED}
+    found = Counter(verdicts)
     parts = [
-        f"{n} {_TALLIED[name][0 if n == 1 else 1]}" for name, n in number.items() if n
-    ]  # fmt: skip
-    return f"Of {count(len(verdicts), 'claim')} {', '.join(parts)}."
+        f"{found[one]} {words[found[one] > 1]}" for one, words in _TALLIED.items() if found[one]
+    ]
+    return f"Of {count(found.total(), 'claim')} {', '.join(parts)}."
 
 
 _TALLIED = {
@@ -99,7 +107,7 @@ _TALLIED = {
 }
 
 
-def rule(verdicts: tuple[Verdict, ...]) -> str:
+def rule(verdicts: Sequence[Verdict]) -> str:
     """Return how sure the verdicts are, taken together."""
     tested = sum(one.verdict != UNTESTED for one in verdicts)
     return (
@@ -123,43 +131,6 @@ def sure(verdict: Verdict) -> str:
         return "far from sure"
     way = "holding" if verdict.p_holds == min(p_values) else "refuted"
     return f"leans to {way}, {p_words(min(p_values))}"
-
-
-def signed(verdict: str) -> tuple[str, str]:
-    """Return a verdict with its sign, and the style of its field."""
-    sign, style = _SIGNS.get(verdict, _NONE)
-    return f"{sign} {verdict}".strip(), style
-
-
-def _row(verdict: Verdict) -> VerdictRow:
-    shown, style = signed(verdict.verdict)
-    decisive, evidence = verdict.decisive, verdict.evidence
-    measured = decisive is not None and decisive.found.estimate is not None
-    if decisive and measured:
-        evidence = "; ".join(words for words in (decisive.what, verdict.spread) if words)
-    return VerdictRow(
-        id=verdict.id,
-        text=verdict.text,
-        where=verdict.where,
-        verdict=verdict.verdict,
-        shown=shown,
-        style=style,
-        result=_typographic(decisive.result) if decisive and measured else "",
-        wanted=_typographic(decisive.wanted) if decisive and measured else "",
-        evidence=evidence,
-        suspected=verdict.suspected,
-        sure=_together(sure(verdict)),
-        comparisons=tuple(
-            ComparisonRow(
-                what=one.what,
-                result=_typographic(one.result),
-                wanted=_typographic(one.wanted),
-                verdict=signed(one.verdict)[0],
-                style=signed(one.verdict)[1],
-            )
-            for one in verdict.comparisons
-        ),
-    )
 
 
 def _together(text: str) -> str:

@@ -17,9 +17,7 @@ from reports.figures.study_figures import drawn_metrics, study_figures
 from reports.inference.replication import Replication
 from reports.page import zoomable
 from reports.page.html import Drawn, render_reports
-from reports.page.latex import tables_latex
-from reports.page.markdown import tables_markdown
-from reports.page.review_tables import attachment
+from reports.page.review_tables import TABLE_FILES, attachment
 from reports.page.section import SECTION
 from reports.store.run import read_run, read_study
 from reports.verdict.files import summary_csv, summary_json
@@ -73,8 +71,7 @@ def _made(
     page, section = render_reports(found, summary, drawn, library)
     files[run / run_folder.REPORT_HTML] = page.encode()
     tables = attachment(summary)
-    files[run / run_folder.TABLES_MD] = tables_markdown(tables).encode()
-    files[run / run_folder.TABLES_TEX] = tables_latex(tables).encode()
+    files |= {run / one.name: one.text(tables).encode() for one in TABLE_FILES}
     files[run / run_folder.REPORT_SECTION] = text_of(SECTION, section).encode()
     return summary, files
 

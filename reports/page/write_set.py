@@ -17,9 +17,10 @@ from model.errors import ParseError
 from model.run_files import json_file
 from model.run_files.cells import OBJECT
 from model.run_files.summary import SET_SUMMARY
-from reports.page import latex, markdown, zoomable
+from reports.page import zoomable
 from reports.page.html import render_set
-from reports.page.section import SECTION
+from reports.page.review_tables import TABLE_FILES
+from reports.page.section import SCHEMA, SECTION
 from reports.page.study_set import Missing, SetPage, SetStudy
 from reports.store.run import read_planned, read_run
 
@@ -30,7 +31,7 @@ class _Left:
 
     study: SetStudy
     summary: Any
-    tables: tuple[str, str]
+    tables: dict[str, str]
 
 
 def write_set(
@@ -61,32 +62,26 @@ def write_set(
     content = {"studies": [one.summary for one in left], "missing": missing}
     text = json_file.text_of(SET_SUMMARY, SET_SUMMARY.validate_python(content))
     files = {folder / run_folder.SUMMARY_JSON: text.encode()}
-    for number, (name, escaped) in enumerate(_TABLES):
-        lost = [escaped(f"{one.name} is not among these tables. {one.why}") for one in missing]
-        tables = "\n".join((*(one.tables[number] for one in left), *(f"{one}\n" for one in lost)))
-        files[folder / name] = tables.encode()
+    for kind in TABLE_FILES:
+        lost = [f"{one.name} is not among these tables. {one.why}" for one in missing]
+        tables = [one.tables[kind.name] for one in left]
+        tables += [f"{kind.escaped(words)}\n" for words in lost]
+        files[folder / kind.name] = "\n".join(tables).encode()
     files[folder / run_folder.REPORT_HTML] = render_set(page, library).encode()
     plain_files.write_together(files)
-
-
-#: The files of joined tables, and what makes plain text of their kind.
-_TABLES = (
-    (run_folder.TABLES_MD, markdown.escaped),
-    (run_folder.TABLES_TEX, latex.escaped),
-)
 
 
 def _read(run: Path) -> _Left | Missing:
     """Return what a run's report left, or why there is nothing that could be shown."""
     try:
         read_planned(run)  # a report may be older than what ails its run
-        section = json_file.read(SECTION, run / run_folder.REPORT_SECTION)
+        section = json_file.read(SECTION, run / run_folder.REPORT_SECTION, schema=SCHEMA)
         summary = json_file.read(OBJECT, run / run_folder.SUMMARY_JSON, schema=None)
-        tables = tuple(plain_files.read_text(run / name) for name, _ in _TABLES)
+        tables = {kind.name: plain_files.read_text(run / kind.name) for kind in TABLE_FILES}
     except (ParseError, OSError, UnicodeDecodeError) as error:
         return Missing(name=run.name, why=_why(run, error))
     study = SetStudy(name=quote(run.name), section=section)
-    return _Left(study=study, summary=summary, tables=(tables[0], tables[1]))
+    return _Left(study=study, summary=summary, tables=tables)
 
 
 def _why(run: Path, error: Exception) -> str:

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata, resources
 
@@ -19,7 +18,6 @@ import vl_convert
 from markupsafe import Markup
 
 from reports.figures.chart import BAD, FAINT_INK, GOOD, GRID, INK, KERNEL, PUBLISHED, Figure
-from reports.figures.study_figures import FigureSet
 
 #: Colours of the pictures, and the page's own that stand for them in both its schemes.
 COLOURS = (
@@ -43,20 +41,6 @@ class Placed:
     spec: Markup
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlacedSet:
-    """The figures of a set ready for the page, and why others are missing.
-
-    ``where`` names the published figures it is the counterpart of, or is None.
-    """
-
-    title: str
-    run: str
-    where: str | None
-    drawn: tuple[Placed, ...]
-    missing: tuple[str, ...]
-
-
 def placed(figure: Figure, svg: str, ids: str = "") -> Placed:
     """Return a drawn figure ready for the page; ``ids`` is what names inside it shall begin with.
 
@@ -65,17 +49,6 @@ def placed(figure: Figure, svg: str, ids: str = "") -> Placed:
     text = json.dumps(figure.zoomable, separators=(",", ":"), ensure_ascii=False)
     picture = _SVG_NAME.sub(lambda found: found[0] + ids, svg)
     return Placed(figure=figure, svg=Markup(picture), spec=Markup(text.replace("<", "\\u003c")))
-
-
-def placed_set(found: FigureSet, place: Callable[[Figure], Placed]) -> PlacedSet:
-    """Return a set with each of its figures placed."""
-    return PlacedSet(
-        title=found.title,
-        run=found.run,
-        where=found.where,
-        drawn=tuple(place(figure) for figure in found.figures),
-        missing=found.missing,
-    )
 
 
 def bundler() -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reports.measures.quantities import count
 from reports.wireshark.episodes import Episode
-from reports.wireshark.words import counted, nth
+from reports.wireshark.words import nth
 
 #: A sender that acts on an acknowledgement acts at once; timers do not know of acknowledgements.
 AT_ONCE_S = 50e-6
@@ -34,7 +35,7 @@ class Cause:
         """
         return {
             "dupacks": f"fast retransmit of {what}, on the {nth(self.reports)} {report}",
-            "rack": f"fast retransmit of {what}, by RACK, after {counted(self.reports, report)}",
+            "rack": f"fast retransmit of {what}, by RACK, after {count(self.reports, report)}",
             "probe": f"tail loss probe: retransmission of {what}",
             "timeout": f"retransmission of {what} after timeout",
         }.get(self.by, f"retransmission of {what} after timeout or as tail loss probe")

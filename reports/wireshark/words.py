@@ -23,11 +23,6 @@ def nth(number: int) -> str:
     return f"{number}{ending}"
 
 
-def counted(number: int, what: str) -> str:
-    """Return a number with its noun: ``1 packet``, ``2 packets``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
 def why_again(before: Fate | None, times: int) -> str:
     """Return why something is sent again, from what became of the copy before.
 

@@ -42,7 +42,7 @@ from model import run_folder
 from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
 from model.check import Check
 from model.run_files import json_file
-from reports.page.section import SECTION
+from reports.page.section import SCHEMA, SECTION
 from reports.page.write_set import write_set
 from reports.store.run import read_run, read_study
 from reports.verdict.files import summary_csv, summary_json
@@ -525,7 +525,7 @@ def _sets(place: Path) -> dict[str, Target]:
 
     def section(content: bytes) -> None:
         (place / "section.json").write_bytes(content)
-        json_file.read(SECTION, place / "section.json")
+        json_file.read(SECTION, place / "section.json", schema=SCHEMA)
 
     def summary(content: bytes) -> None:
         path = run / run_folder.SUMMARY_JSON

@@ -14,7 +14,9 @@ from model.run_files.quantity import INDEX, KBIT_PER_S, PERCENT
 from reports.measures.quantities import UNKNOWN, difference
 from reports.page import result_tables
 from reports.page.estimates import adjustment_words, estimates_table
+from reports.page.grid import plain
 from reports.page.html import Drawn, render_reports
+from reports.page.places import shared_settings
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import build_run, only_cell
@@ -62,24 +64,25 @@ def summary(run: Path) -> Summary:
 def test_estimates_stand_side_by_side_with_what_is_missing(summary: Summary) -> None:
     found = estimates_table(summary, summary.metric_table()["pct_increase"])
     assert found is not None
-    assert found.table.heads == (
+    assert found.heads == (
         "Bottleneck loss, data", "Mean of runs", "Ratio of means", "At equal loss",
     )  # fmt: skip
-    assert [row[0] for row in found.table.rows] == ["1 %", "2 %"]
-    assert found.table.rows[1][3] == UNKNOWN
-    assert all("(" in field for field in found.table.rows[0][1:])
-    assert found.notes == (
-        "2 %: At equal loss: a group's realised loss is 0 or not known in 1 of 4 runs.",
+    assert [row[0] for row in found.rows] == ["1 %", "2 %"]
+    assert found.rows[1][3] == UNKNOWN
+    assert all("(" in plain(field) for field in found.rows[0][1:])
+    words, missing = found.notes
+    assert missing == (
+        "2 %: At equal loss: a group's realised loss is 0 or not known in 1 of 4 runs."
     )
-    assert found.words.startswith("At equal loss: ")
-    assert "one slope over 4 runs" in found.words
+    assert words.startswith("At equal loss: ")
+    assert "one slope over 4 runs" in words
 
 
 def test_a_share_has_a_ratio_and_no_fit(summary: Summary) -> None:
     found = estimates_table(summary, summary.metric_table()["share_S_pct"])
     assert found is not None
-    assert found.table.heads[1:] == ("Mean of runs", "Ratio of means")
-    assert (found.words, found.notes) == ("", ())
+    assert found.heads[1:] == ("Mean of runs", "Ratio of means")
+    assert found.notes == ()
     assert estimates_table(summary, summary.metric_table()["utilisation_pct"]) is None
 
 
@@ -90,10 +93,9 @@ def test_without_a_fit_there_are_no_words_on_it(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_difference_and_estimates(run: Path, summary: Summary) -> None:
-    table = result_tables.result_table(summary, summary.metric_table()["pct_increase"])
+    table = result_tables.result(summary, summary.metric_table()["pct_increase"]).grid
     # S 110, T 98 to 101 kbit/s: mean of the increases 10.6; printed 27.6.
-    assert table.rows[0].mean == "10.6"
-    assert table.rows[0].difference == "\N{MINUS SIGN}17.0"
+    assert [plain(field) for field in table.rows[0][2:4]] == ["10.6", "\N{MINUS SIGN}17.0"]
     text = render_reports(read_run(run), summary, Drawn(headline=(), sets=(), svgs={}), str)[0]
     assert "Difference</th>" in text
     assert text.count('<details class="estimates"') == 3
@@ -102,6 +104,6 @@ def test_the_page_shows_difference_and_estimates(run: Path, summary: Summary) ->
 
 def test_settings_that_points_share_name_a_row(summary: Summary) -> None:
     one, two = (Point.of({"loss_frac": loss}) for loss in (0.01, 0.02))
-    assert result_tables.shared_settings([one], summary) == "1 %"
-    assert result_tables.shared_settings([one, two], summary) == "All"
-    assert result_tables.table_contradictions(summary) is None
+    assert shared_settings([one], summary) == "1 %"
+    assert shared_settings([one, two], summary) == "All"
+    assert not result_tables.contradictions_between(summary).rows

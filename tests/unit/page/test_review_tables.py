@@ -13,8 +13,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from model import run_folder
-from reports.page import latex, markdown
-from reports.page.review_tables import AttachedTable, Attachment, attachment
+from reports.page import latex
+from reports.page.grid import Grid, columns, judgement, part, plain
+from reports.page.review_tables import TABLE_FILES, Attachment, attachment
 from reports.page.write import write_report
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
@@ -34,28 +35,35 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:
     return summarise(read_run(build_run(tmp_path_factory.mktemp("run"))))
 
 
-def table_of(text: str, words: int = 3) -> Attachment:
-    table = AttachedTable(
-        title=text, heads=("a", text, "c"), rows=((text, "1", text),), words=words, notes=(text,)
-    )
+def table_of(text: str) -> Attachment:
+    """Return a text in every place of a table and around it."""
+    table = Grid(
+        caption=text, columns=columns("number", "a", text) + columns("words", "c"),
+        rows=((text, "1", part("", part("strong", text))),), notes=(text,),
+    )  # fmt: skip
     return Attachment(title=text, tables=(table,), notes=(text,))
+
+
+def file_of(name: str, attached: Attachment) -> str:
+    (kind,) = (kind for kind in TABLE_FILES if kind.name == name)
+    return kind.text(attached)
 
 
 def test_the_tables_of_a_study(summary: Summary) -> None:
     found = attachment(summary)
-    titles = [table.title for table in found.tables]
-    assert titles[0] == "Share of goodput, TCP SACK in %, published in Table 2"
-    assert titles[-1] == "Link utilisation in %, published in Table 2"
+    titles = [table.caption for table in found.tables]
+    assert titles[0] == "Share of goodput, TCP SACK in %: published (Table 2) beside measured"
+    assert titles[-1] == "Link utilisation in %: published (Table 2) beside measured"
     increase = found.tables[titles.index(
-        "Increase in goodput of SCTP over TCP SACK in %, published in Table 2"
+        "Increase in goodput of SCTP over TCP SACK in %: published (Table 2) beside measured"
     )]  # fmt: skip
-    assert increase.heads == (
-        "Bottleneck loss, data", "Published", "Kernel", "Difference", "95 % CI of the mean",
+    assert [plain(head).replace("\N{NO-BREAK SPACE}", " ") for head in increase.heads] == [
+        "Bottleneck loss, data", "Published", "Kernel mean", "Difference", "95 % CI of the mean",
         "95 % of single runs", "Runs", "Published is",
-    )  # fmt: skip
-    assert increase.rows[3] == (
+    ]  # fmt: skip
+    assert [plain(field) for field in increase.rows[3]] == [
         "1.5 %", "25.6†", "16.0", "−9.6", "13.7 to 18.3", "10.4 to 21.6", "5", "outside",  # noqa: RUF001
-    )  # fmt: skip
+    ]  # fmt: skip
     assert increase.notes == ("3 of 7 published values could be one run of this kernel.",)
     assert sum(note.startswith("†") for note in found.notes) == 7
 
@@ -66,13 +74,14 @@ def test_verdicts_come_first(summary: Summary) -> None:
         evidence="7 of 7", p_holds=0.001, p_refuted=1.0, comparisons=(),
     )  # fmt: skip
     table = attachment(dataclasses.replace(summary, verdicts=(verdict,))).tables[0]
-    assert table.title == "Verdicts on the published claims"
+    assert table.caption == "Verdicts on the published claims"
     (row,) = table.rows
-    assert (row[0], row[1], row[3]) == ("s-wins", "holds", "S > T at every loss. (conclusion)")
-    assert "0.001" in row[2]
+    claimed = "S > T at every loss. (conclusion)"
+    assert (row[0], row[1], row[3]) == ("s-wins", judgement("holds"), claimed)
+    assert "0.001" in plain(row[2])
     assert row[4] == "7 of 7"
     assert table.notes[0] == "Of 1 claim 1 holds."
-    text = latex.tables_latex(Attachment(title="t", tables=(table,), notes=()))
+    text = file_of(run_folder.TABLES_TEX, Attachment(title="t", tables=(table,), notes=()))
     assert r"\begin{tabular}{llp{0.23\linewidth}p{0.23\linewidth}p{0.23\linewidth}}" in text
 
 
@@ -96,7 +105,7 @@ def read(text: str) -> list[Token]:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
 
 
-def plain(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
     """Return the text of every inline part; fail if any is more than text."""
     found = []
     for token in read(text):
@@ -119,8 +128,8 @@ def test_markdown_shows_every_text_as_it_is(text: str) -> None:
     wanted = shown(text)
     if not wanted:
         return
-    file = markdown.tables_markdown(table_of(text))
-    assert plain(file) == [
+    file = file_of(run_folder.TABLES_MD, table_of(text))
+    assert lines_of(file) == [
         wanted, wanted, "a", wanted, "c", wanted, "1", wanted, wanted, wanted,
     ]  # fmt: skip
     kinds = [token.type for token in read(file) if token.nesting == 1]
@@ -132,7 +141,7 @@ def test_markdown_shows_every_text_as_it_is(text: str) -> None:
 
 
 def test_markdown_aligns_numbers_and_leaves_signs_in_tables_alone() -> None:
-    text = markdown.tables_markdown(table_of("-1.5", words=2))
+    text = file_of(run_folder.TABLES_MD, table_of("-1.5"))
     assert "| ---: | ---: | --- |" in text
     assert "| -1.5 | 1 | -1.5 |" in text
     assert "\n- \\-1.5\n" in text
@@ -172,7 +181,7 @@ def test_latex_holds_no_command_of_the_text(text: str) -> None:
 
 
 def test_latex_environments_close_and_rows_have_all_cells() -> None:
-    text = latex.tables_latex(table_of(HOSTILE))
+    text = file_of(run_folder.TABLES_TEX, table_of(HOSTILE))
     for name in ("table", "tabular"):
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
     bare = re.sub(r"\\[{}]", "", text)

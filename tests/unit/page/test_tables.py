@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from model import run_folder
-from reports.page.result_tables import result_table
+from reports.page.grid import plain
+from reports.page.result_tables import result
 from reports.store.run import read_run
 from reports.verdict.files import summary_json
 from reports.verdict.summary import Summary, summarise
@@ -57,10 +58,9 @@ def test_each_value_names_its_table(summary: Summary) -> None:
     metrics = summary.points[0].metrics
     assert metrics["delivered_T_segments"].published_where == "Figure 3"
     assert metrics["utilisation_pct"].published_where is None
-    table = result_table(summary, summary.metric_table()["flow_goodput_S_bps"])
-    assert (table.where, table.label, table.rows[0].published) == (
-        "Table 3", "Goodput of flow S", "114",
-    )  # fmt: skip
+    table = result(summary, summary.metric_table()["flow_goodput_S_bps"]).grid
+    assert table.caption == "Goodput of flow S in kbit/s: published (Table 3) beside measured"
+    assert plain(table.rows[0][1]) == "114"
 
 
 def test_segments_between_two_times_are_whole_intervals(summary: Summary) -> None:

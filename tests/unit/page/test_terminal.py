@@ -42,8 +42,7 @@ def test_published_stands_beside_measured_at_80_columns(summary: Summary) -> Non
     assert all(len(line) <= 80 for line in text.splitlines())
     assert lines_of(text, "1.5 %") == [
         "1.5 % 5 46.3 ± 0.5 44.1† +2.2 ✗ 53.7 ± 0.5 55.9† -2.2 ✗",
-        "1.5 % 5 16.0 ± 2.3 25.6† -9.6 ✗",
-        "1.5 % 5 7.2 ± 0.1 14.4 -7.2 ✗",
+        "1.5 % 5 16.0 ± 2.3 25.6† -9.6 ✗ 7.2 ± 0.1 14.4 -7.2 ✗",
         "1.5 % 16.0 (13.7 to 18.3) 16.0 (13.8 to 18.3)",
     ]
 
@@ -130,3 +129,8 @@ def test_a_title_moves_no_cursor_and_is_no_markup(tmp_path: Path) -> None:
     assert "[bold]evil[/]" in text
     assert "\x1b" not in text
     assert "\x07" not in text
+
+
+def test_letters_that_a_terminal_lacks_stop_nothing(tmp_path: Path) -> None:
+    run = build_run(tmp_path, losses=(0.01,), seeds=1, changes={"title": "Jos\u00e9 \u201cx\u201d"})
+    assert printed(summarise(read_run(run)), encoding="ascii").startswith("Jos? ?x?\n")

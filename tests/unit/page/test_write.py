@@ -190,10 +190,10 @@ def test_a_study_that_sweeps_nothing_and_one_that_sweeps_words(tmp_path: Path) -
     page = Page((nothing / run_folder.REPORT_HTML).read_text())
     assert page.open == []
     text = page.text()
-    assert "Measured, in %" in text
+    assert "Link utilisation in %: measured" in text
     assert "95 % CI of the mean" in text
     for words in (
-        "Published beside",
+        "beside measured",
         "could be judged",
         "A published number is one simulation run",
     ):

@@ -17,7 +17,7 @@ from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.publication import PublishedEpisode
 from model.run_files.summary import Distribution
 from model.run_files.tables import schema
-from reports.page.causes import claim_words, found_by, story_page, terminal_rows, terminal_words
+from reports.page.causes import claim_words, found_by, story_page, terminal_table
 from reports.published.episodes import claims
 from reports.store.run import FinishedCell, read_run
 from reports.store.story_tables import read_episodes, read_limits, read_windows
@@ -176,9 +176,10 @@ def test_what_is_shown_says_what_it_rests_on(run: Path) -> None:
         "1 %, TCP SACK: 1 of 2 runs recorded episodes.",
         "1 %, SCTP: 1 of 2 runs recorded episodes.",
     )
-    _, rows = terminal_rows(summary)
-    assert rows[0][1:4] == ("T", "2", "dupacks 50 %, timeout 50 %")
-    assert terminal_words(summary).startswith("2 loss episodes, told from captures")
+    compact = terminal_table(summary)
+    assert compact is not None
+    assert compact.rows[0][1:4] == ("T", "2", "dupacks 50 %, timeout 50 %")
+    assert compact.caption.startswith("What happened: 2 loss episodes, told from captures")
 
 
 def test_a_broken_table_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""What points of the study and metrics are called in tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from model.run_files.point import Point
+from model.run_files.quantity import Quantity
+from reports.inference.statistics import Estimate
+from reports.measures.metrics import Metric
+from reports.measures.quantities import (
+    interval,
+    number,
+    setting,
+    setting_label,
+    typographic,
+)
+from reports.verdict.summary import Summary
+
+
+def settings_of(point: Point, summary: Summary) -> tuple[str, ...]:
+    """Return a point's settings with units, in the order of the study."""
+    settings = point.as_dict()
+    return tuple(setting(p.name, settings[p.name]) for p in summary.parameters)
+
+
+def setting_heads(summary: Summary) -> tuple[str, ...]:
+    """Return the heads of the settings' columns."""
+    return tuple(setting_label(parameter.path) for parameter in summary.parameters)
+
+
+def place_head(summary: Summary) -> str:
+    """Return the head of a column of points."""
+    return "; ".join(setting_heads(summary)) or "Point"
+
+
+def place_of(point: Point, summary: Summary) -> str:
+    """Return a point of the study or of a variation, whose own settings are named."""
+    swept = {parameter.name for parameter in summary.parameters}
+    more = (f"{name} {setting(name, value)}" for name, value in point.settings if name not in swept)
+    return ", ".join((*settings_of(point, summary), *more)) or "All"
+
+
+def shared_settings(points: Sequence[Point], summary: Summary) -> str:
+    """Return the settings that several points share, in words; all their own if it is one."""
+    settings = dict(set.intersection(*(set(point.settings) for point in points)))
+    words = [setting(p.name, settings[p.name]) for p in summary.parameters if p.name in settings]
+    return ", ".join(words) or "All"
+
+
+def in_unit(metric: Metric) -> str:
+    """Return what a table of a metric is of: ``Goodput in kbit/s``."""
+    unit = metric.quantity.unit
+    return f"{metric.label} in {unit}" if unit else metric.label
+
+
+def with_unit(metric: Metric) -> str:
+    """Return a metric's label with its unit."""
+    unit = metric.quantity.unit
+    return f"{metric.label} ({unit})" if unit else metric.label
+
+
+def estimated(found: Estimate | None, quantity: Quantity) -> str:
+    """Return an estimate with its interval in brackets, if it has one; a dash for null."""
+    text = number(found.mean if found else None, quantity)
+    if found and found.ci95:
+        text += f" ({interval(found.ci95, quantity)})"
+    return typographic(text)
+
+
+def reasons(found: Iterable[tuple[str, str | None]]) -> tuple[str, ...]:
+    """Return each reason in a sentence with the places it holds for."""
+    places: dict[str, list[str]] = {}
+    for place, reason in found:
+        if reason:
+            places.setdefault(reason, []).append(place)
+    return tuple(f"{'; '.join(where)}: {reason}." for reason, where in places.items())
