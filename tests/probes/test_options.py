@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.lab
-
 TO = ("--host", "127.0.0.1", "--port", "9")
 
 MANDATORY = {

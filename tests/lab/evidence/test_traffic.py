@@ -19,8 +19,6 @@ from testbed.guest.ledger import disagreements
 from testbed.labs.virtual.sandbox import Sandbox
 from testbed.labs.virtual.virtual_lab import VirtualLab
 
-pytestmark = pytest.mark.lab
-
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
 

@@ -14,8 +14,6 @@ from model.cell import Cell, Direction, Loss, Network
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 
-pytestmark = pytest.mark.lab
-
 
 @pytest.fixture(scope="module")
 def measured(

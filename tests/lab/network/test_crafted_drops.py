@@ -14,8 +14,6 @@ from model import draws
 from model.cell import Cell, Loss, cell_json
 from tests.support.crafted_packets import LAST, crafted, flows_of
 
-pytestmark = pytest.mark.lab
-
 #: Often enough that every flow's draws take some.
 ROUNDS = 6
 CRAFTED = crafted() * ROUNDS

@@ -18,8 +18,6 @@ from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import parse_study
 from testbed.points.resolve import resolve_cell
 
-pytestmark = pytest.mark.lab
-
 STUDY = """\
 groundtruth: 1
 study: large

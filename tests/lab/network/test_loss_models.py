@@ -17,8 +17,6 @@ from model.check import Check
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 
-pytestmark = pytest.mark.lab
-
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
 BURSTS = BurstLoss(

@@ -15,8 +15,6 @@ from model import run_folder
 from model.cell import Cell, Direction, Loss
 from testbed.campaign import digests
 
-pytestmark = pytest.mark.lab
-
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
 DURATION_S = 12.0

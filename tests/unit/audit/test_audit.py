@@ -20,8 +20,6 @@ from model.cell import Cell, from_dict
 from model.errors import ParseError
 from tests.support.recorded import DATA, value
 
-pytestmark = pytest.mark.unit
-
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 WITHOUT = dataclasses.replace(CELL, collect=dataclasses.replace(CELL.collect, pcap=False))
 

@@ -17,8 +17,6 @@ from model.cell import Cell, Flow, from_dict
 from model.check import Check
 from tests.support.recorded import DATA
 
-pytestmark = pytest.mark.unit
-
 RECORDED = DATA / "lab-cell-7.3"
 CELL: Cell = from_dict(json.loads((RECORDED / "cell.json").read_text()))
 TCP, SCTP = CELL.flows

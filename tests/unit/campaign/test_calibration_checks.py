@@ -26,8 +26,6 @@ from testbed.guest.link_fill import LOG_HEADER, ROUND_FRAC, ROUNDS, Fill, fills
 from tests.support.fake_lab import FakeLab, write_calibrated
 from tests.support.recorded import both_ways, direction, text, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 TOLERANCES = FakeLab.properties.tolerances
 
 MS = 1_000_000

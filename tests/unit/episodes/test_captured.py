@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from collectors.episodes.row import EpisodeRow, Window
 from tests.support.loss_story import MSS, S, Story, T
 
-pytestmark = pytest.mark.unit
-
 
 def eight_with_the_third_lost() -> Story:
     """Eight segments 10 ms apart; the third is lost; two dupacks clock out new data."""

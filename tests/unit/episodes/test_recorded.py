@@ -22,8 +22,6 @@ from tests.support.recorded import DATA, value, wireless_cell
 from tests.support.recorded_trace import trace
 from tests.unit.episodes.test_telemetry import THREE_DUPLICATES, frame
 
-pytestmark = pytest.mark.unit
-
 
 def test_a_captured_cell(tmp_path: Path) -> None:
     """8 % of data and 5 % of acknowledgements were lost; kernel 7.3 repeats by time."""

@@ -20,8 +20,6 @@ from model.errors import ParseError
 from tests.support.fake_lab import write_measured
 from tests.support.recorded import DATA, value, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 
 

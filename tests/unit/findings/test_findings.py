@@ -11,8 +11,6 @@ from testbed.points.resolve import resolve_cell
 from testbed.study.vocabulary import RULES
 from tests.support.study_file import SWEEP, UNPUBLISHED, WIRELESS, Edit, edited, line_of, study
 
-pytestmark = pytest.mark.unit
-
 ONE_POINT: list[Edit] = [UNPUBLISHED, (f"sweep:\n{SWEEP}", "")]
 NO_ACKNOWLEDGEMENT: Edit = (WIRELESS[WIRELESS.index("acknowledged:") :], "")
 

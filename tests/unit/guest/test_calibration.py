@@ -16,8 +16,6 @@ from testbed.guest import calibration, link_fill
 from tests.support.fake_lab import Here
 from tests.support.recorded import both_ways, direction, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 NETWORK = wireless_cell().network
 
 

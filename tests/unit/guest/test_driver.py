@@ -20,8 +20,6 @@ from probes.driver import (
 )
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 TCP, SCTP = wireless_cell().flows
 UDP = dataclasses.replace(TCP, protocol="udp", rate_bps=1_500_000, message_bytes=972)
 

@@ -14,8 +14,6 @@ from testbed.labs.virtual import host_tools
 from testbed.labs.virtual.host_tools import BUBBLEWRAP, MMDEBSTRAP, Mirrors, find, mirrors
 from tests.support.recorded import text
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture(autouse=True)
 def cache_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

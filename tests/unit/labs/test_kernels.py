@@ -19,8 +19,6 @@ from testbed.study.yaml_document import parse_document
 from tests.support.study_file import HOSTS, SWEEP, UNPUBLISHED, Edit, edited, problems, study
 from tests.unit.study.test_variations import with_alternatives
 
-pytestmark = pytest.mark.unit
-
 OLD: Edit = (
     "hosts: paper\n",
     """hosts: old

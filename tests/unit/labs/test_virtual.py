@@ -34,8 +34,6 @@ from testbed.labs.virtual.virtual_lab import Boot, VirtualLab
 from testbed.machine import contents
 from tests.support.recorded import DATA, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 LIMITS = Limits(wall_s=60.0, virtual_s=30.4)
 BOOT = Boot(seed=1, limits=LIMITS)
 CONSOLES = DATA / "lab-console-7.3"

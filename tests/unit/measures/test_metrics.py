@@ -18,8 +18,6 @@ from reports.store.sample import Sample, Spans
 from testbed.study.vocabulary import FLOW_METRICS, METRICS, flow_metric_names, metric_names
 from tests.support import published_study
 
-pytestmark = pytest.mark.unit
-
 T, S = Group(id="T", label="TCP SACK"), Group(id="S", label="SCTP")
 
 

@@ -10,8 +10,6 @@ from mininet_topos.channel import Role, Stage
 from model.cell import BurstLoss, Direction, Loss
 from tests.support.recorded import direction
 
-pytestmark = pytest.mark.unit
-
 BURSTY = direction(
     loss=BurstLoss(
         model="gilbert_elliott", to_bad_frac=0.005, to_good_frac=0.25, loss_bad_frac=0.8,

@@ -26,8 +26,6 @@ from model.errors import VerifyError
 from tests.support.recorded import text as recorded
 from tests.support.recorded import value, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 PLAN = lay_out(CELL.network, seed=1)
 SHOWN = value("iproute2-6.15/qdisc-show.json")

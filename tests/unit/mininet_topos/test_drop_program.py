@@ -19,8 +19,6 @@ from model.cell import Cell, Protocol, from_dict
 from tests.support.recorded import DATA, value
 from tests.unit.mininet_topos import bpf_machine
 
-pytestmark = pytest.mark.unit
-
 NEXT, DROP, CUT = -1, 2, 0
 
 

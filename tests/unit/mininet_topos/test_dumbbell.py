@@ -20,8 +20,6 @@ from model.fields import build
 from tests.support import recorded
 from tests.support.recorded import both_ways, direction, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 WIRELESS = lay_out(CELL.network, seed=1)
 

@@ -12,8 +12,6 @@ from mininet_topos.options import OptionError
 from mininet_topos.parking_lot import ParkingLot
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 THREE = ParkingLot.lay_out(
     bottlenecks=3, pairs=2, rate_bps=2_000_000, bottleneck2_rate_bps=1_000_000,
     bottleneck3_reverse_rate_bps=64_000, queue_pkts=20,

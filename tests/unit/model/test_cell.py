@@ -17,8 +17,6 @@ from model import cell as cells
 from model.cell import Cell, cell_id, cell_json, from_dict, to_dict
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 Path = tuple[str | int, ...]
 
 

@@ -14,8 +14,6 @@ from model import draws
 from model.cell import Cell, Loss
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 
 def paired(loss_frac: float, seed: int = 1) -> Cell:
     """Return the wireless cell with paired loss at its bottleneck."""

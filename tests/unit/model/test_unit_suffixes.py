@@ -17,8 +17,6 @@ from testbed.findings import windows
 from testbed.planning import plan
 from testbed.study import host_profile_form, study_form, vocabulary
 
-pytestmark = pytest.mark.unit
-
 MODULES = [
     cell,
     study_form,

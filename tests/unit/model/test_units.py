@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from model import units
 from model.errors import StudyError
 
-pytestmark = pytest.mark.unit
-
 Parse = Callable[[object], float]
 
 

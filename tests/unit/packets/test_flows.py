@@ -27,8 +27,6 @@ from collectors.raw.flows import (
 from model.errors import ParseError
 from tests.support.recorded import text, value, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 TCP, SCTP = CELL.flows
 UDP = dataclasses.replace(TCP, protocol="udp")

@@ -21,8 +21,6 @@ from model.errors import ParseError
 from tests.support.recorded import DATA, value
 from tests.unit.packets.test_pcap import records_of, written
 
-pytestmark = pytest.mark.unit
-
 FOLDER = DATA / "lab-cell-7.3"
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 BUNDLING = (DATA / "tshark-4.0" / "sctp-bundling.pcap").read_bytes()

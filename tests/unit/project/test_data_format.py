@@ -13,8 +13,6 @@ from collectors.tables.columns import TABLES
 from docs.generate import columns
 from reports.store.columns import TEXTS, TRUTHS
 
-pytestmark = pytest.mark.unit
-
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "data-format.md").read_text()
 TYPES = {
     "text": pl.String,

@@ -15,8 +15,6 @@ from model.errors import UnsupportedError
 from testbed.labs.virtual import host_tools
 from testbed.machine import cache
 
-pytestmark = pytest.mark.unit
-
 #: Says each call to $LOG; "update" makes lists, and what needs lists fails or is silent without.
 APT = """#!/usr/bin/env bash
 lists=$MACHINE archives=. called=()

@@ -24,8 +24,6 @@ from collectors.recording.netlink import (
 )
 from model.errors import ParseError, RunError
 
-pytestmark = pytest.mark.unit
-
 
 def test_a_request_is_a_message() -> None:
     request = dump_request(20, b"question")

@@ -18,8 +18,6 @@ from collectors.recording.socket_sampler import Recorder, Source
 from collectors.sockets.samples import read_samples
 from tests.support.fake_lab import Here
 
-pytestmark = pytest.mark.unit
-
 DONE = HEADER.pack(20, NLMSG_DONE, 2, 1, 0) + bytes(4)
 PART = HEADER.pack(20, 20, 2, 1, 0) + b"part"
 

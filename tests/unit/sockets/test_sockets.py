@@ -23,8 +23,6 @@ from model.errors import ParseError
 from tests.support.recorded import DATA, value, wireless_cell
 from tests.support.recorded_sockets import DONE, EPOCH_NS, KERNELS, content, frame, message, samples
 
-pytestmark = pytest.mark.unit
-
 FLOWS = wireless_cell().flows
 SOURCES = (Source(node="src1", what="tcp"), Source(node="src2", what="sctp"))
 

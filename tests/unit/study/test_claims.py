@@ -18,8 +18,6 @@ from testbed.study.vocabulary import metric_names
 from tests.support.study_file import SWEEP, UNPUBLISHED, edited, line_of, problems, study
 from tests.unit.study.test_fuzz import UNHURRIED, use
 
-pytestmark = pytest.mark.unit
-
 HEAD = "claims:\n  - id: one\n    text: It is so.\n    where: Section 4\n"
 LOSSES = [0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03]
 

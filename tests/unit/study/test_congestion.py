@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from model.cell import OF_HOSTS
 from testbed.points.resolve import resolve_cell
 from testbed.study.vocabulary import CONGESTION_CONTROLS
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, problems, study
-
-pytestmark = pytest.mark.unit
 
 RENO: Edit = ("    pair: 1\n", "    pair: 1\n    congestion_control: reno\n")
 

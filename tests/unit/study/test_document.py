@@ -9,8 +9,6 @@ import pytest
 from model.errors import StudyError
 from testbed.study.yaml_document import MAX_DEPTH, MAX_FILE_BYTES, parse_document, read_document
 
-pytestmark = pytest.mark.unit
-
 
 def failure(text: str) -> list[str]:
     """Return the problems of a text, those that leave data as well as those that do not."""

@@ -9,8 +9,6 @@ from testbed.findings import find
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, line_of, problems, study
 
-pytestmark = pytest.mark.unit
-
 
 def cells(*edits: Edit, pcap: bool = False) -> list[Cell]:
     """Return the cells of the edited study, one per point."""

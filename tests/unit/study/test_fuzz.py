@@ -20,8 +20,6 @@ from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import load_study, parse_study
 from tests.support.study_file import HOSTS, PAPER, WIRELESS
 
-pytestmark = pytest.mark.unit
-
 #: A busy machine must not fail a test that is about what is read, not how fast.
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -15,8 +15,6 @@ from testbed.points.resolve import resolve_cell
 from testbed.study_checks.lab_capacity import MAX_FLOWS
 from tests.support.study_file import UNPUBLISHED, Edit, edited, line_of, problems, study
 
-pytestmark = pytest.mark.unit
-
 NO_SWEEP = (
     "sweep:\n  network.bottleneck.loss.data: [0.8 %, 0.9 %, 1 %, 1.5 %, 2 %, 2.5 %, 3 %]\n",
     "",

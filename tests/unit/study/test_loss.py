@@ -9,8 +9,6 @@ from testbed.findings import find
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, problems, study
 
-pytestmark = pytest.mark.unit
-
 BURSTS = """model: gilbert_elliott
       to_bad: 0.5 %
       to_good: 25 %

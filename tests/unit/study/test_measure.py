@@ -7,8 +7,6 @@ import pytest
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import Edit, edited, line_of, problems, study
 
-pytestmark = pytest.mark.unit
-
 
 def measured(text: str) -> Edit:
     """Return the edit that adds a measuring window."""

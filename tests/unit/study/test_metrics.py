@@ -11,8 +11,6 @@ from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
 from tests.support.study_file import SWEEP, UNPUBLISHED, edited, line_of, problems, study
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.mark.parametrize(
     ("metric", "message"),

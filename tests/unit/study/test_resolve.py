@@ -28,8 +28,6 @@ from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, study
 
-pytestmark = pytest.mark.unit
-
 LAB = {"kernel": "k", "image": "i"}
 
 

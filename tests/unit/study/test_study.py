@@ -33,8 +33,6 @@ from tests.support.study_file import (
     study,
 )
 
-pytestmark = pytest.mark.unit
-
 CASES = (ROOT / "tests" / "data" / "bad-studies.txt").read_text(encoding="utf-8")
 
 

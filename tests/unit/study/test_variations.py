@@ -15,8 +15,6 @@ from tests.support.study_file import (
     study,
 )
 
-pytestmark = pytest.mark.unit
-
 DELAY = (
     "    why: The published parameter table prints 25, the text says GEO satellite and 250 ms.\n"
 )

@@ -9,8 +9,6 @@ from testbed.findings import find
 from testbed.points.resolve import resolve_cell
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, line_of, problems, study
 
-pytestmark = pytest.mark.unit
-
 PAIRS: Edit = ("pairs: 2", "pairs: 6")
 T_THREE: Edit = ("pair: 1\n", "pair: 1\n    copies: 3\n")
 S_NEXT: Edit = ("pair: 2\n", "pair: next\n    copies: 2\n")

@@ -14,8 +14,6 @@ from model.cell import Flow
 from tests.support.recorded import wireless_cell
 from tests.support.recorded_trace import KERNELS, trace
 
-pytestmark = pytest.mark.unit
-
 FLOWS = wireless_cell().flows
 EPOCH_NS = 4_000_000_000
 NULLS: dict[str, Any] = dict.fromkeys(congestion_events.COLUMNS)

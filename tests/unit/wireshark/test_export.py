@@ -27,8 +27,6 @@ from tests.support.exported_cell import export_recorded, make_run, plan_cells, r
 from tests.support.pcapng_reader import Capture, read
 from tests.support.recorded import DATA
 
-pytestmark = pytest.mark.unit
-
 RECORDINGS = DATA / "wireshark-export"
 VERSIONS = ("4.0", "4.4")
 STEM = "wireless-loss_frac-0.01-seed-2-"
