@@ -4,54 +4,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from testbed.findings.find import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
-from tests.support.study_file import SWEEP, UNPUBLISHED, edited, line_of, problems, study
-
-
-@pytest.mark.parametrize(
-    ("metric", "message"),
-    [
-        ("flow_goodput_X_bps", ("unknown metric: got 'flow_goodput_X_bps'"
-         " (did you mean flow_goodput_T_bps?)")),
-        ("delivered_S_segments", ("delivered_S_segments needs the key 'delivered':"
-         " wanted delivered: {from, to}")),
-    ],
-)  # fmt: skip
-def test_metrics_of_flows_and_times_need_them(metric: str, message: str) -> None:
-    text = edited(("metrics: [", f"metrics: [{metric}, "))
-    assert problems(text)[0] == f"w.yaml:{line_of(text, 'metrics: [')}: metrics[0]: {message}"
-
-
-@pytest.mark.parametrize(
-    ("times", "message"),
-    [
-        ("{from: 50.5 s, to: 60 s}", ("from: not the bound of a receiver's interval: wanted a"
-         " multiple of 1 s, got 50.5 s")),
-        ("{from: 50 s, to: 1001 s}", ("to: after the end of the run: wanted at most 1000 s"
-         " (duration), got 1001 s")),
-        ("{from: 50 s, to: 50 s}", ("from: ends before it begins: wanted less than 50 s (its to),"
-         " got 50 s")),
-    ],
-)  # fmt: skip
-def test_delivered_segments_are_counted_in_whole_intervals(times: str, message: str) -> None:
-    text = edited(("metrics: [", f"delivered: {times}\nmetrics: [delivered_T_segments, "))
-    assert problems(text) == [f"w.yaml:{line_of(text, 'delivered: ')}: delivered.{message}"]
-
-
-def test_a_metric_of_a_flow_needs_the_flow_at_every_point() -> None:
-    text = edited(
-        UNPUBLISHED, ("pairs: 2", "pairs: 3"), ("pair: 1\n", "pair: 1\n    copies: 2\n"),
-        ("pair: 2\n", "pair: 3\n"), ("metrics: [", "metrics: [flow_goodput_T2_bps, "),
-        (SWEEP, "  flows.T.copies: [2, 1]\n"),
-    )  # fmt: skip
-    assert problems(text) == [
-        (f"w.yaml:{line_of(text, 'metrics: [')}: metrics[0]: unknown metric: got"
-        " 'flow_goodput_T2_bps' (at copies=1)")
-    ]  # fmt: skip
+from tests.support.study_file import SWEEP, UNPUBLISHED, study
 
 
 def test_rows_of_several_tables_and_of_all_points() -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from model.cell import Cell
 from testbed.findings import find
 from testbed.points.resolve import resolve_cell
-from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, line_of, problems, study
+from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, line_of, study
 
 PAIRS: Edit = ("pairs: 2", "pairs: 6")
 T_THREE: Edit = ("pair: 1\n", "pair: 1\n    copies: 3\n")
@@ -70,45 +68,6 @@ def test_settings_of_a_flow_hold_for_its_copies() -> None:
     ]  # fmt: skip
 
 
-def test_no_other_flow_may_have_a_copys_name() -> None:
-    text = edited(PAIRS, T_THREE, ("- id: S\n", "- id: T2\n"))
-    assert (
-        f"w.yaml:{line_of(text, '- id: T2')}: flows.T2.id: duplicate flow: already on line"
-        f" {line_of(text, '- id: T')}: got 'T2'"
-    ) in problems(text)
-
-
-def test_every_copy_needs_a_pair() -> None:
-    text = edited(UNPUBLISHED, PAIRS, T_THREE, swept("network.pairs: [3, 2]"))
-    assert problems(text)[-1] == (
-        f"w.yaml:{line_of(text, 'pair: 1')}: flows.T.pair: no such pair:"
-        " wanted at most 2 (network.pairs), got 3 (T3) (at pairs=2)"
-    )
-
-
-@pytest.mark.parametrize(("value", "message"), [
-    ("0", "out of range: wanted at least 1, got 0"),
-    ("first", "wrong kind: wanted a pair's number, or next, got 'first'"),
-])  # fmt: skip
-def test_a_pair_is_a_number_or_next(value: str, message: str) -> None:
-    text = edited(("pair: 1\n", f"pair: {value}\n"))
-    assert f"w.yaml:{line_of(text, f'pair: {value}')}: flows.T.pair: {message}" in problems(text)
-
-
-@pytest.mark.parametrize(("flow", "hint"), [("T2", None), ("T", " (did you mean T3?)"), ("T4", "")])
-def test_what_is_published_of_one_flow_names_the_copy(flow: str, hint: str | None) -> None:
-    episode = f"[{{flow: {flow}, where: Figure 5, values: {{dupacks: 3}}}}]"
-    published = f"published:\n  where: Section 4\n  episodes: {episode}\n"
-    edits = (UNPUBLISHED, PAIRS, T_THREE, ("assumptions:\n", f"{published}assumptions:\n"))
-    if hint is None:
-        assert study(*edits).settings.published
-    else:
-        assert problems(edited(*edits))[0].split(": ", 1)[1] == (
-            "published.episodes[0].flow: unknown flow: wanted one of T1, T2, T3, S,"
-            f" got '{flow}'{hint}"
-        )
-
-
 def test_a_misleading_setting_of_copies_is_told_once_and_where_it_is_written() -> None:
     loaded = study(UNPUBLISHED, PAIRS, S_NEXT, T_THREE, ("duration: 1000 s", "duration: 6 s"))
     found = [w for w in find.find(loaded, seeds=(1, 2)).warnings if w.rule == "short-run"]
@@ -116,3 +75,10 @@ def test_a_misleading_setting_of_copies_is_told_once_and_where_it_is_written() -
         (f"w.yaml:{line_of(loaded.document.text, '- id: T')}", "flow T1"),
         (f"w.yaml:{line_of(loaded.document.text, '- id: S')}", "flow S1"),
     ]
+
+
+def test_what_is_published_of_a_copy_names_it() -> None:
+    episode = "[{flow: T2, where: Figure 5, values: {dupacks: 3}}]"
+    published = f"published:\n  where: Section 4\n  episodes: {episode}\n"
+    added: Edit = ("assumptions:\n", f"{published}assumptions:\n")
+    assert study(UNPUBLISHED, PAIRS, T_THREE, added).settings.published
