@@ -74,9 +74,7 @@ def test_both_kernels_of_the_recorded_trace(kernel: str, by: str, dupacks: int) 
 
 
 def test_captures_take_window_and_timers_from_the_kernel() -> None:
-    story = Story(T)
-    for unit in range(1, 9):
-        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story = Story(T).began(8, 3)
     story.hears(0.51, 1)
     story.hears(0.52, 2)
     for index in range(3):
