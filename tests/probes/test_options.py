@@ -21,7 +21,7 @@ MANDATORY = {
     "udp_recv": ("--port", "0"),
 }
 
-MISTAKES = text("refused-options.txt").strip().split("\n\n")[1:]
+MISTAKES = text("cases/refused-options.txt").strip().split("\n\n")[1:]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.split("\n")[0])

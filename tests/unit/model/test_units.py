@@ -21,7 +21,7 @@ PARSE: dict[str, Callable[[object], float]] = {
     "packets": units.parse_count_pkts,
     "fraction": units.parse_frac,
 }
-QUANTITIES = value("quantities.json")
+QUANTITIES = value("cases/quantities.json")
 EMPTY = ("rate", (), "wrong kind: wanted a rate such as '10 Mbit/s', got an empty list")
 
 
