@@ -16,7 +16,7 @@ from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import Study
 from testbed.study.vocabulary import metric_names
 from tests.support.study_file import SWEEP, UNPUBLISHED, edited, study
-from tests.unit.study.test_fuzz import UNHURRIED, use
+from tests.unit.study.test_fuzz import use
 
 HEAD = "claims:\n  - id: one\n    text: It is so.\n    where: Section 4\n"
 LOSSES = [0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03]
@@ -211,7 +211,6 @@ CLAIMS = st.fixed_dictionaries(
 )
 
 
-@UNHURRIED
 @given(st.lists(CLAIMS, max_size=2))
 def test_any_claims_are_read_or_refused(claims: list[dict[str, Any]]) -> None:
     use(edited(("assumptions:", f"claims: {json.dumps(claims)}\nassumptions:")))

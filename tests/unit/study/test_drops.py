@@ -6,27 +6,12 @@ import pytest
 
 from model.cell import Cell
 from testbed.findings import find
-from testbed.points.resolve import resolve_cell
-from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, problems, study
-
-
-def cells(*edits: Edit, pcap: bool = False) -> list[Cell]:
-    """Return the cells of the edited study, one per point."""
-    loaded = study(UNPUBLISHED, *edits)
-    return [
-        resolve_cell(loaded, point, seed=1, replicate=1, lab={}, pcap=pcap)
-        for point in loaded.points
-    ]
+from tests.support.study_file import UNPUBLISHED, Edit, cells, edited, problems, study, swept
 
 
 def added(text: str) -> Edit:
     """Return the edit that adds a section."""
     return ("compare:\n", f"{text}compare:\n")
-
-
-def swept(text: str) -> Edit:
-    """Return the edit that sweeps this instead."""
-    return (SWEEP, f"  {text}\n")
 
 
 def listed(cell: Cell) -> dict[str, tuple[int, ...]]:

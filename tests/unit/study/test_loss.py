@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model.cell import BurstLoss, Cell, Loss
+from model.cell import BurstLoss, Loss
 from testbed.findings import find
-from testbed.points.resolve import resolve_cell
-from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, study
+from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, cells, study
 
 BURSTS = """model: gilbert_elliott
       to_bad: 0.5 %
@@ -15,12 +14,6 @@ BURSTS = """model: gilbert_elliott
       loss_bad: 80 %
       loss_good: 0 %"""
 NO_SWEEP: Edit = (SWEEP, "  network.bottleneck.rate: [3 Mbit/s]\n")
-
-
-def cells(*edits: Edit, seed: int = 1) -> list[Cell]:
-    """Return the cells of the edited study, one per point."""
-    loaded = study(UNPUBLISHED, *edits)
-    return [resolve_cell(loaded, p, seed=seed, replicate=1, lab={}) for p in loaded.points]
 
 
 def losses(*edits: Edit) -> list[Loss | BurstLoss]:

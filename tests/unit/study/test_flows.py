@@ -1,27 +1,17 @@
-"""Copies of a flow: their names, pairs and ports, and what refers to them."""
+"""Flows in a study file: their copies, congestion controls, and the window they are measured in."""
 
 from __future__ import annotations
 
-from model.cell import Cell
+import pytest
+
+from model.cell import OF_HOSTS
 from testbed.findings import find
-from testbed.points.resolve import resolve_cell
-from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, line_of, study
+from testbed.study.vocabulary import CONGESTION_CONTROLS
+from tests.support.study_file import UNPUBLISHED, Edit, cells, line_of, study, swept
 
 PAIRS: Edit = ("pairs: 2", "pairs: 6")
 T_THREE: Edit = ("pair: 1\n", "pair: 1\n    copies: 3\n")
 S_NEXT: Edit = ("pair: 2\n", "pair: next\n    copies: 2\n")
-
-
-def cells(*edits: Edit) -> list[Cell]:
-    """Return the cells of the edited study, one per point."""
-    loaded = study(UNPUBLISHED, *edits)
-    return [
-        resolve_cell(loaded, point, seed=1, replicate=1, lab={}) for point in loaded.points
-    ]  # fmt: skip
-
-
-def swept(text: str) -> Edit:
-    return (SWEEP, f"  {text}\n")
 
 
 def test_copies_have_names_pairs_and_ports_of_their_own() -> None:
@@ -82,3 +72,66 @@ def test_what_is_published_of_a_copy_names_it() -> None:
     published = f"published:\n  where: Section 4\n  episodes: {episode}\n"
     added: Edit = ("assumptions:\n", f"{published}assumptions:\n")
     assert study(UNPUBLISHED, PAIRS, T_THREE, added).settings.published
+
+
+RENO: Edit = ("    pair: 1\n", "    pair: 1\n    congestion_control: reno\n")
+
+
+def controls(*edits: Edit) -> list[list[str]]:
+    """Return each flow's congestion control at every point."""
+    return [[flow.congestion_control for flow in cell.flows] for cell in cells(*edits)]
+
+
+def test_the_congestion_control_is_the_hosts_unless_the_flow_says_another() -> None:
+    assert controls()[0] == [OF_HOSTS, OF_HOSTS]
+    assert controls(RENO)[0] == ["reno", OF_HOSTS]
+
+
+def test_a_congestion_control_can_be_swept() -> None:
+    sweep = swept("flows.T.congestion_control: [hosts, cubic, bbr]")
+    assert [flows[0] for flows in controls(RENO, sweep)] == [OF_HOSTS, "cubic", "bbr"]
+
+
+def test_every_congestion_control_is_the_kernels_own_word() -> None:
+    assert all(name == name.lower() and name.isalnum() for name in CONGESTION_CONTROLS)
+
+
+def test_sctp_has_no_choice_of_congestion_control_but_may_say_so() -> None:
+    of_sctp: Edit = ("    pair: 2\n", "    pair: 2\n    congestion_control: hosts\n")
+    assert controls(of_sctp)[0][1] == OF_HOSTS
+
+
+def measured(text: str) -> Edit:
+    """Return the edit that adds a measuring window."""
+    return ("seeds:", f"measure: {text}\nseeds:")
+
+
+@pytest.mark.parametrize(
+    ("edits", "window"),
+    [
+        ((), (0.0, 1000.0)),
+        ((measured("{}"),), (0.0, 1000.0)),
+        ((measured("{from: 50 s}"),), (50.0, 1000.0)),
+        ((measured("{from: 50 s, to: end}"),), (50.0, 1000.0)),
+        ((measured("{from: 0.5 s, to: 150 s}"),), (0.5, 150.0)),
+    ],
+)
+def test_the_window_is_the_whole_run_unless_the_study_says_less(
+    edits: tuple[Edit, ...], window: tuple[float, float]
+) -> None:
+    cell = cells(*edits)[0]
+    assert (cell.measure_from_s, cell.measure_to_s) == window
+    assert cell.measured_s() == window[1] - window[0]
+
+
+IPERF3: Edit = ("generator: probe", "generator: iperf3")
+
+
+def test_iperf3_counts_the_whole_run_if_it_is_called_a_window() -> None:
+    assert study(measured("{from: 0 s, to: end}"), IPERF3).settings.generator == "iperf3"
+
+
+@pytest.mark.parametrize("start", ["start: 999.6 s", "start: 0.5 s", "start_spread: 1 s"])
+def test_a_probe_sends_for_any_time(start: str) -> None:
+    flow: Edit = ("    protocol: tcp\n", f"    protocol: tcp\n    {start}\n")
+    assert study(flow).settings.generator == "probe"
