@@ -127,12 +127,6 @@ def test_every_name_and_address_is_there_once(laid_out: Layout) -> None:
         assert a.address.rpartition(".")[0] == b.address.rpartition(".")[0]
 
 
-def test_the_kernel_takes_the_device_names(laid_out: Layout) -> None:
-    devices = {end.device for pair in laid_out.links for end in pair}
-    devices |= {ifb for _, _, ifb in laid_out.redirects}
-    assert max(len(name) for name in devices) <= 15
-
-
 def test_every_direction_has_one_shaper_and_one_channel_in_a_router(laid_out: Layout) -> None:
     assert {stage.node for stage in laid_out.stages} == {"r1", "r2"}
     roles = collections.Counter(stage.role for stage in laid_out.stages)

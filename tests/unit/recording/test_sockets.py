@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,14 +19,6 @@ from tests.support.fake_lab import Here
 
 DONE = HEADER.pack(20, NLMSG_DONE, 2, 1, 0) + bytes(4)
 PART = HEADER.pack(20, 20, 2, 1, 0) + b"part"
-
-
-@pytest.fixture
-def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    mine, kernels = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    mine.setblocking(False)
-    with mine, kernels:
-        yield mine, kernels
 
 
 def recorder(folder: Path, handles: list[socket.socket | int], *what: str) -> Recorder:
