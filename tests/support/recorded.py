@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from model.cell import Cell, Direction, Link, Loss, from_dict
 
+Way = Literal["forward", "reverse"]
 DATA = Path(__file__).parents[1] / "data"
 
 
@@ -42,6 +43,13 @@ def direction(**changes: Any) -> Direction:
         loss=Loss(model="none", loss_frac=0.0),
     )
     return dataclasses.replace(plain, **changes)
+
+
+def with_bottleneck(cell: Cell, way: Way = "forward", **changes: Any) -> Cell:
+    """Return a cell with other properties of one direction of its bottleneck."""
+    link = cell.network.bottleneck
+    changed = dataclasses.replace(link, **{way: dataclasses.replace(getattr(link, way), **changes)})
+    return dataclasses.replace(cell, network=dataclasses.replace(cell.network, bottleneck=changed))
 
 
 def both_ways(one: Direction) -> Link:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from model.cell import Cell, Direction, Loss, Network
+from model.cell import Cell, Direction, Loss, Network, cell_json
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 
@@ -20,10 +21,6 @@ def measured(
     wireless: Callable[..., Cell], lab: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Cell, dict[str, Any], dict[str, list[calibration_checks.Packet]]]:
     """Calibrate the wireless path once: its network, the raw numbers, the packet logs."""
-    import threading
-
-    from model.cell import cell_json
-
     cell = wireless(purpose="calibrate")
     folder = tmp_path_factory.mktemp("calibration") / "cell"
     folder.mkdir()

@@ -17,6 +17,7 @@ from testbed.labs.virtual.time_limits import limits
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import parse_study
 from testbed.points.resolve import resolve_cell
+from tests.support.recorded import with_bottleneck
 
 STUDY = """\
 groundtruth: 1
@@ -67,10 +68,8 @@ def test_flows_that_never_connect_leave_the_others_their_results(
     lab: VirtualLab, tmp_path: Path
 ) -> None:
     cell, folder = cell_of(12, lab), tmp_path / "cell"
-    link = cell.network.bottleneck
-    lossy = dataclasses.replace(link.forward, loss=Loss(model="random", loss_frac=0.8))
-    network = dataclasses.replace(cell.network, bottleneck=dataclasses.replace(link, forward=lossy))
-    execute(dataclasses.replace(cell, network=network), folder, lab, threading.Event())
+    lossy = with_bottleneck(cell, loss=Loss(model="random", loss_frac=0.8))
+    execute(lossy, folder, lab, threading.Event())
     flows = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
     silent = flows.filter(pl.col("connect_s").is_null())
     assert 0 < silent.height < 12
