@@ -23,6 +23,13 @@ def value(name: str) -> Any:
     return json.loads(text(name))
 
 
+def put(path: Path, content: str | bytes | None) -> None:
+    """Put other content into a file; None takes the file away."""
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
 def wireless_cell(**changes: Any) -> Cell:
     """Return the cell the probes' outputs come from: 1 % loss, seed 1, 100 s; with changes.
 

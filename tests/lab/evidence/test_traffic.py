@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Flow, Generator, Loss, cell_json
+from model.cell import Cell, Flow, Generator, Loss
 from testbed.guest.ledger import disagreements
 from testbed.labs.virtual.sandbox import Sandbox
 from testbed.labs.virtual.virtual_lab import VirtualLab
@@ -48,16 +47,10 @@ def _flows(folder: Path, cell: Cell) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def captured(
-    wireless: Make, lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Cell, Path]:
+def captured(wireless: Make, run_cell_once: Run) -> tuple[Cell, Path]:
     """Run 100 s of the wireless study with a capture, once for all tests of this file."""
     cell = wireless(duration_s=100.0, pcap=True)
-    folder = tmp_path_factory.mktemp("traffic") / "cell"
-    folder.mkdir()
-    (folder / "cell.json").write_text(cell_json(cell))
-    lab.run(cell, folder, threading.Event())
-    return cell, folder
+    return cell, run_cell_once(cell)
 
 
 def test_every_host_setting_reads_back_as_asked(captured: tuple[Cell, Path]) -> None:

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from model.cell import Cell, Direction, Loss, Network, cell_json
+from model.cell import Cell, Direction, Loss, Network
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 
 
 @pytest.fixture(scope="module")
 def measured(
-    wireless: Callable[..., Cell], lab: Any, tmp_path_factory: pytest.TempPathFactory
+    wireless: Callable[..., Cell], run_cell_once: Callable[..., Path]
 ) -> tuple[Cell, dict[str, Any], dict[str, list[calibration_checks.Packet]]]:
     """Calibrate the wireless path once: its network, the raw numbers, the packet logs."""
     cell = wireless(purpose="calibrate")
-    folder = tmp_path_factory.mktemp("calibration") / "cell"
-    folder.mkdir()
-    (folder / "cell.json").write_text(cell_json(cell))
-    lab.run(cell, folder, threading.Event())
+    folder = run_cell_once(cell)
     found = json.loads((folder / "raw" / "calibration.json").read_text())
     logs = {}
     for run, entry in found.items():

@@ -18,7 +18,7 @@ from collectors.tables.write import QdiscRow, qdisc_rows, write_tables
 from model import plain_files, run_folder
 from model.errors import ParseError
 from tests.support.fake_lab import write_measured
-from tests.support.recorded import DATA, value, wireless_cell
+from tests.support.recorded import DATA, put, value, wireless_cell
 
 CELL = wireless_cell()
 
@@ -129,10 +129,7 @@ def test_columns_stay_when_nothing_is_known(folder: Path) -> None:
 def test_a_broken_raw_file_is_named(
     folder: Path, name: str, content: str | None, message: str
 ) -> None:
-    path = folder / "raw" / name
-    path.unlink()
-    if content is not None:
-        path.write_text(content)
+    put(folder / "raw" / name, content)
     with pytest.raises(ParseError, match=message):
         write_tables(folder, CELL)
 
@@ -218,10 +215,7 @@ def test_tables_of_the_recorded_sockets(folder: Path) -> None:
 def test_a_broken_recording_is_named(
     folder: Path, name: str, content: str | None, message: str
 ) -> None:
-    path = folder / "raw" / name
-    path.unlink()
-    if content is not None:
-        path.write_text(content)
+    put(folder / "raw" / name, content)
     with pytest.raises(ParseError, match=message):
         write_tables(folder, watched())
 

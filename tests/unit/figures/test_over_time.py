@@ -24,7 +24,6 @@ from tests.support.report_run import make_cell
 
 T, S = make_cell("measure", 0.01, 1).flows
 SCHEMA = recorded("packets").schema
-WAY = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
 
 
 def no_chunks(_flow: str, _point: str) -> pl.DataFrame:

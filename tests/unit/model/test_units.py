@@ -63,32 +63,11 @@ def test_minus_nothing_is_nothing() -> None:
     assert str(units.parse_time_s("-0 s")) == "0.0"
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        (units.format_rate(10_000_000), "10 Mbit/s"),
-        (units.format_rate(512_000), "512 kbit/s"),
-        (units.format_rate(0), "0 bit/s"),
-        (units.format_rate(1_234_567), "1.234567 Mbit/s"),
-        (units.format_rate(1_234_567, digits=3), "1.23 Mbit/s"),
-        (units.format_time(0.25), "250 ms"),
-        (units.format_time(0), "0 s"),
-        (units.format_time(1000), "1000 s"),
-        (units.format_time(2e-6), "2 us"),
-        (units.format_size(1448), "1448 bytes"),
-        (units.format_size(1), "1 byte"),
-        (units.format_size(0), "0 bytes"),
-        (units.format_size(65536), "64 KiB"),
-        (units.format_size(64000), "64000 bytes"),
-        (units.format_packets(1), "1 packet"),
-        (units.format_packets(10), "10 packets"),
-        (units.format_frac(0.008), "0.8 %"),
-        (units.format_frac(1), "100 %"),
-        (units.format_frac(1 / 3, digits=3), "33.3 %"),
-    ],
-)
-def test_a_quantity_for_people(text: str, wanted: str) -> None:
-    assert text == wanted
+@pytest.mark.parametrize(("kind", "number", "options", "wanted"), QUANTITIES["shown"])
+def test_a_quantity_for_people(
+    kind: str, number: float, options: dict[str, int], wanted: str
+) -> None:
+    assert getattr(units, f"format_{kind}")(number, **options) == wanted
 
 
 def test_conversions() -> None:
