@@ -1,6 +1,7 @@
 """What holds for every test: with CI set nothing is skipped, and no process outlives the tests.
 
-No test depends on how busy the machine is, nor on signals that whoever started it had ignored.
+A test has the mark of the folder it lies in. No test depends on how busy the machine is, nor on
+signals that whoever started it had ignored.
 
 Invariant: only processes this run started are looked at, so other labs on the machine are safe.
 """
@@ -21,6 +22,8 @@ import pytest
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 PR_SET_CHILD_SUBREAPER = 36
+#: What the tests of a folder need: their mark.
+MARKS = {"unit": "unit", "lab": "lab", "probes": "lab", "browser": "browser"}
 #: Names under which a lab runs: the kernel and its guests' processes, the sandbox, the emulator.
 LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "walls", "qemu")
 #: How long a lab that was told to end may take to be gone.
@@ -35,6 +38,15 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("any machine")
 # A shell that starts a command in the background lets it ignore interrupts, and so its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by its folder, before tests are chosen by their marks."""
+    for item in items:
+        match item.nodeid.split("/"):
+            case ["tests", folder, *_]:
+                item.add_marker(MARKS[folder])
 
 
 def _fail_instead(report: Report) -> Report:

@@ -10,8 +10,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Show, figures
 
-pytestmark = pytest.mark.browser
-
 CWND, SEQUENCE, BINS = (
     f"figure-{name}" for name in ("cwnd-loss_frac_0.01-T", "time_sequence-loss_frac_0.01-T",
                                   "goodput_bins-loss_frac_0.01")

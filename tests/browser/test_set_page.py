@@ -11,8 +11,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Show, figures
 from tests.support.set_run import DRAWN, NAMES, SENSITIVE
 
-pytestmark = pytest.mark.browser
-
 PHONE_PX, LAPTOP_PX = 390, 1280
 CWND = f"{DRAWN}.figure-cwnd-loss_frac_0.01-T"
 PAPER = {"light": "rgb(253, 252, 249)", "dark": "rgb(23, 22, 20)"}

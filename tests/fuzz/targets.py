@@ -66,7 +66,7 @@ from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import parse_study
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
 from tests.support.fake_lab import write_calibrated, write_telemetry
-from tests.support.recorded import DATA, value, wireless_cell
+from tests.support.recorded import DATA, value, wireless_cell, with_bottleneck
 from tests.support.report_run import build_run, only_cell
 from tests.support.study_file import HOSTS, PAPER, WIRELESS
 
@@ -144,12 +144,7 @@ def _in_file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], ob
 
 def _numbering(cell: Cell, model: NumberedLoss) -> Cell:
     """Return a cell whose bottleneck numbers data packets to lose them."""
-    link = cell.network.bottleneck
-    forward = dataclasses.replace(link.forward, loss=Loss(model=model, loss_frac=0.01))
-    network = dataclasses.replace(
-        cell.network, bottleneck=dataclasses.replace(link, forward=forward)
-    )
-    return dataclasses.replace(cell, network=network)
+    return with_bottleneck(cell, loss=Loss(model=model, loss_frac=0.01))
 
 
 def _numbered_drops(cell: Cell, path: Path) -> list[Check]:

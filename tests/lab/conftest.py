@@ -53,8 +53,18 @@ def wireless(lab: VirtualLab) -> Callable[..., Cell]:
 def run_cell(lab: VirtualLab, tmp_path: Path) -> Callable[..., Path]:
     """Run a cell's lab part only, without checking it; return its folder."""
 
+    return _running(lab, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def run_cell_once(lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Run a cell like ``run_cell``, for all tests of a module."""
+    return _running(lab, tmp_path_factory.mktemp("cells"))
+
+
+def _running(lab: VirtualLab, place: Path) -> Callable[..., Path]:
     def run(cell: Cell, name: str = "cell") -> Path:
-        folder = tmp_path / name
+        folder = place / name
         folder.mkdir()
         (folder / "cell.json").write_text(cell_json(cell))
         lab.run(cell, folder, threading.Event())

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.lab
-
 LOOPBACK = "127.0.0.1"
 #: As /proc/net/tcp writes the state.
 ESTABLISHED = "01"

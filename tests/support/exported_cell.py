@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
+
 from collectors.tables.write import write_tables
 from model import run_folder
 from model.cell import Cell, cell_id, from_dict, to_dict
@@ -20,6 +22,7 @@ from testbed.campaign.run_cell import finish, json_text, write_json
 from testbed.command.wireshark import read_recorded
 from testbed.planning.plan import PlannedCell
 from testbed.planning.resolved import plan_json
+from tests.support.pcapng_reader import Capture, read
 from tests.support.recorded import DATA
 
 RECORDED = DATA / "lab-cell-7.3"
@@ -62,6 +65,37 @@ def export_recorded(run: Path) -> tuple[Path, Path]:
     shutil.copytree(folder, run_folder.cell_folder(apart, "recorded"))
     done = export_cell(apart, "recorded", cell, read_recorded(folder))
     return done.pcapng, done.senders_view
+
+
+def only(folder: Path, pattern: str) -> Path:
+    """Return the only path below a folder that a pattern matches."""
+    (found,) = folder.glob(pattern)
+    return found
+
+
+def traced(run: Path) -> Path:
+    """Return the exported file with every packet of a run's only cell."""
+    return only(run / run_folder.PCAP, "*.pcapng")
+
+
+def view(run: Path) -> Path:
+    """Return the senders' view of it."""
+    return only(run / run_folder.PCAP, "*-senders.pcap")
+
+
+def cell_folder(run: Path) -> Path:
+    """Return the folder of a run's only cell."""
+    return only(run / "cells", "*")
+
+
+def packets(run: Path) -> pl.DataFrame:
+    """Return the packets table of a run's only cell."""
+    return pl.read_parquet(cell_folder(run) / run_folder.PACKETS_TABLE)
+
+
+def captured(run: Path) -> Capture:
+    """Return what the exported file of a run holds."""
+    return read(traced(run).read_bytes())
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -52,6 +51,12 @@ class Story:
                 self.rows.append(passed)
             self.number += 1
 
+    def began(self, count: int, *lost: int, at: str = "loss") -> Story:
+        """Send units 1 to ``count``, 10 ms apart, of which some are lost at one place."""
+        for unit in range(1, count + 1):
+            self.sends(unit / 100, unit, lost=at if unit in lost else None)
+        return self
+
     def hears(self, t_s: float, upto: int, *reported: tuple[int, int]) -> None:
         """Acknowledge all units up to one, and report ranges of others beyond, ends included."""
         fields: dict[str, Any] = {"direction": "ack", "point": "delivered", "payload_bytes": 0}
@@ -86,8 +91,3 @@ class Story:
     ) -> list[EpisodeRow]:
         """Return the episodes the captures show."""
         return episodes(CELL, self.packets(until_s=until_s), congestion) or []
-
-
-def picked(row: EpisodeRow, names: Iterable[str]) -> dict[str, Any]:
-    """Return some fields of an episode."""
-    return {name: getattr(row, name) for name in names}

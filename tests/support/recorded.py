@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from model.cell import Cell, Direction, Link, Loss, from_dict
 
+Way = Literal["forward", "reverse"]
 DATA = Path(__file__).parents[1] / "data"
 
 
@@ -20,6 +21,13 @@ def text(name: str) -> str:
 def value(name: str) -> Any:
     """Return a recorded JSON output."""
     return json.loads(text(name))
+
+
+def put(path: Path, content: str | bytes | None) -> None:
+    """Put other content into a file; None takes the file away."""
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def wireless_cell(**changes: Any) -> Cell:
@@ -42,6 +50,13 @@ def direction(**changes: Any) -> Direction:
         loss=Loss(model="none", loss_frac=0.0),
     )
     return dataclasses.replace(plain, **changes)
+
+
+def with_bottleneck(cell: Cell, way: Way = "forward", **changes: Any) -> Cell:
+    """Return a cell with other properties of one direction of its bottleneck."""
+    link = cell.network.bottleneck
+    changed = dataclasses.replace(link, **{way: dataclasses.replace(getattr(link, way), **changes)})
+    return dataclasses.replace(cell, network=dataclasses.replace(cell.network, bottleneck=changed))
 
 
 def both_ways(one: Direction) -> Link:

@@ -15,39 +15,18 @@ from typing import Any
 import polars as pl
 
 from model import run_folder
-from model.cell import (
-    SCHEMA,
-    Cell,
-    Collect,
-    Direction,
-    Flow,
-    HostProfile,
-    Knob,
-    LedgerEntry,
-    Limits,
-    Link,
-    Loss,
-    Network,
-    cell_json,
-)
+from model.cell import Cell, cell_json, from_dict
+from tests.support.recorded import value
 
-LOSSES = (0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03)
-PUBLISHED = (
-    (49.8, 50.2, 6.1, 20.9),
-    (46.7, 53.3, 13.3, 19.0),
-    (43.7, 56.3, 27.6, 17.8),
-    (44.1, 55.9, 25.6, 14.4),
-    (45.8, 54.2, 17.0, 12.4),
-    (46.7, 53.3, 13.3, 10.8),
-    (46.8, 53.2, 12.7, 9.8),
-)
+#: What does not differ between the cells of such a run, and a row of ``tables/flows.parquet``.
+LEDGER, ENV, FLOW = (value(f"wireless-run/{name}.json") for name in ("ledger", "env", "flow"))
+RESOLVED: dict[str, Any] = value("wireless-run/resolved.json")
 METRICS = ("share_T_pct", "share_S_pct", "pct_increase", "utilisation_pct")
+LOSSES = tuple(point["loss_frac"] for point in RESOLVED["points"])
+PUBLISHED = tuple(
+    tuple(row["values"][name] for name in METRICS) for row in RESOLVED["published"]["rows"]
+)
 DURATION_S = 1000.0
-#: What would differ from seed to seed where nothing is lost.
-NO_HEARTBEATS = LedgerEntry(
-    parameter="Heartbeats", published="none", fidelity="exact", note="",
-    knobs=(Knob(kind="sctp_socket", name="hb_disable", value="1", side="both"),),
-)  # fmt: skip
 
 
 def goodput_bps(index: int, seed: int) -> dict[str, float]:
@@ -61,194 +40,41 @@ Goodputs = Callable[[int, int], Mapping[str, float]]
 
 def resolved(losses: tuple[float, ...] = LOSSES, seeds: int = 5) -> dict[str, Any]:
     """Return the content of ``resolved.json``."""
-    rows = [
-        {"point": {"loss_frac": loss}, "values": dict(zip(METRICS, row, strict=True))}
-        for loss, row in zip(LOSSES, PUBLISHED, strict=True)
-        if loss in losses
-    ]
+    published = RESOLVED["published"]
+    rows = [row for row in published["rows"] if row["point"]["loss_frac"] in losses]
     return {
-        "schema": 1,
-        "study": "wireless",
-        "title": "SCTP against TCP SACK over a lossy wireless (GEO satellite) link",
-        "source": {
-            "authors": "M. Alamgir, M. Atiquzzaman and W. Ivancic",
-            "publication": "WSEAS Transactions on Communications 4(6)",
-            "year": 2005,
-            "simulator": "ns-2",
-        },
-        "duration_s": DURATION_S,
+        **RESOLVED,
         "seeds": list(range(1, seeds + 1)),
-        "hosts": "paper",
-        "generator": "probe",
-        "groups": [{"id": "T", "label": "TCP SACK"}, {"id": "S", "label": "SCTP"}],
-        "compare": {"of": "S", "over": "T"},
-        "parameters": [{"name": "loss_frac", "path": "network.bottleneck.loss.data"}],
         "points": [{"loss_frac": loss} for loss in losses],
-        "metrics": list(METRICS),
-        "published": {"where": "Table 2", "rows": rows},
-        "assumptions": [
-            {
-                "id": "bottleneck-delay",
-                "text": "The one-way delay of the bottleneck is 250 ms.",
-                "why": "The published parameter table prints 25, the text says 250 ms.",
-            }
-        ],
-        "warnings": [],
-        "acknowledged": [
-            {
-                "rule": "window-below-path",
-                "where": "hosts",
-                "text": "The 64 KB window is smaller than the path holds.",
-                "why": "It is part of the study.",
-            }
-        ],
+        "published": {**published, "rows": rows},
     }
-
-
-def _link(rate_bps: int, owd_s: float, loss_frac: float = 0.0) -> Link:
-    def direction(frac: float) -> Direction:
-        return Direction(
-            rate_bps=rate_bps,
-            queue_pkts=10,
-            owd_s=owd_s,
-            channel_limit_pkts=1000,
-            loss=Loss(model="random" if frac else "none", loss_frac=frac),
-        )
-
-    return Link(forward=direction(loss_frac), reverse=direction(0.0))
-
-
-def _flow(flow_id: str, host: int) -> Flow:
-    return Flow(
-        id=flow_id,
-        group=flow_id,
-        protocol="tcp" if flow_id == "T" else "sctp",
-        generator="probe",
-        source=host,
-        destination=host,
-        port=5000 + host,
-        start_s=0.0,
-        start_spread_s=0.0,
-        congestion_control="hosts",
-        stop_s=DURATION_S,
-        message_bytes=1448,
-        streams=1,
-        ordered=True,
-        rate_bps=0,
-        drop_data_pkts=(),
-    )
 
 
 def make_cell(purpose: str, loss: float, seed: int) -> Cell:
     """Return the cell of one point and seed."""
-    return Cell(
-        schema=SCHEMA,
-        study="wireless",
-        purpose="measure" if purpose == "measure" else "calibrate",
-        point={"loss_frac": loss},
-        replicate=seed,
-        seed=seed,
-        duration_s=DURATION_S,
-        measure_from_s=0.0,
-        measure_to_s=DURATION_S,
-        network=Network(
-            topology="dumbbell",
-            sources=2,
-            destinations=2,
-            source_access=_link(10_000_000, 0.002),
-            bottleneck=_link(3_000_000, 0.25, loss),
-            destination_access=_link(10_000_000, 0.002),
-        ),
-        flows=(_flow("T", 1), _flow("S", 2)),
-        hosts=HostProfile(id="paper", title="Hosts as published", entries=(NO_HEARTBEATS,)),
-        collect=Collect(
-            interval_s=0.1, queue_s=0.0, sockets_s=0.0, counters_s=0.0, telemetry=False, pcap=False
-        ),
-        limits=Limits(wall_s=60.0, virtual_s=1100.0),
-        lab={"name": "virtual", "kernel": "sha256:1f2e3d4c", "image": "sha256:5a6b7c8d"},
-    )
-
-
-LEDGER: list[dict[str, Any]] = [
-    {
-        "parameter": "TCP with selective acknowledgements",
-        "published": "TCP SACK",
-        "fidelity": "exact",
-        "note": "",
-        "knobs": [
-            {
-                "kind": "sysctl",
-                "name": "net.ipv4.tcp_sack",
-                "value": "1",
-                "side": "both",
-                "read_back": {"t1": "1", "t2": "1"},
-                "agrees": True,
-            }
-        ],
-    },
-    {
-        "parameter": "TCP congestion control",
-        "published": "Reno with SACK recovery (ns-2 Sack1)",
-        "fidelity": "approximated",
-        "note": "During recovery Linux always paces by proportional rate reduction.",
-        "knobs": [
-            {
-                "kind": "tcp_socket",
-                "name": "congestion_control",
-                "value": "reno",
-                "side": "both",
-                "read_back": {"T sender": "reno"},
-                "agrees": True,
-            }
-        ],
-    },
-    {
-        "parameter": "SCTP fast retransmit",
-        "published": "on the 4th duplicate acknowledgement",
-        "fidelity": "cannot_be_set",
-        "note": "The kernel retransmits on the 3rd missing report, as RFC 9260 says.",
-        "knobs": [],
-    },
-]
-
-ENV: dict[str, Any] = {
-    "kernel_release": "6.12.48",
-    "tools": {"iproute2": "6.15.0", "mininet": "2.3.0"},
-    "git": {"commit": "0123456789abcdef", "dirty": False},
-    "warnings": [],
-}
+    content = value("wireless-run/cell.json")
+    content |= {"purpose": purpose, "replicate": seed, "seed": seed, "point": {"loss_frac": loss}}
+    model = {"model": "random" if loss else "none", "loss_frac": loss}
+    content["network"]["bottleneck"]["forward"]["loss"] = model
+    return from_dict(content)
 
 
 def flow_rows(
     index: int, loss: float, seed: int, goodputs: Goodputs = goodput_bps
 ) -> list[dict[str, Any]]:
     """Return the rows of ``tables/flows.parquet``."""
-    rows = []
-    for flow, rate_bps in goodputs(index, seed).items():
-        offered = 10_000
-        dropped = round(offered * loss)
-        rows.append(
-            {
-                "flow": flow,
-                "group": flow,
-                "protocol": "tcp" if flow == "T" else "sctp",
-                "generator": "probe",
-                "goodput_bytes": round(rate_bps * DURATION_S / 8),
-                "goodput_bps": rate_bps,
-                "total_bytes": round(rate_bps * DURATION_S / 8),
-                "connect_s": 0.508,
-                "first_byte_s": 0.762,
-                "last_byte_s": 999.9,
-                "queue_offered_pkts": offered,
-                "queue_dropped_pkts": 0,
-                "loss_offered_pkts": offered,
-                "loss_dropped_pkts": dropped,
-                "loss_frac": dropped / offered,
-                "retransmitted_pkts": dropped,
-                "cwnd_mean_segments": None,
-            }
-        )
-    return rows
+    dropped = round(FLOW["loss_offered_pkts"] * loss)
+    return [
+        {
+            **FLOW,
+            **{"flow": flow, "group": flow, "protocol": "tcp" if flow == "T" else "sctp"},
+            **dict.fromkeys(("goodput_bytes", "total_bytes"), round(rate_bps * DURATION_S / 8)),
+            "goodput_bps": rate_bps,
+            **dict.fromkeys(("loss_dropped_pkts", "retransmitted_pkts"), dropped),
+            "loss_frac": dropped / FLOW["loss_offered_pkts"],
+        }
+        for flow, rate_bps in goodputs(index, seed).items()
+    ]
 
 
 def write_json(path: Path, content: object) -> None:
@@ -262,14 +88,10 @@ def cell_name(purpose: str, loss: float, seed: int) -> str:
     return hashlib.sha256(f"{purpose} {loss} {seed}".encode()).hexdigest()[:16]
 
 
-def _check(agrees: bool = True) -> dict[str, Any]:
-    return {
-        "check": "rtt",
-        "where": "t1->t2",
-        "wanted": "508.0 ms +- 0.1 ms",
-        "got": "508.02 ms",
-        "agrees": agrees,
-    }
+CHECK = {
+    "check": "rtt", "where": "t1->t2", "wanted": "508.0 ms +- 0.1 ms", "got": "508.02 ms",
+    "agrees": True,
+}  # fmt: skip
 
 
 def write_cell(
@@ -281,7 +103,7 @@ def write_cell(
     cell = make_cell(purpose, loss, seed)
     (folder / run_folder.CELL).write_text(cell_json(cell), encoding="utf-8")
     write_json(folder / run_folder.ENV, ENV)
-    write_json(folder / run_folder.VERIFY, {"schema": 1, "checks": [_check()]})
+    write_json(folder / run_folder.VERIFY, {"schema": 1, "checks": [CHECK]})
     write_json(folder / run_folder.LEDGER, LEDGER)
     if purpose == "measure":
         (folder / run_folder.FLOWS_TABLE).parent.mkdir()

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from model.cell import Cell
 from model.errors import StudyError
 from testbed.points.load_study import Study, parse_study
+from testbed.points.resolve import resolve_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ROOT / "studies"
@@ -50,6 +52,20 @@ def edited(*edits: Edit) -> str:
 def study(*edits: Edit) -> Study:
     """Return the edited wireless study, read."""
     return parse_study(edited(*edits), "w.yaml", hosts_folders=[HOSTS])
+
+
+def cells(*edits: Edit, seed: int = 1, pcap: bool = False) -> list[Cell]:
+    """Return the cells of the edited study, its published table left out, one per point."""
+    made = study(UNPUBLISHED, *edits)
+    return [
+        resolve_cell(made, point, seed=seed, replicate=1, lab={}, pcap=pcap)
+        for point in made.points
+    ]
+
+
+def swept(text: str) -> Edit:
+    """Return the edit that sweeps this instead of the loss."""
+    return (SWEEP, f"  {text}\n")
 
 
 def problems(text: str) -> list[str]:

@@ -19,8 +19,6 @@ from testbed.labs.virtual.virtual_lab import VirtualLab
 
 Script = Callable[..., Path]
 
-pytestmark = pytest.mark.lab
-
 
 def test_a_spinning_guest_meets_the_wall_clock_limit(script: Script) -> None:
     began_s = time.monotonic()

@@ -16,8 +16,6 @@ from testbed.campaign import digests
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.killing import short_wireless
 
-pytestmark = pytest.mark.lab
-
 PROJECT = Path(__file__).resolve().parents[3]
 ENDED_WITHIN_S = 20.0
 

@@ -26,8 +26,6 @@ from tests.support.killing import (
     start,
 )
 
-pytestmark = pytest.mark.lab
-
 
 @pytest.fixture
 def before(tmp_path: Path, lab: VirtualLab) -> Iterator[Machine]:

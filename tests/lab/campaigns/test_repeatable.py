@@ -9,14 +9,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from model.cell import Cell
 from testbed.campaign import digests
 from testbed.campaign.run_cell import execute
 from testbed.labs.virtual.virtual_lab import VirtualLab
-
-pytestmark = pytest.mark.lab
 
 
 def _burn(stop: threading.Event) -> None:

@@ -14,8 +14,6 @@ from model import run_folder
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.study_file import whole_runs_only
 
-pytestmark = pytest.mark.lab
-
 PROJECT = Path(__file__).resolve().parents[3]
 PLANNED_WITHIN_S = 120.0
 

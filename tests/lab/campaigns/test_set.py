@@ -7,12 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.study_file import whole_runs_only
-
-pytestmark = pytest.mark.lab
 
 PROJECT = Path(__file__).resolve().parents[3]
 

@@ -20,8 +20,6 @@ from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 
-pytestmark = pytest.mark.lab
-
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
 #: The path of the wireless study: one-way delays, and bits per second.

@@ -22,8 +22,6 @@ from testbed.campaign.run_cell import execute
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.lab
-
 Script = Callable[..., Path]
 #: Both protocols over a slow, lossy loopback; in the middle of it all, a sample and a look with ss.
 PROGRAM = """

@@ -8,14 +8,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from model import run_folder
 from model.cell import Cell
 from testbed.campaign.run_cell import execute
 from testbed.labs.virtual.virtual_lab import VirtualLab
-
-pytestmark = pytest.mark.lab
 
 
 def test_a_flow_that_starts_late_keeps_no_other_waiting(

@@ -21,8 +21,6 @@ from testbed.campaign import digests
 from testbed.campaign.run_cell import execute
 from testbed.labs.virtual.virtual_lab import VirtualLab
 
-pytestmark = pytest.mark.lab
-
 DURATION_S = 60.0
 SEGMENT_BYTES = 1448
 Make = Callable[..., Cell]

@@ -18,8 +18,7 @@ from model.cell import Cell, Flow, Generator, Loss
 from testbed.guest.ledger import disagreements
 from testbed.labs.virtual.sandbox import Sandbox
 from testbed.labs.virtual.virtual_lab import VirtualLab
-
-pytestmark = pytest.mark.lab
+from tests.support.recorded import with_bottleneck
 
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
@@ -48,20 +47,10 @@ def _flows(folder: Path, cell: Cell) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def captured(
-    wireless: Make, lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Cell, Path]:
+def captured(wireless: Make, run_cell_once: Run) -> tuple[Cell, Path]:
     """Run 100 s of the wireless study with a capture, once for all tests of this file."""
-    import threading
-
-    from model.cell import cell_json
-
     cell = wireless(duration_s=100.0, pcap=True)
-    folder = tmp_path_factory.mktemp("traffic") / "cell"
-    folder.mkdir()
-    (folder / "cell.json").write_text(cell_json(cell))
-    lab.run(cell, folder, threading.Event())
-    return cell, folder
+    return cell, run_cell_once(cell)
 
 
 def test_every_host_setting_reads_back_as_asked(captured: tuple[Cell, Path]) -> None:
@@ -138,16 +127,8 @@ def test_probe_and_iperf3_agree_on_goodput(wireless: Make, run_cell: Run, protoc
     # Without random loss the path alone decides: one flow fills the bottleneck's share its window
     # allows. iperf3 cannot set most SCTP socket options and opens a control connection first, so
     # the two differ at the start; 300 s make that less than the 3 % allowed.
-    cell = wireless(duration_s=300.0)
-    bottleneck = dataclasses.replace(
-        cell.network.bottleneck,
-        forward=dataclasses.replace(
-            cell.network.bottleneck.forward, loss=Loss(model="none", loss_frac=0.0), queue_pkts=200
-        ),
-    )
-    cell = dataclasses.replace(
-        cell, network=dataclasses.replace(cell.network, bottleneck=bottleneck)
-    )
+    lossless = Loss(model="none", loss_frac=0.0)
+    cell = with_bottleneck(wireless(duration_s=300.0), loss=lossless, queue_pkts=200)
     goodput_bps = {}
     generators: tuple[Generator, ...] = ("probe", "iperf3")
     for generator in generators:
@@ -167,13 +148,10 @@ def test_an_association_outlives_the_loss_of_its_cookie_ack(
 ) -> None:
     # The receiver's kernel has to answer a COOKIE-ECHO that comes again (RFC 9260, 5.2.4), also
     # after accept(). Of four seeds at this loss, some lose the first answer.
-    cell = wireless(duration_s=300.0, seed=seed)
-    there = cell.network.bottleneck
-    back = dataclasses.replace(there.reverse, loss=Loss(model="random", loss_frac=0.5))
-    network = dataclasses.replace(cell.network, bottleneck=dataclasses.replace(there, reverse=back))
-    flows = tuple(flow for flow in cell.flows if flow.protocol == "sctp")
-    folder = run_cell(dataclasses.replace(cell, network=network, flows=flows))
-    (flow,) = flows
+    lossy = Loss(model="random", loss_frac=0.5)
+    cell = with_bottleneck(wireless(duration_s=300.0, seed=seed), "reverse", loss=lossy)
+    (flow,) = (flow for flow in cell.flows if flow.protocol == "sctp")
+    folder = run_cell(dataclasses.replace(cell, flows=(flow,)))
     sender = (folder / "raw" / "flows" / f"{flow.id}.sender.jsonl").read_text()
     assert '"event":"connected"' in sender
 
@@ -184,12 +162,10 @@ def test_the_initial_ssthresh_is_set_whatever_is_lost(
 ) -> None:
     # The kernel saves no metrics of a connection whose last packet was lost; of four seeds at this
     # loss, some lose it.
-    cell = wireless(duration_s=10.0, seed=seed)
-    there = cell.network.bottleneck
-    way = dataclasses.replace(there.forward, loss=Loss(model="random", loss_frac=0.4))
-    network = dataclasses.replace(cell.network, bottleneck=dataclasses.replace(there, forward=way))
+    lossy = Loss(model="random", loss_frac=0.4)
+    cell = with_bottleneck(wireless(duration_s=10.0, seed=seed), loss=lossy)
     flows = tuple(flow for flow in cell.flows if flow.protocol == "tcp")
-    folder = run_cell(dataclasses.replace(cell, network=network, flows=flows))
+    folder = run_cell(dataclasses.replace(cell, flows=flows))
     entries = [json.loads(line) for line in (folder / "commands.jsonl").read_text().splitlines()]
     looks = [entry for entry in entries if entry["argv"][:2] == ["ip", "tcp_metrics"]]
     assert looks

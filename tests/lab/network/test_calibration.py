@@ -14,23 +14,14 @@ from model.cell import Cell, Direction, Loss, Network
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 
-pytestmark = pytest.mark.lab
-
 
 @pytest.fixture(scope="module")
 def measured(
-    wireless: Callable[..., Cell], lab: Any, tmp_path_factory: pytest.TempPathFactory
+    wireless: Callable[..., Cell], run_cell_once: Callable[..., Path]
 ) -> tuple[Cell, dict[str, Any], dict[str, list[calibration_checks.Packet]]]:
     """Calibrate the wireless path once: its network, the raw numbers, the packet logs."""
-    import threading
-
-    from model.cell import cell_json
-
     cell = wireless(purpose="calibrate")
-    folder = tmp_path_factory.mktemp("calibration") / "cell"
-    folder.mkdir()
-    (folder / "cell.json").write_text(cell_json(cell))
-    lab.run(cell, folder, threading.Event())
+    folder = run_cell_once(cell)
     found = json.loads((folder / "raw" / "calibration.json").read_text())
     logs = {}
     for run, entry in found.items():

@@ -12,8 +12,6 @@ from model.cell import Cell, Limits, cell_json
 from model.errors import RunError
 from testbed.labs.virtual.virtual_lab import AGENT, Boot, VirtualLab
 
-pytestmark = pytest.mark.lab
-
 Change = Callable[[str], None]
 
 

@@ -8,15 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
 from model.cell import Cell, Loss
 from testbed.guest import ledger
 from testbed.study.vocabulary import CONGESTION_CONTROLS
-
-pytestmark = pytest.mark.lab
 
 DURATION_S = 12.0
 RATE_BPS = 12_000_000

@@ -13,8 +13,7 @@ import pytest
 from model import draws
 from model.cell import Cell, Loss, cell_json
 from tests.support.crafted_packets import LAST, crafted, flows_of
-
-pytestmark = pytest.mark.lab
+from tests.support.recorded import with_bottleneck
 
 #: Often enough that every flow's draws take some.
 ROUNDS = 6
@@ -69,12 +68,8 @@ PYTHONPATH=/gt/code/lib:/usr/lib/python3/dist-packages python3 -B -S drop.py >sa
 def dropping(cell: Cell, loss: Loss, listed: tuple[int, ...]) -> Cell:
     """Return the cell with a flow of each protocol, a list for each, and a buffer for all."""
     flows = tuple(dataclasses.replace(one, drop_data_pkts=listed) for one in flows_of(cell))
-    link = cell.network.bottleneck
-    forward = dataclasses.replace(link.forward, queue_pkts=len(CRAFTED) + 1, loss=loss)
-    network = dataclasses.replace(
-        cell.network, bottleneck=dataclasses.replace(link, forward=forward)
-    )
-    return dataclasses.replace(cell, flows=flows, network=network)
+    roomy = with_bottleneck(cell, queue_pkts=len(CRAFTED) + 1, loss=loss)
+    return dataclasses.replace(roomy, flows=flows)
 
 
 def dropped(cell: Cell) -> list[bool]:

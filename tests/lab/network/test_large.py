@@ -17,37 +17,15 @@ from testbed.labs.virtual.time_limits import limits
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import parse_study
 from testbed.points.resolve import resolve_cell
+from tests.support.recorded import text as recorded
+from tests.support.recorded import with_bottleneck
 
-pytestmark = pytest.mark.lab
-
-STUDY = """\
-groundtruth: 1
-study: large
-title: Many pairs
-duration: 5 s
-seeds: [1]
-hosts: stock
-generator: probe
-network:
-  topology: dumbbell
-  pairs: {pairs}
-  shared_destination: false
-  source_access: {{rate: 100 Mbit/s, delay: 2 ms, queue: 100 packets}}
-  bottleneck: {{rate: 50 Mbit/s, delay: 5 ms, queue: 300 packets,
-               loss: {{data: 0 %, acknowledgements: 0 %}}}}
-  destination_access: {{rate: 100 Mbit/s, delay: 2 ms, queue: 100 packets}}
-flows:
-  - {{id: T, group: T, protocol: tcp, pair: next, copies: {each}, message: 1448 bytes,
-     start_spread: 1 s}}
-  - {{id: S, group: S, protocol: sctp, pair: next, copies: {each}, message: 1448 bytes,
-     start_spread: 1 s}}
-groups: {{T: TCP, S: SCTP}}
-metrics: [goodput_T_bps, goodput_S_bps]
-"""
+LARGE = recorded("study/large.yaml")
 
 
 def cell_of(pairs: int, lab: VirtualLab) -> Cell:
-    study = parse_study(STUDY.format(pairs=pairs, each=pairs // 2), "large.yaml")
+    text = LARGE.replace("pairs: 500", f"pairs: {pairs}")
+    study = parse_study(text.replace("copies: 250", f"copies: {pairs // 2}"), "large.yaml")
     cell = resolve_cell(study, study.points[0], seed=1, replicate=1, lab=lab.describe())
     return dataclasses.replace(cell, limits=limits(cell))
 
@@ -69,10 +47,8 @@ def test_flows_that_never_connect_leave_the_others_their_results(
     lab: VirtualLab, tmp_path: Path
 ) -> None:
     cell, folder = cell_of(12, lab), tmp_path / "cell"
-    link = cell.network.bottleneck
-    lossy = dataclasses.replace(link.forward, loss=Loss(model="random", loss_frac=0.8))
-    network = dataclasses.replace(cell.network, bottleneck=dataclasses.replace(link, forward=lossy))
-    execute(dataclasses.replace(cell, network=network), folder, lab, threading.Event())
+    lossy = with_bottleneck(cell, loss=Loss(model="random", loss_frac=0.8))
+    execute(lossy, folder, lab, threading.Event())
     flows = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
     silent = flows.filter(pl.col("connect_s").is_null())
     assert 0 < silent.height < 12

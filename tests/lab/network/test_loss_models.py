@@ -16,8 +16,7 @@ from model.cell import BurstLoss, Cell, Loss
 from model.check import Check
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
-
-pytestmark = pytest.mark.lab
+from tests.support.recorded import with_bottleneck
 
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
@@ -29,13 +28,7 @@ BURSTS = BurstLoss(
 
 def losing(make: Make, loss: Loss | BurstLoss, **changes: object) -> Cell:
     """Return a cell with this loss of data and a buffer that drops nothing."""
-    cell = make(**changes)
-    link = cell.network.bottleneck
-    forward = dataclasses.replace(link.forward, loss=loss, queue_pkts=100)
-    network = dataclasses.replace(
-        cell.network, bottleneck=dataclasses.replace(link, forward=forward)
-    )
-    return dataclasses.replace(cell, network=network)
+    return with_bottleneck(make(**changes), loss=loss, queue_pkts=100)
 
 
 def calibrated(cell: Cell, folder: Path) -> dict[str, Check]:

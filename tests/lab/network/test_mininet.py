@@ -16,8 +16,6 @@ from mininet_topos.parking_lot import ParkingLot
 from mininet_topos.raised_sysctls import RAISED_SYSCTLS
 from mininet_topos.topology import Topology
 
-pytestmark = pytest.mark.lab
-
 FOLDER = Path(__file__).parents[3] / "mininet_topos"
 PROGRAM = Path(__file__).parent / "programs" / "both_builders.py"
 TOPOLOGIES: dict[str, tuple[type[Topology], dict[str, Any]]] = {

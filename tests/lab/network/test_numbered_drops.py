@@ -12,10 +12,9 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Direction, Loss
+from model.cell import Cell, Loss
 from testbed.campaign import digests
-
-pytestmark = pytest.mark.lab
+from tests.support.recorded import with_bottleneck
 
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
@@ -31,15 +30,9 @@ def listing(
         dataclasses.replace(flow, drop_data_pkts=drops.get(flow.id, ())) for flow in cell.flows
     )
     collect = dataclasses.replace(cell.collect, telemetry=True)
-    bottleneck = cell.network.bottleneck
-    forward: Direction = dataclasses.replace(
-        bottleneck.forward, queue_pkts=100,
-        loss=Loss(model="random" if loss_frac else "none", loss_frac=loss_frac),
-    )  # fmt: skip
-    network = dataclasses.replace(
-        cell.network, bottleneck=dataclasses.replace(bottleneck, forward=forward)
-    )
-    return dataclasses.replace(cell, flows=flows, collect=collect, network=network)
+    loss = Loss(model="random" if loss_frac else "none", loss_frac=loss_frac)
+    roomy = with_bottleneck(cell, queue_pkts=100, loss=loss)
+    return dataclasses.replace(roomy, flows=flows, collect=collect)
 
 
 def udp(cell: Cell, drops: tuple[int, ...]) -> Cell:

@@ -17,8 +17,6 @@ from testbed.guest import link_fill
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.lab
-
 PROGRAM = Path(__file__).parent / "programs" / "parking_lot.py"
 OPTIONS: dict[str, Any] = {
     "bottlenecks": 3, "queue_pkts": 10, "bottleneck1_rate_bps": 2_000_000,

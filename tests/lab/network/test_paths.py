@@ -20,8 +20,6 @@ from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.planning import plan
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 
-pytestmark = pytest.mark.lab
-
 Execute = Callable[..., "Ran"]
 
 

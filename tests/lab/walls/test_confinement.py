@@ -28,8 +28,6 @@ from tests.support import as_user
 
 Script = Callable[..., Path]
 
-pytestmark = pytest.mark.lab
-
 ATTEMPTS = Path(__file__).with_name("attempts")
 BOOT = Boot(seed=1, limits=Limits(wall_s=240.0, virtual_s=600.0))
 #: Where the lab's process may make and write files of its own: the cell, and two in memory.

@@ -21,8 +21,6 @@ from testbed.labs.virtual import lab_code
 from testbed.labs.virtual.virtual_lab import Boot, VirtualLab
 from testbed.machine import contents, trees
 
-pytestmark = pytest.mark.lab
-
 #: All a guest can ask of its files and its machine; unsorted, as folders give it.
 LOOK = """
 set -e

@@ -17,8 +17,6 @@ from tests.support import as_user
 
 Script = Callable[..., Path]
 
-pytestmark = pytest.mark.lab
-
 
 def disk_bytes(folder: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))

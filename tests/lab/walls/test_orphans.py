@@ -7,11 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from testbed.labs.virtual.virtual_lab import VirtualLab
-
-pytestmark = pytest.mark.lab
 
 
 def test_no_lab_outlives_its_starter(lab: VirtualLab, tmp_path: Path) -> None:

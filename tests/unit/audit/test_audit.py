@@ -18,9 +18,7 @@ from collectors.tables.write import write_tables
 from model import run_folder
 from model.cell import Cell, from_dict
 from model.errors import ParseError
-from tests.support.recorded import DATA, value
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import DATA, put, value
 
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 WITHOUT = dataclasses.replace(CELL, collect=dataclasses.replace(CELL.collect, pcap=False))
@@ -197,9 +195,6 @@ def test_what_is_held_at_the_end_is_under_way(folder: Path) -> None:
 def test_a_broken_raw_file_is_named(
     folder: Path, name: str, content: str | None, message: str
 ) -> None:
-    path = folder / "raw" / name
-    path.unlink()
-    if content is not None:
-        path.write_text(content)
+    put(folder / "raw" / name, content)
     with pytest.raises(ParseError, match=message):
         write_tables(folder, CELL)

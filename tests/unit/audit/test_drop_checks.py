@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 
 import polars as pl
-import pytest
 
 from collectors.audit import packet_balance
 from collectors.audit.drop_checks import Told, drop_checks
@@ -20,8 +19,6 @@ from model.cell import Cell, from_dict
 from model.check import Check
 from model.run_files.traffic_tables import AuditRow
 from tests.support.recorded import DATA, value
-
-pytestmark = pytest.mark.unit
 
 FOLDER = DATA / "lab-cell-7.3"
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-import pytest
 
 from collectors.audit import numbered_drops
 from collectors.audit.equal_drops import checks, losses, told, warnings
@@ -14,8 +13,6 @@ from model.cell import Loss
 from model.check import Check
 from tests.support.recorded import wireless_cell
 from tests.unit.model.test_draws import losing
-
-pytestmark = pytest.mark.unit
 
 CELL = losing(Loss(model="equal_drops", loss_frac=0.5), seed=3)
 #: Flow T sends every third packet. Of these 42 the seed draws 2, 4, 5, 6, 19, 20, 30, 31, 33, 34,

@@ -15,8 +15,6 @@ from model import netem_draws
 from model.cell import BurstLoss, Cell, Loss, from_dict
 from tests.support.recorded import value
 
-pytestmark = pytest.mark.unit
-
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 END: dict[str, list[dict[str, Any]]] = value("lab-cell-7.3/raw/qdiscs.json")
 EVIDENCE = Evidence(

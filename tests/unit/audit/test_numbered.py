@@ -14,8 +14,6 @@ from model.cell import Cell
 from tests.support.recorded import wireless_cell
 from tests.unit.model.test_draws import paired
 
-pytestmark = pytest.mark.unit
-
 HOOK = {("r2", "ifb-bottleneck"): 2}
 
 

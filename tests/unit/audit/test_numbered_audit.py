@@ -18,8 +18,6 @@ from model.cell import Cell, from_dict
 from model.errors import ParseError
 from tests.support.recorded import DATA, value
 
-pytestmark = pytest.mark.unit
-
 RECORDED: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 #: T's data packets behind the buffer, one that was lost there, and one that was not.
 SEEN, LOST, KEPT = 29, 7, 8

@@ -18,8 +18,6 @@ from model.check import Check
 from tests.support.recorded import value, wireless_cell
 from tests.support.recorded_sockets import EPOCH_NS, KERNELS, samples
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell(duration_s=12.0)
 ENDS = [(flow, side) for flow in ("T", "S") for side in ("sender", "receiver")]
 

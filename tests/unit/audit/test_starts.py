@@ -18,8 +18,6 @@ from testbed.campaign.run_cell import execute
 from tests.support.fake_lab import FakeLab, write_measured
 from tests.support.recorded import DATA, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 TCP, SCTP = CELL.flows
 EPOCH_NS = 4_000_000_000

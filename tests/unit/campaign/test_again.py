@@ -20,8 +20,6 @@ from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:

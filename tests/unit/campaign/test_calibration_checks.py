@@ -24,9 +24,7 @@ from testbed.guest import calibration
 from testbed.guest.calibration import Way, stages
 from testbed.guest.link_fill import LOG_HEADER, ROUND_FRAC, ROUNDS, Fill, fills
 from tests.support.fake_lab import FakeLab, write_calibrated
-from tests.support.recorded import both_ways, direction, text, wireless_cell
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import both_ways, direction, text, wireless_cell, with_bottleneck
 
 TOLERANCES = FakeLab.properties.tolerances
 
@@ -36,9 +34,7 @@ NETWORK = wireless_cell().network
 
 def bottleneck(**changes: Any) -> Network:
     """Return the wireless network with another bottleneck in the data direction."""
-    forward = dataclasses.replace(NETWORK.bottleneck.forward, **changes)
-    link = dataclasses.replace(NETWORK.bottleneck, forward=forward)
-    return dataclasses.replace(NETWORK, bottleneck=link)
+    return with_bottleneck(wireless_cell(), **changes).network
 
 
 def log(*times_ns: tuple[int, int]) -> list[Packet]:

@@ -18,8 +18,6 @@ from testbed.planning.plan import CALIBRATION_VIRTUAL_S, PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 
 def planned(count: int) -> list[PlannedCell]:
     """Return cells with seeds 1, 2, ...; the first one calibrates."""

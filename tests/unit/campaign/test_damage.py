@@ -20,8 +20,6 @@ from model.errors import ParseError
 from tests.support.fake_lab import write_telemetry
 from tests.support.recorded import DATA, value
 
-pytestmark = pytest.mark.unit
-
 CAPTURED: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 #: Also with the telemetry of another cell of the same network.
 CELL = dataclasses.replace(

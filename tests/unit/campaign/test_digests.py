@@ -21,8 +21,6 @@ from testbed.campaign.digests import (
 )
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 #: sha256("abc"), FIPS 180-4's example
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 

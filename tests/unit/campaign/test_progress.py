@@ -12,8 +12,6 @@ from rich.console import Console
 from testbed.campaign.progress import Display, duration_text
 from testbed.campaign.run_cells import Progress
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.mark.parametrize(
     ("duration_s", "words"),

@@ -24,8 +24,6 @@ from tests.support.recorded import DATA
 from tests.unit.command.test_commands import STUDY
 from tests.unit.labs.test_accept import nested
 
-pytestmark = pytest.mark.unit
-
 COMMANDS = (
     ("report",), ("parse", "-j", "1"), ("verify", "--cells", "1", "-j", "1"), ("resume", "-j", "1"),
     ("wireshark",),

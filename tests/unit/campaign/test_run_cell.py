@@ -16,8 +16,6 @@ from testbed.campaign import digests, run_cell
 from tests.support.fake_lab import FakeLab, write_calibrated, write_measured
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 MEASURE = wireless_cell()
 CALIBRATE = wireless_cell(purpose="calibrate")
 

@@ -34,8 +34,6 @@ from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell
 from tests.support.study_file import WIRELESS, study
 
-pytestmark = pytest.mark.unit
-
 LAB = FakeLab().describe()
 
 

@@ -26,8 +26,6 @@ from tests.support.recorded import wireless_cell
 from tests.support.report_run import build_run
 from tests.unit.command.test_commands import STUDY
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:

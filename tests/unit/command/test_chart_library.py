@@ -10,8 +10,6 @@ from reports.page import zoomable
 from testbed.command import chart_library
 from testbed.machine import cache
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture
 def bundled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:

@@ -28,8 +28,6 @@ from testbed import __main__
 from testbed.command import commands
 from testbed.command.cli import command_status
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     "run", "resume", "plan", "validate", "new", "report", "parse", "verify", "wireshark", "build",

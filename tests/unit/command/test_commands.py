@@ -29,8 +29,6 @@ from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
 from tests.support.study_file import WIRELESS
 
-pytestmark = pytest.mark.unit
-
 Said = Callable[[], tuple[str, str]]
 #: One point, so that a run is one calibration and as many measuring cells as seeds.
 SWEEP = "[0.8 %, 0.9 %, 1 %, 1.5 %, 2 %, 2.5 %, 3 %]"

@@ -22,8 +22,6 @@ from testbed.labs.virtual import host_tools, image, kernel, lab_code, preflight
 from testbed.labs.virtual.host_tools import BUBBLEWRAP
 from testbed.machine import contents
 
-pytestmark = pytest.mark.unit
-
 Usage = collections.namedtuple("Usage", "total used free")
 
 

@@ -14,8 +14,6 @@ from testbed.planning.findings import find
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 from testbed.study.study_form import Flow, Network, StudyFile
 
-pytestmark = pytest.mark.unit
-
 SHIPPED = sorted(path.stem for path in STUDIES_FOLDER.glob("*.yaml"))
 
 

@@ -16,8 +16,6 @@ from testbed.points.resolve import resolve_cell
 from tests.support.study_file import study
 from tests.unit.planning.test_plan import VARIED
 
-pytestmark = pytest.mark.unit
-
 
 def plan(*, sensitivity: bool = True, precision: Precision | None = None) -> Plan:
     seeds = range(1, 5)

@@ -22,8 +22,6 @@ from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.unit.command.test_commands import STUDY, choices
 
-pytestmark = pytest.mark.unit
-
 Said = Callable[[], tuple[str, str]]
 
 

@@ -11,14 +11,10 @@ from collectors.episodes.window import Window
 from model.run_files.loss_tables import EpisodeRow
 from tests.support.loss_story import MSS, S, Story, T
 
-pytestmark = pytest.mark.unit
-
 
 def eight_with_the_third_lost() -> Story:
     """Eight segments 10 ms apart; the third is lost; two dupacks clock out new data."""
-    story = Story(T)
-    for unit in range(1, 9):
-        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story = Story(T).began(8, 3)
     story.hears(0.51, 1)
     story.hears(0.52, 2)
     story.hears(0.54, 2, (4, 4))
@@ -79,9 +75,7 @@ def on_each(row: EpisodeRow) -> tuple[int | None, ...]:
 
 def test_four_packets_on_two_duplicates_are_none_on_the_third() -> None:
     """What Linux's SCTP does in slow start: a total of four, and yet not on each of three."""
-    story = Story(S)
-    for unit in range(1, 9):
-        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story = Story(S).began(8, 3)
     story.hears(0.52, 2)
     story.hears(0.54, 2, (4, 4))
     story.sends(0.540001, 9, 10)
@@ -96,9 +90,7 @@ def test_four_packets_on_two_duplicates_are_none_on_the_third() -> None:
 
 
 def test_new_data_belongs_to_the_duplicate_until_any_acknowledgement_comes() -> None:
-    story = Story(S)
-    for unit in range(1, 8):
-        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story = Story(S).began(7, 3)
     story.hears(0.52, 2)
     story.sends(0.521, 8)  # on what acknowledged 2: no duplicate yet
     story.hears(0.54, 2, (4, 4))
@@ -119,9 +111,7 @@ def test_new_data_belongs_to_the_duplicate_until_any_acknowledgement_comes() -> 
 
 def test_the_first_new_data_after_the_sender_acted() -> None:
     """The published TCP: nothing on duplicates 1 to 5, segment 9 on the 6th, after three more."""
-    story = Story(T)
-    for unit in range(1, 9):
-        story.sends(unit / 100, unit, lost="loss" if unit == 1 else None)
+    story = Story(T).began(8, 1)
     for k in (1, 2, 3):
         story.hears(round(0.51 + k / 100, 2), 0, (2, 1 + k))
     story.sends(0.54, 1)
@@ -146,9 +136,7 @@ def test_new_data_only_after_recovery_is_on_no_duplicate() -> None:
     story.hears(1.56, 11)
     (row,) = story.episodes()
     assert (row.first_new_on_dupack, row.acks_to_new_data_pkts) == (1, 1)
-    story = Story(T)
-    for unit in range(1, 6):
-        story.sends(unit / 100, unit, lost="loss" if unit == 1 else None)
+    story = Story(T).began(5, 1)
     for k in (1, 2, 3):
         story.hears(round(0.51 + k / 100, 2), 0, (2, 1 + k))
     story.sends(0.54, 1)
@@ -160,9 +148,7 @@ def test_new_data_only_after_recovery_is_on_no_duplicate() -> None:
 
 
 def test_a_duplicate_that_never_came_carried_nothing_known() -> None:
-    story = Story(T)
-    for unit in range(1, 4):
-        story.sends(unit / 100, unit, lost="loss" if unit == 2 else None)
+    story = Story(T).began(3, 2)
     story.hears(0.51, 1)
     story.hears(0.53, 1, (3, 3))
     story.sends(0.53, 4)
@@ -186,9 +172,7 @@ def test_a_retransmission_lost_again_waits_for_the_timeout() -> None:
 
 
 def test_several_losses_in_a_window_are_one_episode() -> None:
-    story = Story(T)
-    for unit in range(1, 9):
-        story.sends(unit / 100, unit, lost="queue" if unit in (3, 5) else None)
+    story = Story(T).began(8, 3, 5, at="queue")
     story.hears(0.52, 2)
     story.hears(0.54, 2, (4, 4))
     story.hears(0.56, 2, (6, 6), (4, 4))
@@ -230,9 +214,7 @@ def test_a_probe_repeats_what_is_not_first_in_line() -> None:
 
 
 def test_too_few_duplicates_are_racks_work() -> None:
-    story = Story(T)
-    for unit in range(1, 4):
-        story.sends(unit / 100, unit, lost="loss" if unit == 2 else None)
+    story = Story(T).began(3, 2)
     story.hears(0.51, 1)
     story.hears(0.53, 1, (3, 3))
     story.sends(0.66, 2)  # the reordering timer, a quarter of a round trip later
@@ -243,9 +225,7 @@ def test_too_few_duplicates_are_racks_work() -> None:
 
 def test_an_acknowledgement_that_moves_on_and_reports_is_a_duplicate() -> None:
     # RFC 6675, section 2: the receiver held back the acknowledgement of segment 1.
-    story = Story(T)
-    for unit in range(1, 6):
-        story.sends(unit / 100, unit, lost="loss" if unit == 2 else None)
+    story = Story(T).began(5, 2)
     story.hears(0.53, 1, (3, 3))
     story.hears(0.54, 1, (3, 4))
     story.hears(0.55, 1, (3, 5))
@@ -256,9 +236,7 @@ def test_an_acknowledgement_that_moves_on_and_reports_is_a_duplicate() -> None:
 
 
 def test_what_is_reported_twice_or_below_the_hole_is_no_duplicate() -> None:
-    story = Story(T)
-    for unit in range(1, 7):
-        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story = Story(T).began(6, 3)
     story.hears(0.54, 2, (4, 4))
     story.hears(0.55, 2, (4, 4))  # again
     story.hears(0.56, 2, (1, 1), (4, 4))  # a duplicate segment below (RFC 2883)
@@ -350,9 +328,7 @@ def test_a_lost_copy_of_what_had_arrived_begins_no_episode() -> None:
 
 
 def test_sctp_acts_on_the_third_missing_report() -> None:
-    story = Story(S)
-    for unit in range(1, 8):
-        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story = Story(S).began(7, 3)
     story.hears(0.52, 2)
     story.hears(0.54, 2, (4, 4))
     story.sends(0.54, 8)

@@ -17,8 +17,6 @@ from model.cell import Flow
 from model.run_files.loss_tables import EpisodeRow
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 MSS = 1448
 #: What each acknowledgement meets: TCP's segments as printed, times from when it acted.
 TCP = [(-0.01, 9), (0.0, 9), (0.5, 4), (0.533, 4), (1.017, 4.25), (1.029, 4.485), (1.041, 4.708),

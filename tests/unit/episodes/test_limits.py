@@ -23,8 +23,6 @@ from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.traffic_tables import FlowRow
 from tests.support.loss_story import CELL, MSS, S, T
 
-pytestmark = pytest.mark.unit
-
 
 def test_the_square_root_bound() -> None:
     # sqrt(1.5 / 0.015) = 10 packets a round trip; with delayed acknowledgements sqrt(0.75 / 0.03).

@@ -21,8 +21,6 @@ from tests.support.recorded import DATA, value, wireless_cell
 from tests.support.recorded_trace import trace
 from tests.unit.episodes.test_telemetry import THREE_DUPLICATES, frame
 
-pytestmark = pytest.mark.unit
-
 
 def test_a_captured_cell(tmp_path: Path) -> None:
     """8 % of data and 5 % of acknowledgements were lost; kernel 7.3 repeats by time."""
@@ -75,9 +73,7 @@ def test_both_kernels_of_the_recorded_trace(kernel: str, by: str, dupacks: int) 
 
 
 def test_captures_take_window_and_timers_from_the_kernel() -> None:
-    story = Story(T)
-    for unit in range(1, 9):
-        story.sends(unit / 100, unit, lost="loss" if unit == 3 else None)
+    story = Story(T).began(8, 3)
     story.hears(0.51, 1)
     story.hears(0.52, 2)
     for index in range(3):

@@ -19,9 +19,7 @@ from model.errors import ParseError
 from model.run_files.tables import schema
 from model.run_files.traffic_tables import FlowRow, IntervalRow, QdiscRow
 from tests.support.fake_lab import write_measured
-from tests.support.recorded import DATA, value, wireless_cell
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import DATA, put, value, wireless_cell
 
 CELL = wireless_cell()
 
@@ -132,10 +130,7 @@ def test_columns_stay_when_nothing_is_known(folder: Path) -> None:
 def test_a_broken_raw_file_is_named(
     folder: Path, name: str, content: str | None, message: str
 ) -> None:
-    path = folder / "raw" / name
-    path.unlink()
-    if content is not None:
-        path.write_text(content)
+    put(folder / "raw" / name, content)
     with pytest.raises(ParseError, match=message):
         write_tables(folder, CELL)
 
@@ -221,10 +216,7 @@ def test_tables_of_the_recorded_sockets(folder: Path) -> None:
 def test_a_broken_recording_is_named(
     folder: Path, name: str, content: str | None, message: str
 ) -> None:
-    path = folder / "raw" / name
-    path.unlink()
-    if content is not None:
-        path.write_text(content)
+    put(folder / "raw" / name, content)
     with pytest.raises(ParseError, match=message):
         write_tables(folder, watched())
 

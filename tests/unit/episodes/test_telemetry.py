@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-import pytest
 
 from collectors.episodes.episodes import episodes
 from collectors.trace.congestion import COLUMNS
 from model.run_files.loss_tables import EpisodeRow
 from tests.support.loss_story import CELL, MSS, S, T
-
-pytestmark = pytest.mark.unit
 
 
 def frame(*rows: dict[str, Any]) -> pl.DataFrame:

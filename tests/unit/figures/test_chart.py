@@ -6,11 +6,8 @@ import re
 from xml.etree import ElementTree
 
 import polars as pl
-import pytest
 
 from reports.figures.chart import KERNEL, Figure, Key, drawn, layered, render_svg
-
-pytestmark = pytest.mark.unit
 
 MARK = {"type": "point", "filled": True, "opacity": 1, "color": KERNEL, "shape": "square"}
 

@@ -15,8 +15,6 @@ from reports.figures.thinning import MOST_ROWS, STRETCHES, held_until, outline
 from tests.support.figure_run import recorded
 from tests.support.report_run import make_cell
 
-pytestmark = pytest.mark.unit
-
 T, S = make_cell("measure", 0.01, 1).flows
 CONGESTION = recorded("congestion").schema
 

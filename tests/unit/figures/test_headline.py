@@ -14,8 +14,6 @@ from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import build_run
 
-pytestmark = pytest.mark.unit
-
 NAME = "goodput_T_bps"
 
 

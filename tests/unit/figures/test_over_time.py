@@ -22,11 +22,8 @@ from reports.figures.over_time import (
 from tests.support.figure_run import columns, recorded
 from tests.support.report_run import make_cell
 
-pytestmark = pytest.mark.unit
-
 T, S = make_cell("measure", 0.01, 1).flows
 SCHEMA = recorded("packets").schema
-WAY = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
 
 
 def no_chunks(_flow: str, _point: str) -> pl.DataFrame:

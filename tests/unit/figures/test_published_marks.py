@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import polars as pl
-import pytest
 
 from model.run_files.figures import PublishedLoss, PublishedMark
 from reports.figures import published_marks
@@ -16,8 +15,6 @@ from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import Diagram, segment_marks, sequence_figure
 from tests.support.figure_run import columns
 from tests.support.report_run import make_cell
-
-pytestmark = pytest.mark.unit
 
 T = make_cell("measure", 0.01, 1).flows[0]
 

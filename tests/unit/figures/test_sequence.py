@@ -11,8 +11,6 @@ from reports.figures.sequence import losses, segment_bytes, sequence, single_los
 from tests.support.figure_run import recorded
 from tests.support.report_run import make_cell
 
-pytestmark = pytest.mark.unit
-
 T, S = make_cell("measure", 0.01, 1).flows
 WAY = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
 SCHEMA = recorded("packets").schema

@@ -29,8 +29,6 @@ from testbed.study.vocabulary import FIGURES as FIGURES_OF_STUDIES
 from tests.support.figure_run import FIGURES, POINT, TABLES, build_figure_run
 from tests.support.report_run import make_cell, only_cell, write_json
 
-pytestmark = pytest.mark.unit
-
 BINS = {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 0.0, "to_s": 12.0, "points": POINT}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
-import pytest
 
 from reports.figures.sequence_wide import (
     MOST_STEPS,
@@ -16,8 +15,6 @@ from reports.figures.sequence_wide import (
 )
 from tests.support.figure_run import columns, recorded
 from tests.support.report_run import make_cell
-
-pytestmark = pytest.mark.unit
 
 T, S = make_cell("measure", 0.01, 1).flows
 SCHEMA = recorded("packets").schema

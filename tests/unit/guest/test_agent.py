@@ -14,8 +14,6 @@ from model.errors import RunError, VerifyError
 from testbed.guest import agent, build_network, cell_run
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 FAILURES: list[tuple[BaseException, str]] = [
     (VerifyError("not as asked", where="r1"), "r1: not as asked"),
     (OSError(24, "Too many open files", "/proc/x"), "[Errno 24] Too many open files: '/proc/x'"),

@@ -14,9 +14,7 @@ from model.netem_draws import Foretold, variants
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
 from tests.support.fake_lab import Here
-from tests.support.recorded import both_ways, direction, wireless_cell
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import both_ways, direction, wireless_cell, with_bottleneck
 
 NETWORK = wireless_cell().network
 
@@ -30,9 +28,7 @@ def network(bottleneck_bps: int, access_bps: int = 10_000_000, **changes: Any) -
 
 
 def losing(loss: Loss | BurstLoss) -> Network:
-    forward = dataclasses.replace(NETWORK.bottleneck.forward, loss=loss)
-    link = dataclasses.replace(NETWORK.bottleneck, forward=forward)
-    return dataclasses.replace(NETWORK, bottleneck=link)
+    return with_bottleneck(wireless_cell(), loss=loss).network
 
 
 @pytest.mark.parametrize("loss_frac", [0.0, 0.001, 0.01, 0.5, 1.0])

@@ -20,8 +20,6 @@ from probes.driver import (
 )
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 TCP, SCTP = wireless_cell().flows
 UDP = dataclasses.replace(TCP, protocol="udp", rate_bps=1_500_000, message_bytes=972)
 
@@ -75,36 +73,26 @@ def test_options_in_the_profiles_order(options: dict[str, str], words: list[str]
 OPTIONS = {"congestion_control": "reno", "sndbuf_bytes": "262144", "rcvbuf_bytes": "65536"}
 
 
+#: What a receiver is always told, and a sender.
+RECEIVES = (
+    "{}_recv --bind 10.2.1.2 --port {} --epoch-ns 4000000000 --window-from-s 20 --duration-s 80"
+    " --interval-s 0.5 "
+)
+SENDS = "{}_send --bind 10.1.1.2 --host 10.2.1.2 --port {} --epoch-ns 4000000000 "
+
+
 @pytest.mark.parametrize(
     ("flow", "line"),
     [
-        (
-            TCP,
-            (
-                "tcp_recv --bind 10.2.1.2 --port 5001 --epoch-ns 4000000000 --window-from-s 20"
-                " --duration-s 80 --interval-s 0.5 --congestion-control reno --rcvbuf-bytes 65536"
-            ),
-        ),
-        (
-            SCTP,
-            (
-                "sctp_recv --bind 10.2.1.2 --port 5002 --epoch-ns 4000000000 --window-from-s 20"
-                " --duration-s 80 --interval-s 0.5 --rcvbuf-bytes 65536 --streams 1"
-            ),
-        ),
-        (
-            UDP,
-            (
-                "udp_recv --bind 10.2.1.2 --port 5001 --epoch-ns 4000000000 --window-from-s 20"
-                " --duration-s 80 --interval-s 0.5 --rcvbuf-bytes 65536"
-            ),
-        ),
+        (TCP, "--congestion-control reno --rcvbuf-bytes 65536"),
+        (SCTP, "--rcvbuf-bytes 65536 --streams 1"),
+        (UDP, "--rcvbuf-bytes 65536"),
     ],
     ids=["tcp", "sctp", "udp"],
 )
 def test_receivers_get_their_own_options_only(flow: Flow, line: str) -> None:
     argv = receiver_argv(flow, "10.2.1.2", OPTIONS, 4_000_000_000, (20.0, 80.0), 0.5)
-    assert " ".join(argv) == f"{BIN}/{line}"
+    assert " ".join(argv) == f"{BIN}/{RECEIVES.format(flow.protocol, flow.port)}{line}"
 
 
 @pytest.mark.parametrize(
@@ -114,8 +102,7 @@ def test_receivers_get_their_own_options_only(flow: Flow, line: str) -> None:
             changed(TCP, start_s=1.5),
             {"congestion_control": "reno", "nodelay": "1"},
             (
-                "tcp_send --bind 10.1.1.2 --host 10.2.1.2 --port 5001 --epoch-ns 4000000000"
-                " --start-s 1.5 --duration-s 98.5 --message-bytes 1448 --drain-s 150"
+                "--start-s 1.5 --duration-s 98.5 --message-bytes 1448 --drain-s 150"
                 " --congestion-control reno --nodelay"
             ),
         ),
@@ -123,25 +110,17 @@ def test_receivers_get_their_own_options_only(flow: Flow, line: str) -> None:
             changed(SCTP, streams=4, ordered=False),
             {"max_burst_packets": "0"},
             (
-                "sctp_send --bind 10.1.1.2 --host 10.2.1.2 --port 5002 --epoch-ns 4000000000"
-                " --start-s 0 --duration-s 100 --message-bytes 1448 --drain-s 150"
+                "--start-s 0 --duration-s 100 --message-bytes 1448 --drain-s 150"
                 " --streams 4 --unordered --max-burst-packets 0"
             ),
         ),
-        (
-            UDP,
-            {},
-            (
-                "udp_send --bind 10.1.1.2 --host 10.2.1.2 --port 5001 --epoch-ns 4000000000"
-                " --start-s 0 --duration-s 100 --message-bytes 972 --rate-bps 1500000"
-            ),
-        ),
+        (UDP, {}, "--start-s 0 --duration-s 100 --message-bytes 972 --rate-bps 1500000"),
     ],
     ids=["tcp", "sctp", "udp"],
 )
 def test_senders(flow: Flow, options: dict[str, str], line: str) -> None:
     argv = sender_argv(flow, "10.1.1.2", "10.2.1.2", options, 4_000_000_000)
-    assert " ".join(argv) == f"{BIN}/{line}"
+    assert " ".join(argv) == f"{BIN}/{SENDS.format(flow.protocol, flow.port)}{line}"
 
 
 def test_ordered_sctp_says_nothing_of_order() -> None:

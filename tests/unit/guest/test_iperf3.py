@@ -15,8 +15,6 @@ from probes.iperf3 import client_argv, listens, server_argv, start_server
 from tests.support.fake_lab import Here
 from tests.support.recorded import text, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 TCP, SCTP = wireless_cell().flows
 UDP = dataclasses.replace(TCP, protocol="udp", rate_bps=1_500_000)
 LISTENING = text("linux-7.3/proc-net-tcp-listening.txt")

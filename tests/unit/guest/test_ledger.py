@@ -26,8 +26,6 @@ from testbed.guest.ledger import (
 )
 from tests.support.recorded import text, value, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 ROLES = Roles(senders=("src1", "src2"), receivers=("dst1",))
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from testbed.guest.build_network import TOOLS, packages
 from tests.support.recorded import text
-
-pytestmark = pytest.mark.unit
 
 
 def test_recorded_package_versions() -> None:

@@ -14,8 +14,6 @@ from model.errors import RunError
 from probes.process import Running, start, start_ready, wait_until
 from tests.support.fake_lab import Here
 
-pytestmark = pytest.mark.unit
-
 
 class Host(Here):
     """Remembers whether something was started inside."""

@@ -13,8 +13,6 @@ from testbed.guest import recording
 from testbed.guest.recording import Recurring, Telemetry
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[int]:

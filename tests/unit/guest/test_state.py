@@ -10,8 +10,6 @@ from collectors.recording import netlink
 from testbed.guest import network_state
 from testbed.guest.network_state import Snapshot, compare
 
-pytestmark = pytest.mark.unit
-
 BEFORE: Snapshot = {("src1", "routes"): frozenset({"a", "b"}), ("r1", "qdiscs"): frozenset({"q"})}
 
 

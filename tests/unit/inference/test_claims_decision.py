@@ -17,8 +17,6 @@ from reports.inference.decision import (
 )
 from reports.store.sample import Share
 
-pytestmark = pytest.mark.unit
-
 RANDOM = Chance(none=False, shows=True)
 SILENT = Chance(none=False, shows=False)
 CERTAIN = Chance(none=True, shows=False)

@@ -13,8 +13,6 @@ from scipy import stats
 from reports.inference.equal_loss import Run, at_equal_loss
 from reports.inference.increase_at_equal_loss import DOUBTFUL_P, doubts
 
-pytestmark = pytest.mark.unit
-
 
 def test_two_points_by_hand() -> None:
     # Point A: (-1, 8), (1, 12): mean 10 at x 0. Point B: (0, 20), (2, 26): mean 23 at x 1.

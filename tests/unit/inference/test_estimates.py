@@ -14,8 +14,6 @@ from reports.inference.estimates import ratio_of_means
 from reports.inference.statistics import Estimate
 from reports.store.sample import Quotient
 
-pytestmark = pytest.mark.unit
-
 
 def found_of(*pairs: tuple[float, float]) -> Estimate:
     return ratio_of_means([Quotient(*pair) for pair in pairs])

@@ -20,8 +20,6 @@ from reports.measures.metrics import Value
 from reports.verdict.files import replication_record
 from tests.support.report_run import METRICS, resolved
 
-pytestmark = pytest.mark.unit
-
 POINT = Point.of({"loss_frac": 0.008})
 
 

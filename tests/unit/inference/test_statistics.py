@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from reports.inference.statistics import estimate, inside, student_t
 
-pytestmark = pytest.mark.unit
-
 #: Student (1908), hours of sleep gained by ten patients, as in R's ``t.test(sleep, paired)``.
 SLEEP_GAIN_H = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
 

@@ -19,8 +19,6 @@ from testbed.labs.contract import accept
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 MEASURE = wireless_cell()
 CALIBRATE = wireless_cell(purpose="calibrate")
 Plant = Callable[[Path, Path], object]

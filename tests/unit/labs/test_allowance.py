@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-import pytest
-
 from testbed.labs.virtual import allowance
 from testbed.labs.virtual.allowance import LEAST, MIB, Allowance
 from tests.support.recorded import wireless_cell
-
-pytestmark = pytest.mark.unit
 
 
 def test_a_small_cell() -> None:

@@ -12,9 +12,7 @@ import pytest
 from model.errors import RunError, UnsupportedError
 from testbed.labs.virtual import host_tools
 from testbed.labs.virtual.host_tools import BUBBLEWRAP, MMDEBSTRAP, Mirrors, find, mirrors
-from tests.support.recorded import text
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import text, value
 
 
 @pytest.fixture(autouse=True)
@@ -111,30 +109,7 @@ def test_recorded_debian_12(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("targets", "main", "security"),
-    [
-        ("http://a/debian trixie main\nhttp://b/debian trixie main\n", "http://a/debian", ""),
-        (
-            "http://a/debian trixie-backports main\nhttp://b/debian trixie main\n",
-            "http://b/debian",
-            "",
-        ),
-        (
-            "http://s/debian-security trixie-security main\nhttp://a/debian trixie main\n",
-            "http://a/debian",
-            "http://s/debian-security",
-        ),
-        (
-            "http://a/debian trixie-security main\nhttp://a/debian trixie main\n",
-            "http://a/debian",
-            "http://a/debian",
-        ),
-        ("http://x/ubuntu noble main\nhttps://a/debian/ sid main\n", "https://a/debian/", ""),
-        # Some vendors call their own archive /debian as well.
-        ("http://v/debian trixie stable\nhttp://a/debian trixie main\n", "http://a/debian", ""),
-    ],
-)
+@pytest.mark.parametrize(("targets", "main", "security"), value("cases/debian-mirrors.json"))
 def test_mirrors_among_other_sources(
     monkeypatch: pytest.MonkeyPatch, targets: str, main: str, security: str
 ) -> None:

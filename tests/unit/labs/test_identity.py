@@ -11,8 +11,6 @@ from model.errors import UnsupportedError
 from testbed.labs.virtual import lab_user
 from testbed.labs.virtual.lab_user import FIRST_OF_CONTAINER, FIRST_UNUSED, STARTER, choose, mapped
 
-pytestmark = pytest.mark.unit
-
 HOST = "         0          0 4294967295\n"
 CONTAINER = "0 100000 65536\n"
 ROOTLESS = "         0       1000          1\n         1     100000      65536\n"

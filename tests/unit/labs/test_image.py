@@ -20,8 +20,6 @@ from testbed.labs.virtual.host_tools import Mirrors
 from testbed.machine import cache, contents
 from tests.support.recorded import text
 
-pytestmark = pytest.mark.unit
-
 MIRRORS = Mirrors(main="http://m/debian", security="", apt_options=('Acquire::http::Proxy "p";',))
 
 

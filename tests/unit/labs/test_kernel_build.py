@@ -14,8 +14,6 @@ from testbed.labs.virtual import host_tools, kernel, lab_user
 from testbed.labs.virtual.host_tools import Mirrors
 from testbed.machine import cache, process
 
-pytestmark = pytest.mark.unit
-
 IMAGE = Path("/img")
 
 

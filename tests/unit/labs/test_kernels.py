@@ -16,10 +16,8 @@ from testbed.points import load_study as load
 from testbed.points.load_study import Study, kernels_of_hosts, load_study
 from testbed.study.vocabulary import DEFAULT_KERNEL
 from testbed.study.yaml_document import parse_document
-from tests.support.study_file import HOSTS, SWEEP, UNPUBLISHED, Edit, edited, problems, study
+from tests.support.study_file import HOSTS, SWEEP, UNPUBLISHED, Edit, edited, study
 from tests.unit.study.test_variations import with_alternatives
-
-pytestmark = pytest.mark.unit
 
 OLD: Edit = (
     "hosts: paper\n",
@@ -121,29 +119,6 @@ def test_the_command_line_has_the_last_word_and_names_the_only_kernel() -> None:
     text = edited(UNPUBLISHED, (SWEEP, '  kernel: ["6.12", "7.3"]\n'))
     with pytest.raises(StudyError, match="kernel given on the command line, yet the study sweeps"):
         given(text, "7.3")
-
-
-def test_an_alternative_that_is_the_hosts_own_kernel_is_none() -> None:
-    (told,) = problems(edited(OLD, with_alternatives('alternatives: [{kernel: "6.12"}]', AT)))
-    assert told.endswith(
-        ": kernel: the kernel that the study's hosts have already: wanted another kernel, got 6.12"
-    )
-
-
-@pytest.mark.parametrize(
-    ("written", "told"),
-    [
-        ("6.10", "6.1 (without quotes 6.10 would be the number 6.1)"),
-        ("'6.12.3'", "'6.12.3'"),
-        ("newest", "'newest'"),
-    ],
-)
-def test_what_is_no_kernel(written: str, told: str) -> None:
-    wanted = "not a kernel: wanted a version in quotes such as '6.12', got "
-    (said,) = problems(edited(("hosts: paper\n", f"hosts: paper\nkernel: {written}\n")))
-    assert said.endswith(f": kernel: {wanted}{told}")
-    (said,) = problems(edited((OLD[0], OLD[1].replace('"6.12"', written))))
-    assert said.endswith(f": profiles.old.kernel: {wanted}{told}")
 
 
 def test_a_run_on_another_kernel_than_the_hosts_best_says_so() -> None:

@@ -10,8 +10,6 @@ import pytest
 
 from testbed.labs.virtual import lab_code
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 OURS = ("model", "testbed", "mininet_topos", "probes", "collectors", "reports")
 

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 ANSIBLE = ROOT / "ansible"
 LIST = ANSIBLE / "roles/lab_packages/defaults/main.yml"

@@ -12,8 +12,6 @@ from model.errors import RunError, UnsupportedError
 from testbed.labs.virtual import host_tools, image, kernel, lab_user, preflight, virtual_lab
 from testbed.labs.virtual.preflight import APPARMOR, CHROOT, CONTAINER, Machine
 
-pytestmark = pytest.mark.unit
-
 OPEN = {
     "kernel/apparmor_restrict_unprivileged_userns": "0",
     "kernel/unprivileged_userns_clone": "1",

@@ -9,8 +9,6 @@ import pytest
 from testbed.labs.virtual import host_tools, lab_user, sandbox
 from testbed.labs.virtual.sandbox import Sandbox, Walls
 
-pytestmark = pytest.mark.unit
-
 LAB_UID = lab_user.FIRST_UNUSED + 5
 
 

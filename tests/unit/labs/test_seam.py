@@ -21,8 +21,6 @@ from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell
 from tests.support.study_file import study
 
-pytestmark = pytest.mark.unit
-
 CALIBRATE = dataclasses.replace(wireless_cell(), purpose="calibrate")
 
 

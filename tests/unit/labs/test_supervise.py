@@ -15,8 +15,6 @@ from testbed.labs.virtual import supervise as module
 from testbed.labs.virtual.allowance import Allowance
 from testbed.labs.virtual.supervise import ConsoleEnds, Ending, Usage, excess, supervise, usage
 
-pytestmark = pytest.mark.unit
-
 SMALL = Allowance(disk_bytes=1 << 20, files=20, memory_bytes=1 << 20, console_bytes=100_000)
 ASK = "import os; os.write(0, b'r'); got = os.read(0, 1); print('got', got, flush=True)\n"
 

@@ -15,8 +15,6 @@ import pytest
 from model.errors import RunError, UnsupportedError
 from testbed.machine import cache, trees
 
-pytestmark = pytest.mark.unit
-
 Usage = collections.namedtuple("Usage", "total used free")
 
 

@@ -12,8 +12,6 @@ from testbed.command.cli import command_status
 from testbed.machine.console import out, words
 from tests.support.study_file import ROOT, UNPUBLISHED, edited, line_of
 
-pytestmark = pytest.mark.unit
-
 #: An emoji's name, markup, a closing tag of nothing, and what a console would colour.
 TRICKY = "sat.yaml:100: [bold]x[/bold] [/nothing] :smile: 'text' 1.5 /path"
 

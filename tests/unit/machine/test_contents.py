@@ -13,8 +13,6 @@ import pytest
 from model.errors import ParseError
 from testbed.machine import contents
 
-pytestmark = pytest.mark.unit
-
 
 def make(folder: Path) -> Path:
     (folder / "lib" / "empty").mkdir(parents=True)

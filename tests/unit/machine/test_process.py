@@ -17,8 +17,6 @@ from model.errors import RunError, UnsupportedError
 from testbed.machine import process
 from testbed.machine.process import Watch, output_of, run_logged, tail
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture(autouse=True)
 def short_times(monkeypatch: pytest.MonkeyPatch) -> None:

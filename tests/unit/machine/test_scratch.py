@@ -12,8 +12,6 @@ import pytest
 from testbed.machine import scratch
 from testbed.machine.scratch import sweep
 
-pytestmark = pytest.mark.unit
-
 PREFIX = ".verify-"
 PROJECT = Path(__file__).parents[3]
 HOLDER = """

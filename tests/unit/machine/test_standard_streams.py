@@ -19,8 +19,6 @@ from testbed.labs.virtual import per_kernel
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.study_file import HOSTS, UNPUBLISHED, edited
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).resolve().parents[3]
 #: What is typed, and how it ends when all can be written.
 COMMANDS = [

@@ -11,8 +11,6 @@ import pytest
 
 from testbed.machine import trees
 
-pytestmark = pytest.mark.unit
-
 PROJECT = Path(__file__).parents[3]
 
 

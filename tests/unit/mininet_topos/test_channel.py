@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from mininet_topos.channel import Role, Stage
 from model.cell import BurstLoss, Direction, Loss
 from tests.support.recorded import direction
-
-pytestmark = pytest.mark.unit
 
 BURSTY = direction(
     loss=BurstLoss(
@@ -38,32 +36,30 @@ def stage(
     )
 
 
+def losing(model: Literal["random", "paired"], loss_frac: float) -> Direction:
+    return direction(loss=Loss(model=model, loss_frac=loss_frac))
+
+
+DELAYED = "limit 3458 delay 250000000ns"
+
+
 @pytest.mark.parametrize(
     ("made", "options"),
     [
         (stage("shaper", LOSSY), "limit 10 rate 3000000bit -14"),
-        (stage("channel", LOSSY), "limit 3458 delay 250000000ns loss random 1% seed 7"),
+        (stage("channel", LOSSY), f"{DELAYED} loss random 1% seed 7"),
         # Its child shaper's ten packets count against the channel's own limit.
         (stage("channel", direction(), feeds=True), "limit 3468 delay 250000000ns"),
         (stage("channel", direction(owd_s=0.0)), "limit 3458 delay 0ns"),
         (stage("channel", direction(owd_s=0.0123456789)), "limit 3458 delay 12345679ns"),
         (
-            stage("channel", direction(loss=Loss(model="random", loss_frac=0.00123456789))),
-            "limit 3458 delay 250000000ns loss random 0.123456789% seed 7",
+            stage("channel", losing("random", 0.00123456789)),
+            f"{DELAYED} loss random 0.123456789% seed 7",
         ),
-        (
-            stage("channel", direction(loss=Loss(model="random", loss_frac=0.3))),
-            "limit 3458 delay 250000000ns loss random 30% seed 7",
-        ),
-        (
-            stage("channel", BURSTY),
-            "limit 3458 delay 250000000ns loss gemodel 0.5% 25% 80% 0.1% seed 7",
-        ),
+        (stage("channel", losing("random", 0.3)), f"{DELAYED} loss random 30% seed 7"),
+        (stage("channel", BURSTY), f"{DELAYED} loss gemodel 0.5% 25% 80% 0.1% seed 7"),
         # What is drawn by number is dropped before netem, which must lose nothing besides.
-        (
-            stage("channel", direction(loss=Loss(model="paired", loss_frac=0.3))),
-            "limit 3458 delay 250000000ns",
-        ),
+        (stage("channel", losing("paired", 0.3)), DELAYED),
     ],
 )
 def test_options(made: Stage, options: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -26,8 +26,6 @@ from model.errors import VerifyError
 from tests.support.recorded import text as recorded
 from tests.support.recorded import value, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 PLAN = lay_out(CELL.network, seed=1)
 SHOWN = value("iproute2-6.15/qdisc-show.json")
@@ -36,7 +34,6 @@ WANTED_OFFLOADS = {
     "src1": {"quickack": "1", "initcwnd": "2", "ssthresh": "lock 45", "rto_min": "492ms"},
     "dst1": {"quickack": "1", "initrwnd": "45"},
 }
-Change = Callable[[list[dict[str, Any]]], Any]
 
 
 @pytest.mark.parametrize("router", ["r1", "r2"])
@@ -47,99 +44,38 @@ def test_the_recorded_network_agrees(router: str) -> None:
     assert all(check.agrees for check in checks)
 
 
-def qdisc(shown: list[dict[str, Any]], device: str, handle: str) -> dict[str, Any]:
-    return next(q for q in shown if (q["dev"], q["handle"]) == (device, handle))
+def alter(shown: list[dict[str, Any]], device: str, handle: str, change: Any) -> None:
+    """Change a qdisc and its options; None takes it away, a new one is added."""
+    found = [qdisc for qdisc in shown if (qdisc["dev"], qdisc["handle"]) == (device, handle)]
+    if change is None:
+        shown.remove(*found)
+    elif found:
+        (qdisc,) = found
+        qdisc |= {**change, "options": qdisc["options"] | change.get("options", {})}
+    else:
+        shown.append({"dev": device, "handle": handle, **change})
 
 
-def options(device: str, handle: str, **changes: Any) -> Change:
-    return lambda shown: qdisc(shown, device, handle)["options"].update(changes)
+ALTERED = value("cases/altered-qdiscs.json")
 
 
-def gone(device: str, handle: str) -> Change:
-    return lambda shown: shown.remove(qdisc(shown, device, handle))
-
-
-#: What is changed in which router's qdiscs, and the one check that fails.
-ALTERED: dict[str, tuple[str, Change, tuple[str, str, str, str]]] = {
-    "rate": (
-        "r1",
-        options("r1-bottleneck", "10:", rate={"packetoverhead": -14, "rate": 37_500}),
-        ("shaper", "r1:r1-bottleneck 10:", "rate_bps 3000000", "rate_bps 300000"),
-    ),
-    "limit": (
-        "r1",
-        options("r1-bottleneck", "10:", limit=1000),
-        ("shaper", "r1:r1-bottleneck 10:", "limit_pkts 10", "limit_pkts 1000"),
-    ),
-    "overhead": (
-        "r2",
-        options("r2-dst2", "10:", rate={"packetoverhead": 0, "rate": 1_250_000}),
-        ("shaper", "r2:r2-dst2 10:", "rate_overhead_bytes -14", "rate_overhead_bytes 0"),
-    ),
-    "delay": (
-        "r1",
-        options("ifb-bottleneck", "1:", delay={"delay": 0.025}),
-        ("channel", "r1:ifb-bottleneck 1:", "delay_s 0.25", "delay_s 0.025"),
-    ),
-    "loss": (
-        "r2",
-        options("ifb-bottleneck", "1:", **{"loss-random": {"loss": 0.1}}),
-        ("channel", "r2:ifb-bottleneck 1:", "loss_frac 0.01", "loss_frac 0.1"),
-    ),
-    "seed": (
-        "r2",
-        options("ifb-bottleneck", "1:", seed=7491548076416030205),
-        ("channel", "r2:ifb-bottleneck 1:", "seed 7491548076416030204", "seed 7491548076416030205"),
-    ),
-    "missing": (
-        "r1",
-        gone("r1-src1", "10:"),
-        ("shaper", "r1:r1-src1 10:", "limit 100 rate 10000000bit -14", "no such qdisc"),
-    ),
-    "parent": (
-        "r2",
-        lambda shown: qdisc(shown, "ifb-dst1", "10:").update(parent="1:2"),
-        ("shaper", "r2:ifb-dst1 10:", "limit 100 rate 10000000bit -14", "netem, parent 1:2"),
-    ),
-    "not at the root": (
-        "r1",
-        lambda shown: qdisc(shown, "ifb-src1", "1:").update(root=False, parent="8:1"),
-        ("channel", "r1:ifb-src1 1:", "limit 389 delay 2000000ns", "netem, parent 8:1"),
-    ),
-    "another kind": (
-        "r1",
-        lambda shown: qdisc(shown, "r1-bottleneck", "10:").update(kind="tbf"),
-        ("shaper", "r1:r1-bottleneck 10:", "limit 10 rate 3000000bit -14", "tbf, parent root"),
-    ),
-    "one too many": (
-        "r1",
-        lambda shown: shown.append(
-            {"kind": "netem", "dev": "r1-src1", "handle": "20:", "parent": "10:1", "options": {}}
-        ),
-        ("unasked qdisc", "r1:r1-src1 20:", "none", "netem"),
-    ),
-    "a queue of another kind": (
-        "r2",
-        lambda shown: shown.append(
-            {"kind": "fq_codel", "dev": "r2-bottleneck", "handle": "20:", "parent": "10:1"}
-        ),
-        ("unasked qdisc", "r2:r2-bottleneck 20:", "none", "fq_codel"),
-    ),
-}
-
-
-@pytest.mark.parametrize("what", ALTERED)
-def test_each_altered_property_is_caught_and_named(what: str) -> None:
-    router, change, wanted = ALTERED[what]
+@pytest.mark.parametrize(
+    ("router", "device", "handle", "change", "wanted"),
+    [case[1:] for case in ALTERED],
+    ids=[case[0] for case in ALTERED],
+)
+def test_each_altered_property_is_caught_and_named(
+    router: str, device: str, handle: str, change: Any, wanted: list[str]
+) -> None:
     shown = copy.deepcopy(SHOWN[router])
-    change(shown)
+    alter(shown, device, handle, change)
     wrong = [check for check in compare_qdiscs(PLAN, router, shown) if not check.agrees]
-    assert [(c.check, c.where, c.wanted, c.got) for c in wrong] == [wanted]
+    assert [[c.check, c.where, c.wanted, c.got] for c in wrong] == [wanted]
 
 
 def test_all_wrong_settings_of_one_stage_are_in_one_check() -> None:
     shown = copy.deepcopy(SHOWN["r1"])
-    options("ifb-bottleneck", "1:", limit=1, delay={"delay": 0.1})(shown)
+    alter(shown, "ifb-bottleneck", "1:", {"options": {"limit": 1, "delay": {"delay": 0.1}}})
     (wrong,) = [c for c in compare_qdiscs(PLAN, "r1", shown) if not c.agrees]
     assert wrong.wanted == "limit_pkts 3458; delay_s 0.25"
     assert wrong.got == "limit_pkts 1; delay_s 0.1"

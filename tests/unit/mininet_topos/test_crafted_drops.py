@@ -13,8 +13,6 @@ from tests.support.recorded import wireless_cell
 from tests.support.scapy_oracle import framed, records
 from tests.unit.mininet_topos import bpf_machine
 
-pytestmark = pytest.mark.unit
-
 CRAFTED = crafted()
 
 

@@ -20,8 +20,6 @@ from model.fields import build
 from tests.support import recorded
 from tests.support.recorded import both_ways, direction, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 WIRELESS = lay_out(CELL.network, seed=1)
 
@@ -127,12 +125,6 @@ def test_every_name_and_address_is_there_once(laid_out: Layout) -> None:
         assert (a.peer_address, a.peer_mac) == (b.address, b.mac)
         assert (b.peer_address, b.peer_mac) == (a.address, a.mac)
         assert a.address.rpartition(".")[0] == b.address.rpartition(".")[0]
-
-
-def test_the_kernel_takes_the_device_names(laid_out: Layout) -> None:
-    devices = {end.device for pair in laid_out.links for end in pair}
-    devices |= {ifb for _, _, ifb in laid_out.redirects}
-    assert max(len(name) for name in devices) <= 15
 
 
 def test_every_direction_has_one_shaper_and_one_channel_in_a_router(laid_out: Layout) -> None:

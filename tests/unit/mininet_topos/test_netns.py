@@ -21,8 +21,6 @@ from mininet_topos import netns, offloads
 from mininet_topos.netns import Journal, Namespace
 from model.errors import RunError, UnsupportedError
 
-pytestmark = pytest.mark.unit
-
 
 class Here(Namespace):
     """The namespace the tests run in."""

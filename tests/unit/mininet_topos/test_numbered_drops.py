@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mininet_topos.bpf import Program
 from mininet_topos.drop_program import Sharing
 from mininet_topos.numbered_drops import (
@@ -26,8 +24,6 @@ from model import draws
 from model.cell import Loss
 from tests.support.recorded import value, wireless_cell
 from tests.unit.model.test_draws import losing, paired
-
-pytestmark = pytest.mark.unit
 
 SHOWN = value("iproute2-6.15/filter-show-bpf.json")
 FLOWS = tuple(

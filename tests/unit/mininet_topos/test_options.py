@@ -12,8 +12,6 @@ from mininet_topos.layout import Layout
 from model.cell import BurstLoss, Direction, Link, Loss, Network
 from model.network_path import derived_channel_limit_pkts
 
-pytestmark = pytest.mark.unit
-
 NONE = Loss(model="none", loss_frac=0.0)
 
 

@@ -10,39 +10,12 @@ from mininet_topos.batch_lines import ip_lines, number_lines, tc_lines
 from mininet_topos.layout import Layout, counters
 from mininet_topos.options import OptionError
 from mininet_topos.parking_lot import ParkingLot
-from tests.support.recorded import wireless_cell
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import text, wireless_cell
 
 THREE = ParkingLot.lay_out(
     bottlenecks=3, pairs=2, rate_bps=2_000_000, bottleneck2_rate_bps=1_000_000,
     bottleneck3_reverse_rate_bps=64_000, queue_pkts=20,
 )  # fmt: skip
-R2_IP = """\
-link set dev lo up
-link add ifb-bottleneck1 type ifb
-link set dev ifb-bottleneck1 up
-link add ifb-bottleneck2 type ifb
-link set dev ifb-bottleneck2 up
-link add ifb-x2src1 type ifb
-link set dev ifb-x2src1 up
-link add ifb-x1dst1 type ifb
-link set dev ifb-x1dst1 up
-address add 10.0.0.2/24 dev r2-bottleneck1
-link set dev r2-bottleneck1 up
-neighbor add 10.0.0.1 lladdr 02:00:00:00:00:01 dev r2-bottleneck1 nud permanent
-address add 10.0.1.1/24 dev r2-bottleneck2
-link set dev r2-bottleneck2 up
-neighbor add 10.0.1.2 lladdr 02:00:00:00:01:02 dev r2-bottleneck2 nud permanent
-address add 10.2.1.1/24 dev r2-x2src1
-link set dev r2-x2src1 up
-neighbor add 10.2.1.2 lladdr 02:00:00:00:06:02 dev r2-x2src1 nud permanent
-address add 10.2.2.1/24 dev r2-x1dst1
-link set dev r2-x1dst1 up
-neighbor add 10.2.2.2 lladdr 02:00:00:00:07:02 dev r2-x1dst1 nud permanent
-route add default via 10.0.1.2
-route add 10.1.0.0/16 via 10.0.0.1
-"""
 
 
 def test_hosts_and_routers() -> None:
@@ -53,7 +26,7 @@ def test_hosts_and_routers() -> None:
 
 
 def test_a_router_in_the_middle() -> None:
-    assert ip_lines(THREE, "r2", {}) == R2_IP
+    assert ip_lines(THREE, "r2", {}) == text("parking-lot-r2.txt")
     shapers = [
         (stage.device, stage.direction.rate_bps)
         for stage in THREE.stages

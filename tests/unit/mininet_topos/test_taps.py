@@ -12,8 +12,6 @@ from mininet_topos.layout import Layout, counters
 from mininet_topos.taps import stretches, taps
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 WIRELESS = lay_out(CELL.network, seed=1)
 SHARED = lay_out(dataclasses.replace(CELL.network, sources=3, destinations=1), seed=1)

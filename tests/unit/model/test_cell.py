@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 
 from model import cell as cells
 from model.cell import Cell, cell_id, cell_json, from_dict, to_dict
-from tests.support.recorded import wireless_cell
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import value, wireless_cell
 
 Path = tuple[str | int, ...]
 
@@ -71,41 +69,7 @@ def test_whole_numbers_stand_for_floats_but_not_the_other_way() -> None:
     assert isinstance(from_dict(changed(("point", "loss_frac"), 1)).point["loss_frac"], int)
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "message"),
-    [
-        (("schema",), 2, "cell.schema: wanted 1, got 2"),
-        (("schema",), True, "cell.schema: wanted int, got True"),
-        (("seed",), "1", "cell.seed: wanted int, got '1'"),
-        (("seed",), 1.5, "cell.seed: wanted int, got 1.5"),
-        (("seed",), True, "cell.seed: wanted int, got True"),
-        (("duration_s",), None, "cell.duration_s: wanted float, got None"),
-        (("duration_s",), False, "cell.duration_s: wanted float, got False"),
-        (("study",), 5, "cell.study: wanted str, got 5"),
-        (("purpose",), "test", "cell.purpose: wanted one of measure, calibrate, got 'test'"),
-        (("purpose",), [], "cell.purpose: wanted one of measure, calibrate, got []"),
-        (("flows",), {}, "cell.flows: wanted a list, got dict"),
-        (("flows", 1, "protocol"), "quic", "cell.flows[1].protocol: wanted one of tcp, sctp, udp"),
-        (("flows", 0, "ordered"), 1, "cell.flows[0].ordered: wanted bool, got 1"),
-        (
-            ("hosts", "entries", 0, "knobs", 2, "side"),
-            "left",
-            "cell.hosts.entries[0].knobs[2].side: wanted one of both, sender, receiver, got 'left'",
-        ),
-        (("network", "bottleneck"), [], "cell.network.bottleneck: wanted keys"),
-        (("point",), [0.01], "cell.point: wanted a table, got list"),
-        (
-            ("point", "loss_frac"),
-            None,
-            "cell.point.loss_frac: wanted one of float, int, str, got None",
-        ),
-        (("point", "loss_frac"), True, "cell.point.loss_frac: wanted one of float, int, str"),
-        (("lab",), "virtual", "cell.lab: wanted a table, got str"),
-        (("lab", "kernel"), 7.3, "cell.lab.kernel: wanted str, got 7.3"),
-        (("nonesuch",), 1, "cell: wanted keys"),
-        (("network", "bottleneck", "forward", "loss", "burst"), 1, "forward.loss: wanted keys"),
-    ],
-)
+@pytest.mark.parametrize(("path", "value", "message"), value("cases/unsound-cells.json"))
 def test_what_is_wrong_is_named(path: Path, value: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the message is compared below
         from_dict(changed(path, value))

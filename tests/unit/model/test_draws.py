@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 
@@ -12,9 +11,7 @@ from hypothesis import strategies as st
 
 from model import draws
 from model.cell import Cell, Loss
-from tests.support.recorded import wireless_cell
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import wireless_cell, with_bottleneck
 
 
 def paired(loss_frac: float, seed: int = 1) -> Cell:
@@ -24,11 +21,7 @@ def paired(loss_frac: float, seed: int = 1) -> Cell:
 
 def losing(loss: Loss, seed: int = 1) -> Cell:
     """Return the wireless cell with this loss of data at its bottleneck."""
-    cell = wireless_cell(seed=seed)
-    forward = dataclasses.replace(cell.network.bottleneck.forward, loss=loss)
-    bottleneck = dataclasses.replace(cell.network.bottleneck, forward=forward)
-    network = dataclasses.replace(cell.network, bottleneck=bottleneck)
-    return dataclasses.replace(cell, network=network)
+    return with_bottleneck(wireless_cell(seed=seed), loss=loss)
 
 
 @pytest.mark.parametrize(

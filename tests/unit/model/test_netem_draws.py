@@ -9,8 +9,6 @@ import pytest
 from model import draws, netem_draws
 from model.cell import BurstLoss, Loss
 
-pytestmark = pytest.mark.unit
-
 #: Of kernel 7.3, seed 1 of the wireless study, 1 %: what a calibration's 200 packets, then 10000
 #: more, lost (the first twelve).
 SEED = 7491548076416030204

@@ -17,8 +17,6 @@ from model import plain_files
 from testbed.machine import trees
 from tests.unit.labs.test_accept import nested
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.mark.timeout(20)
 def test_only_plain_files_are_opened(tmp_path: Path) -> None:

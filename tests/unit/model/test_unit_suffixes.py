@@ -16,8 +16,6 @@ from model import cell
 from testbed.planning import plan, windows
 from testbed.study import host_profile_form, study_form, vocabulary
 
-pytestmark = pytest.mark.unit
-
 MODULES = [
     cell,
     study_form,

@@ -26,8 +26,6 @@ from model.errors import ParseError
 from model.run_files.traffic_tables import FlowRow, IntervalRow
 from tests.support.recorded import text, value, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL = wireless_cell()
 TCP, SCTP = CELL.flows
 UDP = dataclasses.replace(TCP, protocol="udp")

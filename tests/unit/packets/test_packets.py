@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,8 @@ from collectors.raw.pcap import parse
 from collectors.tables import packet_evidence
 from model.cell import Cell, from_dict
 from model.errors import ParseError
-from tests.support.recorded import DATA, value
+from tests.support.recorded import DATA, put, value
 from tests.unit.packets.test_pcap import records_of, written
-
-pytestmark = pytest.mark.unit
 
 FOLDER = DATA / "lab-cell-7.3"
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
@@ -193,13 +192,8 @@ def test_a_range_repeats_if_it_starts_below_what_was_reached() -> None:
 def test_a_broken_raw_file_is_named(
     tmp_path: Path, name: str, content: bytes | None, message: str
 ) -> None:
-    for path in (FOLDER / "raw").rglob("*.*"):
-        copy = tmp_path / "raw" / path.relative_to(FOLDER / "raw")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(path.read_bytes())
-    (tmp_path / "raw" / name).unlink()
-    if content is not None:
-        (tmp_path / "raw" / name).write_bytes(content)
+    shutil.copytree(FOLDER / "raw", tmp_path / "raw")
+    put(tmp_path / "raw" / name, content)
     with pytest.raises(ParseError, match=message):
         packet_evidence.packets(tmp_path, CELL)
 

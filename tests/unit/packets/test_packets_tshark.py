@@ -14,8 +14,6 @@ from collectors.recording.tcpdump import LINK_HEADER_BYTES, SNAP_BYTES
 from model.cell import Flow
 from tests.support.recorded import DATA, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 FOLDER = DATA / "tshark-4.0"
 NAMES = ("tcp-sctp-loss", "sctp-bundling", "sctp-duplicates")
 #: Whole from the first packet on; the other one leaves out what lies between.

@@ -15,8 +15,6 @@ from collectors.tables import packet_evidence
 from model.cell import Cell, Flow, from_dict
 from tests.support.recorded import DATA, value
 
-pytestmark = pytest.mark.unit
-
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 TCP, SCTP = (dataclasses.replace(flow, stop_s=10.0) for flow in CELL.flows)
 TEN_S = dataclasses.replace(CELL, duration_s=10.0, measure_to_s=10.0, flows=(TCP, SCTP))

@@ -18,8 +18,6 @@ from collectors.raw.pcap import Records, merged, parse, read
 from model.errors import ParseError
 from tests.support.recorded import DATA, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 FLOWS = wireless_cell().flows
 NAME = "tcp-sctp-loss.pcap"
 RECORDED = (DATA / "tshark-4.0" / NAME).read_bytes()

@@ -23,8 +23,6 @@ from collectors.raw.pcap import Records, parse
 from tests.support.recorded import DATA
 from tests.support.scapy_oracle import ETHERNET, framed, ours, records, scapys, writer
 
-pytestmark = pytest.mark.unit
-
 U8, U16, U32 = st.integers(0, 0xFF), st.integers(0, 0xFFFF), st.integers(0, 0xFFFF_FFFF)
 MOST_OPTION_BYTES = 40
 

@@ -46,8 +46,6 @@ from collectors.packets import checksum
 from collectors.packets.packets import parse_packets
 from tests.support.scapy_oracle import chunk_type, framed, ours, records, scapys, scapys_chunks
 
-pytestmark = pytest.mark.unit
-
 U8, U16, U32 = st.integers(0, 0xFF), st.integers(0, 0xFFFF), st.integers(0, 0xFFFF_FFFF)
 BIT, SHORT = st.integers(0, 1), st.binary(max_size=25)
 #: Types that scapy does not know: ECNE and CWR, ASCONF's and FORWARD_TSN's neighbours, no one's.

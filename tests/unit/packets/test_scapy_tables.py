@@ -39,8 +39,6 @@ from tests.support.scapy_oracle import (
     scapys_tcp,
 )
 
-pytestmark = pytest.mark.unit
-
 CAPTURES = sorted(DATA.glob("*/**/*.pcap"))
 MODULUS, HALF = 1 << 32, 1 << 31
 LINK_BYTES = 20

@@ -21,8 +21,6 @@ from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import build_run, only_cell
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.mark.parametrize(
     ("value", "published", "quantity", "wanted"),

@@ -18,8 +18,6 @@ from reports.store.run import Run, read_run
 from reports.verdict.summary import summarise
 from tests.support.report_run import build_run, only_cell, write_json
 
-pytestmark = pytest.mark.unit
-
 CHECK = {"check": "captured", "where": "flow T", "wanted": "9", "got": "9", "agrees": True}
 
 

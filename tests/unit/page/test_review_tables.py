@@ -22,8 +22,6 @@ from reports.verdict.summary import Summary, summarise
 from reports.verdict.verdicts import Verdict
 from tests.support.report_run import PUBLISHED, build_run
 
-pytestmark = pytest.mark.unit
-
 HOSTILE = (
     "<b>a</b> | `x` *y* _z_ [t](http://evil.example) ~~s~~ ![i](j) "
     "\\section{q} $5 #1 50 % A&B {c} ^"

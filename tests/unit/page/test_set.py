@@ -29,8 +29,6 @@ from tests.support.set_run import (
     report_set,
 )
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 
 

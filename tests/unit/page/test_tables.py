@@ -18,8 +18,6 @@ from reports.verdict.files import summary_json
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import build_run, only_cell
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 POINT = {"loss_frac": 0.01}
 ROWS: list[dict[str, Any]] = [

@@ -15,8 +15,6 @@ from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import PUBLISHED, build_run, only_cell
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:

@@ -15,8 +15,6 @@ from reports.page.write import write_report
 from tests.support.report_page import HOSTILE, Page, outputs
 from tests.support.report_run import PUBLISHED, build_run, only_cell
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:

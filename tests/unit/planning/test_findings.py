@@ -9,9 +9,8 @@ from testbed.planning.rules import CELL_RULES, SEED_RULES, expected_losses_pkts
 from testbed.planning.windows import advertised_window, tcp_payload_bytes
 from testbed.points.resolve import resolve_cell
 from testbed.study.vocabulary import RULES
+from tests.support.recorded import value
 from tests.support.study_file import SWEEP, UNPUBLISHED, WIRELESS, Edit, edited, line_of, study
-
-pytestmark = pytest.mark.unit
 
 ONE_POINT: list[Edit] = [UNPUBLISHED, (f"sweep:\n{SWEEP}", "")]
 NO_ACKNOWLEDGEMENT: Edit = (WIRELESS[WIRELESS.index("acknowledged:") :], "")
@@ -49,60 +48,7 @@ def test_a_quiet_study_has_no_findings() -> None:
     assert warned(profile(*QUIET)) == {}
 
 
-@pytest.mark.parametrize(
-    ("edits", "rule", "text"),
-    [
-        (
-            [("    queue: 10 packets\n", "    queue: 10 packets\n    channel_limit: 62 packets\n")],
-            "channel-limit-below-path",
-            ("the channel of bottleneck (data) holds 62 packets, but up to 64 are in flight in"
-            " 250 ms: it would drop what neither the buffer nor the loss model drops"),
-        ),
-        (
-            [("acknowledgements: 0 %", "acknowledgements: 0.5 %")],
-            "ack-loss",
-            ("bottleneck loses 0.5 % of the acknowledgements too; ns-2 studies put random loss on"
-            " the data direction only, and a lost acknowledgement costs TCP and SCTP differently"),
-        ),
-        (
-            [("    rate: 10 Mbit/s", "    rate: 3 Mbit/s")],
-            "sender-shaped",
-            ("each source's own link (3 Mbit/s) is not faster than the bottleneck (3 Mbit/s): it"
-            " shapes the sender, and the bottleneck's buffer and drops are not what limits one"
-            " flow"),
-        ),
-        (
-            [("protocol: tcp\n", "protocol: tcp\n    start: 990 s\n"), ("data: 1 %", "data: 0 %")],
-            "short-run",
-            ("flow T sends for 10 s, that is 19.7 round trips of 508 ms, fewer than 20: handshake"
-            " and slow start are most of what is measured"),
-        ),
-        (
-            [("message: 1448 bytes", "message: 1000 bytes")],
-            "message-not-one-packet",
-            ("flow T: a message of 1000 bytes is not one packet: TCP fills segments of 1448 bytes"
-            " (maxseg_bytes, tcp_timestamps)"),
-        ),
-        (
-            [("message: 1448 bytes\n    streams", "message: 1453 bytes\n    streams")],
-            "message-not-one-packet",
-            "flow S: a message of 1453 bytes is not one packet: SCTP splits it into 2 chunks",
-        ),
-        (
-            [("message: 1448 bytes\n    streams", "message: 700 bytes\n    streams")],
-            "message-not-one-packet",
-            "flow S: a message of 700 bytes is not one packet: SCTP bundles up to 2 of them",
-        ),
-        (
-            [("    streams: 1\n    ordered: true", "    streams: 2\n    ordered: false"),
-             ("generator: probe", "generator: iperf3"),
-             ("rcvbuf_bytes: 1000000}", "rcvbuf_bytes: 1000000, sack_freq_packets: 1}")],
-            "iperf3-cannot-set",
-            ("flow S runs over iperf3, which cannot apply ordered: false, sack_freq_packets,"
-            " streams: its hosts are not those of the profile"),
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("edits", "rule", "text"), value("cases/findings.json"))
 def test_each_rule_speaks_for_itself(edits: list[Edit], rule: str, text: str) -> None:
     assert warned(profile(*QUIET), *edits) == {rule: [text]}
 

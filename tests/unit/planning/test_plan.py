@@ -27,8 +27,6 @@ from testbed.points.load_study import load_study
 from testbed.study.setting_types import MAX_SEED
 from tests.support.study_file import HOSTS, STUDIES, UNPUBLISHED, WIRELESS, study
 
-pytestmark = pytest.mark.unit
-
 LOSSES = (0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03)
 
 

@@ -6,14 +6,10 @@ import dataclasses
 import re
 from pathlib import Path
 
-import pytest
-
 from testbed.guest import agent
 from testbed.labs.contract import accept
 from testbed.labs.virtual import lab_code, virtual_lab
 from tests.support.recorded import wireless_cell
-
-pytestmark = pytest.mark.unit
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "agent.md").read_text()
 ROWS = dict(re.findall(r"^\| `([^`]+)` \| (\w+)", TEXT, re.MULTILINE))

@@ -7,10 +7,6 @@ import shlex
 import subprocess
 from pathlib import Path
 
-import pytest
-
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 RUN = ROOT / ".ci" / "run"
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.unit
-
 CONFTEST = Path(__file__).parents[2] / "conftest.py"
 
 

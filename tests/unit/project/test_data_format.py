@@ -11,8 +11,6 @@ import pytest
 from docs.generate import columns
 from model.run_files.tables import TABLES, schema
 
-pytestmark = pytest.mark.unit
-
 #: Numbers without a unit: names, counts and numbers of something, or whether it is so.
 NAMES = {
     "local_port", "connection", "packet", "ttl", "ip_id", "ip_checksum_ok", "checksum_ok",

@@ -12,8 +12,6 @@ import pytest
 from tests.fuzz.fuzz import content_of, planned, try_one
 from tests.fuzz.targets import Target, targets
 
-pytestmark = pytest.mark.unit
-
 SEED, INPUTS = 2026, 12
 HUGE = b"1" + b"0" * 400
 #: What long runs found, by target.

@@ -9,8 +9,6 @@ import pytest
 from docs.generate import kernels
 from docs.generate.marks import between
 
-pytestmark = pytest.mark.unit
-
 
 def summary(verdict: str, increase_pct: float, by_time: int, timeouts: int) -> dict[str, Any]:
     """Return what a run's summary has of one claim that is judged, one that is not, one point."""

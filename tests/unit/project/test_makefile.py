@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 MAKEFILE = (ROOT / "Makefile").read_text()
 PHONY = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)

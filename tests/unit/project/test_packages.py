@@ -11,8 +11,6 @@ import pytest
 
 from docs.generate import rooms
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 RULES = PROJECT["tool"]["importlinter"]

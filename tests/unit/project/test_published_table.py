@@ -11,8 +11,6 @@ import pytest
 
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 
-pytestmark = pytest.mark.unit
-
 PAGE = Path(__file__).parents[3] / "docs" / "published.md"
 #: What each publication prints, by its section of the page.
 PRINTED = {

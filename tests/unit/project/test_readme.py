@@ -10,8 +10,6 @@ import pytest
 
 from docs.generate import readme
 
-pytestmark = pytest.mark.unit
-
 
 @pytest.fixture
 def quoted() -> dict[str, Any]:

@@ -13,8 +13,6 @@ from testbed.planning.plan import make_plan
 from testbed.planning.resolved import plan_json, resolved_json
 from testbed.points.load_study import load_study
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 STUDIES = sorted((ROOT / "studies").glob("*.yaml"))
 

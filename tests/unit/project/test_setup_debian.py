@@ -14,51 +14,15 @@ import pytest
 from model.errors import UnsupportedError
 from testbed.labs.virtual import host_tools
 from testbed.machine import cache
-
-pytestmark = pytest.mark.unit
-
-#: Says each call to $LOG; "update" makes lists, and what needs lists fails or is silent without.
-APT = """#!/usr/bin/env bash
-lists=$MACHINE archives=. called=()
-while (($#)); do
-    case $1 in
-    -o)
-        shift
-        [[ $1 != Dir::State::lists=* ]] || lists=${1#*=}
-        [[ $1 != Dir::Cache=* ]] || archives=${1#*=}/archives
-        ;;
-    -c) shift; grep -q '^#clear APT::Update::Post-Invoke;' "$1" || exit 9 ;;
-    --print-uris)
-        echo "'http://mirror.example/debian/dists/trixie/InRelease' mirror_debian_InRelease 0 "
-        exit
-        ;;
-    -*) ;;
-    *) called+=("$1") ;;
-    esac
-    shift
-done
-echo "${called[*]}" >>"$LOG"
-case ${called[0]} in
-update) [[ -z ${REFUSED:-} ]] && echo fresh >"$lists/fetched" ;;
-indextargets) [[ ! -e $lists/fetched ]] || echo "http://mirror.example/debian/ trixie main" ;;
-*) grep -q fresh "$lists/fetched" && touch "$archives/${called[-1]}_1.0_amd64.deb" ;;
-esac
-"""
-DPKG = """#!/usr/bin/env bash
-mkdir -p "$3/usr/bin" && cp "$2" "$3/usr/bin/bwrap"
-"""
+from tests.support.recorded import DATA
 
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the machine's package lists; it has none yet."""
-    programs, lists = tmp_path / "bin", tmp_path / "machine"
-    for folder in (programs, lists):
-        folder.mkdir()
-    for name, script in (("apt-get", APT), ("dpkg-deb", DPKG), ("apt-config", "#!/bin/sh\n")):
-        (programs / name).write_text(script)
-        (programs / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    lists = tmp_path / "machine"
+    lists.mkdir()
+    monkeypatch.setenv("PATH", f"{DATA / 'stand-ins'}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cache"))
     monkeypatch.setenv("MACHINE", str(lists))
     monkeypatch.setenv("LOG", str(tmp_path / "log"))

@@ -12,8 +12,6 @@ from docs.generate import study_schema, summary_schema
 from testbed.study.yaml_document import parse_document, read_document
 from tests.support.study_file import STUDIES, Edit, edited
 
-pytestmark = pytest.mark.unit
-
 FILES = [*STUDIES.glob("*.yaml"), *STUDIES.glob("examples/*.yaml")]
 VALIDATOR = Draft202012Validator(json.loads(study_schema.FILE.read_text(encoding="utf-8")))
 

@@ -14,8 +14,6 @@ from model.run_files.summary import Contradiction
 from reports.published.rounding import contradictions, increase_span, rounding_span
 from tests.support.report_run import LOSSES, METRICS, PUBLISHED
 
-pytestmark = pytest.mark.unit
-
 GROUPS = (Group(id="T", label="TCP SACK"), Group(id="S", label="SCTP"))
 COMPARE = Compare(of="S", over="T")
 

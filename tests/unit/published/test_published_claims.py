@@ -7,8 +7,6 @@ import pytest
 from docs.generate import published_claims
 from tests.support.study_file import UNPUBLISHED, study
 
-pytestmark = pytest.mark.unit
-
 
 def test_the_page_is_as_written_from_the_study_files() -> None:
     assert published_claims.FILE.read_text() == published_claims.written(), (

@@ -18,8 +18,6 @@ from model.run_files.summary import TableContradiction
 from reports.published.contradictions import table_contradictions, tables_in_doubt
 from tests.support.published_study import flow, path, published_study
 
-pytestmark = pytest.mark.unit
-
 Rows = Sequence[Sequence[str]]
 #: Rate in bit/s, delay and jitter in s of the wired study's pairs, as printed.
 SCTP = [("67350", "1.2125", "0.0330629"), ("62560", "1.30789", "0.0356384"),

@@ -15,8 +15,6 @@ from model.errors import RunError
 from tests.support.fake_lab import Here
 from tests.support.recorded import text, wireless_cell
 
-pytestmark = pytest.mark.unit
-
 ENDED = text("tcpdump-4.99/ended.txt")
 
 

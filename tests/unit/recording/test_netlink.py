@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -24,8 +23,6 @@ from collectors.recording.netlink import (
 )
 from model.errors import ParseError, RunError
 
-pytestmark = pytest.mark.unit
-
 
 def test_a_request_is_a_message() -> None:
     request = dump_request(20, b"question")
@@ -43,14 +40,6 @@ def test_messages_begin_at_whole_words() -> None:
 def test_attributes_are_told_by_type_without_its_flags() -> None:
     data = ATTRIBUTE.pack(5, 7) + b"x" + bytes(3) + ATTRIBUTE.pack(6, 0x8002) + b"yz"
     assert attributes(data, "r") == {7: b"x", 2: b"yz"}
-
-
-@pytest.fixture
-def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    mine, kernels = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    mine.setblocking(False)
-    with mine, kernels:
-        yield mine, kernels
 
 
 DONE = HEADER.pack(20, NLMSG_DONE, 2, 1, 0) + bytes(4)

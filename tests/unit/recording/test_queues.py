@@ -15,8 +15,6 @@ from model.errors import RunError
 from tests.support.fake_lab import Here
 from tests.support.recorded import DATA, value
 
-pytestmark = pytest.mark.unit
-
 ANSWER = (DATA / "trace-7.3" / "qdiscs.netlink").read_bytes()
 PLACES = [Place(**place) for place in value("trace-7.3/places.json")]
 

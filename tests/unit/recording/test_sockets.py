@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,18 +17,8 @@ from collectors.recording.socket_sampler import Recorder, Source
 from collectors.sockets.samples import read_samples
 from tests.support.fake_lab import Here
 
-pytestmark = pytest.mark.unit
-
 DONE = HEADER.pack(20, NLMSG_DONE, 2, 1, 0) + bytes(4)
 PART = HEADER.pack(20, 20, 2, 1, 0) + b"part"
-
-
-@pytest.fixture
-def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    mine, kernels = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-    mine.setblocking(False)
-    with mine, kernels:
-        yield mine, kernels
 
 
 def recorder(folder: Path, handles: list[socket.socket | int], *what: str) -> Recorder:

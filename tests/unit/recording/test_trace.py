@@ -16,8 +16,6 @@ from model.errors import RunError, UnsupportedError
 from tests.support.recorded import value
 from tests.support.recorded_trace import KERNELS, pages
 
-pytestmark = pytest.mark.unit
-
 PORTS = {"tcp": [5003, 5001], "sctp": [5002]}
 FORMATS = value("trace-7.3/formats.json")
 EVENTS: dict[str, str] = FORMATS["events"]

@@ -16,8 +16,6 @@ from model.errors import ParseError
 from tests.support.recorded import wireless_cell
 from tests.support.recorded_sockets import EPOCH_NS, KERNELS, samples
 
-pytestmark = pytest.mark.unit
-
 FLOWS = wireless_cell().flows
 SNMP, NETSTAT = "/proc/net/snmp", "/proc/net/netstat"
 COUNTS, ASSOCS, PATHS = (f"/proc/net/sctp/{name}" for name in ("snmp", "assocs", "remaddr"))

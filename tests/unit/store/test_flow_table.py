@@ -9,8 +9,6 @@ import pytest
 from reports.store.flow_table import read_variation
 from tests.support.report_run import make_cell
 
-pytestmark = pytest.mark.unit
-
 
 def test_bins_are_whole_ones_of_the_window_and_silence_counts(tmp_path: Path) -> None:
     rows = [

@@ -15,8 +15,6 @@ from model.run_files.point import Point
 from reports.store.run import read_run
 from tests.support.report_run import build_run, cell_name, only_cell, write_json
 
-pytestmark = pytest.mark.unit
-
 LOSSES = (0.01, 0.02)
 
 

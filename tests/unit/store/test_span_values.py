@@ -16,8 +16,6 @@ from model.run_files.study import Bins, Span, Study
 from reports.store.spans import read_spans
 from tests.support.recorded import wireless_cell
 
-pytestmark = pytest.mark.unit
-
 CELL: Cell = wireless_cell()
 METRICS = (
     "sent_T_segments", "cwnd_min_T_segments", "cwnd_max_S_segments", "silent_bins_frac",

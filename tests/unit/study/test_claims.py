@@ -15,10 +15,8 @@ from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import Study
-from tests.support.study_file import SWEEP, UNPUBLISHED, edited, line_of, problems, study
-from tests.unit.study.test_fuzz import UNHURRIED, use
-
-pytestmark = pytest.mark.unit
+from tests.support.study_file import SWEEP, UNPUBLISHED, edited, study
+from tests.unit.study.test_fuzz import use
 
 HEAD = "claims:\n  - id: one\n    text: It is so.\n    where: Section 4\n"
 LOSSES = [0.008, 0.009, 0.01, 0.015, 0.02, 0.025, 0.03]
@@ -155,110 +153,8 @@ def test_an_untested_claim_says_why() -> None:
     }  # fmt: skip
 
 
-ALONG = "along: network.bottleneck.loss.data"
-WRONG = [
-    (("metric: pct_increas", "is: {above: 0}"), "metric: p",
-     "claims.one.metric: unknown metric: got 'pct_increas' (did you mean pct_increase?)"),
-    (("metric: delivered_S_segments", "is: {above: 0}"), "metric: d",
-     ("claims.one.metric: delivered_S_segments needs the key 'delivered':"
-      " wanted delivered: {from, to}")),
-    (("is: {above: 0}",), "- id: one",
-     "claims.one: no metric: wanted metric, metrics, or untested: why"),
-    (("metric: pct_increase", "metrics: [pct_increase]", "is: {above: 0}"), "- id: one",
-     "claims.one: both metric and metrics: wanted metric, metrics, or untested: why"),
-    (("metric: pct_increase",), "- id: one",
-     "claims.one: missing key: wanted is: a predicate such as {above: 0}"),
-    (("metric: pct_increase", "is: {above: 0, below: 1}"), "is:",
-     ("claims.one.is: not one predicate: wanted one of above, below, at_least, at_most, between,"
-      " equal_within, peak; or falling, or rising, got above, below")),
-    (("metric: pct_increase", "is: {}"), "is:",
-     ("claims.one.is: not one predicate: wanted one of above, below, at_least, at_most, between,"
-      " equal_within, peak; or falling, or rising, got none")),
-    (("metric: pct_increase", "is: risin"), "is:",
-     ("claims.one.is: unknown predicate: wanted one of falling, rising, or a mapping such as"
-      " {above: 0}, got 'risin' (did you mean rising?)")),
-    (("metric: pct_increase", "is: {above: 3 %}"), "is:",
-     "claims.one.is.above: wrong kind: wanted a number, got '3 %'"),
-    (("metric: pct_increase", "is: {between: [3, 1]}"), "is:",
-     "claims.one.is: no range: wanted two numbers, the lesser first, got 3, 1"),
-    (("metric: pct_increase", "is: {between: [3]}"), "is:",
-     "claims.one.is: no range: wanted two numbers, the lesser first, got 3"),
-    (("metric: pct_increase", "is: {equal_within: 3}"), "is:",
-     "claims.one.is: equal to what?: wanted the key 'versus' beside"),
-    (("metric: pct_increase", "is: falling"), "is:",
-     "claims.one.is: along what?: wanted the key 'along' beside"),
-    (("metric: pct_increase", ALONG, "is: {above: 0}"), "along:",
-     "claims.one.along: not needed: wanted falling, rising or peak"),
-    (("metric: pct_increase", "along: duration", "is: falling"), "along:",
-     ("claims.one.along: not swept: wanted network.bottleneck.loss.data, got 'duration'")),
-    (("metric: pct_increase", ALONG, "is: {peak: 4 %}"), "is:",
-     "claims.one.is.peak: none of the claim's points: got '4 %'"),
-    (("metric: pct_increase", ALONG, "is: {peak: [1 %]}"), "is:",
-     "claims.one.is.peak: not one value: got a list"),
-    (("metric: pct_increase", ALONG, "at: {network.bottleneck.loss.data: 1 %}", "is: rising"),
-     "along:", ("claims.one.along: only one point along network.bottleneck.loss.data: wanted two"
-                " or more, chosen by 'at'")),
-    (("metric: pct_increase", ALONG, "versus: {metric: utilisation_pct}", "is: falling"),
-     "versus:", "claims.one.versus: compared with its own other points already"),
-    (("metric: pct_increase", "relative: true", "is: {above: 0}"), "relative:",
-     "claims.one.relative: relative to what?: wanted the key 'versus'"),
-    (("metric: pct_increase", "versus: {}", "is: {above: 0}"), "versus:",
-     "claims.one.versus: empty: wanted metric, metrics, at, or two of them"),
-    (("metric: goodput_S_bps", "versus: {metric: share_S_pct}", "is: {above: 0}"), "versus:",
-     "claims.one.versus: goodput_S_bps and share_S_pct have different units"),
-    (("metric: goodput_S_bps", "versus: {metric: goodput_S_bps}", "is: {above: 0}"), "versus:",
-     "claims.one.versus: goodput_S_bps compared with itself: got loss_frac=0.008"),
-    (("metric: goodput_S_bps", "versus: {metrics: [goodput_T_bps, goodput_S_bps]}",
-      "is: {above: 0}"), "versus:",
-     "claims.one.versus.metrics: not as many metrics: wanted 1, as the claim has, got 2"),
-    (("metric: pct_increase", "at: {network.bottleneck.loss.data: 4 %}", "is: {above: 0}"), " at:",
-     "claims.one.at: not a point of the study: got loss_frac=0.04"),
-    (("metric: pct_increase", "at: {duration: 1 s}", "is: {above: 0}"), " at:",
-     "claims.one.at.duration: not swept: wanted network.bottleneck.loss.data"),
-    (("metric: pct_increase", "at: {network.bottleneck.loss.data: []}", "is: {above: 0}"), " at:",
-     ("claims.one.at.network.bottleneck.loss.data: not a value: wanted one, or a list of some,"
-      " got an empty list")),
-    (("metric: pct_increase", "versus: {at: {network.bottleneck.loss.data: 4 %}}",
-      "is: {above: 0}"), "versus:",
-     "claims.one.versus.at: not a point of the study: got loss_frac=0.04"),
-    (("metric: pct_increase", "untested: why"), "metric: pct",
-     "claims.one.metric: a predicate of an untested claim"),
-    (("metrik: pct_increase",), "metrik:",
-     "claims.one.metrik: unknown key (did you mean metric?)"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("lines", "where", "message"), WRONG, ids=lambda x: str(x)[:60])
-def test_what_is_wrong_is_told_with_its_line(
-    lines: tuple[str, ...], where: str, message: str
-) -> None:
-    text = edited(claimed(*lines))
-    start = text.index("claims:")
-    line = text[:start].count("\n") + line_of(text[start:], where)
-    assert problems(text)[0] == f"w.yaml:{line}: {message}"
-
-
 EVERY = HEAD.replace("It is so.", "It is so at every loss rate.")
 AT_ONE = "at: {network.bottleneck.loss.data: 1 %}"
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (("metric: pct_increase", "is: {above: 0}"),
-         ("claims.one.text: each of what?: wanted the key 'each' beside: a list of points, metrics,"
-          " losses, got the word 'every'")),
-        (("each: [points]", "metric: pct_increase", AT_ONE, "is: {above: 0}"),
-         "claims.one.each: only one point: wanted two or more, chosen by 'at'"),
-        (("each: [metrics]", "metric: pct_increase", "is: {above: 0}"),
-         "claims.one.each: only one metric: wanted two or more in metrics"),
-        (("each: [losses]", "metric: new_data_on_dupacks_S_pkts", "is: {at_least: 3}"),
-         ("claims.one.each: not of each loss: wanted a share of losses, such as"
-          " sends_on_dupack_1_S_frac, got new_data_on_dupacks_S_pkts")),
-    ],
-)  # fmt: skip
-def test_what_is_said_of_each_is_no_mean_and_no_total(lines: tuple[str, ...], message: str) -> None:
-    assert any(message in problem for problem in problems(edited(claimed(*lines, head=EVERY))))
 
 
 @pytest.mark.parametrize(
@@ -286,19 +182,6 @@ BODY = ("metric: pct_increase", "is: {above: 0}")
 def test_suspects_are_what_the_hosts_do_not_set_exactly() -> None:
     (claim,) = study(claimed(*BODY, "suspects: [SCTP fast retransmit]")).settings.claims
     assert claim.suspects == ("SCTP fast retransmit",)
-    for name, said in (
-        ("SCTP fast retransmits", "unknown parameter of the hosts"),
-        ("No delayed acknowledgements", "not a suspect: got No delayed acknowledgements, which"),
-    ):
-        found = problems(edited(claimed(*BODY, f"suspects: [{name}]")))
-        assert any(said in problem for problem in found), found
-
-
-def test_two_claims_of_one_name() -> None:
-    body = "    metric: pct_increase\n    is: {above: 0}\n"
-    again = HEAD.removeprefix("claims:\n") + body
-    text = edited(("assumptions:", f"{HEAD}{body}{again}assumptions:"))
-    assert "duplicate claim: already on line" in problems(text)[0]
 
 
 METRICS = st.sampled_from([*metric_names(["T", "S"]), "speed"])
@@ -328,13 +211,6 @@ CLAIMS = st.fixed_dictionaries(
 )
 
 
-@UNHURRIED
 @given(st.lists(CLAIMS, max_size=2))
 def test_any_claims_are_read_or_refused(claims: list[dict[str, Any]]) -> None:
     use(edited(("assumptions:", f"claims: {json.dumps(claims)}\nassumptions:")))
-
-
-def test_claims_are_not_placed_on_points_that_cannot_be_read() -> None:
-    claim = claimed("metric: pct_increase", "is: {above: 0}")
-    (told,) = problems(edited(("pairs: 2\n", "pairs: 1000\n"), claim))
-    assert told.endswith("network.pairs: out of range: wanted at most 500, got 1000")

@@ -8,8 +8,7 @@ import pytest
 
 from model.errors import StudyError
 from testbed.study.yaml_document import MAX_DEPTH, MAX_FILE_BYTES, parse_document, read_document
-
-pytestmark = pytest.mark.unit
+from tests.support.recorded import value
 
 
 def failure(text: str) -> list[str]:
@@ -20,38 +19,7 @@ def failure(text: str) -> list[str]:
         return str(error).splitlines()
 
 
-@pytest.mark.parametrize(
-    ("text", "messages"),
-    [
-        ("", ["f.yaml:1: empty file: wanted keys such as 'study:'"]),
-        ("# only a comment\n", ["f.yaml:1: empty file: wanted keys such as 'study:'"]),
-        ("- a\n- b\n", ["f.yaml:1: not a mapping: wanted keys such as 'study:'"]),
-        ("text", ["f.yaml:1: not a mapping: wanted keys such as 'study:'"]),
-        ("a: [1,\n", ["f.yaml:2: not YAML: expected the node content, but found '<stream end>'"]),
-        ("a: 1\n b: 2\n", ["f.yaml:2: not YAML: mapping values are not allowed here"]),
-        ("a:\n\tb: 1\n", ["f.yaml:2: not YAML: a tab (indent and separate with spaces)"]),
-        ("a:\tb\n", ["f.yaml:1: not YAML: a tab (indent and separate with spaces)"]),
-        ("a: 1\n\nb: 2\na: 3\n", ["f.yaml:4: a: duplicate key: already given on line 1"]),
-        (
-            "m:\n  a: 1\n  a: {x: 1}\n  a: 3\n",
-            [
-                "f.yaml:3: m.a: duplicate key: already given on line 2",
-                "f.yaml:4: m.a: duplicate key: already given on line 2",
-            ],
-        ),
-        (
-            "a: &x 1\nb: *x\n",
-            [
-                "f.yaml:1: a: an anchor: wanted plain values, got &x",
-                "f.yaml:2: b: an alias: wanted the value itself, got *x",
-            ],
-        ),
-        ("a: !!int 3\n", ["f.yaml:1: a: a tag: wanted plain values, got tag:yaml.org,2002:int"]),
-        ("a: 1\n---\nb: 2\n", ["f.yaml:2: a second document: wanted one study per file"]),
-        ("? [a, b]\n: 1\n", ["f.yaml:1: not a key: wanted a word"]),
-        ("a: 'x\x00y'\n", ["f.yaml:1: not YAML: unacceptable character #x0000"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "messages"), value("cases/not-plain-yaml.json"))
 def test_what_is_not_plain_yaml(text: str, messages: list[str]) -> None:
     found = failure(text)
     assert len(found) == len(messages)
@@ -70,28 +38,7 @@ def test_nesting_has_an_end() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("3", 3),
-        ("-3", -3),
-        ("1.50", 1.5),
-        ("1e3", 1000.0),
-        ("true", True),
-        ("null", None),
-        ("", None),
-        ("'3'", "3"),
-        ("yes", "yes"),
-        ("0x10", "0x10"),
-        ("007", "007"),
-        ("1_000", "1_000"),
-        (".5", ".5"),
-        (".inf", ".inf"),
-        ("2026-01-01", "2026-01-01"),
-        ("9" * 5000, "9" * 5000),
-        ("250 ms", "250 ms"),
-        ("[1, a]", (1, "a")),
-        ("{b: 2}", {"b": 2}),
-    ],
+    ("text", "value"), [*value("cases/yaml-scalars.json"), ("[1, a]", (1, "a"))]
 )
 def test_scalars_are_json_numbers_or_text(text: str, value: object) -> None:
     found = parse_document(f"a: {text}\n", "f.yaml").data["a"]

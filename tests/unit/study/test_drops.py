@@ -6,29 +6,12 @@ import pytest
 
 from model.cell import Cell
 from testbed.planning.findings import find
-from testbed.points.resolve import resolve_cell
-from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, line_of, problems, study
-
-pytestmark = pytest.mark.unit
-
-
-def cells(*edits: Edit, pcap: bool = False) -> list[Cell]:
-    """Return the cells of the edited study, one per point."""
-    loaded = study(UNPUBLISHED, *edits)
-    return [
-        resolve_cell(loaded, point, seed=1, replicate=1, lab={}, pcap=pcap)
-        for point in loaded.points
-    ]
+from tests.support.study_file import UNPUBLISHED, Edit, cells, edited, problems, study, swept
 
 
 def added(text: str) -> Edit:
     """Return the edit that adds a section."""
     return ("compare:\n", f"{text}compare:\n")
-
-
-def swept(text: str) -> Edit:
-    """Return the edit that sweeps this instead."""
-    return (SWEEP, f"  {text}\n")
 
 
 def listed(cell: Cell) -> dict[str, tuple[int, ...]]:
@@ -69,42 +52,6 @@ def test_two_flows_swept_are_told_apart() -> None:
     assert [cell.point for cell in found] == [{"T_drop_data_pkts": 8, "S_drop_data_pkts": 7}]
 
 
-def test_a_list_is_not_one_value_of_a_sweep() -> None:
-    text = edited(
-        UNPUBLISHED, added("drops:\n  T: {data_packets: 8}\n"),
-        swept("drops.T.data_packets: [[8, 9]]"),
-    )  # fmt: skip
-    assert problems(text) == [
-        (
-            f"w.yaml:{line_of(text, '[[8')}: sweep.drops.T.data_packets: not one value:"
-            " wanted one value each, got a list"
-        )
-    ]
-
-
-def test_a_swept_packet_is_checked_like_a_written_one() -> None:
-    text = edited(
-        UNPUBLISHED, added("drops:\n  T: {data_packets: 8}\n"),
-        swept("drops.T.data_packets: [8, 0]"),
-    )  # fmt: skip
-    assert problems(text) == [
-        (
-            f"w.yaml:{line_of(text, '[8, 0]')}: drops.T.data_packets: no such packet:"
-            " wanted from 1 to 2147483647, got 0"
-        )
-    ]
-
-
-def test_the_data_packets_of_iperf3_cannot_be_numbered() -> None:
-    text = edited(
-        ("generator: probe", "generator: iperf3"), added("drops:\n  T: {data_packets: [8]}\n")
-    )
-    assert (
-        f"w.yaml:{line_of(text, 'T: {data')}: drops.T: cannot number the data packets of iperf3:"
-        " wanted generator probe, got generator iperf3 (its control connection has the same port)"
-    ) in problems(text)
-
-
 def test_more_packets_than_a_program_holds_are_refused() -> None:
     numbers = ", ".join(map(str, range(1, 1002)))
     text = edited(added(f"drops:\n  T: {{data_packets: [{numbers}]}}\n"))
@@ -138,18 +85,6 @@ def test_captures_at_some_points_only_and_where_an_assumption_is_varied_there() 
         "loss_frac=0.01": True, "loss_frac=0.02": False,
         "loss_frac=0.01, pairs=3": True, "loss_frac=0.02, pairs=3": False,
     }  # fmt: skip
-
-
-def test_captures_at_a_point_that_is_none_or_besides_all() -> None:
-    for wrong, said in (
-        ("collect: {captures_at: [{network.bottleneck.loss.data: 5 %}]}", "not a point of the stu"),
-        ("collect: {captures_at: [{network.pairs: 2}]}", "captures_at[0].network.pairs: not swept"),
-        (
-            "collect: {captures: true, captures_at: [{network.bottleneck.loss.data: 1 %}]}",
-            "every point is captured already: wanted one of captures and captures_at",
-        ),
-    ):
-        assert said in str(problems(edited(added(wrong + "\n"))))
 
 
 @pytest.mark.parametrize(("loss", "fires"), [("1 %", True), ("0 %", False)])

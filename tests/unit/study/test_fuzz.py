@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import StudyError
@@ -19,11 +19,6 @@ from testbed.planning.findings import find
 from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import load_study, parse_study
 from tests.support.study_file import HOSTS, PAPER, WIRELESS
-
-pytestmark = pytest.mark.unit
-
-#: A busy machine must not fail a test that is about what is read, not how fast.
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 LINE = re.compile(r"w\.yaml:[0-9]+: \S.*")
 
@@ -49,7 +44,6 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@UNHURRIED
 @given(content=st.binary(max_size=200))
 def test_bytes(folder: Path, content: bytes) -> None:
     path = folder / "f.yaml"
@@ -59,7 +53,6 @@ def test_bytes(folder: Path, content: bytes) -> None:
     assert all(line.startswith(str(path)) for line in str(caught.value).splitlines())
 
 
-@UNHURRIED
 @given(st.text(alphabet="abc:-[]{}&*!|>'\"%@`#?,\n\t \\x0u~<=.", max_size=60))
 def test_yaml_like_text(text: str) -> None:
     use(text)
@@ -81,7 +74,6 @@ DATA = st.recursive(
 )
 
 
-@UNHURRIED
 @given(st.dictionaries(KEYS, DATA, max_size=8))
 def test_any_data_under_known_keys(data: dict[str, object]) -> None:
     use(json.dumps(data))
@@ -116,7 +108,6 @@ def mutated(seed: int) -> str:
     return text
 
 
-@UNHURRIED
 @given(st.integers(0, 2**32))
 def test_a_mutated_study(seed: int) -> None:
     use(mutated(seed))

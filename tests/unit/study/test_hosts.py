@@ -22,8 +22,6 @@ from tests.support.study_file import (
     problems,
 )
 
-pytestmark = pytest.mark.unit
-
 
 def with_entries(entries: str) -> str:
     """Return the wireless study with its own profile of these entries, from line 18 on."""

@@ -4,35 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from model.cell import BurstLoss, Cell, Loss
+from model.cell import BurstLoss, Loss
 from testbed.planning.findings import find
-from testbed.points.resolve import resolve_cell
-from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited, problems, study
-
-pytestmark = pytest.mark.unit
+from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, cells, study
 
 BURSTS = """model: gilbert_elliott
       to_bad: 0.5 %
       to_good: 25 %
       loss_bad: 80 %
       loss_good: 0 %"""
-LINK_LOSS = "    loss: {data: 1 %, acknowledgements: 0 %, process: paired}\n"
 NO_SWEEP: Edit = (SWEEP, "  network.bottleneck.rate: [3 Mbit/s]\n")
-
-
-def cells(*edits: Edit, seed: int = 1) -> list[Cell]:
-    """Return the cells of the edited study, one per point."""
-    loaded = study(UNPUBLISHED, *edits)
-    return [resolve_cell(loaded, p, seed=seed, replicate=1, lab={}) for p in loaded.points]
 
 
 def losses(*edits: Edit) -> list[Loss | BurstLoss]:
     return [cell.network.bottleneck.forward.loss for cell in cells(*edits)]
-
-
-def wrong(*edits: Edit) -> list[str]:
-    """Return what is said of the edited study, without its place in the file."""
-    return [line.split(": ", 1)[1] for line in problems(edited(UNPUBLISHED, *edits))]
 
 
 def test_losses_in_bursts() -> None:
@@ -69,75 +54,10 @@ def test_equal_drops_are_of_the_data_alone() -> None:
     assert losses(NO_SWEEP, EQUAL, *alike) == [Loss(model="equal_drops", loss_frac=0.01)]
 
 
-@pytest.mark.parametrize(
-    ("edits", "said"),
-    [
-        ([("protocol: tcp", "protocol: udp\n    rate: 1 Mbit/s"),
-          ("    streams: 1\n    ordered: true\n", ""), ("protocol: sctp", "protocol: tcp")],
-         ("too few flows to lose equally many: wanted shared, or two flows of tcp or sctp, got"
-         " equal_drops, and 1 of them (what is sent over udp is the same whatever is lost)")),
-        ([("    pair: 1\n", "    pair: 1\n    stop: 90 s\n")],
-         ("not all flows last as long: wanted shared, or the same start, start_spread and stop for"
-         " all flows, got equal_drops, and flow S unlike T (a flow that is not there cannot lose"
-         " what the others do)")),
-        ([("    pair: 2\n", "    pair: 2\n    generator: iperf3\n")],
-         ("cannot number the data packets of iperf3: wanted shared, or generator probe, got"
-         " equal_drops, and flow S over iperf3 (its control connection has the same port)")),
-    ],
-)  # fmt: skip
-def test_flows_that_cannot_lose_equally_many_are_refused(edits: list[Edit], said: str) -> None:
-    found = [line for line in wrong(NO_SWEEP, EQUAL, *edits) if "process" in line]
-    assert found == [f"network.bottleneck.loss.process: {said}"]
-
-
 def test_losses_of_both_kinds_leave_something_to_chance() -> None:
     for text in (BURSTS, "data: 1 %\n      process: paired"):
         (cell,) = cells(NO_SWEEP, ("data: 1 %", text))
         assert "losses" in cell.left_to_chance()
-
-
-@pytest.mark.parametrize(
-    ("edits", "said"),
-    [
-        ([("data: 1 %", BURSTS.replace("      loss_bad: 80 %\n", ""))],
-         "network.bottleneck.loss.loss_bad: missing key: wanted a percentage such as '100 %'"),
-        ([("data: 1 %", f"data: 1 %\n      {BURSTS}")],
-         ("network.bottleneck.loss.data: a model gilbert_elliott has no such key: wanted no such"
-         " key, or model: independent")),
-        ([("data: 1 %", f"process: paired\n      {BURSTS}")],
-         ("network.bottleneck.loss.process: losses in bursts have no other process: wanted shared,"
-         " or model: independent, got paired (a burst is of packets in a row, whoever sent"
-         " them)")),
-        ([("data: 1 %", f"process: equal_drops\n      {BURSTS}")],
-         ("network.bottleneck.loss.process: losses in bursts have no other process: wanted shared,"
-         " or model: independent, got equal_drops (a burst is of packets in a row, whoever sent"
-         " them)")),
-        ([("data: 1 %", BURSTS.replace("25 %", "0 %"))],
-         ("network.bottleneck.loss.to_good: a state that is never left or never reached: wanted"
-         " more than 0 %, got 0 %")),
-        ([("data: 1 %", BURSTS.replace("loss_good: 0 %", "loss_good: 90 %"))],
-         ("network.bottleneck.loss.loss_bad: the bad state loses no more than the good one: wanted"
-         " more than 90 % (loss_good), got 80 %")),
-        ([("    delay: 2 ms", LINK_LOSS + "    delay: 2 ms")],
-         ("network.source_access.loss.process: only the bottleneck has it: wanted shared, got"
-         " paired (what is lost there is measured and counted by flow)")),
-    ],
-)  # fmt: skip
-def test_what_does_not_go_together_is_refused(edits: list[Edit], said: str) -> None:
-    assert wrong(NO_SWEEP, *edits) == [said]
-
-
-def test_iperf3s_packets_cannot_be_paired() -> None:
-    paired: Edit = ("data: 1 %", "data: 1 %\n      process: paired")
-    over: Edit = ("generator: probe", "generator: iperf3")
-    alone: Edit = ("    pair: 2\n", "    pair: 2\n    generator: iperf3\n")
-    for edit, flows in ((over, ("T", "S")), (alone, ("S",))):
-        assert wrong(NO_SWEEP, paired, edit) == [
-            "network.bottleneck.loss.process: cannot number the data packets of iperf3: wanted"
-            f" shared, or generator probe, got paired, and flow {flow} over iperf3 (its control"
-            " connection has the same port)"
-            for flow in flows
-        ]
 
 
 SPREAD: Edit = ("    pair: 1\n", "    pair: 1\n    start: 10 s\n    start_spread: 2 s\n")
@@ -173,13 +93,3 @@ def test_a_spread_start_is_chance_and_one_without_losses_and_heartbeats_is_none(
     assert cells(*longer)[0].left_to_chance() == ("heartbeats",)
     loaded = study(UNPUBLISHED, *longer, SPREAD)
     assert "one-seed" in {found.rule for found in find(loaded, seeds=(1,)).warnings}
-
-
-def test_a_flow_must_be_able_to_start_before_it_ends() -> None:
-    late: Edit = ("    pair: 1\n", "    pair: 1\n    start: 999 s\n    start_spread: 1 s\n")
-    assert wrong(NO_SWEEP, late) == [
-        (
-            "flows.T.start_spread: starts when it has already ended: wanted less than 1000 s"
-            " (duration), got 1000 s"
-        )
-    ]

@@ -13,8 +13,6 @@ from testbed.study.problems import MAX_SOUGHT, MAX_TOLD, Problem, StudyFileError
 from testbed.study.yaml_document import Document
 from tests.support.study_file import UNPUBLISHED, edited, problems
 
-pytestmark = pytest.mark.unit
-
 MANY = 3000
 LAST = f"more problems than these {MAX_TOLD}: mend them first"
 KEYS = "".join(f"key{i}: 1\n" for i in range(MANY))

@@ -26,9 +26,8 @@ from model.cell import (
 from model.network_path import derived_channel_limit_pkts
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell
+from tests.support.recorded import value
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, study
-
-pytestmark = pytest.mark.unit
 
 LAB = {"kernel": "k", "image": "i"}
 
@@ -152,29 +151,7 @@ def test_a_channel_holds_the_smallest_packets() -> None:
     assert derived_channel_limit_pkts(8, 0.0) == 1000
 
 
-@pytest.mark.parametrize(
-    ("sweep", "names"),
-    [
-        ("  network.bottleneck.loss.acknowledgements: [0 %]\n", ["ack_loss_frac"]),
-        ("  network.bottleneck.delay: [1 ms]\n  duration: [9 s]\n", ["owd_s", "duration_s"]),
-        (
-            "  network.bottleneck.rate: [1 Mbit/s]\n  network.source_access.rate: [2 Mbit/s]\n",
-            ["bottleneck_rate_bps", "source_access_rate_bps"],
-        ),
-        (
-            "  network.bottleneck.rate: [1 Mbit/s]\n  network.bottleneck.reverse.rate: [same]\n",
-            ["bottleneck_rate_bps", "reverse_rate_bps"],
-        ),
-        (
-            "  flows.T.message: [1 kB]\n  flows.S.message: [1 kB]\n  network.pairs: [2]\n",
-            ["T_message_bytes", "S_message_bytes", "pairs"],
-        ),
-        (
-            "  flows.S.ordered: [true]\n  hosts: [paper]\n  generator: [probe]\n",
-            ["ordered", "hosts", "generator"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("sweep", "names"), value("cases/parameter-names.json"))
 def test_parameters_carry_their_unit_and_differ(sweep: str, names: list[str]) -> None:
     edits: list[Edit] = [UNPUBLISHED, (SWEEP, sweep)]
     if "reverse" in sweep:

@@ -1,4 +1,4 @@
-"""Study files that cannot be used: one line each, naming file, line, key, wanted, got, hint."""
+"""Study files as a whole: where they are found, their schema, their words, their hosts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import jsonschema
 import pytest
 
 from model.errors import StudyError
+from testbed.planning.findings import find
+from testbed.planning.plan import make_plan
+from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import find_study, load_study
 from testbed.study.host_profile_form import ProfileEntry
 from testbed.study.study_form import AccessLink, Flow, Network, StudyFile
@@ -26,190 +29,10 @@ from tests.support.study_file import (
     SWEEP,
     UNPUBLISHED,
     WIRELESS,
-    Edit,
     edited,
-    line_of,
     problems,
     study,
 )
-
-pytestmark = pytest.mark.unit
-
-CASES = (ROOT / "tests" / "data" / "bad-studies.txt").read_text(encoding="utf-8")
-
-
-def cases() -> list[dict[str, str]]:
-    """Return the cases of tests/data/bad-studies.txt by their marks."""
-    blocks = CASES.split("\n\n")[1:]
-    return [
-        {line[0]: line[2:].replace("\\n", "\n") for line in block.strip("\n").split("\n")}
-        for block in blocks
-    ]
-
-
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case[">"].split(": wanted")[0])
-def test_one_mistake_is_one_line(case: dict[str, str]) -> None:
-    text = edited((case["-"], case["+"]))
-    assert problems(text) == [f"w.yaml:{line_of(text, case['@'])}: {case['>']}"]
-
-
-def test_two_flows_of_one_name() -> None:
-    text = edited(("  - id: S", "  - id: T"))
-    lines = [i for i, line in enumerate(text.splitlines(), 1) if "- id: T" in line]
-    assert problems(text) == [
-        f"w.yaml:{lines[1]}: flows.T.id: duplicate flow: already on line {lines[0]}: got 'T'"
-    ]
-
-
-def test_a_flow_in_no_group_and_a_group_without_flow() -> None:
-    text = edited(("    group: S", "    group: Z"))
-    assert problems(text) == [
-        (
-            f"w.yaml:{line_of(text, 'group: Z')}: flows.S.group: unknown group:"
-            " wanted one of T, S, got 'Z'"
-        ),
-        f"w.yaml:{line_of(text, 'S: SCTP')}: groups.S: no flow is in this group",
-    ]
-
-
-def test_two_assumptions_of_one_name() -> None:
-    found = problems(edited(("- id: payload", "- id: bottleneck-delay")))
-    assert len(found) == 1
-    assert "assumptions.bottleneck-delay.id: duplicate assumption: already on line" in found[0]
-
-
-def test_all_mistakes_are_told_in_file_order() -> None:
-    text = edited(
-        ("duration: 1000 s", "duration: 1000"),
-        ("rate: 3 Mbit/s", "rat: 3 Mbit/s"),
-        ("pair: 2", "pair: 9"),
-        ("  of: S", "  of: X"),
-        ("0.8 %, 0.9 %", "0.8, 0.9 %"),
-        ("at: {network.bottleneck.loss.data: 3 %}", "at: {network.bottleneck.loss.dta: 3 %}"),
-    )
-    found = problems(text)
-    keys = [line.split(": ")[1] for line in found]
-    assert keys == [
-        "duration",
-        "network.bottleneck.rate",
-        "network.bottleneck.rat",
-        "flows.S.pair",
-        "compare.of",
-        "network.bottleneck.loss.data",
-    ]
-    numbers = [int(line.split(":")[1]) for line in found]
-    assert numbers == sorted(numbers)
-
-
-def test_what_follows_from_an_alias_is_not_told_twice() -> None:
-    text = edited(("duration: 1000 s", "duration: &d 1000 s"), ("delay: 250 ms", "delay: *d"))
-    assert problems(text) == [
-        f"w.yaml:{line_of(text, '&d')}: duration: an anchor: wanted plain values, got &d",
-        (
-            f"w.yaml:{line_of(text, '*d')}: network.bottleneck.delay: an alias: wanted the value"
-            " itself, got *d"
-        ),
-    ]
-
-
-def test_sweeps_that_cannot_be() -> None:
-    swept = "w.yaml:59: "
-    path = "network.bottleneck.loss.data"
-    cases = {
-        f"{path}: [0.8 %, 120 %]": f"{path}: out of range: wanted at most 100 %, got '120 %'",
-        f"{path}: [0.8 %, 0.80 %]": f"sweep.{path}[1]: the same point as on line 59:"
-        " got loss_frac=0.008",
-        f"{path}: []": f"sweep.{path}: empty: wanted at least one entry, got an empty list",
-        f"{path}: 1 %": f"sweep.{path}: wrong kind: wanted a list, got '1 %'",
-        f"{path}: [[1 %]]": f"sweep.{path}: not one value: wanted one value each, got a list",
-        "network.botleneck.rate: [1 Mbit/s]": "sweep.network.botleneck.rate: no such setting:"
-        " network.botleneck (did you mean bottleneck?)",
-        "network.bottleneck.rat: [1 Mbit/s]": "network.bottleneck.rat: unknown key: wanted one of"
-        " rate, delay, queue, channel_limit, reverse, loss (did you mean rate?)",
-        "network.source_access.loss.data: [1 %]": "sweep.network.source_access.loss.data: no such"
-        " setting: network.source_access.loss",
-        "flows.X.message: [1 kB]": "sweep.flows.X.message: no such setting: flows.X",
-        "seeds: [1]": "sweep.seeds: cannot be swept: wanted a setting in one of network, duration,"
-        " measure, hosts, kernel, generator, flows, drops",
-        "hosts: [paper, other]": "hosts: unknown host profile: wanted paper, got 'other'",
-        "generator: [probe, netperf]": "generator: unknown generator: wanted one of probe, iperf3,"
-        " got 'netperf'",
-    }
-    for sweep, message in cases.items():
-        assert problems(edited(UNPUBLISHED, (SWEEP, f"  {sweep}\n"))) == [swept + message]
-
-
-def test_a_setting_wrong_only_at_a_point_names_the_point() -> None:
-    text = edited(UNPUBLISHED, (SWEEP, "  network.pairs: [1, 2]\n  duration: [10 s, 20 s]\n"))
-    assert problems(text) == [
-        (
-            f"w.yaml:{line_of(text, 'pair: 2')}: flows.S.pair: no such pair: wanted at most 1"
-            " (network.pairs), got 2 (at pairs=1, duration_s=10.0)"
-        )
-    ]
-
-
-def test_points_that_cannot_be() -> None:
-    cases = {
-        "sweep: {}\n": "sweep: empty: wanted at least one setting, or no such key",
-        "points: []\n": "points: empty: wanted at least one setting, or no such key",
-        "points:\n  - {}\n": "points[0]: empty: wanted at least one setting",
-        "points:\n  - {duration: 1 s}\n  - {hosts: paper}\n": "points[1]: not the settings of the"
-        " first point: wanted duration, got hosts",
-        "points:\n  - {duration: 100 s}\n  - {duration: 100000 ms}\n": "points[1].duration: the"
-        " same point as on line 59: got duration_s=100.0",
-        "points:\n  - {duration: 9 s, hosts: paper}\n  - {hosts: paper, duration: 9 s}\n": (
-            "points[1].duration: the same point as on line 59: got hosts=paper, duration_s=9.0"
-        ),
-        "sweep: {duration: [9 s]}\npoints:\n  - {duration: 1 s}\n": "points: both sweep and points:"
-        " wanted one of them",
-        f"sweep:\n  duration: [{', '.join(f'{i} s' for i in range(1, 1002))}]\n": "sweep: too many"
-        " points: wanted at most 1000, got 1001",
-    }
-    for section, message in cases.items():
-        found = problems(edited(UNPUBLISHED, (f"sweep:\n{SWEEP}", section)))
-        assert [line.split(": ", 1)[1] for line in found] == [message]
-
-
-def test_published_rows_lie_at_points() -> None:
-    row = "at: {network.bottleneck.loss.data: 0.8 %}"
-    two = f"{SWEEP}  duration: [10 s, 20 s]\n"
-    cases: list[tuple[list[Edit], str]] = [
-        (
-            [(row, "at: {network.bottleneck.loss.data: 0.85 %}")],
-            "published.rows[0].at: not a point of the study: got loss_frac=0.0085",
-        ),
-        (
-            [(row, "at: {network.bottleneck.loss.data: 0.9 %}")],
-            (
-                "published.rows[1].at: a second value for the same point: got pct_increase,"
-                " share_S_pct, share_T_pct, utilisation_pct"
-            ),
-        ),
-        (
-            [(row, "at: {network.bottleneck.rate: 1 Mbit/s}")],
-            (
-                "published.rows[0].at.network.bottleneck.rate: not swept: wanted"
-                " network.bottleneck.loss.data"
-            ),
-        ),
-        (
-            [(row, "at: {network.bottleneck.loss.data: 800}")],
-            (
-                "network.bottleneck.loss.data: no unit: wanted a percentage such as '0.8 %', got"
-                " 800 (a fraction is written in percent)"
-            ),
-        ),
-        (
-            [(SWEEP, two)],
-            (
-                "published.rows[0].at: 2 points of the study are at this: wanted also duration, or"
-                " points: all"
-            ),
-        ),
-    ]
-    for edits, message in cases:
-        assert message in [line.split(": ", 1)[1] for line in problems(edited(*edits))]
 
 
 def test_a_study_without_sweep_has_one_point() -> None:
@@ -240,14 +63,6 @@ def test_hosts_from_the_command_line(tmp_path: Path) -> None:
     assert set(load_study(path).profiles) == {"mine", "paper"}
     with pytest.raises(StudyError, match="hosts given on the command line, yet the study sweeps"):
         load_study(path, hosts="mine")
-
-
-def test_a_misspelt_key_is_unknown_and_missing() -> None:
-    text = edited(("title: SCTP", "tytle: SCTP"))
-    assert problems(text) == [
-        "w.yaml:2: title: missing key: wanted one line",
-        f"w.yaml:{line_of(text, 'tytle')}: tytle: unknown key (did you mean title?)",
-    ]
 
 
 def test_editors_can_be_given_a_schema() -> None:
@@ -288,15 +103,31 @@ def test_published_episodes_need_no_table() -> None:
     assert entry.values == {"dupacks": 3.0, "recover_s": 1.05}
 
 
-def test_published_episodes_are_of_flows_and_columns() -> None:
-    cases = {
-        ("flow: T", "flow: X"): "published.episodes[0].flow: unknown flow",
-        ("dupacks: 3", "dupack: 3"): "published.episodes[0].values.dupack: unknown column",
-        ("dupacks: 3", "dupacks: three"): "published.episodes[0].values.dupacks: wrong kind",
-        ("      where: Figure 5\n", ""): "published.episodes[0]",
-        ("      where", "      which"): "published.episodes[0].which",
-        (EPISODES.split("  where: Section 4\n")[1], ""): "published: nothing is published here",
-    }
-    for (old, new), message in cases.items():
-        found = problems(edited((UNPUBLISHED[0], EPISODES.replace(old, new))))
-        assert any(message in line for line in found), (message, found)
+def test_a_sweep_has_a_thousand_points_at_most() -> None:
+    durations = ", ".join(f"{i} s" for i in range(1, 1002))
+    (found,) = problems(edited(UNPUBLISHED, (SWEEP, f"  duration: [{durations}]\n")))
+    assert found.endswith(": sweep: too many points: wanted at most 1000, got 1001")
+
+
+def test_rows_of_several_tables_and_of_all_points() -> None:
+    row = "    - at: {network.bottleneck.loss.data: 0.8 %}\n"
+    two = f"{SWEEP}  duration: [10 s, 20 s]\n"
+    rows = (
+        "published:\n  where: Table 2\n  rows:\n"
+        f"{row}      points: all\n      values: {{pct_increase: 6.1}}\n"
+        f"{row}      points: all\n      where: Table 3\n      values: {{utilisation_pct: 20.9}}\n"
+    )
+    loaded = study(UNPUBLISHED, (SWEEP, two), ("assumptions:", f"{rows}assumptions:"))
+    assert loaded.published_points == ((0, 1), (0, 1))
+    lab = {"name": "virtual"}
+    plan = make_plan(loaded, seeds=(1,), lab=lab)
+    record = json.loads(resolved_json(plan, find(loaded, seeds=(1,))))
+    assert [(r["where"], r["point"]["duration_s"], r["values"]) for r in (
+        record["published"]["rows"]
+    )] == [
+        ("Table 2", 10, {"pct_increase": 6.1}),
+        ("Table 2", 20, {"pct_increase": 6.1}),
+        ("Table 3", 10, {"utilisation_pct": 20.9}),
+        ("Table 3", 20, {"utilisation_pct": 20.9}),
+    ]  # fmt: skip
+    assert (record["flows"], record["delivered"]) == (["T", "S"], None)

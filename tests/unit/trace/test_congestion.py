@@ -11,14 +11,13 @@ import pytest
 from collectors.trace import congestion as congestion_events
 from collectors.trace.congestion import congestion
 from model.cell import Flow
-from tests.support.recorded import wireless_cell
+from tests.support.recorded import value, wireless_cell
 from tests.support.recorded_trace import KERNELS, trace
-
-pytestmark = pytest.mark.unit
 
 FLOWS = wireless_cell().flows
 EPOCH_NS = 4_000_000_000
 NULLS: dict[str, Any] = dict.fromkeys(congestion_events.COLUMNS)
+ACKS = value("trace-7.3/acknowledgements.json")
 
 
 def rows(
@@ -31,49 +30,19 @@ def of(frame: pl.DataFrame, flow: str, event: str) -> pl.DataFrame:
     return frame.filter(pl.col("flow") == flow, pl.col("event") == event)
 
 
-def test_a_tcp_acknowledgement() -> None:
-    # tcp_probe at 6.626471 s: snd_nxt=0xe5af608f snd_una=0xe5af49ef, so 5792 bytes; srtt=532157 us.
-    assert of(rows(), "T", "ack").row(2, named=True) == NULLS | {
-        "t_s": pytest.approx(2.626471, abs=1e-6),
-        "flow": "T",
-        "protocol": "tcp",
-        "event": "ack",
-        "local_port": 49935,
-        "path": "10.2.1.2",
-        "state": "open",
-        "cwnd_bytes": 5792,
-        "cwnd_segments": 4,
-        "ssthresh_bytes": 65160,
-        "ssthresh_segments": 45,
-        "flight_bytes": 5792,
-        "flight_segments": 4,
-        "una_bytes": 2896,  # two segments since the first event
-        "nxt_bytes": 8688,
-        "srtt_s": 0.532157,
-        "snd_wnd_bytes": 65535,
-        "rcv_wnd_bytes": 65160,
-        "mss_bytes": 1448,
-    }
-
-
-def test_an_sctp_acknowledgement() -> None:
-    # sctp_probe at 5.537513 s: rwnd=56848; sctp_probe_path: cwnd=5828 flight_size=7240 state=2.
-    assert of(rows(), "S", "ack").row(1, named=True) == NULLS | {
-        "t_s": pytest.approx(1.537513, abs=1e-6),
-        "flow": "S",
-        "protocol": "sctp",
-        "event": "ack",
-        "local_port": 32832,
-        "path": "10.2.2.2",
-        "state": "active",
-        "cwnd_bytes": 5828,
-        "ssthresh_bytes": 65536,
-        "flight_bytes": 7240,
-        "unacked_chunks": 5,
-        "snd_wnd_bytes": 56848,
-        "partial_bytes_acked_bytes": 0,
-        "mtu_bytes": 1500,
-    }
+@pytest.mark.parametrize(
+    ("flow", "index"),
+    [
+        # tcp_probe at 6.626471 s: snd_nxt=0xe5af608f snd_una=0xe5af49ef, so 5792 bytes;
+        # srtt=532157 us.
+        ("T", 2),
+        # sctp_probe at 5.537513 s: rwnd=56848; sctp_probe_path: cwnd=5828 flight_size=7240 state=2.
+        ("S", 1),
+    ],
+)
+def test_an_acknowledgement(flow: str, index: int) -> None:
+    found, wanted = of(rows(), flow, "ack").row(index, named=True), ACKS[flow]
+    assert found == NULLS | wanted | {"t_s": pytest.approx(wanted["t_s"], abs=1e-6)}
 
 
 def test_one_row_per_sack_though_a_shutdown_lists_the_paths_too() -> None:

@@ -9,8 +9,6 @@ from collectors.trace.drops import COLUMNS, drops, handle_text
 from tests.support.recorded import value
 from tests.support.recorded_trace import trace
 
-pytestmark = pytest.mark.unit
-
 PLACES = value("trace-7.3/places.json")
 EPOCH_NS = 4_000_000_000
 

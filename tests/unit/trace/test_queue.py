@@ -13,8 +13,6 @@ from collectors.trace.queue import COLUMNS, queue
 from model.errors import ParseError
 from tests.support.recorded import text, value
 
-pytestmark = pytest.mark.unit
-
 PLACES = value("trace-7.3/places.json")
 SAMPLES = text("trace-7.3/queue.jsonl")
 EPOCH_NS = 4_000_000_000

@@ -10,8 +10,6 @@ from collectors.trace.event_format import PageLayout
 from collectors.trace.ring_buffer import find_events
 from model.errors import ParseError
 
-pytestmark = pytest.mark.unit
-
 LAYOUT = PageLayout(
     timestamp_offset=0, commit_offset=8, commit_bytes=8, data_offset=16, page_bytes=128
 )

@@ -19,8 +19,6 @@ from model.errors import ParseError
 from tests.support.recorded import DATA, value
 from tests.support.recorded_trace import KERNELS, formats, pages, printed, trace
 
-pytestmark = pytest.mark.unit
-
 #: Fields the kernel prints as plain numbers under their own names.
 PLAIN = {
     "tcp/tcp_probe": (

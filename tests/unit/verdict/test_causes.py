@@ -26,8 +26,6 @@ from reports.verdict.summary import summarise
 from testbed.study.vocabulary import EPISODE_VALUES
 from tests.support.report_run import build_run, only_cell
 
-pytestmark = pytest.mark.unit
-
 FIRST = EpisodeRow(
     flow="T", protocol="tcp", episode=0, basis="captures", lost_s=1.0, lost_pkts=1,
     detected_s=1.5, detected_by="dupacks", dupacks=3, new_data_pkts=2, retransmitted_pkts=1,

@@ -31,8 +31,6 @@ from model.run_files.publication import Claim
 from reports.verdict.verdicts import LEVEL
 from tests.support.claims_study import Runs, claim, comparison, judged
 
-pytestmark = pytest.mark.unit
-
 DRAWS = 800
 #: How often at most, or at least, something of this probability is seen in so many draws.
 SURE = 0.999

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from reports.store.run import read_run
 from reports.verdict.files import summary_json
@@ -20,8 +19,6 @@ from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
 from tests.support.report_run import build_run
 from tests.support.study_file import SWEEP, UNPUBLISHED, study
-
-pytestmark = pytest.mark.unit
 
 LOSSES = (0.008, 0.01, 0.02)
 RUNS = 8

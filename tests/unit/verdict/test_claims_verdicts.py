@@ -10,8 +10,6 @@ from model.run_files.publication import Comparison
 from reports.verdict.verdicts import Verdict
 from tests.support.claims_study import at_loss, claim, comparison, judged
 
-pytestmark = pytest.mark.unit
-
 #: 20 runs around 10 % with s = 1: mean 10.
 AROUND_10 = [9.0, 11.0] * 10
 S = {0.01: [112e3, 108e3, 111e3, 109e3], 0.02: [90e3, 91e3, 92e3, 89e3]}

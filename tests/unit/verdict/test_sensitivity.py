@@ -24,8 +24,6 @@ from reports.verdict.trust import exclusions
 from tests.support.report_run import ENV, LOSSES, build_run, only_cell, write_json
 from tests.support.varied_run import build_varied
 
-pytestmark = pytest.mark.unit
-
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs" / "summary.schema.json").read_text(encoding="utf-8")
 )

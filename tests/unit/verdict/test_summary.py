@@ -18,8 +18,6 @@ from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
 from tests.support.report_run import LOSSES, METRICS, PUBLISHED, build_run, only_cell, write_json
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs/summary.schema.json").read_text())
 

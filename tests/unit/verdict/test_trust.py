@@ -11,8 +11,6 @@ from reports.store.run import read_run
 from reports.verdict.trust import collect_warnings, exclusions
 from tests.support.report_run import ENV, LEDGER, build_run, cell_name, only_cell, write_json
 
-pytestmark = pytest.mark.unit
-
 LOSSES = (0.01, 0.02)
 FAILED = {
     "schema": 1,

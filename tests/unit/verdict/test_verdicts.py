@@ -20,8 +20,6 @@ from reports.verdict.summary import Summary, summarise
 from tests.support.report_page import HOSTILE, Page
 from tests.support.report_run import build_run, only_cell, write_json
 
-pytestmark = pytest.mark.unit
-
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs/summary.schema.json").read_text())
 LOSSES = (0.01, 0.02)

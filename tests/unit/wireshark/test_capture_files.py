@@ -14,8 +14,6 @@ from reports.wireshark import capture_files
 from reports.wireshark.captured import CapturedPackets
 from tests.support.pcapng_reader import read
 
-pytestmark = pytest.mark.unit
-
 LINK_BYTES = 20
 T_NS = 1_767_225_608_000_000_768
 

@@ -14,8 +14,6 @@ from testbed.command.wireshark import export
 from tests.support import pcapng_reader
 from tests.support.exported_cell import make_run
 
-pytestmark = pytest.mark.unit
-
 PAGE = Path(__file__).parents[3] / "docs" / "wireshark.md"
 INDENT = "    "
 

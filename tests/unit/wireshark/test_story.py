@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,8 +23,6 @@ from reports.wireshark.story import comments
 from reports.wireshark.tcp_story import TcpPacket, TcpStory
 from reports.wireshark.words import nth, why_again
 from tests.support.exported_cell import RECORDED, recorded_cell
-
-pytestmark = pytest.mark.unit
 
 ACK, SYN, FIN = 16, 2, 1
 LOST = Fate(place="loss", row=99)
