@@ -17,7 +17,7 @@ from collectors.sockets.sock_diag import INFO, MEMORY, NO_BOUND, Layout, sockets
 from collectors.trace.congestion import SCTP_STATES, TCP_INFINITE_SSTHRESH, TCP_STATES, US_PER_S
 from model.cell import Flow
 from model.run_files.kernel_tables import SocketRow
-from model.run_files.tables import schema
+from model.run_files.tables import fitted, schema
 from model.units import NS_PER_S
 
 COLUMNS = schema(SocketRow)
@@ -39,21 +39,11 @@ TCP_TIMER, SCTP_TIMER = 1, 4
 TIMER_DUE_MS = 1 << 31
 APP_LIMITED = 1  # the lowest bit of the byte of flags
 
-_OF_SOCKETS: dict[str, Any] = {
-    "t_s": pl.Float64,
-    "node": pl.String,
-    "flow": pl.String,
-    "side": pl.String,
-    "state": pl.Int64,
-    "local_port": pl.Int64,
-    "path": pl.String,
-    "paths": pl.Int64,
-    "receive_queue_bytes": pl.Int64,
-    "send_queue_bytes": pl.Int64,
-    "congestion_control": pl.String,
-    "timer": pl.Int64,
-    "info_timer_ms": pl.Int64,
-}
+#: What is known of a socket besides its blocks of fields; others than columns are numbers.
+_OF_SOCKETS = (
+    "t_s", "node", "flow", "side", "state_number", "local_port", "path", "paths",
+    "receive_queue_bytes", "send_queue_bytes", "congestion_control", "timer", "info_timer_ms",
+)  # fmt: skip
 
 
 def sockets_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl.DataFrame:
@@ -67,11 +57,7 @@ def sockets_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl.
         _sctp(_raw(samples, flows, "sctp", epoch_ns), NS_PER_S // samples.tick_ns),
     ]
     rows = pl.concat(parts, how="diagonal_relaxed")
-    missing = {
-        name: pl.lit(None, kind) for name, kind in COLUMNS.items() if name not in rows.columns
-    }
-    rows = rows.sort("order", maintain_order=True).with_columns(**missing)
-    return rows.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+    return fitted(rows.sort("order", maintain_order=True), COLUMNS)
 
 
 def _raw(samples: Samples, flows: Sequence[Flow], protocol: str, epoch_ns: int) -> pl.DataFrame:
@@ -97,8 +83,7 @@ def _raw(samples: Samples, flows: Sequence[Flow], protocol: str, epoch_ns: int) 
                 )
             )  # fmt: skip
     fields = {
-        "order": pl.Int64,
-        **_OF_SOCKETS,
+        **{name: COLUMNS.get(name, pl.Int64) for name in ("order", *_OF_SOCKETS)},
         **_types(INFO[protocol], "info_"),
         **_types(MEMORY, "memory_"),
     }
@@ -152,7 +137,7 @@ def _tcp(raw: pl.DataFrame) -> pl.DataFrame:
         "last_ack_received_s": "last_ack_recv",
     }  # fmt: skip
     return raw.with_columns(
-        state=_names("state", TCP_CONNECTION_STATES),
+        state=_names("state_number", TCP_CONNECTION_STATES),
         congestion_state=_names("info_ca_state", dict(enumerate(TCP_STATES))),
         cwnd_bytes=cwnd * mss,
         ssthresh_bytes=_only_if(ssthresh * mss, finite),
@@ -176,7 +161,7 @@ def _sctp(raw: pl.DataFrame, ticks_per_s: int) -> pl.DataFrame:
     sent = _info("oodchunks") + _info("ouodchunks") + _info("rtxchunks")
     received = _info("iodchunks") + _info("iuodchunks") + _info("idupchunks")
     return raw.with_columns(
-        state=_names("state", SCTP_CONNECTION_STATES),
+        state=_names("state_number", SCTP_CONNECTION_STATES),
         path_state=_names("info_p_state", SCTP_STATES),
         data_sent_pkts=sent,
         data_received_pkts=received,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from collectors.trace.events import Trace
 from model.cell import Flow
 from model.run_files.kernel_tables import CongestionRow
-from model.run_files.tables import schema
+from model.run_files.tables import fitted, schema
 from model.units import NS_PER_S
 
 US_PER_S = 1_000_000
@@ -52,11 +52,7 @@ def congestion(
     rows = rows.with_columns(
         t_s=pl.Series((trace.t_ns(rows["at"].to_numpy()) - epoch_ns) / NS_PER_S)
     ).sort("at", maintain_order=True)
-    missing = {
-        name: pl.lit(None, kind) for name, kind in COLUMNS.items() if name not in rows.columns
-    }
-    rows = rows.with_columns(**missing)
-    return _with_tcp_states(rows).select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+    return _with_tcp_states(fitted(rows, COLUMNS))
 
 
 def _with_tcp_states(rows: pl.DataFrame) -> pl.DataFrame:

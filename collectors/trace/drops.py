@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from collectors.trace.events import Trace
 from model.run_files.kernel_tables import DropRow
-from model.run_files.tables import schema
+from model.run_files.tables import fitted, schema
 from model.units import NS_PER_S
 
 #: The kernel's reason for a drop by a filter on egress, and the role of the filters that do it.
@@ -66,7 +66,7 @@ def drops(
             .alias(name)
             for name, text in here.items()
         )  # fmt: skip
-    return rows.select(pl.col(name).cast(kind) for name, kind in COLUMNS.items())
+    return fitted(rows, COLUMNS)
 
 
 def tells_places(trace: Trace) -> bool:

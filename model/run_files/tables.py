@@ -6,6 +6,7 @@ is made of it, with what the comments (``#:``) at its fields say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -44,6 +45,12 @@ TABLES: dict[str, type] = {
 def schema(row_type: type) -> dict[str, Any]:
     """Return the Parquet columns of a table; any of them can hold nulls."""
     return {name: _type(hint) for name, hint in get_type_hints(row_type).items()}
+
+
+def fitted(rows: pl.DataFrame, columns: Mapping[str, Any]) -> pl.DataFrame:
+    """Return all columns of a table, typed and in order; one that is not there is null."""
+    there = {name: pl.col(name) if name in rows.columns else pl.lit(None) for name in columns}
+    return rows.select(there[name].cast(kind).alias(name) for name, kind in columns.items())
 
 
 def _type(hint: Any) -> Any:

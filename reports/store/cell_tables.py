@@ -12,10 +12,10 @@ from pathlib import Path
 import polars as pl
 
 from model import run_folder
-from model.errors import ParseError
+from model.run_files.kernel_tables import CongestionRow
 from model.run_files.loss_tables import EpisodeRow
-from model.run_files.tables import schema
-from model.run_files.traffic_tables import IntervalRow
+from model.run_files.traffic_tables import IntervalRow, PacketRow
+from reports.store.columns import read_columns
 
 _PACKETS = (
     "point", "direction", "flow", "packet", "t_s", "payload_bytes", "retransmission", "seq", "ack",
@@ -38,52 +38,37 @@ class CellTables:
 
     def congestion(self) -> pl.DataFrame | None:
         """Return the kernel's congestion state, or None if it was not traced."""
-        return self._read(run_folder.CONGESTION_TABLE, _CONGESTION)
+        return self._read(run_folder.CONGESTION_TABLE, CongestionRow, _CONGESTION)
 
     def packets(self) -> pl.DataFrame | None:
         """Return every packet at every capture point, without lists, or None without captures."""
-        return self._read(run_folder.PACKETS_TABLE, _PACKETS)
+        return self._read(run_folder.PACKETS_TABLE, PacketRow, _PACKETS)
 
     def reported_blocks(self, from_s: float, to_s: float) -> pl.DataFrame:
         """Return what SACKs that arrived at the senders in a window reported, lists and all."""
         arrived = pl.col("t_s").is_between(from_s, to_s)
         wanted = arrived & (pl.col("direction") == "ack") & (pl.col("point") == "delivered")
-        found = self._read(run_folder.PACKETS_TABLE, _BLOCKS, wanted)
+        found = self._read(run_folder.PACKETS_TABLE, PacketRow, _BLOCKS, wanted)
         return pl.DataFrame() if found is None else found
 
     def data_chunks(self, flow: str, point: str) -> pl.DataFrame:
         """Return the DATA chunks of a flow's packets as they came by a point of the path."""
         at = (pl.col("direction") == "data") & (pl.col("point") == point)
         columns = ("direction", "point", "flow", "t_s", "data_chunks")
-        found = self._read(run_folder.PACKETS_TABLE, columns, at & (pl.col("flow") == flow))
+        mine = at & (pl.col("flow") == flow)
+        found = self._read(run_folder.PACKETS_TABLE, PacketRow, columns, mine)
         return pl.DataFrame() if found is None else found
 
     def intervals(self) -> pl.DataFrame | None:
         """Return what the receivers counted per interval."""
-        return self._read(run_folder.INTERVALS_TABLE, tuple(schema(IntervalRow)))
+        return self._read(run_folder.INTERVALS_TABLE, IntervalRow)
 
     def episodes(self) -> pl.DataFrame | None:
         """Return the loss episodes, or None if nothing says where they are."""
-        return self._read(run_folder.EPISODES_TABLE, tuple(schema(EpisodeRow)))
+        return self._read(run_folder.EPISODES_TABLE, EpisodeRow)
 
     def _read(
-        self, name: str, columns: Sequence[str], wanted: pl.Expr | None = None
+        self, name: str, row_type: type, columns: Sequence[str] = (), rows: pl.Expr | None = None
     ) -> pl.DataFrame | None:
         path = self.folder / name
-        if not path.exists():
-            return None
-        try:
-            table = pl.scan_parquet(path)
-            missing = [column for column in columns if column not in table.collect_schema()]
-            if missing:
-                raise ParseError(
-                    "columns are missing", where=str(path), wanted=", ".join(missing),
-                    got=", ".join(table.collect_schema()) or "none",
-                )  # fmt: skip
-            if wanted is not None:
-                table = table.filter(wanted)
-            return table.select(columns).collect()
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise ParseError(
-                "file is not a Parquet table", where=str(path), got=str(error)
-            ) from error
+        return read_columns(path, row_type, columns, rows) if path.exists() else None

@@ -6,7 +6,8 @@ bytes the Parquet library ends the whole program, and no exception tells of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,35 +31,45 @@ def read_rows(path: Path, row_type: type[_Row]) -> tuple[_Row, ...]:
     return tuple(row_type(**row) for row in read_columns(path, row_type).iter_rows(named=True))
 
 
-def read_columns(path: Path, row_type: type, wanted: Sequence[str] = ()) -> pl.DataFrame:
+def read_columns(
+    path: Path, row_type: type, wanted: Sequence[str] = (), rows: pl.Expr | None = None
+) -> pl.DataFrame:
     """Return columns of a table.
 
     Args:
         path: the file.
         row_type: what declares the table, and so what is in a column; nulls fit all.
         wanted: their names; without any they are all that it has.
+        rows: what is true of those that are returned; without it they are all.
     """
     kinds = pl.Schema(schema(row_type))
     wanted = wanted or tuple(kinds)
     try:
-        table = pl.read_parquet(plain_files.read_bytes(path))
+        table = pl.scan_parquet(io.BytesIO(plain_files.read_bytes(path)))
+        _check(path, table.collect_schema(), {name: kinds[name] for name in wanted})
+        if rows is not None:
+            table = table.filter(rows)
+        return table.select(wanted).collect()
     except FileNotFoundError:
         raise ParseError("file is missing", where=str(path)) from None
     except (OSError, pl.exceptions.PolarsError) as error:
         raise ParseError("file is not a Parquet table", where=str(path), got=str(error)) from error
-    missing = [name for name in wanted if name not in table.columns]
+
+
+def _check(path: Path, found: pl.Schema, wanted: Mapping[str, pl.DataType]) -> None:
+    """Raise ``ParseError`` unless a table has these columns."""
+    missing = [name for name in wanted if name not in found]
     if missing:
         raise ParseError(
             "columns are missing",
             where=str(path),
             wanted=", ".join(missing),
-            got=", ".join(table.columns) or "none",
+            got=", ".join(found) or "none",
             hint="groundtruth parse RUN makes the tables of an older run again",
         )
-    for name in wanted:
-        kind, dtype = _kind(kinds[name]), table.schema[name]
+    for name, declared in wanted.items():
+        kind, dtype = _kind(declared), found[name]
         if _kind(dtype) != kind and dtype != pl.Null:
             raise ParseError(
                 f"column {name} has another type", where=str(path), wanted=kind, got=str(dtype)
             )
-    return table.select(wanted)

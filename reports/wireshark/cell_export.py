@@ -18,7 +18,9 @@ import polars as pl
 from model import plain_files, run_folder
 from model.cell import Cell
 from model.errors import ParseError
+from model.run_files.traffic_tables import PacketRow
 from model.units import NS_PER_S
+from reports.store.columns import read_columns
 from reports.wireshark import capture_files
 from reports.wireshark.captured import CapturedPackets, Ints, Octets
 from reports.wireshark.episodes import read_episodes
@@ -71,7 +73,7 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
         OSError: a file cannot be written.
     """
     folder = run_folder.cell_folder(run, cell_id)
-    table = _read_packets(folder / run_folder.PACKETS_TABLE)
+    table = read_columns(folder / run_folder.PACKETS_TABLE, PacketRow, USED)
     _check_same(table, recorded, str(folder))
     places = interfaces(recorded.points)
     captured = _captured(recorded, places)
@@ -121,15 +123,6 @@ def _head(comment: str, places: Sequence[Interface], snap_bytes: int) -> list[by
         for place in places
     ]  # fmt: skip
     return [capture_files.section(comment=comment, application=APPLICATION), *described]
-
-
-def _read_packets(path: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(plain_files.read_bytes(path), columns=list(USED))
-    except FileNotFoundError:
-        raise ParseError("file is missing", where=str(path)) from None
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ParseError("not a packets table", where=str(path), got=str(error)) from error
 
 
 def _check_same(table: pl.DataFrame, recorded: Recorded, where: str) -> None:

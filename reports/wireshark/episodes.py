@@ -11,17 +11,14 @@ from pathlib import Path
 
 import polars as pl
 
-from model import plain_files
-from model.errors import ParseError
 from model.run_files.loss_tables import EpisodeRow
-from model.run_files.tables import schema
+from reports.store.columns import read_columns
 
 #: How far a time in the table may be from the same one in the packets table, both being floats.
 SAME_TIME_S = 1e-6
 _USED = (
     "flow", "episode", "basis", "detected_s", "detected_by", "dupacks", "recovered_s",
 )  # fmt: skip
-COLUMNS = {name: kind for name, kind in schema(EpisodeRow).items() if name in _USED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +46,7 @@ def read_episodes(path: Path) -> dict[str, tuple[Episode, ...]]:
     Raises:
         ParseError: the file is no such table.
     """
-    if not path.exists():
-        return {}
-    try:
-        table = pl.read_parquet(plain_files.read_bytes(path), columns=list(COLUMNS))
-        table = table.cast(pl.Schema(COLUMNS))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise ParseError("not a table of loss episodes", where=str(path), got=str(error)) from error
-    return by_flow(table)
+    return by_flow(read_columns(path, EpisodeRow, _USED)) if path.exists() else {}
 
 
 def by_flow(table: pl.DataFrame) -> dict[str, tuple[Episode, ...]]:

@@ -111,7 +111,7 @@ def test_tables_of_other_packets_are_refused(run: Path, status: Status) -> None:
         assert wanted in status(run)[1]
     path.write_bytes(b"no table")
     finish(cell_folder(run))
-    assert "not a packets table" in status(run)[1]
+    assert "not a Parquet table" in status(run)[1]
     assert not (run / run_folder.PCAP).exists()
 
 

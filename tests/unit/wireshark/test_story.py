@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from collectors.packets.columns import COLUMNS
 from collectors.packets.packets import Tap, parse_packets
 from collectors.raw.pcap import merged, read
+from model.run_files.loss_tables import EpisodeRow
+from model.run_files.tables import schema
 from reports.wireshark import episodes, sctp_story, tcp_story
 from reports.wireshark.episodes import Episode
 from reports.wireshark.fates import Fate, fates
@@ -181,12 +183,11 @@ def test_episodes_are_read_where_captures_place_them(tmp_path: Any) -> None:
         {"flow": "S", "episode": 0, "basis": "telemetry", "detected_s": 2.0},
         {"flow": "T", "episode": 2, "basis": "captures", "detected_s": None},
     ]
-    empty = dict.fromkeys(episodes.COLUMNS)
+    columns = schema(EpisodeRow)
+    empty = dict.fromkeys(columns)
     path = tmp_path / "episodes.parquet"
     assert episodes.read_episodes(path) == {}
-    pl.DataFrame([empty | row for row in rows], schema=pl.Schema(episodes.COLUMNS)).write_parquet(
-        path
-    )
+    pl.DataFrame([empty | row for row in rows], schema=columns).write_parquet(path)
     assert episodes.read_episodes(path) == {
         "T": (
             episode(number=0, by=None, dupacks=None),
