@@ -89,7 +89,7 @@ def result(summary: Summary, metric: Metric) -> Result:
         *[(Column("Difference"), [_difference(one, metric) for one in found])] * paper,
         *[(Column(f"95{_GAP}% CI of the mean"), ci95)] * spread,
         *[(Column(f"95{_GAP}% of single runs"), pi95)] * spread,
-        (Column("Runs"), [_runs(point, metric) for point in points]),
+        (Column("n"), [_runs(point, metric) for point in points]),
         *[(Column(f"Published{_GAP}is", "name"), [_judgement(one) for one in found])] * paper,
     ]
     where = f"published ({summary.tables_of(metric.name)}) beside " if paper else ""
