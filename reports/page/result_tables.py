@@ -1,4 +1,4 @@
-"""The tables of the results: published beside measured, contradictions, means, single runs. Pure.
+"""The tables of the results: published beside measured, estimates, contradictions, runs. Pure.
 
 Invariant: numbers become text here and nowhere earlier.
 """
@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.run_files.study import Parameter
+from reports.inference.increase_at_equal_loss import INCREASE
+from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     as_printed,
+    count,
     difference,
     interval,
     number,
@@ -50,6 +53,7 @@ _MARK = Part(
     title="contradicts other printed numbers of its row",
 )  # fmt: skip
 _GAP = "\N{NO-BREAK SPACE}"
+PLAIN, RATIO, EQUAL_LOSS = "Mean of runs", "Ratio of means", "At equal loss"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +89,7 @@ def result(summary: Summary, metric: Metric) -> Result:
         *[(Column("Difference"), [_difference(one, metric) for one in found])] * paper,
         *[(Column(f"95{_GAP}% CI of the mean"), ci95)] * spread,
         *[(Column(f"95{_GAP}% of single runs"), pi95)] * spread,
-        (Column("Runs"), [_runs(point, metric) for point in points]),
+        (Column("n"), [_runs(point, metric) for point in points]),
         *[(Column(f"Published{_GAP}is", "name"), [_judgement(one) for one in found])] * paper,
     ]
     where = f"published ({summary.tables_of(metric.name)}) beside " if paper else ""
@@ -142,6 +146,60 @@ def _verdict(found: list[MetricSummary]) -> str:
     if not inside:
         return "no published value could be judged"
     return f"{sum(inside)} of {len(inside)} published values could be one run of this kernel"
+
+
+def estimates_table(summary: Summary, metric: Metric) -> Grid | None:
+    """Return the plain mean, the ratio of means and the one at equal loss; None if only a mean.
+
+    The notes are on the fit, then on what is missing.
+    """
+    places = [place_of(point.point, summary) for point in summary.points]
+    found = [point.metrics[metric.name] for point in summary.points]
+    every: dict[str, Sequence[Estimate | None]] = {
+        PLAIN: [one.estimate for one in found],
+        RATIO: [one.ratio_of_means for one in found],
+        EQUAL_LOSS: [one.adjusted for one in found],
+    }
+    shown = {
+        head: estimates
+        for head, estimates in every.items()
+        if head == PLAIN or any(one and one.mean is not None for one in estimates)
+    }
+    if len(shown) == 1 or not any(one.estimate.ci95 for one in found):
+        return None
+    missing = [
+        (place, f"{head}: {one.reason}" if one and one.reason else None)
+        for place, _, *row in zip(places, *shown.values(), strict=True)
+        for head, one in zip(list(shown)[1:], row, strict=True)
+    ]
+    fit = adjustment_words(summary) if metric.name == INCREASE else ""
+    fields = [
+        (Column(head), [estimated(one, metric.quantity) for one in estimates])
+        for head, estimates in shown.items()
+    ]
+    return side_by_side(
+        f"{in_unit(metric)}: estimates with their 95 % intervals",
+        [(Column(place_head(summary)), places), *fields],
+        (*filter(None, [fit]), *reasons(missing)),
+    )
+
+
+def adjustment_words(summary: Summary) -> str:
+    """Return what the common fit says, in a sentence or two; empty without a fit."""
+    fit, compare = summary.loss_adjustment, summary.compare
+    if fit is None or compare is None or fit.slope is None or fit.slope_ci95 is None:
+        return ""
+    labels = {group.id: group.label for group in summary.groups}
+    over, of = labels[compare.over], labels[compare.of]
+    low, high = fit.slope_ci95
+    words = (
+        f"At equal loss: {fit.slope:.1f} ({low:.1f} to {high:.1f}) points for each unit of "
+        f"ln(loss of {over} / loss of {of}), one slope over {count(fit.runs, 'run')}; it takes the "
+        f"spread of runs about their point from {fit.plain_sd:.1f} to {fit.residual_sd:.1f} points."
+    )
+    p_values = {"slope": fit.equal_slopes_p, "spread": fit.equal_spread_p}
+    tests = [f"one {what}: p = {p:.2g}" for what, p in p_values.items() if p is not None]
+    return f"{words} Do all points share it? {'; '.join(tests).capitalize()}." if tests else words
 
 
 def contradictions(summary: Summary) -> Grid:

@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from model import run_folder
 from reports.page import latex, markdown, result_tables
-from reports.page.estimates import estimates_table
 from reports.page.grid import Column, Field, Grid, plain
 from reports.page.result_tables import CONTRADICTED
 from reports.page.verdicts import attached_verdicts
@@ -40,7 +39,7 @@ def attachment(summary: Summary) -> Attachment:
         found = result_tables.result(summary, names[name])
         counted = (f"{found.verdict}.",) if found.verdict else ()
         tables.append(dataclasses.replace(found.grid, notes=(*counted, *found.grid.notes)))
-        tables += filter(None, [estimates_table(summary, names[name])])
+        tables += filter(None, [result_tables.estimates_table(summary, names[name])])
     return Attachment(title=summary.title, tables=tables, notes=_notes(summary))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from reports.measures.quantities import count
-from reports.page import estimates, evidence, packets, result_tables
+from reports.page import evidence, packets, result_tables
 from reports.page.causes import story_page
 from reports.page.repeats import repeats_page
 from reports.page.verdicts import verdict_page
@@ -67,7 +67,7 @@ def study_content(run: Run, summary: Summary) -> dict[str, Any]:
         "estimates": {
             name: found
             for name in summary.headline
-            if (found := estimates.estimates_table(summary, table[name]))
+            if (found := result_tables.estimates_table(summary, table[name]))
         },
         "contradictions": result_tables.contradictions(summary),
         "contradictions_between": result_tables.contradictions_between(summary),

@@ -27,11 +27,10 @@ from reports.measures.quantities import (
     number,
 )
 from reports.page.causes import claims_table, terminal_table
-from reports.page.estimates import estimates_table
 from reports.page.grid import Column, Field, Grid, judgement, part, pieces, plain, side_by_side
 from reports.page.places import with_unit
 from reports.page.repeats import replication_table, replication_words, variation_line
-from reports.page.result_tables import CONTRADICTED, setting_columns
+from reports.page.result_tables import CONTRADICTED, estimates_table, setting_columns
 from reports.page.verdicts import sure, tally
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary

@@ -13,10 +13,10 @@ from model.run_files.point import Point
 from model.run_files.quantity import INDEX, KBIT_PER_S, PERCENT
 from reports.measures.quantities import UNKNOWN, difference
 from reports.page import result_tables
-from reports.page.estimates import adjustment_words, estimates_table
 from reports.page.grid import plain
 from reports.page.html import Drawn, render_reports
 from reports.page.places import shared_settings
+from reports.page.result_tables import adjustment_words, estimates_table
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import build_run, only_cell

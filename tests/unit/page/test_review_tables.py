@@ -57,7 +57,7 @@ def test_the_tables_of_a_study(summary: Summary) -> None:
     )]  # fmt: skip
     assert [plain(head).replace("\N{NO-BREAK SPACE}", " ") for head in increase.heads] == [
         "Bottleneck loss, data", "Published", "Kernel mean", "Difference", "95 % CI of the mean",
-        "95 % of single runs", "Runs", "Published is",
+        "95 % of single runs", "n", "Published is",
     ]  # fmt: skip
     assert [plain(field) for field in increase.rows[3]] == [
         "1.5 %", "25.6†", "16.0", "−9.6", "13.7 to 18.3", "10.4 to 21.6", "5", "outside",  # noqa: RUF001
@@ -95,7 +95,7 @@ def test_both_files_are_written_with_every_published_number(tmp_path: Path) -> N
 def test_a_run_with_nothing_published_and_nothing_left_to_chance(tmp_path: Path) -> None:
     run = build_run(tmp_path, losses=(0.0,), seeds=1, changes={"published": None})
     found = attachment(summarise(read_run(run)))
-    assert found.tables[0].heads == ("Bottleneck loss, data", "Kernel", "Runs")
+    assert found.tables[0].heads == ("Bottleneck loss, data", "Kernel", "n")
     assert found.notes == ()
 
 
