@@ -11,11 +11,12 @@ import polars as pl
 
 from model import run_folder
 from reports.figures.chart import Figure
-from tests.support.report_run import build_run, only_cell
+from tests.support.report_run import build_run, make_cell, only_cell
 
 TABLES = Path(__file__).parents[1] / "data" / "tables-7.3"
 LOSSES = (0.008, 0.01)
 POINT = [{"loss_frac": 0.01}]
+T, S = make_cell("measure", 0.01, 1).flows
 FIGURES: list[dict[str, Any]] = [
     {"kind": "cwnd", "from_s": 0.0, "to_s": 60.0, "points": POINT},
     {"kind": "time_sequence", "from_s": 0.0, "to_s": 12.0, "points": POINT},
@@ -30,6 +31,12 @@ FIGURES: list[dict[str, Any]] = [
 def recorded(table: str) -> pl.DataFrame:
     """Return a recorded table."""
     return pl.read_parquet(TABLES / f"{table}.parquet")
+
+
+def packets(*rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Return a packets table of these rows, in order of time."""
+    given = [row for some in rows for row in some]
+    return pl.DataFrame(given, schema=recorded("packets").schema).sort("t_s")
 
 
 def columns(figure: Figure, layer: Mapping[str, Any]) -> dict[str, list[Any]]:

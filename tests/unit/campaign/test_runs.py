@@ -30,7 +30,7 @@ from testbed.campaign.saved_runs import (  # fmt: skip
 from testbed.labs.virtual import per_kernel
 from testbed.planning.findings import find
 from testbed.planning.plan import Plan, PlannedCell, make_plan
-from tests.support.fake_lab import FakeLab
+from tests.support.fake_lab import FakeLab, nothing
 from tests.support.recorded import wireless_cell
 from tests.support.study_file import WIRELESS, study
 
@@ -216,10 +216,6 @@ def test_what_fails_while_it_is_written_is_named(tmp_path: Path, plan: Plan) -> 
 
 def cells_on(lab: dict[str, str]) -> list[PlannedCell]:
     return [PlannedCell(id="x", cell=wireless_cell(lab=lab))]
-
-
-def nothing(what: str, done_frac: float) -> None:
-    pass
 
 
 def test_a_run_gets_the_lab_it_was_made_with(

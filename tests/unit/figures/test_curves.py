@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from reports.figures.congestion import Curve, curve, top
 from reports.figures.goodput_bins import Bins, binned, from_intervals, from_packets, in_order
 from reports.figures.thinning import MOST_ROWS, STRETCHES, held_until, outline
-from tests.support.figure_run import recorded
-from tests.support.report_run import make_cell
+from tests.support.figure_run import S, T, recorded
 
-T, S = make_cell("measure", 0.01, 1).flows
 CONGESTION = recorded("congestion").schema
 
 

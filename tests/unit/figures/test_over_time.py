@@ -19,11 +19,7 @@ from reports.figures.over_time import (
     over_time_figure,
     per_bin,
 )
-from tests.support.figure_run import columns, recorded
-from tests.support.report_run import make_cell
-
-T, S = make_cell("measure", 0.01, 1).flows
-SCHEMA = recorded("packets").schema
+from tests.support.figure_run import S, T, columns, packets, recorded
 
 
 def no_chunks(_flow: str, _point: str) -> pl.DataFrame:
@@ -39,10 +35,6 @@ def packet(number: int, sent_s: float, delivered_s: float | None, **fields: Any)
         seen += [{**common, "point": "loss_passed", "t_s": delivered_s - 0.01},
                  {**common, "point": "delivered", "t_s": delivered_s}]  # fmt: skip
     return seen
-
-
-def packets(*rows: list[Any]) -> pl.DataFrame:
-    return pl.DataFrame([row for some in rows for row in some], schema=SCHEMA).sort("t_s")
 
 
 #: Four packets; the second is lost and sent again at 1.2 s, so it arrives last.

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import polars as pl
 import pytest
 
 from reports.figures.sequence import losses, segment_bytes, sequence, single_loss_s
-from tests.support.figure_run import recorded
-from tests.support.report_run import make_cell
+from tests.support.figure_run import S, T, packets, recorded
 
-T, S = make_cell("measure", 0.01, 1).flows
 WAY = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
-SCHEMA = recorded("packets").schema
 
 
 def packet(number: int, t_s: float, reached: str, **fields: Any) -> list[dict[str, Any]]:
@@ -22,10 +18,6 @@ def packet(number: int, t_s: float, reached: str, **fields: Any) -> list[dict[st
               "retransmission": False, **fields}  # fmt: skip
     points = WAY[: WAY.index(reached) + 1]
     return [{**common, "point": p, "t_s": t_s + 0.1 * i} for i, p in enumerate(points)]
-
-
-def packets(*rows: list[dict[str, Any]]) -> pl.DataFrame:
-    return pl.DataFrame([row for some in rows for row in some], schema=SCHEMA).sort("t_s")
 
 
 def ack(t_s: float, **fields: Any) -> list[dict[str, Any]]:

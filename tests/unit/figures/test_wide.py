@@ -13,10 +13,8 @@ from reports.figures.sequence_wide import (
     together_figure,
     wrapped_figure,
 )
-from tests.support.figure_run import columns, recorded
-from tests.support.report_run import make_cell
+from tests.support.figure_run import S, T, columns, recorded
 
-T, S = make_cell("measure", 0.01, 1).flows
 SCHEMA = recorded("packets").schema
 PASSED = ("queue_offered", "loss_offered", "loss_passed", "delivered")
 

@@ -18,13 +18,10 @@ from testbed.guest.build_network import packages
 from testbed.labs.virtual import host_tools, image
 from testbed.labs.virtual.host_tools import Mirrors
 from testbed.machine import cache, contents
+from tests.support.fake_lab import nothing
 from tests.support.recorded import text
 
 MIRRORS = Mirrors(main="http://m/debian", security="", apt_options=('Acquire::http::Proxy "p";',))
-
-
-def nothing(what: str, done_frac: float) -> None:
-    pass
 
 
 def test_roles_are_those_of_the_playbook() -> None:

@@ -13,12 +13,9 @@ from model.errors import RunError, StudyError, UnsupportedError
 from testbed.labs.virtual import host_tools, kernel, lab_user
 from testbed.labs.virtual.host_tools import Mirrors
 from testbed.machine import cache, process
+from tests.support.fake_lab import nothing
 
 IMAGE = Path("/img")
-
-
-def nothing(what: str, done_frac: float) -> None:
-    pass
 
 
 @pytest.mark.parametrize("version", ["6.12", "7.3", "10.0", "6.1"])

@@ -19,6 +19,7 @@ from testbed.labs.virtual import (
 )
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import contents
+from tests.support.fake_lab import nothing
 from tests.support.recorded import wireless_cell
 
 
@@ -42,10 +43,6 @@ def steps(lab: VirtualLab, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(kernel, "ensure", step("kernel", lab.kernel))
     monkeypatch.setattr(lab_code, "ensure", step("code", lab.code))
     return done
-
-
-def nothing(what: str, done_frac: float) -> None:
-    pass
 
 
 def test_the_kernel_is_asked_for_first_and_built_last(lab: VirtualLab, steps: list[str]) -> None:

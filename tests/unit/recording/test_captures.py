@@ -92,33 +92,28 @@ def test_a_capture_is_started_and_ended(tmp_path: Path, monkeypatch: pytest.Monk
     assert capture.child.returncode == 0
 
 
-def test_a_capture_that_dropped_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("script", "message", "status"),
+    [
+        (CAPTURES.format(3).replace("$2", "7"), r"^r1: x\.pcap: .*complete: wanted as ma", 0),
+        (
+            CAPTURES.format(0).replace("$2", "6", 1).replace("$2", "7"),
+            "got {'captured_pkts': 6, 'received_pkts': 7",
+            0,
+        ),
+        ("echo listening on >&2; exec sleep 60", "complete: .*got {}, status", -signal.SIGINT),
+    ],
+    ids=["some dropped", "not all written", "no counts"],
+)
+def test_a_capture_that_is_not_complete_is_an_error(
+    script: str, message: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in(monkeypatch, CAPTURES.format(3).replace("$2", "7"))
-    capture = start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
-    with pytest.raises(RunError, match=r"^r1: x\.pcap: the capture is not complete: wanted as ma"):
-        stop([capture])
-
-
-def test_a_capture_that_did_not_write_all_it_received_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = CAPTURES.format(0).replace("$2", "6", 1).replace("$2", "7")
     stand_in(monkeypatch, script)
     capture = start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
-    with pytest.raises(RunError, match=r"got {'captured_pkts': 6, 'received_pkts': 7"):
+    with pytest.raises(RunError, match=message) as caught:
         stop([capture])
-
-
-def test_a_capture_that_tells_no_counts_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stand_in(monkeypatch, "echo listening on >&2; exec sleep 60")
-    capture = start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
-    with pytest.raises(RunError, match=r"the capture is not complete: .*got {}, status"):
-        stop([capture])
-    assert capture.child.returncode == -signal.SIGINT
+    assert "the capture is not complete" in str(caught.value)
+    assert capture.child.returncode == status
 
 
 def test_a_capture_that_does_not_start_is_told_in_its_words(
