@@ -43,7 +43,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"]
 _CANCEL = signal.SIGUSR1
 #: Sent by a terminal to the caller as well, who decides what is to end.
-_IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_PASSED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def each(
@@ -136,9 +136,12 @@ class _Worker:
         try:
             self._process.start()
             self._handle = os.pidfd_open(self._process.pid or 0)
-        except (OSError, EOFError) as error:
-            raise RunError("cannot start a process", got=repr(error)) from error
-        self._runs = True
+            self._runs = True
+        except BaseException as error:
+            self._lifeline.close()  # the kernel ends it, if it has begun
+            if isinstance(error, OSError | EOFError):
+                raise RunError("cannot start a process", got=repr(error)) from error
+            raise
         theirs.close()
         tied.close()
 
@@ -153,7 +156,7 @@ class _Worker:
             return RunError("never ends", where=where, wanted=f"within {self._timeout_s:g} s")
         try:
             return pickle.loads(self.pipe.recv_bytes())
-        except (EOFError, ConnectionResetError):
+        except (EOFError, OSError):
             status = self.end()
         return RunError(
             "the process that worked on it was ended from outside",
@@ -188,8 +191,8 @@ class _Worker:
 def _serve(pipe: Connection, tied: Connection, core: int) -> None:
     """Answer calls until the pipe closes."""
     lifeline.tie(tied.fileno())
-    for number in _IGNORED:
-        signal.signal(number, signal.SIG_IGN)
+    for number in _PASSED_BY:  # if they were ignored, labs would ignore them as well
+        signal.signal(number, lambda *_: None)
     signal.signal(_CANCEL, lambda *_: CANCELLED.set())
     # Before polars works for the first time: it makes as many threads as there are cores then.
     os.sched_setaffinity(0, {core})

@@ -125,6 +125,21 @@ def test_as_many_processes_as_jobs_and_no_more_than_items(tmp_path: Path) -> Non
     assert each([], place, jobs=2) == {}
 
 
+def test_terminal_signals_do_not_end_a_process_and_are_not_ignored_by_what_it_starts() -> None:
+    sent = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ((passed, ignored),) = each([sent], send_here).values()
+    assert passed == len(sent)
+    assert not any(ignored & 1 << (number - 1) for number in sent)
+
+
+def send_here(numbers: tuple[signal.Signals, ...]) -> tuple[int, int]:
+    """Return how many signals this process survives, and which a program ignores, a bit each."""
+    for number in numbers:
+        os.kill(os.getpid(), number)
+    line = subprocess.check_output(["grep", "SigIgn", "/proc/self/status"])
+    return len(numbers), int(line.split()[1], 16)
+
+
 def test_an_error_comes_as_it_was_and_the_others_go_on() -> None:
     found = each([1, 2], refuse)
     assert list(found) == [1, 2]
