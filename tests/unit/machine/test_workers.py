@@ -80,7 +80,10 @@ def hold(pid_file: Path) -> None:
 
 def wait_until_cancelled(pid_file: Path) -> None:
     pid_file.write_text(str(os.getpid()))
-    if workers.CANCELLED.wait(60):
+    deadline_s = time.monotonic() + 60
+    while not workers.CANCELLED.is_set() and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    if workers.CANCELLED.is_set():
         pid_file.with_name("cancelled").touch()
 
 
