@@ -111,3 +111,11 @@ def _no_lab_outlives_the_tests() -> Iterator[None]:
         time.sleep(0.05)
     if left:
         pytest.fail(f"lab processes outlive the tests: {left}; who started them must end them")
+
+
+@pytest.fixture
+def cells_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run and parse cells in this process."""
+    from tests.support.fake_lab import each_here  # when needed: it loads much of the project
+
+    monkeypatch.setattr("testbed.machine.workers.each", each_here)

@@ -7,8 +7,8 @@ it.
 
 from __future__ import annotations
 
+import functools
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,27 +52,22 @@ def parse_cells(
     outcome = Outcome(unfinished=len(measuring) - len(todo))
     progress = Progress(total_cells=len(todo), total_virtual_s=sum(virtual_s(p.cell) for p in todo))
     report(progress)
-    cancelled = threading.Event()
-    changes: dict[str, dict[str, str]] = {}
 
-    def act(planned: PlannedCell) -> None:
-        if not cancelled.is_set():
-            changes[planned.id] = workers.in_process(parse_cell, run, planned, place)
-
-    def ended(planned: PlannedCell, error: Exception | None) -> None:
+    def ended(planned: PlannedCell, changes: dict[str, str] | Exception) -> None:
         progress.done_virtual_s += virtual_s(planned.cell)
-        if error is None:
+        if not isinstance(changes, Exception):
             progress.done_cells += 1
             outcome.cells += 1
-            outcome.changes.update(changes[planned.id].items())
+            outcome.changes.update(changes.items())
         else:
             progress.failed_cells += 1
-            text = str(error).replace(f"{place}/", "").replace(f"{run}/", "")
+            text = str(changes).replace(f"{place}/", "").replace(f"{run}/", "")
             outcome.failures.append((planned.id, text))
         report(progress)
 
     with scratch.scratch(run, run_folder.PARSE_SCRATCH) as place:
-        workers.each(todo, act, jobs=jobs, cancelled=cancelled, ended=ended)
+        act = functools.partial(parse_cell, run, place)
+        workers.each(todo, act, name=lambda p: f"cell {p.id}", jobs=jobs, ended=ended)
     return outcome
 
 
@@ -82,7 +77,7 @@ def _recorded_in(folder: Path) -> str:
     return next((name for name in names if plain_files.is_file(folder / name)), "")
 
 
-def parse_cell(run: Path, planned: PlannedCell, place: Path) -> dict[str, str]:
+def parse_cell(run: Path, place: Path, planned: PlannedCell) -> dict[str, str]:
     """Parse one finished cell again; return what became of each table: a word of ``CHANGES``.
 
     Raises:

@@ -26,7 +26,7 @@ from testbed.guest import calibration
 from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
 from testbed.labs.contract.lab import Lab, Tolerances
-from testbed.machine import trees, workers
+from testbed.machine import trees
 
 
 def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> None:
@@ -54,7 +54,7 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
             accept.take(guest, folder, cell)
         raise
     accept.take(guest, folder, cell)
-    workers.in_process(conclude, cell, folder, wall_s, lab.properties.tolerances)
+    conclude(cell, folder, wall_s, lab.properties.tolerances)
 
 
 def conclude(cell: Cell, folder: Path, wall_s: float, tolerances: Tolerances) -> None:

@@ -6,7 +6,6 @@ folder that looks finished; after an interrupt no lab process is left.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,13 +49,14 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class _Task:
-    part: Part
+    run: Path
+    lab: Lab
     planned: PlannedCell
 
-    def __call__(self, cancelled: threading.Event) -> None:
-        if not cancelled.is_set():
-            folder = run_folder.cell_folder(self.part.run, self.planned.id)
-            execute(self.planned.cell, folder, self.part.lab, cancelled)
+
+def _execute(task: _Task) -> None:
+    folder = run_folder.cell_folder(task.run, task.planned.id)
+    execute(task.planned.cell, folder, task.lab, workers.CANCELLED)
 
 
 def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
@@ -84,7 +84,7 @@ def run_cells(
 def run_parts(
     parts: Sequence[Part], *, jobs: int, report: Callable[[Progress], None]
 ) -> tuple[Outcome, ...]:
-    """Run what is not finished yet on ``jobs`` threads; ``report`` is called on every change.
+    """Run what is not finished yet in ``jobs`` processes; ``report`` is called on every change.
 
     All parts are one queue: each keeps its own order, and they advance evenly, so that no core
     waits for another study's end. Returns one outcome per part. An interrupt (whatever exception
@@ -97,7 +97,6 @@ def run_parts(
         total_virtual_s=sum(virtual_s(task.planned.cell) for task in todo),
     )
     report(progress)
-    cancelled = threading.Event()
     failed: dict[tuple[Path, str], str] = {}
 
     def ended(task: _Task, error: Exception | None) -> None:
@@ -106,17 +105,19 @@ def run_parts(
             progress.done_virtual_s += virtual_s(task.planned.cell)
         else:
             progress.failed_cells += 1
-            failed[task.part.run, task.planned.id] = str(error)
+            failed[task.run, task.planned.id] = str(error)
         report(progress)
 
-    workers.each(todo, lambda task: task(cancelled), jobs=jobs, cancelled=cancelled, ended=ended)
+    workers.each(
+        todo, _execute, name=lambda task: f"cell {task.planned.id}", jobs=jobs, ended=ended
+    )
     return tuple(_outcome(part, failed) for part in parts)
 
 
 def _queue(parts: Sequence[Part]) -> list[_Task]:
     """Return what is not finished, merged so that of every part the same share has its turn."""
     placed = [
-        ((index + 1) / len(todo), _Task(part=part, planned=planned))
+        ((index + 1) / len(todo), _Task(run=part.run, lab=part.lab, planned=planned))
         for part in parts
         for todo in [unfinished(part.run, part.cells)]
         for index, planned in enumerate(todo)

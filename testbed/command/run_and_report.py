@@ -22,13 +22,17 @@ from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
 from testbed.campaign.run_cells import Part
 from testbed.campaign.study_sets import Found, set_of, together
-from testbed.command import chart_library, report_processes
+from testbed.command import chart_library
+from testbed.machine import workers
 from testbed.machine.console import out, words
 from testbed.planning.plan import PlannedCell
 
 if TYPE_CHECKING:
     from reports.inference.replication import Replication
+    from reports.verdict.summary import Summary
 
+#: A report takes seconds; one that takes this long never ends.
+REPORT_WITHIN_S = 3600.0
 #: What went wrong with which run, by its folder's name.
 Errors = dict[str, GroundtruthError | OSError]
 
@@ -175,25 +179,52 @@ def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: in
     from reports.page.terminal import print_summary
     from reports.page.write_set import write_set  # when needed, as above
 
-    wanted = [(run, changed[run]) for run in found.runs if run in changed]
-    with Display(words()) as display:
-        reported = report_processes.report_runs(wanted, jobs=jobs, report=display.reporting)
-    errors: Errors = {one.run.name: one.error for one in reported if one.error}
-    for one in reported:
-        if one.found:
-            print_summary(one.found, out())
-            out().print("")
-            try:
-                digests.raise_if_any(
-                    dict(one.found.damaged), one.run, "cells are changed, and left out"
-                )
-            except GroundtruthError as error:
-                errors[one.run.name] = error
-    unsound = {one.run: str(one.error) for one in reported if one.error}
-    unsound |= {run: why for run in found.runs if (why := _unsound(run))}
+    reported = write_reports({run: changed[run] for run in found.runs if run in changed}, jobs)
+    errors: Errors = {}
+    unsound = {run: why for run in found.runs if (why := _unsound(run))}
+    for run, summary in reported.items():
+        if isinstance(summary, Exception):
+            errors[run.name] = summary
+            unsound.setdefault(run, str(summary))
+            continue
+        print_summary(summary, out())
+        out().print("")
+        try:
+            digests.raise_if_any(dict(summary.damaged), run, "cells are changed, and left out")
+        except GroundtruthError as error:
+            errors[run.name] = error
     write_set(found.folder, found.runs, chart_library.library, unsound)
     out().print(f"report: {found.folder / run_folder.REPORT_HTML}")
     return errors
+
+
+def write_reports(
+    changed: Mapping[Path, Mapping[str, str]], jobs: int
+) -> dict[Path, Summary | GroundtruthError | OSError]:
+    """Write each run's report without the cells named; return its summary or what went wrong."""
+    ended: dict[Path, Summary | GroundtruthError | OSError] = {}
+    with Display(words()) as display:
+
+        def keep(
+            one: tuple[Path, Mapping[str, str]], summary: Summary | GroundtruthError | OSError
+        ) -> None:
+            ended[one[0]] = summary
+            display.reporting(len(ended), len(changed))
+
+        display.reporting(0, len(changed))
+        # All that is shared is bundled once, before it would be at the same time.
+        chart_library.library()
+        workers.each(
+            changed.items(), _write_report, name=lambda one: f"report of {one[0]}", jobs=jobs,
+            ended=keep, timeout_s=REPORT_WITHIN_S,
+        )  # fmt: skip
+    return {run: ended[run] for run in changed}
+
+
+def _write_report(one: tuple[Path, Mapping[str, str]]) -> Summary:
+    from reports.page.write import write_report  # when needed, as above
+
+    return write_report(*one, chart_library.library)
 
 
 def _unsound(run: Path) -> str:

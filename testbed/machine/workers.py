@@ -1,99 +1,222 @@
-"""Do the same to many things at once, on threads, one to a core; keep on when one of them fails.
+"""Do the same to many things at once, in one process per core; keep on when one of them fails.
 
-Invariant: when :func:`each` returns or raises, nothing of it still runs. Its threads wait for labs;
-what they compute goes to a process beside each of them (:func:`in_process`); interrupts end those.
+Each process has a lock of the interpreter, a core and threads of its own, so that nothing one of
+them computes holds up another. They are not a pool's: when a process is killed a pool ends the
+others in the midst of their work, and cannot tell whose it was, nor by which signal.
+
+Invariants: when :func:`each` returns or raises, nothing of it still runs; its processes end at
+once when this one is killed: what they write could be in the way of who goes on. What is acted on,
+and what becomes of it, can be pickled; an error comes here as it was there.
 """
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
+import math
+import multiprocessing
 import os
+import pickle
+import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar
 
-from model.errors import GroundtruthError
-from testbed.machine.worker_process import WorkerProcess
+from model.errors import GroundtruthError, RunError
+from testbed.machine import lifeline
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+#: Set in a process of :func:`each` once it is to end, so that what it waits for can be ended first.
+CANCELLED = threading.Event()
+#: How long that may take; also a process that has nothing to do.
+ENDED_WITHIN_S = 3.0
 #: How long the main thread sleeps at most before it looks for an interrupt.
 WAKE_S = 0.25
-_this_thread = threading.local()
+#: Forked from a server with one thread, never from this process, which may have many.
+_CONTEXT = multiprocessing.get_context("forkserver")
+#: What parsing and checking take a second to load: the server has it for all.
+_LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"]
+_CANCEL = signal.SIGUSR1
+#: Sent by a terminal to the caller as well, who decides what is to end.
+_PASSED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def each(
     items: Iterable[Item],
-    act: Callable[[Item], object],
+    act: Callable[[Item], Result],
     *,
+    name: Callable[[Item], str],
     jobs: int,
-    cancelled: threading.Event,
-    ended: Callable[[Item, Exception | None], None],
+    ended: Callable[[Item, Result | GroundtruthError | OSError], None],
+    timeout_s: float = math.inf,
 ) -> None:
-    """Call ``act`` with every item, on ``jobs`` threads.
+    """Call ``act`` with every item, in ``jobs`` processes.
 
     Args:
         items: what to act on, begun in this order.
-        act: may raise a project's error or an ``OSError``: then the others go on.
+        act: a module's function, or a partial one; may raise a project's error or an ``OSError``:
+            then the others go on.
+        name: says where an item was lost with its process.
         jobs: how many at once.
-        cancelled: set on an interrupt (whatever exception it is), so that ``act`` can end soon.
-        ended: called on this thread with each item that ended, and what it raised.
+        ended: called here with each item that ended, and what ``act`` returned or raised: a
+            ``RunError`` if its process was killed, which another one follows.
+        timeout_s: how long one item may take.
     """
+    todo = collections.deque(items)
     allowed = sorted(os.sched_getaffinity(0))
     # Two campaigns of one job each should not share the first core.
     first = os.getpid() % len(allowed)
-    cpus = itertools.cycle(allowed[first:] + allowed[:first])
-    processes: list[WorkerProcess] = []
-    with (
-        contextlib.ExitStack() as made,
-        ThreadPoolExecutor(
-            max_workers=jobs,
-            thread_name_prefix="cell",
-            initializer=_begin,
-            initargs=(cpus, made, processes),
-        ) as pool,
-    ):
-        pending: dict[Future[object], Item] = {pool.submit(act, item): item for item in items}
+    cores = itertools.cycle(allowed[first:] + allowed[:first])
+    workers = [_Worker(core, timeout_s) for core in itertools.islice(cores, jobs)]
+    busy: dict[_Worker, Item] = {}
+    try:
+        while todo or busy:
+            for worker in workers:
+                if todo and worker not in busy:
+                    busy[worker] = todo.popleft()
+                    worker.begin(act, busy[worker])
+            wait([worker.pipe for worker in busy], WAKE_S)
+            for worker in [worker for worker in busy if worker.has_ended()]:
+                item = busy.pop(worker)
+                ended(item, _expected(worker.answer(name(item))))
+    finally:
+        # Also reached by an interrupt: who acts sees the event and ends.
+        for worker in workers:
+            worker.dismiss()
+        for worker in workers:
+            worker.end()
+
+
+def _expected(answer: Any) -> Any:
+    if isinstance(answer, Exception) and not isinstance(answer, GroundtruthError | OSError):
+        raise answer
+    return answer
+
+
+class _Worker:
+    """A process bound to a core, begun when it is needed, and again if it was killed.
+
+    A lab's kernel and its programs take turns and never run at once. On one core a turn costs a
+    context switch; on two it costs waking an idle core, which takes many times as long.
+    """
+
+    pipe: Connection
+
+    def __init__(self, core: int, timeout_s: float) -> None:
+        self._core = core
+        self._timeout_s = timeout_s
+        self._runs = False
+
+    def begin(self, act: Callable[[Item], object], item: Item) -> None:
+        """Call a function in the process.
+
+        Raises:
+            RunError: there can be no process.
+        """
+        # Bytes, not send(): a view of its buffer in an error's frames is an error of its own.
+        call = pickle.dumps((act, item))
+        if not self._runs:
+            self._start()
+        self._deadline_s = time.monotonic() + self._timeout_s
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its answer tells
+            self.pipe.send_bytes(call)
+
+    def _start(self) -> None:
+        self.pipe, theirs = _CONTEXT.Pipe()
+        tied, self._lifeline = _CONTEXT.Pipe(duplex=False)
+        _CONTEXT.set_forkserver_preload(_LOADED_ONCE)
+        self._process = _CONTEXT.Process(
+            target=_serve, args=(theirs, tied, self._core), daemon=True
+        )
         try:
-            while pending:
-                done, _ = wait(pending, timeout=WAKE_S, return_when=FIRST_COMPLETED)
-                for future in done:
-                    ended(pending.pop(future), _expected(future))
-        except BaseException:
-            # Also reached by an interrupt: who acts sees the event and ends, then the pool closes.
-            cancelled.set()
-            for future in pending:
-                future.cancel()
-            for process in processes:
-                process.end()
+            self._process.start()
+            self._handle = os.pidfd_open(self._process.pid or 0)
+            self._runs = True
+        except BaseException as error:
+            self._lifeline.close()  # the kernel ends it, if it has begun
+            if isinstance(error, OSError | EOFError):
+                raise RunError("cannot start a process", got=repr(error)) from error
             raise
+        theirs.close()
+        tied.close()
+
+    def has_ended(self) -> bool:
+        """Return whether there is an answer, or will be none."""
+        return self.pipe.poll() or time.monotonic() > self._deadline_s
+
+    def answer(self, where: str) -> Any:
+        """Return what the function gave or raised, or the error that tells why it did neither."""
+        if not self.pipe.poll():
+            self.end(0)
+            return RunError("never ends", where=where, wanted=f"within {self._timeout_s:g} s")
+        try:
+            return pickle.loads(self.pipe.recv_bytes())
+        except (EOFError, OSError):
+            status = self.end()
+        return RunError(
+            "the process that worked on it was ended from outside",
+            where=where,
+            got=f"signal {-status}" if status < 0 else f"status {status}",
+            hint="the machine may be short of memory" if status == -signal.SIGKILL else "",
+        )
+
+    def dismiss(self) -> None:
+        """Let the process end, and first what it waits for."""
+        if self._runs:
+            self.pipe.close()
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._handle, _CANCEL)
+
+    def end(self, within_s: float = ENDED_WITHIN_S) -> int:
+        """End the process; return its status, or less than 0 a signal's number."""
+        if not self._runs:
+            return 0
+        self._runs = False
+        self.pipe.close()
+        wait([self._handle], within_s)
+        self._lifeline.close()  # the kernel ends it
+        wait([self._handle])
+        os.close(self._handle)
+        self._process.join()
+        status = self._process.exitcode
+        self._process.close()
+        return status or 0
 
 
-def in_process(function: Callable[..., Result], *args: object) -> Result:
-    """Return what a function gives, called in the process beside a thread of :func:`each`.
-
-    Called here where there is none. Raises what the function raises.
-    """
-    process: WorkerProcess | None = getattr(_this_thread, "process", None)
-    return function(*args) if process is None else process.call(function, *args)
-
-
-def _begin(cpus: Iterator[int], made: contextlib.ExitStack, processes: list[WorkerProcess]) -> None:
-    """Bind the calling worker thread, and so the lab it runs, to one core; promise it a process.
-
-    The lab's kernel and its programs take turns and never run at once. On one core a turn costs
-    a context switch; on two it costs waking an idle core, which takes many times as long.
-    """
-    os.sched_setaffinity(0, {next(cpus)})
-    _this_thread.process = WorkerProcess()
-    processes.append(_this_thread.process)
-    made.callback(_this_thread.process.close)
+def _serve(pipe: Connection, tied: Connection, core: int) -> None:
+    """Answer calls until the pipe closes."""
+    lifeline.tie(tied.fileno())
+    for number in _PASSED_BY:  # if they were ignored, labs would ignore them as well
+        signal.signal(number, lambda *_: None)
+    signal.signal(_CANCEL, lambda *_: CANCELLED.set())
+    # Before polars works for the first time: it makes as many threads as there are cores then.
+    os.sched_setaffinity(0, {core})
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            pipe.send_bytes(_answer(pipe.recv_bytes()))
 
 
-def _expected(future: Future[object]) -> Exception | None:
-    error = future.exception()
-    if error is None or isinstance(error, GroundtruthError | OSError):
-        return error
-    raise error
+def _answer(call: bytes) -> bytes:
+    """Return what a call gives or raises, pickled, and nothing that cannot be taken out again."""
+    try:
+        act, item = pickle.loads(call)
+        return pickle.dumps(act(item))
+    except Exception as error:  # noqa: BLE001  # handed on where the call came from
+        error.add_note(traceback.format_exc())
+        return _pickled(error)
+
+
+def _pickled(error: Exception) -> bytes:
+    try:
+        answer = pickle.dumps(error)
+        pickle.loads(answer)
+    except Exception:  # noqa: BLE001  # an error of any kind may not be made for it
+        told = RunError("an error that cannot be sent", got=f"{type(error).__name__}: {error}")
+        told.add_note("".join(error.__notes__))
+        return pickle.dumps(told)
+    return answer

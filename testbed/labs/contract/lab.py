@@ -94,7 +94,7 @@ class LabKind(Protocol):
 
 
 class Lab(Protocol):
-    """Where cells run."""
+    """Where cells run. It is pickled: each core has a process with a lab of its own."""
 
     @property
     def properties(self) -> Properties:
@@ -112,6 +112,7 @@ class Lab(Protocol):
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
         """Run a prepared folder, the lab's own, to its end; return the wall time in seconds.
 
+        ``cancelled`` is set, by a signal, when it is to end soon and leave nothing running.
         What the lab says goes to ``run_folder.CONSOLE`` beside the folder.
 
         Raises:

@@ -15,17 +15,12 @@ from model.errors import RunError
 from testbed.campaign import again, digests
 from testbed.campaign.again import Outcome, parse_cells, raise_if_failed, table_lines
 from testbed.campaign.run_cells import Progress, run_cells
-from testbed.machine import workers
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell
 
-
-@pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parse in this process, where parsers can be replaced."""
-    monkeypatch.setattr(workers, "in_process", lambda function, *args: function(*args))
-
+# Parsed in this process, where parsers can be replaced.
+pytestmark = pytest.mark.usefixtures("cells_here")
 
 CELLS = [
     PlannedCell(id=cell_id(cell), cell=cell)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
+import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from multiprocessing import connection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +19,7 @@ from model import run_folder
 from model.cell import Cell, cell_id
 from model.errors import ParseError, RunError
 from testbed.campaign.run_cells import Outcome, Progress, raise_if_failed, run_cells, unfinished
+from testbed.machine import workers
 from testbed.planning.plan import CALIBRATION_VIRTUAL_S, PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
@@ -48,10 +54,48 @@ def failing(*seeds: int) -> Callable[[Cell, Path], None]:
     return act
 
 
-def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("cell")]
+@dataclass(frozen=True)
+class Act:
+    """What cells do in processes of their own, which leave their ids and cores in a folder."""
+
+    begun: Path
+    together: int = 1
+    raises: Exception | None = None
+    by_seed: int = 0
+    killed: int = 0
+
+    def __call__(self, cell: Cell, folder: Path) -> None:
+        cores = " ".join(map(str, sorted(os.sched_getaffinity(0))))
+        (self.begun / f"{cell.seed}").write_text(f"{os.getpid()}: {cores}")
+        deadline_s = time.monotonic() + 20
+        while len(list(self.begun.iterdir())) < self.together:  # so many run at once
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        if cell.seed == self.killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.raises and self.by_seed in (0, cell.seed):
+            raise self.raises
+        write_recorded(cell, folder)
+
+    def processes(self) -> dict[int, set[int]]:
+        """Return the processes there were, and what cores each had."""
+        lines = [path.read_text().split(": ") for path in self.begun.iterdir()]
+        return {int(pid): set(map(int, cores.split())) for pid, cores in lines}
 
 
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """Return a folder in which cells tell that they began."""
+    folder = tmp_path / "begun"
+    folder.mkdir()
+    return folder
+
+
+def gone(processes: Iterable[int]) -> bool:
+    return not any(Path(f"/proc/{pid}").exists() for pid in processes)
+
+
+@pytest.mark.usefixtures("cells_here")
 def test_all_cells_run_and_are_counted(tmp_path: Path) -> None:
     cells, reports, lab = planned(4), Reports(), FakeLab()
     outcome = run_cells(tmp_path, cells, lab, jobs=2, report=reports)
@@ -64,9 +108,9 @@ def test_all_cells_run_and_are_counted(tmp_path: Path) -> None:
     ]
     assert {(r.total_cells, r.total_virtual_s) for r in reports} == {(4, total_s)}
     assert (reports[0].done_virtual_s, reports[-1].done_virtual_s) == (0, total_s)
-    assert threads() == []
 
 
+@pytest.mark.usefixtures("cells_here")
 def test_failures_are_kept_apart_and_only_they_run_again(tmp_path: Path) -> None:
     cells, reports = planned(5), Reports()
     outcome = run_cells(tmp_path, cells, FakeLab(failing(2, 4)), jobs=1, report=reports)
@@ -90,6 +134,7 @@ def test_failures_are_kept_apart_and_only_they_run_again(tmp_path: Path) -> None
     assert again[-1].total_virtual_s == again[-1].done_virtual_s == 200
 
 
+@pytest.mark.usefixtures("cells_here")
 def test_a_finished_campaign_runs_nothing(tmp_path: Path) -> None:
     cells, lab = planned(2), FakeLab()
     run_cells(tmp_path, cells, lab, jobs=2, report=nothing)
@@ -104,30 +149,21 @@ def test_no_cells_are_done_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_as_many_cells_at_once_as_asked_for(tmp_path: Path, jobs: int) -> None:
-    together = threading.Barrier(jobs)
-
-    def act(cell: Cell, folder: Path) -> None:
-        together.wait(5)  # breaks unless so many run at once
-        write_recorded(cell, folder)
-
-    lab = FakeLab(act)
-    outcome = run_cells(tmp_path, planned(6), lab, jobs=jobs, report=nothing)
-    assert (outcome.finished_cells, lab.most_at_once) == (6, jobs)
+def test_as_many_cells_at_once_as_asked_for(tmp_path: Path, begun: Path, jobs: int) -> None:
+    act = Act(begun, together=jobs)
+    outcome = run_cells(tmp_path, planned(6), FakeLab(act), jobs=jobs, report=nothing)
+    assert outcome == Outcome(finished_cells=6, failures=())
+    assert len(act.processes()) == jobs
+    assert gone(act.processes())
 
 
-def test_each_worker_keeps_to_one_core_and_the_caller_to_all(tmp_path: Path) -> None:
-    before = os.sched_getaffinity(0)
-    cores: list[int] = []
-
-    def act(cell: Cell, folder: Path) -> None:
-        cores.extend(os.sched_getaffinity(0))
-        write_recorded(cell, folder)
-
+def test_each_process_keeps_to_one_core_and_the_caller_to_all(tmp_path: Path, begun: Path) -> None:
+    before, act = os.sched_getaffinity(0), Act(begun)
     run_cells(tmp_path, planned(3), FakeLab(act), jobs=1, report=nothing)
-    assert len(cores) == 3
-    assert len(set(cores)) == 1
-    assert cores[0] in before
+    ((pid, cores),) = act.processes().items()
+    assert pid != os.getpid()
+    assert len(cores) == 1
+    assert cores < before or cores == before
     assert os.sched_getaffinity(0) == before
 
 
@@ -136,64 +172,74 @@ def test_each_worker_keeps_to_one_core_and_the_caller_to_all(tmp_path: Path) -> 
     [RunError("no"), ParseError("no"), PermissionError("no")],
     ids=lambda e: type(e).__name__,
 )
-def test_expected_errors_fail_the_cell_only(tmp_path: Path, error: Exception) -> None:
-    def act(cell: Cell, folder: Path) -> None:
-        if cell.seed == 2:
-            raise error
-        write_recorded(cell, folder)
-
-    cells = planned(3)
-    outcome = run_cells(tmp_path, cells, FakeLab(act), jobs=2, report=nothing)
+def test_expected_errors_fail_the_cell_only(tmp_path: Path, begun: Path, error: Exception) -> None:
+    cells, lab = planned(3), FakeLab(Act(begun, raises=error, by_seed=2))
+    outcome = run_cells(tmp_path, cells, lab, jobs=2, report=nothing)
     assert outcome == Outcome(finished_cells=2, failures=((cells[1].id, "no"),))
 
 
-def test_a_programming_error_ends_the_campaign(tmp_path: Path) -> None:
-    def act(cell: Cell, folder: Path) -> None:
-        raise ZeroDivisionError
-
+def test_a_programming_error_ends_the_campaign(tmp_path: Path, begun: Path) -> None:
+    act = Act(begun, raises=ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         run_cells(tmp_path, planned(3), FakeLab(act), jobs=1, report=nothing)
-    assert threads() == []
+    assert len(act.processes()) == 1
+    assert gone(act.processes())
 
 
-def test_an_interrupt_stops_the_labs_and_keeps_what_is_finished(tmp_path: Path) -> None:
-    cells = planned(6)
+class Waiting(FakeLab):
+    """A lab that runs until it is told to end, and tells that it was."""
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+        super().run(cell, folder, cancelled)
+        deadline_s = time.monotonic() + 60
+        while not cancelled.is_set():
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        (folder / "ended").touch()
+        raise InterruptedError("cancelled")
+
+
+def test_an_interrupt_stops_the_labs_and_keeps_what_is_finished(
+    tmp_path: Path, begun: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells, act = planned(6), Act(begun)
     run_cells(tmp_path, cells[:2], FakeLab(), jobs=1, report=nothing)
-    started = threading.Semaphore(0)
 
-    class Starting(FakeLab):
-        def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-            started.release()
-            return super().run(cell, folder, cancelled)
+    def interrupt(ready: list[Any], timeout_s: float | None = None) -> list[Any]:
+        if len(act.processes()) == 2 and timeout_s == workers.WAKE_S:
+            raise KeyboardInterrupt
+        return connection.wait(ready, timeout_s)
 
-    lab = Starting(waits=True)
-
-    def interrupt(*_: object, **__: object) -> None:
-        assert started.acquire(timeout=5)
-        assert started.acquire(timeout=5)
-        raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("testbed.machine.workers.wait", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            run_cells(tmp_path, cells, lab, jobs=2, report=nothing)
+    monkeypatch.setattr(workers, "wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(tmp_path, cells, Waiting(act), jobs=2, report=nothing)
     # Two were running and saw the event; the other two never began.
-    assert (len(lab.ran), lab.cancelled, lab.at_once) == (2, 2, 0)
-    assert threads() == []
+    ended = [path.parent.parent.name for path in tmp_path.glob("cells/*/*/ended")]
+    assert sorted(ended) == sorted(planned.id for planned in cells[2:4])
+    assert len(act.processes()) == 2
+    assert gone(act.processes())
     assert unfinished(tmp_path, cells) == cells[2:]
 
 
-def test_an_error_while_reporting_stops_the_labs_too(tmp_path: Path) -> None:
+def test_an_error_while_reporting_stops_the_labs_too(tmp_path: Path, begun: Path) -> None:
     def report(progress: Progress) -> None:
         if progress.done_cells or progress.failed_cells:
             raise BrokenPipeError
 
-    def act(cell: Cell, folder: Path) -> None:
-        raise RunError("at once")
-
+    act = Act(begun, raises=RunError("at once"))
     with pytest.raises(BrokenPipeError):
         run_cells(tmp_path, planned(4), FakeLab(act), jobs=1, report=report)
-    assert threads() == []
+    assert gone(act.processes())
+
+
+def test_a_cell_whose_process_is_killed_fails_alone_and_once(tmp_path: Path, begun: Path) -> None:
+    cells, act = planned(4), Act(begun, killed=2)
+    outcome = run_cells(tmp_path, cells, FakeLab(act), jobs=1, report=nothing)
+    assert outcome.finished_cells == 3
+    ((failed, why),) = outcome.failures
+    assert failed == cells[1].id
+    assert why.startswith(f"cell {failed}: the process that worked on it was ended from outside: ")
+    assert len(act.processes()) == 2
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,6 @@ def test_done_is_written_last_and_by_rename(
         steps.append(f"rename {self.name} to {target.name}")
         return replace(self, target)
 
-    # Here, not in the process beside, which does not know of this.
-    monkeypatch.setattr(
-        "testbed.machine.workers.in_process", lambda function, *words: function(*words)
-    )
     monkeypatch.setattr(Path, "replace", replaced)
     run(MEASURE, tmp_path / "x", FakeLab())
     assert steps[-2:] == ["rename .timing.json to timing.json", "rename .DONE to DONE"]

@@ -28,7 +28,7 @@ from tests.unit.command.test_commands import STUDY
 
 
 @pytest.fixture
-def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
+def lab(cells_here: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
     made = FakeLab()
     monkeypatch.setattr(per_kernel, "ensure", lambda versions, report, check=None: made)
     monkeypatch.chdir(tmp_path)

@@ -56,7 +56,9 @@ def broken() -> Broken:
 
 
 @pytest.fixture
-def lab(broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
+def lab(
+    cells_here: None, broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> FakeLab:
     made = FakeLab(broken)
     monkeypatch.setattr(per_kernel, "ensure", lambda versions, report, check=None: made)
     monkeypatch.chdir(tmp_path)

@@ -32,7 +32,9 @@ def fails() -> set[tuple[str, int]]:
 
 
 @pytest.fixture
-def lab(fails: set[tuple[str, int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeLab:
+def lab(
+    cells_here: None, fails: set[tuple[str, int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> FakeLab:
     def act(cell: Cell, folder: Path) -> None:
         if (cell.study, cell.seed) in fails and cell.purpose == "measure":
             raise RunError("the lab's kernel panicked", where=f"cell {folder.name}")

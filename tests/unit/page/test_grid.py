@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
@@ -15,8 +14,6 @@ from reports.page.grid import Field, Grid, Part, columns, judgement, part, piece
 from reports.page.html import _TEMPLATES
 from reports.page.terminal import _Screen
 from tests.support.report_page import HOSTILE, Page
-
-pytestmark = pytest.mark.unit
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=30)
 
