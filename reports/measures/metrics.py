@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from model.run_files.metrics import ALWAYS, ASKED, Declared
@@ -193,18 +193,18 @@ def _expanded(
     }
     for name, one in declared.each(by_id, flows):
         label = declared.label.format(**words, label=labels.get(one, ""), flow=one)
-        yield Metric(name, label, declared.quantity, _function(declared.name, by_id.get(one), one))
+        yield Metric(name, label, declared.quantity, _function(declared.name, by_id, one))
 
 
 def _function(
-    name: str, group: Group | None, flow: str
+    name: str, groups: Mapping[str, Group], of: str
 ) -> Callable[[Sample], float | Quotient | Share]:
-    """Return what computes a metric; ``group`` or ``flow`` is what it is of."""
+    """Return what computes a metric of that group or flow, which may have the same name."""
     if name in CELL_FUNCTIONS:
         return CELL_FUNCTIONS[name]
-    if group is None:
-        return lambda sample: FLOW_FUNCTIONS[name](sample, flow)
-    return lambda sample: GROUP_FUNCTIONS[name](sample, group)
+    if name in FLOW_FUNCTIONS:
+        return lambda sample: FLOW_FUNCTIONS[name](sample, of)
+    return lambda sample: GROUP_FUNCTIONS[name](sample, groups[of])
 
 
 def evaluate(metric: Metric, sample: Sample) -> Value:
