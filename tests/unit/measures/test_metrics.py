@@ -240,3 +240,12 @@ def test_shares_add_to_100_and_agree_with_the_increase(s_bps: float, t_bps: floa
     assert math.isclose(share_t + share_s, 100)
     assert increase >= -100
     assert (increase > 0) == (s_bps > t_bps)
+
+
+def test_a_flow_may_have_the_name_of_a_group() -> None:
+    found = sample(flow("T", "S", 1e5, 1, 0), flow("S", "T", 3e5, 1, 0))
+    metrics = {**metrics_of((T, S), None), **study_metrics_of((T, S), ("T", "S"))}
+    assert evaluate(metrics["flow_goodput_T_bps"], found).value == 1e5
+    assert evaluate(metrics["goodput_T_bps"], found).value == 3e5
+    assert metrics["flow_goodput_T_bps"].label == "Goodput of flow T"
+    assert metrics["goodput_T_bps"].label == "Goodput, TCP SACK"
