@@ -11,10 +11,8 @@ from collectors.packets.tally import Journeys, Tally
 from model.cell import Cell, Direction
 from model.check import Check
 from model.run_files.traffic_tables import PathRow
+from model.tolerances import EXACT, Tolerances
 
-#: As in calibration: netem's clock ticks every 64 ns, and a program that reads the clock again and
-#: again moves the virtual one by 256 ns each time before a packet gets its turn.
-DELAY_TOLERANCE_S = 20e-6
 PKTS = "packets"
 
 
@@ -101,7 +99,9 @@ def goodput_checks(cell: Cell, evidence: Evidence, paths: list[PathRow]) -> list
     return found
 
 
-def place_checks(cell: Cell, evidence: Evidence, packets: pl.DataFrame) -> list[Check]:
+def place_checks(
+    cell: Cell, evidence: Evidence, packets: pl.DataFrame, tolerances: Tolerances = EXACT
+) -> list[Check]:
     """The capture points lie where they are said to: the times between them are the path's.
 
     No packet crosses a stretch faster than its delay and serialisation, and the bottleneck's
@@ -116,15 +116,20 @@ def place_checks(cell: Cell, evidence: Evidence, packets: pl.DataFrame) -> list[
     }
     journeys = Journeys(packets, "data")
     return [
-        _place(stretch, journeys, *shapes[stretch.name])
+        _place(stretch, journeys, *shapes[stretch.name], tolerances.delay_s)
         for stretch in evidence.stretches
         if stretch.direction == "data"
     ]
 
 
 def _place(
-    stretch: Stretch, journeys: Journeys, link: Direction, delays: bool, serialises: bool
-) -> Check:  # fmt: skip
+    stretch: Stretch,
+    journeys: Journeys,
+    link: Direction,
+    delays: bool,
+    serialises: bool,
+    tolerance_s: float,
+) -> Check:
     wanted_s = link.owd_s if delays else 0.0
     found = journeys.extremes_s(
         stretch.offered_at, stretch.passed_at, 8 / link.rate_bps if serialises else 0.0
@@ -137,9 +142,9 @@ def _place(
             check=check, where=stretch.where(), wanted=wanted, got="no packet passed", agrees=None
         )
     shortest_s, longest_s = found
-    agrees = shortest_s >= wanted_s - DELAY_TOLERANCE_S
+    agrees = shortest_s >= wanted_s - tolerance_s
     if not serialises:
-        agrees = agrees and longest_s <= wanted_s + DELAY_TOLERANCE_S
+        agrees = agrees and longest_s <= wanted_s + tolerance_s
     return Check(
         check=check, where=stretch.where(), wanted=wanted, agrees=agrees,
         got=f"{shortest_s * 1000:.3f} to {longest_s * 1000:.3f} ms",

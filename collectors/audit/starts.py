@@ -17,17 +17,15 @@ from collectors.raw.flows import json_lines
 from model import run_folder
 from model.cell import Cell, Flow
 from model.check import Check
+from model.tolerances import EXACT, Tolerances
 from model.units import NS_PER_S
 
-#: A process wakes up at most the kernel's timer slack of 50 us after its time, and every look at
-#: the clock moves the virtual one: of flows that start at once, each waits for those before it.
-TOLERANCE_S, TOLERANCE_PER_FLOW_S = 100e-6, 20e-6
 CHECK = "start"
 #: How a probe says that it gave up (probes/probe_sender.c).
 UNCONNECTED = "unconnected"
 
 
-def read_checks(folder: Path, cell: Cell) -> list[Check]:
+def read_checks(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> list[Check]:
     """Return the comparisons of a cell's starts.
 
     Raises:
@@ -42,7 +40,7 @@ def read_checks(folder: Path, cell: Cell) -> list[Check]:
         for flow in cell.flows
     }
     unconnected = {flow.id for flow in cell.flows if _never_connected(folder, flow)}
-    return checks(cell, epoch_ns, late_ns, began, unconnected)
+    return checks(cell, epoch_ns, late_ns, began, unconnected, tolerances)
 
 
 def checks(
@@ -51,6 +49,7 @@ def checks(
     late_ns: int,
     began: Mapping[str, int | None],
     unconnected: Collection[str] = (),
+    tolerances: Tolerances = EXACT,
 ) -> list[Check]:
     """Compare the times at which flows began, in order of the times at which they should.
 
@@ -62,7 +61,7 @@ def checks(
         agrees=late_ns == 0,
     )  # fmt: skip
     flows = sorted(cell.flows, key=lambda flow: flow.start_s)
-    tolerance_s = TOLERANCE_S + TOLERANCE_PER_FLOW_S * len(flows)
+    tolerance_s = tolerances.start_s + tolerances.start_per_flow_s * len(flows)
     found = [_start(flow, epoch_ns, began[flow.id], tolerance_s) for flow in flows]
     return [
         ready,

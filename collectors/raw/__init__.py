@@ -1,1 +1,1 @@
-"""A cell's raw files as they were written: one reader for each format."""
+"""Raw files opened and their plain shapes read: JSON, lines of flows, captures."""

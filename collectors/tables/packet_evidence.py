@@ -28,6 +28,7 @@ from model.cell import NUMBERED_LOSSES, Cell, Flow
 from model.check import Check
 from model.errors import ParseError
 from model.run_files.traffic_tables import AuditRow, PathRow
+from model.tolerances import Tolerances
 
 SCHEMA = 1
 POINTS = "raw/pcap/points.json"
@@ -216,14 +217,18 @@ def _repeated(flow: Flow, totals: Mapping[str, Any]) -> int | None:
 
 
 def checks(
-    cell: Cell, found: Evidence, captured: pl.DataFrame | None, paths: list[PathRow]
+    cell: Cell,
+    found: Evidence,
+    captured: pl.DataFrame | None,
+    paths: list[PathRow],
+    tolerances: Tolerances,
 ) -> list[Check]:
     """Return all comparisons of a cell's audit."""
     made = [*checks_of.chain_checks(found), *checks_of.counter_checks(cell, found)]
     if captured is not None and found.tally is not None:
         made += checks_of.capture_checks(cell, found, found.tally)
         made += checks_of.goodput_checks(cell, found, paths)
-        made += checks_of.place_checks(cell, found, captured)
+        made += checks_of.place_checks(cell, found, captured, tolerances)
     return made
 
 

@@ -37,6 +37,7 @@ from model.cell import Cell, Flow
 from model.check import Check
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.traffic_tables import AuditRow, FlowRow, IntervalRow, PathRow, QdiscRow
+from model.tolerances import EXACT, Tolerances
 
 
 def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
@@ -75,8 +76,10 @@ def _sent(folder: Path, flow: Flow) -> Sent:
     return probe_sent(read_text(path), flow, str(path))
 
 
-def write_tables(folder: Path, cell: Cell) -> None:
+def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> None:
     """Parse one measuring cell's raw files; write its tables and its audit.
+
+    ``tolerances`` are those of the lab it ran in.
 
     Raises:
         ParseError: a raw file is missing, cut short or not what its program writes.
@@ -107,7 +110,7 @@ def write_tables(folder: Path, cell: Cell) -> None:
     write_rows(qdiscs, QdiscRow, folder / run_folder.QDISCS_TABLE)
     checks = write_sockets(folder, cell, epoch_ns, windows)
     packets, paths = _write_packets(
-        folder, cell, counted, received, recorded.told, checks, unconnected(flows)
+        folder, cell, counted, received, recorded.told, checks, unconnected(flows), tolerances
     )
     found_episodes = episodes(cell, packets, windows)
     if found_episodes is not None:
@@ -134,6 +137,7 @@ def _write_packets(
     told: Told | None,
     sampled: list[Check],
     of_flows: list[dict[str, str]],
+    tolerances: Tolerances,
 ) -> tuple[pl.DataFrame | None, list[PathRow]]:
     """Write what rests on captures, if there are any, and the audit of the cell.
 
@@ -149,7 +153,7 @@ def _write_packets(
     audit = packet_balance.rows(cell, found)
     lists = packet_evidence.numbered_drops(folder, cell)
     checks = [
-        *packet_evidence.checks(cell, found, packets, paths),
+        *packet_evidence.checks(cell, found, packets, paths, tolerances),
         *sampled,
         *packet_evidence.numbered_checks(folder, cell, lists, packets),
         *packet_evidence.row_checks(audit),

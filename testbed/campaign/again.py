@@ -19,6 +19,7 @@ from model.errors import ParseError, RunError, UnsupportedError
 from testbed.campaign import digests, run_cells
 from testbed.campaign.run_cell import write_done
 from testbed.campaign.run_cells import Progress
+from testbed.labs import registry
 from testbed.labs.contract.lab import Lab
 from testbed.machine import scratch, workers
 from testbed.planning.plan import PlannedCell, virtual_s
@@ -94,7 +95,8 @@ def parse_cell(run: Path, place: Path, planned: PlannedCell) -> dict[str, str]:
         raise ParseError("cannot look at a cell", where=str(folder), got=str(error)) from error
     evidence = _check_evidence(folder, found)
     view = _view(folder, run_folder.cell_folder(place, planned.id))
-    write_tables(view, planned.cell)
+    kind = registry.named(planned.cell.lab.get("name", ""))
+    write_tables(view, planned.cell, kind.properties.tolerances)
     made = {f"{TABLES}/{name}": one for name, one in digests.of_cell(view / TABLES).items()}
     made[run_folder.AUDIT] = plain_files.sha256(view / run_folder.AUDIT)
     old = {name: digest for name, digest in found.items() if _is_made(name)}

@@ -20,10 +20,10 @@ from model import netem_draws
 from model.cell import Direction, Network
 from model.check import Check
 from model.errors import ParseError
+from model.tolerances import Tolerances
 from model.units import NS_PER_S
 from testbed.guest.calibration import WAYS, Way, chances, other_pairs, stages
 from testbed.guest.link_fill import LOG_HEADER, Fill, fills
-from testbed.labs.contract.lab import Tolerances
 
 #: A whole number of 64 bits; str.isdigit() would also take superscripts.
 COUNT = re.compile(r"[0-9]{1,19}")

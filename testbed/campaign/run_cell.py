@@ -21,11 +21,12 @@ from model import plain_files, run_folder
 from model.cell import Cell, cell_json
 from model.check import Check
 from model.errors import ParseError, RunError, VerifyError
+from model.tolerances import EXACT, Tolerances
 from testbed.campaign import digests
 from testbed.guest import calibration
 from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
-from testbed.labs.contract.lab import Lab, Tolerances
+from testbed.labs.contract.lab import Lab
 from testbed.machine import trees
 
 
@@ -64,8 +65,8 @@ def conclude(cell: Cell, folder: Path, wall_s: float, tolerances: Tolerances) ->
     else:
         from collectors.tables.write import write_tables  # when needed: tables are slow to load
 
-        check_starts(cell, folder)
-        write_tables(folder, cell)
+        check_starts(cell, folder, tolerances)
+        write_tables(folder, cell, tolerances)
         check_ledger(folder)
     write_json(folder / run_folder.TIMING, {"wall_s": round(wall_s, 3)})
     finish(folder)
@@ -105,9 +106,9 @@ def check_ledger(folder: Path) -> None:
         )
 
 
-def check_starts(cell: Cell, folder: Path) -> None:
+def check_starts(cell: Cell, folder: Path, tolerances: Tolerances = EXACT) -> None:
     """Add when each flow began to the cell's checks, and raise if one began at another time."""
-    _settle(folder, starts.read_checks(folder, cell), "")
+    _settle(folder, starts.read_checks(folder, cell, tolerances), "")
 
 
 def _settle(folder: Path, made: Sequence[Check], what: str) -> None:

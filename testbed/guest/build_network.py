@@ -193,7 +193,7 @@ def environment(lab: BuiltNetwork) -> dict[str, Any]:
         "tools": packages(status, TOOLS),
         "lab": dict(lab.cell.lab),
         "seed": lab.cell.seed,
-        "clock": "virtual",
+        "clock": lab.cell.lab.get("clock", "not told"),
         "sysctls": sysctls,
         "warnings": [],
     }

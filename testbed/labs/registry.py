@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from model.errors import StudyError
 from testbed.labs.contract.lab import LabKind
+from testbed.labs.stock.kind import STOCK
 from testbed.labs.virtual.kind import VIRTUAL
 
 DEFAULT: LabKind = VIRTUAL
-LABS: dict[str, LabKind] = {kind.properties.name: kind for kind in (VIRTUAL,)}
+LABS: dict[str, LabKind] = {kind.properties.name: kind for kind in (VIRTUAL, STOCK)}
 
 
 def named(name: str) -> LabKind:

@@ -1,8 +1,8 @@
 """What was built, by content: every file's name, kind and bytes, and one digest over them all.
 
 Invariants: the digest depends on nothing else (not on times, owners, umask, order or place),
-because a lab shows its guest nothing else either (``guest/host_view.c``). The record is kept beside
-what it describes, so what changed since can be named.
+because a lab shows its guest nothing else either (``labs/booted/boot/host_view.c``). The record is
+kept beside what it describes, so what changed since can be named.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def each(
         name: says where an item was lost with its process.
         jobs: how many at once.
         ended: called here with each item that ended, and what ``act`` returned or raised: a
-            ``RunError`` if its process was killed, which another one follows.
+            ``RunError`` if its process was killed, which another one follows, or if there could be
+            none.
         timeout_s: how long one item may take.
     """
     todo = collections.deque(items)
@@ -72,14 +73,17 @@ def each(
     # Two campaigns of one job each should not share the first core.
     first = os.getpid() % len(allowed)
     cores = itertools.cycle(allowed[first:] + allowed[:first])
-    workers = [_Worker(core, timeout_s) for core in itertools.islice(cores, jobs)]
+    workers = [_Worker(core, timeout_s) for core in itertools.islice(cores, max(1, jobs))]
     busy: dict[_Worker, Item] = {}
     try:
         while todo or busy:
             for worker in workers:
                 if todo and worker not in busy:
                     busy[worker] = todo.popleft()
-                    worker.begin(act, busy[worker])
+                    try:
+                        worker.begin(act, busy[worker])
+                    except (RunError, OSError) as error:  # no room for a process, for this item
+                        ended(busy.pop(worker), error)
             wait([worker.pipe for worker in busy], WAKE_S)
             for worker in [worker for worker in busy if worker.has_ended()]:
                 item = busy.pop(worker)
@@ -176,11 +180,13 @@ class _Worker:
         """End the process; return its status, or less than 0 a signal's number."""
         if not self._runs:
             return 0
-        self._runs = False
         self.pipe.close()
-        wait([self._handle], within_s)
-        self._lifeline.close()  # the kernel ends it
+        try:
+            wait([self._handle], within_s)
+        finally:  # also where an interrupt ends the waiting
+            self._lifeline.close()  # the kernel ends it
         wait([self._handle])
+        self._runs = False
         os.close(self._handle)
         self._process.join()
         status = self._process.exitcode

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from model.cell import Cell, Limits, cell_json
+from testbed.labs.booted.booting import Boot
 from testbed.labs.virtual import kernel, virtual_lab
-from testbed.labs.virtual.virtual_lab import Boot, VirtualLab
+from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 

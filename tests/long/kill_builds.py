@@ -18,7 +18,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from testbed.labs.virtual import host_tools, image, kernel
+from testbed.labs.booted import image
+from testbed.labs.confinement import host_tools
+from testbed.labs.virtual import kernel
 from testbed.machine import cache, trees
 from tests.support.killing import Machine, adopt_orphans, kill_after, left_behind, start
 

@@ -21,8 +21,9 @@ from typing import Any
 
 import pytest
 
-from testbed.labs.virtual import image, lab_user
-from testbed.labs.virtual.sandbox import Sandbox
+from testbed.labs.booted import image
+from testbed.labs.confinement import lab_user
+from testbed.labs.confinement.sandbox import Sandbox
 from testbed.machine.process import run_logged
 
 SOURCES = Path(__file__).parents[2] / "probes"

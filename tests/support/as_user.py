@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from testbed.labs.virtual import host_tools
+from testbed.labs.confinement import host_tools
 from testbed.labs.virtual.virtual_lab import VirtualLab
 
 PROJECT = Path(__file__).parents[2]

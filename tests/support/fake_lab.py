@@ -15,11 +15,12 @@ from typing import Any
 from model.cell import Cell
 from model.errors import GroundtruthError
 from model.netem_draws import Foretold
+from model.tolerances import Tolerances
 from model.units import NS_PER_S
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
 from testbed.guest.link_fill import LOG_HEADER
-from testbed.labs.contract.lab import Properties, Tolerances
+from testbed.labs.contract.lab import Properties
 from tests.support.recorded import DATA, text, value
 
 PROBES = DATA / "probes-0.1.0"

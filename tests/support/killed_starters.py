@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from model.cell import Limits
-from testbed.labs.virtual import kernel, supervise, virtual_lab
-from testbed.labs.virtual.virtual_lab import Boot, VirtualLab
+from testbed.labs.booted.booting import Boot
+from testbed.labs.confinement import supervise
+from testbed.labs.virtual import kernel, virtual_lab
+from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.conftest import PR_SET_CHILD_SUBREAPER, lab_processes
 
 LAST_KILL_S = 0.020

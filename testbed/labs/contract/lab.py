@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from model.cell import Cell, Limits
+from model.tolerances import Tolerances
 from testbed.machine.process import BuildReport
 
 #: May refuse what it is told: the digests of a lab but for its kernel, and the image's packages.
@@ -21,14 +22,6 @@ Check = Callable[[Mapping[str, str], Mapping[str, str]], None]
 
 def accept_any(_found: Mapping[str, str], _packages: Mapping[str, str]) -> None:
     """Refuse nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tolerances:
-    """How far what a calibration measures may be from what was asked for."""
-
-    delay_s: float
-    rate_frac: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +34,7 @@ class Properties:
     clock: Literal["virtual", "real"]
     #: Whether a cell that is run again leaves the same bytes.
     repeatable: bool
-    #: What its calibrations are held to.
+    #: What its calibrations and its cells are held to.
     tolerances: Tolerances
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from model.cell import Cell, Flow
+from model.cell import Cell
+from testbed.labs.booted.expected_traffic import expected_packets
 
 #: On two cores.
 IMAGE_BUILD_S, KERNEL_BUILD_S = 150.0, 210.0
@@ -23,10 +24,6 @@ PER_PACKET_S = 28e-6
 PER_CAPTURED_PACKET_S = 55e-6
 #: A calibration sends so many packets that these say it, whatever flows there are.
 CALIBRATING_S = 0.64
-
-_PACKET_BITS = 12_000.0
-#: Packets a bulk flow keeps in flight at most: the hosts' usual window of 64 KB.
-_WINDOW_PKTS = 45.0
 
 
 def build_line(kernels: Sequence[str], *, image: bool) -> str:
@@ -47,26 +44,3 @@ def cell_wall_s(cell: Cell) -> float:
         + PER_FLOW_S * len(cell.flows)
         + per_packet_s * expected_packets(cell)
     )
-
-
-def expected_packets(cell: Cell) -> float:
-    """Return about how many data packets a cell's flows send.
-
-    A bulk flow sends what the least of three allows: its share of the bottleneck, a window per
-    round trip, and the square-root law of random loss.
-    """
-    forward = cell.network.bottleneck.forward
-    rtt_s = max(cell.network.base_rtt_s(), 1e-3)
-    bulk = [flow for flow in cell.flows if flow.rate_bps == 0]
-    rated_bps = sum(flow.rate_bps for flow in cell.flows)
-    left_bps = max(0.0, forward.rate_bps - rated_bps)
-    allowed = [left_bps / _PACKET_BITS / max(1, len(bulk)), _WINDOW_PKTS / rtt_s]
-    if forward.loss.loss_frac > 0:
-        allowed.append(math.sqrt(1.5 / forward.loss.loss_frac) / rtt_s)
-    return sum(_packets(flow, min(allowed)) for flow in cell.flows)
-
-
-def _packets(flow: Flow, bulk_pps: float) -> float:
-    """Return the packets of one flow; ``rate_bps`` is that of IP packets, 28 bytes of it heads."""
-    pps = flow.rate_bps / 8 / (flow.message_bytes + 28) if flow.rate_bps else bulk_pps
-    return pps * max(0.0, flow.stop_s - flow.start_s)

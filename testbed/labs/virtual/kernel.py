@@ -7,17 +7,16 @@ the host needs no compiler. The finished entry holds ``linux``, ``config`` and `
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from model.errors import StudyError, UnsupportedError
-from testbed.labs.virtual import host_tools, image, lab_user
-from testbed.labs.virtual.sandbox import Sandbox
+from testbed.labs.booted import debian
+from testbed.labs.confinement import lab_user
+from testbed.labs.confinement.sandbox import Sandbox
 from testbed.machine import cache, contents
-from testbed.machine.process import BuildReport, Watch, output_of, run_logged
+from testbed.machine.process import BuildReport, Watch, run_logged
 from testbed.study.vocabulary import DEFAULT_KERNEL, KERNEL_VERSION
 
 DEFAULT = DEFAULT_KERNEL
@@ -26,7 +25,6 @@ INPUTS = tuple(
     for name in ("kernel.config", "kernel-optional.config", "build-kernel.sh")
 )
 BUILD_TIMEOUT_S = 3000.0
-LISTS_TIMEOUT_S = 300.0
 BUILD_BYTES = 4_000_000_000
 LOG_LINES = 1200
 
@@ -45,26 +43,9 @@ def check_offered(versions: Sequence[str]) -> None:
 
     Asked with this machine's apt, of the mirrors the image comes from, before anything is built.
     """
-    cache.root().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".lists-", dir=cache.root()) as text:
-        folder = Path(text)
-        for name in ("lists/partial", "archives/partial", "empty.d"):
-            (folder / name).mkdir(parents=True)
-        (folder / "status").touch()
-        options = _apt_folder(folder)
-        (folder / "apt.conf").write_text(
-            f'{options}Dir::State::lists "{folder}/lists";\nDir::State::status "{folder}/status";\n'
-            f'Dir::Cache "{folder}";\nDir::Etc::sourceparts "{folder}/empty.d";\n'
-        )
-        run_logged(
-            ["apt-get", "-q", "-c", str(folder / "apt.conf"), "update"],
-            log=folder / "update.log",
-            what="reading Debian's list of kernels",
-            timeout_s=LISTS_TIMEOUT_S,
-        )
-        search = ["apt-cache", "-c", str(folder / "apt.conf"), "search", "--names-only"]
-        listed = output_of([*search, "^linux-source-[0-9.]+$"])
-    offered = re.findall(r"^linux-source-([0-9.]+) ", listed, re.MULTILINE)
+    with debian.lists() as apt:
+        names = apt.names("^linux-source-[0-9.]+$")
+    offered = [name.removeprefix("linux-source-") for name in names]
     for version in versions:
         if version not in offered:
             raise UnsupportedError(
@@ -72,23 +53,8 @@ def check_offered(versions: Sequence[str]) -> None:
                 where="KERNEL",
                 wanted="a kernel of Debian 13 or its backports",
                 got=version,
-                hint=f"on offer: {' '.join(sorted(offered, key=_number)) or 'none'}",
+                hint=f"on offer: {' '.join(sorted(offered, key=debian.number)) or 'none'}",
             )
-
-
-def _number(version: str) -> list[int]:
-    return [int(part) for part in version.split(".") if part]
-
-
-def _apt_folder(folder: Path) -> str:
-    """Write the image's sources into a folder; return options of an apt that uses them."""
-    mirrors = host_tools.mirrors()
-    place = folder / "sources.list"
-    place.write_text("".join(f"{line}\n" for line in image.sources(mirrors)))
-    options = [option.rstrip(";") for option in mirrors.apt_options]
-    options += ['APT::Sandbox::User "root"', 'Acquire::Languages "none"']
-    options += [f'Dir::Etc::sourcelist "{place}"']
-    return "".join(f"{option};\n" for option in options)
 
 
 def key(version: str, image_digest: str) -> str:
@@ -118,7 +84,7 @@ def _build(folder: Path, version: str, root: Path, report: BuildReport) -> None:
     work.mkdir()
     for source in INPUTS:
         shutil.copy(source, work)
-    options = _apt_folder(work).replace(f"{work}/", "/cell/")
+    options = debian.apt_options(work).replace(f"{work}/", "/cell/")
     (work / "apt.conf").write_text(options)
     read_only = {"/etc/resolv.conf": Path("/etc/resolv.conf")}
     hosts = Path("/etc/hosts")

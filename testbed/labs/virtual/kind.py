@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.cell import Cell, Limits
+from testbed.labs.booted import image, time_limits
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
-from testbed.labs.virtual import costs, image, kernel, per_kernel, time_limits, virtual_lab
+from testbed.labs.virtual import costs, kernel, virtual_lab
+from testbed.machine import contents
 from testbed.machine.process import BuildReport
 
 
@@ -42,15 +44,24 @@ class VirtualKind:
 
     def doctor(self, kernel_versions: Sequence[str]) -> list[Finding]:
         """Look at what it needs of this machine; change nothing."""
-        from testbed.labs.virtual import doctor  # when needed: no other command looks
+        from testbed.labs.booted import doctor  # when needed: no other command looks
 
-        return doctor.examine(kernel_versions)
+        root = image.built()
+        found = [
+            doctor.kernel(
+                f"kernel {version}",
+                kernel.built(version, contents.digest(root.parent)) if root else None,
+            )
+            for version in kernel_versions
+        ]
+        hint = "the lab's kernel is User-Mode Linux, which there is for x86_64"
+        return doctor.examine(found, kernels_bytes=kernel.BUILD_BYTES, processor_hint=hint)
 
     def ready(
         self, kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
     ) -> Lab:
-        """Return the lab with these kernels, built if needed; see :func:`per_kernel.ensure`."""
-        return per_kernel.ensure(kernel_versions, report, check)
+        """Return the lab with these kernels, built if needed."""
+        return virtual_lab.ensure_per_kernel(kernel_versions, report, check)
 
 
 VIRTUAL = VirtualKind()

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.labs.virtual import host_tools, image
+from testbed.labs.booted import image
+from testbed.labs.confinement import host_tools
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import cache
 from tests.support.killing import (

@@ -16,7 +16,7 @@ from collectors.tables.write import write_tables
 from model import run_folder
 from model.cell import Cell, Flow, Generator, Loss
 from testbed.guest.ledger import disagreements
-from testbed.labs.virtual.sandbox import Sandbox
+from testbed.labs.confinement.sandbox import Sandbox
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.recorded import with_bottleneck
 

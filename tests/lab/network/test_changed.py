@@ -10,7 +10,8 @@ import pytest
 
 from model.cell import Cell, Limits, cell_json
 from model.errors import RunError
-from testbed.labs.virtual.virtual_lab import AGENT, Boot, VirtualLab
+from testbed.labs.booted.booting import AGENT, Boot
+from testbed.labs.virtual.virtual_lab import VirtualLab
 
 Change = Callable[[str], None]
 

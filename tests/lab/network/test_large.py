@@ -13,7 +13,7 @@ import pytest
 from model import run_folder
 from model.cell import Cell, Loss
 from testbed.campaign.run_cell import execute
-from testbed.labs.virtual.time_limits import limits
+from testbed.labs.booted.time_limits import limits
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import parse_study
 from testbed.points.resolve import resolve_cell

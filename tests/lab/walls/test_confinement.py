@@ -19,11 +19,12 @@ import pytest
 from model import plain_files
 from model.cell import Cell, Limits, cell_json
 from testbed.campaign import digests
-from testbed.labs.virtual import lab_user
-from testbed.labs.virtual.allowance import LEAST
-from testbed.labs.virtual.sandbox import Sandbox
-from testbed.labs.virtual.supervise import Ending, supervise
-from testbed.labs.virtual.virtual_lab import Boot, VirtualLab
+from testbed.labs.booted.booting import Boot
+from testbed.labs.confinement import lab_user
+from testbed.labs.confinement.allowance import LEAST
+from testbed.labs.confinement.sandbox import Sandbox
+from testbed.labs.confinement.supervise import Ending, supervise
+from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support import as_user
 
 Script = Callable[..., Path]

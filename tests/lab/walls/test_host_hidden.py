@@ -17,8 +17,9 @@ import pytest
 from model.cell import Cell, Limits
 from testbed.campaign import digests
 from testbed.campaign.run_cell import execute
-from testbed.labs.virtual import lab_code
-from testbed.labs.virtual.virtual_lab import Boot, VirtualLab
+from testbed.labs.booted import lab_code
+from testbed.labs.booted.booting import Boot
+from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import contents, trees
 
 #: All a guest can ask of its files and its machine; unsorted, as folders give it.

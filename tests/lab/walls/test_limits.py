@@ -10,8 +10,8 @@ import pytest
 
 from model import run_folder
 from model.errors import RunError
-from testbed.labs.virtual.allowance import LEAST, MIB
-from testbed.labs.virtual.supervise import KEPT_BYTES
+from testbed.labs.confinement.allowance import LEAST, MIB
+from testbed.labs.confinement.supervise import KEPT_BYTES
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support import as_user
 

@@ -22,12 +22,13 @@ from tests.support.recorded import wireless_cell
 # Parsed in this process, where parsers can be replaced.
 pytestmark = pytest.mark.usefixtures("cells_here")
 
+LAB = {"name": "virtual"}
 CELLS = [
     PlannedCell(id=cell_id(cell), cell=cell)
     for cell in (
-        wireless_cell(seed=1, purpose="calibrate"),
-        wireless_cell(seed=2),
-        wireless_cell(seed=3),
+        wireless_cell(lab=LAB, seed=1, purpose="calibrate"),
+        wireless_cell(lab=LAB, seed=2),
+        wireless_cell(lab=LAB, seed=3),
     )
 ]
 IDS = [planned.id for planned in CELLS]
@@ -83,7 +84,7 @@ def test_another_parser_makes_other_tables_and_done_knows_them(
 ) -> None:
     made = pl.DataFrame({"x": [1]})
 
-    def write_tables(view: Path, cell: object) -> None:
+    def write_tables(view: Path, cell: object, _tolerances: object) -> None:
         assert (view / "raw" / "epoch.json").is_file()
         (view / "tables").mkdir()
         made.write_parquet(view / "tables" / "episodes.parquet")

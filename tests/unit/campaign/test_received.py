@@ -17,7 +17,7 @@ from model import run_folder
 from model.errors import GroundtruthError, ParseError
 from testbed.campaign import digests, manifest, saved_runs, study_sets
 from testbed.command.cli import command_status
-from testbed.labs.virtual import per_kernel
+from testbed.labs.virtual import virtual_lab
 from testbed.machine import trees
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import DATA
@@ -44,7 +44,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.copytree(DATA / "study" / "hosts", place / "hosts")
     (place / "w.yaml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(per_kernel, "ensure", lambda *_: FakeLab())
+        patch.setattr(virtual_lab, "ensure_per_kernel", lambda *_: FakeLab())
         patch.chdir(place)
         assert command_status(["run", "w.yaml", "--reps", "2", "-j", "2", "-D", "r"]) == 0
         yield (place / "r" / "latest").resolve()

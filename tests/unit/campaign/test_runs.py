@@ -27,7 +27,7 @@ from testbed.campaign.saved_runs import (  # fmt: skip
     locked,
     record_lab,
 )
-from testbed.labs.virtual import per_kernel
+from testbed.labs.virtual import virtual_lab
 from testbed.planning.findings import find
 from testbed.planning.plan import Plan, PlannedCell, make_plan
 from tests.support.fake_lab import FakeLab, nothing
@@ -227,7 +227,7 @@ def test_a_run_gets_the_lab_it_was_made_with(
         built.append(versions)
         return FakeLab()
 
-    monkeypatch.setattr(per_kernel, "ensure", ensure)
+    monkeypatch.setattr(virtual_lab, "ensure_per_kernel", ensure)
     assert isinstance(lab_of(tmp_path, cells_on(LAB), nothing), FakeLab)
     assert built == [["7.3"]]
     older = FakeLab().describe("6.12")
@@ -251,7 +251,7 @@ def image_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packages: dict[
         check({"image_digest": "new", "code_digest": "c"}, FakeLab().packages())
         raise AssertionError("a kernel would be built now, for minutes")
 
-    monkeypatch.setattr(per_kernel, "ensure", ensure)
+    monkeypatch.setattr(virtual_lab, "ensure_per_kernel", ensure)
     record_lab(tmp_path, packages)
     with pytest.raises(StudyError) as caught:
         lab_of(tmp_path, cells_on({**LAB, "image_digest": "old"}), nothing)
@@ -288,8 +288,8 @@ def test_an_image_set_up_in_another_way_is_told_from_moved_packages(
     ("cells", "message"),
     [
         ([], "the run has no cells"),
-        (cells_on({}), "no such lab: wanted virtual, got ''"),
-        (cells_on({"name": "host"}), "no such lab: wanted virtual, got 'host'"),
+        (cells_on({}), "no such lab: wanted virtual or stock, got ''"),
+        (cells_on({"name": "mars"}), "no such lab: wanted virtual or stock, got 'mars'"),
         (cells_on({"name": "virtual"}), "no such kernel"),
     ],
 )

@@ -51,6 +51,7 @@ def everything(folder: Path) -> dict[str, int]:
     return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
 
 
+NO_MARS = "groundtruth: LAB: no such lab: wanted virtual or stock, got 'mars'"
 UNUSABLE = [
     ("run nonesuch", "groundtruth: no such study: wanted a file, or "),
     (f"validate {'x' * 5000}", "groundtruth: no such study: wanted a file, or .* got 'xxx"),
@@ -59,9 +60,9 @@ UNUSABLE = [
     ("validate ./nonesuch.yaml", "groundtruth: nonesuch.yaml: cannot read: No such file"),
     ("plan broken.yaml", "groundtruth: broken.yaml"),
     ("plan binary.yaml", "groundtruth: binary.yaml"),
-    ("run wireless --lab mars", "groundtruth: LAB: no such lab: wanted virtual, got 'mars'"),
-    ("plan wireless --lab mars", "groundtruth: LAB: no such lab: wanted virtual, got 'mars'"),
-    ("build --lab mars", "groundtruth: LAB: no such lab: wanted virtual, got 'mars'"),
+    ("run wireless --lab mars", NO_MARS),
+    ("plan wireless --lab mars", NO_MARS),
+    ("build --lab mars", NO_MARS),
     ("run wireless --kernel latest", "groundtruth: KERNEL: no such kernel: wanted a version such"),
     ("plan wireless --kernel 6.12.1", "groundtruth: KERNEL: no such kernel"),
     ("build --kernel ../6.1", "groundtruth: KERNEL: no such kernel"),

@@ -23,7 +23,7 @@ from testbed.campaign.again import choose
 from testbed.command import commands, run_and_report
 from testbed.command.cli import command_status
 from testbed.command.run_and_report import jobs_or_cores
-from testbed.labs.virtual import per_kernel
+from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
@@ -60,7 +60,7 @@ def lab(
     cells_here: None, broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> FakeLab:
     made = FakeLab(broken)
-    monkeypatch.setattr(per_kernel, "ensure", lambda versions, report, check=None: made)
+    monkeypatch.setattr(virtual_lab, "ensure_per_kernel", lambda versions, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[2] / "data" / "study" / "hosts", tmp_path / "hosts")
     (tmp_path / "w.yaml").write_text(STUDY)

@@ -16,10 +16,12 @@ import pytest
 from model.errors import RunError, StudyError, UnsupportedError
 from testbed.command import commands, doctor
 from testbed.labs import registry
+from testbed.labs.booted import doctor as virtual_doctor
+from testbed.labs.booted import image, lab_code
+from testbed.labs.confinement import host_tools, preflight
+from testbed.labs.confinement.host_tools import BUBBLEWRAP
 from testbed.labs.contract.lab import Finding
-from testbed.labs.virtual import doctor as virtual_doctor
-from testbed.labs.virtual import host_tools, image, kernel, lab_code, preflight
-from testbed.labs.virtual.host_tools import BUBBLEWRAP
+from testbed.labs.virtual import kernel
 from testbed.machine import contents
 
 Usage = collections.namedtuple("Usage", "total used free")
@@ -133,7 +135,7 @@ def test_space(
     monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, free_bytes))
     monkeypatch.setattr(image, "built", lambda: Path("/img") if built else None)
     monkeypatch.setattr(os, "access", lambda place, mode: writable)
-    finding = virtual_doctor._space()
+    finding = virtual_doctor._space(kernel.BUILD_BYTES)
     assert finding.well is well
     assert f"{free_bytes / 1e9:.1f} GB free" in finding.state
     assert "5.5 GB are needed for the first build" in finding.hint
@@ -174,10 +176,10 @@ def test_image_that_is_built_can_be_or_cannot(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_another_processor_cannot_run_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert virtual_doctor._processor().state.startswith("x86_64, ")
-    assert virtual_doctor._processor().well
+    assert virtual_doctor._processor("").state.startswith("x86_64, ")
+    assert virtual_doctor._processor("").well
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    assert not virtual_doctor._processor().well
+    assert not virtual_doctor._processor("").well
 
 
 @pytest.mark.parametrize("built", [True, False])
@@ -236,7 +238,9 @@ def test_browsers_are_looked_for_as_the_tests_do() -> None:
 
 
 def test_a_kernel_that_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert virtual_doctor._kernel("6.12").state == "not built yet; built on the first run"
+    assert (
+        virtual_doctor.kernel("kernel 6.12", None).state == "not built yet; built on the first run"
+    )
     assert virtual_doctor._code() == []
 
 
@@ -252,7 +256,11 @@ def test_what_is_built_is_read_whole_and_what_differs_is_named(
     monkeypatch.setattr(lab_code, "built", lambda digest: tmp_path / "code")
 
     def look() -> list[Finding]:
-        return [virtual_doctor._builder(), virtual_doctor._kernel("6.12"), *virtual_doctor._code()]
+        return [
+            virtual_doctor._builder(),
+            virtual_doctor.kernel("kernel 6.12", kernel.built("6.12", "")),
+            *virtual_doctor._code(),
+        ]
 
     assert [(finding.name, finding.state) for finding in look()] == [
         ("lab image", f"built: {tmp_path}/image"),

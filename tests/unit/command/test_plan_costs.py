@@ -9,7 +9,8 @@ import pytest
 
 from model.run_files.study import Precision
 from testbed.command.plan_costs import cost_lines, seeds_words
-from testbed.labs.virtual.costs import cell_wall_s, expected_packets
+from testbed.labs.booted.expected_traffic import expected_packets
+from testbed.labs.virtual.costs import cell_wall_s
 from testbed.planning.plan import Plan, make_plan
 from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell

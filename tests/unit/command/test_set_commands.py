@@ -17,7 +17,7 @@ from testbed.campaign.study_sets import Found
 from testbed.command import commands, run_and_report
 from testbed.command.cli import command_status
 from testbed.command.run_and_report import Errors
-from testbed.labs.virtual import per_kernel
+from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.unit.command.test_commands import STUDY, choices
@@ -41,7 +41,7 @@ def lab(
         write_recorded(cell, folder)
 
     made = FakeLab(act)
-    monkeypatch.setattr(per_kernel, "ensure", lambda versions, report, check=None: made)
+    monkeypatch.setattr(virtual_lab, "ensure_per_kernel", lambda versions, report, check=None: made)
     monkeypatch.chdir(tmp_path)
     shutil.copytree(Path(__file__).parents[2] / "data" / "study" / "hosts", tmp_path / "hosts")
     for name in ("one", "two"):

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.labs.virtual import (
-    host_tools,
-    lab_user,
-)
+from testbed.labs.confinement import host_tools, lab_user
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import contents
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from testbed.labs.virtual import allowance
-from testbed.labs.virtual.allowance import LEAST, MIB, Allowance
+from testbed.labs.confinement import allowance
+from testbed.labs.confinement.allowance import LEAST, MIB, Allowance
 from tests.support.recorded import wireless_cell
 
 

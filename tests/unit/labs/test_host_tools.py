@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from model.errors import RunError, UnsupportedError
-from testbed.labs.virtual import host_tools
-from testbed.labs.virtual.host_tools import BUBBLEWRAP, MMDEBSTRAP, Mirrors, find, mirrors
+from testbed.labs.confinement import host_tools
+from testbed.labs.confinement.host_tools import BUBBLEWRAP, MMDEBSTRAP, Mirrors, find, mirrors
 from tests.support.recorded import text, value
 
 

@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from model.errors import UnsupportedError
-from testbed.labs.virtual import lab_user
-from testbed.labs.virtual.lab_user import FIRST_OF_CONTAINER, FIRST_UNUSED, STARTER, choose, mapped
+from testbed.labs.confinement import lab_user
+from testbed.labs.confinement.lab_user import (
+    FIRST_OF_CONTAINER,
+    FIRST_UNUSED,
+    STARTER,
+    choose,
+    mapped,
+)
 
 HOST = "         0          0 4294967295\n"
 CONTAINER = "0 100000 65536\n"

@@ -15,8 +15,9 @@ import yaml
 
 from model.errors import UnsupportedError
 from testbed.guest.build_network import packages
-from testbed.labs.virtual import host_tools, image
-from testbed.labs.virtual.host_tools import Mirrors
+from testbed.labs.booted import image
+from testbed.labs.confinement import host_tools
+from testbed.labs.confinement.host_tools import Mirrors
 from testbed.machine import cache, contents
 from tests.support.fake_lab import nothing
 from tests.support.recorded import text

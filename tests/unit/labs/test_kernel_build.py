@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from model.errors import RunError, StudyError, UnsupportedError
-from testbed.labs.virtual import host_tools, kernel, lab_user
-from testbed.labs.virtual.host_tools import Mirrors
+from testbed.labs.booted import debian
+from testbed.labs.confinement import host_tools, lab_user
+from testbed.labs.confinement.host_tools import Mirrors
+from testbed.labs.virtual import kernel
 from testbed.machine import cache, process
 from tests.support.fake_lab import nothing
 
@@ -143,8 +145,8 @@ def requested(build: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch) 
         ran.append([argv[0], argv[-1]])
         return "linux-source-6.12 - x\nlinux-source-10.0 - x\nlinux-source-7.3 - x\n"
 
-    monkeypatch.setattr(kernel, "run_logged", run_logged)
-    monkeypatch.setattr(kernel, "output_of", output_of)
+    monkeypatch.setattr(debian, "run_logged", run_logged)
+    monkeypatch.setattr(debian, "output_of", output_of)
     return ran
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.labs.virtual import lab_code
+from testbed.labs.booted import lab_code
 
 ROOT = Path(__file__).parents[3]
 OURS = ("model", "testbed", "mininet_topos", "probes", "collectors", "reports")

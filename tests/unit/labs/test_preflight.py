@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from model.errors import RunError, UnsupportedError
-from testbed.labs.virtual import host_tools, image, kernel, lab_user, preflight, virtual_lab
-from testbed.labs.virtual.preflight import APPARMOR, CHROOT, CONTAINER, Machine
+from testbed.labs.booted import image
+from testbed.labs.confinement import host_tools, lab_user, preflight
+from testbed.labs.confinement.preflight import APPARMOR, CHROOT, CONTAINER, Machine
+from testbed.labs.virtual import kernel, virtual_lab
 
 OPEN = {
     "kernel/apparmor_restrict_unprivileged_userns": "0",

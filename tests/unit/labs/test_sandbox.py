@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.labs.virtual import host_tools, lab_user, sandbox
-from testbed.labs.virtual.sandbox import Sandbox, Walls
+from testbed.labs.confinement import host_tools, lab_user, sandbox
+from testbed.labs.confinement.sandbox import Sandbox, Walls
 
 LAB_UID = lab_user.FIRST_UNUSED + 5
 

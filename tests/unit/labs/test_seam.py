@@ -12,10 +12,11 @@ import pytest
 
 from model import run_folder
 from model.errors import StudyError, UnsupportedError, VerifyError
+from model.tolerances import Tolerances
 from testbed.campaign import again, run_cell
 from testbed.command import commands
 from testbed.labs import registry
-from testbed.labs.contract.lab import Properties, Tolerances
+from testbed.labs.contract.lab import Properties
 from testbed.planning.plan import make_plan
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell
@@ -43,7 +44,9 @@ def test_labs_have_names() -> None:
 
 def test_a_lab_that_is_not_there_is_an_error_with_the_names_there_are() -> None:
     for act in (registry.named, lambda name: commands.doctor(name, "7.3")):
-        with pytest.raises(StudyError, match=r"^LAB: no such lab: wanted virtual, got 'mars'$"):
+        with pytest.raises(
+            StudyError, match=r"^LAB: no such lab: wanted virtual or stock, got 'mars'$"
+        ):
             act("mars")
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.labs.virtual import supervise as module
-from testbed.labs.virtual.allowance import Allowance
-from testbed.labs.virtual.supervise import ConsoleEnds, Ending, Usage, excess, supervise, usage
+from testbed.labs.confinement import supervise as module
+from testbed.labs.confinement.allowance import Allowance
+from testbed.labs.confinement.supervise import ConsoleEnds, Ending, Usage, excess, supervise, usage
 
 SMALL = Allowance(disk_bytes=1 << 20, files=20, memory_bytes=1 << 20, console_bytes=100_000)
 ASK = "import os; os.write(0, b'r'); got = os.read(0, 1); print('got', got, flush=True)\n"
@@ -61,8 +61,8 @@ def test_a_lab_whose_starter_dies_before_that_reads_an_end(folder: Path) -> None
     )
     starter = (
         "import sys, threading, time; from pathlib import Path\n"
-        "from testbed.labs.virtual.supervise import supervise\n"
-        "from testbed.labs.virtual.allowance import Allowance\n"
+        "from testbed.labs.confinement.supervise import supervise\n"
+        "from testbed.labs.confinement.allowance import Allowance\n"
         f"supervise([sys.executable, '-c', {lab!r}], folder=Path({str(folder)!r}),"
         f" console=Path({str(folder.parent / 'c')!r}), allowed=Allowance(),"
         " deadline_s=time.monotonic() + 30, cancelled=threading.Event())"

@@ -16,13 +16,12 @@ import pytest
 from model import run_folder
 from model.cell import Limits
 from model.errors import RunError, UnsupportedError
-from testbed.labs.virtual import (
-    allowance,
-    virtual_lab,
-)
-from testbed.labs.virtual.allowance import Allowance
-from testbed.labs.virtual.supervise import Ending, Excess
-from testbed.labs.virtual.virtual_lab import Boot, VirtualLab
+from testbed.labs.booted import booting
+from testbed.labs.booted.booting import Boot
+from testbed.labs.confinement import allowance
+from testbed.labs.confinement.allowance import Allowance
+from testbed.labs.confinement.supervise import Ending, Excess
+from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import contents
 from tests.support.recorded import DATA, wireless_cell
 
@@ -43,7 +42,7 @@ def problem(
 ) -> RunError | None:
     console = folder.parent / run_folder.CONSOLE
     shutil.copy(CONSOLES / f"{name}.log", console)
-    return virtual_lab._problem(folder, console, BOOT, Ending(by_itself=ended), cancelled)
+    return booting._problem(folder, console, BOOT, Ending(by_itself=ended), cancelled)
 
 
 def test_a_finished_lab_has_no_problem(folder: Path) -> None:
@@ -97,7 +96,7 @@ def test_a_lab_that_took_too_much_is_told_so_whatever_it_said(folder: Path) -> N
     took = Excess("the lab wrote too much into its folder", "at most 1.0 MB", "2.0 MB or more")
     for by_itself in (False, True):
         ending = Ending(by_itself=by_itself, excess=took)
-        found = virtual_lab._problem(folder, console, BOOT, ending, False)
+        found = booting._problem(folder, console, BOOT, ending, False)
         assert str(found) == (
             "cell c1, phase write the evidence: the lab wrote too much into its folder: wanted at "
             "most 1.0 MB, got 2.0 MB or more (a cell of this size needs far less; a program in the "
@@ -108,7 +107,7 @@ def test_a_lab_that_took_too_much_is_told_so_whatever_it_said(folder: Path) -> N
 def test_a_lab_stopped_at_its_walls_says_why(folder: Path) -> None:
     console = folder.parent / run_folder.CONSOLE
     console.write_text("lab: walls: cannot limit open files: Operation not permitted\n")
-    found = virtual_lab._problem(folder, console, BOOT, Ending(by_itself=True), False)
+    found = booting._problem(folder, console, BOOT, Ending(by_itself=True), False)
     assert "walls: cannot limit open files" in str(found)
 
 
@@ -131,7 +130,7 @@ def test_who_granted_too_little_is_said(
     monkeypatch.setattr(resource, "getrlimit", lambda _limit: (1, granted))
     (folder.parent / run_folder.CONSOLE).write_text(console)
     path = folder.parent / run_folder.CONSOLE
-    found = str(virtual_lab._problem(folder, path, BOOT, Ending(by_itself=True), False))
+    found = str(booting._problem(folder, path, BOOT, Ending(by_itself=True), False))
     if granted == 100:
         assert f"ran out of {what}: wanted at most 100 on the host" in found
         assert f"this machine grants 100 (ulimit -H), a cell of this size may need {may}" in found
@@ -165,14 +164,14 @@ def test_an_empty_console_and_bytes_that_are_no_text(folder: Path) -> None:
     console = folder.parent / run_folder.CONSOLE
     for content in (b"", b"\xff\x00\xfe"):
         console.write_bytes(content)
-        found = virtual_lab._problem(folder, console, BOOT, Ending(by_itself=True), False)
+        found = booting._problem(folder, console, BOOT, Ending(by_itself=True), False)
         assert "phase boot: the lab's kernel ended before its agent" in str(found)
 
 
 def test_words_of_a_program_are_not_taken_for_the_labs(folder: Path) -> None:
     console = folder.parent / run_folder.CONSOLE
     console.write_text("it says lab: agent exited 0\r\nlab: agent exited 0 or so\r\n")
-    assert virtual_lab._problem(folder, console, BOOT, Ending(by_itself=True), False) is not None
+    assert booting._problem(folder, console, BOOT, Ending(by_itself=True), False) is not None
 
 
 def test_the_kernels_command_line_depends_on_the_cell_alone(
@@ -231,6 +230,7 @@ def test_identity_of_the_lab(lab: VirtualLab) -> None:
     first = lab.describe()
     assert first == {
         "name": "virtual",
+        "clock": "virtual",
         "kernel": "7.3",
         "kernel_package": "7.3.4-1",
         "kernel_digest": contents.digest(lab.kernel),
@@ -261,7 +261,7 @@ def scripted(lab: VirtualLab, monkeypatch: pytest.MonkeyPatch) -> VirtualLab:
     monkeypatch.setattr(
         VirtualLab, "command", lambda self, folder, boot: [sys.executable, "-c", *boot.program]
     )
-    monkeypatch.setattr("testbed.labs.virtual.supervise.POLL_S", 0.02)
+    monkeypatch.setattr("testbed.labs.confinement.supervise.POLL_S", 0.02)
     monkeypatch.setattr("testbed.machine.process.GRACE_S", 0.3)
     return lab
 
@@ -313,4 +313,4 @@ def test_run_boots_with_the_cells_seed_and_limits(
     cell = wireless_cell(seed=9)
     assert lab.run(cell, folder, threading.Event()) == 1.5
     allowed = allowance.of_cell(cell)
-    assert booted == [Boot(seed=9, limits=cell.limits, allowed=allowed, program=virtual_lab.AGENT)]
+    assert booted == [Boot(seed=9, limits=cell.limits, allowed=allowed, program=booting.AGENT)]

@@ -9,14 +9,9 @@ from pathlib import Path
 import pytest
 
 from model.errors import StudyError, UnsupportedError
-from testbed.labs.virtual import (
-    image,
-    kernel,
-    lab_code,
-    per_kernel,
-    preflight,
-    virtual_lab,
-)
+from testbed.labs.booted import image, lab_code
+from testbed.labs.confinement import preflight
+from testbed.labs.virtual import kernel, virtual_lab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import contents
 from tests.support.fake_lab import nothing
@@ -67,7 +62,7 @@ def test_labs_of_several_kernels_share_all_else_and_run_their_own_cells(
 ) -> None:
     requested: list[list[str]] = []
     monkeypatch.setattr(kernel, "check_offered", lambda versions: requested.append(versions))
-    labs = per_kernel.ensure(["6.12", "7.3", "6.12"], nothing)
+    labs = virtual_lab.ensure_per_kernel(["6.12", "7.3", "6.12"], nothing)
     assert requested == [["6.12", "7.3"]]
     assert steps == ["image", "code", "kernel", "kernel"]
     assert [labs.describe(version)["kernel"] for version in ("7.3", "6.12")] == ["7.3", "6.12"]
@@ -91,9 +86,9 @@ def test_no_kernel_is_built_before_all_are_known_to_be_on_offer(
 
     monkeypatch.setattr(kernel, "check_offered", refuse)
     with pytest.raises(UnsupportedError, match="none of"):
-        per_kernel.ensure(["7.3", "9.9"], nothing)
+        virtual_lab.ensure_per_kernel(["7.3", "9.9"], nothing)
     with pytest.raises(StudyError, match="no such kernel"):
-        per_kernel.ensure(["7.3", "nine"], nothing)
+        virtual_lab.ensure_per_kernel(["7.3", "nine"], nothing)
     assert steps == []
 
 

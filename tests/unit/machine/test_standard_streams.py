@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from testbed.command.cli import command_status
-from testbed.labs.virtual import per_kernel
+from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.study_file import HOSTS, UNPUBLISHED, edited
 
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(HOSTS, made / "hosts")
     (made / "w.yaml").write_text(edited(UNPUBLISHED))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(per_kernel, "ensure", lambda *_: FakeLab(write_recorded))
+        patch.setattr(virtual_lab, "ensure_per_kernel", lambda *_: FakeLab(write_recorded))
         patch.chdir(made)
         assert command_status(["run", "w.yaml", "--reps", "1", "-D", "r"]) == 0
     return made

@@ -197,6 +197,23 @@ def test_an_item_whose_process_ends_is_named_and_the_next_has_another(how: str, 
     assert gone(found["before"], found["after"])
 
 
+def test_where_no_process_can_be_had_an_item_fails_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    errors: list[Exception] = [OSError(24, "Too many open files"), RunError("cannot start")]
+    start = workers._Worker._start
+
+    def refuse_twice(self: workers._Worker) -> None:
+        if errors:
+            raise errors.pop(0)
+        start(self)
+
+    monkeypatch.setattr(workers._Worker, "_start", refuse_twice)
+    found = each([1, 2, 4], divide)
+    assert [type(found[number]) for number in (1, 2)] == [OSError, RunError]
+    assert found[4] == divide(4)
+
+
 def test_others_go_on_in_the_midst_of_their_work_when_a_process_is_killed(tmp_path: Path) -> None:
     pid_file, cancelled = tmp_path / "pid", tmp_path / "cancelled"
     killer = threading.Thread(target=lambda: os.kill(read_pid(pid_file), signal.SIGKILL))

@@ -1,4 +1,4 @@
-"""docs/agent.md says what the agent gets and leaves: all of it, as the code has it."""
+"""docs/labs.md says what the agent gets and leaves: all of it, as the code has it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 from testbed.guest import agent
+from testbed.labs.booted import booting, lab_code
 from testbed.labs.contract import accept
-from testbed.labs.virtual import lab_code, virtual_lab
 from tests.support.recorded import wireless_cell
 
-TEXT = (Path(__file__).resolve().parents[3] / "docs" / "agent.md").read_text()
+TEXT = (Path(__file__).resolve().parents[3] / "docs" / "labs.md").read_text()
 ROWS = dict(re.findall(r"^\| `([^`]+)` \| (\w+)", TEXT, re.MULTILINE))
 CELL = wireless_cell()
 MEASURE = dataclasses.replace(CELL, collect=dataclasses.replace(CELL.collect, pcap=True))
@@ -41,5 +41,5 @@ def test_environment_and_command_line_are_what_init_gives() -> None:
     source = (lab_code.GUEST / "init.c").read_text()
     inside = source.partition("env[] = {")[2].partition("NULL")[0]
     assert given.split() == re.findall(r'"([^"]+)"', inside)
-    assert f"`{' '.join(virtual_lab.AGENT)}`" in TEXT
+    assert f"`{' '.join(booting.AGENT)}`" in TEXT
     assert f"`{agent.CELL}/cell.json`" in TEXT

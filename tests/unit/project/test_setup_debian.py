@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from model.errors import UnsupportedError
-from testbed.labs.virtual import host_tools
+from testbed.labs.confinement import host_tools
 from testbed.machine import cache
 from tests.support.recorded import DATA
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from testbed.guest import calibration
-from testbed.labs.virtual.time_limits import limits
+from testbed.labs.booted.time_limits import limits
 from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.points.load_study import parse_study

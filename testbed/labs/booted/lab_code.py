@@ -1,7 +1,8 @@
 """Everything of this project that runs inside a lab, compiled once with the image's own tools.
 
-An entry holds ``init``, ``walls``, ``preload.so`` (what the kernel gets of its host), ``bin/`` (the
-C probes) and ``lib/`` (the Python modules the agent needs, byte-compiled). Its key is the digest of
+An entry holds ``init``, ``early`` (before it, on a kernel of modules), ``walls``, ``preload.so``
+(what the kernel gets of its host), ``bin/`` (the C probes) and ``lib/`` (the Python modules the
+agent needs, byte-compiled). Its key is the digest of
 exactly those sources, so a change to a report or to the command line never makes finished cells
 stale.
 """
@@ -11,8 +12,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from testbed.labs.virtual import lab_user
-from testbed.labs.virtual.sandbox import Sandbox
+from testbed.labs.confinement import lab_user
+from testbed.labs.confinement.sandbox import Sandbox
 from testbed.machine import cache, contents, trees
 from testbed.machine.process import run_logged
 
@@ -36,6 +37,7 @@ SCRIPT = """
 set -eu
 flags='-std=c11 -O2 -Wall -Wextra -Wshadow -Wconversion -Werror -D_GNU_SOURCE'
 cc $flags -static -o /cell/init /gt/guest/init.c
+cc $flags -static -o /cell/early /gt/guest/early.c
 cc $flags -fPIC -shared -o /cell/preload.so /gt/guest/seeded_random.c /gt/guest/host_*.c
 cc $flags -static -o /cell/walls /gt/guest/walls*.c
 make -s -C /cell/lib/probes OUT=/cell/bin LDFLAGS=-static

@@ -2,8 +2,9 @@
 /*
  * The lab's process 1: mounts what programs expect, runs the agent, powers off.
  *
- * usage (as kernel parameters after "--"): init VIRTUAL_LIMIT_S PROGRAM [ARG
- * ...]
+ * usage (as kernel parameters after "--"): init [--mounted] VIRTUAL_LIMIT_S
+ * PROGRAM [ARG...]
+ * --mounted: what the host shares is mounted already.
  *
  * Says on the console how the agent ended, as one line that the host looks for:
  *   "lab: agent exited N", "lab: agent killed by signal N", "lab: virtual-time
@@ -113,7 +114,12 @@ int main(int argc, char **argv)
 	pid_t agent;
 	int status;
 
-	mount_host();
+	if (argc > 1 && strcmp(argv[1], "--mounted") == 0) {
+		argc--;
+		argv++;
+	} else {
+		mount_host();
+	}
 	mount_all();
 	if (argc < 3) {
 		printf(

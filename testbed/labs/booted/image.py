@@ -18,7 +18,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from model.errors import UnsupportedError
-from testbed.labs.virtual import host_tools
+from testbed.labs.confinement import host_tools
 from testbed.machine import cache, contents
 from testbed.machine.process import BuildReport, Watch, namespaces, run_logged
 
@@ -164,16 +164,20 @@ def _build(folder: Path, report: BuildReport) -> None:
             "PATH": f"{mmdebstrap.parent}:{os.environ.get('PATH', '')}",
         },
     )
-    # Unpacked as the user who runs it: in the lab, that user is root and owns every file.
-    (folder / "root").mkdir()
-    with tarfile.open(target) as archive:
-        # Not the argument "filter": Python 3.11.2, Debian 12's, has none.
-        archive.extraction_filter = _as_it_is
-        archive.extractall(folder / "root", members=_plain(archive))
-    target.unlink()
+    unpack(target, folder / "root")
     for name in HOSTS_OWN:
         (folder / "root" / name).write_bytes(b"")
     contents.settle(folder)
+
+
+def unpack(archive_file: Path, root: Path) -> None:
+    """Unpack a root as the user who runs it, who owns every file; remove the archive."""
+    root.mkdir()
+    with tarfile.open(archive_file) as archive:
+        # Not the argument "filter": Python 3.11.2, Debian 12's, has none.
+        archive.extraction_filter = _as_it_is
+        archive.extractall(root, members=_plain(archive))
+    archive_file.unlink()
 
 
 def _as_it_is(member: tarfile.TarInfo, _place: str) -> tarfile.TarInfo:

@@ -6,7 +6,7 @@ can mount any folder its own process can see, so the process must see nothing el
 no host processes, no privileges, no host user with any, and everything ends when the parent does.
 
 What builds sees devices and processes of its own. A lab's kernel sees none, and gets second walls
-from its first program (``guest/walls.c``).
+from its first program (``labs/booted/boot/walls.c``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from testbed.labs.virtual import host_tools, lab_user
+from testbed.labs.confinement import host_tools, lab_user
 from testbed.machine.process import output_of
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -27,13 +27,19 @@ TO_CHANGE_USER = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 
 @dataclass(frozen=True, kw_only=True)
 class Walls:
-    """The program that closes the second walls, and how much it lets through."""
+    """The program that closes the second walls, and how much it lets through.
+
+    ``closes_own_calls``: what it becomes refuses itself system calls, by a list of its own.
+    ``own_processes``: it sees ``/proc``, of the sandbox's processes alone, and cannot write there.
+    """
 
     program: str
     open_files: int
     processes: int
     file_bytes: int
-    may_trace: bool
+    may_trace: bool = False
+    closes_own_calls: bool = False
+    own_processes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +47,7 @@ class Sandbox:
     """What a confined program sees: the image, and these folders or files.
 
     ``scratch`` are folders in memory, with the bytes they may hold; 0 is half the host's memory.
-    ``uid`` is whom the program runs as; see :mod:`testbed.labs.virtual.lab_user`.
+    ``uid`` is whom the program runs as; see :mod:`testbed.labs.confinement.lab_user`.
     """
 
     image: Path
@@ -62,6 +68,8 @@ class Sandbox:
         args += ["--ro-bind", str(self.image), "/"]
         if not self.walls:
             args += ["--dev", "/dev", "--proc", "/proc"]
+        elif self.walls.own_processes:
+            args += ["--proc", "/proc", "--remount-ro", "/proc"]
         args += ["--tmpfs", "/gt"]
         for place, most_bytes in self.scratch.items():
             args += ["--perms", "1777", *(["--size", str(most_bytes)] if most_bytes else [])]
@@ -103,6 +111,8 @@ class Sandbox:
                 args += ["--identity", str(self.uid)]
             if self.walls.may_trace:
                 args.append("--may-trace")
+            if self.walls.closes_own_calls:
+                args.append("--closes-own-calls")
             return [*args, "--"]
         if self.uid == lab_user.STARTER:
             return []

@@ -1,4 +1,4 @@
-"""Whether this machine can run the virtual lab, and what stands in the way. Reads only."""
+"""Whether this machine can run a lab that boots a kernel, and what stands in the way."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from model.errors import GroundtruthError
+from testbed.labs.booted import image, lab_code
+from testbed.labs.confinement import host_tools, preflight
 from testbed.labs.contract.lab import Finding
-from testbed.labs.virtual import host_tools, image, kernel, lab_code, preflight
 from testbed.machine import cache, contents
 
 SHM_BYTES = 600_000_000
 
 
-def _processor() -> Finding:
+def _processor(hint: str) -> Finding:
     machine = platform.machine()
     return Finding(
         name="processor",
         state=f"{machine}, {len(os.sched_getaffinity(0))} cores",
         well=machine == "x86_64",
         needed=True,
-        hint="the lab's kernel is User-Mode Linux, which there is for x86_64",
+        hint=hint,
     )
 
 
@@ -63,7 +64,7 @@ def _tool(tool: host_tools.HostTool) -> Finding:
 def _builder() -> Finding:
     built = image.built()
     if built:
-        return _whole("lab image", built.parent)
+        return whole("lab image", built.parent)
     try:
         mode = image.build_mode()
     except GroundtruthError as error:
@@ -73,23 +74,22 @@ def _builder() -> Finding:
     )
 
 
-def _kernel(version: str) -> Finding:
-    name, root = f"kernel {version}", image.built()
-    built = kernel.built(version, contents.digest(root.parent)) if root else None
-    if built:
-        return _whole(name, built)
-    state = "not built yet; built on the first run"
-    return Finding(name=name, state=state, well=True, needed=True)
-
-
 def _code() -> list[Finding]:
     """Say whether the compiled code is whole; it is built again whenever its sources change."""
     root = image.built()
     built = lab_code.built(contents.digest(root.parent)) if root else None
-    return [_whole("code in the lab", built)] if built else []
+    return [whole("code in the lab", built)] if built else []
 
 
-def _whole(name: str, built: Path) -> Finding:
+def kernel(name: str, built: Path | None) -> Finding:
+    """Say where a kernel is, or that it is not built yet."""
+    if built:
+        return whole(name, built)
+    state = "not built yet; built on the first run"
+    return Finding(name=name, state=state, well=True, needed=True)
+
+
+def whole(name: str, built: Path) -> Finding:
     """Say where something built is, and which of its files are not as they were built."""
     changed = contents.changed(built, thorough=True)
     wrong = f"not as it was built: {contents.named(changed)}; in {built}"
@@ -102,10 +102,10 @@ def _whole(name: str, built: Path) -> Finding:
     )
 
 
-def _space() -> Finding:
+def _space(kernels_bytes: int) -> Finding:
     place = _existing(cache.root())
     free_bytes = shutil.disk_usage(place).free
-    wanted_bytes = kernel.BUILD_BYTES + image.IMAGE_BYTES
+    wanted_bytes = kernels_bytes + image.IMAGE_BYTES
     return Finding(
         name="cache",
         state=f"{cache.root()}, {free_bytes / 1e9:.1f} GB free",
@@ -175,19 +175,27 @@ def _memory() -> Finding:
     return Finding(name="memory", state="unknown", well=True, needed=False)
 
 
-def examine(kernel_versions: Sequence[str]) -> list[Finding]:
-    """Return all findings; the lab can run if every needed one is well."""
+def examine(
+    kernels: Sequence[Finding], *, kernels_bytes: int, processor_hint: str
+) -> list[Finding]:
+    """Return all findings; the lab can run if every needed one is well.
+
+    Args:
+        kernels: what was found of the lab's own parts.
+        kernels_bytes: the disk their first build takes.
+        processor_hint: why the processor must be what is wanted.
+    """
     return [
-        _processor(),
+        _processor(processor_hint),
         _apt(),
         _tool(host_tools.MMDEBSTRAP),
         _tool(host_tools.BUBBLEWRAP),
         _sandbox(),
         _second_walls(),
-        _space(),
+        _space(kernels_bytes),
         _programs_start(),
         _memory(),
         _builder(),
-        *(_kernel(version) for version in kernel_versions),
+        *kernels,
         *_code(),
     ]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from model.errors import GroundtruthError, UnsupportedError
-from testbed.labs.virtual import host_tools
-from testbed.labs.virtual.sandbox import Sandbox
+from testbed.labs.confinement import host_tools
+from testbed.labs.confinement.sandbox import Sandbox
 from testbed.machine.process import output_of
 
 SETTINGS = Path("/proc/sys")

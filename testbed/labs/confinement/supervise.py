@@ -24,7 +24,7 @@ from stat import S_ISREG
 from typing import BinaryIO
 
 from model.errors import UnsupportedError
-from testbed.labs.virtual.allowance import Allowance
+from testbed.labs.confinement.allowance import Allowance
 from testbed.machine.process import end_group
 
 POLL_S = 0.2

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from model.cell import Cell
-from testbed.labs.contract.lab import Check, Properties, accept_any
-from testbed.labs.virtual import virtual_lab
-from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.machine.process import BuildReport
+from testbed.labs.booted import booting
+from testbed.labs.contract.lab import Properties
+
+
+class OneKernel(Protocol):
+    """A lab of one kernel."""
+
+    def describe(self) -> dict[str, str]:
+        """Return what a cell's identity must hold of its lab."""
+
+    def packages(self) -> dict[str, str]:
+        """Return the version of each package in the image, by name."""
+
+    def parts(self) -> tuple[Path, ...]:
+        """Return the folders in the cache it is made of."""
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+        """Run a prepared folder to its end; return the wall time in seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabPerKernel:
     """A lab per kernel, all with the same image and code."""
 
-    by_kernel: Mapping[str, VirtualLab]
-    properties: Properties = virtual_lab.PROPERTIES
+    by_kernel: Mapping[str, OneKernel]
+    properties: Properties
 
     def describe(self, kernel_version: str) -> dict[str, str]:
         """Return what the identity of a cell on that kernel must hold of its lab."""
@@ -32,17 +47,8 @@ class LabPerKernel:
     def check_whole(self, *, thorough: bool) -> None:
         """Raise :class:`UnsupportedError` naming files that are not as they were built."""
         parts = dict.fromkeys(part for lab in self.by_kernel.values() for part in lab.parts())
-        virtual_lab.check_parts(parts, thorough=thorough)
+        booting.check_parts(parts, thorough=thorough)
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a cell on its own lab; see :meth:`VirtualLab.run`."""
+        """Run a cell on its own lab."""
         return self.by_kernel[cell.lab["kernel"]].run(cell, folder, cancelled)
-
-
-def ensure(
-    kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
-) -> LabPerKernel:
-    """Return the labs of these kernels, each once; see :func:`virtual.ensure_each`."""
-    versions = tuple(dict.fromkeys(kernel_versions))
-    labs = virtual_lab.ensure_each(versions, report, check)
-    return LabPerKernel(by_kernel=dict(zip(versions, labs, strict=True)))

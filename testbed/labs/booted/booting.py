@@ -1,0 +1,150 @@
+"""A boot of a lab run to its end, and what went wrong if it did not end well.
+
+Whatever kernel boots, init, the agent and the walls say the same words on its console, and the
+errors made of them are the same.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from model import run_folder
+from model.cell import Limits
+from model.errors import RunError, UnsupportedError
+from testbed.labs.confinement import allowance, lab_user
+from testbed.labs.confinement.allowance import Allowance
+from testbed.labs.confinement.supervise import Ending, supervise
+from testbed.labs.contract import accept
+from testbed.machine import contents
+from testbed.machine.process import tail
+
+#: What init and walls say of how a lab ended.
+ENDS = r"^lab: (virtual-time limit .+?|agent .+?|init: .+?|walls: .+?)\r?$"
+RUNS_WILD = "a cell of this size needs far less; a program in the lab runs wild"
+#: What is said where the host gives it no more (EAGAIN, EMFILE), of what, by which limit.
+REFUSALS = (
+    ("namespace failed: Resource temporarily unavailable", "processes", resource.RLIMIT_NPROC),
+    ("clone failed, errno = 11", "processes", resource.RLIMIT_NPROC),
+    ("failed, errno = 24", "open files", resource.RLIMIT_NOFILE),
+)
+#: Without the site module, which only costs time here: init names the two folders needed.
+AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.guest.agent")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boot:
+    """One boot: the seed of all randomness, when to give up, what to take, and what to run."""
+
+    seed: int
+    limits: Limits
+    allowed: Allowance = allowance.LEAST
+    program: tuple[str, ...] = AGENT
+
+
+def run_to_end(argv: Sequence[str], boot: Boot, folder: Path, cancelled: threading.Event) -> float:
+    """Boot with ``folder`` as the cell, wait, and return the wall time in seconds.
+
+    Raises:
+        RunError: the guest panicked, hung, spun, was killed, or its program failed. The
+            message names the phase and the console's last lines, which are also kept.
+    """
+    console = folder.parent / run_folder.CONSOLE  # a guest cannot reach it
+    began_s = time.monotonic()
+    lab_user.lend(folder, lab_user.of_sandbox())
+    ending = supervise(
+        argv,
+        folder=folder,
+        console=console,
+        allowed=boot.allowed,
+        deadline_s=began_s + boot.limits.wall_s,
+        cancelled=cancelled,
+    )
+    wall_s = time.monotonic() - began_s
+    problem = _problem(folder, console, boot, ending, cancelled.is_set())
+    if problem:
+        raise problem
+    return wall_s
+
+
+def built_first(root: Path, code: Path) -> dict[str, str]:
+    """Return what of an identity is known before any kernel: the digests of image and code."""
+    return {"image_digest": contents.digest(root.parent), "code_digest": contents.digest(code)}
+
+
+def check_parts(parts: Iterable[Path], *, thorough: bool) -> None:
+    """Raise :class:`UnsupportedError` naming files in the cache that are not as they were built."""
+    found = [
+        (part.parent, f"{part.name}/{line}")
+        for part in parts
+        for line in contents.changed(part, thorough=thorough)
+    ]
+    if found:
+        raise UnsupportedError(
+            "the cached lab is not as it was built",
+            where=str(found[0][0]),
+            got=contents.named([line for _, line in found]),
+            hint="make clean-cache removes it; the next run builds it again",
+        )
+
+
+def _problem(
+    folder: Path, console: Path, boot: Boot, ending: Ending, cancelled: bool
+) -> RunError | None:
+    text = console.read_text(errors="replace")
+    phases = re.findall(r"^lab: phase (.+?)\r?$", text, re.MULTILINE)
+    phase = phases[-1] if phases else "boot"
+    where = f"cell {folder.parent.name}, phase {phase}"
+    if cancelled:
+        return RunError("interrupted", where=where)
+    if ending.excess:
+        return RunError(
+            ending.excess.what,
+            where=where,
+            wanted=ending.excess.wanted,
+            got=ending.excess.got,
+            hint=RUNS_WILD,
+        )
+    if not ending.by_itself:
+        return RunError(
+            "the lab did not end",
+            where=where,
+            wanted=f"within {boot.limits.wall_s:.0f} s of wall-clock time",
+            got=tail(console),
+            hint="a program that polls without sleeping stops the virtual clock",
+        )
+    if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
+        return None
+    for words, what, limit in REFUSALS:
+        if words in text:
+            return _ran_out_of(what, limit, boot.allowed, where, tail(console))
+    message = accept.error_message(folder)
+    if message:
+        return RunError(message, where=where)
+    found = re.search(ENDS, text, re.MULTILINE)
+    if "Kernel panic" in text:
+        what = "the lab's kernel panicked"
+    else:
+        what = found.group(1) if found else "the lab's kernel ended before its agent"
+    return RunError(what, where=where, got=tail(console))
+
+
+def _ran_out_of(what: str, limit: int, allowed: Allowance, where: str, last_words: str) -> RunError:
+    may = {"processes": allowed.processes, "open files": allowed.open_files}[what]
+    granted = resource.getrlimit(limit)[1]
+    hint = RUNS_WILD
+    if granted != resource.RLIM_INFINITY and granted < may:
+        hint = f"this machine grants {granted} (ulimit -H), a cell of this size may need {may}"
+        may = granted
+    return RunError(
+        f"the lab ran out of {what}",
+        where=where,
+        wanted=f"at most {may} on the host",
+        got=last_words,
+        hint=hint,
+    )

@@ -1,0 +1,83 @@
+"""Debian 13's packages as an apt of our own sees them: with the sources of the lab's image, and
+lists in a folder that is thrown away. This machine's lists and packages are not looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.labs.booted import image
+from testbed.labs.confinement import host_tools
+from testbed.machine import cache
+from testbed.machine.process import output_of, run_logged
+
+LISTS_TIMEOUT_S = DOWNLOAD_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Lists of packages just read, in a folder."""
+
+    folder: Path
+
+    def names(self, pattern: str) -> list[str]:
+        """Return the packages whose whole name matches."""
+        search = ["apt-cache", *self._config(), "search", "--names-only", pattern]
+        return re.findall(r"^(\S+) - ", output_of(search), re.MULTILINE)
+
+    def download(self, package: str, target: Path) -> Path:
+        """Fetch a package into a folder; return the file."""
+        run_logged(
+            ["env", f"--chdir={target}", "apt-get", "-q", *self._config(), "download", package],
+            log=target / "download.log",
+            what=f"fetching {package}", timeout_s=DOWNLOAD_TIMEOUT_S,
+        )  # fmt: skip
+        (found,) = target.glob(f"{package}_*.deb")
+        return found
+
+    def _config(self) -> list[str]:
+        return ["-c", str(self.folder / "apt.conf")]
+
+
+@contextlib.contextmanager
+def lists() -> Iterator[Lists]:
+    """Read Debian's lists for the block."""
+    cache.root().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".lists-", dir=cache.root()) as text:
+        folder = Path(text)
+        for name in ("lists/partial", "archives/partial", "empty.d"):
+            (folder / name).mkdir(parents=True)
+        (folder / "status").touch()
+        options = apt_options(folder)
+        (folder / "apt.conf").write_text(
+            f'{options}Dir::State::lists "{folder}/lists";\nDir::State::status "{folder}/status";\n'
+            f'Dir::Cache "{folder}";\nDir::Etc::sourceparts "{folder}/empty.d";\n'
+        )
+        run_logged(
+            ["apt-get", "-q", "-c", str(folder / "apt.conf"), "update"],
+            log=folder / "update.log",
+            what="reading Debian's list of kernels",
+            timeout_s=LISTS_TIMEOUT_S,
+        )
+        yield Lists(folder)
+
+
+def apt_options(folder: Path) -> str:
+    """Write the image's sources into a folder; return options of an apt that uses them."""
+    mirrors = host_tools.mirrors()
+    place = folder / "sources.list"
+    place.write_text("".join(f"{line}\n" for line in image.sources(mirrors)))
+    options = [option.rstrip(";") for option in mirrors.apt_options]
+    options += ['APT::Sandbox::User "root"', 'Acquire::Languages "none"']
+    options += [f'Dir::Etc::sourcelist "{place}"']
+    return "".join(f"{option};\n" for option in options)
+
+
+def number(version: str) -> list[int]:
+    """Return what versions of kernels are sorted by."""
+    return [int(part) for part in re.findall(r"[0-9]+", version)]
