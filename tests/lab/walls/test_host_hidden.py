@@ -162,6 +162,6 @@ def test_a_checkout_that_only_its_owner_may_read_gives_the_same_code(
         )
     subprocess.run(["chmod", "-R", "go=", str(project)], check=True, timeout=60)
     monkeypatch.setattr(lab_code, "PROJECT", project)
-    monkeypatch.setattr(lab_code, "GUEST", project / "testbed" / "labs" / "virtual" / "boot")
+    monkeypatch.setattr(lab_code, "GUEST", project / "testbed" / "labs" / "booted" / "boot")
     lab_code._build(built, lab.image)
     assert contents.digest(built) == contents.digest(lab.code)
