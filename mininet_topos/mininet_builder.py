@@ -8,24 +8,50 @@ for that starts with the host's values.
 
 from __future__ import annotations
 
+import json
+import os
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from subprocess import PIPE
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mininet.link import Link
+from mininet.net import Mininet
 from mininet.node import Node
 
-from mininet_topos.batch_lines import ip_lines, tc_lines
+from mininet_topos.batch_lines import ip_lines, number_lines, tc_lines
 from mininet_topos.layout import Layout, Wire
 from mininet_topos.raised_sysctls import PROC_SYS, sysctls
 
+if TYPE_CHECKING:
+    from mininet_topos.netns import Journal, Namespace
+    from mininet_topos.topology import Topology
+    from model.cell import Flow
+
 COMMAND_TIMEOUT_S = 60.0
+#: Where a kernel has IPv6 at all: its own messages would pass the loss model, which draws for each.
+NO_IPV6 = (
+    "for each in all default lo; do"
+    " f=/proc/sys/net/ipv6/conf/$each/disable_ipv6; [ ! -e $f ] || echo 1 >$f; done"
+)
 #: ethtool's short names of what :mod:`mininet_topos.offloads` switches off, in its order.
 OFFLOADS = ("tso", "gso", "gro", "tx", "sg")
 
 
 class BuildError(RuntimeError):
     """Stock Mininet's network cannot be made as asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What a cell's nodes are set up with and those of ``mn`` are not."""
+
+    laid_out: Layout
+    flows: Sequence[Flow]
+    route_options: Mapping[str, Mapping[str, str]]
+    journal: Journal
 
 
 class Machine(Node):  # type: ignore[misc]  # mininet is untyped
@@ -37,12 +63,17 @@ class Machine(Node):  # type: ignore[misc]  # mininet is untyped
         role: str,
         routes: Sequence[tuple[str, str]],
         host_sysctls: Mapping[str, str],
+        setup: Setup | None = None,
         **params: Any,
     ) -> None:
         """Make a node; the host's own network is first given back what it had."""
         put_back(host_sysctls)
-        self.role, self.routes = role, tuple(routes)
+        self.role, self.routes, self.setup = role, tuple(routes), setup
+        self.shown_routes: list[dict[str, Any]] = []
         super().__init__(name, **params)
+        self._run(["sh", "-c", NO_IPV6])
+        if setup and name in setup.laid_out.routers[1:]:
+            self._run(["ip", "-batch", "-"], number_lines(setup.laid_out, name))
 
     def config(self, **_params: Any) -> dict[str, Any]:
         """Set up all that is this node's; Mininet calls it once all links are there.
@@ -56,14 +87,19 @@ class Machine(Node):  # type: ignore[misc]  # mininet is untyped
         for device in laid_out.devices(self.name):
             off = [word for offload in OFFLOADS for word in (offload, "off")]
             self._run(["ethtool", "-K", device, *off])
-        self._run(["ip", "-batch", "-"], ip_lines(laid_out, self.name, {}))
-        stages = tc_lines(laid_out, (), self.name)
+        flows = self.setup.flows if self.setup else ()
+        options = self.setup.route_options.get(self.name, {}) if self.setup else {}
+        shown = self._run(["ip", "-j", "-d", "-batch", "-"], ip_lines(laid_out, self.name, options))
+        self.shown_routes = json.loads(shown) if shown.strip() else []
+        stages = tc_lines(laid_out, flows, self.name)
         if stages:
             self._run(["tc", "-batch", "-"], stages)
         return {}
 
     def _laid_out(self) -> Layout:
-        """Return the part of the topology that is this node's."""
+        """Return the part of the topology that is this node's, or all if that is known."""
+        if self.setup:
+            return self.setup.laid_out
         wires = [interface.link.wire for interface in self.intfList()]
         return Layout(
             sources=(), destinations=(), routers=(self.name,) if self.role == "router" else (),
@@ -71,15 +107,19 @@ class Machine(Node):  # type: ignore[misc]  # mininet is untyped
             routes={self.name: self.routes},
         )  # fmt: skip
 
-    def _run(self, argv: list[str], text: str = "") -> None:
+    def _run(self, argv: list[str], text: str = "") -> str:
+        began_ns = time.monotonic_ns()
         process = self.popen(argv, stdin=PIPE, stdout=PIPE, stderr=PIPE)
         out, error = process.communicate(text.encode(), timeout=COMMAND_TIMEOUT_S)
+        if self.setup:
+            self.setup.journal.add(self.name, argv, text, began_ns, process.returncode)
         if process.returncode != 0:
             said = (error or out).decode(errors="replace").strip()
             raise BuildError(
                 f"{self.name}: {' '.join(argv)} failed with status {process.returncode}:"
                 f" {said or 'no output'}" + (f"; input was:\n{text}" if text else "")
             )
+        return str(out.decode())
 
 
 class Cable(Link):  # type: ignore[misc]  # mininet is untyped
@@ -110,3 +150,39 @@ def put_back(host_sysctls: Mapping[str, str]) -> None:
                 (PROC_SYS / name).write_text(value)
             except OSError as error:
                 raise BuildError(f"cannot put sysctl {name} back to {value!r}: {error}") from error
+
+
+def build(
+    topology: Topology,
+    flows: Sequence[Flow],
+    route_options: Mapping[str, Mapping[str, str]],
+    journal: Journal,
+) -> tuple[dict[str, Namespace], dict[str, list[dict[str, Any]]]]:
+    """Make a cell's network as stock Mininet, with what :func:`fast_builder.build` returns.
+
+    Raises:
+        RunError: a command failed; what there is ends with the calling process's namespaces.
+    """
+    from mininet_topos import netns
+    from model.errors import RunError
+
+    laid_out = topology.layout()
+    setup = Setup(laid_out=laid_out, flows=flows, route_options=route_options, journal=journal)
+    for name in laid_out.node_names():
+        topology.setNodeInfo(name, {**topology.nodeInfo(name), "setup": setup})
+    Mininet.inited = True  # it would raise limits of the machine, for larger networks
+    try:
+        net = Mininet(topology, controller=None)
+    except BuildError as error:
+        raise RunError("stock Mininet cannot build the network", got=str(error)) from error
+    home = os.open(netns.OWN_NAMESPACE, os.O_RDONLY)
+    machines = {machine.name: machine for machine in net.hosts}
+    spaces = {
+        name: netns.Namespace(
+            name=name, handle=os.open(Path(f"/proc/{machines[name].pid}/ns/net"), os.O_RDONLY),
+            home=home, journal=journal,
+        )
+        for name in laid_out.node_names()
+    }  # fmt: skip
+    hosts = (name for name in spaces if name not in laid_out.routers)
+    return spaces, {name: machines[name].shown_routes for name in hosts}

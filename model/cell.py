@@ -253,6 +253,13 @@ class Cell:
     limits: Limits
     lab: dict[str, str]
 
+    def on_machines_kernel(self) -> bool:
+        """Return whether the kernel is a machine's, which has more to do, and not the cell's own.
+
+        Its lab says which machine.
+        """
+        return "machine" in self.lab
+
     def measured_s(self) -> float:
         """Return the length of the measuring window, to the nanosecond."""
         return round(self.measure_to_s - self.measure_from_s, 9)

@@ -59,8 +59,12 @@ def start(
     ports: Mapping[str, Iterable[int]],
     buffer_bytes: int,
     tracing: Path = TRACING,
+    suffix: str = "",
 ) -> Trace:
     """Start recording flows to these ports by protocol; return once the kernel records.
+
+    ``suffix`` tells several recordings of one kernel apart; where there can be more than one, what
+    all of them share stays as it is.
 
     Raises:
         UnsupportedError: the kernel has no such trace event.
@@ -69,9 +73,10 @@ def start(
     formats = read_formats(tracing, wanted_events(ports))
     folder.mkdir(parents=True)
     (folder / FORMATS).write_text(json.dumps(formats, indent=1, sort_keys=True) + "\n")
-    instance = tracing / "instances" / INSTANCE
-    # Otherwise every switch between processes is traced too, to learn their names. Inherited.
-    _set(tracing / "options" / "record-cmd", "0", "0".__eq__)
+    instance = tracing / "instances" / (INSTANCE + suffix)
+    if not suffix:
+        # Otherwise every switch between processes is traced too, to learn their names. Inherited.
+        _set(tracing / "options" / "record-cmd", "0", "0".__eq__)
     instance.mkdir()
     _set(instance / "trace_clock", "mono", lambda got: "[mono]" in got)
     kib = buffer_bytes // 1024

@@ -26,7 +26,7 @@ from testbed.campaign import digests
 from testbed.guest import calibration
 from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
-from testbed.labs.contract.lab import Lab
+from testbed.labs.contract.lab import Lab, Ran
 from testbed.machine import trees
 
 
@@ -48,18 +48,20 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
     except OSError as error:
         raise RunError("cannot prepare a cell", where=str(folder), got=str(error)) from error
     try:
-        wall_s = lab.run(cell, guest, cancelled)
+        ran = lab.run(cell, guest, cancelled)
     except BaseException:
         # What a cell that failed left may say why: reports look at it if it is what cells leave.
         with contextlib.suppress(RunError):
             accept.take(guest, folder, cell)
         raise
     accept.take(guest, folder, cell)
-    conclude(cell, folder, wall_s, lab.properties.tolerances)
+    conclude(cell, folder, ran, lab.properties.tolerances)
 
 
-def conclude(cell: Cell, folder: Path, wall_s: float, tolerances: Tolerances) -> None:
+def conclude(cell: Cell, folder: Path, ran: Ran, tolerances: Tolerances) -> None:
     """Parse or check what a lab left, and write DONE; raise as :func:`execute`."""
+    if ran.checks:
+        _settle(folder, ran.checks, "the machine did not keep up: ")
     if cell.purpose == "calibrate":
         check_calibration(cell, folder, tolerances)
     else:
@@ -68,7 +70,7 @@ def conclude(cell: Cell, folder: Path, wall_s: float, tolerances: Tolerances) ->
         check_starts(cell, folder, tolerances)
         write_tables(folder, cell, tolerances)
         check_ledger(folder)
-    write_json(folder / run_folder.TIMING, {"wall_s": round(wall_s, 3)})
+    write_json(folder / run_folder.TIMING, {"wall_s": round(ran.wall_s, 3)})
     finish(folder)
 
 

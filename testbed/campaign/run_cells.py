@@ -6,16 +6,20 @@ folder that looks finished; after an interrupt no lab process is left.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from model import run_folder
-from model.errors import RunError
+from model.errors import RunError, VerifyError
 from testbed.campaign.run_cell import execute
 from testbed.labs.contract.lab import Lab
 from testbed.machine import workers
 from testbed.planning.plan import PlannedCell, virtual_s
+
+#: How often a cell is run that the machine did not keep up with, before it is given up.
+TRIES_IN_REAL_TIME = 3
 
 
 @dataclass(kw_only=True)
@@ -56,7 +60,14 @@ class _Task:
 
 def _execute(task: _Task) -> None:
     folder = run_folder.cell_folder(task.run, task.planned.id)
-    execute(task.planned.cell, folder, task.lab, workers.CANCELLED)
+    tries = TRIES_IN_REAL_TIME if task.lab.properties.clock == "real" else 1
+    for left in reversed(range(tries)):
+        try:
+            execute(task.planned.cell, folder, task.lab, workers.CANCELLED)
+            return
+        except VerifyError:  # in real time what the machine does besides can be why
+            if not left:
+                raise
 
 
 def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
@@ -108,9 +119,14 @@ def run_parts(
             failed[task.run, task.planned.id] = str(error)
         report(progress)
 
-    workers.each(
-        todo, _execute, name=lambda task: f"cell {task.planned.id}", jobs=jobs, ended=ended
-    )
+    real_time = any(part.lab.properties.clock == "real" for part in parts)
+    with contextlib.ExitStack() as prepared:
+        for lab in {part.lab.properties.name: part.lab for part in parts if todo}.values():
+            prepared.enter_context(lab.prepared())
+        workers.each(
+            todo, _execute, name=lambda task: f"cell {task.planned.id}", jobs=jobs, ended=ended,
+            bound=not real_time,
+        )  # fmt: skip
     return tuple(_outcome(part, failed) for part in parts)
 
 

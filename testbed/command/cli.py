@@ -267,6 +267,12 @@ def doctor(lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "") -> 
     commands.doctor(lab, kernel)
 
 
+@app.command()
+def clean(lab: Lab = registry.DEFAULT.properties.name) -> None:
+    """Undo what a killed run left changed on this machine, and only that."""
+    commands.clean(lab)
+
+
 def command_status(argv: Sequence[str]) -> int:
     """Run the command that ``argv`` names and return its exit status.
 

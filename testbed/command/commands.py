@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from testbed.command import doctor as doctoring
 from testbed.command import plan_costs, run_and_report
 from testbed.command.run_and_report import jobs_or_cores
 from testbed.labs import registry
+from testbed.labs.contract.lab import LabKind
 from testbed.machine import scratch
 from testbed.machine.console import out, words
 from testbed.planning import plan as planning
@@ -77,11 +79,14 @@ def _make_plan(
     return made, findings
 
 
+def _settled(choices: Choices) -> Choices:
+    """Return the choices with the kernel that the lab has instead of all that studies name."""
+    kernel = registry.named(choices.lab).kernel_instead(choices.kernel)
+    return dataclasses.replace(choices, kernel=kernel)
+
+
 def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
     """Return the plans of studies on labs of which only name and kernel are known; say findings."""
-    kind = registry.named(choices.lab)
-    if choices.kernel:
-        kind.check_kernel(choices.kernel)
     study_sets.check_names(study_names)
     plans = []
     for name in study_names:
@@ -89,9 +94,7 @@ def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
         _print_findings(words(), findings)
         plans.append(made)
     if choices.kernel:
-        words().print(
-            f"kernel {choices.kernel} (--kernel) in place of all that hosts and studies name"
-        )
+        words().print(f"kernel {choices.kernel} stands in for all that hosts and studies name")
     ruled_out = dict.fromkeys(one for made in plans for one in made.study.alternatives.ruled_out)
     if ruled_out and choices.sensitivity:
         given = "--kernel" if choices.kernel else "--hosts"
@@ -107,6 +110,7 @@ def _kernels(plans: Sequence[Plan]) -> tuple[str, ...]:
 def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
     """Run a study into a new run folder, or several into a new set, and report."""
     # All usage errors before anything is built.
+    choices = _settled(choices)
     first = _plans(study_names, choices)
     new_runs.check_writable(data_dir)
     with Display(words()) as display:
@@ -178,6 +182,7 @@ def _parse(found: Found, folder: Path, jobs: int | None) -> None:
 
 def plan(study_names: Sequence[str], choices: Choices) -> None:
     """Print the points, cells and expected cost of studies, and of several the total."""
+    choices = _settled(choices)
     planned = _plans(study_names, choices)
     for made in planned:
         if len(planned) > 1:
@@ -283,17 +288,33 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
 def build(lab_name: str, version: str) -> None:
     """Build what labs need and is not in the cache yet; without a version for all own hosts."""
     kind = registry.named(lab_name)
-    versions = [version] if version else kernels_of_hosts()
+    versions = _versions(kind, version)
     with Display(words()) as display:
         lab = kind.ready(versions, display.building)
     packages = [lab.describe(one)["kernel_package"] for one in versions]
     out().print(f"{lab_name} lab with kernel {' and '.join(packages)} is built")
 
 
+def _versions(kind: LabKind, asked: str) -> Sequence[str]:
+    """Return the kernel that was asked for or the lab has; else those of all own hosts."""
+    only = kind.kernel_instead(asked)
+    return [only] if only else kernels_of_hosts()
+
+
+def clean(lab_name: str) -> None:
+    """Undo what a killed run of a lab left on this machine."""
+    undone: list[str] = []
+    registry.named(lab_name).clean(undone.append)
+    for line in undone:
+        out().print(line, soft_wrap=True)
+    if not undone:
+        out().print(f"nothing is left of the {lab_name} lab on this machine")
+
+
 def doctor(lab_name: str, version: str) -> None:
     """Print what this machine can run; raise if that lab is not among it."""
     kind = registry.named(lab_name)
-    versions = [kind.check_kernel(version)] if version else kernels_of_hosts()
+    versions = _versions(kind, version)
     findings = doctoring.examine(kind, versions)
     for finding in findings:
         mark = "ok" if finding.well else "NO" if finding.needed else "--"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import check_built, fast_builder, netns, numbered_drops
+from mininet_topos import check_built, netns, numbered_drops
 from mininet_topos.dumbbell import Dumbbell
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
@@ -34,6 +34,8 @@ MEMORY_LIMITS = {
     "ipv4/udp_mem": UNREACHED_PAGES,
     "sctp/sctp_mem": UNREACHED_PAGES,
 }
+#: Of these, what each network has of its own.
+OF_A_NETWORK = ("ipv4/tcp_rmem", "ipv4/tcp_wmem")
 #: Signed cookies (the default) are checked with a key of the socket's. In Linux 7.3 an accepted
 #: socket checks with its own, another than the listening one signed with: it discards a
 #: COOKIE-ECHO that comes again, so an association whose COOKIE-ACK was lost never gets one.
@@ -77,15 +79,23 @@ class BuiltNetwork:
 
 def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
-    _set_memory_limits()
-    _hide_kernel_addresses()
+    own = dict(HOST_SYSCTLS)
+    if cell.on_machines_kernel():  # whose lab sets what all networks share, and takes it back
+        from mininet_topos.mininet_builder import build as build_nodes
+
+        own |= {f"net.{name}".replace("/", "."): MEMORY_LIMITS[name] for name in OF_A_NETWORK}
+    else:
+        from mininet_topos.fast_builder import build as build_nodes
+
+        _set_memory_limits()
+        _hide_kernel_addresses()
     topology = Dumbbell(network=cell.network, seed=cell.seed)
     laid_out = topology.layout()
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)
-    spaces, shown = fast_builder.build(topology, cell.flows, routes, journal)
+    spaces, shown = build_nodes(topology, cell.flows, routes, journal)
     for node in roles.on("both"):
-        for name, value in HOST_SYSCTLS.items():
+        for name, value in own.items():
             spaces[node].write_sysctl(name, value)
     for node, name, value in ledger.sysctls(cell.hosts, roles):
         spaces[node].write_sysctl(name, value)

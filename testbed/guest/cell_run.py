@@ -6,13 +6,14 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mininet_topos import check_built, layout, numbered_drops
 from mininet_topos.netns import Journal
 from model.cell import Cell
+from model.errors import VerifyError
 from testbed.guest import (
     build_network,
     calibration,
@@ -27,6 +28,8 @@ from testbed.guest.recording import NS_PER_S
 #: Between "everything is ready" and time zero of the experiment.
 HEAD_START_S = 1
 RECEIVER_TIMEOUT_S = 200.0
+#: Of a machine's date against its uptime: more than reading both takes.
+CLOCK_STEP_NS = 1_000_000
 #: Above the first retransmission timeout of TCP and SCTP (RFC 6298, RFC 9260).
 QUIET_S = 3.5
 
@@ -91,7 +94,8 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     say_phase("start the flows")
     receivers = [start_flows.start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
     senders = start_flows.start_probes(lab, epoch_ns)
-    lab.write("raw/epoch.json", _epoch(epoch_ns))
+    epoch = _epoch(epoch_ns)
+    lab.write("raw/epoch.json", epoch)
     say_phase("run the flows")
     others, started = start_flows.start_others(lab, epoch_ns, watch)
     lab.write("raw/starts.json", started)
@@ -109,6 +113,8 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     say_phase("stop the telemetry")
     watch.stop()
     capture.stop()
+    if cell.on_machines_kernel():
+        _check_clock(epoch, _epoch(epoch_ns))
     lab.write("raw/ledger.json", host_settings.read_ledger(lab))
     say_phase("read the network back again")
     build_network.read_back_again(lab, before, _qdiscs(lab))
@@ -125,6 +131,18 @@ def _epoch(epoch_ns: int) -> dict[str, int]:
         "epoch_realtime_ns": epoch_ns + realtime_ns - (before_ns + after_ns) // 2,
         "late_ns": max(0, after_ns - epoch_ns),
     }
+
+
+def _check_clock(before: Mapping[str, int], now: Mapping[str, int]) -> None:
+    """Raise :class:`VerifyError` if the date was set while captures told their times by it."""
+    moved_ns = now["epoch_realtime_ns"] - before["epoch_realtime_ns"]
+    if abs(moved_ns) > CLOCK_STEP_NS:
+        raise VerifyError(
+            "the machine's clock was set while flows ran",
+            wanted=f"within {CLOCK_STEP_NS / NS_PER_S:g} s of where it was",
+            got=f"{moved_ns / NS_PER_S:g} s",
+            hint="let a time service (chrony) settle first: it then moves the clock smoothly",
+        )
 
 
 def _await_silence(cell: Cell) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from collectors.recording import queue_sampler, socket_sampler, tcpdump, trace_recorder
 from mininet_topos import taps
 from mininet_topos.layout import Layout
-from mininet_topos.netns import Namespace
+from mininet_topos.netns import OWN_NAMESPACE, Namespace
 from model.cell import Cell
 from probes.process import wait_until
 
@@ -101,7 +101,8 @@ def start_telemetry(
     if cell.collect.telemetry:
         rate = trace_bytes_per_s(cell)
         size_bytes = trace_recorder.size_bytes(rate, cell.duration_s)
-        trace = trace_recorder.start(raw / "trace", ports(cell), size_bytes)
+        own = f"-{Path(OWN_NAMESPACE).stat().st_ino}" if cell.on_machines_kernel() else ""
+        trace = trace_recorder.start(raw / "trace", ports(cell), size_bytes, suffix=own)
         telemetry.trace = trace
         every(size_bytes / 2 / rate, epoch_ns, lambda _: trace_recorder.look(trace))
     if cell.collect.sockets_s:

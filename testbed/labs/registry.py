@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from model.errors import StudyError
 from testbed.labs.contract.lab import LabKind
+from testbed.labs.host.kind import HOST
 from testbed.labs.stock.kind import STOCK
 from testbed.labs.virtual.kind import VIRTUAL
 
 DEFAULT: LabKind = VIRTUAL
-LABS: dict[str, LabKind] = {kind.properties.name: kind for kind in (VIRTUAL, STOCK)}
+LABS: dict[str, LabKind] = {kind.properties.name: kind for kind in (VIRTUAL, STOCK, HOST)}
 
 
 def named(name: str) -> LabKind:

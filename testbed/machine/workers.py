@@ -54,6 +54,7 @@ def each(
     jobs: int,
     ended: Callable[[Item, Result | GroundtruthError | OSError], None],
     timeout_s: float = math.inf,
+    bound: bool = True,
 ) -> None:
     """Call ``act`` with every item, in ``jobs`` processes.
 
@@ -67,13 +68,15 @@ def each(
             ``RunError`` if its process was killed, which another one follows, or if there could be
             none.
         timeout_s: how long one item may take.
+        bound: whether each process has a core of its own; else they have all of them.
     """
     todo = collections.deque(items)
     allowed = sorted(os.sched_getaffinity(0))
     # Two campaigns of one job each should not share the first core.
     first = os.getpid() % len(allowed)
     cores = itertools.cycle(allowed[first:] + allowed[:first])
-    workers = [_Worker(core, timeout_s) for core in itertools.islice(cores, max(1, jobs))]
+    own = ({core} if bound else {*allowed} for core in itertools.islice(cores, max(1, jobs)))
+    workers = [_Worker(few, timeout_s) for few in own]
     busy: dict[_Worker, Item] = {}
     try:
         while todo or busy:
@@ -103,7 +106,7 @@ def _expected(answer: Any) -> Any:
 
 
 class _Worker:
-    """A process bound to a core, begun when it is needed, and again if it was killed.
+    """A process bound to cores, begun when it is needed, and again if it was killed.
 
     A lab's kernel and its programs take turns and never run at once. On one core a turn costs a
     context switch; on two it costs waking an idle core, which takes many times as long.
@@ -111,8 +114,8 @@ class _Worker:
 
     pipe: Connection
 
-    def __init__(self, core: int, timeout_s: float) -> None:
-        self._core = core
+    def __init__(self, cores: set[int], timeout_s: float) -> None:
+        self._cores = cores
         self._timeout_s = timeout_s
         self._runs = False
 
@@ -135,7 +138,7 @@ class _Worker:
         tied, self._lifeline = _CONTEXT.Pipe(duplex=False)
         _CONTEXT.set_forkserver_preload(_LOADED_ONCE)
         self._process = _CONTEXT.Process(
-            target=_serve, args=(theirs, tied, self._core), daemon=True
+            target=_serve, args=(theirs, tied, self._cores), daemon=True
         )
         try:
             self._process.start()
@@ -194,14 +197,14 @@ class _Worker:
         return status or 0
 
 
-def _serve(pipe: Connection, tied: Connection, core: int) -> None:
+def _serve(pipe: Connection, tied: Connection, cores: set[int]) -> None:
     """Answer calls until the pipe closes."""
     lifeline.tie(tied.fileno())
     for number in _PASSED_BY:  # if they were ignored, labs would ignore them as well
         signal.signal(number, lambda *_: None)
     signal.signal(_CANCEL, lambda *_: CANCELLED.set())
     # Before polars works for the first time: it makes as many threads as there are cores then.
-    os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, cores)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             pipe.send_bytes(_answer(pipe.recv_bytes()))

@@ -20,7 +20,7 @@ from model.units import NS_PER_S
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
 from testbed.guest.link_fill import LOG_HEADER
-from testbed.labs.contract.lab import Properties
+from testbed.labs.contract.lab import Properties, Ran
 from tests.support.recorded import DATA, text, value
 
 PROBES = DATA / "probes-0.1.0"
@@ -160,6 +160,7 @@ def each_here(
     jobs: int,
     ended: Callable[[Any, Any], None],
     timeout_s: float = math.inf,
+    bound: bool = True,
 ) -> None:
     """Stand for ``workers.each``: on threads of this process, where fakes remember what ran."""
     with ThreadPoolExecutor(jobs) as pool:
@@ -198,8 +199,11 @@ class FakeLab:
     def check_whole(self, *, thorough: bool) -> None:
         pass
 
-    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+    def prepared(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
         self.ran.append(cell.seed)
         (folder.parent / "console.log").write_text(text("lab-console-7.3/finished.log"))
         self.act(cell, folder)
-        return 1.23456
+        return Ran(wall_s=1.23456)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Protocol
 
 from model.cell import Cell
 from testbed.labs.booted import booting
-from testbed.labs.contract.lab import Properties
+from testbed.labs.contract.lab import Properties, Ran
 
 
 class OneKernel(Protocol):
@@ -49,6 +50,10 @@ class LabPerKernel:
         parts = dict.fromkeys(part for lab in self.by_kernel.values() for part in lab.parts())
         booting.check_parts(parts, thorough=thorough)
 
-    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+    def prepared(self) -> contextlib.AbstractContextManager[None]:
+        """Return a block that changes nothing: a booted lab's cell has a machine of its own."""
+        return contextlib.nullcontext()
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
         """Run a cell on its own lab."""
-        return self.by_kernel[cell.lab["kernel"]].run(cell, folder, cancelled)
+        return Ran(wall_s=self.by_kernel[cell.lab["kernel"]].run(cell, folder, cancelled))

@@ -38,6 +38,10 @@ class Mapped:
         return self.first <= first and first + count <= self.first + self.count
 
 
+#: What there is where no namespace takes any away.
+ALL_IDS = Mapped(0, 0, (1 << 32) - 1)
+
+
 def mapped(text: str) -> list[Mapped]:
     """Read ``/proc/self/uid_map``."""
     return [Mapped(*map(int, line.split())) for line in text.splitlines() if line.strip()]
@@ -69,6 +73,12 @@ def of_sandbox() -> int:
         return STARTER
     try:
         ranges = mapped(UID_MAP.read_text())
+    except FileNotFoundError as error:
+        if not UID_MAP.with_name("stat").exists():  # there is no /proc to tell
+            raise UnsupportedError(
+                "cannot see which user ids exist here", got=str(error)
+            ) from error
+        ranges = [ALL_IDS]  # a kernel without user namespaces
     except OSError as error:
         raise UnsupportedError("cannot see which user ids exist here", got=str(error)) from error
     return choose(ranges, threading.get_native_id())

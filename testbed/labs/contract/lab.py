@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
 from model.cell import Cell, Limits
+from model.check import Check as Comparison
 from model.tolerances import Tolerances
 from testbed.machine.process import BuildReport
 
@@ -49,6 +51,14 @@ class Finding:
     hint: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """How long a cell ran, in seconds of wall time, and how well the machine kept up with it."""
+
+    wall_s: float
+    checks: tuple[Comparison, ...] = ()
+
+
 class LabKind(Protocol):
     """What is known of a lab before anything of it is built."""
 
@@ -68,6 +78,13 @@ class LabKind(Protocol):
     def check_kernel(self, version: str) -> str:
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
 
+    def kernel_instead(self, asked: str) -> str:
+        """Return the version that stands for every kernel studies name; "" if each is its own.
+
+        ``asked`` is what the command line asked for. Raises as :meth:`check_kernel`, or
+        :class:`UnsupportedError` for one that this lab cannot have.
+        """
+
     def built_first(self, kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
 
@@ -84,6 +101,9 @@ class LabKind(Protocol):
         Raises:
             UnsupportedError: this machine cannot run it.
         """
+
+    def clean(self, say: Callable[[str], None]) -> None:
+        """Undo what a killed run left on this machine, and only that; say each."""
 
 
 class Lab(Protocol):
@@ -102,8 +122,11 @@ class Lab(Protocol):
     def check_whole(self, *, thorough: bool) -> None:
         """Raise :class:`UnsupportedError` naming files that are not as they were built."""
 
-    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared folder, the lab's own, to its end; return the wall time in seconds.
+    def prepared(self) -> AbstractContextManager[None]:
+        """Return a block in which the machine is as cells need it; entered once for all of them."""
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
+        """Run a prepared folder, the lab's own, to its end.
 
         ``cancelled`` is set, by a signal, when it is to end soon and leave nothing running.
         What the lab says goes to ``run_folder.CONSOLE`` beside the folder.

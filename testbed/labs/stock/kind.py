@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from model.cell import Cell, Limits
@@ -48,6 +48,10 @@ class StockKind:
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
         return kernel_package.check_version(version)
 
+    def kernel_instead(self, asked: str) -> str:
+        """Return what was asked for: each kernel a study names can be had."""
+        return self.check_kernel(asked) if asked else ""
+
     def built_first(self, kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
         parts = [("lab image", IMAGE_BUILD_S)] * (image.built() is None)
@@ -82,6 +86,9 @@ class StockKind:
     ) -> Lab:
         """Return the lab with these kernels, fetched or built if needed."""
         return stock_lab.ensure_per_kernel(kernel_versions, report, check)
+
+    def clean(self, say: Callable[[str], None]) -> None:
+        """Do nothing: a booted lab changes nothing of the machine."""
 
 
 STOCK = StockKind()

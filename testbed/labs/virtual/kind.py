@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from model.cell import Cell, Limits
@@ -36,6 +36,10 @@ class VirtualKind:
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
         return kernel.check_version(version)
 
+    def kernel_instead(self, asked: str) -> str:
+        """Return what was asked for: each kernel a study names can be had."""
+        return self.check_kernel(asked) if asked else ""
+
     def built_first(self, kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
         missing = [version for version in kernel_versions if not virtual_lab.is_built(version)]
@@ -62,6 +66,9 @@ class VirtualKind:
     ) -> Lab:
         """Return the lab with these kernels, built if needed."""
         return virtual_lab.ensure_per_kernel(kernel_versions, report, check)
+
+    def clean(self, say: Callable[[str], None]) -> None:
+        """Do nothing: a booted lab changes nothing of the machine."""
 
 
 VIRTUAL = VirtualKind()

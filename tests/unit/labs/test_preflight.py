@@ -126,3 +126,13 @@ def test_a_machine_that_allows_it_has_no_problem(monkeypatch: pytest.MonkeyPatch
 
 def test_the_version_of_landlock_is_a_number() -> None:
     assert preflight.landlock_version() >= 0
+
+
+def test_a_kernel_without_user_namespaces_has_all_ids(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(lab_user, "UID_MAP", tmp_path / "uid_map")
+    (tmp_path / "stat").write_text("1 (init) S 0\n")
+    assert lab_user.of_sandbox() >= lab_user.FIRST_UNUSED

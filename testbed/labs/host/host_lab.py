@@ -1,0 +1,146 @@
+"""The host lab: a cell runs on this machine's own kernel, in real time, in networks of its own.
+
+The agent runs as root in the image's files: the same tools as in every lab, and no other programs
+than these. Invariants: processes, mounts, networks and names of a cell are in namespaces that end
+with its first process, which ends with its starter; of the machine's settings the agent can write
+those of its own networks alone; what all networks share is set before the first cell and taken
+back after the last (:mod:`testbed.labs.host.undo`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from model.cell import Cell
+from model.errors import UnsupportedError
+from model.tolerances import Tolerances
+from testbed.guest.build_network import MEMORY_LIMITS, OF_A_NETWORK
+from testbed.labs.booted import booting, image
+from testbed.labs.booted.booting import Boot
+from testbed.labs.confinement import allowance, host_tools
+from testbed.labs.confinement.sandbox import PATH
+from testbed.labs.contract.lab import Properties, Ran
+from testbed.labs.host import machine_facts, undo
+from testbed.labs.host.punctuality import Watch
+from testbed.labs.host.undo import Journal, Places
+from testbed.machine.console import words
+
+PROPERTIES = Properties(
+    name="host",
+    clock="real",
+    repeatable=False,
+    tolerances=Tolerances(delay_s=2e-3, rate_frac=0.02, start_s=10e-3, start_per_flow_s=1e-3),
+)
+#: What all networks of a machine share.
+SHARED_LIMITS = {
+    f"net/{name}": value for name, value in MEMORY_LIMITS.items() if name not in OF_A_NETWORK
+}
+ENVIRONMENT = {
+    "PATH": PATH,
+    "HOME": "/tmp",
+    "LC_ALL": "C.UTF-8",
+    "PYTHONPATH": "/gt/code/lib:/usr/lib/python3/dist-packages",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+}
+#: The first program inside: lets the starter go on once its own end is tied to it, has of the
+#: machine's settings those of networks, and says how the agent ended.
+FIRST_PROGRAM = """
+try() { "$@" || { echo "lab: init: failed: $*"; exit 1; }; }
+printf r >&0
+[ "$(head -c 1)" = g ] || exit 1
+exec </dev/null
+try mkdir /tmp/proc
+try mount -t proc proc /tmp/proc
+try mount --bind /tmp/proc/sys/net /proc/sys/net
+try umount --lazy /tmp/proc
+try rmdir /tmp/proc
+try mount -t sysfs -o ro sysfs /sys
+try mount -t tracefs tracefs /sys/kernel/tracing
+"$@"
+echo "lab: agent exited $?"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostLab:
+    """The image and the code that run on this machine's kernel."""
+
+    image: Path
+    code: Path
+    properties: Properties = PROPERTIES
+    places: Places = field(default_factory=Places)
+
+    def describe(self, kernel_version: str) -> dict[str, str]:
+        """Return what the identity of a cell must hold of its lab: image, code and machine."""
+        if not machine_facts.is_asked(kernel_version):
+            raise UnsupportedError(
+                "this machine runs another kernel", wanted=kernel_version,
+                got=machine_facts.kernel_version(),
+            )  # fmt: skip
+        return {
+            "name": self.properties.name,
+            "clock": self.properties.clock,
+            **machine_facts.describe(),
+            **booting.built_first(self.image, self.code),
+        }
+
+    def packages(self) -> dict[str, str]:
+        """Return the version of each package in the image, by name."""
+        return image.installed(self.image)
+
+    def check_whole(self, *, thorough: bool) -> None:
+        """Raise :class:`UnsupportedError` naming files that are not as they were built."""
+        booting.check_parts((self.image.parent, self.code), thorough=thorough)
+
+    @contextlib.contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Load modules and set limits for the block, and take both back after it.
+
+        Raises:
+            UnsupportedError: another run has the machine, or a module or a setting is refused.
+            RunError: something could not be taken back; it is in the journal.
+        """
+        with undo.alone(self.places):
+            undo.undo(self.places, _say)  # what a killed run left
+            journal = Journal()
+            try:
+                undo.load_modules(journal, self.places)
+                undo.set_sysctls(SHARED_LIMITS, journal, self.places)
+                yield
+            finally:
+                undo.undo(self.places, lambda _line: None)
+
+    def command(self, folder: Path, boot: Boot) -> list[str]:
+        """Return the command line that runs a boot's program as an agent on ``folder``."""
+        args = [
+            str(host_tools.find(host_tools.BUBBLEWRAP)),
+            "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
+            "--unshare-cgroup-try", "--die-with-parent", "--new-session", "--hostname", "lab",
+            "--ro-bind", str(self.image), "/", "--proc", "/proc", "--dev", "/dev",
+            "--tmpfs", "/gt", "--tmpfs", "/tmp", "--tmpfs", "/run",
+            "--ro-bind", str(self.code), "/gt/code", "--remount-ro", "/gt",
+            "--bind", str(folder), "/cell", "--clearenv",
+        ]  # fmt: skip
+        for name, value in ENVIRONMENT.items():
+            args += ["--setenv", name, value]
+        return [*args, "--", "sh", "-c", FIRST_PROGRAM, "lab", *boot.program]
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
+        """Run a prepared folder to its end; say how long it took, and whether that was punctual.
+
+        Raises:
+            RunError: as for :func:`testbed.labs.booted.booting.run_to_end`.
+        """
+        boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
+        with Watch() as watch:
+            wall_s = booting.run_to_end(self.command(folder, boot), boot, folder, cancelled)
+        return Ran(wall_s=wall_s, checks=tuple(watch.checks(cell)))
+
+
+def _say(line: str) -> None:
+    words().print(f"left by a killed run: {line}", soft_wrap=True)

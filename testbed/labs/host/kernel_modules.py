@@ -1,0 +1,128 @@
+"""The modules a cell's network needs of a machine's kernel: which, loaded, and unloaded again."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from model.errors import UnsupportedError
+
+#: Of Linux; a kernel may have some built in. The last are loaded by the kernel when they are asked
+#: for: they must be there, and are ours to unload.
+WANTED = (
+    "veth", "ifb", "dummy", "sctp", "sch_netem", "sch_ingress", "cls_flower", "cls_matchall",
+    "cls_bpf", "act_mirred", "act_gact", "inet_diag", "tcp_diag", "udp_diag", "sctp_diag",
+)  # fmt: skip
+LOADED = Path("/proc/modules")
+LOCKDOWN = Path("/sys/kernel/security/lockdown")
+TIMEOUT_S = 60.0
+#: A network ends some time after its last process: the kernel takes it apart by and by.
+UNLOAD_WITHIN_S, AGAIN_S = 20.0, 0.25
+PROGRAMS = "/usr/sbin:/sbin:/usr/bin:/bin"
+
+
+def _run(*argv: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+            env={**os.environ, "PATH": PROGRAMS, "LC_ALL": "C"},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnsupportedError(
+            "cannot load the kernel's modules", got=str(error), hint="install the package kmod"
+        ) from error
+
+
+def loaded() -> set[str]:
+    """Return the names of the modules that are loaded."""
+    try:
+        return {line.split(maxsplit=1)[0] for line in LOADED.read_text().splitlines()}
+    except FileNotFoundError:  # a kernel without modules
+        return set()
+
+
+def lockdown() -> str:
+    """Return what Secure Boot or the administrator locks: "none", "integrity", ..."""
+    try:
+        found = re.search(r"\[(\w+)\]", LOCKDOWN.read_text())
+    except OSError:
+        return "none"
+    return found[1] if found else "none"
+
+
+def missing() -> dict[str, str]:
+    """Return the modules that could not be loaded, with modprobe's reason; loads nothing."""
+    return _asked("--dry-run")
+
+
+def load() -> None:
+    """Load all of them; a kernel that knows no modules has what it has.
+
+    Raises:
+        UnsupportedError: one is not there, or is refused.
+    """
+    refused = _asked()
+    if refused:
+        name, why = next(iter(refused.items()))
+        raise UnsupportedError(
+            "this machine's kernel has not what a lab needs",
+            where=f"kernel {os.uname().release}",
+            wanted=" ".join(refused),
+            got=f"{name}: {why}",
+            hint=advice(why),
+        )
+
+
+def _asked(*options: str) -> dict[str, str]:
+    refused: dict[str, str] = {}
+    for name in WANTED if LOADED.exists() else ():
+        done = _run("modprobe", *options, name)
+        if done.returncode != 0:
+            refused[name] = (done.stderr.strip() or "refused").splitlines()[-1]
+    return refused
+
+
+def advice(why: str) -> str:
+    """Return what to do about a module that cannot be loaded."""
+    if "Key was rejected" in why or lockdown() != "none":
+        return (
+            f"the kernel is locked down ({lockdown()}) and takes signed modules only: use the "
+            "distribution's own kernel with its own modules, or switch Secure Boot off"
+        )
+    if "not permitted" in why:
+        return "a container may not load modules: use a virtual or a real machine, as root"
+    return (
+        "install a kernel that has it, and restart into it: linux-image-amd64 on Debian (its cloud "
+        "kernel has fewer), linux-modules-extra-$(uname -r) on Ubuntu"
+    )
+
+
+def with_those_they_need() -> list[str]:
+    """Return the names of all modules that loading these may load."""
+    names = []
+    for name in WANTED if LOADED.exists() else ():
+        done = _run("modprobe", "--show-depends", name)
+        for line in done.stdout.splitlines():
+            if line.startswith("insmod "):
+                file = Path(line.split()[1]).name
+                names.append(file.partition(".ko")[0].replace("-", "_"))
+    return list(dict.fromkeys(names))
+
+
+def unload(names: Collection[str]) -> tuple[list[str], list[str]]:
+    """Unload these as far as nobody uses them; return those that are gone, and those that stay."""
+    gone: list[str] = []
+    deadline_s = time.monotonic() + UNLOAD_WITHIN_S
+    while left := sorted(loaded() & set(names)):
+        # Not modprobe's way: it takes along what these needed, which others may have loaded.
+        ended = [name for name in left if _run("rmmod", name).returncode == 0]
+        gone += ended
+        if not ended:
+            if time.monotonic() > deadline_s:
+                return gone, left
+            time.sleep(AGAIN_S)
+    return gone, []

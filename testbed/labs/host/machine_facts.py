@@ -1,0 +1,48 @@
+"""What is to be known of the machine itself: what its cells can be compared with, in words."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from pathlib import Path
+
+CPUINFO, DMI = Path("/proc/cpuinfo"), Path("/sys/class/dmi/id")
+CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+def kernel_version() -> str:
+    """Return the running kernel's version as studies name kernels, such as "6.12"."""
+    found = re.match(r"\d+\.\d+", os.uname().release)
+    return found[0] if found else os.uname().release
+
+
+def is_asked(version: str) -> bool:
+    """Return whether the running kernel is of that version, "6.12" or as exact as "6.12.117"."""
+    return re.match(rf"{re.escape(version)}(?![0-9])", os.uname().release) is not None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def processor() -> str:
+    """Return the processor's own name, and that of the hypervisor's machine if there is one."""
+    found = re.search(r"^model name\s*:\s*(.+)$", _text(CPUINFO), re.MULTILINE)
+    name = found[1] if found else platform.machine()
+    under = " ".join(filter(None, (_text(DMI / "sys_vendor"), _text(DMI / "product_name"))))
+    return f"{name}, {under}" if under else name
+
+
+def describe() -> dict[str, str]:
+    """Return what else a cell's identity must hold: kernel, processor, cores, source of time."""
+    return {
+        "kernel": kernel_version(),
+        "kernel_package": f"{os.uname().release} {os.uname().version}",
+        "machine": processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "clock_source": _text(CLOCK_SOURCE) or "not told",
+    }
