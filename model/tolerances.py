@@ -10,12 +10,14 @@ class Tolerances:
     """The usual ones are of a lab in which computing takes no time.
 
     Times in seconds. ``delay_s``: netem's clock ticks every 64 ns, a program that reads the clock
-    again and again moves a virtual one, and a path is a few stages each way. ``start_s`` and
+    again and again moves a virtual one, and a path is a few stages each way. ``event_s``: a capture
+    and an event tell of one packet with one look at the clock between them. ``start_s`` and
     ``start_per_flow_s``: a process wakes up at most the kernel's timer slack of 50 us after its
     time, and of flows that start at once each waits for those before it.
     """
 
     delay_s: float = 20e-6
+    event_s: float = 256e-9
     rate_frac: float = 0.001
     start_s: float = 100e-6
     start_per_flow_s: float = 20e-6

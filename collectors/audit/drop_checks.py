@@ -18,12 +18,11 @@ from collectors.trace.drops import BY_FILTER, NUMBERED
 from model.cell import Cell
 from model.check import Check
 from model.run_files.traffic_tables import AuditRow
+from model.tolerances import EXACT, Tolerances
 
 #: What the kernel calls the freeing of a packet that a qdisc refused; the second where netem's
 #: child did, see docs/data-format.md. Packets dropped by number are on the qdisc's device.
 REFUSED = ("QDISC_DROP", "NOT_SPECIFIED")
-#: The virtual clock's step: a look at it moves it by so much.
-CLOCK_STEP_S = 256e-9
 #: The audit's column that counts what a stretch of the data's way dropped.
 COLUMNS = {
     "source access": "access_dropped_pkts",
@@ -56,6 +55,7 @@ def drop_checks(
     told: Told,
     audit: Sequence[AuditRow],
     captured: pl.DataFrame | None,
+    tolerances: Tolerances = EXACT,
 ) -> list[Check]:
     """Return all comparisons of a cell's drop events."""
     everywhere = sum(evidence.through(stretch).dropped_pkts for stretch in evidence.stretches)
@@ -73,7 +73,7 @@ def drop_checks(
             rows = _rows_dropped(cell, stretch, audit)
             found.append(compare("dropped by the audit", stretch.where(), count, rows, PKTS))
             if captured is not None and told.placed:
-                found.append(_times(stretch, captured, told))
+                found.append(_times(stretch, captured, told, tolerances.event_s))
     return found
 
 
@@ -85,7 +85,7 @@ def _rows_dropped(cell: Cell, stretch: Stretch, audit: Sequence[AuditRow]) -> in
     return None if None in counts else sum(counts)
 
 
-def _times(stretch: Stretch, captured: pl.DataFrame, told: Told) -> Check:
+def _times(stretch: Stretch, captured: pl.DataFrame, told: Told, most_s: float) -> Check:
     """Each packet captured before a qdisc and never after was dropped when the kernel says.
 
     A qdisc decides on a packet when it arrives, which is when the capture before it sees it.
@@ -101,7 +101,7 @@ def _times(stretch: Stretch, captured: pl.DataFrame, told: Told) -> Check:
         got, agrees = f"{len(events_s)} packets", False
     else:
         apart_s = float(np.abs(missing_s - events_s).max(initial=0.0))
-        agrees = apart_s <= CLOCK_STEP_S
+        agrees = apart_s <= most_s
         got = wanted if agrees else f"up to {apart_s:.9f} s apart"
     return Check(
         check="when dropped, by kernel events", where=stretch.where(), wanted=wanted, got=got,

@@ -161,7 +161,7 @@ def _write_packets(
         *second_source.checks(cell, found, packet_evidence.probe_totals(folder, cell), received),
     ]
     if told is not None:
-        checks += drop_checks(cell, found, told, audit, packets)
+        checks += drop_checks(cell, found, told, audit, packets, tolerances)
     write_rows(audit, AuditRow, folder / run_folder.AUDIT_TABLE)
     plain_files.write_text(
         folder / run_folder.AUDIT, packet_evidence.audit_text(checks, lists, of_flows)

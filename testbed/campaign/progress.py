@@ -87,6 +87,8 @@ class Display:
         note = f"{ended}/{progress.total_cells} cells"
         if progress.failed_cells:
             note += f", {progress.failed_cells} failed"
+        if progress.at_once is not None:
+            note += f", {progress.at_once} at once"
         began_s = self._began_s.setdefault(name, time.monotonic())
         elapsed_s = time.monotonic() - began_s
         if progress.done_virtual_s and elapsed_s > 1:

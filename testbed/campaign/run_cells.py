@@ -7,19 +7,18 @@ folder that looks finished; after an interrupt no lab process is left.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from model import run_folder
-from model.errors import RunError, VerifyError
+from model.errors import RunError
+from testbed.campaign import real_time
 from testbed.campaign.run_cell import execute
 from testbed.labs.contract.lab import Lab
 from testbed.machine import workers
 from testbed.planning.plan import PlannedCell, virtual_s
-
-#: How often a cell is run that the machine did not keep up with, before it is given up.
-TRIES_IN_REAL_TIME = 3
 
 
 @dataclass(kw_only=True)
@@ -32,6 +31,8 @@ class Progress:
     failed_cells: int = 0
     total_virtual_s: float = 0.0
     done_virtual_s: float = 0.0
+    #: How many run side by side, where that had to be fewer than were asked for.
+    at_once: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +61,11 @@ class _Task:
 
 def _execute(task: _Task) -> None:
     folder = run_folder.cell_folder(task.run, task.planned.id)
-    tries = TRIES_IN_REAL_TIME if task.lab.properties.clock == "real" else 1
-    for left in reversed(range(tries)):
-        try:
-            execute(task.planned.cell, folder, task.lab, workers.CANCELLED)
-            return
-        except VerifyError:  # in real time what the machine does besides can be why
-            if not left:
-                raise
+    execute(task.planned.cell, folder, task.lab, workers.CANCELLED)
+
+
+def _execute_in_time(task: _Task) -> None:
+    real_time.in_time(functools.partial(_execute, task))
 
 
 def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
@@ -119,14 +117,26 @@ def run_parts(
             failed[task.run, task.planned.id] = str(error)
         report(progress)
 
-    real_time = any(part.lab.properties.clock == "real" for part in parts)
+    def at_once(number: int) -> None:
+        progress.at_once = number
+        report(progress)
+
+    def name(task: _Task) -> str:
+        return f"cell {task.planned.id}"
+
+    labs = {part.lab.properties.name: part.lab for part in parts if todo}
     with contextlib.ExitStack() as prepared:
-        for lab in {part.lab.properties.name: part.lab for part in parts if todo}.values():
+        for lab in labs.values():
             prepared.enter_context(lab.prepared())
-        workers.each(
-            todo, _execute, name=lambda task: f"cell {task.planned.id}", jobs=jobs, ended=ended,
-            bound=not real_time,
-        )  # fmt: skip
+        if any(lab.properties.clock == "real" for lab in labs.values()):
+            calibrating = [task for task in todo if task.planned.cell.purpose == "calibrate"]
+            measuring = [task for task in todo if task.planned.cell.purpose != "calibrate"]
+            real_time.run(
+                calibrating, measuring, _execute_in_time, _execute, name=name, jobs=jobs,
+                ended=ended, at_once=at_once,
+            )  # fmt: skip
+        else:
+            workers.each(todo, _execute, name=name, jobs=jobs, ended=ended)
     return tuple(_outcome(part, failed) for part in parts)
 
 

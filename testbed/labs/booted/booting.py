@@ -47,8 +47,17 @@ class Boot:
     program: tuple[str, ...] = AGENT
 
 
-def run_to_end(argv: Sequence[str], boot: Boot, folder: Path, cancelled: threading.Event) -> float:
+def run_to_end(
+    argv: Sequence[str],
+    boot: Boot,
+    folder: Path,
+    cancelled: threading.Event,
+    *,
+    as_root: bool = False,
+) -> float:
     """Boot with ``folder`` as the cell, wait, and return the wall time in seconds.
+
+    Unless it runs ``as_root`` of this machine, the folder is lent to the sandbox's user.
 
     Raises:
         RunError: the guest panicked, hung, spun, was killed, or its program failed. The
@@ -56,7 +65,8 @@ def run_to_end(argv: Sequence[str], boot: Boot, folder: Path, cancelled: threadi
     """
     console = folder.parent / run_folder.CONSOLE  # a guest cannot reach it
     began_s = time.monotonic()
-    lab_user.lend(folder, lab_user.of_sandbox())
+    if not as_root:
+        lab_user.lend(folder, lab_user.of_sandbox())
     ending = supervise(
         argv,
         folder=folder,

@@ -14,6 +14,14 @@ from testbed.labs.booted import booting
 from testbed.labs.contract.lab import Properties, Ran
 
 
+class OwnMachine:
+    """A booted lab's cell has a machine of its own: on the real one there is nothing to prepare."""
+
+    def prepared(self) -> contextlib.AbstractContextManager[None]:
+        """Return a block that changes nothing."""
+        return contextlib.nullcontext()
+
+
 class OneKernel(Protocol):
     """A lab of one kernel."""
 
@@ -26,12 +34,12 @@ class OneKernel(Protocol):
     def parts(self) -> tuple[Path, ...]:
         """Return the folders in the cache it is made of."""
 
-    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared folder to its end; return the wall time in seconds."""
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
+        """Run a prepared folder to its end; return how long that took."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabPerKernel:
+class LabPerKernel(OwnMachine):
     """A lab per kernel, all with the same image and code."""
 
     by_kernel: Mapping[str, OneKernel]
@@ -50,10 +58,6 @@ class LabPerKernel:
         parts = dict.fromkeys(part for lab in self.by_kernel.values() for part in lab.parts())
         booting.check_parts(parts, thorough=thorough)
 
-    def prepared(self) -> contextlib.AbstractContextManager[None]:
-        """Return a block that changes nothing: a booted lab's cell has a machine of its own."""
-        return contextlib.nullcontext()
-
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
         """Run a cell on its own lab."""
-        return Ran(wall_s=self.by_kernel[cell.lab["kernel"]].run(cell, folder, cancelled))
+        return self.by_kernel[cell.lab["kernel"]].run(cell, folder, cancelled)

@@ -89,17 +89,19 @@ class Watch:
 
     def checks(self, cell: Cell) -> list[Check]:
         """Return the comparisons with what a cell can bear."""
-        return judge(self.late_s, self.before, self.after, cell.network.base_rtt_s())
+        cores = len(os.sched_getaffinity(0))
+        return judge(self.late_s, self.before, self.after, cell.network.base_rtt_s(), cores)
 
 
-def judge(late_s: Sequence[float], before: Counters, after: Counters, rtt_s: float) -> list[Check]:
+def judge(
+    late_s: Sequence[float], before: Counters, after: Counters, rtt_s: float, cores: int
+) -> list[Check]:
     """Return comparisons of wake-ups, processor time stolen and pressure with their limits."""
     most_s = max(LATE_S, LATE_RTT_FRAC * rtt_s)
     ordered = sorted(late_s)
     at = min(len(ordered) - 1, math.floor(IN_TIME_FRAC * len(ordered)))
     late = ordered[at] if ordered else math.inf
     lasted_s = after.monotonic_s - before.monotonic_s
-    cores = len(os.sched_getaffinity(0))
     made = [
         Check(
             check="timers in time", where="the machine",

@@ -172,6 +172,8 @@ def _undo_sysctls(journal: Journal, places: Places, say: Callable[[str], None]) 
                 say(f"sysctl {name}: {was} again")
             elif now != was:
                 say(f"sysctl {name}: left at {now}, which somebody else set")
+        except FileNotFoundError:
+            continue  # it went with its module
         except OSError as error:
             refused.append(f"sysctl {name}: {error}")
     return refused

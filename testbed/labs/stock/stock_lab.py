@@ -21,7 +21,7 @@ from testbed.labs.booted.booting import Boot
 from testbed.labs.booted.per_kernel import LabPerKernel
 from testbed.labs.confinement import allowance, preflight
 from testbed.labs.confinement.sandbox import Sandbox, Walls
-from testbed.labs.contract.lab import Check, Properties, accept_any
+from testbed.labs.contract.lab import Check, Properties, Ran, accept_any
 from testbed.labs.stock import emulator, kernel_package, modules
 from testbed.machine import cache, contents
 from testbed.machine.process import BuildReport
@@ -30,7 +30,9 @@ PROPERTIES = Properties(
     name="stock",
     clock="virtual",
     repeatable=False,
-    tolerances=Tolerances(delay_s=1e-3, rate_frac=0.01, start_s=10e-3, start_per_flow_s=1e-3),
+    tolerances=Tolerances(
+        delay_s=1e-3, event_s=1e-3, rate_frac=0.01, start_s=10e-3, start_per_flow_s=1e-3
+    ),
 )
 #: 2 ** this nanoseconds of the guest's time pass with each of its instructions: a processor that
 #: does 10^9 of them a second.
@@ -108,14 +110,15 @@ class StockLab:
         words = [*KERNEL_WORDS, "--", str(round(boot.limits.virtual_s)), *boot.program]
         return sandbox.argv([*machine(memory_bytes), "-append", " ".join(words)])
 
-    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared folder to its end; return the wall time in seconds.
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
+        """Run a prepared folder to its end; return how long that took.
 
         Raises:
             RunError: as for :func:`testbed.labs.booted.booting.run_to_end`.
         """
         boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
-        return booting.run_to_end(self.command(folder, boot), boot, folder, cancelled)
+        wall_s = booting.run_to_end(self.command(folder, boot), boot, folder, cancelled)
+        return Ran(wall_s=wall_s)
 
 
 def machine(memory_bytes: int) -> list[str]:

@@ -18,10 +18,10 @@ from model.errors import UnsupportedError
 from model.tolerances import EXACT
 from testbed.labs.booted import booting, image, lab_code
 from testbed.labs.booted.booting import Boot
-from testbed.labs.booted.per_kernel import LabPerKernel
+from testbed.labs.booted.per_kernel import LabPerKernel, OwnMachine
 from testbed.labs.confinement import allowance, preflight
 from testbed.labs.confinement.sandbox import Sandbox, Walls
-from testbed.labs.contract.lab import Check, Properties, accept_any
+from testbed.labs.contract.lab import Check, Properties, Ran, accept_any
 from testbed.labs.virtual import kernel
 from testbed.machine import contents
 from testbed.machine.process import BuildReport
@@ -39,7 +39,7 @@ SHM_SLACK_BYTES, TMP_BYTES = 16 << 20, 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class VirtualLab:
+class VirtualLab(OwnMachine):
     """An image, a kernel and the code that runs on them, all built."""
 
     image: Path
@@ -119,16 +119,14 @@ class VirtualLab:
         major, minor = (int(part) for part in self.kernel_version.split("."))
         return (major, minor) >= (6, 16)
 
-    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
-        """Run a prepared folder to its end; return the wall time in seconds.
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
+        """Run a prepared folder to its end; return how long that took.
 
         Raises:
             RunError: as for :meth:`boot`.
         """
-        allowed = allowance.of_cell(cell)
-        return self.boot(
-            Boot(seed=cell.seed, limits=cell.limits, allowed=allowed), folder, cancelled
-        )
+        boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
+        return Ran(wall_s=self.boot(boot, folder, cancelled))
 
     def boot(self, boot: Boot, folder: Path, cancelled: threading.Event) -> float:
         """Boot the lab with ``folder`` as its cell and wait; return the wall time in seconds.

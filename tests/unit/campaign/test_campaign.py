@@ -19,6 +19,7 @@ from model import run_folder
 from model.cell import Cell, cell_id
 from model.errors import ParseError, RunError
 from testbed.campaign.run_cells import Outcome, Progress, raise_if_failed, run_cells, unfinished
+from testbed.labs.contract.lab import Ran
 from testbed.machine import workers
 from testbed.planning.plan import CALIBRATION_VIRTUAL_S, PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
@@ -189,7 +190,7 @@ def test_a_programming_error_ends_the_campaign(tmp_path: Path, begun: Path) -> N
 class Waiting(FakeLab):
     """A lab that runs until it is told to end, and tells that it was."""
 
-    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> float:
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
         super().run(cell, folder, cancelled)
         deadline_s = time.monotonic() + 60
         while not cancelled.is_set():

@@ -31,7 +31,7 @@ from testbed.command.cli import command_status
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     "run", "resume", "plan", "validate", "new", "report", "parse", "verify", "wireshark", "build",
-    "doctor",
+    "doctor", "clean",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 
@@ -51,7 +51,7 @@ def everything(folder: Path) -> dict[str, int]:
     return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
 
 
-NO_MARS = "groundtruth: LAB: no such lab: wanted virtual or stock, got 'mars'"
+NO_MARS = "groundtruth: LAB: no such lab: wanted virtual or stock or host, got 'mars'"
 UNUSABLE = [
     ("run nonesuch", "groundtruth: no such study: wanted a file, or "),
     (f"validate {'x' * 5000}", "groundtruth: no such study: wanted a file, or .* got 'xxx"),

@@ -134,7 +134,7 @@ def test_a_run_on_two_kernels_and_on_the_one_that_is_asked_for(
     assert command_status(["run", "w.yaml", "--reps", "1", "--kernel", "6.12", "-D", "one"]) == 0
     assert kernels_of(tmp_path / "one" / "latest") == ["calibrate 6.12", "measure 6.12"]
     err = said()[1]
-    assert "kernel 6.12 (--kernel) in place of all that hosts and studies name\n" in err
+    assert "kernel 6.12 stands in for all that hosts and studies name\n" in err
     assert "not tried, because of --kernel: kernel 6.12\n" in err
 
 

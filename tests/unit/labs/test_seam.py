@@ -45,7 +45,7 @@ def test_labs_have_names() -> None:
 def test_a_lab_that_is_not_there_is_an_error_with_the_names_there_are() -> None:
     for act in (registry.named, lambda name: commands.doctor(name, "7.3")):
         with pytest.raises(
-            StudyError, match=r"^LAB: no such lab: wanted virtual or stock, got 'mars'$"
+            StudyError, match=r"^LAB: no such lab: wanted virtual or stock or host, got 'mars'$"
         ):
             act("mars")
 

@@ -1,0 +1,70 @@
+"""Cells whose clock is the wall's: run again if the machine was late, and not too many at once.
+
+Invariant: no more cells that measure run side by side than calibrations did that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from model.errors import VerifyError
+from testbed.machine import workers
+
+Task = TypeVar("Task")
+#: How often a cell is run that the machine did not keep up with, before it is given up.
+TRIES = 3
+
+
+def in_time(act: Callable[[], None]) -> None:
+    """Act until what is measured is as asked; what the machine does besides can be why it is not.
+
+    Raises:
+        VerifyError: it was not, so many times.
+    """
+    for left in reversed(range(TRIES)):
+        try:
+            act()
+        except VerifyError:
+            if not left:
+                raise
+        else:
+            return
+
+
+def run(
+    calibrating: Sequence[Task],
+    measuring: Sequence[Task],
+    act: Callable[[Task], None],
+    once: Callable[[Task], None],
+    *,
+    name: Callable[[Task], str],
+    jobs: int,
+    ended: Callable[[Task, Exception | None], None],
+    at_once: Callable[[int], None],
+) -> None:
+    """Calibrate as many cells at once as asked, and halve that until all pass; then measure.
+
+    ``act`` runs a cell again that was late; under load each calibration has but ``once``.
+
+    ``at_once`` is told whenever it is fewer than were asked for. Of a run that goes on with no
+    calibration left, ``jobs`` are taken: each cell says itself whether the machine kept up.
+    """
+    left = list(calibrating)
+    if left and jobs > len(left):
+        at_once(jobs := len(left))
+    while left:
+        failed: list[Task] = []
+
+        def calibrated(task: Task, error: Exception | None, failed: list[Task] = failed) -> None:
+            if isinstance(error, VerifyError) and jobs > 1:
+                failed.append(task)
+            else:
+                ended(task, error)
+
+        calibrate = act if jobs == 1 else once
+        workers.each(left, calibrate, name=name, jobs=jobs, ended=calibrated, bound=False)
+        left = failed
+        if left:
+            at_once(jobs := jobs // 2)
+    workers.each(measuring, act, name=name, jobs=jobs, ended=ended, bound=False)

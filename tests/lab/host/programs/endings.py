@@ -1,0 +1,171 @@
+"""Run on a machine of its own: a run of the host lab ended in many ways, and what is left of it.
+
+endings.py STUDY SEED KILLS: writes differences, by how the run was ended, as JSON to its output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from testbed.command.cli import command_status
+
+#: What a kernel changes by itself.
+VOLATILE = re.compile(
+    r"kernel/(random/.*|ns_last_pid|pty/nr|perf_.*)|fs/((dentry|inode)-state|(inode|file|aio)-nr)"
+)
+RESULTS = Path("/tmp/results")
+#: How long a killed run's processes and networks may take to end.
+ENDED_WITHIN_S = 20.0
+State = dict[str, Any]
+
+
+def texts(folder: Path, skip: re.Pattern[str] | None = None) -> dict[str, str]:
+    """Return the content of every file that can be read below a folder of a kernel's."""
+    found = {}
+    for place, _, names in os.walk(folder):
+        for name in names:
+            path = Path(place, name)
+            short = str(path.relative_to(folder))
+            if skip and skip.fullmatch(short):
+                continue
+            try:
+                found[short] = path.read_text(errors="replace")
+            except OSError:
+                continue
+    return found
+
+
+def said(*argv: str) -> str:
+    """Return what a command says."""
+    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+
+
+def state() -> State:
+    """Return all that a run might change of a machine."""
+    processes, namespaces = [], set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            argv = (entry / "cmdline").read_bytes()
+            if not argv:
+                continue  # the kernel's own
+            namespaces |= {str(path.readlink()) for path in (entry / "ns").iterdir()}
+            processes.append(argv.decode(errors="replace"))
+        except OSError:
+            continue
+    tracing = Path("/sys/kernel/tracing")
+    return {
+        "processes": sorted(processes),
+        "namespaces": sorted(namespaces),
+        "links": said("ip", "-d", "link"),
+        "addresses": said("ip", "address"),
+        "routes": said("ip", "route", "show", "table", "all"),
+        "queues": said("tc", "qdisc"),
+        "sysctls": texts(Path("/proc/sys"), VOLATILE),
+        "modules": sorted(line.split()[0] for line in _lines("/proc/modules")),
+        "mounts": _lines("/proc/self/mounts"),
+        "recordings": sorted(path.name for path in (tracing / "instances").iterdir()),
+        "tracing": texts(tracing / "options"),
+        "events": (tracing / "set_event").read_text(),
+        "files": sorted(
+            str(path)
+            for top in ("/run", "/tmp", "/dev/shm", "/var/tmp")
+            for path in Path(top).rglob("*")
+            if not path.is_relative_to(RESULTS)
+        ),
+    }
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def difference(before: State, after: State) -> dict[str, Any]:
+    """Return what is not as it was."""
+    found: dict[str, Any] = {}
+    for what, then in before.items():
+        now = after[what]
+        if isinstance(then, dict) and isinstance(now, dict):
+            changed = {k: (then.get(k), now.get(k)) for k in {*then, *now}}
+            changed = {k: pair for k, pair in changed.items() if pair[0] != pair[1]}
+        else:
+            changed = {"was": then, "is": now} if then != now else {}
+        if changed:
+            found[what] = changed
+    return found
+
+
+def begin(study: str) -> int:
+    """Begin a run in a session of its own; return its process."""
+    pid = os.fork()
+    if pid:
+        return pid
+    os.setsid()
+    log = os.open("/tmp/results/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    try:
+        argv = ["run", study, "--lab", "host", "--reps", "1", "--no-sensitivity", "-D"]
+        status = command_status([*argv, str(RESULTS)])
+    except BaseException:  # noqa: BLE001  # an interrupt: a shell would tell
+        status = 130
+    os._exit(status)
+
+
+def ended(study: str, moment_s: float, number: int) -> tuple[dict[str, Any], int]:
+    """End a run after so long by a signal; return what is left of it, and its status."""
+    shutil.rmtree(RESULTS, ignore_errors=True)
+    RESULTS.mkdir()
+    before = state()
+    pid = begin(study)
+    if number:
+        time.sleep(moment_s)
+        os.kill(pid, number)
+    _, status = os.waitpid(pid, 0)
+    if number == signal.SIGKILL:
+        settled(lambda: state()["processes"] == before["processes"])
+        command_status(["clean", "--lab", "host"])
+    settled(lambda: not difference(before, state()))
+    return difference(before, state()), os.waitstatus_to_exitcode(status)
+
+
+def settled(holds: Callable[[], bool]) -> None:
+    """Wait until something holds, or for long enough."""
+    deadline_s = time.monotonic() + ENDED_WITHIN_S
+    while not holds() and time.monotonic() < deadline_s:
+        time.sleep(0.2)
+
+
+def main() -> None:
+    """End runs in all ways."""
+    study, seed, kills = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    draw = random.Random(seed)
+    found = []
+    began_s = time.monotonic()
+    left, status = ended(study, 0, 0)
+    lasts_s = time.monotonic() - began_s
+    found.append({"how": "by itself", "status": status, "left": left, "after_s": lasts_s})
+    moments = [(signal.SIGTERM, 0.4), (signal.SIGINT, 0.7)]
+    # Half of the moments while it is made ready, where most is changed.
+    moments += [(signal.SIGKILL, draw.random() ** (1 + i % 2)) for i in range(kills)]
+    for number, at in moments:
+        left, status = ended(study, at * lasts_s, number)
+        found.append({"how": number.name, "status": status, "left": left, "after_s": at * lasts_s})
+    Path(os.environ["OUT"], "endings.json").write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

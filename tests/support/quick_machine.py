@@ -1,0 +1,83 @@
+"""This machine's own files, booted with the virtual lab's kernel: a machine for tests of labs that
+run on a machine's kernel. It is up in a second, has SCTP and netem, and may be killed.
+
+Nothing of this machine can be written from inside but one folder. The kernel has no modules.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from testbed.labs.booted import image
+from testbed.labs.confinement import host_tools
+from testbed.labs.virtual.virtual_lab import START_NS, VirtualLab
+from testbed.machine import cache
+
+PROJECT = Path(__file__).resolve().parents[2]
+#: Where the folder that can be written is, inside.
+OUT = Path("/mnt")
+LIBRARIES = Path("lib/x86_64-linux-gnu")
+#: Of the C library, whose newer one the kernel was linked with; older programs take it as well.
+NEWER = ("ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libresolv.so.2")
+#: Time jumps when all is idle. Else it goes by: as computing takes it, or not even then.
+CLOCKS = {"computing takes time": "time-travel", "computing takes none": "time-travel=inf-cpu"}
+MEMORY = "2G"
+FIRST = """#!/bin/bash
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t tracefs tracefs /sys/kernel/tracing
+for place in /run /tmp /dev/shm; do mount -t tmpfs tmpfs $place; done
+mkdir -p /dev/pts
+mount -t devpts devpts /dev/pts
+ip link set lo up
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+export XDG_CACHE_HOME={cache} PYTHONPATH={project} PYTHON={python} OUT={out}
+cd /tmp
+bash {out}/script >{out}/said 2>&1
+echo $? >{out}/status
+sync
+echo o >/proc/sysrq-trigger
+sleep 60
+"""
+
+
+def run(
+    lab: VirtualLab, folder: Path, script: str, *, clock: str = "computing takes none",
+    timeout_s: float = 300.0,
+) -> str:  # fmt: skip
+    """Run a shell script as root of such a machine; return what it said, or fail with that.
+
+    ``folder`` is ``$OUT`` inside, ``$PYTHON -m testbed`` the project's command.
+    """
+    (folder / "script").write_text(script)
+    first = folder / "first"
+    first.write_text(
+        FIRST.format(
+            cache=cache.root().parent, project=PROJECT, python=sys.executable, out=OUT
+        )
+    )  # fmt: skip
+    first.chmod(0o755)
+    root = image.built()
+    assert root is not None, "the lab was built before"
+    argv = [str(host_tools.find(host_tools.BUBBLEWRAP)), "--die-with-parent", "--unshare-pid"]
+    argv += ["--unshare-net", "--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev"]
+    argv += ["--proc", "/proc", "--tmpfs", "/dev/shm", "--bind", str(folder), str(OUT)]
+    for name in NEWER:
+        argv += ["--ro-bind", str(root / LIBRARIES / name), str(Path("/", LIBRARIES, name))]
+    argv += ["--cap-drop", "ALL", "--", str(lab.kernel / "linux"), f"mem={MEMORY}"]
+    argv += ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", CLOCKS[clock]]
+    argv += [f"time-travel-start={START_NS}", "con=null", "con0=fd:0,fd:1", "panic=-1", "quiet"]
+    argv += ["umid=quick", f"init={OUT / first.name}"]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s,
+        check=False, env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm", "PATH": os.environ["PATH"]},
+    )  # fmt: skip
+    said = folder / "said"
+    text = said.read_text(errors="replace") if said.exists() else ""
+    status = folder / "status"
+    assert status.exists(), f"the machine did not end well: {done.stdout[-2000:]}{text[-2000:]}"
+    assert status.read_text() == "0\n", text[-4000:]
+    return text

@@ -1,0 +1,409 @@
+"""The host lab's own parts: what is undone, what is loaded, and whether a machine kept up."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.errors import RunError, StudyError, UnsupportedError, VerifyError
+from testbed.campaign import real_time
+from testbed.labs import registry
+from testbed.labs.host import kernel_modules, kind, machine_facts, punctuality, undo
+from testbed.labs.host.punctuality import Counters
+from testbed.labs.host.undo import Journal, Places
+from testbed.machine import workers
+from tests.support.fake_lab import each_here
+from tests.support.recorded import wireless_cell
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """A machine with two settings and a place for recordings."""
+    found = Places(tmp_path / "run", tmp_path / "sys", tmp_path / "tracing")
+    (found.sysctls / "net/core").mkdir(parents=True)
+    (found.sysctls / "net/core/rmem_max").write_text("212992\n")
+    (found.sysctls / "net/core/wmem_max").write_text("4096\t16384\n")
+    (found.tracing / "instances").mkdir(parents=True)
+    return found
+
+
+def value(places: Places, name: str) -> str:
+    return (places.sysctls / name).read_text().strip()
+
+
+def said_by(act: Callable[[Callable[[str], None]], None]) -> list[str]:
+    lines: list[str] = []
+    act(lines.append)
+    return lines
+
+
+WANTED = {"net/core/rmem_max": "67108864", "net/core/wmem_max": "4096 16384"}
+
+
+def test_a_setting_is_set_and_given_back(places: Places) -> None:
+    with undo.alone(places):
+        undo.set_sysctls(WANTED, Journal(), places)
+        assert value(places, "net/core/rmem_max") == "67108864"
+        journal = undo.read(places)
+        assert journal is not None
+        # What was as wanted, but for white space, is left alone.
+        assert journal.sysctls == {"net/core/rmem_max": ("212992", "67108864")}
+        said = said_by(lambda say: undo.undo(places, say))
+    assert said == ["sysctl net/core/rmem_max: 212992 again"]
+    assert value(places, "net/core/rmem_max") == "212992"
+    assert not places.folder.exists()
+
+
+def test_what_somebody_else_set_since_is_left(places: Places) -> None:
+    with undo.alone(places):
+        undo.set_sysctls(WANTED, Journal(), places)
+        (places.sysctls / "net/core/rmem_max").write_text("5\n")
+        said = said_by(lambda say: undo.undo(places, say))
+    assert said == ["sysctl net/core/rmem_max: left at 5, which somebody else set"]
+    assert value(places, "net/core/rmem_max") == "5"
+
+
+def test_an_undo_that_was_cut_off_is_done_again(places: Places) -> None:
+    with undo.alone(places):
+        undo.set_sysctls(WANTED, Journal(), places)
+        (places.sysctls / "net/core/rmem_max").write_text("212992\n")  # and then killed
+    assert places.folder.exists(), "the journal stays"
+    with undo.alone(places):
+        assert said_by(lambda say: undo.undo(places, say)) == []
+    assert not places.folder.exists()
+
+
+def test_a_change_is_written_down_before_it_is_made(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def killed(path: Path, text: str) -> int:
+        if path.is_relative_to(places.sysctls):
+            raise KeyboardInterrupt
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", killed)
+    with undo.alone(places):
+        with pytest.raises(KeyboardInterrupt):
+            undo.set_sysctls(WANTED, Journal(), places)
+        journal = undo.read(places)
+        assert journal is not None
+        assert "net/core/rmem_max" in journal.sysctls
+
+
+def test_recordings_of_killed_cells_are_removed_and_no_others(places: Places) -> None:
+    for name in ("groundtruth-4026532", "somebody", "groundtruth"):
+        (places.tracing / "instances" / name).mkdir()
+    with undo.alone(places):
+        Journal().write(places)
+        undo.undo(places, lambda _: None)
+    left = sorted(path.name for path in (places.tracing / "instances").iterdir())
+    assert left == ["groundtruth", "somebody"]
+
+
+def test_what_cannot_be_undone_is_told_and_stays_written_down(places: Places) -> None:
+    place = places.sysctls / "net/core/rmem_max"
+    with undo.alone(places):
+        undo.set_sysctls(WANTED, Journal(), places)
+        place.unlink()
+        place.mkdir()
+        with pytest.raises(RunError, match=r"not all .*rmem_max: .*Is a directory.*clean --lab"):
+            undo.undo(places, lambda _: None)
+        assert undo.read(places) is not None
+        place.rmdir()  # a setting goes with its module
+        undo.undo(places, lambda _: None)
+        assert undo.read(places) is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"sysctls": 1}', '{"sysctls": {"a": ["b"]}}'])
+def test_a_journal_that_cannot_be_read_is_an_error(places: Places, text: str) -> None:
+    with undo.alone(places):
+        (places.folder / undo.JOURNAL).write_text(text)
+        with pytest.raises(RunError, match="cannot read what a run changed"):
+            undo.undo(places, lambda _: None)
+
+
+def test_a_setting_the_kernel_has_not_is_an_error(places: Places) -> None:
+    with undo.alone(places), pytest.raises(UnsupportedError, match="cannot set sysctl net/none"):
+        undo.set_sysctls({"net/none": "1"}, Journal(), places)
+
+
+def test_one_run_has_the_machine_at_a_time(places: Places) -> None:
+    under_way = pytest.raises(UnsupportedError, match="another run of the host lab is under way")
+    with undo.alone(places), under_way, undo.alone(places):
+        pass
+    with undo.alone(places):
+        pass
+
+
+MODULES = ("veth 36864 0 - Live 0x0\n", "sctp 430080 4 - Live 0x0\n", "libcrc32c 12288 1 sctp\n")
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """A kernel with three modules, of which libcrc32c cannot go before sctp."""
+    loaded = tmp_path / "modules"
+    loaded.write_text("".join(MODULES))
+    monkeypatch.setattr(kernel_modules, "LOADED", loaded)
+    ran: list[tuple[str, ...]] = []
+
+    def run(*argv: str) -> subprocess.CompletedProcess[str]:
+        ran.append(argv)
+        lines = loaded.read_text().splitlines(keepends=True)
+        status, error, out = 0, "", ""
+        if argv[0] == "rmmod":
+            busy = argv[1] == "libcrc32c" and any(line.startswith("sctp") for line in lines)
+            status = int(busy)
+            if not busy:
+                loaded.write_text("".join(x for x in lines if not x.startswith(argv[1] + " ")))
+        elif "--show-depends" in argv and argv[-1] == "sctp":
+            out = "insmod /lib/libcrc32c.ko.xz\ninsmod /lib/sctp.ko.xz opt=1\nbuiltin ipv4\n"
+        elif argv[-1] == "sch_netem":
+            status, error = 1, "x\nmodprobe: FATAL: Module sch_netem not found.\n"
+        return subprocess.CompletedProcess(argv, status, out, error)
+
+    monkeypatch.setattr(kernel_modules, "_run", run)
+    return ran
+
+
+def test_modules_go_in_the_order_in_which_they_can(kernel: list[tuple[str, ...]]) -> None:
+    assert kernel_modules.unload({"sctp", "libcrc32c", "never_there"}) == (
+        ["sctp", "libcrc32c"], [],
+    )  # fmt: skip
+    assert kernel_modules.loaded() == {"veth"}
+
+
+def test_a_module_in_use_stays_and_is_named(
+    kernel: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_modules, "UNLOAD_WITHIN_S", 0.0)
+    assert kernel_modules.unload({"libcrc32c"}) == ([], ["libcrc32c"])
+
+
+def test_only_modules_that_were_not_there_are_unloaded(
+    kernel: list[tuple[str, ...]], places: Places
+) -> None:
+    with undo.alone(places):
+        Journal(modules_before=["veth"], modules_ours=["veth", "sctp", "libcrc32c"]).write(places)
+        assert said_by(lambda say: undo.undo(places, say)) == ["modules unloaded: sctp libcrc32c"]
+    assert kernel_modules.loaded() == {"veth"}
+
+
+def test_what_a_module_needs_is_known(kernel: list[tuple[str, ...]]) -> None:
+    assert kernel_modules.with_those_they_need() == ["libcrc32c", "sctp"]
+
+
+def test_a_kernel_without_a_module_is_told_by_its_name(kernel: list[tuple[str, ...]]) -> None:
+    with pytest.raises(
+        UnsupportedError, match=r"wanted sch_netem, got sch_netem: modprobe: FATAL: .*extra"
+    ):
+        kernel_modules.load()
+
+
+@pytest.mark.parametrize(
+    ("why", "wanted"),
+    [
+        ("could not insert 'sctp': Key was rejected by service", "Secure Boot"),
+        ("could not insert 'sctp': Operation not permitted", "container"),
+        ("Module sctp not found in directory", "linux-modules-extra"),
+    ],
+)
+def test_each_refusal_has_its_advice(
+    why: str, wanted: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(kernel_modules, "LOCKDOWN", tmp_path / "none")
+    assert wanted in kernel_modules.advice(why)
+
+
+def test_lockdown_is_read_by_its_brackets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_modules, "LOCKDOWN", tmp_path / "lockdown")
+    (tmp_path / "lockdown").write_text("none [integrity] confidentiality\n")
+    assert kernel_modules.lockdown() == "integrity"
+    assert "Secure Boot" in kernel_modules.advice("anything")
+
+
+def counted(at_s: float, waited_s: float = 0.0, stolen_s: float = 0.0) -> Counters:
+    return Counters(monotonic_s=at_s, waited_s=waited_s, stolen_s=stolen_s)
+
+
+def agreement(
+    late_s: list[float], after: Counters, rtt_s: float = 0.1, cores: int = 2
+) -> dict[str, bool | None]:
+    made = punctuality.judge(late_s, counted(0), after, rtt_s, cores)
+    return {check.check: check.agrees for check in made}
+
+
+def test_a_machine_that_keeps_up_is_believed() -> None:
+    assert agreement([0.0005] * 1000, counted(10, 1.0, 0.1)) == {
+        "timers in time": True,
+        "processor time taken by others": True,
+        "waiting for a processor": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("late_s", "after", "wrong"),
+    [
+        ([0.0] * 989 + [0.0011] * 11, counted(10), "timers in time"),
+        ([], counted(10), "timers in time"),
+        ([0.0], counted(10, stolen_s=0.5), "processor time taken by others"),
+        ([0.0], counted(10, waited_s=6.0), "waiting for a processor"),
+    ],
+)
+def test_one_that_does_not_is_told_by_its_figure(
+    late_s: list[float], after: Counters, wrong: str
+) -> None:
+    assert [name for name, agrees in agreement(late_s, after).items() if not agrees] == [wrong]
+
+
+def test_on_a_long_path_a_hundredth_of_a_round_trip_may_be_late() -> None:
+    late_s = [0.004] * 100
+    assert not agreement(late_s, counted(1), rtt_s=0.1)["timers in time"]
+    assert agreement(late_s, counted(1), rtt_s=0.5)["timers in time"]
+
+
+def test_what_the_kernel_does_not_tell_is_unknown() -> None:
+    found = agreement([0.0], counted(10, math.nan, math.nan))
+    assert found["waiting for a processor"] is None
+    assert found["processor time taken by others"] is None
+
+
+@given(st.lists(st.floats(0, 1), min_size=1), st.floats(0, 0.1))
+def test_being_later_is_never_better(late_s: list[float], more_s: float) -> None:
+    later = [one + more_s for one in late_s]
+    assert (
+        agreement(late_s, counted(1))["timers in time"]
+        or not (agreement(later, counted(1))["timers in time"])
+    )
+
+
+def test_a_watch_sees_how_late_it_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(punctuality, "EVERY_S", 0.001)
+    with punctuality.Watch() as watch:
+        while len(watch.late_s) < 5:
+            pass
+    assert all(late >= 0 for late in watch.late_s)
+    assert {check.where for check in watch.checks(wireless_cell())} == {"the machine"}
+
+
+class Slow:
+    """Cells that fail if more run at once than the machine can bear."""
+
+    def __init__(self, bears: int) -> None:
+        self.bears = bears
+        self.jobs: list[int] = []
+
+    def each(self, items: object, act: Callable[[str], None], *, jobs: int, **more: object) -> None:
+        self.jobs.append(jobs)
+        self.now = jobs
+        each_here(items, act, jobs=1, name=str, ended=more["ended"])  # type: ignore[arg-type]
+
+    def once(self, _item: str) -> None:
+        if self.now > self.bears:
+            raise VerifyError("late")
+
+
+@pytest.mark.parametrize(
+    ("bears", "asked", "runs"),
+    [(4, 4, [4, 4]), (2, 4, [4, 2, 2]), (1, 4, [4, 2, 1, 1]), (9, 9, [6, 6]), (1, 1, [1, 1])],
+)
+def test_cells_run_side_by_side_as_far_as_calibrations_pass(
+    bears: int, asked: int, runs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, fewer, ended = Slow(bears), list[int](), list[str]()
+    monkeypatch.setattr(workers, "each", slow.each)
+    real_time.run(
+        list("abcdef"), ["measure"], slow.once, slow.once, name=str, jobs=asked,
+        ended=lambda item, error: ended.append(f"{item} {error}"), at_once=fewer.append,
+    )  # fmt: skip
+    assert slow.jobs == runs
+    assert fewer == [n for n in dict.fromkeys(runs) if n != asked]
+    assert sorted(ended) == [*(f"{c} None" for c in "abcdef"), "measure None"]
+
+
+def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
+    left = [VerifyError("late"), VerifyError("late"), None]
+
+    def act() -> None:
+        if error := left.pop(0):
+            raise error
+
+    real_time.in_time(act)
+    assert left == []
+    left = [VerifyError(str(n)) for n in range(5)]
+    with pytest.raises(VerifyError, match=r"^2$"):
+        real_time.in_time(act)
+    left = [None]
+    with contextlib.suppress(RunError):
+        real_time.in_time(act)
+    assert left == []
+
+
+def test_what_failed_otherwise_is_not_run_again() -> None:
+    ran = []
+
+    def act() -> None:
+        ran.append(1)
+        raise RunError("broken")
+
+    with pytest.raises(RunError):
+        real_time.in_time(act)
+    assert len(ran) == 1
+
+
+@pytest.mark.parametrize(
+    ("release", "asked", "wanted"),
+    [
+        ("6.12.117+deb13-amd64", "6.12", True), ("6.12.117+deb13-amd64", "6.12.117", True),
+        ("6.12.117+deb13-amd64", "6.1", False), ("6.1.0-49-amd64", "6.1", True),
+        ("6.1.0-49-amd64", "6.12", False), ("6.8.0-90-generic", "6.8.0-90", True),
+    ],
+)  # fmt: skip
+def test_the_running_kernel_and_no_other(
+    release: str, asked: str, wanted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "uname", lambda: dataclasses.make_dataclass("U", ["release"])(release))
+    assert machine_facts.is_asked(asked) is wanted
+    of_lab = registry.named("host")
+    if wanted:
+        assert of_lab.kernel_instead(asked) == asked
+    else:
+        with pytest.raises(UnsupportedError, match=r"this machine's kernel and no other.*stock"):
+            of_lab.kernel_instead(asked)
+    assert of_lab.kernel_instead("") == ".".join(release.split(".")[:2])
+
+
+def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for act in (
+        lambda: kind.HOST.ready([], lambda *_: None),
+        lambda: kind.HOST.clean(lambda _: None),
+    ):
+        with pytest.raises(UnsupportedError, match=r"wanted root, got user 1000 \(sudo make"):
+            act()
+
+
+def test_a_cells_limits_have_room_for_real_time() -> None:
+    cell = wireless_cell()
+    limits = kind.HOST.limits(cell)
+    assert limits.wall_s > limits.virtual_s > cell.duration_s
+    assert kind.HOST.cell_wall_s(cell) > cell.duration_s
+    assert kind.HOST.slots() == 1
+
+
+def test_other_labs_leave_nothing_to_undo() -> None:
+    for name in ("virtual", "stock"):
+        assert said_by(registry.named(name).clean) == []
+        assert registry.named(name).kernel_instead("") == ""
+    with pytest.raises(StudyError):
+        registry.named("stock").kernel_instead("old")
