@@ -113,6 +113,10 @@ clean: ## remove what was made in this folder, results excepted
 	rm -rf .venv .ansible .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
 	find . -path ./.git -prune -o -path ./results -prune -o -type d -name __pycache__ -exec rm -rf {} +
 
+.PHONY: clean-host
+clean-host: ## undo what a killed run with LAB=host left changed on this machine
+	@$(GROUNDTRUTH) clean --lab host
+
 .PHONY: clean-cache
 clean-cache: ## remove the cached lab: kernels, image, probes; the next run makes them again
 	rm -rf --one-file-system -- "$${XDG_CACHE_HOME:-$$HOME/.cache}/groundtruth"

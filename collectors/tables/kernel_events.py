@@ -54,6 +54,10 @@ def write_recorded(folder: Path, cell: Cell, epoch_ns: int) -> Recorded:
         write_parquet(rows, folder / run_folder.CONGESTION_TABLE)
         hooks = {listed.place for listed in packet_evidence.numbered_drops(folder, cell)}
         dropped = drops(trace, places, epoch_ns, hooks)
+        if cell.on_machines_kernel():  # it also tells of what else the machine drops
+            dropped = dropped.filter(
+                (pl.col("event") != "qdisc_drop") | pl.col("node").is_not_null()
+            )
         write_parquet(dropped, folder / run_folder.DROPS_TABLE)
         told = Told(rows=dropped, placed=tells_places(trace))
         recorded = Recorded(windows=rows, told=told)

@@ -5,15 +5,26 @@ Invariant: no more cells that measure run side by side than calibrations did tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from model.errors import VerifyError
+from model.cell import Cell
+from model.errors import StudyError, VerifyError
 from testbed.machine import workers
 
 Task = TypeVar("Task")
 #: How often a cell is run that the machine did not keep up with, before it is given up.
 TRIES = 3
+
+
+def check_jobs(cells: Iterable[Cell], jobs: int) -> None:
+    """Raise :class:`StudyError` if cells cannot be told apart that run at once on one kernel."""
+    if jobs > 1 and any(cell.collect.telemetry for cell in cells):
+        raise StudyError(
+            "cells side by side on one kernel have no telemetry",
+            where="JOBS", wanted="1, or --no-telemetry", got=str(jobs),
+            hint="the kernel's events do not say in which network something happened",
+        )  # fmt: skip
 
 
 def in_time(act: Callable[[], None]) -> None:

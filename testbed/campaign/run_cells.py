@@ -100,6 +100,10 @@ def run_parts(
     it is) leaves only after all labs have been stopped.
     """
     todo = _queue(parts)
+    labs = {part.lab.properties.name: part.lab for part in parts if todo}
+    in_real_time = any(lab.properties.clock == "real" for lab in labs.values())
+    if in_real_time:
+        real_time.check_jobs((task.planned.cell for task in todo), jobs)
     progress = Progress(
         total_cells=len(todo),
         kept_cells=sum(len(part.cells) for part in parts) - len(todo),
@@ -124,11 +128,10 @@ def run_parts(
     def name(task: _Task) -> str:
         return f"cell {task.planned.id}"
 
-    labs = {part.lab.properties.name: part.lab for part in parts if todo}
     with contextlib.ExitStack() as prepared:
         for lab in labs.values():
             prepared.enter_context(lab.prepared())
-        if any(lab.properties.clock == "real" for lab in labs.values()):
+        if in_real_time:
             calibrating = [task for task in todo if task.planned.cell.purpose == "calibrate"]
             measuring = [task for task in todo if task.planned.cell.purpose != "calibrate"]
             real_time.run(

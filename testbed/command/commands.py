@@ -14,7 +14,15 @@ from rich.table import Table
 
 from model import run_folder
 from model.errors import GroundtruthError, StudyError, UnsupportedError, going_on
-from testbed.campaign import again, digests, new_runs, run_cells, saved_runs, study_sets
+from testbed.campaign import (
+    again,
+    digests,
+    new_runs,
+    real_time,
+    run_cells,
+    saved_runs,
+    study_sets,
+)
 from testbed.campaign.progress import Display
 from testbed.campaign.study_sets import Found
 from testbed.command import doctor as doctoring
@@ -22,7 +30,7 @@ from testbed.command import plan_costs, run_and_report
 from testbed.command.run_and_report import jobs_or_cores
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
-from testbed.machine import scratch
+from testbed.machine import scratch, workers
 from testbed.machine.console import out, words
 from testbed.planning import plan as planning
 from testbed.planning.findings import Findings, find
@@ -112,6 +120,9 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
     # All usage errors before anything is built.
     choices = _settled(choices)
     first = _plans(study_names, choices)
+    if registry.named(choices.lab).properties.clock == "real":
+        planned_cells = (one.cell for made in first for one in made.cells)
+        real_time.check_jobs(planned_cells, choices.worker_count())
     new_runs.check_writable(data_dir)
     with Display(words()) as display:
         lab = registry.named(choices.lab).ready(_kernels(first), display.building)
@@ -305,6 +316,7 @@ def clean(lab_name: str) -> None:
     """Undo what a killed run of a lab left on this machine."""
     undone: list[str] = []
     registry.named(lab_name).clean(undone.append)
+    workers.sweep()
     for line in undone:
         out().print(line, soft_wrap=True)
     if not undone:

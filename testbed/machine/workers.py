@@ -11,23 +11,28 @@ and what becomes of it, can be pickled; an error comes here as it was there.
 
 from __future__ import annotations
 
+import atexit
 import collections
 import contextlib
+import functools
 import itertools
 import math
 import multiprocessing
+import multiprocessing.util
 import os
 import pickle
 import signal
+import tempfile
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, TypeVar
 
 from model.errors import GroundtruthError, RunError
-from testbed.machine import lifeline
+from testbed.machine import lifeline, scratch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,6 +43,8 @@ ENDED_WITHIN_S = 3.0
 #: How long the main thread sleeps at most before it looks for an interrupt.
 WAKE_S = 0.25
 #: Forked from a server with one thread, never from this process, which may have many.
+#: Where the server's socket lies while this process lives; a killed one's is swept by the next.
+PREFIX = "groundtruth-workers-"
 _CONTEXT = multiprocessing.get_context("forkserver")
 #: What parsing and checking take a second to load: the server has it for all.
 _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"]
@@ -134,6 +141,7 @@ class _Worker:
             self.pipe.send_bytes(call)
 
     def _start(self) -> None:
+        _settle_down()
         self.pipe, theirs = _CONTEXT.Pipe()
         tied, self._lifeline = _CONTEXT.Pipe(duplex=False)
         _CONTEXT.set_forkserver_preload(_LOADED_ONCE)
@@ -195,6 +203,26 @@ class _Worker:
         status = self._process.exitcode
         self._process.close()
         return status or 0
+
+
+def sweep() -> None:
+    """Remove what killed processes left for their workers."""
+    scratch.sweep(Path(tempfile.gettempdir()), PREFIX)
+
+
+@functools.cache
+def _settle_down() -> None:
+    """Have the server's socket, which lies in a folder of its own, where it can be swept."""
+    usual = Path(tempfile.gettempdir())
+    place = contextlib.ExitStack()
+    folder = place.enter_context(scratch.scratch(usual, PREFIX))
+    # Ends run in the reverse order, so the folder outlives what is made in it here.
+    atexit.register(place.close)
+    tempfile.tempdir = str(folder)
+    try:
+        multiprocessing.util.get_temp_dir()
+    finally:
+        tempfile.tempdir = str(usual)
 
 
 def _serve(pipe: Connection, tied: Connection, cores: set[int]) -> None:

@@ -13,12 +13,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from model.cell import cell_json
 from testbed.command.cli import command_status
+from testbed.labs.host.kind import HOST
+from testbed.planning.plan import make_plan
+from testbed.points.load_study import load_study
 
 #: What a kernel changes by itself.
 VOLATILE = re.compile(
@@ -108,29 +113,48 @@ def difference(before: State, after: State) -> dict[str, Any]:
     return found
 
 
-def begin(study: str) -> int:
-    """Begin a run in a session of its own; return its process."""
+def whole(study: str) -> int:
+    """Become the project's command with a study."""
+    options = ["--lab", "host", "--reps", "1", "--no-sensitivity", "-D", str(RESULTS)]
+    os.execv(sys.executable, [sys.executable, "-m", "testbed", "run", study, *options])
+
+
+def cells(study: str) -> int:
+    """Run the cells of a study in this process, and parse nothing."""
+    lab = HOST.ready([HOST.kernel_instead("")], lambda *_: None)
+    plan = make_plan(
+        load_study(Path(study), kernel=HOST.kernel_instead("")), seeds=[1], lab={"name": "host"},
+        of_kernel=lab.describe, lab_kind=HOST, sensitivity=False,
+    )  # fmt: skip
+    with lab.prepared():
+        for planned in plan.cells:
+            folder = RESULTS / planned.id / "guest"
+            folder.mkdir(parents=True)
+            (folder / "cell.json").write_text(cell_json(planned.cell))
+            lab.run(planned.cell, folder, threading.Event())
+    return 0
+
+
+def begin(act: Callable[[str], int], study: str) -> int:
+    """Begin to act in a session of its own; return its process."""
     pid = os.fork()
     if pid:
         return pid
     os.setsid()
-    log = os.open("/tmp/results/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    log = os.open(RESULTS / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    try:
-        argv = ["run", study, "--lab", "host", "--reps", "1", "--no-sensitivity", "-D"]
-        status = command_status([*argv, str(RESULTS)])
-    except BaseException:  # noqa: BLE001  # an interrupt: a shell would tell
-        status = 130
-    os._exit(status)
+    os._exit(act(study))
 
 
-def ended(study: str, moment_s: float, number: int) -> tuple[dict[str, Any], int]:
-    """End a run after so long by a signal; return what is left of it, and its status."""
+def ended(
+    act: Callable[[str], int], study: str, moment_s: float, number: int
+) -> tuple[dict[str, Any], int, str]:
+    """End a run after so long by a signal; return what is left of it, its status and words."""
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir()
     before = state()
-    pid = begin(study)
+    pid = begin(act, study)
     if number:
         time.sleep(moment_s)
         os.kill(pid, number)
@@ -139,7 +163,8 @@ def ended(study: str, moment_s: float, number: int) -> tuple[dict[str, Any], int
         settled(lambda: state()["processes"] == before["processes"])
         command_status(["clean", "--lab", "host"])
     settled(lambda: not difference(before, state()))
-    return difference(before, state()), os.waitstatus_to_exitcode(status)
+    log = (RESULTS / "log").read_text()
+    return difference(before, state()), os.waitstatus_to_exitcode(status), log
 
 
 def settled(holds: Callable[[], bool]) -> None:
@@ -150,20 +175,27 @@ def settled(holds: Callable[[], bool]) -> None:
 
 
 def main() -> None:
-    """End runs in all ways."""
+    """End runs in all ways, and say what was left of each."""
     study, seed, kills = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     draw = random.Random(seed)
-    found = []
-    began_s = time.monotonic()
-    left, status = ended(study, 0, 0)
-    lasts_s = time.monotonic() - began_s
-    found.append({"how": "by itself", "status": status, "left": left, "after_s": lasts_s})
-    moments = [(signal.SIGTERM, 0.4), (signal.SIGINT, 0.7)]
-    # Half of the moments while it is made ready, where most is changed.
-    moments += [(signal.SIGKILL, draw.random() ** (1 + i % 2)) for i in range(kills)]
-    for number, at in moments:
-        left, status = ended(study, at * lasts_s, number)
-        found.append({"how": number.name, "status": status, "left": left, "after_s": at * lasts_s})
+    found: list[dict[str, Any]] = []
+
+    def end(act: Callable[[str], int], part: float = 0.0, number: int = 0) -> None:
+        began_s = time.monotonic()
+        left, status, log = ended(act, study, part * lasts_s.get(act, 0.0), number)
+        lasts_s.setdefault(act, time.monotonic() - began_s)
+        name = signal.Signals(number).name if number else "by itself"
+        how = f"{act.__name__}: {name} at {part:.0%}"
+        found.append({"how": how, "status": status, "left": left, "log": log[-2000:]})
+
+    lasts_s: dict[Callable[[str], int], float] = {}
+    end(whole)
+    end(cells)
+    end(whole, 0.5, signal.SIGTERM)
+    end(whole, 0.2, signal.SIGINT)
+    for i in range(kills):
+        # Half of the moments are early, where a machine is changed.
+        end(whole if i % 5 == 0 else cells, draw.random() ** (1 + 2 * (i % 2)), signal.SIGKILL)
     Path(os.environ["OUT"], "endings.json").write_text(json.dumps(found))
 
 
