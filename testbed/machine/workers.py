@@ -11,7 +11,6 @@ and what becomes of it, can be pickled; an error comes here as it was there.
 
 from __future__ import annotations
 
-import atexit
 import collections
 import contextlib
 import functools
@@ -45,6 +44,8 @@ WAKE_S = 0.25
 #: Forked from a server with one thread, never from this process, which may have many.
 #: Where the server's socket lies while this process lives; a killed one's is swept by the next.
 PREFIX = "groundtruth-workers-"
+#: At exit, after multiprocessing has removed what it made in there.
+LAST = -200
 _CONTEXT = multiprocessing.get_context("forkserver")
 #: What parsing and checking take a second to load: the server has it for all.
 _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"]
@@ -216,8 +217,7 @@ def _settle_down() -> None:
     usual = Path(tempfile.gettempdir())
     place = contextlib.ExitStack()
     folder = place.enter_context(scratch.scratch(usual, PREFIX))
-    # Ends run in the reverse order, so the folder outlives what is made in it here.
-    atexit.register(place.close)
+    multiprocessing.util.Finalize(None, place.close, exitpriority=LAST)
     tempfile.tempdir = str(folder)
     try:
         multiprocessing.util.get_temp_dir()
