@@ -145,7 +145,7 @@ def test_scaled_times_are_said_wherever_verdicts_are_counted(tmp_path: Path) -> 
         assert text.count(mark) == times, folder
         assert ("SCALE=0.25" in text) == bool(times)
     assert mark in (runs[0] / run_folder.REPORT / "tables.md").read_text()
-    summary = json.loads((runs[0] / run_folder.SUMMARY).read_text())
+    summary = json.loads((runs[0] / run_folder.SUMMARY_JSON).read_text())
     assert summary["scale"] == 0.25
 
 
