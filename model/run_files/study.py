@@ -129,6 +129,8 @@ class Precision:
 class Study:
     """The study as it was run; ``flows`` are those that run at every point.
 
+    ``scale`` is what all times of the experiment here were multiplied by, the durations among them.
+
     ``all_points`` are the study's own, ``base_points`` of them (None: all), then those of
     variations alone, which may have settings of their own, ``variation_parameters``. ``left_out``
     names variations that were not run; without ``precision`` seeds are given.
@@ -139,6 +141,7 @@ class Study:
     title: str
     source: Source | None = None
     duration_s: float
+    scale: Annotated[float, Field(gt=0, le=1)] = 1.0
     seeds: tuple[int, ...]
     hosts: str
     generator: str

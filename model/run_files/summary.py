@@ -374,6 +374,9 @@ class Summary(Record):
     version: Literal[1] = Field(default=1, serialization_alias="schema")
     study: Name = _of("The study's id.")
     title: str
+    scale: Annotated[float, Field(gt=0, le=1)] = _of(
+        "What the times of the experiment were multiplied by; 1 is the study as written."
+    )
     parameters: tuple[Parameter, ...] = _of("The swept settings, in the order of the study file.")
     groups: tuple[Group, ...]
     compare: Compare | None = _of(

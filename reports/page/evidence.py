@@ -136,6 +136,7 @@ def repeat_options(run: Run) -> tuple[str, ...]:
     """Return what ``make experiment`` takes besides the study to run the same cells again."""
     words = [f"REPS={'auto' if run.study.precision else len(run.study.seeds)}"]
     words += ["SENSITIVITY=no"] * bool(run.study.left_out)
+    words += [f"SCALE={run.study.scale:g}"] * (run.study.scale != 1)
     for name in ("name", "kernel"):
         values = {cell.cell.lab.get(name) for cell in run.finished}
         variable = {"name": "LAB", "kernel": "KERNEL"}[name]

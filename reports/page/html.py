@@ -76,6 +76,7 @@ def render_reports(
         warnings=len(summary.warnings),
         drawn=bool(drawn.svgs),
         verdicts=tuple(one.verdict for one in summary.verdicts),
+        scale=summary.scale,
         claims=tuple(verdicts.claims.rows) if verdicts else (),
         pieces=tuple(part.split(GAP)),
     )

@@ -25,8 +25,8 @@ class Section:
     """A study as a set shows it.
 
     ``claims`` are the rows of its verdicts' table, ``verdicts`` their words; ``ran`` says in words
-    what was run, ``again`` what ``make experiment`` takes to run it again; ``drawn`` is whether
-    there are figures.
+    what was run, ``scale`` what its times were multiplied by, ``again`` what ``make experiment``
+    takes to run it again; ``drawn`` is whether there are figures.
     """
 
     schema: int = SCHEMA
@@ -37,6 +37,7 @@ class Section:
     warnings: int
     drawn: bool
     verdicts: tuple[str, ...]
+    scale: float = 1.0
     claims: tuple[tuple[Field, ...], ...]
     pieces: tuple[str, ...]
 

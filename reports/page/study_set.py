@@ -35,7 +35,7 @@ class SetStudy:
     @property
     def tally(self) -> str:
         """How the study's verdicts are spread, in words."""
-        return tally(self.section.verdicts) if self.section.verdicts else ""
+        return tally(self.section.verdicts, self.section.scale) if self.section.verdicts else ""
 
     @property
     def warnings(self) -> str:
@@ -67,7 +67,8 @@ class SetPage:
     def tally(self) -> str:
         """How all verdicts are spread, in words; empty where nothing is claimed."""
         verdicts = [one for study in self.studies for one in study.section.verdicts]
-        return tally(verdicts) if verdicts else ""
+        scale = min((study.section.scale for study in self.studies), default=1.0)
+        return tally(verdicts, scale) if verdicts else ""
 
     @property
     def claims(self) -> Grid:

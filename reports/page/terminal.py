@@ -183,7 +183,7 @@ def _print_verdicts(screen: _Screen, summary: Summary) -> None:
     """Print what became of each claim, its evidence below it; nothing if nothing is claimed."""
     if not summary.verdicts:
         return
-    screen.print(tally(one.verdict for one in summary.verdicts), "bold")
+    screen.print(tally((one.verdict for one in summary.verdicts), summary.scale), "bold")
     items = Table.grid(padding=(0, 1, 0, 0))
     items.add_column(no_wrap=True)
     items.add_column(ratio=1)

@@ -31,7 +31,7 @@ def verdict_page(summary: Summary) -> VerdictPage | None:
     if not summary.verdicts:
         return None
     return VerdictPage(
-        tally=tally(one.verdict for one in summary.verdicts),
+        tally=tally((one.verdict for one in summary.verdicts), summary.scale),
         rule=rule(summary.verdicts),
         claims=claims_table(summary.verdicts),
         comparisons=tuple(_comparisons(one) for one in summary.verdicts if one.comparisons),
@@ -71,8 +71,11 @@ def _comparisons(verdict: Verdict) -> Grid:
     return Grid(verdict.text, heads, rows, look="wide")
 
 
-def attached_verdicts(verdicts: Sequence[Verdict]) -> Grid:
-    """Return the verdict of each claim by its id, all evidence in whole sentences."""
+def attached_verdicts(verdicts: Sequence[Verdict], scale: float) -> Grid:
+    """Return the verdict of each claim by its id, all evidence in whole sentences.
+
+    ``scale`` is what the times of the experiment were multiplied by.
+    """
     rows = [
         (
             one.id,
@@ -85,16 +88,21 @@ def attached_verdicts(verdicts: Sequence[Verdict]) -> Grid:
     ]
     heads = columns("name", "Claim", "Verdict")
     heads += columns("words", "How sure", "What is claimed", "Evidence")
-    notes = (tally(one.verdict for one in verdicts), rule(verdicts))
+    notes = (tally((one.verdict for one in verdicts), scale), rule(verdicts))
     return Grid("Verdicts on the published claims", heads, rows, notes)
 
 
-def tally(verdicts: Iterable[str]) -> str:
-    """Return ``Of 10 claims 3 hold, 1 is refuted, 4 are undecided, 2 cannot be tested.``"""
+def tally(verdicts: Iterable[str], scale: float = 1.0) -> str:
+    """Return ``Of 10 claims 3 hold, 1 is refuted, 4 are undecided, 2 cannot be tested.``
+
+    With times scaled by less than 1 it says that this is not about the publication.
+    """
     found = Counter(verdicts)
     parts = [
         f"{found[one]} {words[found[one] > 1]}" for one, words in _TALLIED.items() if found[one]
     ]
+    if scale != 1:
+        parts[-1] += f"; times are scaled by {scale:g}, so these are no verdicts on the publication"
     return f"Of {count(found.total(), 'claim')} {', '.join(parts)}."
 
 

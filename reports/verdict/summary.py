@@ -41,6 +41,7 @@ class Summary:
     """The outcome of a run. ``headline`` names the metrics the study asks for, in its order.
 
     ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
+    ``scale`` is what the times of the experiment were multiplied by.
     """
 
     study: str
@@ -59,6 +60,7 @@ class Summary:
     verdicts: tuple[Verdict, ...] = ()
     replication: Replication | None = None
     sensitivity: Sensitivity = NO_SENSITIVITY
+    scale: float = 1.0
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -171,4 +173,5 @@ def _summarise(run: Run) -> Summary:
         verdicts=judged(),
         replication=replication(study, cells, planned),
         sensitivity=tried,
+        scale=study.scale,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from model import units
 from model.check import Check
 from model.run_files.cells import LedgerReading, PlannedCell, RunWarning
 from model.run_files.point import Point
@@ -235,6 +236,26 @@ def _repeated_seeds(run: Run) -> Iterable[RunWarning]:
             )
 
 
+def _scaled(run: Run) -> Iterable[RunWarning]:
+    scale = run.study.scale
+    if scale == 1:
+        return
+    at = [
+        dict(point.settings).get("duration_s", run.study.duration_s) for point in run.study.points
+    ]
+    ran_s = sorted({float(duration_s) for duration_s in at})
+    ends = (ran_s[0], ran_s[-1]) if len(ran_s) > 1 else ran_s
+    ran = " to ".join(units.format_time(one_s) for one_s in ends)
+    written = " to ".join(units.format_time(round(one_s / scale, 9)) for one_s in ends)
+    yield RunWarning(
+        rule="times-scaled",
+        where="resolved.json",
+        text=f"All times of the experiment were scaled by {scale:g}: runs of {written} lasted "
+        f"{ran}; starts, stops and windows of time moved alike, path and hosts are as they were. "
+        "Published values are of the full length, so these verdicts are none on the publication.",
+    )
+
+
 def _unmatched_rows(run: Run) -> Iterable[RunWarning]:
     if run.study.published is None:
         return
@@ -256,6 +277,7 @@ def collect_warnings(run: Run) -> tuple[RunWarning, ...]:
         *_failed_checks(run),
         *_read_back(run),
         *_audits(run),
+        *_scaled(run),
         *run.study.warnings,
         *_local_changes(run),
         *_repeated_seeds(run),

@@ -21,6 +21,7 @@ from testbed.command import commands, new_study
 from testbed.command import wireshark as tracing
 from testbed.labs import registry
 from testbed.machine.standard_streams import say
+from testbed.study.scaling import FULL, parse_scale
 
 #: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
 NO_READER_STATUS = 1
@@ -79,6 +80,15 @@ Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")
 ]
 Hosts = Annotated[str, typer.Option("--hosts", help="host profile in place of the study's")]
+Scale = Annotated[
+    Any,  # a Decimal, whose text is read once
+    typer.Option(
+        "--scale",
+        parser=parse_scale,
+        metavar="FACTOR",
+        help="multiply the experiment's times by this, at most 1; not the path's or the hosts'",
+    ),
+]
 DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]
 
 
@@ -123,6 +133,7 @@ def run(
         ),
     ] = True,
     sensitivity: WithSensitivity = True,
+    scale: Scale = str(FULL),
 ) -> None:
     """Run one or several studies and report what holds."""
     commands.run(
@@ -136,6 +147,7 @@ def run(
             pcap=pcap,
             telemetry=telemetry,
             sensitivity=sensitivity,
+            scale=scale,
         ),
         data_dir,
     )
@@ -156,6 +168,7 @@ def plan(
     jobs: Jobs = None,
     hosts: Hosts = "",
     sensitivity: WithSensitivity = True,
+    scale: Scale = str(FULL),
 ) -> None:
     """Show the cells of studies and what they cost, without running anything."""
     commands.plan(
@@ -169,6 +182,7 @@ def plan(
             pcap=False,
             telemetry=True,
             sensitivity=sensitivity,
+            scale=scale,
         ),
     )
 

@@ -6,6 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +38,7 @@ from testbed.planning.findings import Findings, find
 from testbed.planning.plan import Plan
 from testbed.planning.stopping_rule import wanted_precision
 from testbed.points.load_study import find_study, kernels_of_hosts, load_study
+from testbed.study.scaling import FULL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +53,7 @@ class Choices:
     pcap: bool
     telemetry: bool
     sensitivity: bool = True
+    scale: Decimal = FULL
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -66,7 +69,9 @@ def _make_plan(
     study_name: str, choices: Choices, **labs: Callable[[str], Mapping[str, str]]
 ) -> tuple[Plan, Findings]:
     """Return a study's plan and findings; ``of_kernel`` returns the lab of a kernel's version."""
-    study = load_study(find_study(study_name), hosts=choices.hosts, kernel=choices.kernel)
+    study = load_study(
+        find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale
+    )
     precision = wanted_precision(study) if choices.reps == "auto" else None
     reps = precision.at_most if precision else choices.reps
     seeds: Sequence[int] = study.settings.seeds
@@ -103,6 +108,10 @@ def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
         plans.append(made)
     if choices.kernel:
         words().print(f"kernel {choices.kernel} stands in for all that hosts and studies name")
+    if choices.scale != FULL:
+        words().print(
+            f"times of the experiment are scaled by {choices.scale}: not the published ones"
+        )
     ruled_out = dict.fromkeys(one for made in plans for one in made.study.alternatives.ruled_out)
     if ruled_out and choices.sensitivity:
         given = "--kernel" if choices.kernel else "--hosts"
@@ -209,7 +218,10 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
     if len(planned) > 1:
         for line in plan_costs.cost_lines(planned, choices.worker_count()):
             out().print(f"all together: {line}")
-    building = registry.named(choices.lab).built_first(_kernels(planned))
+    kind = registry.named(choices.lab)
+    if kind.properties.clock == "real":
+        out().print(plan_costs.real_time_line(choices.scale))
+    building = kind.built_first(_kernels(planned))
     if building:
         out().print(building)
 

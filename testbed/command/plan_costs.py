@@ -6,10 +6,12 @@ How long a cell takes is its lab's to say; nothing but these words rests on it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 from testbed.campaign.progress import duration_text
 from testbed.labs.contract.lab import LabKind
 from testbed.planning.plan import Expectation, Plan, PlannedCell, expected
+from testbed.study.scaling import FULL
 
 #: Reading a run, drawing its figures and writing its page; then what each cell adds.
 REPORT_S, REPORT_PER_CELL_S = 4.0, 0.15
@@ -36,6 +38,12 @@ def cost_lines(plans: Sequence[Plan], jobs: int) -> list[str]:
     return lines
 
 
+def real_time_line(scale: Decimal) -> str:
+    """Return what to know of a plan whose cells take as long as they last."""
+    shorter = "--scale 0.1 shortens it" if scale == FULL else f"--scale {scale} has shortened it"
+    return f"in real time: a run takes as long as it lasts; {shorter}, and the report says so"
+
+
 def kernels_line(plan: Plan) -> str:
     """Return on which kernels a plan's cells run."""
     base = dict.fromkeys(p.cell.lab["kernel"] for p in plan.cells[: plan.base_cells])
@@ -51,7 +59,7 @@ def _cost(kind: LabKind, bounds: Sequence[Sequence[PlannedCell]], jobs: int, rep
     plural = "" if calibrations == 1 else "s"
     return (
         f"{_to(map(str, measuring))} measuring cells and {calibrations} calibration{plural}, "
-        f"{_to(duration_text(e.virtual_s) for e in found)} of virtual time, "
+        f"{_to(duration_text(e.virtual_s) for e in found)} of {kind.properties.clock} time, "
         f"about {_to(duration_text(e.wall_s) for e in found)} on {jobs} cores"
     )
 

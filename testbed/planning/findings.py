@@ -10,15 +10,20 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from model import run_folder
+from model import run_folder, units
 from model.cell import Cell
 from testbed.planning.rule_hits import Hit
 from testbed.planning.rules import CELL_RULES, SEED_RULES
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell
 from testbed.points.sweep import Point
+from testbed.study.scaling import FULL
 from testbed.study.setting_types import DEFAULT
+from testbed.study.vocabulary import SPANS
 from testbed.study.written_flows import Copy, written_out
+
+#: Rules about how long a run is: who acknowledges one means the length that is written.
+OF_LENGTH = ("short-run", "too-few-losses")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +71,13 @@ def find(study: Study, *, seeds: Sequence[int]) -> Findings:
         for point in study.points
     ]
     found = [*_cell_findings(study, cells), *_seed_findings(study, seeds, cells)]
-    found += _kernel_findings(study)
+    found += [*_kernel_findings(study), *_window_findings(study, cells)]
     found.sort(key=lambda finding: finding.rule)
-    reasons = {a.rule: a.why for a in study.settings.acknowledged}
+    reasons = {
+        a.rule: a.why
+        for a in study.settings.acknowledged
+        if study.scale == FULL or a.rule not in OF_LENGTH
+    }
     fired = {finding.rule for finding in found}
     fired |= {finding.rule for finding in _seed_findings(study, study.settings.seeds, cells)}
     found += _needless(study, fired)
@@ -135,6 +144,18 @@ def _kernel_findings(study: Study) -> Iterator[Finding]:
         if len(others) < len(study.points):
             text += _points_words(point, len(others), study)
         yield Finding(rule="another-kernel", where=point.document.where(("hosts",)), text=text)
+
+
+def _window_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Yield one finding for each window of time that is over before an answer is back."""
+    for name in SPANS:
+        span = getattr(study.settings, name)
+        longest_s = max(cell.network.base_rtt_s() for cell in cells)
+        if span is not None and span.to_s - span.from_s < longest_s:
+            text = f"{name} looks at {units.format_time(round(span.to_s - span.from_s, 9))}, less"
+            text += f" than one round trip of {units.format_time(longest_s)}: what it finds is when"
+            text += " a packet happened to pass"
+            yield Finding(rule="short-run", where=study.document.where((name,)), text=text)
 
 
 def _needless(study: Study, fired: set[str]) -> Iterator[Finding]:

@@ -23,6 +23,7 @@ from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan, PlannedCell, calibrated_points
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_network
+from testbed.study.scaling import FULL
 from testbed.study.vocabulary import FIGURES
 from testbed.study.written_flows import Copy, written_out
 
@@ -55,7 +56,8 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
     calibrated = calibrated_points(read)
     return study.Study(
         id=at.study,
-        title=at.title,
+        title=at.title if read.scale == FULL else f"{at.title} (times scaled by {read.scale})",
+        scale=float(read.scale),
         source=publication.Source(**at.source.model_dump()) if at.source else None,
         duration_s=at.duration_s,
         seeds=plan.seeds,

@@ -9,6 +9,7 @@ import dataclasses
 import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from model import units
@@ -28,6 +29,7 @@ from testbed.points.variations import NO_VARIATIONS, Variation, Variations, read
 from testbed.study.find_host_profiles import LoadedProfile, ProfileShelf, named_kernels
 from testbed.study.form_validation import validate_sections
 from testbed.study.problems import Problem, StudyFileError, one_of, suggestion
+from testbed.study.scaling import FULL
 from testbed.study.setting_types import DEFAULT
 from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import DEFAULT_KERNEL
@@ -60,6 +62,11 @@ class Study:
     comparisons: tuple[tuple[Comparison, ...], ...]
     profiles: dict[str, LoadedProfile]
     alternatives: Variations
+
+    @property
+    def scale(self) -> Decimal:
+        """What the times of the experiment were multiplied by; 1 is the study as written."""
+        return self.document.scale
 
     @property
     def variations(self) -> tuple[Variation, ...]:
@@ -110,17 +117,49 @@ def kernels_of_hosts() -> tuple[str, ...]:
     return tuple(dict.fromkeys([DEFAULT_KERNEL if name == DEFAULT else name for name in named]))
 
 
-def load_study(path: Path, *, hosts: str = "", kernel: str = "") -> Study:
+def load_study(path: Path, *, hosts: str = "", kernel: str = "", scale: Decimal = FULL) -> Study:
     """Read and check a study file.
 
     ``hosts``, if not empty, stands in for its host profile; ``kernel`` for every kernel it names.
     With either, alternatives that name a kernel are ruled out: they are about the study's hosts.
+    Times of the experiment are multiplied by ``scale``; the study must be valid with and without.
 
     Raises:
         StudyError: it cannot be used; the message has one line per problem.
     """
     folders = (path.parent / "hosts", HOSTS_FOLDER)
-    return study_from(read_document(path), folders, hosts=hosts, kernel=kernel)
+    document = read_document(path)
+    written = study_from(document, folders, hosts=hosts, kernel=kernel)
+    return written if scale == FULL else _scaled(written, folders, hosts, kernel, scale)
+
+
+def _scaled(
+    written: Study, folders: Iterable[Path], hosts: str, kernel: str, scale: Decimal
+) -> Study:
+    """Return a valid study with its times scaled; raises as :func:`load_study`."""
+    document = dataclasses.replace(written.document, scale=scale)
+    raise_problems(list(_numbered_losses(written, document)), document)
+    try:
+        return study_from(document, folders, hosts=hosts, kernel=kernel)
+    except StudyFileError as error:
+        hint = f"times are scaled by {scale}"
+        raise StudyFileError(
+            dataclasses.replace(one, hint=f"{hint}; {one.hint}" if one.hint else hint)
+            for one in error.problems
+        ) from error
+
+
+def _numbered_losses(study: Study, document: Document) -> Iterator[Problem]:
+    """Yield where packets are lost by their number: that moment does not move with the times."""
+    for flow in study.settings.drops:
+        if any(point.settings.drops[flow].drop_data_pkts for point in study.all_points):
+            yield document.problem(
+                ("drops", flow),
+                "packets lost by their number",
+                wanted="the study's own times",
+                got=f"times scaled by {document.scale}",
+                hint="a shorter flow may end before that packet, or before the loss is repaired",
+            )
 
 
 def parse_study(

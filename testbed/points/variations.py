@@ -7,9 +7,10 @@ study's at every point it is tried at, so no variation repeats what it is compar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from model import units
 from testbed.points.at_points import Sweep
 from testbed.points.sweep import (
     Override,
@@ -24,6 +25,7 @@ from testbed.points.sweep import (
 )
 from testbed.study.form_validation import field_name_at
 from testbed.study.problems import Loc, Problem
+from testbed.study.scaling import FULL
 from testbed.study.study_form import StudyFile
 from testbed.study.yaml_document import Document
 
@@ -106,14 +108,14 @@ def read_variations(
             Variation(
                 assumption=entry.assumption,
                 settings=settings,
-                words=_words(entry, document),
+                words=_words(entry, document, _times_as_run(settings, entry, document)),
                 of=entry.of,
                 points=tuple(becomes),
             )
         )
     made = Variations(
         variations=tuple(found),
-        ruled_out=tuple(_words(entry, document) for entry in ruled_out),
+        ruled_out=tuple(_words(entry, document, {}) for entry in ruled_out),
         parameters=more,
         points=tuple(own),
     )
@@ -182,13 +184,27 @@ def _names(entry: _Alternative, names: tuple[Parameter, ...]) -> list[str]:
     return [by_path[override.path] for override in entry.overrides]
 
 
-def _words(entry: _Alternative, document: Document) -> str:
+def _times_as_run(
+    settings: Mapping[str, PointValue], entry: _Alternative, document: Document
+) -> dict[str, str]:
+    """Return the texts of an alternative's times, by path, where they differ from the written."""
+    if document.scale == FULL:
+        return {}
+    return {
+        override.path: units.format_time(value)
+        for override, (name, value) in zip(entry.overrides, settings.items(), strict=False)
+        if name.endswith("_s") and isinstance(value, float)
+    }
+
+
+def _words(entry: _Alternative, document: Document, as_run: Mapping[str, str]) -> str:
     """Return an alternative as people say it: ``bottleneck queue 20 packets``."""
     said = []
     for override in entry.overrides:
         parts = override.path.split(".")
         if len(parts) > 1 and parts[0] in ("network", "flows"):
             parts = parts[1:]
-        value = document.texts.get(override.source, str(override.value))
+        written = document.texts.get(override.source, str(override.value))
+        value = as_run.get(override.path, written)
         said.append(f"{' '.join(parts).replace('_', ' ')} {value}")
     return ", ".join(said)

@@ -23,6 +23,7 @@ from testbed.study.setting_types import (
     Settings,
     StopS,
     Text,
+    WhenS,
 )
 
 PLACE = "a published figure such as Figure 4, or one by flow"
@@ -82,7 +83,7 @@ class Figure(Settings):
     where: Place | None = Field(
         None, description="the published figure, such as Figure 4; by flow: of just these flows"
     )
-    from_s: DelayS = Field(0.0, alias="from", description="a time such as '100 s'")
+    from_s: WhenS = Field(0.0, alias="from", description="a time such as '100 s'")
     to_s: StopS = Field("end", alias="to", description="a time, or end")
     bin_s: DurationS = Field(0.1, alias="bin", description="a time such as '100 ms'")
     before_s: DelayS = Field(1.0, alias="before", description="a time such as '1 s'")

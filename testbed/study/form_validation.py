@@ -20,6 +20,7 @@ from pydantic_core import ErrorDetails
 from model import units
 from model.errors import GroundtruthError
 from testbed.study.problems import MAX_SOUGHT, Loc, Problem, one_of, suggestion
+from testbed.study.scaling import CONTEXT_KEY
 from testbed.study.yaml_document import Document
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -44,7 +45,7 @@ def validate(
     model: type[Model], data: Any, document: Document, place: Loc
 ) -> tuple[Model | None, list[Problem]]:
     """Return the model of the data at a place of a document, or None and what is wrong."""
-    whole, details = _try(model, data)
+    whole, details = _try(model, data, document)
     return whole, [_problem(detail, model, document, place) for detail in details[:MAX_SOUGHT]]
 
 
@@ -55,20 +56,27 @@ def validate_sections(
 
     With problems, the sections that are not named hold None: they must not be read.
     """
-    whole, details = _try(model, document.data)
+    whole, details = _try(model, document.data, document)
     names = frozenset(model.model_fields)
     if whole is not None:
         return whole, names, []
     bad = {str(detail["loc"][0]) for detail in details}
     rest = {key: value for key, value in document.data.items() if key not in bad}
     valid = frozenset(n for n, f in model.model_fields.items() if (f.alias or n) not in bad)
-    partial = typing.cast(Model, _partial(model).model_validate(rest))
+    read = _partial(model).model_validate(rest, context=_context(document))
+    partial = typing.cast(Model, read)
     return partial, valid, [_problem(d, model, document, ()) for d in details[:MAX_SOUGHT]]
 
 
-def _try(model: type[Model], data: Any) -> tuple[Model | None, list[ErrorDetails]]:
+def _context(document: Document) -> dict[str, Any]:
+    return {CONTEXT_KEY: document.scale}
+
+
+def _try(
+    model: type[Model], data: Any, document: Document
+) -> tuple[Model | None, list[ErrorDetails]]:
     try:
-        return model.model_validate(data), []
+        return model.model_validate(data, context=_context(document)), []
     except ValidationError as error:
         details = error.errors(include_url=False)
         # A list whose every item is wrong also counts as too short; only an empty one is.

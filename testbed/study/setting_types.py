@@ -16,12 +16,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     WithJsonSchema,
 )
 
 from model import units
 from model.cell import OF_HOSTS
 from testbed.study.problems import SettingError, one_of, suggestion
+from testbed.study.scaling import of_run
 from testbed.study.vocabulary import (
     CONGESTION_CONTROLS,
     COUNTED,
@@ -78,8 +80,15 @@ def _duration(text: object) -> float:
     return units.parse_time_s(text, more_than="0 s", at_most="10000000 s")
 
 
+_run_time = of_run(more_than="0 s", at_most="10000000 s")
+
+
 def _period(text: object) -> float:
     return units.parse_time_s(text, at_least="10 ms", at_most="10000000 s")
+
+
+def _stop(value: object, info: ValidationInfo[Any]) -> object:
+    return value if value == "end" else _run_time(value, info)
 
 
 def _queue(text: object) -> int:
@@ -97,6 +106,10 @@ def _loss(text: object) -> float:
 RateBps = Annotated[int, BeforeValidator(_link_rate), _schema(units.RATE)]
 DelayS = Annotated[float, BeforeValidator(_delay), _schema(units.TIME)]
 DurationS = Annotated[float, BeforeValidator(_duration), _schema(units.TIME)]
+# Times of the experiment, which `--scale` shortens; the others are of the path, the hosts, a
+# publication, or say how finely something is looked at.
+WhenS = Annotated[float, BeforeValidator(of_run(at_most="1000000 s")), _schema(units.TIME)]
+RunS = Annotated[float, BeforeValidator(_run_time), _schema(units.TIME)]
 QueuePkts = Annotated[int, BeforeValidator(_queue), _schema(units.PACKETS)]
 MessageBytes = Annotated[int, BeforeValidator(_message), _schema(units.SIZE)]
 LossFrac = Annotated[float, BeforeValidator(_loss), _schema(units.FRACTION)]
@@ -120,7 +133,7 @@ SameQueuePkts = Annotated[
 ChannelLimitPkts = Annotated[
     int | Literal["derived"], _or_word("derived", _queue), _schema(units.PACKETS, "derived")
 ]
-StopS = Annotated[float | Literal["end"], _or_word("end", _duration), _schema(units.TIME, "end")]
+StopS = Annotated[float | Literal["end"], BeforeValidator(_stop), _schema(units.TIME, "end")]
 PeriodS = Annotated[
     float | Literal["derived"], _or_word("derived", _period), _schema(units.TIME, "derived")
 ]

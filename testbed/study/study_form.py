@@ -34,6 +34,7 @@ from testbed.study.setting_types import (
     QueuePkts,
     RateBps,
     RuleName,
+    RunS,
     SameDelayS,
     SameQueuePkts,
     SameRateBps,
@@ -43,6 +44,7 @@ from testbed.study.setting_types import (
     SweptValues,
     Text,
     TopologyName,
+    WhenS,
 )
 
 
@@ -151,8 +153,8 @@ class Flow(Settings):
     )
     streams: int = Field(1, ge=1, le=65535, description="a number of SCTP streams")
     ordered: bool = Field(True, description="whether SCTP delivers in order")
-    start_s: DelayS = Field(0.0, alias="start", description="a time such as '10 s'")
-    start_spread_s: DelayS = Field(
+    start_s: WhenS = Field(0.0, alias="start", description="a time such as '10 s'")
+    start_spread_s: WhenS = Field(
         0.0, alias="start_spread", description="a time such as '1 s' within which copies start"
     )
     stop_s: StopS = Field("end", alias="stop", description="a time, or end")
@@ -170,15 +172,15 @@ class ListedDrops(Settings):
 class Measure(Settings):
     """The span of each run in which goodput is counted."""
 
-    measure_from_s: DelayS = Field(0.0, alias="from", description="a time such as '50 s'")
+    measure_from_s: WhenS = Field(0.0, alias="from", description="a time such as '50 s'")
     measure_to_s: StopS = Field("end", alias="to", description="a time, or end")
 
 
 class Delivered(Settings):
     """Between which times segments are counted, delivered or sent, or windows looked at."""
 
-    from_s: DelayS = Field(alias="from", description="a time such as '50 s'")
-    to_s: DurationS = Field(alias="to", description="a time such as '150 s'")
+    from_s: WhenS = Field(alias="from", description="a time such as '50 s'")
+    to_s: RunS = Field(alias="to", description="a time such as '150 s'")
 
 
 class Bins(Delivered):
@@ -289,7 +291,7 @@ class StudyFile(Settings):
     study: StudyName = Field(description="a name such as wireless")
     title: Text = Field(description="one line")
     source: Source | None = Field(None, description="where the study was published, if it was")
-    duration_s: DurationS = Field(alias="duration", description="a time such as '1000 s'")
+    duration_s: RunS = Field(alias="duration", description="a time such as '1000 s'")
     measure: Measure = Field(Measure.model_validate({}), description="when goodput is counted")
     seeds: tuple[Seed, ...] = Field(min_length=1, description="a list such as [1, 2, 3]")
     hosts: StudyName = Field(description="a host profile such as paper")

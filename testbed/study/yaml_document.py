@@ -12,6 +12,7 @@ import errno
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from ruamel.yaml.events import (
 
 from model.errors import StudyError
 from testbed.study.problems import Loc, Problem, StudyFileError
+from testbed.study.scaling import FULL
 
 MAX_FILE_BYTES = 1_000_000
 MAX_DEPTH = 20
@@ -41,7 +43,10 @@ _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A YAML file: its text, data (mappings, tuples, scalars), lines, scalars as written."""
+    """A YAML file: its text, data (mappings, tuples, scalars), lines, scalars as written.
+
+    ``scale`` is what its times of the experiment are multiplied by when they are read.
+    """
 
     name: str
     text: str
@@ -49,6 +54,7 @@ class Document:
     lines: Mapping[Loc, int]
     texts: Mapping[Loc, str]
     problems: tuple[Problem, ...] = ()
+    scale: Decimal = FULL
 
     def line(self, loc: Loc) -> int:
         """Return the line of a place, or of the nearest place above that exists."""

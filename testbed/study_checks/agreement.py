@@ -14,7 +14,7 @@ from model.run_files.metrics import metric_names, metric_needs
 from testbed.study.host_profile_form import profile_problems
 from testbed.study.problems import MAX_SOUGHT, Loc, Problem
 from testbed.study.setting_types import INTERVAL_S
-from testbed.study.study_form import StudyFile
+from testbed.study.study_form import Bins, StudyFile
 from testbed.study.vocabulary import (
     EPISODE_VALUES,
     SPANS,
@@ -181,6 +181,10 @@ def _spans(study: StudyFile, document: Document) -> Iterator[Problem]:
             wanted = f"less than {units.format_time(span.to_s)} (its to)"
             got, what = units.format_time(span.from_s), "ends before it begins"
             yield document.problem((name, "from"), what, wanted=wanted, got=got)
+        elif isinstance(span, Bins) and span.to_s - span.from_s < span.bin_s:
+            wanted = f"at most {units.format_time(span.to_s - span.from_s)} (from 'from' to 'to')"
+            got, what = units.format_time(span.bin_s), "longer than what is counted"
+            yield document.problem((name, "bin"), what, wanted=wanted, got=got)
 
 
 @CHECKS.reads("published", "metrics", "groups", "flows")

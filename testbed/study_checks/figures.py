@@ -97,6 +97,10 @@ def time_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
             got, wanted = units.format_time(figure.from_s), f"less than {limit}"
             yield document.problem(("figures", i, "from"), "ends before it begins", wanted=wanted,
                                    got=got)  # fmt: skip
+        elif "bin" in FIGURES[figure.kind] and window_s < figure.bin_s:
+            got, wanted = units.format_time(figure.bin_s), f"at most {units.format_time(window_s)}"
+            what = "longer than what is drawn"
+            yield document.problem(("figures", i, "bin"), what, wanted=wanted, got=got)
         elif "bin" in FIGURES[figure.kind] and window_s / figure.bin_s > MAX_BINS:
             got = f"{window_s / figure.bin_s:.0f}"
             what = "too many bins for a figure"

@@ -65,6 +65,12 @@ UNUSABLE = [
     ("build --lab mars", NO_MARS),
     ("run wireless --kernel latest", "groundtruth: KERNEL: no such kernel: wanted a version such"),
     ("plan wireless --kernel 6.12.1", "groundtruth: KERNEL: no such kernel"),
+    ("plan wireless --scale 1.1", "groundtruth: SCALE: no such scale: wanted a number such as 0.1"),
+    ("run wireless --scale 10%", r"groundtruth: SCALE: no such scale: .* \(write 10 % as 0.1\)"),
+    (
+        "run anatomy --scale 0.1",
+        ".*: drops.T: packets lost by their number: wanted the study's own",
+    ),
     ("build --kernel ../6.1", "groundtruth: KERNEL: no such kernel"),
     ("doctor --kernel six", "groundtruth: KERNEL: no such kernel"),
     ("run wireless --hosts nonesuch", "groundtruth: "),
@@ -191,6 +197,26 @@ def test_plan_counts_cells_and_writes_nothing(tmp_path: Path, said: Said) -> Non
     assert " on 3 cores" in out
     assert "first built, once, about 10 min: lab image, kernel 6.12, kernel 7.3" in out
     assert everything(tmp_path) == before
+
+
+def test_plan_of_a_shortened_study(said: Said) -> None:
+    assert command_status(["plan", "wireless", "--reps", "2", "--scale", "0.1"]) == 0
+    out, err = said()
+    # 14 measuring cells of 100 s and 7 calibrations of 200 s are 2800 s.
+    assert "14 measuring cells and 7 calibrations, 46 min 40 s of virtual time, about " in out
+    assert "real time" not in out
+    assert "times of the experiment are scaled by 0.1: not the published ones\n" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [([], "--scale 0.1 shortens it"), (["--scale", "0.2"], "--scale 0.2 has shortened it")],
+)
+def test_plan_says_where_time_is_real(options: list[str], words: str, said: Said) -> None:
+    assert command_status(["plan", "wireless", "--lab", "host", *options]) == 0
+    out, _ = said()
+    assert " of real time, about " in out
+    assert f"in real time: a run takes as long as it lasts; {words}, and the report" in out
 
 
 @pytest.fixture

@@ -138,6 +138,27 @@ def test_a_run_on_two_kernels_and_on_the_one_that_is_asked_for(
     assert "not tried, because of --kernel: kernel 6.12\n" in err
 
 
+def test_a_scaled_run_is_scaled_when_it_is_resumed(
+    lab: FakeLab, reported: list[Path], said: Said, tmp_path: Path
+) -> None:
+    for scale, folder in (("0.1", "short"), ("1", "full")):
+        asked = ["run", "w.yaml", "--reps", "1", "-j", "1", "--scale", scale, "-D", folder]
+        assert command_status(asked) == 0
+    run = tmp_path / "short" / "latest"
+    (next(run.glob("cells/*")) / run_folder.DONE).unlink()
+    assert command_status(["resume", "short/latest", "-j", "1"]) == 0
+    assert len(lab.ran) == 5
+    lengths = {json.loads((cell / run_folder.CELL).read_text())["duration_s"]
+               for cell in cells_of(run)}  # fmt: skip
+    assert lengths == {100}
+    found = read_study(run)
+    assert (found.scale, found.duration_s) == (0.1, 100)
+    assert found.title.endswith(" (times scaled by 0.1)")
+    full = tmp_path / "full" / "latest"
+    assert read_study(full).scale == 1
+    assert not {cell.name for cell in cells_of(run)} & {cell.name for cell in cells_of(full)}
+
+
 def test_a_failed_cell_is_told_kept_apart_and_run_again(
     lab: FakeLab, broken: Broken, reported: list[Path], said: Said, tmp_path: Path
 ) -> None:

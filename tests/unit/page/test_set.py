@@ -135,6 +135,20 @@ def test_all_verdicts_stand_first(page: Page) -> None:
     assert sum(head.get("scope") == "rowgroup" for head in heads) == 2
 
 
+def test_scaled_times_are_said_wherever_verdicts_are_counted(tmp_path: Path) -> None:
+    runs = build_set(tmp_path)
+    edit_json(runs[0] / run_folder.RESOLVED, scale=0.25)
+    report_set(tmp_path, runs)
+    mark = "; times are scaled by 0.25, so these are no verdicts on the publication."
+    for folder, times in ((tmp_path, 3), (runs[0], 1), (runs[1], 0)):
+        text = shown(folder).text()
+        assert text.count(mark) == times, folder
+        assert ("SCALE=0.25" in text) == bool(times)
+    assert mark in (runs[0] / run_folder.REPORT / "tables.md").read_text()
+    summary = json.loads((runs[0] / run_folder.SUMMARY_JSON).read_text())
+    assert summary["scale"] == 0.25
+
+
 def test_a_study_reads_as_on_its_own_page(page: Page, built: Path) -> None:
     for name in NAMES:
         alone = shown(built / name).text()

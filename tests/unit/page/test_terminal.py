@@ -14,6 +14,7 @@ from reports.page.terminal import print_summary
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import PUBLISHED, build_run, only_cell
+from tests.support.varied_run import build_varied
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,15 @@ def test_published_stands_beside_measured_at_80_columns(summary: Summary) -> Non
         "1.5 % 5 16.0 ± 2.3 25.6† -9.6 ✗ 7.2 ± 0.1 14.4 -7.2 ✗",
         "1.5 % 16.0 (13.7 to 18.3) 16.0 (13.8 to 18.3)",
     ]
+
+
+def test_verdicts_of_scaled_times_are_marked(tmp_path: Path) -> None:
+    mark = "; times are scaled by 0.1, so these are no verdicts on the publication."
+    full = summarise(read_run(build_varied(tmp_path / "run")))
+    assert full.verdicts
+    for scale, times in ((1.0, 0), (0.1, 1)):
+        text = printed(dataclasses.replace(full, scale=scale))
+        assert " ".join(text.split()).count(mark) == times
 
 
 def test_a_setting_that_goes_with_another_has_no_column(summary: Summary) -> None:

@@ -49,8 +49,9 @@ def test_experiment_without_variables_leaves_everything_to_the_command() -> None
 
 
 def test_experiment_passes_on_what_was_given_and_nothing_else() -> None:
-    given = ["STUDY=satellite", "REPS=3", "LAB=stock", "KERNEL=6.12", "JOBS=2"]
+    given = ["STUDY=satellite", "REPS=3", "LAB=stock", "KERNEL=6.12", "JOBS=2", "SCALE=0.1"]
     options = ["--reps", "3", "--lab", "stock", "--kernel", "6.12", "--jobs", "2"]
+    options += ["--scale", "0.1"]
     assert command("experiment", *given) == ["run", "studies/satellite.yaml", *options]
     assert command("experiment", "REPS=auto")[4:] == ["--reps", "auto"]
     assert command("plan", "SENSITIVITY=no")[4:] == ["--no-sensitivity"]

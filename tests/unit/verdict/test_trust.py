@@ -10,6 +10,7 @@ from model import run_folder
 from reports.store.run import read_run
 from reports.verdict.trust import collect_warnings, exclusions
 from tests.support.report_run import ENV, LEDGER, build_run, cell_name, only_cell, write_json
+from tests.support.set_run import edit_json
 
 LOSSES = (0.01, 0.02)
 FAILED = {
@@ -239,3 +240,15 @@ def test_why_a_cell_failed_is_said_once(run: Path) -> None:
     assert where == f"loss_frac 1 %, seed 2 (cells/{folder.name})"
     assert said == f"This cell failed; not part of any number here: {text}"
     assert text_of(run, "cells-unfinished")[0] == f"loss_frac 1 %, seed 3 (cells/{other.name})"
+
+
+def test_scaled_times_are_told_from_what_to_what(run: Path) -> None:
+    edit_json(run / run_folder.RESOLVED, scale=0.1)
+    where, text = text_of(run, "times-scaled")
+    assert where == "resolved.json"
+    assert text.startswith(
+        "All times of the experiment were scaled by 0.1: runs of 10000 s lasted 1000 s; starts, "
+    )
+    assert text.endswith("so these verdicts are none on the publication.")
+    edit_json(run / run_folder.RESOLVED, scale=1)
+    assert "times-scaled" not in rules(run)
