@@ -16,7 +16,7 @@ import numpy as np
 from collectors.episodes.sent_data import Bools, Captured
 from collectors.packets.seen import Floats
 
-#: A clock read takes 256 ns of virtual time; the next timer may be a tick (10 ms) away.
+#: A clock read takes 256 ns of virtual time; the next timer may be a tick away.
 AT_ONCE_S = 3e-6
 #: RFC 6675's DupThresh and RFC 9260's missing reports (section 7.2.4).
 THRESHOLD = 3

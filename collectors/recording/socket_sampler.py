@@ -89,6 +89,11 @@ def request(protocol: str) -> bytes:
     return dump_request(SOCK_DIAG_BY_FAMILY, body)
 
 
+def tick_ns() -> int:
+    """Return the length of a tick of the running kernel, from one timer interrupt to the next."""
+    return round(time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1_000_000_000)
+
+
 def start(hosts: Sequence[tuple[Node, Sequence[Source]]], folder: Path) -> Recorder:
     """Open everything that will be asked; nothing is sampled yet.
 
@@ -105,7 +110,7 @@ def start(hosts: Sequence[tuple[Node, Sequence[Source]]], folder: Path) -> Recor
     described = {
         "schema": SCHEMA,
         "byte_order": sys.byteorder,
-        "tick_ns": round(time.clock_getres(CLOCK_MONOTONIC_COARSE) * 1_000_000_000),
+        "tick_ns": tick_ns(),
         "sources": [dataclasses.asdict(source) for source in found],
     }
     (folder / SOURCES).write_text(json.dumps(described, indent=1, sort_keys=True) + "\n")

@@ -126,7 +126,7 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 
 #: What the environment table always shows; the rest is folded away.
-_ESSENTIAL = ("clock", "kernel", "lab.", "tools.")
+_ESSENTIAL = ("clock", "kernel", "lab.", "tick_hz", "tools.")
 #: Not shown: warnings stand at the top, seeds are listed with the runs, schemas say nothing.
 _LEFT_OUT = frozenset({"schema", "seed", "warnings"})
 _MOST_VALUES = 4

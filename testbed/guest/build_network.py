@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from collectors.recording import socket_sampler
 from mininet_topos import check_built, netns, numbered_drops
 from mininet_topos.dumbbell import Dumbbell
 from mininet_topos.layout import Layout
@@ -139,6 +140,13 @@ def read_back(lab: BuiltNetwork) -> None:
                 agrees=ledger.agrees(value, got),
             )
         )  # fmt: skip
+    wanted_hz, got_hz = lab.cell.lab["tick_hz"], str(tick_hz())
+    checks.append(
+        Check(
+            check="timer frequency", where="kernel", wanted=wanted_hz, got=got_hz,
+            agrees=wanted_hz == got_hz,
+        )
+    )  # fmt: skip
     lab.write("raw/read_back.json", lab.raw)
     _settle(lab, checks)
 
@@ -189,6 +197,11 @@ def raise_for(checks: list[Check]) -> None:
         )
 
 
+def tick_hz() -> int:
+    """Return the timer interrupts a second that the running kernel was built for."""
+    return round(1_000_000_000 / socket_sampler.tick_ns())
+
+
 def environment(lab: BuiltNetwork) -> dict[str, Any]:
     """Return the content of env.json: kernel, tools, sysctls as read."""
     status = Path("/var/lib/dpkg/status").read_text(errors="replace")
@@ -200,6 +213,7 @@ def environment(lab: BuiltNetwork) -> dict[str, Any]:
         "schema": 1,
         "kernel_release": os.uname().release,
         "kernel_version": os.uname().version,
+        "tick_hz": tick_hz(),
         "tools": packages(status, TOOLS),
         "lab": dict(lab.cell.lab),
         "seed": lab.cell.seed,

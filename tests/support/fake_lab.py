@@ -178,6 +178,7 @@ class FakeLab:
     properties = Properties(
         name="virtual",
         clock="virtual",
+        tick_hz=250,
         repeatable=True,
         tolerances=Tolerances(delay_s=20e-6, rate_frac=0.001),
     )
@@ -190,7 +191,7 @@ class FakeLab:
         package = f"{kernel_version}.4-1"
         return {
             "name": "virtual", "kernel": kernel_version, "kernel_package": package,
-            "code_digest": "c",
+            "code_digest": "c", "tick_hz": "250",
         }  # fmt: skip
 
     def packages(self) -> dict[str, str]:

@@ -34,6 +34,8 @@ class Properties:
     name: str
     #: Whether time stands still while anything computes.
     clock: Literal["virtual", "real"]
+    #: Timer interrupts a second (CONFIG_HZ): to what TCP's and SCTP's timers are rounded.
+    tick_hz: int
     #: Whether a cell that is run again leaves the same bytes.
     repeatable: bool
     #: What its calibrations and its cells are held to.
@@ -114,7 +116,10 @@ class Lab(Protocol):
         """What it promises, as its kind does."""
 
     def describe(self, kernel_version: str) -> dict[str, str]:
-        """Return what the identity of a cell on that kernel must hold of its lab."""
+        """Return what the identity of a cell on that kernel must hold of its lab.
+
+        Among it is ``tick_hz``, which the agent compares with that of the kernel it runs on.
+        """
 
     def packages(self) -> dict[str, str]:
         """Return the version of each package in it, by name."""

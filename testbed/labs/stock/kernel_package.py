@@ -19,6 +19,7 @@ from testbed.machine.process import BuildReport, run_logged
 
 #: Of Debian's kernels for PCs: the one that is installed unless another is asked for.
 NAMES = re.compile(r"linux-image-([0-9]+\.[0-9]+(?:\.[0-9]+)*)(\+deb[0-9.]+)-amd64")
+TICK = re.compile(r"^CONFIG_HZ=([0-9]+)$", re.MULTILINE)
 ASKED = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(\.[0-9]{1,4}(\+deb[0-9.]{1,8})?)?")
 UNPACK_TIMEOUT_S = 300.0
 UNPACKED_BYTES = 400_000_000
@@ -85,6 +86,12 @@ def ensure(version: str, report: BuildReport) -> Path:
     return cache.entry(
         f"stock-kernel-{version}", key(version), lambda folder: _build(folder, version, report)
     )
+
+
+def tick_hz(kernel: Path) -> int:
+    """Return how many timer interrupts a second a kernel was configured for."""
+    (found,) = TICK.findall((kernel / "config").read_text())
+    return int(found)
 
 
 def _build(folder: Path, version: str, report: BuildReport) -> None:

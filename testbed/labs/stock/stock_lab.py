@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from model.cell import Cell
@@ -29,6 +29,7 @@ from testbed.machine.process import BuildReport
 PROPERTIES = Properties(
     name="stock",
     clock="virtual",
+    tick_hz=250,  # of Debian's kernels; that of a package is what its configuration says
     repeatable=False,
     tolerances=Tolerances(
         delay_s=1e-3, event_s=1e-3, rate_frac=0.01, start_s=10e-3, start_per_flow_s=1e-3
@@ -69,6 +70,7 @@ class StockLab:
         return {
             "name": self.properties.name,
             "clock": self.properties.clock,
+            "tick_hz": str(self.properties.tick_hz),
             "kernel": self.kernel_version,
             "kernel_package": (self.kernel / "version").read_text().strip(),
             "kernel_digest": contents.digest(self.kernel),
@@ -176,6 +178,7 @@ def _lab(version: str, qemu: Path, root: Path, code: Path, report: BuildReport) 
     return StockLab(
         emulator=qemu, kernel=kernel, image=root, code=code, kernel_version=version,
         first_root=cache.entry("stock-first-root", digest, join),
+        properties=replace(PROPERTIES, tick_hz=kernel_package.tick_hz(kernel)),
     )  # fmt: skip
 
 

@@ -1,9 +1,10 @@
 #!/bin/bash
 # Fetch linux-source-VERSION and build it for User-Mode Linux. Runs inside the lab's image.
-# usage: build-kernel.sh VERSION JOBS      (in: /cell/{apt.conf,sources.list,kernel.config}  out: /cell/{linux,config,version})
+# usage: build-kernel.sh VERSION JOBS TICK_HZ    (in: /cell/{apt.conf,sources.list,kernel.config}  out: /cell/{linux,config,version})
 set -euo pipefail
 version=$1
 jobs=$2
+tick_hz=$3
 cd /cell
 apt=(apt-get -c /cell/apt.conf -q)
 mkdir -p /var/cache/apt/archives/partial
@@ -16,6 +17,9 @@ dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/linux-source-$version.tar.xz
 	--exclude='*/Documentation/*/*' --exclude='*/tools/testing/*'
 rm -f "$deb"
 cd linux-source-*
+# User-Mode Linux's timer frequency is 100 Hz unless it can be asked for: a Kconfig symbol can if it has a prompt.
+sed -i '/^config HZ$/,/default/ s/^\tint$/\tint "Timer frequency"/' arch/um/Kconfig
+echo "CONFIG_HZ=$tick_hz" >>/cell/kernel.config
 cat /cell/kernel.config /cell/kernel-optional.config >/cell/all.config
 make ARCH=um KCONFIG_ALLCONFIG=/cell/all.config allnoconfig
 # An option that Kconfig dropped silently would be missed only much later.

@@ -20,6 +20,8 @@ from testbed.machine.process import BuildReport, Watch, run_logged
 from testbed.study.vocabulary import DEFAULT_KERNEL, KERNEL_VERSION
 
 DEFAULT = DEFAULT_KERNEL
+#: Timer interrupts a second, as Debian's own kernels have them.
+TICK_HZ = 250
 INPUTS = tuple(
     Path(__file__).with_name(name)
     for name in ("kernel.config", "kernel-optional.config", "build-kernel.sh")
@@ -57,28 +59,31 @@ def check_offered(versions: Sequence[str]) -> None:
             )
 
 
-def key(version: str, image_digest: str) -> str:
+def key(version: str, image_digest: str, tick_hz: int = TICK_HZ) -> str:
     """Return the hash of all that decides the kernel; the image's compiler is in its digest."""
-    return cache.digest_of(version, image_digest, *(path.read_bytes() for path in INPUTS))
+    inputs = (path.read_bytes() for path in INPUTS)
+    return cache.digest_of(version, image_digest, str(tick_hz), *inputs)
 
 
-def built(version: str, image_digest: str) -> Path | None:
+def built(version: str, image_digest: str, tick_hz: int = TICK_HZ) -> Path | None:
     """Return the kernel's folder if it is in the cache."""
-    place = cache.root() / f"kernel-{version}-{key(version, image_digest)}"
+    place = cache.root() / f"kernel-{version}-{key(version, image_digest, tick_hz)}"
     return place if place.is_dir() else None
 
 
-def ensure(version: str, root: Path, image_digest: str, report: BuildReport) -> Path:
+def ensure(
+    version: str, root: Path, image_digest: str, report: BuildReport, tick_hz: int = TICK_HZ
+) -> Path:
     """Return the folder of that kernel, fetching and building it in the image first if needed."""
     check_version(version)
 
     def build(folder: Path) -> None:
-        _build(folder, version, root, report)
+        _build(folder, version, root, report, tick_hz)
 
-    return cache.entry(f"kernel-{version}", key(version, image_digest), build)
+    return cache.entry(f"kernel-{version}", key(version, image_digest, tick_hz), build)
 
 
-def _build(folder: Path, version: str, root: Path, report: BuildReport) -> None:
+def _build(folder: Path, version: str, root: Path, report: BuildReport, tick_hz: int) -> None:
     cache.need_space(folder, BUILD_BYTES, "building the kernel")
     work = folder / "work"
     work.mkdir()
@@ -103,7 +108,7 @@ def _build(folder: Path, version: str, root: Path, report: BuildReport) -> None:
             network=True,
         )
         run_logged(
-            sandbox.argv(["bash", "/cell/build-kernel.sh", version, jobs]),
+            sandbox.argv(["bash", "/cell/build-kernel.sh", version, jobs, str(tick_hz)]),
             log=log,
             what=f"building kernel {version}",
             timeout_s=BUILD_TIMEOUT_S,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from model.cell import Cell
@@ -29,6 +29,7 @@ from testbed.machine.process import BuildReport
 PROPERTIES = Properties(
     name="virtual",
     clock="virtual",
+    tick_hz=kernel.TICK_HZ,
     repeatable=True,
     tolerances=EXACT,
 )
@@ -60,6 +61,7 @@ class VirtualLab(OwnMachine):
         return {
             "name": self.properties.name,
             "clock": self.properties.clock,
+            "tick_hz": str(self.properties.tick_hz),
             "kernel": self.kernel_version,
             "kernel_package": (self.kernel / "version").read_text().strip(),
             "kernel_digest": contents.digest(self.kernel),
@@ -141,6 +143,16 @@ def ensure(kernel_version: str, report: BuildReport, check: Check = accept_any) 
     """Return the lab of one kernel; see :func:`ensure_each`."""
     (lab,) = ensure_each([kernel_version], report, check)
     return lab
+
+
+def with_tick(lab: VirtualLab, tick_hz: int, report: BuildReport) -> VirtualLab:
+    """Return the lab with its kernel built for that many timer interrupts a second instead."""
+    digest = contents.digest(lab.image.parent)
+    return replace(
+        lab,
+        kernel=kernel.ensure(lab.kernel_version, lab.image, digest, report, tick_hz),
+        properties=replace(lab.properties, tick_hz=tick_hz),
+    )
 
 
 def ensure_each(

@@ -64,6 +64,7 @@ def test_a_cell_is_measured_as_in_the_virtual_lab(
         goodput_bps[name] = dict(flows.select("flow", "goodput_bps").iter_rows())
         environment = json.loads((folder / "env.json").read_text())
         assert environment["clock"] == "virtual"
+        assert environment["tick_hz"] == 250
         assert environment["kernel_release"].startswith(f"{KERNEL}.")
         assert environment["kernel_release"].endswith("amd64") is (name == "stock")
     for flow in ("T", "S"):

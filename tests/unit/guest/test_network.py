@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from testbed.guest.build_network import TOOLS, packages
+import time
+
+import pytest
+
+from testbed.guest.build_network import TOOLS, packages, tick_hz
 from tests.support.recorded import text
 
 
@@ -15,3 +19,13 @@ def test_recorded_package_versions() -> None:
     assert list(packages(status, TOOLS)) == ["iperf3", "iproute2", "libsctp1", "python3.13"]
     assert packages(status, ()) == {}
     assert packages("", TOOLS) == {}
+
+
+@pytest.mark.parametrize(
+    ("tick_s", "hz"), [(0.01, 100), (0.004, 250), (0.003333333, 300), (0.001, 1000)]
+)
+def test_the_timer_frequency_of_every_kernel_there_is(
+    tick_s: float, hz: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "clock_getres", lambda _clock: tick_s)
+    assert tick_hz() == hz

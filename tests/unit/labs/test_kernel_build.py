@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -41,14 +42,16 @@ def test_default_is_a_version() -> None:
     assert kernel.check_version(kernel.DEFAULT)
 
 
-def test_key_follows_version_image_and_inputs(
+def test_key_follows_version_image_tick_and_inputs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     twice = tuple(Path(shutil.copy(path, tmp_path)) for path in kernel.INPUTS)
     first = kernel.key("7.3", "image")
     monkeypatch.setattr(kernel, "INPUTS", twice)
     assert kernel.key("7.3", "image") == first
+    assert kernel.key("7.3", "image", kernel.TICK_HZ) == first
     keys = [first, kernel.key("6.12", "image"), kernel.key("7.3", "another")]
+    keys.append(kernel.key("7.3", "image", 1000))
     for copy in twice:
         with copy.open("a") as file:
             file.write("\n")
@@ -121,7 +124,8 @@ def test_how_the_build_is_confined(
     ran = build()
     kernel.ensure("7.3", IMAGE, "key", nothing)
     ((argv, files, options),) = ran
-    assert argv[argv.index("bash") :][:3] == ["bash", "/cell/build-kernel.sh", "7.3"]
+    command = argv[argv.index("bash") :]
+    assert command == ["bash", "/cell/build-kernel.sh", "7.3", str(os.cpu_count()), "250"]
     assert "--share-net" in argv  # it fetches the source
     assert argv.count("--bind") == 1
     assert set(files) == {path.name for path in kernel.INPUTS} | {"apt.conf", "sources.list"}

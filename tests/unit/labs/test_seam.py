@@ -37,6 +37,7 @@ def test_labs_have_names() -> None:
     assert kind.properties == Properties(
         name="virtual",
         clock="virtual",
+        tick_hz=250,
         repeatable=True,
         tolerances=Tolerances(delay_s=20e-6, rate_frac=0.001),
     )

@@ -127,6 +127,12 @@ def test_archives_hold_what_they_are_made_of() -> None:
     assert first["dev/console"][0] == 0o020600
 
 
+def test_the_tick_of_a_kernel_is_what_it_was_configured_for(tmp_path: Path) -> None:
+    config = "# CONFIG_HZ_100 is not set\nCONFIG_HZ_1000=y\nCONFIG_HZ=1000\nCONFIG_MACHZ_WDT=m\n"
+    (tmp_path / "config").write_text(config)
+    assert kernel_package.tick_hz(tmp_path) == 1000
+
+
 def lab() -> StockLab:
     return StockLab(
         emulator=Path("/c/emulator/root"), kernel=Path("/c/kernel"), first_root=Path("/c/first"),

@@ -231,6 +231,7 @@ def test_identity_of_the_lab(lab: VirtualLab) -> None:
     assert first == {
         "name": "virtual",
         "clock": "virtual",
+        "tick_hz": "250",
         "kernel": "7.3",
         "kernel_package": "7.3.4-1",
         "kernel_digest": contents.digest(lab.kernel),

@@ -108,6 +108,22 @@ def test_another_lab_is_refused_before_the_kernel_is_built(
     assert steps == ["ask for the kernel", "image", "code"]
 
 
+def test_a_lab_with_another_tick_differs_in_its_kernel_alone(
+    lab: VirtualLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requested: list[tuple[object, ...]] = []
+
+    def ensure(*args: object) -> Path:
+        requested.append(args)
+        return lab.kernel
+
+    monkeypatch.setattr(kernel, "ensure", ensure)
+    changed = virtual_lab.with_tick(lab, 1000, nothing)
+    digest = contents.digest(lab.image.parent)
+    assert requested == [("7.3", lab.image, digest, nothing, 1000)]
+    assert changed.describe() == lab.describe() | {"tick_hz": "1000"}
+
+
 def test_an_edited_cache_is_seen_by_every_run(lab: VirtualLab, steps: list[str]) -> None:
     (lab.code / "added").touch()
     (lab.kernel / "linux").write_text("another kernel")
