@@ -55,7 +55,10 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Remember the names of the runs each report was asked of."""
     names: list[str] = []
 
-    def several(found: Found, changed: dict[Path, object], jobs: int) -> Errors:
+    def several(
+        found: Found, changed: dict[Path, object], jobs: int, *, shown: bool = True
+    ) -> Errors:
+        assert shown
         names.extend(run.name for run in changed)
         return {}
 
