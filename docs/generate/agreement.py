@@ -18,8 +18,7 @@ from model import run_folder
 from model.run_files.crosscheck import CROSSCHECK, Crosscheck
 from model.run_files.json_file import read, text_of
 from model.run_files.margins import MARGINS
-from reports.page import markdown
-from reports.page.agreement import (
+from reports.agreement.tables import (
     PART,
     all_grid,
     facts_grid,
@@ -28,6 +27,7 @@ from reports.page.agreement import (
     ranked,
     verdict_words,
 )
+from reports.page import markdown
 from reports.page.grid import Grid
 
 ROOT = Path(__file__).resolve().parents[2]

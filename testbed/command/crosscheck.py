@@ -89,19 +89,19 @@ def _compared(runs: Sequence[Path]) -> Crosscheck:
 
 def _tell(made: Crosscheck, folder: Path) -> None:
     """Print how labs agree; raise :class:`DisagreementError` if they do not."""
-    from reports.page import agreement
+    from reports.agreement import tables
     from reports.page.terminal import print_grids
 
     print_grids(
-        agreement.verdict_words(made),
-        [agreement.facts_grid(made), agreement.worst_grid(made)],
-        agreement.notes(made),
+        tables.verdict_words(made),
+        [tables.facts_grid(made), tables.worst_grid(made)],
+        tables.notes(made),
         out(),
     )
     out().print(f"crosscheck: {folder / run_folder.CROSSCHECK_MD}")
     different = made.having("different")
     if different:
-        named = [f"{one.metric} at {agreement.point_words(one.point)}" for one in different]
+        named = [f"{one.metric} at {tables.point_words(one.point)}" for one in different]
         raise DisagreementError(
             f"labs differ by more than the margin in {len(different)} of "
             f"{len(made.comparisons) - len(made.having('not judged'))} comparisons",
@@ -112,7 +112,7 @@ def _tell(made: Crosscheck, folder: Path) -> None:
 def _write(made: Crosscheck, folder: Path) -> None:
     from model.run_files.crosscheck import CROSSCHECK
     from model.run_files.json_file import text_of
-    from reports.page.agreement import attachment
+    from reports.agreement.tables import attachment
     from reports.page.review_tables import TABLE_FILES
 
     (markdown,) = (one for one in TABLE_FILES if one.name == run_folder.TABLES_MD)

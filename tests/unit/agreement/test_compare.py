@@ -21,11 +21,11 @@ from model.run_files.json_file import parse, text_of
 from model.run_files.point import Point
 from model.run_files.quantity import Quantity
 from model.units import NS_PER_S
+from reports.agreement import tables as agreement
 from reports.agreement.comparable import Measured
 from reports.agreement.compare import crosscheck
 from reports.agreement.lab_facts import facts
 from reports.measures.metrics import Value
-from reports.page import agreement
 from reports.page.review_tables import TABLE_FILES
 from reports.page.terminal import print_grids
 from reports.store.run import read_run
