@@ -78,13 +78,13 @@ def results(every: list[Crosscheck]) -> str:
 
 def margins() -> str:
     """Return the table of the margins."""
-    lines = ["| metrics | margin | why |\n|---|---|---|\n"]
+    lines = ["| margin | metrics | why |\n|---|---|---|\n"]
     for one in MARGINS:
         names = ", ".join(f"`{name}`" for name in one.metrics)
         bound = "not judged" if one.bound is None else (
             f"{100 * one.bound:g} % of the mean of both" if one.relative else f"{one.bound:g}"
         )  # fmt: skip
-        lines.append(f"| {names} | {bound} | {one.why} |\n")
+        lines.append(f"| {bound} | {names} | {one.why} |\n")
     return "".join(lines)
 
 

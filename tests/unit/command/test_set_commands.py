@@ -304,7 +304,8 @@ def test_a_set_killed_while_it_is_reported_is_reported_by_resume(
             commands.run(["one.yaml", "two.yaml"], choices(reps=1), tmp_path / "r")
     names: list[str] = []
 
-    def report(found: Found, changed: dict[Path, object], jobs: int) -> Errors:
+    def report(found: Found, changed: dict[Path, object], jobs: int, *, shown: bool) -> Errors:
+        assert shown
         names.extend(run.name for run in changed)
         return {}
 

@@ -108,6 +108,6 @@ def test_a_comparison_is_kept_by_study_and_labs_and_told(
 
 def test_the_margins_are_all_on_the_page() -> None:
     table = agreement.margins()
-    assert "| `pct_increase` | 3 | " in table
+    assert "| 3 | `pct_increase` | " in table
     assert "3 % of the mean of both" in table
     assert table.count("\n") == 2 + len(MARGINS)
