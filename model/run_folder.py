@@ -7,6 +7,7 @@
 <run>/summary.json summary.csv report/index.html pcap/
 
 <set>/ set.json <run>/ <run>/ ... summary.json report/index.html
+<comparison of labs>/ crosscheck.json crosscheck.md
 """
 
 from __future__ import annotations
@@ -36,12 +37,14 @@ TABLES_TEX = "report/tables.tex"
 PCAP = "pcap"
 #: What makes a folder of run folders a set: their names, in order.
 SET = "set.json"
+#: What a comparison of labs leaves, in a set of one run per lab or in a folder of its own.
+CROSSCHECK_JSON, CROSSCHECK_MD = "crosscheck.json", "crosscheck.md"
 #: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
 VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
 #: The same, beside runs: where a run's folder is made before it has its name.
 MAKING = ".making-"
 #: Names in a set's folder that no run in it can have.
-OF_SET = frozenset({SET, SUMMARY_JSON, REPORT})
+OF_SET = frozenset({SET, SUMMARY_JSON, REPORT, CROSSCHECK_JSON, CROSSCHECK_MD})
 
 CELL = "cell.json"
 ENV = "env.json"

@@ -79,8 +79,8 @@ NONE = part("absent", UNKNOWN)
 #: How a judgement looks, by its word, and the sign before it.
 _GOOD, _BAD, _OPEN = ("inside", "✓"), ("outside", "✗"), ("unknown", "")
 _JUDGED = {
-    "holds": _GOOD, "inside": _GOOD, "yes": _GOOD,
-    "refuted": _BAD, "outside": _BAD, "no": _BAD,
+    "holds": _GOOD, "inside": _GOOD, "yes": _GOOD, "equivalent": _GOOD,
+    "refuted": _BAD, "outside": _BAD, "no": _BAD, "different": _BAD,
 }  # fmt: skip
 
 

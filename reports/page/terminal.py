@@ -7,6 +7,7 @@ metric, never cut; the marks fall back to ASCII where the terminal's encoding ha
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 from rich import box
 from rich.console import Console
@@ -230,6 +231,16 @@ def _print_repeats(screen: _Screen, summary: Summary) -> None:
         screen.print(f"- {variation_line(one)}")
     for words in tried.left_out:
         screen.print(f"- {words}: not run")
+
+
+def print_grids(title: str, grids: Sequence[Grid], notes: Sequence[str], console: Console) -> None:
+    """Print a title, tables and lines; none of these is of a summary."""
+    screen = _Screen(console)
+    screen.print(title, "bold")
+    for grid in grids:
+        screen.print_table(grid)
+    for note in notes:
+        screen.print(f"- {note}")
 
 
 def print_summary(summary: Summary, console: Console) -> None:

@@ -73,8 +73,16 @@ def create(data_dir: Path, plan: Plan, findings: Findings, argv: Sequence[str]) 
     return new_folder(data_dir, plan.study.settings.study, make)
 
 
-def new_folder(data_dir: Path, name: str, make: Callable[[Path, datetime.datetime], None]) -> Path:
-    """Return a new folder, the latest, once ``make`` has filled it; it has its name when whole.
+def new_folder(
+    data_dir: Path,
+    name: str,
+    make: Callable[[Path, datetime.datetime], None],
+    *,
+    latest: bool = True,
+) -> Path:
+    """Return a new folder once ``make`` has filled it; it has its name when whole.
+
+    It is the latest run then, unless it is none.
 
     Raises:
         StudyError: it could not be written.
@@ -87,8 +95,9 @@ def new_folder(data_dir: Path, name: str, make: Callable[[Path, datetime.datetim
             made.mkdir()
             make(made, now)
             folder = _name(made, data_dir / f"{now:%Y%m%dT%H%M%SZ}-{name}")
-            (place / LATEST).symlink_to(folder.name)
-            (place / LATEST).replace(data_dir / LATEST)
+            if latest:
+                (place / LATEST).symlink_to(folder.name)
+                (place / LATEST).replace(data_dir / LATEST)
     except OSError as error:
         raise _cannot_write(data_dir, str(error)) from error
     return folder

@@ -75,8 +75,17 @@ def folder_names(studies: Sequence[str]) -> list[str]:
     return names
 
 
-def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Sequence[str]) -> Found:
+def create(
+    data_dir: Path,
+    planned: Sequence[tuple[Plan, Findings]],
+    argv: Sequence[str],
+    *,
+    names: Sequence[str] = (),
+    set_name: str = NAME,
+) -> Found:
     """Make a new run folder, or for several plans a new set, without cells; return it.
+
+    ``names`` are those of a set's run folders, if not the studies' own.
 
     Raises:
         StudyError: it could not be written.
@@ -84,7 +93,7 @@ def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Seque
     if len(planned) == 1:
         run = new_runs.create(data_dir, *planned[0], argv)
         return Found(folder=run, runs=(run,), is_set=False)
-    names = folder_names([plan.study.settings.study for plan, _ in planned])
+    names = names or folder_names([plan.study.settings.study for plan, _ in planned])
 
     def make(folder: Path, now: datetime.datetime) -> None:
         started = new_runs.provenance(now, argv)
@@ -93,7 +102,7 @@ def create(data_dir: Path, planned: Sequence[tuple[Plan, Findings]], argv: Seque
             new_runs.fill(folder / name, plan, findings, started)
         plain_files.write_text(folder / run_folder.SET, _text(names))
 
-    folder = new_runs.new_folder(data_dir, NAME, make)
+    folder = new_runs.new_folder(data_dir, set_name, make)
     return Found(folder=folder, runs=tuple(folder / name for name in names), is_set=True)
 
 

@@ -18,6 +18,7 @@ import typer
 
 from model.errors import GroundtruthError, StudyError
 from testbed.command import commands, new_study
+from testbed.command import crosscheck as crosschecking
 from testbed.command import wireshark as tracing
 from testbed.labs import registry
 from testbed.machine.standard_streams import say
@@ -230,6 +231,40 @@ def verify(
 ) -> None:
     """Repeat cells of a run and compare every artefact to the byte."""
     commands.verify(run, cells, jobs)
+
+
+@app.command(
+    epilog="Examples: groundtruth crosscheck wireless --labs virtual,stock --reps 12; "
+    "groundtruth crosscheck results/A results/B."
+)
+def crosscheck(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="STUDY|RUN...", help="a study, or run folders of one study"),
+    ],
+    labs: Annotated[
+        str,
+        typer.Option("--labs", metavar="LAB,LAB...", help="run the study in these labs first"),
+    ] = "",
+    reps: Reps = None,
+    kernel: Kernel = "",
+    jobs: Jobs = None,
+    hosts: Hosts = "",
+    data_dir: DataDir = Path("results"),
+) -> None:
+    """Say whether labs agree on a study: each with the first, within the metrics' margins."""
+    if not labs:
+        if reps or kernel or jobs or hosts:
+            raise typer.BadParameter("goes with --labs", param_hint="an option of a run")
+        crosschecking.of_runs(names, data_dir)
+        return
+    if len(names) > 1 or reps == "auto":
+        raise typer.BadParameter("takes one study and a number of seeds", param_hint="--labs")
+    choices = commands.Choices(
+        reps=reps, lab="", kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True,
+        sensitivity=False,
+    )  # fmt: skip
+    crosschecking.of_study(names[0], labs.split(","), choices, data_dir)
 
 
 @app.command(

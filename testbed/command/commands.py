@@ -148,6 +148,44 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
         run_and_report.run_and_report(found, parts, {}, choices.worker_count())
 
 
+def run_in_labs(study_name: str, choices: Sequence[Choices], data_dir: Path) -> Found:
+    """Run a study in the lab of each of the choices: a new set of a run folder per lab.
+
+    Reports are written and not printed. The choices differ in their labs alone.
+    """
+    first = choices[0]
+    if first.kernel:
+        for one in choices:
+            registry.named(one.lab).check_kernel(first.kernel)
+    plans = [*_plans([study_name], first), *(_make_plan(study_name, c)[0] for c in choices[1:])]
+    if len(plans[0].seeds) < 2:
+        raise StudyError("too few to compare", where="SEEDS", wanted="at least 2", got="1")
+    new_runs.check_writable(data_dir)
+    with Display(words()) as display:
+        labs = [
+            registry.named(one.lab).ready(_kernels([made]), display.building)
+            for one, made in zip(choices, plans, strict=True)
+        ]
+    planned = [
+        _make_plan(study_name, one, of_kernel=lab.describe)
+        for one, lab in zip(choices, labs, strict=True)
+    ]
+    found = study_sets.create(
+        data_dir, planned, sys.argv, names=[one.lab for one in choices],
+        set_name=f"{plans[0].study.settings.study}-crosscheck",
+    )  # fmt: skip
+    words().print(f"set: {found.folder}", soft_wrap=True)
+    parts = []
+    for folder, (made, _), lab in zip(found.runs, planned, labs, strict=True):
+        saved_runs.record_lab(folder, lab.packages())
+        parts.append(run_cells.Part(run=folder, cells=made.first, lab=lab))
+    again = f"groundtruth resume {found.folder} && groundtruth crosscheck {found.folder}"
+    with going_on(again), study_sets.locked(found):
+        at_once = min(one.worker_count() for one in choices)
+        run_and_report.run_and_report(found, parts, {}, at_once, shown=False)
+    return found
+
+
 def resume(run_name: str, jobs: int | None) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
     found = study_sets.find(run_name)

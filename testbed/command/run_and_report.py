@@ -67,10 +67,12 @@ def finished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
     return [planned for planned in cells if planned.id not in todo]
 
 
-def run_and_report(found: Found, parts: Sequence[Part], errors: Errors, jobs: int) -> None:
+def run_and_report(
+    found: Found, parts: Sequence[Part], errors: Errors, jobs: int, *, shown: bool = True
+) -> None:
     """Run what is not finished, report every run, then raise what went wrong.
 
-    ``errors`` are of runs that cannot even be begun.
+    ``errors`` are of runs that cannot even be begun; a set's reports are printed if ``shown``.
     """
     outcomes: dict[Path, run_cells.Outcome] = {}
     with Display(words()) as display:
@@ -83,7 +85,7 @@ def run_and_report(found: Found, parts: Sequence[Part], errors: Errors, jobs: in
             run_cells.raise_if_failed(outcomes[found.folder], found.folder)
         return
     try:
-        told = report_set(found, {run: {} for run in outcomes}, jobs)
+        told = report_set(found, {run: {} for run in outcomes}, jobs, shown=shown)
         errors |= {f"report of {name}": error for name, error in told.items()}
     finally:
         for run, outcome in outcomes.items():
@@ -171,10 +173,12 @@ def report_run(folder: Path, changed: Mapping[str, str]) -> None:
     digests.raise_if_any(dict(summary.damaged), folder, "cells are changed, and left out")
 
 
-def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: int) -> Errors:
+def report_set(
+    found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: int, *, shown: bool = True
+) -> Errors:
     """Report the runs in ``changed``, each without the cells named, then write the set's page.
 
-    Returns what went wrong.
+    Returns what went wrong. Summaries are printed if ``shown``.
     """
     from reports.page.terminal import print_summary
     from reports.page.write_set import write_set  # when needed, as above
@@ -187,8 +191,9 @@ def report_set(found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: in
             errors[run.name] = summary
             unsound.setdefault(run, str(summary))
             continue
-        print_summary(summary, out())
-        out().print("")
+        if shown:
+            print_summary(summary, out())
+            out().print("")
         try:
             digests.raise_if_any(dict(summary.damaged), run, "cells are changed, and left out")
         except GroundtruthError as error:

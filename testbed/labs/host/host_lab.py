@@ -32,6 +32,7 @@ from testbed.machine.console import words
 PROPERTIES = Properties(
     name="host",
     clock="real",
+    tick_hz=machine_facts.tick_hz(),
     repeatable=False,
     tolerances=Tolerances(
         delay_s=2e-3, event_s=2e-3, rate_frac=0.02, start_s=10e-3, start_per_flow_s=1e-3
@@ -89,6 +90,7 @@ class HostLab:
         return {
             "name": self.properties.name,
             "clock": self.properties.clock,
+            "tick_hz": str(self.properties.tick_hz),
             **machine_facts.describe(),
             **booting.built_first(self.image, self.code),
         }

@@ -7,6 +7,9 @@ import platform
 import re
 from pathlib import Path
 
+from collectors.recording import socket_sampler
+from model.units import NS_PER_S
+
 CPUINFO, DMI = Path("/proc/cpuinfo"), Path("/sys/class/dmi/id")
 CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
@@ -20,6 +23,11 @@ def kernel_version() -> str:
 def is_asked(version: str) -> bool:
     """Return whether the running kernel is of that version, "6.12" or as exact as "6.12.117"."""
     return re.match(rf"{re.escape(version)}(?![0-9])", os.uname().release) is not None
+
+
+def tick_hz() -> int:
+    """Return the timer interrupts a second that the running kernel was built for."""
+    return round(NS_PER_S / socket_sampler.tick_ns())
 
 
 def _text(path: Path) -> str:

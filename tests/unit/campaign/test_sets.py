@@ -42,7 +42,10 @@ def lab(cells_here: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fa
 def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     runs: list[Path] = []
 
-    def report(found: Found, changed: dict[Path, object], jobs: int) -> Errors:
+    def report(
+        found: Found, changed: dict[Path, object], jobs: int, *, shown: bool = True
+    ) -> Errors:
+        assert shown
         runs.extend(changed)
         return {}
 

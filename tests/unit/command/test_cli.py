@@ -30,8 +30,8 @@ from testbed.command.cli import command_status
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
-    "run", "resume", "plan", "validate", "new", "report", "parse", "verify", "wireshark", "build",
-    "doctor", "clean",
+    "run", "resume", "plan", "validate", "new", "report", "parse", "verify", "crosscheck",
+    "wireshark", "build", "doctor", "clean",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 
@@ -80,6 +80,13 @@ UNUSABLE = [
     ("report nonesuch", "groundtruth: nonesuch: not a run folder: .* got no such folder"),
     ("resume folder", "groundtruth: folder: not a run folder"),
     ("verify file", "groundtruth: file: not a run folder"),
+    ("crosscheck wireless folder", r"groundtruth: wireless: not a run folder: .*--labs LAB"),
+    (
+        "crosscheck wireless --labs virtual",
+        "groundtruth: LABS: nothing to compare: wanted two",
+    ),
+    ("crosscheck wireless --labs stock,stock", "groundtruth: LABS: nothing to compare"),
+    ("crosscheck wireless --labs virtual,mars", NO_MARS),
 ]
 
 
@@ -113,6 +120,10 @@ MISUSED = [
     ("verify x --cells -1", "Error: Invalid value for '--cells'"),
     ("report", "Error: Missing argument 'RUN'."),
     ("report x y", "Error: Got unexpected extra argument"),
+    ("crosscheck", "Error: Missing argument 'STUDY|RUN...'."),
+    ("crosscheck x y --reps 3", "Error: Invalid value for an option of a run: goes with --labs"),
+    ("crosscheck x y --labs virtual,stock", "takes one study and a number of seeds"),
+    ("crosscheck x --labs virtual,stock --reps auto", "takes one study and a number of seeds"),
     ("plan wireless --pcap", "Error: No such option: --pcap"),
     ("doctor --kernel", "Error: Option '--kernel' requires an argument."),
 ]

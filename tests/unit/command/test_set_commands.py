@@ -55,7 +55,10 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Remember the names of the runs each report was asked of."""
     names: list[str] = []
 
-    def several(found: Found, changed: dict[Path, object], jobs: int) -> Errors:
+    def several(
+        found: Found, changed: dict[Path, object], jobs: int, *, shown: bool = True
+    ) -> Errors:
+        assert shown
         names.extend(run.name for run in changed)
         return {}
 
@@ -301,7 +304,8 @@ def test_a_set_killed_while_it_is_reported_is_reported_by_resume(
             commands.run(["one.yaml", "two.yaml"], choices(reps=1), tmp_path / "r")
     names: list[str] = []
 
-    def report(found: Found, changed: dict[Path, object], jobs: int) -> Errors:
+    def report(found: Found, changed: dict[Path, object], jobs: int, *, shown: bool) -> Errors:
+        assert shown
         names.extend(run.name for run in changed)
         return {}
 
