@@ -169,7 +169,8 @@ def _write_keys(folder: Path, port: int, host_key: str) -> None:
     text = "".join(f"\t{name} {value}\n" for name, value in lines.items())
     (folder / "ssh_config").write_text(f"Host {NAME}\n{text}")
     (folder / "inventory").write_text(
-        f"[all]\n{NAME} ansible_ssh_common_args='-F {folder}/ssh_config' ansible_ssh_args=''\n"
+        f"[all]\n{NAME} ansible_user=root ansible_ssh_args=''"
+        f" ansible_ssh_common_args='-F {folder}/ssh_config'\n"
     )
 
 
