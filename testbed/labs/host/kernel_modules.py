@@ -21,7 +21,7 @@ LOADED = Path("/proc/modules")
 LOCKDOWN = Path("/sys/kernel/security/lockdown")
 TIMEOUT_S = 60.0
 #: A network ends some time after its last process: the kernel takes it apart by and by.
-UNLOAD_WITHIN_S, AGAIN_S = 20.0, 0.25
+UNLOAD_WITHIN_S, AGAIN_S = 5.0, 0.25
 PROGRAMS = "/usr/sbin:/sbin:/usr/bin:/bin"
 
 

@@ -150,8 +150,8 @@ def undo(places: Places, say: Callable[[str], None]) -> None:
     refused = [
         *_undo_sysctls(journal, places, say),
         *_end_recordings(places, say),
-        *_unload_modules(journal, say),
     ]
+    _unload_modules(journal, say)
     if refused:
         raise RunError(
             "not all that a run changed could be undone", where=str(places.folder / JOURNAL),
@@ -191,11 +191,12 @@ def _end_recordings(places: Places, say: Callable[[str], None]) -> list[str]:
     return refused
 
 
-def _unload_modules(journal: Journal, say: Callable[[str], None]) -> list[str]:
-    """Unload the modules that were not there before and are ours; return those in use."""
+def _unload_modules(journal: Journal, say: Callable[[str], None]) -> None:
+    """Unload the modules that were not there before and are ours, as far as the kernel lets go."""
     if journal.modules_before is None:
-        return []
+        return
     gone, kept = kernel_modules.unload(set(journal.modules_ours) - set(journal.modules_before))
     if gone:
         say(f"modules unloaded: {' '.join(gone)}")
-    return [f"module {name} is in use" for name in kept]
+    if kept:
+        say(f"modules that the kernel keeps until it is restarted: {' '.join(kept)}")
