@@ -56,7 +56,7 @@ def turn(lab: virtual_lab.VirtualLab, cell: Cell) -> Turn:
     folder = Path(tempfile.mkdtemp(prefix="capture-cost-"))
     try:
         (folder / "cell.json").write_text(cell_json(cell))
-        lab_s = lab.run(cell, folder, threading.Event())
+        lab_s = lab.run(cell, folder, threading.Event()).wall_s
         began_s = time.perf_counter()
         write_tables(folder, cell)
         done = Turn(lab_s=lab_s, tables_s=time.perf_counter() - began_s)

@@ -42,7 +42,7 @@ def wall_s(lab: virtual_lab.VirtualLab, cell: Cell, *, pinned: bool) -> float:
         (folder / "cell.json").write_text(cell_json(cell))
         if pinned:
             os.sched_setaffinity(0, {max(cpus)})
-        return lab.run(cell, folder, threading.Event())
+        return lab.run(cell, folder, threading.Event()).wall_s
     finally:
         os.sched_setaffinity(0, cpus)
         trees.remove(folder)

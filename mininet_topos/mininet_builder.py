@@ -9,16 +9,13 @@ for that starts with the host's values.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from subprocess import PIPE
 from typing import TYPE_CHECKING, Any
 
 from mininet.link import Link
-from mininet.net import Mininet
 from mininet.node import Node
 
 from mininet_topos.batch_lines import ip_lines, number_lines, tc_lines
@@ -26,8 +23,7 @@ from mininet_topos.layout import Layout, Wire
 from mininet_topos.raised_sysctls import PROC_SYS, sysctls
 
 if TYPE_CHECKING:
-    from mininet_topos.netns import Journal, Namespace
-    from mininet_topos.topology import Topology
+    from mininet_topos.netns import Journal
     from model.cell import Flow
 
 COMMAND_TIMEOUT_S = 60.0
@@ -150,39 +146,3 @@ def put_back(host_sysctls: Mapping[str, str]) -> None:
                 (PROC_SYS / name).write_text(value)
             except OSError as error:
                 raise BuildError(f"cannot put sysctl {name} back to {value!r}: {error}") from error
-
-
-def build(
-    topology: Topology,
-    flows: Sequence[Flow],
-    route_options: Mapping[str, Mapping[str, str]],
-    journal: Journal,
-) -> tuple[dict[str, Namespace], dict[str, list[dict[str, Any]]]]:
-    """Make a cell's network as stock Mininet, with what :func:`fast_builder.build` returns.
-
-    Raises:
-        RunError: a command failed; what there is ends with the calling process's namespaces.
-    """
-    from mininet_topos import netns
-    from model.errors import RunError
-
-    laid_out = topology.layout()
-    setup = Setup(laid_out=laid_out, flows=flows, route_options=route_options, journal=journal)
-    for name in laid_out.node_names():
-        topology.setNodeInfo(name, {**topology.nodeInfo(name), "setup": setup})
-    Mininet.inited = True  # it would raise limits of the machine, for larger networks
-    try:
-        net = Mininet(topology, controller=None)
-    except BuildError as error:
-        raise RunError("stock Mininet cannot build the network", got=str(error)) from error
-    home = os.open(netns.OWN_NAMESPACE, os.O_RDONLY)
-    machines = {machine.name: machine for machine in net.hosts}
-    spaces = {
-        name: netns.Namespace(
-            name=name, handle=os.open(Path(f"/proc/{machines[name].pid}/ns/net"), os.O_RDONLY),
-            home=home, journal=journal,
-        )
-        for name in laid_out.node_names()
-    }  # fmt: skip
-    hosts = (name for name in spaces if name not in laid_out.routers)
-    return spaces, {name: machines[name].shown_routes for name in hosts}

@@ -82,7 +82,7 @@ def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
     own = dict(HOST_SYSCTLS)
     if cell.on_machines_kernel():  # whose lab sets what all networks share, and takes it back
-        from mininet_topos.mininet_builder import build as build_nodes
+        from mininet_topos.mininet_network import build as build_nodes
 
         own |= {f"net.{name}".replace("/", "."): MEMORY_LIMITS[name] for name in OF_A_NETWORK}
     else:
