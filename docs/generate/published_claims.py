@@ -62,8 +62,8 @@ def _section(study: Study) -> str:
         f"| {claim.where} | {claim.text} | {predicate(claim)} |" for claim in study.settings.claims
     )
     source = study.settings.source
-    by = f"{source.authors}: {source.publication}" if source else "no publication"
-    head = f"\n## {study.settings.study}\n\n{by}.\n\n"
+    assert source is not None
+    head = f"\n## {study.settings.study}\n\n{source.authors}: {source.publication}.\n\n"
     return head + TABLE_HEAD + "\n".join(row.replace("\n", " ") for row in rows) + "\n"
 
 
@@ -71,7 +71,8 @@ def written() -> str:
     """Return the page."""
     names = sorted(file.stem for file in STUDIES_FOLDER.glob("*.yaml"))
     studies = (load_study(find_study(name)) for name in names)
-    return HEAD + "".join(_section(study) for study in studies if study.settings.claims)
+    published = (study for study in studies if study.settings.claims and study.settings.source)
+    return HEAD + "".join(_section(study) for study in published)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 from model import run_folder
 from testbed.command.cli import command_status
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from tests.support import quick_machine
+from tests.support.machines import quick
 
 STUDY, KERNEL = "anatomy", "6.12"
 
@@ -20,7 +20,7 @@ STUDY, KERNEL = "anatomy", "6.12"
 def ran(tracing: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a study on such a machine."""
     folder = tmp_path_factory.mktemp("machine")
-    quick_machine.run(
+    quick.run(
         tracing, folder,
         f"$PYTHON -m testbed run {STUDY} --lab host --reps 1 --no-sensitivity -D $OUT/results\n"
         "$PYTHON -m testbed clean --lab host\n",

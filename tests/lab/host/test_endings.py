@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from tests.support import quick_machine
+from tests.support.machines import quick
 
 HERE = Path(__file__).parent
 KILLS, SEED = 20, 20261
 
 
+@pytest.mark.timeout(1500)
 def test_nothing_of_a_run_is_left_whenever_it_is_killed(
     tracing: VirtualLab, tmp_path: Path
 ) -> None:
-    quick_machine.run(
+    quick.run(
         tracing, tmp_path,
         f"$PYTHON {HERE}/programs/endings.py {HERE}/small.yaml {SEED} {KILLS}\n",
-        clock="computing takes time", timeout_s=1500,
+        clock="computing takes time", timeout_s=1400,
     )  # fmt: skip
     endings = json.loads((tmp_path / "endings.json").read_text())
     assert [(one["how"], one["left"]) for one in endings if one["left"]] == []

@@ -56,22 +56,28 @@ def said(*argv: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
 
 
-def state() -> State:
-    """Return all that a run might change of a machine."""
-    processes, namespaces = [], set()
+def processes() -> tuple[list[str], list[str]]:
+    """Return the command lines of all programs, and the namespaces they are in."""
+    found, namespaces = [], set()
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             argv = (entry / "cmdline").read_bytes()
             if not argv:
                 continue  # the kernel's own
             namespaces |= {str(path.readlink()) for path in (entry / "ns").iterdir()}
-            processes.append(argv.decode(errors="replace"))
+            found.append(argv.decode(errors="replace"))
         except OSError:
             continue
+    return sorted(found), sorted(namespaces)
+
+
+def state() -> State:
+    """Return all that a run might change of a machine."""
+    running, namespaces = processes()
     tracing = Path("/sys/kernel/tracing")
     return {
-        "processes": sorted(processes),
-        "namespaces": sorted(namespaces),
+        "processes": running,
+        "namespaces": namespaces,
         "links": said("ip", "-d", "link"),
         "addresses": said("ip", "address"),
         "routes": said("ip", "route", "show", "table", "all"),
@@ -148,30 +154,25 @@ def begin(act: Callable[[str], int], study: str) -> int:
 
 
 def ended(
-    act: Callable[[str], int], study: str, moment_s: float, number: int
+    act: Callable[[str], int], study: str, moment_s: float, number: int, before: State
 ) -> tuple[dict[str, Any], int, str]:
     """End a run after so long by a signal; return what is left of it, its status and words."""
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir()
-    before = state()
     pid = begin(act, study)
     if number:
         time.sleep(moment_s)
         os.kill(pid, number)
     _, status = os.waitpid(pid, 0)
-    if number == signal.SIGKILL:
-        settled(lambda: state()["processes"] == before["processes"])
-        command_status(["clean", "--lab", "host"])
-    settled(lambda: not difference(before, state()))
-    log = (RESULTS / "log").read_text()
-    return difference(before, state()), os.waitstatus_to_exitcode(status), log
-
-
-def settled(holds: Callable[[], bool]) -> None:
-    """Wait until something holds, or for long enough."""
     deadline_s = time.monotonic() + ENDED_WITHIN_S
-    while not holds() and time.monotonic() < deadline_s:
+    while processes()[0] != before["processes"] and time.monotonic() < deadline_s:
         time.sleep(0.2)
+    if number == signal.SIGKILL:
+        command_status(["clean", "--lab", "host"])
+    while (left := difference(before, state())) and time.monotonic() < deadline_s:
+        time.sleep(0.5)  # the kernel takes networks apart by and by
+    log = (RESULTS / "log").read_text() if (RESULTS / "log").exists() else ""
+    return left, os.waitstatus_to_exitcode(status), log
 
 
 def main() -> None:
@@ -182,20 +183,21 @@ def main() -> None:
 
     def end(act: Callable[[str], int], part: float = 0.0, number: int = 0) -> None:
         began_s = time.monotonic()
-        left, status, log = ended(act, study, part * lasts_s.get(act, 0.0), number)
+        left, status, log = ended(act, study, part * lasts_s.get(act, 0.0), number, before)
         lasts_s.setdefault(act, time.monotonic() - began_s)
         name = signal.Signals(number).name if number else "by itself"
         how = f"{act.__name__}: {name} at {part:.0%}"
         found.append({"how": how, "status": status, "left": left, "log": log[-2000:]})
 
     lasts_s: dict[Callable[[str], int], float] = {}
+    before = state()
     end(whole)
     end(cells)
     end(whole, 0.5, signal.SIGTERM)
     end(whole, 0.2, signal.SIGINT)
     for i in range(kills):
         # Half of the moments are early, where a machine is changed.
-        end(whole if i % 5 == 0 else cells, draw.random() ** (1 + 2 * (i % 2)), signal.SIGKILL)
+        end(whole if i % 7 == 0 else cells, draw.random() ** (1 + 2 * (i % 2)), signal.SIGKILL)
     Path(os.environ["OUT"], "endings.json").write_text(json.dumps(found))
 
 

@@ -16,7 +16,7 @@ from testbed.labs.confinement import host_tools
 from testbed.labs.virtual.virtual_lab import START_NS, VirtualLab
 from testbed.machine import cache
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 #: Where the folder that can be written is, inside.
 OUT = Path("/mnt")
 LIBRARIES = Path("lib/x86_64-linux-gnu")
