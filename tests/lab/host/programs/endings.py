@@ -22,6 +22,7 @@ from typing import Any
 from model.cell import cell_json
 from testbed.command.cli import command_status
 from testbed.labs.host.kind import HOST
+from testbed.labs.host.undo import FOLDER, JOURNAL
 from testbed.planning.plan import make_plan
 from testbed.points.load_study import load_study
 
@@ -156,12 +157,17 @@ def begin(act: Callable[[str], int], study: str) -> int:
 def ended(
     act: Callable[[str], int], study: str, moment_s: float, number: int, before: State
 ) -> tuple[dict[str, Any], int, str]:
-    """End a run after so long by a signal; return what is left of it, its status and words."""
+    """End a run by a signal; return what is left of it, its status and words.
+
+    ``moment_s`` is since it began, or if negative since it first changed the machine.
+    """
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir()
     pid = begin(act, study)
+    while moment_s < 0 and not (FOLDER / JOURNAL).exists():
+        time.sleep(0.05)
     if number:
-        time.sleep(moment_s)
+        time.sleep(abs(moment_s))
         os.kill(pid, number)
     _, status = os.waitpid(pid, 0)
     deadline_s = time.monotonic() + ENDED_WITHIN_S
@@ -183,18 +189,19 @@ def main() -> None:
 
     def end(act: Callable[[str], int], part: float = 0.0, number: int = 0) -> None:
         began_s = time.monotonic()
-        left, status, log = ended(act, study, part * lasts_s.get(act, 0.0), number, before)
+        moment_s = part * lasts_s.get(act, 0.0) if part >= 0 else part
+        left, status, log = ended(act, study, moment_s, number, before)
         lasts_s.setdefault(act, time.monotonic() - began_s)
         name = signal.Signals(number).name if number else "by itself"
-        how = f"{act.__name__}: {name} at {part:.0%}"
+        how = f"{act.__name__}: {name} at {part:.2f}"
         found.append({"how": how, "status": status, "left": left, "log": log[-2000:]})
 
     lasts_s: dict[Callable[[str], int], float] = {}
     before = state()
     end(whole)
     end(cells)
-    end(whole, 0.5, signal.SIGTERM)
-    end(whole, 0.2, signal.SIGINT)
+    end(whole, -2.0, signal.SIGTERM)
+    end(whole, -0.1, signal.SIGINT)
     for i in range(kills):
         # Half of the moments are early, where a machine is changed.
         end(whole if i % 7 == 0 else cells, draw.random() ** (1 + 2 * (i % 2)), signal.SIGKILL)
