@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from docs.generate.marks import between
 from model import run_folder
-from model.run_files.crosscheck import CROSSCHECK, Crosscheck
+from model.run_files.crosscheck import CROSSCHECK, Comparison, Crosscheck
 from model.run_files.json_file import read, text_of
 from model.run_files.margins import MARGINS
 from reports.agreement.tables import (
@@ -33,7 +34,7 @@ from reports.page.grid import Grid
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "benchmarks" / "agreement"
 LABS, README = ROOT / "docs" / "labs.md", ROOT / "README.md"
-#: What the README says of a comparison: largest differences of these, by the names' beginnings.
+#: What the README says of a comparison: how far these may differ, by the names' beginnings.
 RATES, INCREASE = ("goodput_",), "pct_increase"
 
 
@@ -92,20 +93,21 @@ def sentences(every: list[Crosscheck]) -> str:
     """Return what the README says of the comparisons."""
     lines = []
     for found in every:
-        rates = [
-            abs(one.difference or 0.0) for one in found.comparisons if one.metric.startswith(RATES)
-        ]
-        increase = [
-            abs(one.difference or 0.0) for one in found.comparisons if one.metric == INCREASE
-        ]
+        rates = _farthest(one for one in found.comparisons if one.metric.startswith(RATES))
+        increase = _farthest(one for one in found.comparisons if one.metric == INCREASE)
         points = len({one.point for one in found.comparisons})
         digits = metric_table(found)[INCREASE].quantity.decimals
         lines.append(
             f"- {verdict_words(found)} ({points} loss rates of the wireless study): at equal "
-            f"realised loss goodput differs by at most {PART.scale * max(rates):.1f} %, the "
-            f"increase of SCTP over TCP SACK by at most {max(increase):.{digits}f} points.\n"
+            f"realised loss goodput is the same to {PART.scale * rates:.1f} %, the increase of "
+            f"SCTP over TCP SACK to {increase:.{digits}f} points (90 % intervals).\n"
         )
     return "".join(lines)
+
+
+def _farthest(compared: Iterable[Comparison]) -> float:
+    """Return how far from nothing the 90 % intervals reach."""
+    return max(abs(end) for one in compared for end in one.ci90 or ())
 
 
 def written(page: Path, text: str) -> str:

@@ -17,6 +17,10 @@ Task = TypeVar("Task")
 TRIES = 3
 
 
+class LateError(VerifyError):
+    """The machine did not keep up with real time while a cell ran."""
+
+
 def check_jobs(cells: Iterable[Cell], jobs: int) -> None:
     """Raise :class:`StudyError` if cells cannot be told apart that run at once on one kernel."""
     if jobs > 1 and any(cell.collect.telemetry for cell in cells):
@@ -28,15 +32,15 @@ def check_jobs(cells: Iterable[Cell], jobs: int) -> None:
 
 
 def in_time(act: Callable[[], None]) -> None:
-    """Act until what is measured is as asked; what the machine does besides can be why it is not.
+    """Act until the machine keeps up; what is wrong otherwise is not tried again.
 
     Raises:
-        VerifyError: it was not, so many times.
+        LateError: it did not, so many times.
     """
     for left in reversed(range(TRIES)):
         try:
             act()
-        except VerifyError:
+        except LateError:
             if not left:
                 raise
         else:

@@ -23,6 +23,7 @@ from model.check import Check
 from model.errors import ParseError, RunError, VerifyError
 from model.tolerances import EXACT, Tolerances
 from testbed.campaign import digests
+from testbed.campaign.real_time import LateError
 from testbed.guest import calibration
 from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
@@ -61,7 +62,12 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
 def conclude(cell: Cell, folder: Path, ran: Ran, tolerances: Tolerances) -> None:
     """Parse or check what a lab left, and write DONE; raise as :func:`execute`."""
     if ran.checks:
-        _settle(folder, ran.checks, "the machine did not keep up: ")
+        try:
+            _settle(folder, ran.checks, "the machine did not keep up: ")
+        except VerifyError as error:
+            raise LateError(
+                error.what, where=error.where, wanted=error.wanted, got=error.got, hint=error.hint
+            ) from error
     if cell.purpose == "calibrate":
         check_calibration(cell, folder, tolerances)
     else:

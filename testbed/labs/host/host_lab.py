@@ -2,9 +2,10 @@
 
 The agent runs as root in the image's files: the same tools as in every lab, and no other programs
 than these. Invariants: processes, mounts, networks and names of a cell are in namespaces that end
-with its first process, which ends with its starter; of the machine's settings the agent can write
-those of its own networks alone; what all networks share is set before the first cell and taken
-back after the last (:mod:`testbed.labs.host.undo`).
+with its first process, which ends with its starter; what all networks of the machine share is set
+before the first cell and taken back after the last (:mod:`testbed.labs.host.undo`). Of the
+machine's settings the agent sees its networks' alone as writable; as it is root, this is against
+accidents and no wall.
 """
 
 from __future__ import annotations

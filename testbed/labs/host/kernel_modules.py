@@ -17,6 +17,8 @@ WANTED = (
     "veth", "ifb", "dummy", "sctp", "sch_netem", "sch_ingress", "cls_flower", "cls_matchall",
     "cls_bpf", "act_mirred", "act_gact", "inet_diag", "tcp_diag", "udp_diag", "sctp_diag",
 )  # fmt: skip
+#: With such a module go all its links, whoever made them: nothing counts them as its users.
+OF_LINKS = frozenset({"veth", "ifb", "dummy"})
 LOADED = Path("/proc/modules")
 LOCKDOWN = Path("/sys/kernel/security/lockdown")
 TIMEOUT_S = 60.0
@@ -88,7 +90,7 @@ def _asked(*options: str) -> dict[str, str]:
 
 def advice(why: str) -> str:
     """Return what to do about a module that cannot be loaded."""
-    if "Key was rejected" in why or lockdown() != "none":
+    if "not found" not in why and ("Key was rejected" in why or lockdown() != "none"):
         return (
             f"the kernel is locked down ({lockdown()}) and takes signed modules only: use the "
             "distribution's own kernel with its own modules, or switch Secure Boot off"
@@ -114,15 +116,18 @@ def with_those_they_need() -> list[str]:
 
 
 def unload(names: Collection[str]) -> tuple[list[str], list[str]]:
-    """Unload these as far as nobody uses them; return those that are gone, and those that stay."""
+    """Unload these as far as nobody uses them; return those that are gone, and those that stay.
+
+    Those of links stay in any case: somebody may have made some meanwhile.
+    """
     gone: list[str] = []
     deadline_s = time.monotonic() + UNLOAD_WITHIN_S
-    while left := sorted(loaded() & set(names)):
+    while left := sorted(loaded() & set(names) - OF_LINKS):
         # Not modprobe's way: it takes along what these needed, which others may have loaded.
         ended = [name for name in left if _run("rmmod", name).returncode == 0]
         gone += ended
         if not ended:
             if time.monotonic() > deadline_s:
-                return gone, left
+                break
             time.sleep(AGAIN_S)
-    return gone, []
+    return gone, sorted(loaded() & set(names))

@@ -100,6 +100,8 @@ def alone(places: Places) -> Iterator[None]:
         try:
             yield
         finally:
+            for cut_off in places.folder.glob(f".{JOURNAL}*"):  # its writer was killed
+                cut_off.unlink()
             with contextlib.suppress(OSError):
                 places.folder.rmdir()
     finally:
@@ -199,4 +201,4 @@ def _unload_modules(journal: Journal, say: Callable[[str], None]) -> None:
     if gone:
         say(f"modules unloaded: {' '.join(gone)}")
     if kept:
-        say(f"modules that the kernel keeps until it is restarted: {' '.join(kept)}")
+        say(f"modules that stay until the machine is restarted: {' '.join(kept)}")

@@ -7,6 +7,7 @@ import dataclasses
 import math
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from model.errors import RunError, StudyError, UnsupportedError, VerifyError
 from testbed.campaign import real_time
+from testbed.campaign.real_time import LateError
 from testbed.labs import registry
 from testbed.labs.host import kernel_modules, kind, machine_facts, punctuality, undo
 from testbed.labs.host.punctuality import Counters
@@ -133,6 +135,12 @@ def test_a_journal_that_cannot_be_read_is_an_error(places: Places, text: str) ->
             undo.undo(places, lambda _: None)
 
 
+def test_a_journal_whose_writer_was_killed_leaves_nothing(places: Places) -> None:
+    with undo.alone(places):
+        (places.folder / f".{undo.JOURNAL}").write_text("{")
+    assert not places.folder.exists()
+
+
 def test_a_setting_the_kernel_has_not_is_an_error(places: Places) -> None:
     with undo.alone(places), pytest.raises(UnsupportedError, match="cannot set sysctl net/none"):
         undo.set_sysctls({"net/none": "1"}, Journal(), places)
@@ -197,6 +205,12 @@ def test_only_modules_that_were_not_there_are_unloaded(
         Journal(modules_before=["veth"], modules_ours=["veth", "sctp", "libcrc32c"]).write(places)
         assert said_by(lambda say: undo.undo(places, say)) == ["modules unloaded: sctp libcrc32c"]
     assert kernel_modules.loaded() == {"veth"}
+
+
+def test_a_module_of_links_stays(kernel: list[tuple[str, ...]]) -> None:
+    # Unloading it would take the links of others, which do not count as its users.
+    assert kernel_modules.unload({"veth", "sctp"}) == (["sctp"], ["veth"])
+    assert ("rmmod", "veth") not in kernel
 
 
 def test_what_a_module_needs_is_known(kernel: list[tuple[str, ...]]) -> None:
@@ -287,6 +301,23 @@ def test_being_later_is_never_better(late_s: list[float], more_s: float) -> None
     )
 
 
+def test_what_was_slept_through_was_late_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    watch = punctuality.Watch()
+
+    def sleep(_: float) -> None:
+        now_s[0] += 1.0
+        watch._over.set()
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    watch._look()
+    # Of 50 times that were due in that second each was late, the first by nearly all of it.
+    assert 49 <= len(watch.late_s) <= 50  # by rounding
+    assert watch.late_s[0] == pytest.approx(0.98)
+    assert watch.late_s == sorted(watch.late_s, reverse=True)
+
+
 def test_a_watch_sees_how_late_it_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(punctuality, "EVERY_S", 0.001)
     with punctuality.Watch() as watch:
@@ -332,7 +363,7 @@ def test_cells_run_side_by_side_as_far_as_calibrations_pass(
 
 
 def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
-    left = [VerifyError("late"), VerifyError("late"), None]
+    left = [LateError("late"), LateError("late"), None]
 
     def act() -> None:
         if error := left.pop(0):
@@ -340,8 +371,8 @@ def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
 
     real_time.in_time(act)
     assert left == []
-    left = [VerifyError(str(n)) for n in range(5)]
-    with pytest.raises(VerifyError, match=r"^2$"):
+    left = [LateError(str(n)) for n in range(5)]
+    with pytest.raises(LateError, match=r"^2$"):
         real_time.in_time(act)
     left = [None]
     with contextlib.suppress(RunError):
@@ -349,14 +380,15 @@ def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
     assert left == []
 
 
-def test_what_failed_otherwise_is_not_run_again() -> None:
+@pytest.mark.parametrize("error", [RunError("broken"), VerifyError("another delay")])
+def test_what_failed_otherwise_is_not_run_again(error: Exception) -> None:
     ran = []
 
     def act() -> None:
         ran.append(1)
-        raise RunError("broken")
+        raise error
 
-    with pytest.raises(RunError):
+    with pytest.raises(type(error)):
         real_time.in_time(act)
     assert len(ran) == 1
 
