@@ -54,10 +54,12 @@ def run_to_end(
     cancelled: threading.Event,
     *,
     as_root: bool = False,
+    held: Sequence[int] = (),
 ) -> float:
     """Boot with ``folder`` as the cell, wait, and return the wall time in seconds.
 
-    Unless it runs ``as_root`` of this machine, the folder is lent to the sandbox's user.
+    Unless it runs ``as_root`` of this machine, the folder is lent to the sandbox's user. What runs
+    keeps the descriptors ``held`` open to its end.
 
     Raises:
         RunError: the guest panicked, hung, spun, was killed, or its program failed. The
@@ -74,6 +76,7 @@ def run_to_end(
         allowed=boot.allowed,
         deadline_s=began_s + boot.limits.wall_s,
         cancelled=cancelled,
+        held=held,
     )
     wall_s = time.monotonic() - began_s
     problem = _problem(folder, console, boot, ending, cancelled.is_set())

@@ -170,16 +170,17 @@ def supervise(
     allowed: Allowance,
     deadline_s: float,
     cancelled: threading.Event,
+    held: Sequence[int] = (),
 ) -> Ending:
     """Run a lab that may write to ``folder`` until it ends, takes too much, or must end.
 
-    ``deadline_s`` is a time of the monotonic clock.
+    ``deadline_s`` is a time of the monotonic clock; ``held`` are descriptors that it inherits.
     """
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
-    with contextlib.ExitStack() as held, console.open("wb") as out:
-        held.callback(ours.close)
-        held.callback(os.close, reading)
+    with contextlib.ExitStack() as own, console.open("wb") as out:
+        own.callback(ours.close)
+        own.callback(os.close, reading)
         os.set_blocking(reading, False)
         with contextlib.suppress(OSError):  # a user with many pipes may have none so large
             fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -190,6 +191,7 @@ def supervise(
                 stdout=writing,
                 stderr=writing,
                 start_new_session=True,
+                pass_fds=held,
             )
         except OSError as error:
             raise UnsupportedError(f"cannot start {argv[0]}", got=str(error)) from error

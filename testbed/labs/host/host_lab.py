@@ -144,9 +144,9 @@ class HostLab:
             RunError: as for :func:`testbed.labs.booted.booting.run_to_end`.
         """
         boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
-        with Watch() as watch:
+        with undo.cell_runs(self.places) as held, Watch() as watch:
             wall_s = booting.run_to_end(
-                self.command(folder, boot), boot, folder, cancelled, as_root=True
+                self.command(folder, boot), boot, folder, cancelled, as_root=True, held=[held]
             )
         return Ran(wall_s=wall_s, checks=tuple(watch.checks(cell)))
 

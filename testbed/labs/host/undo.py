@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,6 +24,9 @@ from testbed.labs.host import kernel_modules
 
 FOLDER = Path("/run/groundtruth")
 JOURNAL = "host-lab.json"
+#: Each cell holds it as long as anything of it runs, also when its starter was killed.
+CELLS = "cells"
+CELLS_END_WITHIN_S, AGAIN_S = 30.0, 0.1
 SYSCTLS = Path("/proc/sys")
 FOLDER_MODE = 0o700
 
@@ -77,7 +81,8 @@ def alone(places: Places) -> Iterator[None]:
     """Hold the lock; the folder is removed afterwards if there is nothing in it.
 
     Raises:
-        UnsupportedError: another run of this lab holds it, or only root may.
+        UnsupportedError: another run of this lab holds it, or only root may; or cells of a killed
+            run do not end.
     """
     try:
         places.folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
@@ -97,15 +102,46 @@ def alone(places: Places) -> Iterator[None]:
                 "another run of the host lab is under way on this machine",
                 where=str(places.folder), hint="wait for its end, or interrupt it",
             )  # fmt: skip
+        _await_cells(places)
         try:
             yield
         finally:
+            (places.folder / CELLS).unlink(missing_ok=True)
             for cut_off in places.folder.glob(f".{JOURNAL}*"):  # its writer was killed
                 cut_off.unlink()
             with contextlib.suppress(OSError):
                 places.folder.rmdir()
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def cell_runs(places: Places) -> Iterator[int]:
+    """Give a descriptor for a cell's first process to inherit: who cleans waits for its end."""
+    handle = os.open(places.folder / CELLS, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _await_cells(places: Places) -> None:
+    """Wait until nothing of a killed run's cells is left, which ends soon after its starter."""
+    deadline_s = time.monotonic() + CELLS_END_WITHIN_S
+    with (places.folder / CELLS).open("w") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline_s:
+                    raise UnsupportedError(
+                        "cells of a killed run are still running", where=str(places.folder),
+                        hint="end what is in a network namespace with the host name lab",
+                    ) from None  # fmt: skip
+                time.sleep(AGAIN_S)
+            else:
+                return
 
 
 def set_sysctls(wanted: Mapping[str, str], journal: Journal, places: Places) -> None:

@@ -154,6 +154,20 @@ def test_one_run_has_the_machine_at_a_time(places: Places) -> None:
         pass
 
 
+def test_who_cleans_waits_for_a_killed_runs_cells(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo, "CELLS_END_WITHIN_S", 0.2)
+    places.folder.mkdir()
+    with undo.cell_runs(places):
+        still = pytest.raises(UnsupportedError, match="cells of a killed run are still running")
+        with still, undo.alone(places):
+            pass
+    with undo.alone(places):
+        pass
+    assert not places.folder.exists()
+
+
 MODULES = ("veth 36864 0 - Live 0x0\n", "sctp 430080 4 - Live 0x0\n", "libcrc32c 12288 1 sctp\n")
 
 

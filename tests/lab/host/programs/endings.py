@@ -170,11 +170,9 @@ def ended(
         time.sleep(abs(moment_s))
         os.kill(pid, number)
     _, status = os.waitpid(pid, 0)
-    deadline_s = time.monotonic() + ENDED_WITHIN_S
-    while processes()[0] != before["processes"] and time.monotonic() < deadline_s:
-        time.sleep(0.2)
-    if number == signal.SIGKILL:
+    if number == signal.SIGKILL:  # at once: its cell may still be ending
         command_status(["clean", "--lab", "host"])
+    deadline_s = time.monotonic() + ENDED_WITHIN_S
     while (left := difference(before, state())) and time.monotonic() < deadline_s:
         time.sleep(0.5)  # the kernel takes networks apart by and by
     log = (RESULTS / "log").read_text() if (RESULTS / "log").exists() else ""
