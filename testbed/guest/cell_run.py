@@ -25,7 +25,8 @@ from testbed.guest import (
 from testbed.guest.build_network import BuiltNetwork
 from testbed.guest.recording import NS_PER_S
 
-#: Between "everything is ready" and time zero of the experiment.
+#: For starting what records and what sends, until time zero of the experiment. A lab in which that
+#: takes time of its own says how much (``head_start_s``).
 HEAD_START_S = 1
 RECEIVER_TIMEOUT_S = 200.0
 #: Of a machine's date against its uptime: more than reading both takes.
@@ -88,7 +89,8 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     recording.write_path(lab.laid_out, lab.folder / "raw")
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
     capture = recording.start_captures(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
-    epoch_ns = (time.monotonic_ns() // NS_PER_S + 1 + HEAD_START_S) * NS_PER_S
+    head_start_s = int(cell.lab.get("head_start_s", HEAD_START_S))
+    epoch_ns = (time.monotonic_ns() // NS_PER_S + 1 + head_start_s) * NS_PER_S
     say_phase("start the telemetry")
     watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     say_phase("start the flows")

@@ -39,6 +39,8 @@ PROPERTIES = Properties(
         delay_s=2e-3, event_s=2e-3, rate_frac=0.02, start_s=10e-3, start_per_flow_s=1e-3
     ),
 )
+#: Programs are started in real time.
+HEAD_START_S = "3"
 #: What all networks of a machine share.
 SHARED_LIMITS = {
     f"net/{name}": value for name, value in MEMORY_LIMITS.items() if name not in OF_A_NETWORK
@@ -92,6 +94,7 @@ class HostLab:
             "name": self.properties.name,
             "clock": self.properties.clock,
             "tick_hz": str(self.properties.tick_hz),
+            "head_start_s": HEAD_START_S,
             **machine_facts.describe(),
             **booting.built_first(self.image, self.code),
         }

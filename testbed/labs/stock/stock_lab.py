@@ -3,8 +3,9 @@ the host's: QEMU counts the guest's instructions, and its clock is that count, o
 timer where the guest is idle.
 
 Invariants: the guest sees the image and the code (read-only) and its own cell folder; time passes
-as the guest computes, so a busy host changes no result, but what a cell leaves is not the same to
-the byte: when QEMU's own threads hand over a file's blocks is the host's affair.
+as the guest computes and jumps while it waits for a file, so while flows run, when no file is
+waited for, a busy host changes nothing; but what a cell leaves is not the same to the byte: when
+QEMU's own threads hand over a file's blocks is the host's affair.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ PROPERTIES = Properties(
 #: 2 ** this nanoseconds of the guest's time pass with each of its instructions: a processor that
 #: does 10^9 of them a second.
 TIME_SHIFT = 0
+#: While the guest waits for a file of this machine's it is idle, and its clock jumps to its next
+#: timer: a program is loaded in none of its time or in half a second of it, as busy as this is.
+HEAD_START_S = "20"
 #: The guest's memory beyond what User-Mode Linux needs for the same cell: a kernel for any machine.
 MORE_MEMORY_BYTES = 512 << 20
 #: QEMU's own, for translated code and its parts; and what its memory file must have room for.
@@ -71,6 +75,7 @@ class StockLab:
             "name": self.properties.name,
             "clock": self.properties.clock,
             "tick_hz": str(self.properties.tick_hz),
+            "head_start_s": HEAD_START_S,
             "kernel": self.kernel_version,
             "kernel_package": (self.kernel / "version").read_text().strip(),
             "kernel_digest": contents.digest(self.kernel),
