@@ -32,9 +32,9 @@ mount -t tracefs tracefs /sys/kernel/tracing
 for place in /run /tmp /dev/shm; do mount -t tmpfs tmpfs $place; done
 mkdir -p /dev/pts
 mount -t devpts devpts /dev/pts
-ip link set lo up
+chroot {image} ip link set lo up
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
-export XDG_CACHE_HOME={cache} PYTHONPATH={project} PYTHON={python} OUT={out}
+export XDG_CACHE_HOME={cache} PYTHONPATH={project} PYTHON={python} OUT={out} IMAGE={image}
 cd /tmp
 bash {out}/script >{out}/said 2>&1
 echo $? >{out}/status
@@ -50,18 +50,19 @@ def run(
 ) -> str:  # fmt: skip
     """Run a shell script as root of such a machine; return what it said, or fail with that.
 
-    ``folder`` is ``$OUT`` inside, ``$PYTHON -m testbed`` the project's command.
+    ``folder`` is ``$OUT`` inside, ``$PYTHON -m testbed`` the project's command, ``$IMAGE`` the
+    lab's image, whose programs need not be on this machine: ``chroot $IMAGE ip link``.
     """
+    root = image.built()
+    assert root is not None, "the lab was built before"
     (folder / "script").write_text(script)
     first = folder / "first"
     first.write_text(
         FIRST.format(
-            cache=cache.root().parent, project=PROJECT, python=sys.executable, out=OUT
+            cache=cache.root().parent, project=PROJECT, python=sys.executable, out=OUT, image=root
         )
     )  # fmt: skip
     first.chmod(0o755)
-    root = image.built()
-    assert root is not None, "the lab was built before"
     argv = [str(host_tools.find(host_tools.BUBBLEWRAP)), "--die-with-parent", "--unshare-pid"]
     argv += ["--unshare-net", "--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev"]
     argv += ["--proc", "/proc", "--tmpfs", "/dev/shm", "--bind", str(folder), str(OUT)]

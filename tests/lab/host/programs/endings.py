@@ -53,8 +53,9 @@ def texts(folder: Path, skip: re.Pattern[str] | None = None) -> dict[str, str]:
 
 
 def said(*argv: str) -> str:
-    """Return what a command says."""
-    return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    """Return what a program of the image says."""
+    argv = ("chroot", os.environ["IMAGE"], *argv)
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
 
 
 def processes() -> tuple[list[str], list[str]]:
