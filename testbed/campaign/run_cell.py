@@ -62,12 +62,7 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
 def conclude(cell: Cell, folder: Path, ran: Ran, tolerances: Tolerances) -> None:
     """Parse or check what a lab left, and write DONE; raise as :func:`execute`."""
     if ran.checks:
-        try:
-            _settle(folder, ran.checks, "the machine did not keep up: ")
-        except VerifyError as error:
-            raise LateError(
-                error.what, where=error.where, wanted=error.wanted, got=error.got, hint=error.hint
-            ) from error
+        _settle(folder, ran.checks, "the machine did not keep up: ", LateError)
     if cell.purpose == "calibrate":
         check_calibration(cell, folder, tolerances)
     else:
@@ -119,8 +114,10 @@ def check_starts(cell: Cell, folder: Path, tolerances: Tolerances = EXACT) -> No
     _settle(folder, starts.read_checks(folder, cell, tolerances), "")
 
 
-def _settle(folder: Path, made: Sequence[Check], what: str) -> None:
-    """Add comparisons to the cell's checks; raise :class:`VerifyError` if one disagrees."""
+def _settle(
+    folder: Path, made: Sequence[Check], what: str, error_kind: type[VerifyError] = VerifyError
+) -> None:
+    """Add comparisons to the cell's checks; raise an error of that kind if one disagrees."""
     verify = read_json(folder / run_folder.VERIFY)
     try:
         verify["checks"] += [dataclasses.asdict(item) for item in made]
@@ -131,7 +128,7 @@ def _settle(folder: Path, made: Sequence[Check], what: str) -> None:
     write_json(folder / run_folder.VERIFY, verify)
     wrong = [item for item in made if item.agrees is False]
     if wrong:
-        raise VerifyError(
+        raise error_kind(
             f"{what}{wrong[0].check} is not as asked",
             where=f"cell {folder.name}, {wrong[0].where}",
             wanted=wrong[0].wanted,

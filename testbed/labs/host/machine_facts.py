@@ -30,7 +30,8 @@ def tick_hz() -> int:
     return round(NS_PER_S / socket_sampler.tick_ns())
 
 
-def _text(path: Path) -> str:
+def text(path: Path) -> str:
+    """Return what a file of the kernel's says; nothing where it is not there."""
     try:
         return path.read_text().strip()
     except OSError:
@@ -39,9 +40,9 @@ def _text(path: Path) -> str:
 
 def processor() -> str:
     """Return the processor's own name, and that of the hypervisor's machine if there is one."""
-    found = re.search(r"^model name\s*:\s*(.+)$", _text(CPUINFO), re.MULTILINE)
+    found = re.search(r"^model name\s*:\s*(.+)$", text(CPUINFO), re.MULTILINE)
     name = found[1] if found else platform.machine()
-    under = " ".join(filter(None, (_text(DMI / "sys_vendor"), _text(DMI / "product_name"))))
+    under = " ".join(filter(None, (text(DMI / "sys_vendor"), text(DMI / "product_name"))))
     return f"{name}, {under}" if under else name
 
 
@@ -52,5 +53,5 @@ def describe() -> dict[str, str]:
         "kernel_package": f"{os.uname().release} {os.uname().version}",
         "machine": processor(),
         "cores": str(len(os.sched_getaffinity(0))),
-        "clock_source": _text(CLOCK_SOURCE) or "not told",
+        "clock_source": text(CLOCK_SOURCE) or "not told",
     }

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from model.cell import Cell
 from model.check import Check
+from testbed.labs.host import machine_facts
 
 PRESSURE, STAT = Path("/proc/pressure/cpu"), Path("/proc/stat")
 EVERY_S = 0.02
@@ -42,20 +43,13 @@ class Counters:
 def counters() -> Counters:
     """Return them as they are now."""
     ticks = os.sysconf("SC_CLK_TCK")
-    waited = re.search(r"^some .*total=(\d+)", _text(PRESSURE), re.MULTILINE)
-    cpu = _text(STAT).partition("\n")[0].split()
+    waited = re.search(r"^some .*total=(\d+)", machine_facts.text(PRESSURE), re.MULTILINE)
+    cpu = machine_facts.text(STAT).partition("\n")[0].split()
     return Counters(
         monotonic_s=time.monotonic(),
         waited_s=int(waited[1]) / 1e6 if waited else math.nan,
         stolen_s=int(cpu[8]) / ticks if len(cpu) > 8 else math.nan,
     )
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
 
 
 class Watch:

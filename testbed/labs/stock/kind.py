@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from model.cell import Cell, Limits
 from testbed.labs.booted import image, time_limits
 from testbed.labs.booted.expected_traffic import expected_packets
+from testbed.labs.booted.kind import BootedKind
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.stock import emulator, kernel_package, stock_lab
 from testbed.machine.process import BuildReport
@@ -25,14 +25,10 @@ SLOWER = 20.0
 
 
 @dataclass(frozen=True)
-class StockKind:
+class StockKind(BootedKind):
     """See :class:`testbed.labs.contract.lab.LabKind`."""
 
     properties: Properties = stock_lab.PROPERTIES
-
-    def slots(self) -> int:
-        """Return one for each core that this process may use: a lab keeps one busy."""
-        return len(os.sched_getaffinity(0))
 
     def limits(self, cell: Cell) -> Limits:
         """Return after which times a cell is given up."""
@@ -47,10 +43,6 @@ class StockKind:
     def check_kernel(self, version: str) -> str:
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
         return kernel_package.check_version(version)
-
-    def kernel_instead(self, asked: str) -> str:
-        """Return what was asked for: each kernel a study names can be had."""
-        return self.check_kernel(asked) if asked else ""
 
     def built_first(self, kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
@@ -86,9 +78,6 @@ class StockKind:
     ) -> Lab:
         """Return the lab with these kernels, fetched or built if needed."""
         return stock_lab.ensure_per_kernel(kernel_versions, report, check)
-
-    def clean(self, say: Callable[[str], None]) -> None:
-        """Do nothing: a booted lab changes nothing of the machine."""
 
 
 STOCK = StockKind()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.cell import Cell, Limits
 from testbed.labs.booted import image, time_limits
+from testbed.labs.booted.kind import BootedKind
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.virtual import costs, kernel, virtual_lab
 from testbed.machine import contents
@@ -15,14 +15,10 @@ from testbed.machine.process import BuildReport
 
 
 @dataclass(frozen=True)
-class VirtualKind:
+class VirtualKind(BootedKind):
     """See :class:`testbed.labs.contract.lab.LabKind`."""
 
     properties: Properties = virtual_lab.PROPERTIES
-
-    def slots(self) -> int:
-        """Return one for each core that this process may use: a lab keeps one busy."""
-        return len(os.sched_getaffinity(0))
 
     def limits(self, cell: Cell) -> Limits:
         """Return after which times a cell is given up."""
@@ -35,10 +31,6 @@ class VirtualKind:
     def check_kernel(self, version: str) -> str:
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
         return kernel.check_version(version)
-
-    def kernel_instead(self, asked: str) -> str:
-        """Return what was asked for: each kernel a study names can be had."""
-        return self.check_kernel(asked) if asked else ""
 
     def built_first(self, kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
@@ -66,9 +58,6 @@ class VirtualKind:
     ) -> Lab:
         """Return the lab with these kernels, built if needed."""
         return virtual_lab.ensure_per_kernel(kernel_versions, report, check)
-
-    def clean(self, say: Callable[[str], None]) -> None:
-        """Do nothing: a booted lab changes nothing of the machine."""
 
 
 VIRTUAL = VirtualKind()

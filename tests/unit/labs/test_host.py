@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 import os
@@ -15,15 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.errors import RunError, StudyError, UnsupportedError, VerifyError
-from testbed.campaign import real_time
-from testbed.campaign.real_time import LateError
+from model.errors import RunError, StudyError, UnsupportedError
 from testbed.labs import registry
 from testbed.labs.host import kernel_modules, kind, machine_facts, punctuality, undo
 from testbed.labs.host.punctuality import Counters
 from testbed.labs.host.undo import Journal, Places
-from testbed.machine import workers
-from tests.support.fake_lab import each_here
 from tests.support.recorded import wireless_cell
 
 
@@ -339,72 +334,6 @@ def test_a_watch_sees_how_late_it_wakes(monkeypatch: pytest.MonkeyPatch) -> None
             pass
     assert all(late >= 0 for late in watch.late_s)
     assert {check.where for check in watch.checks(wireless_cell())} == {"the machine"}
-
-
-class Slow:
-    """Cells that fail if more run at once than the machine can bear."""
-
-    def __init__(self, bears: int) -> None:
-        self.bears = bears
-        self.jobs: list[int] = []
-
-    def each(self, items: object, act: Callable[[str], None], *, jobs: int, **more: object) -> None:
-        self.jobs.append(jobs)
-        self.now = jobs
-        each_here(items, act, jobs=1, name=str, ended=more["ended"])  # type: ignore[arg-type]
-
-    def once(self, _item: str) -> None:
-        if self.now > self.bears:
-            raise VerifyError("late")
-
-
-@pytest.mark.parametrize(
-    ("bears", "asked", "runs"),
-    [(4, 4, [4, 4]), (2, 4, [4, 2, 2]), (1, 4, [4, 2, 1, 1]), (9, 9, [6, 6]), (1, 1, [1, 1])],
-)
-def test_cells_run_side_by_side_as_far_as_calibrations_pass(
-    bears: int, asked: int, runs: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slow, fewer, ended = Slow(bears), list[int](), list[str]()
-    monkeypatch.setattr(workers, "each", slow.each)
-    real_time.run(
-        list("abcdef"), ["measure"], slow.once, slow.once, name=str, jobs=asked,
-        ended=lambda item, error: ended.append(f"{item} {error}"), at_once=fewer.append,
-    )  # fmt: skip
-    assert slow.jobs == runs
-    assert fewer == [n for n in dict.fromkeys(runs) if n != asked]
-    assert sorted(ended) == [*(f"{c} None" for c in "abcdef"), "measure None"]
-
-
-def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
-    left = [LateError("late"), LateError("late"), None]
-
-    def act() -> None:
-        if error := left.pop(0):
-            raise error
-
-    real_time.in_time(act)
-    assert left == []
-    left = [LateError(str(n)) for n in range(5)]
-    with pytest.raises(LateError, match=r"^2$"):
-        real_time.in_time(act)
-    left = [None]
-    with contextlib.suppress(RunError):
-        real_time.in_time(act)
-    assert left == []
-
-
-@pytest.mark.parametrize("error", [RunError("broken"), VerifyError("another delay")])
-def test_what_failed_otherwise_is_not_run_again(error: Exception) -> None:
-    ran = []
-
-    def act() -> None:
-        ran.append(1)
-        raise error
-
-    with pytest.raises(type(error)):
-        real_time.in_time(act)
-    assert len(ran) == 1
 
 
 @pytest.mark.parametrize(
