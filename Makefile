@@ -9,7 +9,9 @@ PYTEST := .venv/bin/python -m pytest
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=
-unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL JOBS RUN SENSITIVITY SCALE
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL JOBS RUN SENSITIVITY SCALE INVENTORY
+# The machines of LAB=remote.
+export GROUNDTRUTH_INVENTORY := $(or $(INVENTORY),$(GROUNDTRUTH_INVENTORY))
 
 # quote TEXT: one shell word, whatever is in it.
 quote = '$(subst ','\'',$(1))'
@@ -25,7 +27,7 @@ run_folder = $(call quote,$(or $(RUN),results/latest))
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12, JOBS=, SCALE=0.1, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12, JOBS=, SCALE=0.1, INVENTORY=, RUN=results/...'
 
 .PHONY: experiment
 experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS= SCALE=]

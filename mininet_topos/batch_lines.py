@@ -11,8 +11,12 @@ if TYPE_CHECKING:
     from model.cell import Flow
 
 
-def tc_lines(laid_out: Layout, flows: Sequence[Flow], node: str) -> str:
-    """Return one node's ``tc -batch`` input: stages, redirects to ifbs, per-flow counters."""
+def tc_lines(laid_out: Layout, flows: Sequence[Flow], node: str, redirected: str = "all") -> str:
+    """Return one node's ``tc -batch`` input: stages, redirects to ifbs, per-flow counters.
+
+    Packets of the protocol ``redirected`` pass the channel; a switch's own must not, which it
+    would draw losses for.
+    """
     lines = [stage.command() for stage in laid_out.stages if stage.node == node]
     if not lines:
         return ""
@@ -35,7 +39,7 @@ def tc_lines(laid_out: Layout, flows: Sequence[Flow], node: str) -> str:
         )
     for device in devices:
         lines.append(
-            f"filter add dev {device} ingress pref 65000 protocol all"
+            f"filter add dev {device} ingress pref 65000 protocol {redirected}"
             f" matchall action mirred egress redirect dev {target[node, device]}\n"
         )
     return "".join(lines)

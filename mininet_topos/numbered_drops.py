@@ -90,7 +90,7 @@ def install(
     Raises:
         RunError: the kernel refused one.
     """
-    if not numbered:
+    if not numbered or NODE not in spaces:
         return ()
     space = spaces[NODE]
     space.run(["mount", "-t", "bpf", "bpf", str(PINS)])

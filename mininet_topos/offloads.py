@@ -11,10 +11,15 @@ import array
 import fcntl
 import socket
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mininet_topos.netns import Namespace
 from model.errors import RunError
+
+if TYPE_CHECKING:
+    from model.node import Node
 
 SIOCETHTOOL = 0x8946
 IFNAMSIZ = 16
@@ -62,7 +67,15 @@ def switch_off(namespace: Namespace, device: str) -> None:
                 ) from error
 
 
-def read(namespace: Namespace, device: str) -> dict[str, bool]:
+def restore(device: str, on: Mapping[str, bool]) -> None:
+    """Switch offloads of a device in the caller's own network as they were."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        for offload in reversed(OFFLOADS):  # what others rest on comes first
+            if bool(_ethtool(sock, device, offload.get, 0)) != on[offload.name]:
+                _ethtool(sock, device, offload.set, int(on[offload.name]))
+
+
+def read(namespace: Node, device: str) -> dict[str, bool]:
     """Return which offloads of a device are on."""
     with namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         return {o.name: bool(_ethtool(sock, device, o.get, 0)) for o in OFFLOADS}

@@ -56,6 +56,8 @@ ERROR = "error.json"
 LEDGER = "raw/ledger.json"
 EPOCH = "raw/epoch.json"
 STARTS = "raw/starts.json"
+#: Of a network spread over machines: how well their clocks are known to each other.
+CLOCKS = "raw/clocks.json"
 PLACES = "raw/places.json"
 NUMBERED_DROPS = "raw/numbered_drops.json"
 QUEUE_SAMPLES = "raw/queue.jsonl"
@@ -68,6 +70,7 @@ TRACE_COUNTS = "raw/trace/counts.json"
 RAW_DOCUMENTS = (
     LEDGER, PLACES, NUMBERED_DROPS, SOCKET_SOURCES, "raw/counters.json", "raw/epoch.json",
     "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json", STARTS,
+    CLOCKS,
 )  # fmt: skip
 #: The folder of a cell that is the lab's while it runs; the rest is the host's always.
 GUEST = ".guest"

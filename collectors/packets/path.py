@@ -6,6 +6,8 @@ differences of times at two capture points of the same packet, so no clocks are 
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 
@@ -19,10 +21,22 @@ JITTER_GAIN = 1 / 16
 ENDS, BEGINS = 1, 2
 
 
-def path_rows(cell: Cell, packets: pl.DataFrame) -> list[PathRow]:
-    """Return every flow's row."""
+#: What is known only where both ends of the path have one clock.
+ONE_WAY = (
+    "owd_mean_s", "owd_min_s", "owd_p50_s", "owd_p95_s", "owd_p99_s", "owd_max_s", "ack_owd_mean_s",
+)  # fmt: skip
+
+
+def path_rows(cell: Cell, packets: pl.DataFrame, *, one_way_delays: bool = True) -> list[PathRow]:
+    """Return every flow's row; without one-way delays where the clocks do not tell them.
+
+    What changes from one delay to the next needs no common clock.
+    """
     seen = flow_packets(packets)
-    return [_path_row(flow, cell, seen.get(flow.id, FlowPackets())) for flow in cell.flows]
+    rows = [_path_row(flow, cell, seen.get(flow.id, FlowPackets())) for flow in cell.flows]
+    if one_way_delays:
+        return rows
+    return [dataclasses.replace(row, **dict.fromkeys(ONE_WAY)) for row in rows]
 
 
 def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:

@@ -51,6 +51,12 @@ def epoch_ns(folder: Path) -> int:
     return read_as(folder / run_folder.EPOCH, lambda value: whole(value["epoch_realtime_ns"]))
 
 
+def one_way_delays(folder: Path) -> bool:
+    """Return whether all of a cell's clocks are known well enough for them; one clock is."""
+    path = folder / run_folder.CLOCKS
+    return not path.exists() or read_as(path, lambda value: value["one_way_delays"] is True)
+
+
 def captures(folder: Path) -> Records:
     """Return all captures of a cell together: record i is row i of its packets table.
 

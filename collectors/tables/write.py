@@ -146,7 +146,8 @@ def _write_packets(
     packets = packet_evidence.packets(folder, cell)
     paths: list[PathRow] = []
     if packets is not None:
-        paths = path_rows(cell, packets)
+        known = packet_evidence.one_way_delays(folder)
+        paths = path_rows(cell, packets, one_way_delays=known)
         write_parquet(packets, folder / run_folder.PACKETS_TABLE)
         write_rows(paths, PathRow, folder / run_folder.PATH_TABLE)
     found = packet_evidence.evidence(folder, cell, packets, counted, received)

@@ -15,10 +15,11 @@ from mininet_topos import check_built, netns, numbered_drops
 from mininet_topos.dumbbell import Dumbbell
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
-from model.cell import Cell, Flow
+from model.cell import Cell, Flow, Side
 from model.check import Check
 from model.errors import VerifyError
 from testbed.guest import calibration, ledger, network_state
+from testbed.guest.team import Alone, Team, Together, read_part
 
 #: More than any buffer a host profile may want; what each socket got is read back.
 BUFFER_BOUND_BYTES = 64 * 1024 * 1024
@@ -56,8 +57,30 @@ class BuiltNetwork:
     routes: dict[str, dict[str, str]]
     shown_routes: dict[str, list[dict[str, Any]]]
     drops: tuple[numbered_drops.Installed, ...]
+    team: Team
     raw: dict[str, Any] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
+
+    def hosts(self, side: Side) -> tuple[str, ...]:
+        """Return the hosts of a side that are here."""
+        return tuple(node for node in self.roles.on(side) if node in self.spaces)
+
+    def routers(self) -> tuple[str, ...]:
+        """Return the routers that are here."""
+        return tuple(node for node in self.laid_out.routers if node in self.spaces)
+
+    def sent_here(self) -> tuple[Flow, ...]:
+        """Return the flows that start at a host that is here."""
+        return tuple(f for f in self.cell.flows if self.laid_out.sources[f.source] in self.spaces)
+
+    def received_here(self) -> tuple[Flow, ...]:
+        """Return the flows that end at a host that is here."""
+        ends = self.laid_out.destinations
+        return tuple(f for f in self.cell.flows if ends[f.destination] in self.spaces)
+
+    def ends(self, flow: Flow) -> tuple[str, str]:
+        """Return the hosts a flow starts and ends at."""
+        return self.laid_out.sources[flow.source], self.laid_out.destinations[flow.destination]
 
     def source(self, flow: Flow) -> Namespace:
         """Return the host a flow starts at."""
@@ -80,29 +103,41 @@ class BuiltNetwork:
 
 def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
-    own = dict(HOST_SYSCTLS)
-    if cell.on_machines_kernel():  # whose lab sets what all networks share, and takes it back
-        from mininet_topos.mininet_network import build as build_nodes
-
-        own |= {f"net.{name}".replace("/", "."): MEMORY_LIMITS[name] for name in OF_A_NETWORK}
-    else:
-        from mininet_topos.fast_builder import build as build_nodes
-
-        _set_memory_limits()
-        _hide_kernel_addresses()
     topology = Dumbbell(network=cell.network, seed=cell.seed)
     laid_out = topology.layout()
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)
-    spaces, shown = build_nodes(topology, cell.flows, routes, journal)
+    own = dict(HOST_SYSCTLS)
+    team: Team = Alone()
+    if cell.on_machines_kernel():  # whose lab sets what all networks share, and takes it back
+        own |= {f"net.{name}".replace("/", "."): MEMORY_LIMITS[name] for name in OF_A_NETWORK}
+    if part := read_part(folder):
+        from testbed.guest import spread_network
+
+        team = Together()
+        laid_out, spaces, shown = spread_network.build(
+            laid_out, cell.flows, routes, journal, part, team
+        )
+    elif cell.on_machines_kernel():
+        from mininet_topos.mininet_network import build as build_as_mininet
+
+        spaces, shown = build_as_mininet(topology, cell.flows, routes, journal)
+    else:
+        from mininet_topos.fast_builder import build as build_fast
+
+        _set_memory_limits()
+        _hide_kernel_addresses()
+        spaces, shown = build_fast(topology, cell.flows, routes, journal)
     for node in roles.on("both"):
-        for name, value in own.items():
-            spaces[node].write_sysctl(name, value)
+        if node in spaces:
+            for name, value in own.items():
+                spaces[node].write_sysctl(name, value)
     for node, name, value in ledger.sysctls(cell.hosts, roles):
-        spaces[node].write_sysctl(name, value)
+        if node in spaces:
+            spaces[node].write_sysctl(name, value)
     return BuiltNetwork(
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
-        shown_routes=shown,
+        shown_routes=shown, team=team,
         drops=numbered_drops.install(
             spaces, numbered_drops.targets(cell, calibration.PORT), numbered_drops.drawing(cell)
         ),
@@ -133,6 +168,8 @@ def read_back(lab: BuiltNetwork) -> None:
     found, lab.raw["numbered_drops"] = numbered_drops.read_back(lab.spaces, lab.drops)
     checks += found
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
+        if node not in lab.spaces:
+            continue
         got = lab.spaces[node].read_sysctl(name)
         checks.append(
             Check(
@@ -153,10 +190,11 @@ def read_back(lab: BuiltNetwork) -> None:
 
 def state(lab: BuiltNetwork) -> network_state.Snapshot:
     """Return what is set of the network now, with all sysctls that the lab or the hosts set."""
-    names = {node: set(HOST_SYSCTLS) for node in lab.roles.on("both")}
+    names = {node: set(HOST_SYSCTLS) for node in lab.hosts("both")}
     for node, name, _ in ledger.sysctls(lab.cell.hosts, lab.roles):
-        names[node].add(name)
-    names |= {node: {"net.ipv4.ip_forward"} for node in lab.laid_out.routers}
+        if node in names:
+            names[node].add(name)
+    names |= {node: {"net.ipv4.ip_forward"} for node in lab.routers()}
     return network_state.take(lab.laid_out, lab.spaces, names)
 
 
@@ -206,7 +244,7 @@ def environment(lab: BuiltNetwork) -> dict[str, Any]:
     """Return the content of env.json: kernel, tools, sysctls as read."""
     status = Path("/var/lib/dpkg/status").read_text(errors="replace")
     sysctls = {}
-    for node in (lab.roles.senders[0], lab.roles.receivers[0]):
+    for node in (*lab.hosts("sender")[:1], *lab.hosts("receiver")[:1]):
         with lab.spaces[node].entered():
             sysctls[node] = netns.sysctl_tree()
     return {

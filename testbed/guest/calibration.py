@@ -22,6 +22,7 @@ from model.cell import Direction, Network
 from probes.driver import BIN
 from probes.process import start, start_ready
 from testbed.guest import link_fill
+from testbed.guest.team import Team
 
 if TYPE_CHECKING:
     from model.node import Node
@@ -199,11 +200,24 @@ def measure(
     hosts: Mapping[str, Node],
     addresses: Mapping[str, str],
     folder: Path,
+    team: Team,
 ) -> dict[str, Any]:
-    """Run all measurements; return raw numbers, and leave each probe's own output in ``folder``."""
-    found = {run.name: _send(network, run, hosts, addresses, folder) for run in runs(network, seed)}
+    """Run all measurements; return raw numbers, and leave each probe's own output in ``folder``.
+
+    Of what ends at no host that is here, this agent returns and leaves nothing.
+    """
+    found = {}
+    for run in runs(network, seed):
+        _send(network, run, hosts, addresses, folder, team)
+        if run.target in hosts:
+            found[run.name] = {
+                "packets": run.packets,
+                "ip_bytes": run.message_bytes + IP_UDP_BYTES,
+                "rate_bps": run.rate_bps,
+                "log": f"{run.name}.tsv",
+            }
     for fill in link_fill.fills(network):
-        found[fill.name] = link_fill.measure(fill, hosts, folder)
+        found |= link_fill.measure(fill, hosts, folder, team)
     return found
 
 
@@ -213,31 +227,34 @@ def _send(
     hosts: Mapping[str, Node],
     addresses: Mapping[str, str],
     folder: Path,
-) -> dict[str, Any]:
+    team: Team,
+) -> None:
     limit_s = timeout_s(network, run)
-    receiver = start_ready(
-        hosts[run.target],
-        [
-            str(BIN / "udp_recv"), "--port", str(PORT), "--idle-s", str(idle_s(network)),
-            "--interval-s", "3600", "--log-packets", str(folder / f"{run.name}.tsv"),
-        ],
-        folder / f"{run.name}.receiver",
-        limit_s,
-    )  # fmt: skip
-    sender = start(
-        hosts[run.source],
-        [
-            str(BIN / "udp_send"), "--host", addresses[run.target], "--port", str(PORT),
-            "--rate-bps", str(run.rate_bps), "--message-bytes", str(run.message_bytes),
-            "--count", str(run.packets), "--burst-packets", str(run.burst_packets),
-        ],
-        folder / f"{run.name}.sender",
-    )  # fmt: skip
-    sender.finish(limit_s)
-    receiver.finish(limit_s)
-    return {
-        "packets": run.packets,
-        "ip_bytes": run.message_bytes + IP_UDP_BYTES,
-        "rate_bps": run.rate_bps,
-        "log": f"{run.name}.tsv",
-    }
+    running = []
+    if run.target in hosts:
+        running.append(
+            start_ready(
+                hosts[run.target],
+                [
+                    str(BIN / "udp_recv"), "--port", str(PORT), "--idle-s", str(idle_s(network)),
+                    "--interval-s", "3600", "--log-packets", str(folder / f"{run.name}.tsv"),
+                ],
+                folder / f"{run.name}.receiver",
+                limit_s,
+            )
+        )  # fmt: skip
+    team.meet(f"{run.name}: listening")
+    if run.source in hosts:
+        sender = start(
+            hosts[run.source],
+            [
+                str(BIN / "udp_send"), "--host", addresses[run.target], "--port", str(PORT),
+                "--rate-bps", str(run.rate_bps), "--message-bytes", str(run.message_bytes),
+                "--count", str(run.packets), "--burst-packets", str(run.burst_packets),
+            ],
+            folder / f"{run.name}.sender",
+        )  # fmt: skip
+        running.insert(0, sender)
+    for program in running:
+        program.finish(limit_s)
+    team.meet(f"{run.name}: ended")

@@ -64,13 +64,14 @@ def _run(cell: Cell, folder: Path, journal: Journal, say_phase: Callable[[str], 
         (folder / "raw" / "calibration").mkdir(parents=True)
         addresses = {name: lab.address(name) for name in lab.roles.on("both")}
         found = calibration.measure(
-            cell.network, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration"
+            cell.network, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration", lab.team
         )
         lab.write("raw/calibration.json", found)
     else:
         _measure(lab, say_phase)
     say_phase("write the evidence")
     _write_counters(lab)
+    lab.team.meet("all is written")  # no link may go before
 
 
 def _write_commands(folder: Path, journal: Journal) -> None:
@@ -84,17 +85,20 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     (lab.folder / "raw" / "flows").mkdir(parents=True)
     say_phase("prepare the hosts")
     slow_start_threshold.prime_initial_ssthresh(lab)
+    lab.team.meet("hosts are prepared")
     _await_silence(cell)
     before = build_network.state(lab)
     recording.write_path(lab.laid_out, lab.folder / "raw")
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
     capture = recording.start_captures(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
     head_start_s = int(cell.lab.get("head_start_s", HEAD_START_S))
-    epoch_ns = (time.monotonic_ns() // NS_PER_S + 1 + head_start_s) * NS_PER_S
+    epoch_ns = lab.team.epoch_ns(head_start_s)
     say_phase("start the telemetry")
     watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     say_phase("start the flows")
-    receivers = [start_flows.start_receiver(lab, flow, epoch_ns) for flow in cell.flows]
+    received = lab.received_here()
+    receivers = [start_flows.start_receiver(lab, flow, epoch_ns) for flow in received]
+    lab.team.meet("receivers listen")
     senders = start_flows.start_probes(lab, epoch_ns)
     epoch = _epoch(epoch_ns)
     lab.write("raw/epoch.json", epoch)
@@ -103,14 +107,16 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     lab.write("raw/starts.json", started)
     watch.wait_until(epoch_ns + round(cell.duration_s * NS_PER_S))
     say_phase("drain the flows")
-    for flow in cell.flows:
+    for flow in lab.sent_here():
         (senders | others)[flow.id].finish(RECEIVER_TIMEOUT_S)
+    ends = start_flows.receivers_that_end(lab)
     # What is in flight arrives; then UDP has no end of its own, and a reset may have been lost.
     time.sleep(cell.network.base_rtt_s() + max(1, calibration.drain_s(cell.network)))
-    for flow, running in zip(cell.flows, receivers, strict=True):
-        if not start_flows.receiver_ends(lab, flow):
+    for flow, running in zip(received, receivers, strict=True):
+        if flow.id not in ends:
             running.terminate()
         running.finish(RECEIVER_TIMEOUT_S)
+    lab.team.meet("receivers have ended")
     _await_silence(cell)
     say_phase("stop the telemetry")
     watch.stop()
@@ -154,7 +160,8 @@ def _await_silence(cell: Cell) -> None:
 
 
 def _write_counters(lab: BuiltNetwork) -> None:
-    wanted = layout.counters(lab.laid_out, lab.cell.flows)
+    every = layout.counters(lab.laid_out, lab.cell.flows)
+    wanted = tuple(counter for counter in every if counter.node in lab.spaces)
     lab.write("raw/counters.json", check_built.read_counters(lab.spaces, wanted))
     lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
     lab.write("raw/qdiscs.json", _qdiscs(lab))
@@ -164,6 +171,5 @@ def _write_counters(lab: BuiltNetwork) -> None:
 def _qdiscs(lab: BuiltNetwork) -> dict[str, Any]:
     """Return every qdisc's counters, by router."""
     return {
-        name: lab.spaces[name].json(["tc", "-j", "-s", "qdisc", "show"])
-        for name in lab.laid_out.routers
+        name: lab.spaces[name].json(["tc", "-j", "-s", "qdisc", "show"]) for name in lab.routers()
     }

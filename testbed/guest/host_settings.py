@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from mininet_topos import check_built
@@ -16,7 +17,7 @@ def read_ledger(lab: BuiltNetwork) -> list[dict[str, Any]]:
     """Return every published parameter with what its settings read back as, once flows ran."""
 
     def read(knob: Knob) -> dict[str, str]:
-        nodes = lab.roles.on(knob.side)
+        nodes = lab.hosts(knob.side)
         if knob.kind == "sysctl":
             return {node: lab.spaces[node].read_sysctl(knob.name) for node in nodes}
         if knob.kind == "route":
@@ -37,7 +38,7 @@ def _own_read_back(lab: BuiltNetwork, knob: Knob) -> dict[str, str]:
     """Return a setting of single flows as the sockets of those that ask for it have it."""
     return {
         f"{flow.id} sender": value
-        for flow in _probe_flows(lab, ledger.SOCKET_PROTOCOL[knob.kind])
+        for flow in _probe_flows(lab, ledger.SOCKET_PROTOCOL[knob.kind], lab.sent_here())
         if ledger.own_options(flow).get(knob.name) == knob.value
         and (value := ledger.socket_value(knob, _effective(lab, flow, "sender"))) is not None
     }
@@ -47,8 +48,9 @@ def _socket_read_back(lab: BuiltNetwork, knob: Knob) -> dict[str, str]:
     protocol = ledger.SOCKET_PROTOCOL.get(knob.kind, "")
     sides = ("sender", "receiver") if knob.side == "both" else (knob.side,)
     got = {}
-    for flow in _probe_flows(lab, protocol):
-        for side in sides:
+    here = {"sender": lab.sent_here(), "receiver": lab.received_here()}
+    for side in sides:
+        for flow in _probe_flows(lab, protocol, here[side]):
             if side == "sender" and knob.name in ledger.own_options(flow):
                 continue
             if side == "receiver" and knob.name not in driver.RECEIVER_OPTIONS[protocol]:
@@ -66,16 +68,16 @@ def _initial_ssthresh(lab: BuiltNetwork) -> dict[str, str]:
     """
     return {
         f"{flow.id} sender": str(_effective(lab, flow, "sender").get("snd_ssthresh_segments"))
-        for flow in _probe_flows(lab, "tcp")
+        for flow in _probe_flows(lab, "tcp", lab.sent_here())
         if flow.congestion_control not in ledger.WITHOUT_SSTHRESH
     }
 
 
-def _probe_flows(lab: BuiltNetwork, protocol: str) -> list[Flow]:
+def _probe_flows(lab: BuiltNetwork, protocol: str, flows: Sequence[Flow]) -> list[Flow]:
     """Return the flows whose sockets can say what they had: those that came to a connection."""
     return [
         flow
-        for flow in lab.cell.flows
+        for flow in flows
         if flow.protocol == protocol
         and flow.generator == "probe"
         and start_flows.sender_totals(lab, flow).get("end") != "unconnected"

@@ -7,6 +7,7 @@ kernel says when each packet came. A burst fills the buffer; then more comes tha
 
 from __future__ import annotations
 
+import contextlib
 import math
 import socket
 import struct
@@ -21,6 +22,7 @@ from mininet_topos.layout import Layout
 from model import units
 from model.cell import Direction, Network
 from model.units import NS_PER_S
+from testbed.guest.team import Team
 
 if TYPE_CHECKING:
     from model.node import Node
@@ -88,28 +90,60 @@ def fills_of(laid_out: Layout) -> tuple[Fill, ...]:
     return tuple(made)
 
 
-def measure(fill: Fill, hosts: Mapping[str, Node], folder: Path) -> dict[str, Any]:
-    """Fill one link's buffer; return what was sent, and leave when each packet came in a log."""
+def measure(
+    fill: Fill, hosts: Mapping[str, Node], folder: Path, team: Team
+) -> dict[str, dict[str, Any]]:
+    """Fill one link's buffer; return by its name what was sent, and leave when each packet came.
+
+    That is the part of the agent that has the receiving end; others return nothing.
+    """
+    with contextlib.ExitStack() as opened:
+        receiver = opened.enter_context(_receiver(fill, hosts)) if fill.target in hosts else None
+        team.meet(f"{fill.name}: listening")
+        lines: list[str] = []
+        sent = None
+        if fill.source in hosts:
+            sender = opened.enter_context(_sender(fill, hosts))
+            sent = _send(fill, sender, receiver, lines)
+        elif receiver:
+            for _ in range(ROUNDS):
+                time.sleep(ROUND_FRAC * fill.send_s())
+                lines += _arrived(receiver)
+        told = team.meet(f"{fill.name}: sent", sent)
+        if not receiver:
+            return {}
+        _receive_rest(fill, receiver, lines)
+    (folder / f"{fill.name}.tsv").write_text("".join([LOG_HEADER, "\n", *lines]))
+    packets = next(packets for packets in told if packets is not None)
+    return {fill.name: {"packets": packets, "ip_bytes": IP_BYTES, "log": f"{fill.name}.tsv"}}
+
+
+def _receiver(fill: Fill, hosts: Mapping[str, Node]) -> socket.socket:
     with hosts[fill.target].entered():
         receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
+    receiver.setsockopt(socket.SOL_SOCKET, TIMESTAMPS, 1)
+    receiver.bind((fill.address, PORT))
+    receiver.setblocking(False)
+    return receiver
+
+
+def _sender(fill: Fill, hosts: Mapping[str, Node]) -> socket.socket:
     with hosts[fill.source].entered():
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    with receiver, sender:
-        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-        receiver.setsockopt(socket.SOL_SOCKET, TIMESTAMPS, 1)
-        receiver.bind((fill.address, PORT))
-        receiver.setblocking(False)
-        sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
-        sender.connect((fill.address, PORT))
-        sent, lines = _exchange(fill, sender, receiver)
-    (folder / f"{fill.name}.tsv").write_text("".join([LOG_HEADER, "\n", *lines]))
-    return {"packets": sent, "ip_bytes": IP_BYTES, "log": f"{fill.name}.tsv"}
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
+    sender.connect((fill.address, PORT))
+    return sender
 
 
-def _exchange(fill: Fill, sender: socket.socket, receiver: socket.socket) -> tuple[int, list[str]]:
-    """Send a burst and then at more than the link's rate; return how many, and the log's lines."""
+def _send(
+    fill: Fill, sender: socket.socket, receiver: socket.socket | None, lines: list[str]
+) -> int:
+    """Send a burst and then at more than the link's rate; return how many packets that were.
+
+    What comes to a receiver beside is read meanwhile.
+    """
     sent = 0
-    lines: list[str] = []
     began_ns = time.time_ns()
     fills_pkts = fill.direction.queue_pkts + 1
     most_pkts = BURST_FACTOR * fills_pkts  # on the fastest links sending takes as long as leaving
@@ -124,14 +158,19 @@ def _exchange(fill: Fill, sender: socket.socket, receiver: socket.socket) -> tup
         most_pkts = 0
         fills_pkts = sent + fill.round_packets()
         time.sleep(ROUND_FRAC * fill.send_s())
-        lines += _arrived(receiver)
+        if receiver:
+            lines += _arrived(receiver)
+    return sent
+
+
+def _receive_rest(fill: Fill, receiver: socket.socket, lines: list[str]) -> None:
+    """Read what is in the buffer and under way when all was sent."""
     left = fill.direction.queue_pkts + 2
     time.sleep(fill.direction.owd_s)
     while left > 0:
         time.sleep(min(left, READ_PACKETS) * fill.send_s())
         lines += _arrived(receiver)
         left -= READ_PACKETS
-    return sent, lines
 
 
 def _arrived(receiver: socket.socket) -> list[str]:

@@ -77,7 +77,7 @@ def take(
         )
         found[name, "qdiscs"] = frozenset(text for _, _, text in qdiscs)
         found[name, "filters"] = frozenset(text for _, _, text in filters)
-    for end in (end for pair in laid_out.links for end in pair):
+    for end in (end for pair in laid_out.links for end in pair if end.node in spaces):
         shown = offloads.read(spaces[end.node], end.device)
         found[end.node, f"offloads of {end.device}"] = frozenset(k for k, on in shown.items() if on)
     return found

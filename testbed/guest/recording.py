@@ -89,7 +89,7 @@ def start_telemetry(
         )
 
     if cell.collect.telemetry or cell.collect.queue_s:
-        routers = [spaces[name] for name in laid_out.routers]
+        routers = [spaces[name] for name in laid_out.routers if name in spaces]
         places = _places(laid_out, routers)
         (raw / "places.json").write_text(
             json.dumps([dataclasses.asdict(place) for place in places], indent=1) + "\n"
@@ -139,7 +139,11 @@ def sources(
     for flow in cell.flows:
         protocols[laid_out.sources[flow.source]].add(flow.protocol)
         protocols[laid_out.destinations[flow.destination]].add(flow.protocol)
-    return [(spaces[name], socket_sampler.sources(name, used)) for name, used in protocols.items()]
+    return [
+        (spaces[name], socket_sampler.sources(name, used))
+        for name, used in protocols.items()
+        if name in spaces
+    ]
 
 
 def ports(cell: Cell) -> dict[str, list[int]]:
@@ -196,7 +200,7 @@ def start_captures(
     folder.mkdir()
     snap_bytes = tcpdump.snap_bytes(cell)
     running, points = [], []
-    for router in laid_out.routers:
+    for router in (name for name in laid_out.routers if name in spaces):
         file = folder / f"{router}.pcap"
         chosen = []
         for tap in taps.taps(laid_out):

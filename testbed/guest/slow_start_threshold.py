@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 
@@ -26,13 +27,13 @@ def prime_initial_ssthresh(lab: BuiltNetwork) -> None:
     the cache. So each source makes one empty connection to each destination of its flows.
     """
     for flow in lab.cell.flows:
-        if flow.protocol != "tcp" or "ssthresh" not in lab.routes[lab.source(flow).name]:
+        source, destination = lab.ends(flow)
+        if flow.protocol != "tcp" or "ssthresh" not in lab.routes[source]:
             continue
-        saved = [
-            (space, space.read_sysctl("net.ipv4.tcp_no_metrics_save"))
-            for space in (lab.source(flow), lab.destination(flow))
-        ]
-        lab.source(flow).write_sysctl("net.ipv4.tcp_no_metrics_save", "0")
+        here = [lab.spaces[name] for name in (source, destination) if name in lab.spaces]
+        saved = [(space, space.read_sysctl("net.ipv4.tcp_no_metrics_save")) for space in here]
+        if source in lab.spaces:
+            lab.spaces[source].write_sysctl("net.ipv4.tcp_no_metrics_save", "0")
         _save_metrics(lab, flow)
         for space, value in saved:
             space.write_sysctl("net.ipv4.tcp_no_metrics_save", value)
@@ -46,29 +47,39 @@ def _save_metrics(lab: BuiltNetwork, flow: Flow) -> None:
     """
     for _ in range(ATTEMPTS):
         _empty_connection(lab, flow)
-        if _has_saved_metrics(lab, flow):
+        saved = _has_saved_metrics(lab, flow) if flow in lab.sent_here() else False
+        if any(lab.team.meet(f"flow {flow.id}: empty connection ended", saved)):
             return
+    source, destination = lab.ends(flow)
     raise RunError(
         "the kernel keeps no metrics of an ended connection",
-        where=f"{lab.source(flow).name} to {lab.address(lab.destination(flow).name)}",
+        where=f"{source} to {lab.address(destination)}",
         wanted=f"those of one of {ATTEMPTS}",
         hint="the initial ssthresh of the host profile cannot be set on this path",
     )
 
 
 def _empty_connection(lab: BuiltNetwork, flow: Flow) -> None:
-    destination = lab.destination(flow)
-    with destination.entered():
-        listener = socket.create_server((lab.address(destination.name), PRIME_PORT))
-    with listener:
-        with lab.source(flow).entered():
-            client = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        with client:
+    """Connect, and end that; each end where its host is."""
+    source, destination = lab.ends(flow)
+    place = (lab.address(destination), PRIME_PORT)
+    with contextlib.ExitStack() as opened:
+        listener = client = None
+        if destination in lab.spaces:
+            with lab.spaces[destination].entered():
+                listener = opened.enter_context(socket.create_server(place))
+            listener.settimeout(TIMEOUT_S)
+        lab.team.meet(f"flow {flow.id}: empty connection awaited")
+        if source in lab.spaces:
+            with lab.spaces[source].entered():
+                client = opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
             client.settimeout(TIMEOUT_S)
-            client.connect((lab.address(destination.name), PRIME_PORT))
+            client.connect(place)
+        if listener:
             server, _ = listener.accept()
             # The destination closes first and keeps the TIME-WAIT; the source then saves metrics.
             server.close()
+        if client:
             client.recv(1)
             _let_the_acknowledgement_go(lab)
 
@@ -90,7 +101,7 @@ def _has_saved_metrics(lab: BuiltNetwork, flow: Flow) -> bool:
     The connection ends when the acknowledgement of its end comes back; a look before is in vain.
     """
     step_s = max(0.1, lab.cell.network.base_rtt_s())
-    to = lab.address(lab.destination(flow).name)
+    to = lab.address(lab.ends(flow)[1])
     time.sleep(step_s)
     for _ in range(LOOKS):
         time.sleep(step_s)

@@ -30,16 +30,23 @@ def start_receiver(lab: BuiltNetwork, flow: Flow, epoch_ns: int) -> Running:
     return driver.start_receiver(host, argv, stem)
 
 
-def receiver_ends(lab: BuiltNetwork, flow: Flow) -> bool:
-    """Return whether a receiver ends by itself, now that its sender has ended."""
+def receivers_that_end(lab: BuiltNetwork) -> set[str]:
+    """Return the flows whose receivers end by themselves, now that all senders have ended."""
+    ends = [flow.id for flow in lab.sent_here() if _receiver_ends(lab, flow)]
+    return {flow for told in lab.team.meet("senders have ended", ends) for flow in told}
+
+
+def _receiver_ends(lab: BuiltNetwork, flow: Flow) -> bool:
     if flow.generator == "iperf3":
         return True
     return flow.protocol != "udp" and sender_totals(lab, flow).get("end") == "drained"
 
 
 def sender_totals(lab: BuiltNetwork, flow: Flow) -> dict[str, Any]:
-    """Return what a flow's sender counted in the end; nothing if it has not said yet."""
+    """Return what a flow's sender counted in the end; nothing if it is not here or has not said."""
     path = lab.folder / "raw" / "flows" / f"{flow.id}.sender.jsonl"
+    if flow not in lab.sent_here():
+        return {}
     lines = [line for line in path.read_text().splitlines() if '"totals"' in line]
     value: dict[str, Any] = json.loads(lines[-1]) if lines else {}
     return value
@@ -49,13 +56,13 @@ def start_probes(lab: BuiltNetwork, epoch_ns: int) -> dict[str, Running]:
     """Start the probes' senders, each of which waits for its flow's time; return them by flow."""
     return {
         flow.id: _start_probe(lab, flow, epoch_ns)
-        for flow in lab.cell.flows
+        for flow in lab.sent_here()
         if flow.generator == "probe"
     }
 
 
 def _start_probe(lab: BuiltNetwork, flow: Flow, epoch_ns: int) -> Running:
-    host, to = lab.source(flow), lab.address(lab.destination(flow).name)
+    host, to = lab.source(flow), lab.address(lab.ends(flow)[1])
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
     options |= ledger.own_options(flow)
     argv = driver.sender_argv(flow, lab.address(host.name), to, options, epoch_ns)
@@ -69,7 +76,7 @@ def start_others(
 
     Returns them by flow, and when each was started: rows of ``raw/starts.json``.
     """
-    others = [flow for flow in lab.cell.flows if flow.generator == "iperf3"]
+    others = [flow for flow in lab.sent_here() if flow.generator == "iperf3"]
     started: dict[str, Running] = {}
     rows: list[dict[str, Any]] = []
     for flow in sorted(others, key=lambda flow: flow.start_s):
@@ -85,7 +92,7 @@ def _iperf3_argv(lab: BuiltNetwork, flow: Flow) -> list[str]:
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
     options |= ledger.socket_options(lab.cell.hosts, flow.protocol, "receiver")
     options |= ledger.own_options(flow)
-    to = lab.address(lab.destination(flow).name)
+    to = lab.address(lab.ends(flow)[1])
     return iperf3.client_argv(flow, to, options, lab.cell.collect.interval_s)
 
 

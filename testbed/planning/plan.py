@@ -126,7 +126,10 @@ def make_plan(
             pcap=pcap,
             telemetry=telemetry,
         )
-        cell = dataclasses.replace(cell, limits=lab_kind.limits(cell))
+        collect = cell.collect
+        if not lab_kind.properties.traces:
+            collect = dataclasses.replace(collect, telemetry=False, pcap=True)
+        cell = dataclasses.replace(cell, limits=lab_kind.limits(cell), collect=collect)
         return PlannedCell(id=cell_id(cell), cell=cell)
 
     cells = [planned(point, 1, "calibrate") for point in study.points]

@@ -38,6 +38,9 @@ class Properties:
     tick_hz: int
     #: Whether a cell that is run again leaves the same bytes.
     repeatable: bool
+    #: Whether the kernel's own account of congestion and drops is recorded, which takes one kernel.
+    #: Where not, all cells are captured, so that losses are known.
+    traces: bool = True
     #: What its calibrations and its cells are held to.
     tolerances: Tolerances
 

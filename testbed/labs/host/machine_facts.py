@@ -14,15 +14,19 @@ CPUINFO, DMI = Path("/proc/cpuinfo"), Path("/sys/class/dmi/id")
 CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
-def kernel_version() -> str:
-    """Return the running kernel's version as studies name kernels, such as "6.12"."""
-    found = re.match(r"\d+\.\d+", os.uname().release)
-    return found[0] if found else os.uname().release
+def kernel_version(release: str = "") -> str:
+    """Return a kernel's version, by default the running one's, as studies name it: "6.12"."""
+    release = release or os.uname().release
+    found = re.match(r"\d+\.\d+", release)
+    return found[0] if found else release
 
 
-def is_asked(version: str) -> bool:
-    """Return whether the running kernel is of that version, "6.12" or as exact as "6.12.117"."""
-    return re.match(rf"{re.escape(version)}(?![0-9])", os.uname().release) is not None
+def is_asked(version: str, release: str = "") -> bool:
+    """Return whether a kernel, by default the running one, is of that version.
+
+    It is as a study says it, "6.12", or as exact as "6.12.117".
+    """
+    return re.match(rf"{re.escape(version)}(?![0-9])", release or os.uname().release) is not None
 
 
 def tick_hz() -> int:

@@ -46,7 +46,7 @@ sleep 60
 
 def run(
     lab: VirtualLab, folder: Path, script: str, *, clock: str = "computing takes none",
-    timeout_s: float = 300.0,
+    timeout_s: float = 300.0, memory: str = MEMORY,
 ) -> str:  # fmt: skip
     """Run a shell script as root of such a machine; return what it said, or fail with that.
 
@@ -68,7 +68,7 @@ def run(
     argv += ["--proc", "/proc", "--tmpfs", "/dev/shm", "--bind", str(folder), str(OUT)]
     for name in NEWER:
         argv += ["--ro-bind", str(root / LIBRARIES / name), str(Path("/", LIBRARIES, name))]
-    argv += ["--cap-drop", "ALL", "--", str(lab.kernel / "linux"), f"mem={MEMORY}"]
+    argv += ["--cap-drop", "ALL", "--", str(lab.kernel / "linux"), f"mem={memory}"]
     argv += ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", CLOCKS[clock]]
     argv += [f"time-travel-start={START_NS}", "con=null", "con0=fd:0,fd:1", "panic=-1", "quiet"]
     argv += ["umid=quick", f"init={OUT / first.name}"]

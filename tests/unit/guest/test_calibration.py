@@ -13,6 +13,7 @@ from model.cell import BurstLoss, Loss, Network
 from model.netem_draws import Foretold, variants
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
+from testbed.guest.team import Alone
 from tests.support.fake_lab import Here
 from tests.support.recorded import both_ways, direction, wireless_cell, with_bottleneck
 
@@ -146,10 +147,10 @@ def test_packets_that_fill_a_link_are_logged_as_they_come(
         socket.socket, "connect",
         lambda self, address: connected(self, (address[0], ports[0])),
     )  # fmt: skip
-    found = link_fill.measure(fill, {"a": Here("a"), "b": Here("b")}, tmp_path)
+    found = link_fill.measure(fill, {"a": Here("a"), "b": Here("b")}, tmp_path, Alone())
     packets = calibration_checks.read_log((tmp_path / "fill_a_b.tsv").read_text(), "x")
-    sent = found["packets"]
-    assert found == {"packets": sent, "ip_bytes": 1500, "log": "fill_a_b.tsv"}
+    sent = found["fill_a_b"]["packets"]
+    assert found == {"fill_a_b": {"packets": sent, "ip_bytes": 1500, "log": "fill_a_b.tsv"}}
     # A host's clock goes on while the burst is sent: it may be as long as is allowed, not longer.
     assert 11 + 59 * 2 <= sent <= fill.most_packets()
     assert [packet.seq for packet in packets] == list(range(sent))
@@ -177,7 +178,9 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
     made = Programs()
     monkeypatch.setattr(calibration, "start", made.start)
     monkeypatch.setattr(calibration, "start_ready", made.start)
-    monkeypatch.setattr(link_fill, "measure", lambda fill, *_: {"log": f"{fill.name}.tsv"})
+    monkeypatch.setattr(
+        link_fill, "measure", lambda fill, *_: {fill.name: {"log": f"{fill.name}.tsv"}}
+    )
     return made
 
 
@@ -186,7 +189,7 @@ def measure(network: Network, folder: Path) -> dict[str, Any]:
         "src1": "10.1.1.2", "dst1": "10.2.1.2", "src2": "10.1.2.2", "dst2": "10.2.2.2",
     }  # fmt: skip
     hosts = {name: Here(name) for name in addresses}
-    return calibration.measure(network, 1, hosts, addresses, folder)
+    return calibration.measure(network, 1, hosts, addresses, folder, Alone())
 
 
 def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path) -> None:

@@ -1,0 +1,117 @@
+"""Machines' clocks against each other: offset, drift, and how well both are known. Pure.
+
+A clock is asked for its time again and again; an answer was given somewhere between question and
+answer, so the middle is its time to half of what both took. The quickest exchanges say most. A line
+through them is the clock's offset and drift against that of who asked; how far they are from it,
+and half of the quickest, is what it is known to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+#: Exchanges that took at most so many times what the quickest did are believed.
+QUICK = 2.0
+#: Over a shorter time than this no drift is told from noise, in ns.
+LEAST_SPAN_NS = 10_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """One question and its answer: our time at both, and the machine's between, in ns.
+
+    ``ahead_ns`` is the machine's date since 1970 less its CLOCK_MONOTONIC.
+    """
+
+    asked_ns: int
+    heard_ns: int
+    clock_ns: int
+    ahead_ns: int
+
+    @property
+    def took_ns(self) -> int:
+        """How long it took."""
+        return self.heard_ns - self.asked_ns
+
+    @property
+    def middle_ns(self) -> int:
+        """Our time in its middle."""
+        return (self.asked_ns + self.heard_ns) // 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """A machine's CLOCK_MONOTONIC against ours.
+
+    It shows ``t + offset_ns + drift * (t - at_ns)`` when ours shows t, to ``within_ns``.
+    """
+
+    at_ns: int
+    offset_ns: float
+    drift: float
+    within_ns: float
+    ahead_ns: int
+    exchanges: int
+
+    def shows(self, our_ns: int) -> int:
+        """Return what it shows when ours shows that."""
+        return our_ns + round(self.offset_ns + self.drift * (our_ns - self.at_ns))
+
+    def ours(self, shown_ns: int) -> int:
+        """Return what ours shows when it shows that."""
+        since_ns = (shown_ns - self.at_ns - self.offset_ns) / (1 + self.drift)
+        return self.at_ns + round(since_ns)
+
+
+def fit(exchanges: Sequence[Exchange]) -> Clock:
+    """Return a clock as its exchanges tell it; at least one is needed."""
+    least_ns = min(exchange.took_ns for exchange in exchanges)
+    quick = [one for one in exchanges if one.took_ns <= QUICK * least_ns]
+    at_ns = quick[0].middle_ns
+    times = [one.middle_ns - at_ns for one in quick]
+    offsets = [one.clock_ns - one.middle_ns for one in quick]
+    base_ns = offsets[0]  # so that no digit is lost
+    mean_t, mean_offset = fmean(times), fmean(offset - base_ns for offset in offsets)
+    drift = 0.0
+    if times[-1] - times[0] >= LEAST_SPAN_NS:
+        spread = sum((t - mean_t) ** 2 for t in times)
+        together = sum(
+            (t - mean_t) * (offset - base_ns - mean_offset)
+            for t, offset in zip(times, offsets, strict=True)
+        )
+        drift = together / spread
+    offset_ns = mean_offset - drift * mean_t
+    apart = (
+        abs(offset - base_ns - offset_ns - drift * t)
+        for t, offset in zip(times, offsets, strict=True)
+    )
+    return Clock(
+        at_ns=at_ns, offset_ns=base_ns + offset_ns, drift=drift,
+        within_ns=least_ns / 2 + max(apart),
+        ahead_ns=round(median(one.ahead_ns for one in quick)), exchanges=len(exchanges),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shift:
+    """Times of one machine's clocks as those of another, the reference."""
+
+    of: Clock
+    to: Clock
+
+    def monotonic_ns(self, shown_ns: int) -> int:
+        """Return what the reference's CLOCK_MONOTONIC showed when this machine's did that."""
+        return shown_ns if self.of == self.to else self.to.shows(self.of.ours(shown_ns))
+
+    def realtime_ns(self, shown_ns: int) -> int:
+        """Return the same of the date, in ns since 1970."""
+        if self.of == self.to:
+            return shown_ns
+        return self.monotonic_ns(shown_ns - self.of.ahead_ns) + self.to.ahead_ns
+
+    @property
+    def within_ns(self) -> float:
+        """How well that is known; the reference's own times are exact."""
+        return 0.0 if self.of == self.to else self.of.within_ns + self.to.within_ns

@@ -1,0 +1,203 @@
+"""The machines of the remote lab, from an Ansible inventory: groups, addresses, links.
+
+An inventory has the groups ``sources``, ``routers`` (two, in the order of the data) and ``sinks``;
+each machine has ``links``: for each neighbour, by its name in the inventory, the interface that
+leads there. How a machine is reached is what Ansible's own variables say.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mininet_topos import dumbbell
+from model.cell import Network
+from model.errors import UnsupportedError
+
+#: Names the file.
+VARIABLE = "GROUNDTRUTH_INVENTORY"
+DEFAULT = Path("ansible/testbed.yml")
+TIMEOUT_S = 60.0
+GROUPS = ("sources", "routers", "sinks")
+NO_ANSIBLE = "make setup-dev installs it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """One machine: how it is reached, and which interface leads to which neighbour."""
+
+    name: str
+    address: str
+    port: int | None
+    user: str
+    key: str
+    arguments: tuple[str, ...]
+    python: str
+    links: Mapping[str, str]
+
+    def ssh(self, command: str) -> list[str]:
+        """Return the command line that runs a command of a shell there as root."""
+        argv = [
+            "ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15",
+            "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", *self.arguments,
+        ]  # fmt: skip
+        argv += ["-p", str(self.port)] if self.port else []
+        argv += ["-i", self.key] if self.key else []
+        argv += ["-l", self.user] if self.user else []
+        as_root = f'[ "$(id -u)" = 0 ] || exec sudo -n -- sh -c {shlex.quote(command)}; {command}'
+        return [*argv, "--", self.address, as_root]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Testbed:
+    """All machines by their group, in the order of the inventory."""
+
+    path: Path
+    sources: tuple[Machine, ...]
+    routers: tuple[Machine, ...]
+    sinks: tuple[Machine, ...]
+
+    def machines(self) -> tuple[Machine, ...]:
+        """Return all of them."""
+        return (*self.sources, *self.routers, *self.sinks)
+
+    def ends(self) -> tuple[Machine, ...]:
+        """Return those with senders and receivers."""
+        return (*self.sources, *self.sinks)
+
+    def placed(self, network: Network) -> dict[str, Machine]:
+        """Return the machine of each node of a network.
+
+        Raises:
+            UnsupportedError: there are too few of a group.
+        """
+        laid_out = dumbbell.lay_out(network, 0)
+        found: dict[str, Machine] = {}
+        for group, nodes, machines in (
+            ("sources", laid_out.sources, self.sources),
+            ("routers", laid_out.routers, self.routers),
+            ("sinks", laid_out.destinations, self.sinks),
+        ):
+            if len(machines) < len(nodes):
+                raise UnsupportedError(
+                    "too few machines for this study", where=f"{self.path}, group {group}",
+                    wanted=str(len(nodes)), got=str(len(machines)),
+                    hint="add machines, or choose a study or points with fewer hosts",
+                )  # fmt: skip
+            found |= zip(nodes, machines, strict=False)
+        return found
+
+    def lent(self, network: Network) -> dict[str, list[tuple[str, str, str]]]:
+        """Return by machine what it lends: ``(interface, node, device)``.
+
+        Raises:
+            UnsupportedError: a machine names no interface for a neighbour.
+        """
+        placed = self.placed(network)
+        found: dict[str, list[tuple[str, str, str]]] = {}
+        for pair in dumbbell.lay_out(network, 0).links:
+            for near, far in (pair, pair[::-1]):
+                machine, to = placed[near.node], placed[far.node].name
+                if to not in machine.links:
+                    raise UnsupportedError(
+                        "no interface leads to a neighbour",
+                        where=f"{self.path}, {machine.name}, links", wanted=f"{to}: INTERFACE",
+                        got=json.dumps(dict(machine.links)),
+                    )  # fmt: skip
+                link = (machine.links[to], near.node, near.device)
+                found.setdefault(machine.name, []).append(link)
+        return found
+
+
+def path() -> Path:
+    """Return where the inventory is."""
+    return Path(os.environ.get(VARIABLE) or DEFAULT)
+
+
+def program(name: str) -> str:
+    """Return the path of one of Ansible's programs, this environment's first.
+
+    Raises:
+        UnsupportedError: it is not installed.
+    """
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if not found:
+        raise UnsupportedError(
+            "the remote lab needs Ansible", wanted=name, got="not there", hint=NO_ANSIBLE
+        )
+    return found
+
+
+def read(place: Path) -> Testbed:
+    """Return the machines of an inventory.
+
+    Raises:
+        UnsupportedError: Ansible is missing, or cannot read it; or it lacks what the lab needs.
+    """
+    if not place.exists():
+        raise UnsupportedError(
+            "the remote lab needs an inventory of its machines", where=str(place),
+            wanted="groups sources, routers and sinks", got="no such file",
+            hint=f"make experiment LAB=remote INVENTORY=FILE, or {VARIABLE}=FILE; "
+            "docs/remote-lab.md has one",
+        )  # fmt: skip
+    done = subprocess.run(
+        [program("ansible-inventory"), "-i", str(place), "--list"], capture_output=True, text=True,
+        timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise UnsupportedError(
+            "Ansible cannot read the inventory", where=str(place), got=done.stderr.strip()[-600:]
+        )
+    return of_listing(json.loads(done.stdout), place)
+
+
+def of_listing(listing: Mapping[str, Any], place: Path) -> Testbed:
+    """Return the machines of what ``ansible-inventory --list`` says."""
+    variables = listing.get("_meta", {}).get("hostvars", {})
+    groups = {}
+    for group in GROUPS:
+        names = listing.get(group, {}).get("hosts", [])
+        least = 2 if group == "routers" else 1
+        if len(names) < least:
+            raise UnsupportedError(
+                "the inventory has too few machines", where=f"{place}, group {group}",
+                wanted=f"at least {least}", got=str(len(names)),
+            )  # fmt: skip
+        groups[group] = tuple(_machine(name, variables.get(name, {}), place) for name in names)
+    twice = [machine.name for one in groups.values() for machine in one]
+    if len(twice) != len(set(twice)):
+        raise UnsupportedError("a machine is in two groups", where=str(place), got=" ".join(twice))
+    return Testbed(path=place, **groups)
+
+
+def _machine(name: str, found: Mapping[str, Any], place: Path) -> Machine:
+    links = found.get("links")
+    if not isinstance(links, dict) or not all(isinstance(v, str) for v in links.values()):
+        raise UnsupportedError(
+            "a machine says not where its links lead", where=f"{place}, {name}, links",
+            wanted="a table of NEIGHBOUR: INTERFACE", got=repr(links),
+        )  # fmt: skip
+    arguments = " ".join(
+        str(found.get(f"ansible_ssh_{which}_args", "")) for which in ("common", "extra")
+    )
+    port = found.get("ansible_port") or found.get("ansible_ssh_port")
+    return Machine(
+        name=name,
+        address=str(found.get("ansible_host") or found.get("ansible_ssh_host") or name),
+        port=int(port) if port else None,
+        user=str(found.get("ansible_user") or found.get("ansible_ssh_user") or ""),
+        key=str(found.get("ansible_ssh_private_key_file") or ""),
+        arguments=tuple(shlex.split(arguments)),
+        python=str(found.get("ansible_python_interpreter") or "/usr/bin/python3"),
+        links=links,
+    )

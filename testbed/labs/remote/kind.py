@@ -1,0 +1,147 @@
+"""The remote lab as every lab is known: what it promises, what it takes, how it is made ready."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from model.errors import GroundtruthError, UnsupportedError
+from testbed.labs.booted import booting, image, lab_code
+from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
+from testbed.labs.host import machine_facts
+from testbed.labs.host.kind import HostKind
+from testbed.labs.remote import bundle, inventory, playbooks, remote_lab
+from testbed.labs.remote.connections import connected
+from testbed.labs.remote.inventory import Testbed
+from testbed.labs.remote.remote_lab import RemoteLab
+from testbed.machine import contents
+from testbed.machine.process import BuildReport
+
+FACTS_WITHIN_S = 60.0
+PREPARE, UNDO = "testbed.yml", "testbed_undo.yml"
+
+
+@dataclass(frozen=True)
+class RemoteKind(HostKind):
+    """See :class:`testbed.labs.contract.lab.LabKind`; in real time as the host lab's."""
+
+    properties: Properties = remote_lab.PROPERTIES
+
+    def check_kernel(self, version: str) -> str:
+        """Return a version of the machines' kernel; raise :class:`UnsupportedError` for others."""
+        release = _release(inventory.read(inventory.path()))
+        if not machine_facts.is_asked(version, release):
+            raise UnsupportedError(
+                "the remote lab has its machines' kernel and no other", where="KERNEL",
+                wanted=version, got=release,
+                hint=f"leave KERNEL out, boot that kernel there, or LAB=stock KERNEL={version}",
+            )  # fmt: skip
+        return version
+
+    def kernel_instead(self, asked: str) -> str:
+        """Return the version of the machines with senders and receivers: it stands for all."""
+        if asked:
+            return self.check_kernel(asked)
+        return machine_facts.kernel_version(_release(inventory.read(inventory.path())))
+
+    def built_first(self, _kernel_versions: Sequence[str]) -> str:
+        """Return what is built before the first cell, and how long that takes; "" for nothing."""
+        first = [] if image.built() else ["first built, once, about 3 min: lab image"]
+        return "; ".join([*first, "machines are prepared by Ansible, the first time in minutes"])
+
+    def doctor(self, kernel_versions: Sequence[str]) -> list[Finding]:
+        """Look at the inventory and its machines; change nothing."""
+        from testbed.labs.booted import doctor  # when needed: no other command looks
+
+        found = doctor.examine(
+            [], kernels_bytes=0, processor_hint="the lab's image is made of packages for x86_64"
+        )
+        try:
+            testbed = inventory.read(inventory.path())
+        except GroundtruthError as error:
+            return [
+                Finding(name="inventory", state=str(error), well=False, needed=True), *found,
+            ]  # fmt: skip
+        reached = []
+        for machine in testbed.machines():
+            try:
+                state, well = _ask(machine, "uname -r"), True
+            except UnsupportedError as error:
+                state, well = str(error), False
+            reached.append(
+                Finding(name=f"machine {machine.name}", state=state, well=well, needed=True)
+            )
+        return [*reached, *found]
+
+    def ready(
+        self, kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
+    ) -> Lab:
+        """Return the lab, its image built and its machines prepared, if needed."""
+        testbed = inventory.read(inventory.path())
+        root = image.ensure(report)
+        code = lab_code.ensure(root, contents.digest(root.parent))
+        check(booting.built_first(root, code), image.installed(root))
+        archive = bundle.ensure(root, code)
+        digest = bundle.digest(archive)
+        playbooks.play(
+            PREPARE, testbed.path, {"testbed_archive": str(archive), "testbed_digest": digest},
+        )  # fmt: skip
+        machines = testbed.machines()
+        interfaces = {m.name: sorted(set(m.links.values())) for m in machines}
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            connected(
+                machines, f"{playbooks.DEPLOYED}/{digest}", Path(folder), threading.Event()
+            ) as connections,
+        ):
+            for name, connection in connections.by_name.items():
+                connection.ask("facts", interfaces=interfaces[name])
+            facts = connections.gather("facts", FACTS_WITHIN_S)
+        for what in ("kernel_package", "tick_hz"):
+            told = {m.name: str(facts[m.name]["machine"][what]) for m in testbed.ends()}
+            if len(set(told.values())) > 1:
+                raise UnsupportedError(
+                    f"machines with senders and receivers differ in {what}",
+                    where=str(testbed.path), wanted="the same on all sources and sinks",
+                    got=", ".join(f"{name}: {value}" for name, value in told.items()),
+                )  # fmt: skip
+        return RemoteLab(image=root, code=code, testbed=testbed, digest=digest, facts=facts)
+
+    def clean(self, say: Callable[[str], None]) -> None:
+        """Undo what killed runs left on the machines, and remove what was deployed."""
+        testbed = inventory.read(inventory.path())
+        playbooks.play(UNDO, testbed.path, {})
+        say(f"{len(testbed.machines())} machines are as they were")
+
+
+def _release(testbed: Testbed) -> str:
+    """Return the release of the kernel that the first source runs; all machines must answer."""
+    machines = testbed.machines()
+    with ThreadPoolExecutor(len(machines)) as pool:
+        first, *_ = pool.map(lambda machine: _ask(machine, "uname -r"), machines)
+    return first
+
+
+def _ask(machine: inventory.Machine, command: str) -> str:
+    from testbed.labs.remote.connections import ADVICE
+
+    done = subprocess.run(
+        machine.ssh(command), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=FACTS_WITHIN_S, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        said = done.stderr.strip()
+        raise UnsupportedError(
+            f"cannot reach the machine {machine.name}", where=machine.address,
+            got=said[-600:] or "no word",
+            hint=next((advice for words, advice in ADVICE if words in said), ""),
+        )  # fmt: skip
+    return done.stdout.strip()
+
+
+REMOTE = RemoteKind()

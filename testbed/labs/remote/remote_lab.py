@@ -1,0 +1,337 @@
+"""The remote lab: a cell's nodes are machines, each with an agent; together they run the cell.
+
+Here they are brought together: each agent waits at the same moments for the others, time zero is
+one moment on all their clocks, which are asked for their time as long as the cell runs, and what
+all left is put together. Each machine is changed for one cell and undone after it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from model import run_folder
+from model.cell import Cell, to_dict
+from model.check import Check
+from model.errors import RunError, UnsupportedError
+from model.tolerances import Tolerances
+from testbed.guest.team import EPOCH
+from testbed.labs.booted import booting, image
+from testbed.labs.booted.booting import AGENT
+from testbed.labs.contract import accept
+from testbed.labs.contract.lab import Properties, Ran
+from testbed.labs.host.host_lab import ENVIRONMENT
+from testbed.labs.remote import assemble, clocks, playbooks
+from testbed.labs.remote.assemble import Left, Parts
+from testbed.labs.remote.clocks import Clock, Exchange, Shift
+from testbed.labs.remote.connections import Connections, Said, connected
+from testbed.labs.remote.inventory import Machine, Testbed
+from testbed.machine import trees
+
+PROPERTIES = Properties(
+    name="remote",
+    clock="real",
+    tick_hz=0,
+    repeatable=False,
+    traces=False,
+    tolerances=Tolerances(
+        delay_s=2e-3, event_s=2e-3, rate_frac=0.02, start_s=10e-3, start_per_flow_s=1e-3
+    ),
+)
+#: Agents begin to wait for time zero within it.
+HEAD_START_S = "3"
+#: How often clocks are asked: so many times at once before and after, and then at these times.
+EXCHANGES, EVERY_S = 20, 1.0
+#: Where one machine's files lie until all are put together.
+MACHINES = ".machines"
+FETCH_WITHIN_S = 600.0
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteLab:
+    """The image and the code as deployed on the machines of a testbed, and what these are."""
+
+    image: Path
+    code: Path
+    testbed: Testbed
+    digest: str
+    facts: Mapping[str, Mapping[str, Any]]
+    properties: Properties = PROPERTIES
+
+    def describe(self, kernel_version: str) -> dict[str, str]:
+        """Return what the identity of a cell must hold of its lab: image, code and machines."""
+        ends = [self.facts[machine.name]["machine"] for machine in self.testbed.ends()]
+        if any(one["kernel"] != kernel_version for one in ends):
+            raise UnsupportedError(
+                "the machines run another kernel", wanted=kernel_version,
+                got=" ".join(sorted({str(one["kernel"]) for one in ends})),
+            )  # fmt: skip
+        return {
+            "name": self.properties.name,
+            "clock": self.properties.clock,
+            "tick_hz": str(ends[0]["tick_hz"]),
+            "head_start_s": HEAD_START_S,
+            "kernel": kernel_version,
+            "kernel_package": str(ends[0]["kernel_package"]),
+            "machine": "; ".join(
+                f"{name}: {told['machine']['machine']}, {told['machine']['kernel_package']}"
+                for name, told in sorted(self.facts.items())
+            ),
+            **booting.built_first(self.image, self.code),
+        }
+
+    def packages(self) -> dict[str, str]:
+        """Return the version of each package in the image, by name."""
+        return image.installed(self.image)
+
+    def check_whole(self, *, thorough: bool) -> None:
+        """Raise :class:`UnsupportedError` naming files that are not as they were built."""
+        booting.check_parts((self.image.parent, self.code), thorough=thorough)
+
+    @contextlib.contextmanager
+    def prepared(self) -> Iterator[None]:
+        """Machines are changed for a cell, and undone after it: nothing is to be done here."""
+        yield
+
+    def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
+        """Run a prepared folder to its end; say how long it took, and how punctual machines were.
+
+        Raises:
+            RunError: a machine was lost, or an agent failed: the message names it.
+        """
+        began_s = time.monotonic()
+        placed = self.testbed.placed(cell.network)
+        lent = self.testbed.lent(cell.network)
+        machines = sorted(placed.values(), key=lambda machine: machine is not placed["r1"])
+        places = folder.parent / MACHINES
+        places.mkdir()
+        base = f"{playbooks.DEPLOYED}/{self.digest}"
+        with (folder.parent / run_folder.CONSOLE).open("w") as console:
+            with connected(machines, base, places, cancelled) as connections:
+                run = _Run(
+                    cell=cell, connections=connections, console=console,
+                    deadline_s=began_s + cell.limits.wall_s,
+                )  # fmt: skip
+                for machine in machines:
+                    connections.by_name[machine.name].ask(
+                        "run", cell=to_dict(cell), machine=machine.name, lend=lent[machine.name],
+                        environment=ENVIRONMENT, program=AGENT,
+                    )  # fmt: skip
+                ended = run.to_end()
+                for name, told in ended.items():
+                    run.fetch(name, told["files"], places / name)
+                known = run.clocks()
+            reference = known[machines[0].name]
+            left = {
+                machine.name: Left(
+                    machine=machine.name,
+                    folder=places / machine.name,
+                    shift=Shift(of=known[machine.name], to=reference),
+                )
+                for machine in machines
+            }
+            by_node = {node: left[machine.name] for node, machine in placed.items()}
+            parts = Parts(cell=cell, left=tuple(left.values()), by_node=by_node, into=folder)
+            assemble.assemble(parts)
+            self._write_environment(parts, machines)
+            _write_clocks(parts, self.properties.tolerances.delay_s)
+        trees.remove(places)
+        checks = [
+            Check(**{**check, "where": name}) for name in ended for check in ended[name]["checks"]
+        ]
+        return Ran(wall_s=time.monotonic() - began_s, checks=tuple(checks))
+
+    def _write_environment(self, parts: Parts, machines: Sequence[Machine]) -> None:
+        """Write what all machines say of themselves: that of the first source, and each one's."""
+        told = {
+            one.machine: json.loads((one.folder / run_folder.ENV).read_text()) for one in parts.left
+        }
+        whole = dict(told[parts.by_node["src1"].machine])
+        whole["sysctls"] = {k: v for one in told.values() for k, v in one["sysctls"].items()}
+        whole["machines"] = {
+            machine.name: {
+                **self.facts[machine.name]["machine"],
+                "kernel_release": told[machine.name]["kernel_release"],
+                "interfaces": self.facts[machine.name]["interfaces"],
+                "links": dict(machine.links),
+            }
+            for machine in machines
+        }
+        parts.write_json(run_folder.ENV, whole)
+
+
+@dataclass(kw_only=True)
+class _Run:
+    """A cell that runs on several machines: who waits where, and what clocks said."""
+
+    cell: Cell
+    connections: Connections
+    console: TextIO
+    deadline_s: float
+    exchanges: dict[str, list[Exchange]] = field(default_factory=dict)
+    waiting: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    asked: dict[int, int] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    phase: str = "boot"
+
+    def to_end(self) -> dict[str, Mapping[str, Any]]:
+        """Bring agents together until all have ended; return what each machine says of its end.
+
+        Raises:
+            RunError: one failed or was lost.
+        """
+        ended: dict[str, Mapping[str, Any]] = {}
+        ask_at_s = time.monotonic()
+        while len(ended) < len(self.connections.by_name):
+            if time.monotonic() >= ask_at_s:
+                self._ask_clocks()
+                ask_at_s = time.monotonic() + EVERY_S
+            said = self.connections.hear(self.deadline_s, f"phase {self.phase}")
+            if said is None:
+                continue
+            if said.kind == "ended":
+                ended[said.machine] = said.content
+                if said.content["status"] != 0:
+                    raise self._failed(said)
+            else:
+                self._heed(said)
+        return ended
+
+    def fetch(self, name: str, files: Mapping[str, int], into: Path) -> None:
+        """Fetch what one machine's agent left, of names and sizes that a cell's are.
+
+        Raises:
+            RunError: it left anything else, or is lost.
+        """
+        may = accept.expected(self.cell)
+        connection = self.connections.by_name[name]
+        into.mkdir(parents=True, exist_ok=True)
+        connection.into = into
+        deadline_s = time.monotonic() + FETCH_WITHIN_S
+        for file, size in files.items():
+            if size > may.get(file, -1):
+                raise RunError(
+                    "a machine left what no cell leaves", where=f"{name}: {file:.200}",
+                    wanted=f"at most {may[file]} bytes" if file in may else "no such name",
+                    got=f"{size} bytes", hint="nothing of it was opened",
+                )  # fmt: skip
+            connection.most_bytes = may[file]
+            connection.ask("fetch", name=file)
+            while True:
+                said = self.connections.hear(deadline_s, f"fetching {file} of {name}")
+                if said and said.kind == "file" and said.content["name"] == file:
+                    break
+                if said:
+                    self._heed(said)
+
+    def clocks(self) -> dict[str, Clock]:
+        """Return each machine's clock, asked a last time."""
+        for _ in range(EXCHANGES):
+            self._ask_clocks()
+            self._hear_clocks()
+        return {name: clocks.fit(made) for name, made in self.exchanges.items()}
+
+    def _heed(self, said: Said) -> None:
+        content = said.content
+        if said.kind == "console":
+            self.console.write(f"{said.machine}: {content['line']}\n")
+            self.console.flush()
+            if content["line"].startswith("lab: phase "):
+                self.phase = content["line"].removeprefix("lab: phase ")
+        elif said.kind == "clock":
+            self._keep_clock(said)
+        elif said.kind == "meet":
+            self.waiting[said.machine] = (content["what"], content["told"])
+            if len(self.waiting) == len(self.connections.by_name):
+                self._go_on()
+
+    def _go_on(self) -> None:
+        """Let all agents go on from where they met."""
+        waiting, self.waiting = self.waiting, {}
+        (what,) = {what for what, _ in waiting.values()}
+        told = [waiting[name][1] for name in self.connections.by_name]
+        answers: dict[str, Any] = dict.fromkeys(waiting, told)
+        if what == EPOCH:
+            for _ in range(EXCHANGES):
+                self._ask_clocks()
+                self._hear_clocks()
+            at_ns = time.monotonic_ns() + (1 + max(told)) * NS_PER_S
+            answers = {n: [clocks.fit(made).shows(at_ns)] for n, made in self.exchanges.items()}
+        for name, connection in self.connections.by_name.items():
+            connection.ask("go on", told=answers[name])
+
+    def _ask_clocks(self) -> None:
+        for name, connection in self.connections.by_name.items():
+            number = next(self.numbers)
+            self.asked[number] = time.monotonic_ns()
+            connection.ask("clock", number=number)
+            self.exchanges.setdefault(name, [])
+
+    def _hear_clocks(self) -> None:
+        """Await the answers to what was asked."""
+        deadline_s = time.monotonic() + 30
+        while self.asked:
+            said = self.connections.hear(deadline_s, "asking clocks")
+            if said:
+                self._heed(said)
+
+    def _keep_clock(self, said: Said) -> None:
+        asked_ns = self.asked.pop(said.content["number"])
+        self.exchanges[said.machine].append(
+            Exchange(
+                asked_ns=asked_ns, heard_ns=said.content["heard_ns"],
+                clock_ns=said.content["monotonic_ns"], ahead_ns=said.content["ahead_ns"],
+            )
+        )  # fmt: skip
+
+    def _failed(self, said: Said) -> RunError:
+        """Return what a machine's agent says of its failure."""
+        where = f"{said.machine}, phase {self.phase}"
+        if run_folder.ERROR in said.content["files"]:
+            place = Path(self.console.name).parent / MACHINES / said.machine
+            wanted = {run_folder.ERROR: said.content["files"][run_folder.ERROR]}
+            self.fetch(said.machine, wanted, place)
+            if message := accept.error_message(place):
+                return RunError(message, where=where)
+        return RunError(
+            f"the agent ended with status {said.content['status']}", where=where,
+            hint=f"what it said: {self.console.name}",
+        )  # fmt: skip
+
+
+def _write_clocks(parts: Parts, enough_s: float) -> None:
+    """Write how well the machines' clocks are known, and whether that is enough for delays."""
+    rows = {}
+    for one in parts.left:
+        rows[one.machine] = {
+            "ahead_s": (one.shift.of.offset_ns - one.shift.to.offset_ns) / NS_PER_S,
+            "drift_ppm": (one.shift.of.drift - one.shift.to.drift) * 1e6,
+            "within_s": one.shift.within_ns / NS_PER_S,
+            "exchanges": one.shift.of.exchanges,
+        }
+    within_s = max(row["within_s"] for row in rows.values())
+    verify = json.loads((parts.into / run_folder.VERIFY).read_text())
+    known = Check(
+        check="clocks known", where="all machines",
+        wanted=f"within {enough_s * 1e3:g} ms, for one-way delays",
+        got=f"within {within_s * 1e3:.3f} ms"
+        + ("" if within_s <= enough_s else ": one-way delays are refused"),
+        agrees=True if within_s <= enough_s else None,
+    )  # fmt: skip
+    verify["checks"].append(asdict(known))
+    parts.write_json(run_folder.VERIFY, verify)
+    parts.write_json(
+        run_folder.CLOCKS,
+        {
+            "schema": 1, "reference": parts.left[0].machine, "machines": rows,
+            "within_s": within_s, "enough_s": enough_s, "one_way_delays": within_s <= enough_s,
+        },
+    )  # fmt: skip

@@ -1,0 +1,172 @@
+"""The remote lab against six machines by ssh, each a namespace with its own sshd.
+
+What a run leaves in its folder and on machines; what is left where one is lost or all is killed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model import run_folder
+from testbed.labs.booted import image, lab_code
+from testbed.labs.remote import bundle
+from testbed.labs.virtual.virtual_lab import VirtualLab
+from testbed.machine import contents
+from tests.support.machines import quick, testbed
+
+STUDY = Path(__file__).parents[1] / "host" / "small.yaml"
+MEMORY = "6G"
+BODY = """
+look before
+$PYTHON -m testbed run {study} --lab remote --reps 1 --no-sensitivity -D $OUT/results
+look after
+same before after
+$PLAY ansible/playbooks/testbed.yml --skip-tags provision -e testbed_archive=$ARCHIVE \\
+  -e testbed_digest=$(basename $DEPLOYED) >$OUT/played
+
+# One machine is lost in the middle: its cell fails with its name, and the others are as they were.
+begin_run lost
+kill -KILL $inside_omega
+wait_for_end && exit 1
+for name in alpha beta left right psi; do until as_before $name; do sleep 0.5; done; done
+"""
+KILLED = """
+look before
+# The program is killed with all that it started: machines notice, and give back what they lent.
+begin_run killed
+kill -KILL -$run
+wait_for_end || true
+for name in {machines}; do until as_before $name; do sleep 0.5; done; done
+look after
+same before after
+
+# Sessions are killed as well: nobody is left to undo anything, until it is asked for.
+begin_run sessions
+pkill -KILL -f on_machine.session
+wait_for_end || true
+! as_before left
+$PYTHON -m testbed clean --lab remote
+look after
+same before after
+"""
+SHELL = """
+export PLAY="$(dirname $PYTHON)/ansible-playbook -i $W/inventory.yml"
+cd $PYTHONPATH
+
+# All that a run may change on a machine: links and what is on them, settings, processes, files.
+state() {
+  eval pid=\\$inside_$1
+  nsenter -t $pid -m -n -p -- sh -c '
+    ip -d address show; ip route show table all; tc qdisc show; ip neighbor show dev eth1
+    for place in core ipv4 sctp ipv4/conf/eth1 ipv4/neigh/eth1; do
+      for each in /proc/sys/net/$place/*; do
+        [ -d $each ] || echo $each $(cat $each 2>/dev/null)
+      done
+    done
+    ls -R /run /var/tmp; ps ax -o args= | grep -v "sshd:\\|ssh_config\\|^ps \\|^sh -c\\|sort" | sort
+  ' | sed -e 's/valid_lft.*//' -e '/tcp_fastopen_key\\|ip_local_port\\|fs_/d' -e 's/ usecs*.*//'
+}
+look() {
+  mkdir -p $OUT/$1
+  for name in $MACHINES; do state $name >$OUT/$1/$name; done
+}
+same() { diff -r $OUT/$1 $OUT/$2; }
+as_before() { state $1 | diff -q $OUT/before/$1 - >/dev/null; }
+# begin_run NAME: a run in the background as far as its flows; $run is its process group.
+begin_run() {
+  setsid $PYTHON -m testbed run $STUDY --lab remote --reps 1 --no-sensitivity -D $OUT/$1 \\
+    >$OUT/$1.said 2>&1 &
+  run=$!
+  until grep -qs 'phase calibrate' $OUT/$1/*/cells/*/console.log; do
+    kill -0 $run || { cat $OUT/$1.said; exit 1; }
+    sleep 0.2
+  done
+}
+wait_for_end() { wait $run; }
+"""
+
+
+def on_six(lab: VirtualLab, folder: Path, body: str) -> str:
+    """Run a shell script where six machines are, with the lab deployed; return what it said."""
+    root = image.built()
+    assert root is not None
+    archive = bundle.ensure(root, lab_code.ensure(root, contents.digest(root.parent)))
+    names = f"MACHINES='{' '.join(testbed.MACHINES)}'\nSTUDY={STUDY}\n"
+    script = testbed.script(archive) + names + SHELL + body
+    return quick.run(lab, folder, script, memory=MEMORY, timeout_s=900.0)
+
+
+@pytest.fixture(scope="module")
+def ran(tracing: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a study on six machines, and what was seen on them before and after."""
+    folder = tmp_path_factory.mktemp("six")
+    on_six(tracing, folder, BODY.format(study=STUDY))
+    return folder
+
+
+def value(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def cells(folder: Path) -> list[Path]:
+    return sorted((folder / "results" / "latest" / "cells").iterdir())
+
+
+@pytest.mark.timeout(900)
+def test_cells_are_finished_and_each_machine_says_what_it_is(ran: Path) -> None:
+    assert len(cells(ran)) == 2
+    for cell in cells(ran):
+        assert run_folder.is_done(cell)
+        environment = value(cell / "env.json")
+        assert environment["lab"]["name"] == "remote"
+        assert set(environment["machines"]) == set(testbed.MACHINES)
+        left = environment["machines"]["left"]
+        assert left["links"] == {"alpha": "eth1", "beta": "eth2", "right": "eth3"}
+        assert set(left["interfaces"]["eth1"]) == {"driver", "speed_mbps", "mac", "mtu", "offloads"}
+        assert left["kernel_release"].startswith("6.12")
+        checks = value(cell / "verify.json")["checks"]
+        assert not [check for check in checks if check["agrees"] is False]
+        assert {c["where"] for c in checks if c["check"] == "timers in time"} == {*testbed.MACHINES}
+
+
+def test_flows_began_within_ten_milliseconds_of_each_other(ran: Path) -> None:
+    (began,) = [
+        sorted(
+            json.loads(line)["connect_start_t_ns"]
+            for path in (cell / "raw" / "flows").glob("*.sender.jsonl")
+            for line in path.read_text().splitlines()
+            if '"connected"' in line
+        )
+        for cell in cells(ran)
+        if (cell / "raw" / "flows").exists()
+    ]
+    assert len(began) == 2
+    assert began[1] - began[0] < 10_000_000
+
+
+def test_clocks_are_known_well_enough_for_delays(ran: Path) -> None:
+    for cell in cells(ran):
+        told = value(cell / "raw" / "clocks.json")
+        assert told["reference"] == "left"
+        assert told["one_way_delays"] is True
+        assert set(told["machines"]) == set(testbed.MACHINES)
+
+
+def test_a_second_play_changes_nothing(ran: Path) -> None:
+    recap = [line for line in (ran / "played").read_text().splitlines() if "changed=" in line]
+    assert len(recap) == 6
+    assert all("changed=0 " in line and "failed=0 " in line for line in recap)
+
+
+def test_the_lost_machine_is_named(ran: Path) -> None:
+    assert "lost the machine omega" in (ran / "lost.said").read_text()
+
+
+@pytest.mark.timeout(900)
+def test_nothing_is_left_by_killed_runs(tracing: VirtualLab, tmp_path: Path) -> None:
+    on_six(tracing, tmp_path, KILLED.format(machines=" ".join(testbed.MACHINES)))
+    assert (tmp_path / "after" / "left").read_text() == (tmp_path / "before" / "left").read_text()

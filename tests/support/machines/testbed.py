@@ -1,0 +1,141 @@
+"""Six machines for tests of the remote lab, in one: namespaces, each with its own sshd.
+
+Two sources, two routers and two sinks, with a management network of their own and experiment links
+between neighbours. Each has its own network, mounts, processes and host name; files they share but
+for those that a machine has of its own. Runs wherever root may make namespaces.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed.labs.host.host_lab import SHARED_LIMITS
+from testbed.labs.remote import bundle, playbooks
+
+SOURCES, ROUTERS, SINKS = ("alpha", "beta"), ("left", "right"), ("psi", "omega")
+#: Neighbours: the interface of the first that leads to the second, and of the second to the first.
+LINKS = (
+    ("alpha", "eth1", "left", "eth1"), ("beta", "eth1", "left", "eth2"),
+    ("left", "eth3", "right", "eth3"), ("right", "eth1", "psi", "eth1"),
+    ("right", "eth2", "omega", "eth1"),
+)  # fmt: skip
+MACHINES = (*SOURCES, *ROUTERS, *SINKS)
+#: What a machine has of its own.
+OWN = ("run", "var/lib", "var/tmp", "tmp", "root")
+
+BEGIN = """
+set -eu ${TRACE:+-x}
+export PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
+W=${OUT:-/tmp}/testbed
+rm -rf $W; mkdir -p $W /run/sshd
+mount -t tmpfs -o size=90% tmpfs $W
+if [ -n "${DEPLOYED:-}" ]; then
+  mkdir $W/deployed
+  tar --extract --gzip --no-same-owner --file $ARCHIVE --directory $W/deployed
+  touch $W/deployed/complete
+fi
+ssh-keygen -q -t ed25519 -N '' -f $W/key
+ip link set lo up
+"""
+MACHINE = """
+mkdir -p $W/{name}
+ssh-keygen -q -t ed25519 -N '' -f $W/{name}/host_key
+cat >$W/{name}/sshd_config <<END
+ListenAddress 192.0.2.{number}
+HostKey $W/{name}/host_key
+AuthorizedKeysFile $W/key.pub
+StrictModes no
+UsePAM no
+PidFile none
+PermitRootLogin yes
+PasswordAuthentication no
+Subsystem sftp internal-sftp
+LogLevel ERROR
+MaxStartups 100
+SetEnv PATH=$PATH
+END
+cat >$W/{name}/start <<END
+set -e
+for own in {own}; do mount -t tmpfs tmpfs /\\$own; done
+if [ -n "${{DEPLOYED:-}}" ]; then
+  mkdir -p $DEPLOYED
+  mount --bind $W/deployed $DEPLOYED
+fi
+mkdir -p /run/sshd
+mount --make-rprivate /
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+[ ! -d /sys/kernel/tracing ] || mount -t tracefs tracefs /sys/kernel/tracing
+hostname {name}
+ip link set lo up
+touch $W/{name}/up
+until ip link set eth0 up 2>/dev/null; do sleep 0.05; done
+ip address add 192.0.2.{number} peer 192.0.2.1 dev eth0
+ip route add default via 192.0.2.1
+exec $(command -v sshd) -D -f $W/{name}/sshd_config -E $W/{name}/log
+END
+# Clocks of machines differ, where the kernel can: as if they had been started at other times.
+clock=""
+[ ! -e /proc/self/ns/time ] || clock="--time --monotonic {number}000"
+unshare --mount --net --uts --pid --fork --kill-child $clock \\
+  bash $W/{name}/start </dev/null >$W/{name}/said 2>&1 &
+echo $! >$W/{name}/pid
+until [ -e $W/{name}/up ]; do kill -0 $! || {{ cat $W/{name}/said; exit 1; }}; sleep 0.02; done
+inside_{name}=$(pgrep -P $(cat $W/{name}/pid))
+ip link add m{number} type veth peer name eth0 netns $inside_{name}
+ip address add 192.0.2.1 peer 192.0.2.{number} dev m{number}
+ip link set m{number} up
+echo "192.0.2.{number} $(cut -d' ' -f1,2 $W/{name}/host_key.pub)" >>$W/known_hosts
+"""
+LINK = """
+ip link add {near_if} netns $inside_{near} type veth peer name {far_if} netns $inside_{far}
+"""
+END = """
+for machine in {machines}; do
+  number=$(sed -n 's/^ListenAddress 192.0.2.//p' $W/$machine/sshd_config)
+  ssh="ssh -n -i $W/key -o UserKnownHostsFile=$W/known_hosts -o ConnectTimeout=5"
+  until $ssh 192.0.2.$number true 2>/dev/null; do sleep 0.2; done
+done
+export GROUNDTRUTH_INVENTORY=$W/inventory.yml
+"""
+
+
+def inventory(where: str) -> str:
+    """Return the inventory, where keys and known hosts are in that folder."""
+    links: dict[str, dict[str, str]] = {name: {} for name in MACHINES}
+    for near, near_if, far, far_if in LINKS:
+        links[near][far] = near_if
+        links[far][near] = far_if
+    lines = ["all:", "  vars:", "    ansible_user: root"]
+    lines += [
+        "    ansible_python_interpreter: /usr/bin/python3",
+        f"    ansible_ssh_private_key_file: {where}/key",
+        f"    ansible_ssh_common_args: -o UserKnownHostsFile={where}/known_hosts",
+        "  children:",
+    ]
+    for group, names in (("sources", SOURCES), ("routers", ROUTERS), ("sinks", SINKS)):
+        lines += [f"    {group}:", "      hosts:"]
+        for name in names:
+            number = 11 + MACHINES.index(name)
+            told = ", ".join(f"{to}: {interface}" for to, interface in links[name].items())
+            lines.append(f"        {name}: {{ansible_host: 192.0.2.{number}, links: {{{told}}}}}")
+    return "\n".join(lines) + "\n"
+
+
+def script(archive: Path | None = None) -> str:
+    """Return what begins the machines, in a shell of root; ``$W`` is their folder afterwards.
+
+    With an archive of the remote lab they begin with that deployed.
+    """
+    parts = [f"echo '{value}' >/proc/sys/{name}\n" for name, value in SHARED_LIMITS.items()]
+    if archive:
+        place = f"{playbooks.DEPLOYED}/{bundle.digest(archive)}"
+        parts.append(f"ARCHIVE={archive}\nDEPLOYED={place}\n")
+    parts.append(BEGIN)
+    for number, name in enumerate(MACHINES, 11):
+        parts.append(MACHINE.format(name=name, number=number, own=" ".join(OWN)))
+    for near, near_if, far, far_if in LINKS:
+        parts.append(LINK.format(near=near, near_if=near_if, far=far, far_if=far_if))
+    parts.append(f"cat >$W/inventory.yml <<END\n{inventory('$W')}END\n")
+    parts.append(END.format(machines=" ".join(MACHINES)))
+    return "".join(parts)

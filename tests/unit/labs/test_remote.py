@@ -1,0 +1,225 @@
+"""The remote lab, what of it needs no machine: inventory, clocks, joining what machines left."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from model.errors import UnsupportedError
+from testbed.labs.remote import assemble, bundle, clocks, connections, inventory
+from testbed.labs.remote.clocks import Clock, Exchange, Shift
+from tests.support.recorded import wireless_cell
+
+S = 1_000_000_000
+NETWORK = wireless_cell().network
+PLACE = Path("testbed.yml")
+
+
+def listing(**links: dict[str, str]) -> dict[str, Any]:
+    """What Ansible says of six machines; those named have other links."""
+    usual = {
+        "a": {"l": "eth1"}, "b": {"l": "eth1"}, "l": {"a": "eth1", "b": "eth2", "r": "eth3"},
+        "r": {"l": "eth3", "x": "eth1", "y": "eth2"}, "x": {"r": "eth1"}, "y": {"r": "eth1"},
+    }  # fmt: skip
+    told = usual | links
+    return {
+        "_meta": {"hostvars": {name: {"links": value} for name, value in told.items()}},
+        "sources": {"hosts": ["a", "b"]},
+        "routers": {"hosts": ["l", "r"]},
+        "sinks": {"hosts": ["x", "y"]},
+    }
+
+
+def test_nodes_are_machines_in_the_order_of_the_inventory() -> None:
+    found = inventory.of_listing(listing(), PLACE)
+    placed = found.placed(NETWORK)
+    assert {node: machine.name for node, machine in placed.items()} == {
+        "src1": "a", "src2": "b", "r1": "l", "r2": "r", "dst1": "x", "dst2": "y",
+    }  # fmt: skip
+    lent = found.lent(NETWORK)
+    assert lent["l"] == [
+        ("eth3", "r1", "r1-bottleneck"), ("eth1", "r1", "r1-src1"), ("eth2", "r1", "r1-src2"),
+    ]  # fmt: skip
+    assert lent["y"] == [("eth1", "dst2", "dst2-eth0")]
+
+
+def test_how_a_machine_is_reached_is_what_ansible_says() -> None:
+    told = listing()
+    told["_meta"]["hostvars"]["a"] |= {
+        "ansible_host": "192.0.2.1", "ansible_port": 2222, "ansible_user": "lab",
+        "ansible_ssh_private_key_file": "k", "ansible_ssh_common_args": "-o A='b c'",
+    }  # fmt: skip
+    argv = inventory.of_listing(told, PLACE).sources[0].ssh("true")
+    assert argv[-2] == "192.0.2.1"
+    assert "A=b c" in argv
+    assert argv[argv.index("-p") + 1] == "2222"
+    assert argv[argv.index("-l") + 1] == "lab"
+    assert "sudo -n -- sh -c true" in argv[-1]
+    assert "BatchMode=yes" in argv
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda told: told["sinks"].update(hosts=[]), "group sinks: .* wanted at least 1, got 0"),
+        (lambda told: told["routers"].update(hosts=["l"]), "group routers: .* wanted at least 2"),
+        (lambda told: told["sinks"].update(hosts=["a"]), "a machine is in two groups"),
+        (lambda told: told["_meta"]["hostvars"]["x"].clear(), "x, links: .* wanted a table"),
+    ],
+)
+def test_an_inventory_that_lacks_something_is_refused(change: Any, words: str) -> None:
+    told = listing()
+    change(told)
+    with pytest.raises(UnsupportedError, match=words):
+        inventory.of_listing(told, PLACE)
+
+
+def test_too_few_machines_and_links_are_named() -> None:
+    told = listing(l={"a": "eth1", "r": "eth3"})
+    with pytest.raises(UnsupportedError, match=r"testbed.yml, l, links: .* wanted b: INTERFACE"):
+        inventory.of_listing(told, PLACE).lent(NETWORK)
+    told = listing()
+    told["sources"]["hosts"] = ["a"]
+    with pytest.raises(UnsupportedError, match=r"group sources: .* wanted 2, got 1"):
+        inventory.of_listing(told, PLACE).placed(NETWORK)
+
+
+def test_no_inventory_is_told_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="INVENTORY=FILE"):
+        inventory.read(tmp_path / "none.yml")
+
+
+@pytest.mark.parametrize("words", [words for words, _ in connections.ADVICE])
+def test_what_ssh_says_has_advice(words: str) -> None:
+    (advice,) = [advice for known, advice in connections.ADVICE if known == words]
+    assert advice
+
+
+def exchange(
+    asked_ns: int, offset_ns: int, *, out_ns: int = 100_000, back_ns: int = 100_000
+) -> Exchange:
+    there_ns = asked_ns + out_ns
+    return Exchange(
+        asked_ns=asked_ns, heard_ns=there_ns + back_ns, clock_ns=there_ns + offset_ns, ahead_ns=7
+    )
+
+
+def test_a_clock_is_told_from_its_quickest_exchanges() -> None:
+    slow = [exchange(i * S, 5 * S, out_ns=40_000_000) for i in range(1, 50)]
+    clock = clocks.fit([*slow, exchange(0, 5 * S), exchange(60 * S, 5 * S)])
+    assert clock.shows(30 * S) == 35 * S
+    assert clock.within_ns == pytest.approx(100_000)
+    assert (clock.ahead_ns, clock.exchanges) == (7, 51)
+
+
+def test_drift_is_told_over_long_times_alone() -> None:
+    def drifting(t_ns: int) -> Exchange:
+        return exchange(t_ns, 1000 * S + t_ns // 50_000)  # 20 ppm
+
+    clock = clocks.fit([drifting(i * S) for i in range(101)])
+    assert clock.drift == pytest.approx(20e-6, rel=1e-3)
+    assert clock.shows(50 * S) == pytest.approx(1050 * S + 1_000_000, abs=5_000)
+    assert clocks.fit([drifting(i * S // 10) for i in range(50)]).drift == 0.0
+
+
+def test_one_sided_ways_are_within_what_is_told() -> None:
+    """All of the time on the way out: the offset is wrong by half of it, and that is told."""
+    clock = clocks.fit([exchange(i * S, 0, out_ns=1_000_000, back_ns=0) for i in range(20)])
+    assert abs(clock.shows(5 * S) - 5 * S) == pytest.approx(500_000, abs=10)
+    assert clock.within_ns >= 500_000
+
+
+@given(
+    st.integers(0, 10**15), st.integers(-(10**14), 10**14), st.floats(-1e-4, 1e-4),
+    st.integers(0, 10**13),
+)  # fmt: skip
+def test_times_go_there_and_back(at_ns: int, offset_ns: int, drift: float, since_ns: int) -> None:
+    clock = Clock(
+        at_ns=at_ns, offset_ns=offset_ns, drift=drift, within_ns=0, ahead_ns=0, exchanges=1
+    )
+    assert abs(clock.ours(clock.shows(at_ns + since_ns)) - at_ns - since_ns) <= 2
+
+
+def shift(offset_ns: int, ahead_ns: int = 0) -> Shift:
+    def clock(offset: int, ahead: int) -> Clock:
+        return Clock(
+            at_ns=0, offset_ns=offset, drift=0.0, within_ns=10, ahead_ns=ahead, exchanges=1
+        )
+
+    return Shift(of=clock(offset_ns, ahead_ns), to=clock(0, 50))
+
+
+def test_times_of_a_machine_become_those_of_the_reference() -> None:
+    one = shift(100, ahead_ns=1_000)
+    assert one.monotonic_ns(150) == 50
+    assert one.realtime_ns(1_150) == 100  # at 150 of its own, 50 of the reference's, dated 100
+    assert one.within_ns == 20
+    same = Shift(of=one.to, to=one.to)
+    assert (same.monotonic_ns(5), same.realtime_ns(5), same.within_ns) == (5, 5, 0.0)
+
+
+def capture(*times: tuple[int, int]) -> bytes:
+    head = struct.pack("<IHHiIII", assemble.PCAP_MAGIC, 2, 4, 0, 0, 160, 276)
+    records = (assemble.RECORD.pack(s, ns, 3, 60) + b"abc" for s, ns in times)
+    return head + b"".join(records)
+
+
+def test_packets_of_a_capture_get_other_times_and_nothing_else() -> None:
+    moved = assemble.shifted_capture(capture((1, 999_999_999), (2, 5)), lambda t: t + 2)
+    assert moved == capture((2, 1), (2, 7))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xd4\xc3\xb2\xa1" + bytes(20), capture((1, 1))[:-1]])
+def test_what_is_no_whole_capture_is_refused(content: bytes) -> None:
+    with pytest.raises((ValueError, struct.error)):
+        assemble.shifted_capture(content, lambda t: t)
+
+
+def test_documents_are_joined() -> None:
+    one = {"a": {"x": 1}, "same": [1, 2], "rows": [1]}
+    other = {"b": {"y": 2}, "same": [1, 2], "rows": [2]}
+    assert assemble.joined([one, other]) == {
+        "a": {"x": 1}, "b": {"y": 2}, "same": [1, 2], "rows": [1, 2],
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="machines differ"):
+        assemble.joined([{"snap_bytes": 160}, {"snap_bytes": 2048}])
+
+
+def test_a_setting_agrees_if_it_does_on_all_machines() -> None:
+    def row(read_back: dict[str, str]) -> list[dict[str, Any]]:
+        knob = {"name": "n", "value": "1", "read_back": read_back, "agrees": None}
+        return [{"parameter": "p", "knobs": [knob]}]
+
+    def agrees(*parts: dict[str, str]) -> Any:
+        (joined,) = assemble.joined_ledger([row(part) for part in parts])
+        return joined["knobs"][0]["agrees"]
+
+    assert agrees({"src1": "1"}, {}, {"dst1": "1"}) is True
+    assert agrees({"src1": "1"}, {"dst1": "2"}) is False
+    assert agrees({}, {}) is None
+
+
+def test_a_file_is_taken_with_all_links_that_lead_to_it(tmp_path: Path) -> None:
+    (tmp_path / "usr/lib/deep").mkdir(parents=True)
+    (tmp_path / "usr/lib/deep/libx.so.1.2").write_text("x")
+    (tmp_path / "usr/lib/deep/libx.so.1").symlink_to("libx.so.1.2")
+    (tmp_path / "lib").symlink_to("usr/lib")
+    (tmp_path / "usr/lib/sh").symlink_to("/lib/deep/libx.so.1")
+    assert list(bundle.with_links(tmp_path, "lib/deep/libx.so.1")) == [
+        "lib", "usr/lib/deep/libx.so.1", "usr/lib/deep/libx.so.1.2",
+    ]  # fmt: skip
+    assert list(bundle.with_links(tmp_path, "usr/lib/sh")) == [
+        "usr/lib/sh", "lib", "usr/lib/deep/libx.so.1", "usr/lib/deep/libx.so.1.2",
+    ]  # fmt: skip
+
+
+def test_sessions_have_all_that_they_import() -> None:
+    names = {name for name, _ in bundle.sources()}
+    assert "lib/testbed/labs/remote/on_machine/session.py" in names
+    assert "lib/testbed/labs/host/undo.py" in names
+    assert not [name for name in names if "virtual" in name]
