@@ -7,6 +7,7 @@ differences of times at two capture points of the same packet, so no clocks are 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -36,7 +37,8 @@ def path_rows(cell: Cell, packets: pl.DataFrame, *, one_way_delays: bool = True)
     rows = [_path_row(flow, cell, seen.get(flow.id, FlowPackets())) for flow in cell.flows]
     if one_way_delays:
         return rows
-    return [dataclasses.replace(row, **dict.fromkeys(ONE_WAY)) for row in rows]
+    unknown: dict[str, Any] = dict.fromkeys(ONE_WAY)
+    return [dataclasses.replace(row, **unknown) for row in rows]
 
 
 def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:

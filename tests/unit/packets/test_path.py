@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from collectors.packets import columns
+from collectors.packets import columns, path
 from collectors.packets.path import accepted_bytes, path_rows
 from collectors.packets.seen import FlowPackets, flow_packets
 from collectors.tables import packet_evidence
@@ -175,3 +177,24 @@ def test_the_recorded_cell() -> None:
     # Until 2.2 s: two acknowledgements, and two with a SACK block besides.
     assert (tcp.ack_pkts, tcp.ack_ip_bytes) == (4, 2 * 40 + 2 * 52)
     assert tcp.queue_max_s == pytest.approx(0.01444, abs=1e-5)
+
+
+def test_one_way_delays_are_missing_where_clocks_do_not_tell_them() -> None:
+    rows = [*FOUR]
+    (known, *_), (refused, *_) = (
+        path_rows(TEN_S, table(*rows), one_way_delays=known) for known in (True, False)
+    )
+    assert known.owd_mean_s is not None
+    assert refused.owd_mean_s is refused.owd_max_s is refused.ack_owd_mean_s is None
+    nothing: dict[str, Any] = dict.fromkeys(path.ONE_WAY)
+    assert refused == dataclasses.replace(known, **nothing)
+
+
+@pytest.mark.parametrize(("told", "known"), [(True, True), (False, False), (None, True)])
+def test_clocks_say_whether_delays_are_known(
+    tmp_path: Path, told: bool | None, known: bool
+) -> None:
+    if told is not None:
+        (tmp_path / "raw").mkdir()
+        (tmp_path / "raw" / "clocks.json").write_text(json.dumps({"one_way_delays": told}))
+    assert packet_evidence.one_way_delays(tmp_path) is known

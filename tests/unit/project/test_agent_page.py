@@ -37,7 +37,9 @@ def test_the_files_are_those_that_a_lab_may_leave() -> None:
 
 
 def test_environment_and_command_line_are_what_init_gives() -> None:
-    (given,) = re.findall(r"```\n(.*?)```", TEXT, re.DOTALL)
+    (given,) = re.findall(
+        r"^```\n(.*?)^```", TEXT.partition("### What it gets")[2], re.DOTALL | re.MULTILINE
+    )
     source = (lab_code.GUEST / "init.c").read_text()
     inside = source.partition("env[] = {")[2].partition("NULL")[0]
     assert given.split() == re.findall(r'"([^"]+)"', inside)
