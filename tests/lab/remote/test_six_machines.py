@@ -6,6 +6,7 @@ What a run leaves in its folder and on machines; what is left where one is lost 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,22 @@ same before after
 $PLAY ansible/playbooks/testbed.yml --skip-tags provision -e testbed_archive=$ARCHIVE \\
   -e testbed_digest=$(basename $DEPLOYED) >$OUT/played
 
+# What cannot be reached or taken is told before anything is changed.
+ssh-keygen -q -t ed25519 -N '' -f $W/other
+sed "s/^192.0.2.12 .*/192.0.2.12 $(cut -d' ' -f1,2 $W/other.pub)/" $W/known_hosts >$W/known_others
+refused key plan "s:$W/key:$W/other:"
+refused address plan 's/192.0.2.12/192.0.2.99/'
+refused changed plan 's/known_hosts/known_others/'
+refused unknown plan 's/known_hosts/known_nobody/'
+refused management run 's/beta: eth2/beta: eth0/'
+same before after
+
 # One machine is lost in the middle: its cell fails with its name, and the others are as they were.
 begin_run lost
-kill -KILL $inside_omega
+ip link set m16 down
 wait_for_end && exit 1
-for name in alpha beta left right psi; do until as_before $name; do sleep 0.5; done; done
+ip link set m16 up
+for name in $MACHINES; do until as_before $name; do sleep 0.5; done; done
 """
 KILLED = """
 look before
@@ -40,7 +52,7 @@ look before
 begin_run killed
 kill -KILL -$run
 wait_for_end || true
-for name in {machines}; do until as_before $name; do sleep 0.5; done; done
+for name in $MACHINES; do until as_before $name; do sleep 0.5; done; done
 look after
 same before after
 
@@ -87,6 +99,11 @@ begin_run() {
   done
 }
 wait_for_end() { wait $run; }
+# refused NAME COMMAND CHANGE: with a changed inventory a command says why not.
+refused() {
+  sed "$3" $W/inventory.yml >$W/$1.yml
+  ! GROUNDTRUTH_INVENTORY=$W/$1.yml $PYTHON -m testbed $2 $STUDY --lab remote >$OUT/$1.told 2>&1
+}
 """
 
 
@@ -162,11 +179,27 @@ def test_a_second_play_changes_nothing(ran: Path) -> None:
     assert all("changed=0 " in line and "failed=0 " in line for line in recap)
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("key", r"cannot reach the machine beta.*Permission denied.*ssh-copy-id"),
+        ("address", r"cannot reach the machine beta.*is the machine on"),
+        ("changed", r"cannot reach the machine beta.*if the machine is new, ssh-keygen -R"),
+        ("unknown", r"cannot reach the machine \w+.*connect once by hand"),
+        ("management", r"left.*eth0.*the machine is reached by it.*never shaped"),
+    ],
+)
+def test_what_cannot_be_used_is_told(ran: Path, name: str, words: str) -> None:
+    said = " ".join((ran / f"{name}.told").read_text().split())
+    assert re.search(words, said), said
+    assert "Traceback" not in said
+
+
 def test_the_lost_machine_is_named(ran: Path) -> None:
     assert "lost the machine omega" in (ran / "lost.said").read_text()
 
 
 @pytest.mark.timeout(900)
 def test_nothing_is_left_by_killed_runs(tracing: VirtualLab, tmp_path: Path) -> None:
-    on_six(tracing, tmp_path, KILLED.format(machines=" ".join(testbed.MACHINES)))
+    on_six(tracing, tmp_path, KILLED)
     assert (tmp_path / "after" / "left").read_text() == (tmp_path / "before" / "left").read_text()

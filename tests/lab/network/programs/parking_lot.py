@@ -19,6 +19,7 @@ from model.cell import from_dict
 from probes.driver import BIN
 from probes.process import start, start_ready
 from testbed.guest import link_fill
+from testbed.guest.team import Alone
 
 CELL, TIMEOUT_S = Path("/cell"), 200.0
 OPTIONS: dict[str, Any] = json.loads(sys.argv[1])
@@ -31,10 +32,10 @@ checks, _ = check_built.read_back(laid_out, spaces, {}, routes)
 (CELL / "disagree.json").write_text(json.dumps([str(c) for c in checks if not c.agrees]))
 
 time.sleep(10)  # of the lab's time: interfaces that came up speak IPv6 for a while
-fills = {}
+fills: dict[str, Any] = {}
 for fill in link_fill.fills_of(laid_out):
     if fill.what.startswith("bottleneck"):
-        fills[fill.name] = link_fill.measure(fill, spaces, CELL)
+        fills |= link_fill.measure(fill, spaces, CELL, Alone())
 (CELL / "fills.json").write_text(json.dumps(fills))
 
 
