@@ -41,6 +41,8 @@ PROPERTIES = Properties(
 )
 #: Programs are started in real time.
 HEAD_START_S = "3"
+#: Measuring what a cell has written, all its processes' files, takes time of the same processors.
+LOOK_S = 2.0
 #: What all networks of a machine share.
 SHARED_LIMITS = {
     f"net/{name}": value for name, value in MEMORY_LIMITS.items() if name not in OF_A_NETWORK
@@ -149,8 +151,9 @@ class HostLab:
         boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
         with undo.cell_runs(self.places) as held, Watch() as watch:
             wall_s = booting.run_to_end(
-                self.command(folder, boot), boot, folder, cancelled, as_root=True, held=[held]
-            )
+                self.command(folder, boot), boot, folder, cancelled, as_root=True, held=[held],
+                look_s=LOOK_S,
+            )  # fmt: skip
         return Ran(wall_s=wall_s, checks=tuple(watch.checks(cell)))
 
 
