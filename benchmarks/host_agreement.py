@@ -1,6 +1,6 @@
 """Run a study through LAB=host in a machine with Debian's kernel, to be compared with other labs.
 
-    .venv/bin/python -m benchmarks.host_agreement FOLDER --study agreement --scale 0.2 --reps 10
+    .venv/bin/python -m benchmarks.host_agreement FOLDER --scale 0.2 --reps 10
 
 The machine is QEMU's with this one's files, and its real time is a count of instructions: no load
 on this machine makes it late. The run folder is left in FOLDER/results; the same command goes on
@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 from testbed.labs.stock import stock_lab
-from testbed.points.load_study import find_study
 from tests.support.machines import quick
 
 KERNEL = "6.12"
+STUDY = Path(__file__).resolve().parents[1] / "studies/examples/agreement.yaml"
 TIMEOUT_S = 24 * 3600.0
 #: Inside, where what was given is OUT.
 SCRIPT = """
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> None:
     """Run or go on with the study that the command line names."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--study", default="agreement")
+    parser.add_argument("--study", type=Path, default=STUDY)
     parser.add_argument("--scale", default="1")
     parser.add_argument("--reps", type=int, default=10)
     given = parser.parse_args(argv)
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> None:
         (given.folder / name).unlink(missing_ok=True)
     per_kernel = stock_lab.ensure_per_kernel([KERNEL], lambda _what, _done: None)
     script = SCRIPT.format(
-        study=shlex.quote(str(find_study(given.study))), reps=given.reps,
+        study=shlex.quote(str(given.study.resolve())), reps=given.reps,
         scale=shlex.quote(given.scale),
     )  # fmt: skip
     sys.stdout.write(

@@ -106,7 +106,9 @@ def _write_programs(lab: StockLab, folder: Path, out: Path) -> None:
         program.chmod(0o755)
 
 
-def _write_modules(lab: StockLab, folder: Path, every: list[Module], builtin: frozenset[str]) -> None:
+def _write_modules(
+    lab: StockLab, folder: Path, every: list[Module], builtin: frozenset[str]
+) -> None:
     """Write the kernel's folder of modules, as its package has it but for those no lab needs."""
     version = re.search(rb"\0vermagic=(\S+)", every[0].content)
     assert version is not None
