@@ -8,9 +8,11 @@ does, in whose time computing takes time, and is up in some ten seconds.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from testbed.labs.booted import image
@@ -48,15 +50,16 @@ sleep 60
 """
 
 
-def run(
-    lab: VirtualLab | StockLab, folder: Path, script: str, *,
-    clock: str = "computing takes none", timeout_s: float = 300.0,
-) -> str:  # fmt: skip
-    """Run a shell script as root of such a machine; return what it said, or fail with that.
+@contextlib.contextmanager
+def started(
+    lab: VirtualLab | StockLab, folder: Path, script: str, *, clock: str = "computing takes none"
+) -> Iterator[Callable[[float], str]]:
+    """Let such a machine run a shell script as root, beside whatever is done in the block.
 
-    ``folder`` is ``$OUT`` inside, ``$PYTHON -m testbed`` the project's command, ``$IMAGE`` the
-    lab's image, whose programs need not be on this machine: ``chroot $IMAGE ip link``. ``clock`` is
-    for the virtual lab's kernel.
+    What is given waits at most so many seconds for its end and returns what it said, or fails with
+    that. ``folder`` is ``$OUT`` inside, ``$PYTHON -m testbed`` the project's command, ``$IMAGE``
+    the lab's image, whose programs need not be on this machine: ``chroot $IMAGE ip link``.
+    ``clock`` is for the virtual lab's kernel.
     """
     root = image.built()
     assert root is not None, "the lab was built before"
@@ -73,14 +76,39 @@ def run(
         if isinstance(lab, StockLab)
         else _process(lab, folder, root, clock)
     )
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s,
-        check=False, env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm", "PATH": os.environ["PATH"]},
-    )  # fmt: skip
+    with (folder / "console").open("wb") as console:
+        child = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=console, stderr=console,
+            env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm", "PATH": os.environ["PATH"]},
+        )  # fmt: skip
+
+    def said(timeout_s: float) -> str:
+        child.wait(timeout_s)
+        return _said(folder)
+
+    try:
+        yield said
+    finally:
+        child.kill()  # what runs in it dies with it
+        child.wait()
+
+
+def run(
+    lab: VirtualLab | StockLab, folder: Path, script: str, *,
+    clock: str = "computing takes none", timeout_s: float = 300.0,
+) -> str:  # fmt: skip
+    """Run a shell script on such a machine to its end, as :func:`started` does."""
+    with started(lab, folder, script, clock=clock) as said:
+        return said(timeout_s)
+
+
+def _said(folder: Path) -> str:
+    """Return what the script said; fail with that unless it ended well."""
     said = folder / "said"
     text = said.read_text(errors="replace") if said.exists() else ""
     status = folder / "status"
-    assert status.exists(), f"the machine did not end well: {done.stdout[-2000:]}{text[-2000:]}"
+    console = (folder / "console").read_text(errors="replace")
+    assert status.exists(), f"the machine did not end well: {console[-2000:]}{text[-2000:]}"
     assert status.read_text() == "0\n", text[-4000:]
     return text
 
