@@ -36,7 +36,12 @@ PROPERTIES = Properties(
     tick_hz=machine_facts.tick_hz(),
     repeatable=False,
     tolerances=Tolerances(
-        delay_s=2e-3, event_s=2e-3, rate_frac=0.02, start_s=10e-3, start_per_flow_s=1e-3
+        delay_s=2e-3,
+        event_s=2e-3,
+        rate_frac=0.02,
+        start_s=10e-3,
+        start_per_flow_s=1e-3,
+        late_frac=0.05,
     ),
 )
 #: Programs are started in real time.
