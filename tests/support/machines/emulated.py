@@ -37,7 +37,7 @@ mount --bind /cell $new{out}
 mount -t devtmpfs devtmpfs $new/dev
 mount --bind $new/usr/sbin $new/media
 mount -t tmpfs tmpfs $new/usr/sbin
-ln -s /media/* $new/usr/sbin
+ln -s -t $new/usr/sbin $(cd $new/media && printf '/media/%s ' *)
 cp --remove-destination /cell/programs/* $new/usr/sbin
 echo /usr/sbin/modprobe >/proc/sys/kernel/modprobe
 cd $new
