@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -58,6 +59,17 @@ def test_a_setting_is_set_and_given_back(places: Places) -> None:
     assert said == ["sysctl net/core/rmem_max: 212992 again"]
     assert value(places, "net/core/rmem_max") == "212992"
     assert not places.folder.exists()
+
+
+def test_a_limit_that_is_higher_stays(places: Places) -> None:
+    (places.sysctls / "net/core/rmem_max").write_text("134217728\n")
+    (places.sysctls / "net/core/wmem_max").write_text("2048\t32768\n")
+    with undo.alone(places):
+        undo.set_sysctls(WANTED, Journal(), places)
+        assert value(places, "net/core/rmem_max") == "134217728"
+        assert value(places, "net/core/wmem_max") == "4096 32768"
+        said = said_by(lambda say: undo.undo(places, say))
+    assert said == ["sysctl net/core/wmem_max: 2048 32768 again"]
 
 
 def test_what_somebody_else_set_since_is_left(places: Places) -> None:
@@ -183,9 +195,12 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, .
             status = int(busy)
             if not busy:
                 loaded.write_text("".join(x for x in lines if not x.startswith(argv[1] + " ")))
-        elif "--show-depends" in argv and argv[-1] == "sctp":
-            out = "insmod /lib/libcrc32c.ko.xz\ninsmod /lib/sctp.ko.xz opt=1\nbuiltin ipv4\n"
-        elif argv[-1] == "sch_netem":
+        elif "--show-depends" in argv:
+            if "sctp" in argv:
+                out = "insmod /lib/libcrc32c.ko.xz\ninsmod /lib/sctp.ko.xz opt=1\nbuiltin ipv4\n"
+            if "dummy" in argv and (tmp_path / "forbidden").exists():
+                out += "install /bin/true \n"
+        elif "sch_netem" in argv and not (tmp_path / "forbidden").exists():
             status, error = 1, "x\nmodprobe: FATAL: Module sch_netem not found.\n"
         return subprocess.CompletedProcess(argv, status, out, error)
 
@@ -222,8 +237,38 @@ def test_a_module_of_links_stays(kernel: list[tuple[str, ...]]) -> None:
     assert ("rmmod", "veth") not in kernel
 
 
-def test_what_a_module_needs_is_known(kernel: list[tuple[str, ...]]) -> None:
-    assert kernel_modules.with_those_they_need() == ["libcrc32c", "sctp"]
+def test_what_a_module_needs_is_known_and_what_is_loaded_on_demand(
+    kernel: list[tuple[str, ...]],
+) -> None:
+    found = kernel_modules.with_those_they_need()
+    assert found[:2] == ["libcrc32c", "sctp"]
+    assert "tcp_vegas" in found
+
+
+def test_a_rule_in_place_of_a_module_is_told(
+    kernel: list[tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "forbidden").touch()
+    monkeypatch.setattr(kernel_modules, "LOCKDOWN", tmp_path / "none")
+    rule = "install dummy /bin/true"
+    with pytest.raises(UnsupportedError, match=rf"got dummy: {rule} \(an administrator's rule"):
+        kernel_modules.load()
+    assert kernel_modules.missing() == {"dummy": rule}
+
+
+def test_no_links_are_made_for_everybody(kernel: list[tuple[str, ...]]) -> None:
+    with contextlib.suppress(UnsupportedError):
+        kernel_modules.load()
+    assert ("modprobe", "ifb", "numifbs=0") in kernel
+    assert ("modprobe", "dummy", "numdummies=0") in kernel
+
+
+def test_all_are_asked_for_together(
+    kernel: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_modules, "WANTED", ("veth", "ifb", "dummy", "sctp"))
+    kernel_modules.load()
+    assert len(kernel) == 4
 
 
 def test_a_kernel_without_a_module_is_told_by_its_name(kernel: list[tuple[str, ...]]) -> None:
