@@ -4,8 +4,8 @@ The agent runs as root in the image's files: the same tools as in every lab, and
 than these. Invariants: processes, mounts, networks and names of a cell are in namespaces that end
 with its first process, which ends with its starter; what all networks of the machine share is set
 before the first cell and taken back after the last (:mod:`testbed.labs.host.undo`). Of the
-machine's settings the agent sees its networks' alone as writable; as it is root, this is against
-accidents and no wall.
+machine's settings the agent sees its networks' alone as writable, and of root's rights it has those
+that it needs; as mounting is among them, this is against accidents and no wall.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from model.cell import Cell
-from model.errors import UnsupportedError
+from model.errors import LateError, RunError, UnsupportedError
 from model.tolerances import Tolerances
 from testbed.guest.build_network import MEMORY_LIMITS, OF_A_NETWORK
 from testbed.labs.booted import booting, image
@@ -52,6 +52,9 @@ LOOK_S = 2.0
 SHARED_LIMITS = {
     f"net/{name}": value for name, value in MEMORY_LIMITS.items() if name not in OF_A_NETWORK
 }
+#: All that root may do inside: networks, mounts and namespaces, raw packets, limits. Not modules,
+#: devices, the date, a restart, others' memory and files.
+CAPABILITIES = ("CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN", "CAP_SYS_RESOURCE")
 #: Not every kernel has these.
 IPC = Path("/proc/self/ns/ipc")
 ENVIRONMENT = {
@@ -143,6 +146,9 @@ class HostLab:
             "--ro-bind", str(self.code), "/gt/code", "--remount-ro", "/gt",
             "--bind", str(folder), "/cell", "--clearenv",
         ]  # fmt: skip
+        args += ["--cap-drop", "ALL"]
+        for capability in CAPABILITIES:
+            args += ["--cap-add", capability]
         for name, value in ENVIRONMENT.items():
             args += ["--setenv", name, value]
         return [*args, "--", "sh", "-c", FIRST_PROGRAM, "lab", *boot.program]
@@ -151,14 +157,25 @@ class HostLab:
         """Run a prepared folder to its end; say how long it took, and whether that was punctual.
 
         Raises:
+            LateError: it did not end well, on a machine that did not keep up.
             RunError: as for :func:`testbed.labs.booted.booting.run_to_end`.
         """
         boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
-        with undo.cell_runs(self.places) as held, Watch() as watch:
-            wall_s = booting.run_to_end(
-                self.command(folder, boot), boot, folder, cancelled, as_root=True, held=[held],
-                look_s=LOOK_S,
-            )  # fmt: skip
+        watch = Watch()
+        try:
+            with undo.cell_runs(self.places) as held, watch:
+                wall_s = booting.run_to_end(
+                    self.command(folder, boot), boot, folder, cancelled, as_root=True,
+                    held=[held], look_s=LOOK_S,
+                )  # fmt: skip
+        except RunError as error:
+            late = [one for one in watch.checks(cell) if one.agrees is False]
+            if cancelled.is_set() or not late:
+                raise
+            raise LateError(
+                f"{error.what}; the machine did not keep up: {late[0].check} is not as asked",
+                where=error.where, wanted=late[0].wanted, got=late[0].got, hint=error.hint,
+            ) from error  # fmt: skip
         return Ran(wall_s=wall_s, checks=tuple(watch.checks(cell)))
 
 

@@ -38,6 +38,13 @@ def test_a_finished_cell_is_whole_and_its_digests_are_right(cell: Cell, tmp_path
     assert [path.name for path in folder.glob(".*")] == []
 
 
+def test_how_late_the_machine_was_before_is_kept(tmp_path: Path) -> None:
+    late = ("longest stall: 2 s",)
+    run_cell.execute(MEASURE, tmp_path / "x", FakeLab(), threading.Event(), late)
+    timing = json.loads((tmp_path / "x" / run_folder.TIMING).read_text())
+    assert timing == {"wall_s": 1.235, "late": list(late)}
+
+
 def test_done_is_written_last_and_by_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import math
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.errors import RunError, StudyError, UnsupportedError
+from model.errors import LateError, RunError, StudyError, UnsupportedError
 from testbed.labs import registry
+from testbed.labs.booted import booting
 from testbed.labs.host import kernel_modules, kind, machine_facts, punctuality, undo
+from testbed.labs.host.host_lab import HostLab
 from testbed.labs.host.punctuality import Counters
 from testbed.labs.host.undo import Journal, Places
 from tests.support.recorded import wireless_cell
@@ -300,20 +303,20 @@ def test_lockdown_is_read_by_its_brackets(tmp_path: Path, monkeypatch: pytest.Mo
     assert "Secure Boot" in kernel_modules.advice("anything")
 
 
-def counted(at_s: float, waited_s: float = 0.0, stolen_s: float = 0.0) -> Counters:
-    return Counters(monotonic_s=at_s, waited_s=waited_s, stolen_s=stolen_s)
+def counted(at_s: float, waited_s: float = 0.0, *stolen_s: float) -> Counters:
+    stolen = {f"cpu{n}": one_s for n, one_s in enumerate(stolen_s or (0.0,))}
+    return Counters(monotonic_s=at_s, waited_s=waited_s, stolen_s=stolen)
 
 
-def agreement(
-    late_s: list[float], after: Counters, rtt_s: float = 0.1, cores: int = 2
-) -> dict[str, bool | None]:
-    made = punctuality.judge(late_s, counted(0), after, rtt_s, cores)
+def agreement(late_s: list[float], after: Counters, rtt_s: float = 0.1) -> dict[str, bool | None]:
+    made = punctuality.judge(late_s, counted(0), after, rtt_s)
     return {check.check: check.agrees for check in made}
 
 
 def test_a_machine_that_keeps_up_is_believed() -> None:
     assert agreement([0.0005] * 1000, counted(10, 1.0, 0.1)) == {
         "timers in time": True,
+        "longest stall": True,
         "processor time taken by others": True,
         "waiting for a processor": True,
     }
@@ -323,8 +326,9 @@ def test_a_machine_that_keeps_up_is_believed() -> None:
     ("late_s", "after", "wrong"),
     [
         ([0.0] * 989 + [0.0011] * 11, counted(10), "timers in time"),
-        ([], counted(10), "timers in time"),
-        ([0.0], counted(10, stolen_s=0.5), "processor time taken by others"),
+        ([0.0] * 999 + [0.021], counted(10), "longest stall"),
+        # One of two that has nothing else to do: a mean would not tell.
+        ([0.0], counted(10, 0.0, 0.3, 0.0), "processor time taken by others"),
         ([0.0], counted(10, waited_s=6.0), "waiting for a processor"),
     ],
 )
@@ -334,6 +338,26 @@ def test_one_that_does_not_is_told_by_its_figure(
     assert [name for name, agrees in agreement(late_s, after).items() if not agrees] == [wrong]
 
 
+def test_a_watch_that_never_woke_tells_of_nothing_good() -> None:
+    assert set(agreement([], counted(10)).items()) >= {
+        ("timers in time", False), ("longest stall", False),
+    }  # fmt: skip
+
+
+def test_no_path_is_so_long_that_a_retransmission_timer_may_expire() -> None:
+    assert agreement([0.09], counted(1), rtt_s=2.0)["longest stall"]
+    assert not agreement([0.11], counted(1), rtt_s=2.0)["longest stall"]
+
+
+def test_steal_is_read_of_each_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  1 2 3 4 5 6 7 800 0 0\ncpu0 1 2 3 4 5 6 7 100 0 0\n"
+                    "cpu1 1 2 3 4 5 6 7 700 0 0\nintr 1\n")  # fmt: skip
+    monkeypatch.setattr(punctuality, "STAT", stat)
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert punctuality.counters().stolen_s == {"cpu0": 100 / ticks, "cpu1": 700 / ticks}
+
+
 def test_on_a_long_path_a_hundredth_of_a_round_trip_may_be_late() -> None:
     late_s = [0.004] * 100
     assert not agreement(late_s, counted(1), rtt_s=0.1)["timers in time"]
@@ -341,9 +365,36 @@ def test_on_a_long_path_a_hundredth_of_a_round_trip_may_be_late() -> None:
 
 
 def test_what_the_kernel_does_not_tell_is_unknown() -> None:
-    found = agreement([0.0], counted(10, math.nan, math.nan))
+    after = dataclasses.replace(counted(10, math.nan), stolen_s={})
+    found = agreement([0.0], after)
     assert found["waiting for a processor"] is None
     assert found["processor time taken by others"] is None
+
+
+def ends_badly(*_: object, **__: object) -> float:
+    raise RunError("flow T began late", where="cell x", hint="more processors")
+
+
+@pytest.mark.parametrize("was_late", [True, False])
+def test_what_fails_on_a_late_machine_is_told_as_lateness(
+    was_late: bool, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = HostLab(image=tmp_path, code=tmp_path, places=places)
+    monkeypatch.setattr(booting, "run_to_end", ends_badly)
+    late_s = [0.5] if was_late else [0.0]
+    monkeypatch.setattr(
+        punctuality.Watch, "checks",
+        lambda *_: punctuality.judge(late_s, counted(0), counted(1), 0.1),
+    )  # fmt: skip
+    places.folder.mkdir()
+    wanted = LateError if was_late else RunError
+    with pytest.raises(wanted, match=r"flow T began late.*more processors") as caught:
+        lab.run(wireless_cell(), tmp_path, threading.Event())
+    assert ("did not keep up: timers in time" in str(caught.value)) is was_late
+    over = threading.Event()
+    over.set()
+    with pytest.raises(RunError):
+        lab.run(wireless_cell(), tmp_path, over)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1), st.floats(0, 0.1))
