@@ -54,7 +54,9 @@ SHARED_LIMITS = {
 }
 #: All that root may do inside: networks, mounts and namespaces, raw packets, limits. Not modules,
 #: devices, the date, a restart, others' memory and files.
-CAPABILITIES = ("CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN", "CAP_SYS_RESOURCE")
+CAPABILITIES = (
+    "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SYS_RESOURCE",
+)  # fmt: skip
 #: Not every kernel has these.
 IPC = Path("/proc/self/ns/ipc")
 ENVIRONMENT = {

@@ -121,6 +121,14 @@ def difference(before: State, after: State) -> dict[str, Any]:
     return found
 
 
+def settled(before: State) -> dict[str, Any]:
+    """Return what is not as it was once all that ends by and by has had time to."""
+    deadline_s = time.monotonic() + ENDED_WITHIN_S
+    while (left := difference(before, state())) and time.monotonic() < deadline_s:
+        time.sleep(0.5)  # the kernel takes networks apart by and by
+    return left
+
+
 def whole(study: str) -> int:
     """Become the project's command with a study."""
     options = ["--lab", "host", "--reps", "1", "--no-sensitivity", "-D", str(RESULTS)]
@@ -173,9 +181,7 @@ def ended(
     _, status = os.waitpid(pid, 0)
     if number == signal.SIGKILL:  # at once: its cell may still be ending
         command_status(["clean", "--lab", "host"])
-    deadline_s = time.monotonic() + ENDED_WITHIN_S
-    while (left := difference(before, state())) and time.monotonic() < deadline_s:
-        time.sleep(0.5)  # the kernel takes networks apart by and by
+    left = settled(before)
     log = (RESULTS / "log").read_text() if (RESULTS / "log").exists() else ""
     return left, os.waitstatus_to_exitcode(status), log
 
