@@ -14,10 +14,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from testbed.labs.stock import stock_lab
-from tests.support.machines import quick
+from tests.support.machines import emulated, quick
 
-KERNEL = "6.12"
 STUDY = Path(__file__).resolve().parents[1] / "studies/examples/agreement.yaml"
 TIMEOUT_S = 24 * 3600.0
 #: Inside, where what was given is OUT.
@@ -42,13 +40,12 @@ def main(argv: list[str]) -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     for name in ("status", "said"):
         (given.folder / name).unlink(missing_ok=True)
-    per_kernel = stock_lab.ensure_per_kernel([KERNEL], lambda _what, _done: None)
     script = SCRIPT.format(
         study=shlex.quote(str(given.study.resolve())), reps=given.reps,
         scale=shlex.quote(given.scale),
     )  # fmt: skip
     sys.stdout.write(
-        quick.run(per_kernel.by_kernel[KERNEL], given.folder.resolve(), script, timeout_s=TIMEOUT_S)
+        quick.run(emulated.debian(), given.folder.resolve(), script, timeout_s=TIMEOUT_S)
     )
 
 

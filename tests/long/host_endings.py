@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.labs.stock import stock_lab
 from testbed.labs.virtual import virtual_lab
 from tests.lab.host.test_endings import check_endings
+from tests.support.machines import emulated
 
 KILLS = 20
 #: What stays once it is loaded is loaded before; the rest comes and goes. What is somebody's stays.
@@ -38,5 +38,4 @@ def test_nothing_of_a_run_is_left_whenever_it_is_killed(tmp_path: Path) -> None:
 def test_on_debians_kernel_all_that_was_loaded_is_unloaded_and_others_keep_theirs(
     tmp_path: Path,
 ) -> None:
-    per_kernel = stock_lab.ensure_per_kernel(["6.12"], lambda _what, _done: None)
-    check_endings(per_kernel.by_kernel["6.12"], tmp_path, KILLS, 4 * 3500, first=SOMEBODY)
+    check_endings(emulated.debian(), tmp_path, KILLS, 4 * 3500, first=SOMEBODY)

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.labs.stock import stock_lab
 from testbed.labs.stock.stock_lab import StockLab
-from tests.support.machines import quick
+from tests.support.machines import emulated, quick
 
 HERE = Path(__file__).parent
 
@@ -26,7 +25,7 @@ class Running:
 @pytest.fixture(scope="session")
 def debian() -> StockLab:
     """The stock lab, whose kernel the machine has."""
-    return stock_lab.ensure_per_kernel(["6.12"], lambda _what, _done: None).by_kernel["6.12"]
+    return emulated.debian()
 
 
 @pytest.fixture(scope="session", autouse=True)

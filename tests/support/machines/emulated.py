@@ -16,6 +16,7 @@ from testbed.labs.stock.modules import Module
 from testbed.labs.stock.stock_lab import StockLab
 from testbed.machine.process import output_of
 
+KERNEL = "6.12"
 #: Of the machine's clock; given up then, whatever runs.
 LIMIT_S = 1_000_000
 #: Where this machine's files are shown to QEMU, which gives them the guest by that name.
@@ -47,9 +48,17 @@ exec chroot . /bin/bash {out}/enter
 _ENTRY_BYTES = 110
 
 
+def debian() -> StockLab:
+    """Return the lab whose kernel the machine has: Debian's 6.12."""
+    lab = stock_lab.ensure_per_kernel([KERNEL], lambda _what, _done: None).by_kernel[KERNEL]
+    assert isinstance(lab, StockLab)
+    return lab
+
+
 def read_archive(data: bytes) -> list[Module]:
     """Return the modules of an archive as :func:`modules.archive_of_modules` writes it."""
-    found, at = [], 0
+    found: list[Module] = []
+    at = 0
     while True:
         fields = [int(data[i : i + 8], 16) for i in range(at + 6, at + _ENTRY_BYTES, 8)]
         size, name_size = fields[6], fields[11]
