@@ -36,6 +36,16 @@ REFUSALS = (
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.guest.agent")
 
+#: Of the agent, in every lab: where one boots, init (boot/init.c) gives it the same.
+ENVIRONMENT = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/tmp",
+    "LC_ALL": "C.UTF-8",
+    "PYTHONPATH": "/gt/code/lib:/usr/lib/python3/dist-packages",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Boot:

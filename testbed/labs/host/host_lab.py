@@ -23,7 +23,6 @@ from testbed.guest.build_network import MEMORY_LIMITS, OF_A_NETWORK
 from testbed.labs.booted import booting, image
 from testbed.labs.booted.booting import Boot
 from testbed.labs.confinement import allowance, host_tools
-from testbed.labs.confinement.sandbox import PATH
 from testbed.labs.contract.lab import Properties, Ran
 from testbed.labs.host import machine_facts, undo
 from testbed.labs.host.punctuality import Watch
@@ -59,14 +58,6 @@ CAPABILITIES = (
 )  # fmt: skip
 #: Not every kernel has these.
 IPC = Path("/proc/self/ns/ipc")
-ENVIRONMENT = {
-    "PATH": PATH,
-    "HOME": "/tmp",
-    "LC_ALL": "C.UTF-8",
-    "PYTHONPATH": "/gt/code/lib:/usr/lib/python3/dist-packages",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "PYTHONHASHSEED": "0",
-}
 #: The first program inside: lets the starter go on once its own end is tied to it, has of the
 #: machine's settings those of networks, and says how the agent ended.
 FIRST_PROGRAM = """
@@ -76,6 +67,8 @@ printf r >&0
 exec </dev/null
 try mkdir /tmp/proc
 try mount -t proc proc /tmp/proc
+try mount --bind /proc/sys /proc/sys
+try mount -o remount,bind,ro /proc/sys
 try mount --bind /tmp/proc/sys/net /proc/sys/net
 try umount --lazy /tmp/proc
 try rmdir /tmp/proc
@@ -151,7 +144,7 @@ class HostLab:
         args += ["--cap-drop", "ALL"]
         for capability in CAPABILITIES:
             args += ["--cap-add", capability]
-        for name, value in ENVIRONMENT.items():
+        for name, value in booting.ENVIRONMENT.items():
             args += ["--setenv", name, value]
         return [*args, "--", "sh", "-c", FIRST_PROGRAM, "lab", *boot.program]
 

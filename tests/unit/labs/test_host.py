@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import math
 import os
+import re
 import subprocess
 import threading
 import time
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from model.errors import LateError, RunError, StudyError, UnsupportedError
 from testbed.labs import registry
 from testbed.labs.booted import booting
+from testbed.labs.booted.booting import Boot
 from testbed.labs.host import kernel_modules, kind, machine_facts, punctuality, undo
 from testbed.labs.host.host_lab import HostLab
 from testbed.labs.host.punctuality import Counters
@@ -462,6 +464,26 @@ def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         with pytest.raises(UnsupportedError, match=r"wanted root, got user 1000 \(sudo make"):
             act()
+
+
+def test_an_agent_has_the_same_environment_where_a_lab_boots() -> None:
+    init = Path(booting.__file__).with_name("boot").joinpath("init.c").read_text()
+    given = re.search(r"env\[\] = \{(.*?)NULL", init, re.DOTALL)
+    assert given is not None
+    wanted = [f"{name}={value}" for name, value in booting.ENVIRONMENT.items()]
+    assert re.findall(r'"(.*?)"', given[1]) == wanted
+
+
+def test_of_roots_rights_an_agent_has_those_it_needs(tmp_path: Path) -> None:
+    argv = HostLab(image=tmp_path, code=tmp_path).command(
+        tmp_path, Boot(seed=1, limits=wireless_cell().limits)
+    )
+    assert argv[argv.index("--cap-drop") + 1] == "ALL"
+    kept = {argv[at + 1] for at, word in enumerate(argv) if word == "--cap-add"}
+    assert {f"CAP_{name}" for name in ("NET_ADMIN", "SYS_ADMIN")} <= kept
+    unneeded = ("SYS_MODULE", "SYS_RAWIO", "SYS_BOOT", "SYS_TIME", "MKNOD", "DAC_READ_SEARCH",
+                "SYS_PTRACE", "DAC_OVERRIDE", "SETUID", "KILL")  # fmt: skip
+    assert not kept & {f"CAP_{name}" for name in unneeded}
 
 
 def test_a_cells_limits_have_room_for_real_time() -> None:
