@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from model.errors import UnsupportedError
-from testbed.labs.stock.modules import CONGESTION_CONTROLS, PATH
+from testbed.study.vocabulary import CONGESTION_CONTROLS
 
 #: Of Linux; a kernel may have some built in. The last are loaded by the kernel when they are asked
 #: for: they must be there, and are ours to unload.
@@ -18,8 +18,9 @@ WANTED = (
     "veth", "ifb", "dummy", "sctp", "sch_netem", "sch_ingress", "cls_flower", "cls_matchall",
     "cls_bpf", "act_mirred", "act_gact", "inet_diag", "tcp_diag", "udp_diag", "sctp_diag",
 )  # fmt: skip
-#: What the kernel loads by itself when a cell asks for it, and is ours to unload as well.
-ON_DEMAND = (*CONGESTION_CONTROLS, *PATH)
+#: What the kernel loads by itself when a cell asks for it, or for what a link has unless it is
+#: told otherwise: ours to unload as well.
+ON_DEMAND = (*(f"tcp_{name}" for name in CONGESTION_CONTROLS), "sch_fq", "sch_fq_codel")
 #: With such a module go all its links, whoever made them: nothing counts them as its users.
 OF_LINKS = frozenset({"veth", "ifb", "dummy"})
 #: Links that a module makes for everybody when it is loaded, unless told not to.
