@@ -42,7 +42,7 @@ def measured(run: Path) -> Path:
 @pytest.mark.timeout(1000)
 def test_a_study_is_run_to_its_verdict(untouched: Path) -> None:
     told = value(untouched / "untouched.json")
-    assert told["status"] == 0, (untouched / "said").read_text()
+    assert told["status"] == 0, (untouched / "results" / "log").read_text()
     run = untouched / "results" / "latest"
     assert (run / "report" / "index.html").stat().st_size > 0
     for cell in (run / "cells").iterdir():
