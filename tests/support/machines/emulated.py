@@ -40,10 +40,14 @@ mount --bind $new/usr/sbin $new/media
 mount -t tmpfs tmpfs $new/usr/sbin
 ln -s -t $new/usr/sbin $(cd $new/media && printf '/media/%s ' *)
 cp --remove-destination /cell/programs/* $new/usr/sbin
-echo /usr/sbin/modprobe >/proc/sys/kernel/modprobe
+echo /cell/for_kernel >/proc/sys/kernel/modprobe
 cd $new
 mount --move . /
 exec chroot . /bin/bash {out}/enter
+"""
+#: What the kernel runs to have a module loaded: in the first root, where its own programs run.
+FOR_KERNEL = """#!/bin/sh
+exec modprobe --dirname /cell "$@"
 """
 _ENTRY_BYTES = 110
 
@@ -110,9 +114,13 @@ def _kmod(lab: StockLab, name: str, options: str) -> str:
 def _write_programs(lab: StockLab, folder: Path, out: Path) -> None:
     (folder / "programs").mkdir(exist_ok=True)
     for name, options in PROGRAMS.items():
-        program = folder / "programs" / name
-        program.write_text(_kmod(lab, name, options.format(out=out)))
-        program.chmod(0o755)
+        _write(folder / "programs" / name, _kmod(lab, name, options.format(out=out)))
+    _write(folder / "for_kernel", FOR_KERNEL)
+
+
+def _write(program: Path, text: str) -> None:
+    program.write_text(text)
+    program.chmod(0o755)
 
 
 def _write_modules(
