@@ -20,6 +20,7 @@ from tests.lab.host.conftest import HERE, Running
 WITHIN_S = 900.0
 #: Of what is loaded, what a kernel does not let go of, or we do not: see docs/labs.md.
 HOLDS_ITSELF = {"sctp"}
+pytestmark = pytest.mark.timeout(WITHIN_S + 100)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,6 @@ def measured(run: Path) -> Path:
     return found
 
 
-@pytest.mark.timeout(1000)
 def test_a_study_is_run_to_its_verdict(untouched: Path) -> None:
     told = value(untouched / "untouched.json")
     assert told["status"] == 0, (untouched / "results" / "log").read_text()
