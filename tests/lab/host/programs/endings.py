@@ -200,6 +200,7 @@ def main() -> None:
         name = signal.Signals(number).name if number else "by itself"
         how = f"{act.__name__}: {name} at {part:.2f}"
         found.append({"how": how, "status": status, "left": left, "log": log[-2000:]})
+        Path(os.environ["OUT"], "endings.json").write_text(json.dumps(found))
 
     lasts_s: dict[Callable[[str], int], float] = {}
     before = state()
@@ -210,7 +211,6 @@ def main() -> None:
     for i in range(kills):
         # Half of the moments are early, where a machine is changed.
         end(whole if i % 7 == 0 else cells, draw.random() ** (1 + 2 * (i % 2)), signal.SIGKILL)
-    Path(os.environ["OUT"], "endings.json").write_text(json.dumps(found))
 
 
 if __name__ == "__main__":
