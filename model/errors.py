@@ -69,6 +69,10 @@ class VerifyError(GroundtruthError):
     """What was read back or measured is not what was asked for (exit status 3)."""
 
 
+class LateError(VerifyError):
+    """The machine did not keep up with real time while a cell ran (exit status 3)."""
+
+
 class ParseError(GroundtruthError):
     """A tool's output is not what its parser expects; ``where`` names file and line."""
 

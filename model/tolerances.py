@@ -13,7 +13,8 @@ class Tolerances:
     again and again moves a virtual one, and a path is a few stages each way. ``event_s``: a capture
     and an event tell of one packet with one look at the clock between them. ``start_s`` and
     ``start_per_flow_s``: a process wakes up at most the kernel's timer slack of 50 us after its
-    time, and of flows that start at once each waits for those before it.
+    time, and of flows that start at once each waits for those before it. ``late_frac`` is the part
+    of packets that a timer may let go late, whatever the cause: real machines have such moments.
     """
 
     delay_s: float = 20e-6
@@ -21,6 +22,7 @@ class Tolerances:
     rate_frac: float = 0.001
     start_s: float = 100e-6
     start_per_flow_s: float = 20e-6
+    late_frac: float = 0.0
 
 
 #: Of a lab in which computing takes no time.

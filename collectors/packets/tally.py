@@ -109,6 +109,12 @@ class Journeys:
             found[numbers] = t_s
         return found
 
+    def times_s(self, start: str, end: str) -> Floats:
+        """Return how long each packet seen at two points took from one to the other."""
+        taken_s = self._times_s(end) - self._times_s(start)
+        both: Floats = taken_s[~np.isnan(taken_s)]
+        return both
+
     def extremes_s(
         self, start: str, end: str, serial_s_per_byte: float
     ) -> tuple[float, float] | None:

@@ -98,8 +98,9 @@ def sentences(every: list[Crosscheck]) -> str:
         points = len({one.point for one in found.comparisons})
         digits = metric_table(found)[INCREASE].quantity.decimals
         lines.append(
-            f"- {verdict_words(found)} ({points} loss rates of the wireless study): at equal "
-            f"realised loss goodput is the same to {PART.scale * rates:.1f} %, the increase of "
+            f"- {verdict_words(found)} ({points} loss rates of the wireless study, "
+            f"{found.duration_s:g} s): at equal realised loss goodput is the same to "
+            f"{PART.scale * rates:.1f} %, the increase of "
             f"SCTP over TCP SACK to {increase:.{digits}f} points (90 % intervals).\n"
         )
     return "".join(lines)

@@ -124,14 +124,17 @@ def _loss_words(network: Network, way: Way) -> str:
     return f"{(1 - passed_frac) * 100:.4g} %"
 
 
-def _back_to_back_s(gaps_s: Sequence[float]) -> float:
+def _back_to_back_s(gaps_s: Sequence[float], late_frac: float) -> float:
     """Return the mean gap of packets that left one after the other.
 
-    Where the loss model took packets between, the gap is twice the least one or more. The mean,
-    because on a fast link a gap is few ticks of the lab's clock.
+    Where the loss model took packets between, the gap is twice the least one or more; behind a
+    packet that was late it is shorter. The mean, because on a fast link a gap is few ticks of the
+    lab's clock.
     """
-    least_s = min(gaps_s)
-    return statistics.fmean(gap_s for gap_s in gaps_s if gap_s < 1.5 * least_s or gap_s == least_s)
+    least_s = sorted(gaps_s)[int(late_frac * len(gaps_s))]
+    return statistics.fmean(
+        gap_s for gap_s in gaps_s if least_s / 2 < gap_s < 1.5 * least_s or gap_s == least_s
+    )
 
 
 def check_fill(fill: Fill, ip_bytes: int, log: list[Packet], tolerances: Tolerances) -> list[Check]:
@@ -140,7 +143,7 @@ def check_fill(fill: Fill, ip_bytes: int, log: list[Packet], tolerances: Toleran
     Back-to-back packets leave the shaper one serialisation time apart, so their gap is the rate.
     Where nothing can wait the link falls idle in between, and the stay of a packet is its own
     serialisation. The longest stay of an accepted packet is at most ``queue_pkts`` serialisation
-    times, and just under where the one being sent is partly gone.
+    times, and just under where the one being sent is partly gone; but for as many as may be late.
     """
     link, where = fill.direction, f"{fill.what}, {fill.source} to {fill.target}"
     packets = sorted(log, key=lambda p: p.recv_ns)
@@ -153,17 +156,21 @@ def check_fill(fill: Fill, ip_bytes: int, log: list[Packet], tolerances: Toleran
             )
         ]  # fmt: skip
     send_s = ip_bytes * 8 / link.rate_bps
-    stays_s = [(p.recv_ns - p.send_ns) / NS_PER_S - link.owd_s for p in packets]
+    stays_s = sorted((p.recv_ns - p.send_ns) / NS_PER_S - link.owd_s for p in packets)
+    longest_s = stays_s[-1 - int(tolerances.late_frac * len(stays_s))]
     gaps_s = [(b.recv_ns - a.recv_ns) / NS_PER_S for a, b in itertools.pairwise(packets)]
     if link.queue_pkts > 1:
-        sending_s, tolerance_frac = _back_to_back_s(gaps_s), tolerances.rate_frac
+        sending_s, tolerance_frac = (
+            _back_to_back_s(gaps_s, tolerances.late_frac),
+            tolerances.rate_frac,
+        )
     else:
         sending_s = statistics.median(stays_s)
         tolerance_frac = max(tolerances.rate_frac, tolerances.delay_s / send_s)
     rate_bps = ip_bytes * 8 / sending_s if sending_s > 0 else math.inf
     # Late clock ticks must not make one packet more; a real one stays a good part of send_s longer.
     slack_s = min(tolerances.delay_s, send_s / 4)
-    held = math.ceil((max(stays_s) - slack_s) / send_s)
+    held = math.ceil((longest_s - slack_s) / send_s)
     return [
         Check(
             check="rate",

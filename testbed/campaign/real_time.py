@@ -9,16 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from model.cell import Cell
-from model.errors import StudyError, VerifyError
+from model.errors import LateError, StudyError, VerifyError
 from testbed.machine import workers
 
 Task = TypeVar("Task")
 #: How often a cell is run that the machine did not keep up with, before it is given up.
 TRIES = 3
-
-
-class LateError(VerifyError):
-    """The machine did not keep up with real time while a cell ran."""
 
 
 def check_jobs(cells: Iterable[Cell], jobs: int) -> None:
@@ -31,18 +27,22 @@ def check_jobs(cells: Iterable[Cell], jobs: int) -> None:
         )  # fmt: skip
 
 
-def in_time(act: Callable[[], None]) -> None:
+def in_time(act: Callable[[Sequence[str]], None]) -> None:
     """Act until the machine keeps up; what is wrong otherwise is not tried again.
+
+    ``act`` is told each time before this one, by the figure that says how late the machine was.
 
     Raises:
         LateError: it did not, so many times.
     """
+    late: list[str] = []
     for left in reversed(range(TRIES)):
         try:
-            act()
-        except LateError:
+            act(tuple(late))
+        except LateError as error:
             if not left:
                 raise
+            late.append(f"{error.what}: {error.got}")
         else:
             return
 

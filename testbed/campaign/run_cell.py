@@ -20,19 +20,24 @@ from collectors.raw.files import file_name, read_as, read_json, read_text, whole
 from model import plain_files, run_folder
 from model.cell import Cell, cell_json
 from model.check import Check
-from model.errors import ParseError, RunError, VerifyError
+from model.errors import LateError, ParseError, RunError, VerifyError
 from model.tolerances import EXACT, Tolerances
 from testbed.campaign import digests
-from testbed.campaign.real_time import LateError
 from testbed.guest import calibration
 from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
 from testbed.labs.contract.lab import Lab, Ran
 from testbed.machine import trees
 
+LATE = "the machine did not keep up: "
 
-def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> None:
+
+def execute(
+    cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event, late: Sequence[str] = ()
+) -> None:
     """Run a cell into ``folder``, which is emptied first unless it is finished already.
+
+    ``late`` is said of each time before, for which the machine did not keep up; it is kept.
 
     Raises:
         GroundtruthError: the lab failed, an output could not be parsed, or what was read back or
@@ -56,13 +61,15 @@ def execute(cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event) -> N
             accept.take(guest, folder, cell)
         raise
     accept.take(guest, folder, cell)
-    conclude(cell, folder, ran, lab.properties.tolerances)
+    conclude(cell, folder, ran, lab.properties.tolerances, late)
 
 
-def conclude(cell: Cell, folder: Path, ran: Ran, tolerances: Tolerances) -> None:
+def conclude(
+    cell: Cell, folder: Path, ran: Ran, tolerances: Tolerances, late: Sequence[str] = ()
+) -> None:
     """Parse or check what a lab left, and write DONE; raise as :func:`execute`."""
     if ran.checks:
-        _settle(folder, ran.checks, "the machine did not keep up: ", LateError)
+        _settle(folder, ran.checks, LATE, LateError)
     if cell.purpose == "calibrate":
         check_calibration(cell, folder, tolerances)
     else:
@@ -71,7 +78,10 @@ def conclude(cell: Cell, folder: Path, ran: Ran, tolerances: Tolerances) -> None
         check_starts(cell, folder, tolerances)
         write_tables(folder, cell, tolerances)
         check_ledger(folder)
-    write_json(folder / run_folder.TIMING, {"wall_s": round(ran.wall_s, 3)})
+        if cell.on_machines_kernel() and cell.collect.pcap:
+            check_netem(cell, folder)
+    timing = {"wall_s": round(ran.wall_s, 3)}
+    write_json(folder / run_folder.TIMING, {**timing, "late": list(late)} if late else timing)
     finish(folder)
 
 
@@ -110,8 +120,26 @@ def check_ledger(folder: Path) -> None:
 
 
 def check_starts(cell: Cell, folder: Path, tolerances: Tolerances = EXACT) -> None:
-    """Add when each flow began to the cell's checks, and raise if one began at another time."""
-    _settle(folder, starts.read_checks(folder, cell, tolerances), "")
+    """Add when each flow began to the cell's checks, and raise if one began at another time.
+
+    On a machine's kernel a program's start can wait for the machine, so that is lateness.
+    """
+    made = starts.read_checks(folder, cell, tolerances)
+    if cell.on_machines_kernel():
+        _settle(folder, made, LATE, LateError)
+    else:
+        _settle(folder, made, "")
+
+
+def check_netem(cell: Cell, folder: Path) -> None:
+    """Add whether the channel let packets go in time to the checks; raise if it did not."""
+    from collectors.audit import netem_punctuality  # when needed: tables are slow to load
+    from collectors.tables.packet_evidence import one_way_delays
+
+    if not one_way_delays(folder):  # the channel's ends are on two machines
+        return
+    made = netem_punctuality.read_checks(folder, cell)
+    _settle(folder, made, LATE, LateError)
 
 
 def _settle(

@@ -59,9 +59,9 @@ class _Task:
     planned: PlannedCell
 
 
-def _execute(task: _Task) -> None:
+def _execute(task: _Task, late: Sequence[str] = ()) -> None:
     folder = run_folder.cell_folder(task.run, task.planned.id)
-    execute(task.planned.cell, folder, task.lab, workers.CANCELLED)
+    execute(task.planned.cell, folder, task.lab, workers.CANCELLED, late)
 
 
 def _execute_in_time(task: _Task) -> None:

@@ -19,7 +19,7 @@ from model.cell import Limits
 from model.errors import RunError, UnsupportedError
 from testbed.labs.confinement import allowance, lab_user
 from testbed.labs.confinement.allowance import Allowance
-from testbed.labs.confinement.supervise import Ending, supervise
+from testbed.labs.confinement.supervise import LOOK_S, Ending, supervise
 from testbed.labs.contract import accept
 from testbed.machine import contents
 from testbed.machine.process import tail
@@ -35,6 +35,16 @@ REFUSALS = (
 )
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.guest.agent")
+
+#: Of the agent, in every lab: where one boots, init (boot/init.c) gives it the same.
+ENVIRONMENT = {
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": "/tmp",
+    "LC_ALL": "C.UTF-8",
+    "PYTHONPATH": "/gt/code/lib:/usr/lib/python3/dist-packages",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONHASHSEED": "0",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +65,13 @@ def run_to_end(
     *,
     as_root: bool = False,
     held: Sequence[int] = (),
+    look_s: float = LOOK_S,
 ) -> float:
     """Boot with ``folder`` as the cell, wait, and return the wall time in seconds.
 
     Unless it runs ``as_root`` of this machine, the folder is lent to the sandbox's user. What runs
-    keeps the descriptors ``held`` open to its end.
+    keeps the descriptors ``held`` open to its end; what it has written is measured every
+    ``look_s``.
 
     Raises:
         RunError: the guest panicked, hung, spun, was killed, or its program failed. The
@@ -77,6 +89,7 @@ def run_to_end(
         deadline_s=began_s + boot.limits.wall_s,
         cancelled=cancelled,
         held=held,
+        look_s=look_s,
     )
     wall_s = time.monotonic() - began_s
     problem = _problem(folder, console, boot, ending, cancelled.is_set())

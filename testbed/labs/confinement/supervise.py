@@ -28,6 +28,8 @@ from testbed.labs.confinement.allowance import Allowance
 from testbed.machine.process import end_group
 
 POLL_S = 0.2
+#: How often what a lab has written is measured: a confined one may be hostile.
+LOOK_S = POLL_S
 #: A pipe so large that a lab never waits for its reader before it is ended for its words.
 PIPE_BYTES = READ_BYTES = 1 << 20
 KEPT_BYTES = 256 << 10
@@ -171,10 +173,12 @@ def supervise(
     deadline_s: float,
     cancelled: threading.Event,
     held: Sequence[int] = (),
+    look_s: float = LOOK_S,
 ) -> Ending:
     """Run a lab that may write to ``folder`` until it ends, takes too much, or must end.
 
-    ``deadline_s`` is a time of the monotonic clock; ``held`` are descriptors that it inherits.
+    ``deadline_s`` is a time of the monotonic clock; ``held`` are descriptors that it inherits;
+    what it has written is measured every ``look_s``.
     """
     ours, theirs = socket.socketpair()
     reading, writing = os.pipe()
@@ -200,7 +204,9 @@ def supervise(
             os.close(writing)
         words = ConsoleEnds(out=out)
         try:
-            ended = _watch(child, ours, reading, words, folder, allowed, deadline_s, cancelled)
+            ended = _watch(
+                child, ours, reading, words, folder, allowed, deadline_s, cancelled, look_s
+            )
         finally:
             if child.poll() is None:
                 end_group(child)
@@ -218,13 +224,14 @@ def _watch(
     allowed: Allowance,
     deadline_s: float,
     cancelled: threading.Event,
+    every_s: float,
 ) -> Ending:
     end = os.pidfd_open(child.pid)  # waiting with a time limit by other means polls
     try:
         poll = select.poll()
         for handle in (end, reading, starter.fileno()):
             poll.register(handle, select.POLLIN)
-        look_s = time.monotonic() + POLL_S
+        look_s = time.monotonic() + every_s
         while not cancelled.is_set() and (left_s := deadline_s - time.monotonic()) > 0:
             ready = {handle for handle, _ in poll.poll(min(left_s, POLL_S) * 1000)}
             if starter.fileno() in ready:
@@ -234,7 +241,7 @@ def _watch(
                 poll.unregister(reading)
             over = end in ready
             if over or words.total_bytes > allowed.console_bytes or time.monotonic() > look_s:
-                look_s = time.monotonic() + POLL_S
+                look_s = time.monotonic() + every_s
                 taken = usage(folder, allowed.files)
                 disk_bytes = taken.disk_bytes + unnamed_bytes(child.pid, folder)
                 taken = dataclasses.replace(taken, disk_bytes=disk_bytes)

@@ -4,8 +4,8 @@ The agent runs as root in the image's files: the same tools as in every lab, and
 than these. Invariants: processes, mounts, networks and names of a cell are in namespaces that end
 with its first process, which ends with its starter; what all networks of the machine share is set
 before the first cell and taken back after the last (:mod:`testbed.labs.host.undo`). Of the
-machine's settings the agent sees its networks' alone as writable; as it is root, this is against
-accidents and no wall.
+machine's settings the agent sees its networks' alone as writable, and of root's rights it has those
+that it needs; as mounting is among them, this is against accidents and no wall.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from model.cell import Cell
-from model.errors import UnsupportedError
+from model.errors import LateError, RunError, UnsupportedError
 from model.tolerances import Tolerances
 from testbed.guest.build_network import MEMORY_LIMITS, OF_A_NETWORK
 from testbed.labs.booted import booting, image
 from testbed.labs.booted.booting import Boot
 from testbed.labs.confinement import allowance, host_tools
-from testbed.labs.confinement.sandbox import PATH
 from testbed.labs.contract.lab import Properties, Ran
 from testbed.labs.host import machine_facts, undo
 from testbed.labs.host.punctuality import Watch
@@ -36,25 +35,29 @@ PROPERTIES = Properties(
     tick_hz=machine_facts.tick_hz(),
     repeatable=False,
     tolerances=Tolerances(
-        delay_s=2e-3, event_s=2e-3, rate_frac=0.02, start_s=10e-3, start_per_flow_s=1e-3
+        delay_s=2e-3,
+        event_s=2e-3,
+        rate_frac=0.02,
+        start_s=10e-3,
+        start_per_flow_s=1e-3,
+        late_frac=0.05,
     ),
 )
 #: Programs are started in real time.
 HEAD_START_S = "3"
+#: Measuring what a cell has written, all its processes' files, takes time of the same processors.
+LOOK_S = 2.0
 #: What all networks of a machine share.
 SHARED_LIMITS = {
     f"net/{name}": value for name, value in MEMORY_LIMITS.items() if name not in OF_A_NETWORK
 }
+#: All that root may do inside: networks, mounts and namespaces, raw packets, limits. Not modules,
+#: devices, the date, a restart, others' memory and files.
+CAPABILITIES = (
+    "CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_SYS_RESOURCE",
+)  # fmt: skip
 #: Not every kernel has these.
 IPC = Path("/proc/self/ns/ipc")
-ENVIRONMENT = {
-    "PATH": PATH,
-    "HOME": "/tmp",
-    "LC_ALL": "C.UTF-8",
-    "PYTHONPATH": "/gt/code/lib:/usr/lib/python3/dist-packages",
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "PYTHONHASHSEED": "0",
-}
 #: The first program inside: lets the starter go on once its own end is tied to it, has of the
 #: machine's settings those of networks, and says how the agent ended.
 FIRST_PROGRAM = """
@@ -64,6 +67,8 @@ printf r >&0
 exec </dev/null
 try mkdir /tmp/proc
 try mount -t proc proc /tmp/proc
+try mount --bind /proc/sys /proc/sys
+try mount -o remount,bind,ro /proc/sys
 try mount --bind /tmp/proc/sys/net /proc/sys/net
 try umount --lazy /tmp/proc
 try rmdir /tmp/proc
@@ -136,7 +141,10 @@ class HostLab:
             "--ro-bind", str(self.code), "/gt/code", "--remount-ro", "/gt",
             "--bind", str(folder), "/cell", "--clearenv",
         ]  # fmt: skip
-        for name, value in ENVIRONMENT.items():
+        args += ["--cap-drop", "ALL"]
+        for capability in CAPABILITIES:
+            args += ["--cap-add", capability]
+        for name, value in booting.ENVIRONMENT.items():
             args += ["--setenv", name, value]
         return [*args, "--", "sh", "-c", FIRST_PROGRAM, "lab", *boot.program]
 
@@ -144,13 +152,25 @@ class HostLab:
         """Run a prepared folder to its end; say how long it took, and whether that was punctual.
 
         Raises:
+            LateError: it did not end well, on a machine that did not keep up.
             RunError: as for :func:`testbed.labs.booted.booting.run_to_end`.
         """
         boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
-        with undo.cell_runs(self.places) as held, Watch() as watch:
-            wall_s = booting.run_to_end(
-                self.command(folder, boot), boot, folder, cancelled, as_root=True, held=[held]
-            )
+        watch = Watch()
+        try:
+            with undo.cell_runs(self.places) as held, watch:
+                wall_s = booting.run_to_end(
+                    self.command(folder, boot), boot, folder, cancelled, as_root=True,
+                    held=[held], look_s=LOOK_S,
+                )  # fmt: skip
+        except RunError as error:
+            late = [one for one in watch.checks(cell) if one.agrees is False]
+            if cancelled.is_set() or not late:
+                raise
+            raise LateError(
+                f"{error.what}; the machine did not keep up: {late[0].check} is not as asked",
+                where=error.where, wanted=late[0].wanted, got=late[0].got, hint=error.hint,
+            ) from error  # fmt: skip
         return Ran(wall_s=wall_s, checks=tuple(watch.checks(cell)))
 
 

@@ -6,10 +6,11 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from model.errors import UnsupportedError
+from testbed.study.vocabulary import CONGESTION_CONTROLS
 
 #: Of Linux; a kernel may have some built in. The last are loaded by the kernel when they are asked
 #: for: they must be there, and are ours to unload.
@@ -17,14 +18,23 @@ WANTED = (
     "veth", "ifb", "dummy", "sctp", "sch_netem", "sch_ingress", "cls_flower", "cls_matchall",
     "cls_bpf", "act_mirred", "act_gact", "inet_diag", "tcp_diag", "udp_diag", "sctp_diag",
 )  # fmt: skip
+#: What the kernel loads by itself when a cell asks for it, or for what a link has unless it is
+#: told otherwise: ours to unload as well.
+ON_DEMAND = (*(f"tcp_{name}" for name in CONGESTION_CONTROLS), "sch_fq", "sch_fq_codel")
 #: With such a module go all its links, whoever made them: nothing counts them as its users.
 OF_LINKS = frozenset({"veth", "ifb", "dummy"})
+#: Links that a module makes for everybody when it is loaded, unless told not to.
+PARAMETERS = {"ifb": "numifbs=0", "dummy": "numdummies=0"}
 LOADED = Path("/proc/modules")
 LOCKDOWN = Path("/sys/kernel/security/lockdown")
 TIMEOUT_S = 60.0
 #: A network ends some time after its last process: the kernel takes it apart by and by.
 UNLOAD_WITHIN_S, AGAIN_S = 5.0, 0.25
 PROGRAMS = "/usr/sbin:/sbin:/usr/bin:/bin"
+#: Of a rule, and of what is told of it.
+INSTALL = "install"
+#: What an administrator's line in /etc/modprobe.d has done in place of loading a module.
+_INSTEAD = re.compile(r"^install (\S*(?:true|false)\b.*)$", re.MULTILINE)
 
 
 def _run(*argv: str) -> subprocess.CompletedProcess[str]:
@@ -80,16 +90,37 @@ def load() -> None:
 
 
 def _asked(*options: str) -> dict[str, str]:
-    refused: dict[str, str] = {}
-    for name in WANTED if LOADED.exists() else ():
-        done = _run("modprobe", *options, name)
-        if done.returncode != 0:
-            refused[name] = (done.stderr.strip() or "refused").splitlines()[-1]
-    return refused
+    """Load all, or whatever the options say; return those refused, with the reason."""
+    if not LOADED.exists():
+        return {}
+    usual = [name for name in WANTED if name not in PARAMETERS]
+    done = [
+        _run("modprobe", *options, "--all", *usual),
+        *(_run("modprobe", *options, *one) for one in PARAMETERS.items()),
+        shown := _run("modprobe", "--show-depends", "--all", *WANTED),
+    ]
+    if not any(one.returncode for one in done) and not _INSTEAD.search(shown.stdout):
+        return {}
+    found = ((name, _refusal(name, options)) for name in WANTED)
+    return {name: why for name, why in found if why}
+
+
+def _refusal(name: str, options: Sequence[str]) -> str:
+    """Return why a module cannot be loaded; "" if it can."""
+    if instead := _INSTEAD.search(_run("modprobe", "--show-depends", name).stdout):
+        return f"{INSTALL} {name} {instead[1].strip()}"
+    parameters = [PARAMETERS[name]] if name in PARAMETERS else []
+    done = _run("modprobe", *options, name, *parameters)
+    return (done.stderr.strip() or "refused").splitlines()[-1] if done.returncode else ""
 
 
 def advice(why: str) -> str:
     """Return what to do about a module that cannot be loaded."""
+    if why.startswith(INSTALL):
+        return (
+            f"an administrator's rule forbids it: remove the line {why!r} from /etc/modprobe.d, "
+            "or use another machine"
+        )
     if "not found" not in why and ("Key was rejected" in why or lockdown() != "none"):
         return (
             f"the kernel is locked down ({lockdown()}) and takes signed modules only: use the "
@@ -104,15 +135,15 @@ def advice(why: str) -> str:
 
 
 def with_those_they_need() -> list[str]:
-    """Return the names of all modules that loading these may load."""
+    """Return the names of all modules that loading these may load, then or while cells run."""
+    if not LOADED.exists():
+        return []
     names = []
-    for name in WANTED if LOADED.exists() else ():
-        done = _run("modprobe", "--show-depends", name)
-        for line in done.stdout.splitlines():
-            if line.startswith("insmod "):
-                file = Path(line.split()[1]).name
-                names.append(file.partition(".ko")[0].replace("-", "_"))
-    return list(dict.fromkeys(names))
+    for line in _run("modprobe", "--show-depends", "--all", *WANTED).stdout.splitlines():
+        if line.startswith("insmod "):
+            file = Path(line.split()[1]).name
+            names.append(file.partition(".ko")[0].replace("-", "_"))
+    return list(dict.fromkeys([*names, *ON_DEMAND]))
 
 
 def unload(names: Collection[str]) -> tuple[list[str], list[str]]:

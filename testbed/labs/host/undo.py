@@ -145,7 +145,9 @@ def _await_cells(places: Places) -> None:
 
 
 def set_sysctls(wanted: Mapping[str, str], journal: Journal, places: Places) -> None:
-    """Set what all networks of the machine share; as ``net/core/rmem_max``.
+    """Raise limits that all networks of the machine share to these; as ``net/core/rmem_max``.
+
+    Limits are whole numbers, several of some; one that is higher already stays.
 
     Raises:
         UnsupportedError: the kernel has no such setting, or refuses the value.
@@ -154,14 +156,24 @@ def set_sysctls(wanted: Mapping[str, str], journal: Journal, places: Places) -> 
         path = places.sysctls / name
         try:
             was = " ".join(path.read_text().split())
-            if was != value:
-                journal.sysctls[name] = (was, value)
+            if (raised := _raised(was, value)) != was:
+                journal.sysctls[name] = (was, raised)
                 journal.write(places)
-                path.write_text(f"{value}\n")
-        except OSError as error:
+                path.write_text(f"{raised}\n")
+        except (OSError, ValueError) as error:
             raise UnsupportedError(
                 f"cannot set sysctl {name}", wanted=value, got=str(error)
             ) from error
+
+
+def _raised(was: str, wanted: str) -> str:
+    """Return the higher of each limit.
+
+    >>> _raised("4096 131072 9", "4096 65536 10")
+    '4096 131072 10'
+    """
+    pairs = zip(was.split(), wanted.split(), strict=True)
+    return " ".join(str(max(int(one), int(other))) for one, other in pairs)
 
 
 def load_modules(journal: Journal, places: Places) -> None:

@@ -37,7 +37,8 @@ SESSION = (
     "model", "mininet_topos", "probes", "collectors/recording", "testbed/guest",
     "testbed/labs/host", "testbed/labs/remote/on_machine",
 )  # fmt: skip
-PACKAGES = ("collectors", "testbed", "testbed/labs", "testbed/labs/remote")
+MODULES = ("testbed/study/vocabulary.py",)
+PACKAGES = ("collectors", "testbed", "testbed/labs", "testbed/labs/remote", "testbed/study")
 LIBRARY = re.compile(r"(/\S+) \(0x")
 COMPRESSION_LEVEL = 6
 
@@ -46,6 +47,7 @@ def sources() -> list[tuple[str, Path]]:
     """Return what sessions consist of, as (name in the archive, path)."""
     found = [path for folder in SESSION for path in (PROJECT / folder).glob("*.py")]
     found += [PROJECT / package / "__init__.py" for package in PACKAGES]
+    found += [PROJECT / module for module in MODULES]
     return sorted((f"lib/{path.relative_to(PROJECT)}", path) for path in found)
 
 

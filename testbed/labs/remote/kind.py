@@ -89,7 +89,9 @@ class RemoteKind(HostKind):
         archive = bundle.ensure(root, code)
         digest = bundle.digest(archive)
         playbooks.play(
-            PREPARE, testbed.path, {"testbed_archive": str(archive), "testbed_digest": digest},
+            PREPARE,
+            testbed.path,
+            {"testbed_machine_archive": str(archive), "testbed_machine_digest": digest},
         )  # fmt: skip
         machines = testbed.machines()
         interfaces = {m.name: sorted(set(m.links.values())) for m in machines}

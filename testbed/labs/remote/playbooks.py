@@ -27,7 +27,8 @@ def play(name: str, place: Path, variables: Mapping[str, str]) -> None:
             with all that Ansible said.
     """
     argv = [inventory.program("ansible-playbook"), "-i", str(place), "--forks", "32"]
-    argv += ["--skip-tags", "provision"]  # which is for people to decide
+    # What machines are provisioned with is for people to decide.
+    argv += ["--skip-tags", "lab_machine"]
     for key, value in variables.items():
         argv += ["--extra-vars", f"{key}={value}"]
     handle, log = tempfile.mkstemp(prefix="groundtruth-ansible-", suffix=".log")

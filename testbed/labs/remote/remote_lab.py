@@ -27,7 +27,6 @@ from testbed.labs.booted import booting, image
 from testbed.labs.booted.booting import AGENT
 from testbed.labs.contract import accept
 from testbed.labs.contract.lab import Properties, Ran
-from testbed.labs.host.host_lab import ENVIRONMENT
 from testbed.labs.remote import assemble, clocks, playbooks
 from testbed.labs.remote.assemble import Left, Parts
 from testbed.labs.remote.clocks import Clock, Exchange, Shift
@@ -42,7 +41,12 @@ PROPERTIES = Properties(
     repeatable=False,
     traces=False,
     tolerances=Tolerances(
-        delay_s=2e-3, event_s=2e-3, rate_frac=0.02, start_s=10e-3, start_per_flow_s=1e-3
+        delay_s=2e-3,
+        event_s=2e-3,
+        rate_frac=0.02,
+        start_s=10e-3,
+        start_per_flow_s=1e-3,
+        late_frac=0.05,
     ),
 )
 #: Agents begin to wait for time zero within it.
@@ -123,7 +127,7 @@ class RemoteLab:
                 for machine in machines:
                     connections.by_name[machine.name].ask(
                         "run", cell=to_dict(cell), machine=machine.name, lend=lent[machine.name],
-                        environment=ENVIRONMENT, program=AGENT,
+                        environment=booting.ENVIRONMENT, program=AGENT,
                     )  # fmt: skip
                 ended = run.to_end()
                 for name, told in ended.items():

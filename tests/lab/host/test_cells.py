@@ -51,12 +51,21 @@ def test_each_cell_says_that_the_machine_kept_up(ran: Path) -> None:
     for cell in cells(ran):
         checks = value(cell / "verify.json")["checks"]
         of_machine = {c["check"]: c["agrees"] for c in checks if c["where"] == "the machine"}
+        captured = {"netem in time": True} if (cell / run_folder.PACKETS_TABLE).exists() else {}
         assert of_machine == {
             "timers in time": True,
+            "longest stall": True,
             "processor time taken by others": True,
             "waiting for a processor": None,  # this kernel does not tell
+            **captured,
         }
         assert not [check for check in checks if check["agrees"] is False]
+
+
+def test_captures_say_whether_netem_was_in_time(ran: Path) -> None:
+    measuring = [cell for cell in cells(ran) if value(cell / "cell.json")["purpose"] == "measure"]
+    assert measuring
+    assert all((cell / run_folder.PACKETS_TABLE).exists() for cell in measuring)
 
 
 def test_stock_mininet_made_the_networks(ran: Path) -> None:

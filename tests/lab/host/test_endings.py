@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.labs.stock.stock_lab import StockLab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.machines import quick
 
@@ -15,11 +16,16 @@ HERE = Path(__file__).parent
 KILLS, SEED = 5, 20261
 
 
-def check_endings(lab: VirtualLab, folder: Path, kills: int, timeout_s: float) -> None:
-    """End runs by themselves, by signals, and at so many drawn moments by SIGKILL."""
+def check_endings(
+    lab: VirtualLab | StockLab, folder: Path, kills: int, timeout_s: float, *, first: str = ""
+) -> None:
+    """End runs by themselves, by signals, and at so many drawn moments by SIGKILL.
+
+    ``first`` is what somebody else does on the machine before.
+    """
     quick.run(
         lab, folder,
-        f"$PYTHON {HERE}/programs/endings.py {HERE}/small.yaml {SEED} {kills}\n",
+        f"{first}\n$PYTHON {HERE}/programs/endings.py {HERE}/small.yaml {SEED} {kills}\n",
         clock="computing takes time", timeout_s=timeout_s,
     )  # fmt: skip
     endings = json.loads((folder / "endings.json").read_text())

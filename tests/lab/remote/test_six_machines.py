@@ -20,14 +20,13 @@ from testbed.machine import contents
 from tests.support.machines import quick, testbed
 
 STUDY = Path(__file__).parents[1] / "host" / "small.yaml"
-MEMORY = "6G"
 BODY = """
 look before
 $PYTHON -m testbed run {study} --lab remote --reps 1 --no-sensitivity -D $OUT/results
 look after
 same before after
-$PLAY ansible/playbooks/testbed.yml --skip-tags provision -e testbed_archive=$ARCHIVE \\
-  -e testbed_digest=$(basename $DEPLOYED) >$OUT/played
+$PLAY ansible/playbooks/testbed.yml --tags testbed_machine -e testbed_machine_archive=$ARCHIVE \\
+  -e testbed_machine_digest=$(basename $DEPLOYED) >$OUT/played
 
 # What cannot be reached or taken is told before anything is changed.
 ssh-keygen -q -t ed25519 -N '' -f $W/other
@@ -114,7 +113,7 @@ def on_six(lab: VirtualLab, folder: Path, body: str) -> str:
     archive = bundle.ensure(root, lab_code.ensure(root, contents.digest(root.parent)))
     names = f"MACHINES='{' '.join(testbed.MACHINES)}'\nSTUDY={STUDY}\n"
     script = testbed.script(archive) + names + SHELL + body
-    return quick.run(lab, folder, script, memory=MEMORY, timeout_s=900.0)
+    return quick.run(lab, folder, script, timeout_s=900.0)
 
 
 @pytest.fixture(scope="module")

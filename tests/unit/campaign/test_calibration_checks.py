@@ -257,6 +257,20 @@ def test_another_link_than_asked_is_caught(held: int, send_ns: float, wrong: set
     assert {item.check for item in made if not item.agrees} == wrong
 
 
+def test_a_packet_that_a_real_timer_let_go_late_tells_of_no_other_link() -> None:
+    """The one behind it comes at once, and one more than fits was in the buffer."""
+    packets = full(10)
+    late = dataclasses.replace(packets[20], recv_ns=packets[21].recv_ns - 2000)
+    packets[20] = late
+    wrong = {c.check for c in check_fill(FILL, 1500, packets, TOLERANCES) if not c.agrees}
+    assert wrong == {"rate", "buffer"}
+    real = dataclasses.replace(TOLERANCES, late_frac=0.05)
+    assert [c.agrees for c in check_fill(FILL, 1500, packets, real)] == [True, True]
+    for held in (9, 11):
+        assert not check_fill(FILL, 1500, full(held), real)[1].agrees
+    assert not check_fill(FILL, 1500, full(10, round(SEND_NS * 0.98)), real)[0].agrees
+
+
 @pytest.mark.parametrize(
     ("stay_ns", "held"),
     [(4 * MS, 1), (7 * MS, 2), (8 * MS, 2), (8 * MS + 19_000, 2), (8 * MS + 21_000, 3)],

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from model.errors import RunError, VerifyError
+from model.errors import LateError, RunError, VerifyError
 from testbed.campaign import real_time
-from testbed.campaign.real_time import LateError
 from testbed.machine import workers
 from tests.support.fake_lab import each_here
 
@@ -50,14 +49,18 @@ def test_cells_run_side_by_side_as_far_as_calibrations_pass(
 
 
 def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
-    left = [LateError("late"), LateError("late"), None]
+    left = [LateError("stall", got="2 s"), LateError("late"), None]
 
-    def act() -> None:
+    said: list[Sequence[str]] = []
+
+    def act(late: Sequence[str]) -> None:
+        said.append(late)
         if error := left.pop(0):
             raise error
 
     real_time.in_time(act)
     assert left == []
+    assert said == [(), ("stall: 2 s",), ("stall: 2 s", "late: ")]
     left = [LateError(str(n)) for n in range(5)]
     with pytest.raises(LateError, match=r"^2$"):
         real_time.in_time(act)
@@ -71,7 +74,7 @@ def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
 def test_what_failed_otherwise_is_not_run_again(error: Exception) -> None:
     ran = []
 
-    def act() -> None:
+    def act(_late: Sequence[str]) -> None:
         ran.append(1)
         raise error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from collections.abc import Callable
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from collectors.audit import starts
 from model import run_folder
 from model.cell import Cell, from_dict
-from model.errors import GroundtruthError, ParseError, RunError, VerifyError
+from model.check import Check
+from model.errors import GroundtruthError, LateError, ParseError, RunError, VerifyError
 from testbed.campaign import digests, run_cell
 from tests.support.fake_lab import FakeLab, write_calibrated, write_measured
 from tests.support.recorded import wireless_cell
@@ -36,6 +39,27 @@ def test_a_finished_cell_is_whole_and_its_digests_are_right(cell: Cell, tmp_path
     assert tables & set(recorded) == (tables if cell is MEASURE else set())
     assert {run_folder.CELL, run_folder.VERIFY} <= set(recorded)
     assert [path.name for path in folder.glob(".*")] == []
+
+
+def test_how_late_the_machine_was_before_is_kept(tmp_path: Path) -> None:
+    late = ("longest stall: 2 s",)
+    run_cell.execute(MEASURE, tmp_path / "x", FakeLab(), threading.Event(), late)
+    timing = json.loads((tmp_path / "x" / run_folder.TIMING).read_text())
+    assert timing == {"wall_s": 1.235, "late": list(late)}
+
+
+@pytest.mark.parametrize(
+    ("of_lab", "kind"), [({}, VerifyError), ({"machine": "a processor"}, LateError)]
+)
+def test_a_late_start_on_a_machines_kernel_is_lateness(
+    of_lab: dict[str, str], kind: type[VerifyError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Check(check="start", where="flow T", wanted="0 s", got="0.3 s", agrees=False)
+    monkeypatch.setattr(starts, "read_checks", lambda *_: [late])
+    cell = dataclasses.replace(MEASURE, lab={**MEASURE.lab, **of_lab})
+    with pytest.raises(VerifyError, match="start is not as asked") as caught:
+        run(cell, tmp_path / "x", FakeLab())
+    assert type(caught.value) is kind
 
 
 def test_done_is_written_last_and_by_rename(

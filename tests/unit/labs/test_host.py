@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
+import re
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.errors import RunError, StudyError, UnsupportedError
+from model.errors import LateError, RunError, StudyError, UnsupportedError
 from testbed.labs import registry
+from testbed.labs.booted import booting
+from testbed.labs.booted.booting import Boot
 from testbed.labs.host import kernel_modules, kind, machine_facts, punctuality, undo
+from testbed.labs.host.host_lab import HostLab
 from testbed.labs.host.punctuality import Counters
 from testbed.labs.host.undo import Journal, Places
 from tests.support.recorded import wireless_cell
@@ -58,6 +64,17 @@ def test_a_setting_is_set_and_given_back(places: Places) -> None:
     assert said == ["sysctl net/core/rmem_max: 212992 again"]
     assert value(places, "net/core/rmem_max") == "212992"
     assert not places.folder.exists()
+
+
+def test_a_limit_that_is_higher_stays(places: Places) -> None:
+    (places.sysctls / "net/core/rmem_max").write_text("134217728\n")
+    (places.sysctls / "net/core/wmem_max").write_text("2048\t32768\n")
+    with undo.alone(places):
+        undo.set_sysctls(WANTED, Journal(), places)
+        assert value(places, "net/core/rmem_max") == "134217728"
+        assert value(places, "net/core/wmem_max") == "4096 32768"
+        said = said_by(lambda say: undo.undo(places, say))
+    assert said == ["sysctl net/core/wmem_max: 2048 32768 again"]
 
 
 def test_what_somebody_else_set_since_is_left(places: Places) -> None:
@@ -183,9 +200,12 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, .
             status = int(busy)
             if not busy:
                 loaded.write_text("".join(x for x in lines if not x.startswith(argv[1] + " ")))
-        elif "--show-depends" in argv and argv[-1] == "sctp":
-            out = "insmod /lib/libcrc32c.ko.xz\ninsmod /lib/sctp.ko.xz opt=1\nbuiltin ipv4\n"
-        elif argv[-1] == "sch_netem":
+        elif "--show-depends" in argv:
+            if "sctp" in argv:
+                out = "insmod /lib/libcrc32c.ko.xz\ninsmod /lib/sctp.ko.xz opt=1\nbuiltin ipv4\n"
+            if "dummy" in argv and (tmp_path / "forbidden").exists():
+                out += "install /bin/true \n"
+        elif "sch_netem" in argv and not (tmp_path / "forbidden").exists():
             status, error = 1, "x\nmodprobe: FATAL: Module sch_netem not found.\n"
         return subprocess.CompletedProcess(argv, status, out, error)
 
@@ -222,8 +242,38 @@ def test_a_module_of_links_stays(kernel: list[tuple[str, ...]]) -> None:
     assert ("rmmod", "veth") not in kernel
 
 
-def test_what_a_module_needs_is_known(kernel: list[tuple[str, ...]]) -> None:
-    assert kernel_modules.with_those_they_need() == ["libcrc32c", "sctp"]
+def test_what_a_module_needs_is_known_and_what_is_loaded_on_demand(
+    kernel: list[tuple[str, ...]],
+) -> None:
+    found = kernel_modules.with_those_they_need()
+    assert found[:2] == ["libcrc32c", "sctp"]
+    assert "tcp_vegas" in found
+
+
+def test_a_rule_in_place_of_a_module_is_told(
+    kernel: list[tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "forbidden").touch()
+    monkeypatch.setattr(kernel_modules, "LOCKDOWN", tmp_path / "none")
+    rule = "install dummy /bin/true"
+    with pytest.raises(UnsupportedError, match=rf"got dummy: {rule} \(an administrator's rule"):
+        kernel_modules.load()
+    assert kernel_modules.missing() == {"dummy": rule}
+
+
+def test_no_links_are_made_for_everybody(kernel: list[tuple[str, ...]]) -> None:
+    with contextlib.suppress(UnsupportedError):
+        kernel_modules.load()
+    assert ("modprobe", "ifb", "numifbs=0") in kernel
+    assert ("modprobe", "dummy", "numdummies=0") in kernel
+
+
+def test_all_are_asked_for_together(
+    kernel: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_modules, "WANTED", ("veth", "ifb", "dummy", "sctp"))
+    kernel_modules.load()
+    assert len(kernel) == 4
 
 
 def test_a_kernel_without_a_module_is_told_by_its_name(kernel: list[tuple[str, ...]]) -> None:
@@ -255,20 +305,20 @@ def test_lockdown_is_read_by_its_brackets(tmp_path: Path, monkeypatch: pytest.Mo
     assert "Secure Boot" in kernel_modules.advice("anything")
 
 
-def counted(at_s: float, waited_s: float = 0.0, stolen_s: float = 0.0) -> Counters:
-    return Counters(monotonic_s=at_s, waited_s=waited_s, stolen_s=stolen_s)
+def counted(at_s: float, waited_s: float = 0.0, *stolen_s: float) -> Counters:
+    stolen = {f"cpu{n}": one_s for n, one_s in enumerate(stolen_s or (0.0,))}
+    return Counters(monotonic_s=at_s, waited_s=waited_s, stolen_s=stolen)
 
 
-def agreement(
-    late_s: list[float], after: Counters, rtt_s: float = 0.1, cores: int = 2
-) -> dict[str, bool | None]:
-    made = punctuality.judge(late_s, counted(0), after, rtt_s, cores)
+def agreement(late_s: list[float], after: Counters, rtt_s: float = 0.1) -> dict[str, bool | None]:
+    made = punctuality.judge(late_s, counted(0), after, rtt_s)
     return {check.check: check.agrees for check in made}
 
 
 def test_a_machine_that_keeps_up_is_believed() -> None:
     assert agreement([0.0005] * 1000, counted(10, 1.0, 0.1)) == {
         "timers in time": True,
+        "longest stall": True,
         "processor time taken by others": True,
         "waiting for a processor": True,
     }
@@ -278,8 +328,9 @@ def test_a_machine_that_keeps_up_is_believed() -> None:
     ("late_s", "after", "wrong"),
     [
         ([0.0] * 989 + [0.0011] * 11, counted(10), "timers in time"),
-        ([], counted(10), "timers in time"),
-        ([0.0], counted(10, stolen_s=0.5), "processor time taken by others"),
+        ([0.0] * 999 + [0.021], counted(10), "longest stall"),
+        # One of two that has nothing else to do: a mean would not tell.
+        ([0.0], counted(10, 0.0, 0.3, 0.0), "processor time taken by others"),
         ([0.0], counted(10, waited_s=6.0), "waiting for a processor"),
     ],
 )
@@ -289,6 +340,26 @@ def test_one_that_does_not_is_told_by_its_figure(
     assert [name for name, agrees in agreement(late_s, after).items() if not agrees] == [wrong]
 
 
+def test_a_watch_that_never_woke_tells_of_nothing_good() -> None:
+    assert set(agreement([], counted(10)).items()) >= {
+        ("timers in time", False), ("longest stall", False),
+    }  # fmt: skip
+
+
+def test_no_path_is_so_long_that_a_retransmission_timer_may_expire() -> None:
+    assert agreement([0.09], counted(1), rtt_s=2.0)["longest stall"]
+    assert not agreement([0.11], counted(1), rtt_s=2.0)["longest stall"]
+
+
+def test_steal_is_read_of_each_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  1 2 3 4 5 6 7 800 0 0\ncpu0 1 2 3 4 5 6 7 100 0 0\n"
+                    "cpu1 1 2 3 4 5 6 7 700 0 0\nintr 1\n")  # fmt: skip
+    monkeypatch.setattr(punctuality, "STAT", stat)
+    ticks = os.sysconf("SC_CLK_TCK")
+    assert punctuality.counters().stolen_s == {"cpu0": 100 / ticks, "cpu1": 700 / ticks}
+
+
 def test_on_a_long_path_a_hundredth_of_a_round_trip_may_be_late() -> None:
     late_s = [0.004] * 100
     assert not agreement(late_s, counted(1), rtt_s=0.1)["timers in time"]
@@ -296,9 +367,36 @@ def test_on_a_long_path_a_hundredth_of_a_round_trip_may_be_late() -> None:
 
 
 def test_what_the_kernel_does_not_tell_is_unknown() -> None:
-    found = agreement([0.0], counted(10, math.nan, math.nan))
+    after = dataclasses.replace(counted(10, math.nan), stolen_s={})
+    found = agreement([0.0], after)
     assert found["waiting for a processor"] is None
     assert found["processor time taken by others"] is None
+
+
+def ends_badly(*_: object, **__: object) -> float:
+    raise RunError("flow T began late", where="cell x", hint="more processors")
+
+
+@pytest.mark.parametrize("was_late", [True, False])
+def test_what_fails_on_a_late_machine_is_told_as_lateness(
+    was_late: bool, places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = HostLab(image=tmp_path, code=tmp_path, places=places)
+    monkeypatch.setattr(booting, "run_to_end", ends_badly)
+    late_s = [0.5] if was_late else [0.0]
+    monkeypatch.setattr(
+        punctuality.Watch, "checks",
+        lambda *_: punctuality.judge(late_s, counted(0), counted(1), 0.1),
+    )  # fmt: skip
+    places.folder.mkdir()
+    wanted = LateError if was_late else RunError
+    with pytest.raises(wanted, match=r"flow T began late.*more processors") as caught:
+        lab.run(wireless_cell(), tmp_path, threading.Event())
+    assert ("did not keep up: timers in time" in str(caught.value)) is was_late
+    over = threading.Event()
+    over.set()
+    with pytest.raises(RunError):
+        lab.run(wireless_cell(), tmp_path, over)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1), st.floats(0, 0.1))
@@ -366,6 +464,26 @@ def test_without_root_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> Non
     ):
         with pytest.raises(UnsupportedError, match=r"wanted root, got user 1000 \(sudo make"):
             act()
+
+
+def test_an_agent_has_the_same_environment_where_a_lab_boots() -> None:
+    init = Path(booting.__file__).with_name("boot").joinpath("init.c").read_text()
+    given = re.search(r"env\[\] = \{(.*?)NULL", init, re.DOTALL)
+    assert given is not None
+    wanted = [f"{name}={value}" for name, value in booting.ENVIRONMENT.items()]
+    assert re.findall(r'"(.*?)"', given[1]) == wanted
+
+
+def test_of_roots_rights_an_agent_has_those_it_needs(tmp_path: Path) -> None:
+    argv = HostLab(image=tmp_path, code=tmp_path).command(
+        tmp_path, Boot(seed=1, limits=wireless_cell().limits)
+    )
+    assert argv[argv.index("--cap-drop") + 1] == "ALL"
+    kept = {argv[at + 1] for at, word in enumerate(argv) if word == "--cap-add"}
+    assert {f"CAP_{name}" for name in ("NET_ADMIN", "SYS_ADMIN")} <= kept
+    unneeded = ("SYS_MODULE", "SYS_RAWIO", "SYS_BOOT", "SYS_TIME", "MKNOD", "DAC_READ_SEARCH",
+                "SYS_PTRACE", "DAC_OVERRIDE", "SETUID", "KILL")  # fmt: skip
+    assert not kept & {f"CAP_{name}" for name in unneeded}
 
 
 def test_a_cells_limits_have_room_for_real_time() -> None:

@@ -46,7 +46,8 @@ def test_labs_have_names() -> None:
 def test_a_lab_that_is_not_there_is_an_error_with_the_names_there_are() -> None:
     for act in (registry.named, lambda name: commands.doctor(name, "7.3")):
         with pytest.raises(
-            StudyError, match=r"^LAB: no such lab: wanted virtual or stock or host, got 'mars'$"
+            StudyError,
+            match=r"^LAB: no such lab: wanted virtual or stock or host or remote, got 'mars'$",
         ):
             act("mars")
 
@@ -74,6 +75,8 @@ def test_only_a_lab_that_repeats_itself_is_verified_to_the_byte(tmp_path: Path) 
 
 class Patient:
     """A kind of lab of which only the limits are asked."""
+
+    properties = registry.DEFAULT.properties
 
     @staticmethod
     def limits(cell: object) -> object:

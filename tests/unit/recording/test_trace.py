@@ -64,6 +64,33 @@ def test_drops_a_qdisc_tells_of_are_not_told_twice() -> None:
     assert trace_recorder.filters(PORTS, older)["skb/kfree_skb"] == wanted
 
 
+@pytest.mark.parametrize(
+    ("chosen", "taken"),
+    [
+        ("(reason != 2) || location.function == netem_dequeue", "(reason != 2)"),
+        ("dport == 5001", "dport == 5001"),
+    ],
+)
+def test_a_kernel_that_knows_no_functions_filters_by_what_it_knows(
+    chosen: str, taken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def refused(path: Path, text: str) -> int:
+        if "function" in text:
+            raise OSError(22, "Invalid argument")
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", refused)
+    trace_recorder._set_filter(tmp_path / "filter", chosen)
+    assert (tmp_path / "filter").read_text() == taken
+
+
+def test_a_filter_that_is_refused_for_another_reason_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="cannot set up tracing: wanted dport"):
+        trace_recorder._set_filter(tmp_path / "none" / "filter", "dport == 1")
+
+
 def test_protocols_without_a_flow_are_not_traced() -> None:
     assert trace_recorder.wanted_events({"udp": [5001]}) == ["skb/kfree_skb", "qdisc/qdisc_drop"]
     assert trace_recorder.wanted_events({"sctp": [1]})[:2] == list(trace_recorder.SCTP_EVENTS)

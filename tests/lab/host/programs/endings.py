@@ -121,6 +121,14 @@ def difference(before: State, after: State) -> dict[str, Any]:
     return found
 
 
+def settled(before: State) -> dict[str, Any]:
+    """Return what is not as it was once all that ends by and by has had time to."""
+    deadline_s = time.monotonic() + ENDED_WITHIN_S
+    while (left := difference(before, state())) and time.monotonic() < deadline_s:
+        time.sleep(0.5)  # the kernel takes networks apart by and by
+    return left
+
+
 def whole(study: str) -> int:
     """Become the project's command with a study."""
     options = ["--lab", "host", "--reps", "1", "--no-sensitivity", "-D", str(RESULTS)]
@@ -173,9 +181,7 @@ def ended(
     _, status = os.waitpid(pid, 0)
     if number == signal.SIGKILL:  # at once: its cell may still be ending
         command_status(["clean", "--lab", "host"])
-    deadline_s = time.monotonic() + ENDED_WITHIN_S
-    while (left := difference(before, state())) and time.monotonic() < deadline_s:
-        time.sleep(0.5)  # the kernel takes networks apart by and by
+    left = settled(before)
     log = (RESULTS / "log").read_text() if (RESULTS / "log").exists() else ""
     return left, os.waitstatus_to_exitcode(status), log
 
@@ -194,6 +200,7 @@ def main() -> None:
         name = signal.Signals(number).name if number else "by itself"
         how = f"{act.__name__}: {name} at {part:.2f}"
         found.append({"how": how, "status": status, "left": left, "log": log[-2000:]})
+        Path(os.environ["OUT"], "endings.json").write_text(json.dumps(found))
 
     lasts_s: dict[Callable[[str], int], float] = {}
     before = state()
@@ -204,7 +211,6 @@ def main() -> None:
     for i in range(kills):
         # Half of the moments are early, where a machine is changed.
         end(whole if i % 7 == 0 else cells, draw.random() ** (1 + 2 * (i % 2)), signal.SIGKILL)
-    Path(os.environ["OUT"], "endings.json").write_text(json.dumps(found))
 
 
 if __name__ == "__main__":
