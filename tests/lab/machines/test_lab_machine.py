@@ -75,11 +75,11 @@ class Machine:
     def play(self, name: str, *options: str, user: str = "root", **extra: object) -> Recap:
         """Run a playbook on the machine itself."""
         limit = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-        given = {"time_sync_required": False, "open_files_limit": limit, **extra}
+        words = f"time_sync_required=false open_files_limit={limit}"
         done = self.run(
             "runuser", "-u", user, "--", "env", f"ANSIBLE_HOME=/tmp/{user}",
             "ansible-playbook", "-i", "localhost,", "-c", "local", f"/mnt/playbooks/{name}",
-            "--skip-tags", "kernel_sctp", "-e", json.dumps(given), *options,
+            "--skip-tags", "kernel_sctp", "-e", words, "-e", json.dumps(extra), *options,
         )  # fmt: skip
         said = done.stdout + done.stderr
         found = re.search(r"^localhost .*changed=(\d+)", said, re.MULTILINE)

@@ -1,0 +1,64 @@
+"""A machine makes itself one for a lab with ansible/cloud-init, from this checkout's last commit.
+
+    .venv/bin/python -m pytest tests/long/cloud_machine.py
+
+Takes minutes: what is emulated without KVM is slow. Its own are the time server, which is this
+machine, and the keys by which it is looked at; the rest is as the docs' command has it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.machines import machine, time_server
+from tests.support.machines.machine import Machine
+
+ROOT = Path(__file__).parents[2]
+CLOUD_INIT = ROOT / "ansible" / "cloud-init"
+RELEASE = "trixie"
+TIMEOUT_S = 3600.0
+
+
+def told(folder: Path, time_port: int) -> Path:
+    """Return a copy of what the machine is told, with a time server and with ssh's keys kept."""
+    shutil.copytree(CLOUD_INIT, folder)
+    text = (folder / "user-data").read_text()
+    play = "ansible/playbooks/lab_machine.yml]"
+    servers = f"""-e, '{{"time_sync_servers": ["10.0.2.2 port {time_port}"]}}']"""
+    assert text.count(play) == 1
+    text = text.replace(play, f"{play[:-1]}, {servers}")
+    (folder / "user-data").write_text(f"{text}ssh_deletekeys: false\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    with pytest.MonkeyPatch.context() as patch, time_server.serving() as port:
+        words = [word for word in machine.KERNEL_WORDS if "serial-getty" not in word]
+        patch.setattr(machine, "KERNEL_WORDS", words)
+        place = told(tmp_path_factory.mktemp("cloud") / "cidata", port)
+        devices = [
+            "-drive", f"driver=vvfat,dir={place},label=cidata,read-only=on,if=virtio",
+            "-virtfs", f"local,path={ROOT},mount_tag=groundtruth,security_model=none,readonly=on",
+        ]  # fmt: skip
+        with machine.booted(
+            RELEASE, lambda _what, _done: None, packages=["cloud-init"], devices=devices
+        ) as one:
+            yield one
+
+
+@pytest.mark.timeout(2 * TIMEOUT_S)
+def test_it_provisions_itself(fresh: Machine) -> None:
+    done = fresh.run("cloud-init status --wait --long", timeout_s=TIMEOUT_S)
+    log = fresh.check("cat /var/log/cloud-init-output.log")
+    assert "status: done" in done.stdout, done.stdout + log
+    assert "failed=0" in log
+    assert "sch_netem" in fresh.check("cat /etc/modules-load.d/groundtruth.conf")
+    assert "mmdebstrap" in fresh.check("cat /var/lib/groundtruth-machine/packages")
+    assert fresh.check("git -C /root/groundtruth status --short") == ""
+    assert fresh.check("hostname").strip() == "groundtruth-lab"
+    assert "-bash" in fresh.check("ps -t ttyS0 -o args=").splitlines()
