@@ -8,18 +8,19 @@ machine, and the keys by which it is looked at; the rest is as the docs' command
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.machines import machine, time_server
+from tests.support.machines import disk, machine, time_server
 from tests.support.machines.machine import Machine
 
 ROOT = Path(__file__).parents[2]
 CLOUD_INIT = ROOT / "ansible" / "cloud-init"
-RELEASE = "trixie"
+RELEASES = ("trixie", "noble")
 TIMEOUT_S = 3600.0
 
 
@@ -35,18 +36,23 @@ def told(folder: Path, time_port: int) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+@pytest.fixture(scope="module", params=RELEASES)
+def fresh(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Machine]:
+    if request.param == "noble" and disk.UBUNTU_MIRROR not in os.environ:
+        pytest.skip(f"no mirror of Ubuntu is known: {disk.UBUNTU_MIRROR} is not set")
     with pytest.MonkeyPatch.context() as patch, time_server.serving() as port:
         words = [word for word in machine.KERNEL_WORDS if "serial-getty" not in word]
         patch.setattr(machine, "KERNEL_WORDS", words)
+        patch.setattr(machine, "BOOT_TIMEOUT_S", TIMEOUT_S)  # ssh waits for cloud-init
         place = told(tmp_path_factory.mktemp("cloud") / "cidata", port)
         devices = [
             "-drive", f"driver=vvfat,dir={place},label=cidata,read-only=on,if=virtio",
             "-virtfs", f"local,path={ROOT},mount_tag=groundtruth,security_model=none,readonly=on",
         ]  # fmt: skip
         with machine.booted(
-            RELEASE, lambda _what, _done: None, packages=["cloud-init"], devices=devices
+            request.param, lambda _what, _done: None, packages=["cloud-init"], devices=devices
         ) as one:
             yield one
 
