@@ -23,7 +23,7 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 PR_SET_CHILD_SUBREAPER = 36
 #: What the tests of a folder need: their mark.
-MARKS = {"unit": "unit", "lab": "lab", "probes": "lab", "browser": "browser"}
+MARKS = {"unit": "unit", "lab": "lab", "probes": "lab", "browser": "browser", "long": "slow"}
 #: Names under which a lab runs: the kernel and its guests' processes, the sandbox, the emulator.
 LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "walls", "qemu")
 #: How long a lab that was told to end may take to be gone.

@@ -38,11 +38,12 @@ CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 @dataclass(frozen=True)
 class Release:
-    """A release of a distribution, by its name, and the package of the kernel it boots."""
+    """A release of a distribution, the package of the kernel it boots, and what else it needs."""
 
     name: str
     kernel: str
     components: str = "main"
+    packages: tuple[str, ...] = ()
 
 
 RELEASES = {
@@ -51,7 +52,8 @@ RELEASES = {
         Release("bookworm", "linux-image-amd64"),
         Release("trixie", "linux-image-amd64"),
         # The kernel of Ubuntu's images for virtual machines, with the fewest modules.
-        Release("noble", "linux-image-virtual", "main universe"),
+        # A minimal Ubuntu, unlike Debian, has no apt.
+        Release("noble", "linux-image-virtual", "main universe", ("apt",)),
     )
 }
 
@@ -70,7 +72,7 @@ def ensure(release: Release, report: BuildReport, packages: Sequence[str] = ()) 
         UnsupportedError: this machine's apt knows no mirror of that distribution.
     """
     sources, options = _archive(release)
-    wanted = sorted({*PACKAGES, release.kernel, *packages})
+    wanted = sorted({*PACKAGES, release.kernel, *release.packages, *packages})
     certificates = CERTIFICATES.read_bytes() if CERTIFICATES.is_file() else b""
     key = cache.digest_of(
         RECIPE, NETWORK, BOOT_MODULES, str(DISK_BYTES), *wanted, *sources, *options, certificates

@@ -7,10 +7,14 @@ for those that a machine has of its own. Runs wherever root may make namespaces.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+from testbed.labs.confinement.host_tools import DEBIAN
 from testbed.labs.host.host_lab import SHARED_LIMITS
 from testbed.labs.remote import bundle, playbooks
+from testbed.machine import cache
+from testbed.machine.process import run_logged
 
 SOURCES, ROUTERS, SINKS = ("alpha", "beta"), ("left", "right"), ("psi", "omega")
 #: Neighbours: the interface of the first that leads to the second, and of the second to the first.
@@ -20,12 +24,20 @@ LINKS = (
     ("right", "eth2", "omega", "eth1"),
 )  # fmt: skip
 MACHINES = (*SOURCES, *ROUTERS, *SINKS)
+#: What machines, and who sets them up, call; and Debian's packages with that.
+PROGRAMS = ("sshd", "ssh", "ssh-keygen", "ip", "tc", "ps", "pgrep", "pkill")
+PACKAGES = ("openssh-server", "openssh-client", "iproute2", "procps")
+FETCH_TIMEOUT_S = 300.0
 #: What a machine has of its own.
 OWN = ("run", "var/lib", "var/tmp", "tmp", "root")
 
 BEGIN = """
 set -eu ${TRACE:+-x}
 export PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
+if [ -n "${TOOLS:-}" ]; then
+  export PATH=$TOOLS/usr/sbin:$TOOLS/usr/bin:$TOOLS/sbin:$TOOLS/bin:$PATH
+  export LD_LIBRARY_PATH=$TOOLS/usr/lib/x86_64-linux-gnu:$TOOLS/lib/x86_64-linux-gnu
+fi
 W=${OUT:-/tmp}/testbed
 rm -rf $W; mkdir -p $W /run/sshd
 mount -t tmpfs -o size=90% tmpfs $W
@@ -35,6 +47,8 @@ if [ -n "${DEPLOYED:-}" ]; then
   touch $W/deployed/complete
 fi
 ssh-keygen -q -t ed25519 -N '' -f $W/key
+grep -v '^sshd:' /etc/passwd >$W/passwd
+echo 'sshd:x:64999:65534::/run/sshd:/usr/sbin/nologin' >>$W/passwd
 ip link set lo up
 """
 MACHINE = """
@@ -52,7 +66,7 @@ PasswordAuthentication no
 Subsystem sftp internal-sftp
 LogLevel ERROR
 MaxStartups 100
-SetEnv PATH=$PATH
+SetEnv PATH=$PATH LD_LIBRARY_PATH=${{LD_LIBRARY_PATH:-}}
 END
 cat >$W/{name}/start <<END
 set -e
@@ -63,6 +77,7 @@ if [ -n "${{DEPLOYED:-}}" ]; then
 fi
 mkdir -p /run/sshd
 mount --make-rprivate /
+mount --bind $W/passwd /etc/passwd
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 [ ! -d /sys/kernel/tracing ] || mount -t tracefs tracefs /sys/kernel/tracing
@@ -122,12 +137,28 @@ def inventory(where: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tools() -> Path | None:
+    """Return a folder of the cache with the programs; None where all are installed."""
+    if all(shutil.which(program) for program in PROGRAMS):
+        return None
+    return cache.entry("tool", "testbed-machines", _fetch)
+
+
+def _fetch(folder: Path) -> None:
+    run_logged(
+        [DEBIAN, "needed", str(folder), *PACKAGES], log=folder / "fetch.log",
+        what="fetching what machines of tests need", timeout_s=FETCH_TIMEOUT_S,
+    )  # fmt: skip
+
+
 def script(archive: Path | None = None) -> str:
     """Return what begins the machines, in a shell of root; ``$W`` is their folder afterwards.
 
     With an archive of the remote lab they begin with that deployed.
     """
     parts = [f"echo '{value}' >/proc/sys/{name}\n" for name, value in SHARED_LIMITS.items()]
+    if found := tools():
+        parts.append(f"TOOLS={found}\n")
     if archive:
         place = f"{playbooks.DEPLOYED}/{bundle.digest(archive)}"
         parts.append(f"ARCHIVE={archive}\nDEPLOYED={place}\n")

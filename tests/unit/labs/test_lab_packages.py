@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from testbed.labs.host import kernel_modules
+
 ROOT = Path(__file__).parents[3]
 ANSIBLE = ROOT / "ansible"
 LIST = ANSIBLE / "roles/lab_packages/defaults/main.yml"
@@ -51,6 +53,11 @@ def test_ansible_folder_cannot_shadow_the_ansible_package() -> None:
     assert list(ANSIBLE.rglob("*.py")) == []
 
 
+def test_machine_loads_the_modules_that_the_lab_wants() -> None:
+    role = yaml.safe_load((ANSIBLE / "roles/kernel_sctp/defaults/main.yml").read_text())
+    assert sorted(role["kernel_sctp_modules"]) == sorted(kernel_modules.WANTED)
+
+
 @pytest.mark.parametrize("role", sorted((ANSIBLE / "roles").iterdir()), ids=lambda role: role.name)
 def test_role_says_what_it_takes_and_ends_by_reading_back(role: Path) -> None:
     specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]
@@ -59,4 +66,4 @@ def test_role_says_what_it_takes_and_ends_by_reading_back(role: Path) -> None:
     assert all(name.startswith(f"{role.name}_") for name in defaults)
     tasks = yaml.safe_load((role / "tasks/main.yml").read_text())
     assert all(set(task["tags"]) <= {"provision", "verify", "teardown"} for task in tasks)
-    assert tasks[-1]["tags"] == ["verify"]
+    assert "verify" in tasks[-1]["tags"]
