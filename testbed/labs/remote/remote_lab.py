@@ -27,6 +27,7 @@ from testbed.labs.booted import booting, image
 from testbed.labs.booted.booting import AGENT
 from testbed.labs.contract import accept
 from testbed.labs.contract.lab import Properties, Ran
+from testbed.labs.host import machine_facts
 from testbed.labs.remote import assemble, clocks, playbooks
 from testbed.labs.remote.assemble import Left, Parts
 from testbed.labs.remote.clocks import Clock, Exchange, Shift
@@ -73,18 +74,18 @@ class RemoteLab:
     def describe(self, kernel_version: str) -> dict[str, str]:
         """Return what the identity of a cell must hold of its lab: image, code and machines."""
         ends = [self.facts[machine.name]["machine"] for machine in self.testbed.ends()]
-        if any(one["kernel"] != kernel_version for one in ends):
+        package = str(ends[0]["kernel_package"])  # of all ends, when the lab was made ready
+        if not machine_facts.is_asked(kernel_version, package):
             raise UnsupportedError(
-                "the machines run another kernel", wanted=kernel_version,
-                got=" ".join(sorted({str(one["kernel"]) for one in ends})),
-            )  # fmt: skip
+                "the machines run another kernel", wanted=kernel_version, got=package
+            )
         return {
             "name": self.properties.name,
             "clock": self.properties.clock,
             "tick_hz": str(ends[0]["tick_hz"]),
             "head_start_s": HEAD_START_S,
-            "kernel": kernel_version,
-            "kernel_package": str(ends[0]["kernel_package"]),
+            "kernel": str(ends[0]["kernel"]),
+            "kernel_package": package,
             "machine": "; ".join(
                 f"{name}: {told['machine']['machine']}, {told['machine']['kernel_package']}"
                 for name, told in sorted(self.facts.items())
@@ -113,10 +114,21 @@ class RemoteLab:
         """
         began_s = time.monotonic()
         placed = self.testbed.placed(cell.network)
-        lent = self.testbed.lent(cell.network)
         machines = sorted(placed.values(), key=lambda machine: machine is not placed["r1"])
         places = folder.parent / MACHINES
         places.mkdir()
+        try:
+            checks = self._run(cell, folder, machines, cancelled)
+        finally:
+            trees.remove(places)
+        return Ran(wall_s=time.monotonic() - began_s, checks=checks)
+
+    def _run(
+        self, cell: Cell, folder: Path, machines: Sequence[Machine], cancelled: threading.Event
+    ) -> tuple[Check, ...]:
+        began_s = time.monotonic()
+        placed, lent = self.testbed.placed(cell.network), self.testbed.lent(cell.network)
+        places = folder.parent / MACHINES
         base = f"{playbooks.DEPLOYED}/{self.digest}"
         with (folder.parent / run_folder.CONSOLE).open("w") as console:
             with connected(machines, base, places, cancelled) as connections:
@@ -147,11 +159,9 @@ class RemoteLab:
             assemble.assemble(parts)
             self._write_environment(parts, machines)
             _write_clocks(parts, self.properties.tolerances.delay_s)
-        trees.remove(places)
-        checks = [
+        return tuple(
             Check(**{**check, "where": name}) for name in ended for check in ended[name]["checks"]
-        ]
-        return Ran(wall_s=time.monotonic() - began_s, checks=tuple(checks))
+        )
 
     def _write_environment(self, parts: Parts, machines: Sequence[Machine]) -> None:
         """Write what all machines say of themselves: that of the first source, and each one's."""

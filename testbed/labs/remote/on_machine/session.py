@@ -181,6 +181,7 @@ class Session:
         words = [f"{name}={value}" for name, value in environment.items()]
         self.agent = subprocess.Popen(
             [
+                "setpriv", "--pdeathsig", "KILL",
                 "unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--uts",
                 *(["--ipc"] if IPC.exists() else []), "--propagation", "private",
                 "sh", "-c", FIRST_PROGRAM, "lab", str(self.base), str(self.folder),
