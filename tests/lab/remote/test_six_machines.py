@@ -30,7 +30,7 @@ $PLAY ansible/playbooks/testbed.yml --tags testbed_machine -e testbed_machine_ar
 
 # What cannot be reached or taken is told before anything is changed.
 ssh-keygen -q -t ed25519 -N '' -f $W/other
-sed "s/^192.0.2.12 .*/192.0.2.12 $(cut -d' ' -f1,2 $W/other.pub)/" $W/known_hosts >$W/known_others
+sed "s|^192.0.2.12 .*|192.0.2.12 $(cut -d' ' -f1,2 $W/other.pub)|" $W/known_hosts >$W/known_others
 refused key plan "s:$W/key:$W/other:"
 refused address plan 's/192.0.2.12/192.0.2.99/'
 refused changed plan 's/known_hosts/known_others/'
