@@ -88,12 +88,14 @@ class RemoteKind(HostKind):
         check(booting.built_first(root, code), image.installed(root))
         archive = bundle.ensure(root, code)
         digest = bundle.digest(archive)
-        playbooks.play(
-            PREPARE,
-            testbed.path,
-            {"testbed_machine_archive": str(archive), "testbed_machine_digest": digest},
-        )  # fmt: skip
         machines = testbed.machines()
+        whole = f"[ ! -e {playbooks.DEPLOYED}/{digest}/complete ] || echo whole"
+        if not all(_ask_each(machines, whole)):
+            playbooks.play(
+                PREPARE,
+                testbed.path,
+                {"testbed_machine_archive": str(archive), "testbed_machine_digest": digest},
+            )
         interfaces = {m.name: sorted(set(m.links.values())) for m in machines}
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -123,10 +125,12 @@ class RemoteKind(HostKind):
 
 def _release(testbed: Testbed) -> str:
     """Return the release of the kernel that the first source runs; all machines must answer."""
-    machines = testbed.machines()
+    return _ask_each(testbed.machines(), "uname -r")[0]
+
+
+def _ask_each(machines: Sequence[inventory.Machine], command: str) -> list[str]:
     with ThreadPoolExecutor(len(machines)) as pool:
-        first, *_ = pool.map(lambda machine: _ask(machine, "uname -r"), machines)
-    return first
+        return list(pool.map(lambda machine: _ask(machine, command), machines))
 
 
 def _ask(machine: inventory.Machine, command: str) -> str:
