@@ -13,11 +13,8 @@ from typing import Any
 import pytest
 
 from model import run_folder
-from testbed.labs.booted import image, lab_code
-from testbed.labs.remote import bundle
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.machine import contents
-from tests.support.machines import quick, testbed
+from tests.support.machines import testbed
 
 STUDY = Path(__file__).parents[1] / "host" / "small.yaml"
 BODY = """
@@ -45,82 +42,13 @@ wait_for_end && exit 1
 ip link set m16 up
 for name in $MACHINES; do until as_before $name; do sleep 0.5; done; done
 """
-KILLED = """
-look before
-# The program is killed with all that it started: machines notice, and give back what they lent.
-begin_run killed
-kill -KILL -$run
-wait_for_end || true
-for name in $MACHINES; do until as_before $name; do sleep 0.5; done; done
-look after
-same before after
-
-# Sessions are killed as well: nobody is left to undo anything, until it is asked for.
-begin_run sessions
-pkill -KILL -f on_machine.session
-wait_for_end || true
-! as_before left
-$PYTHON -m testbed clean --lab remote
-look after
-same before after
-"""
-SHELL = """
-export PLAY="$(dirname $PYTHON)/ansible-playbook -i $W/inventory.yml"
-cd $PYTHONPATH
-
-# All that a run may change on a machine: links and what is on them, settings, processes, files.
-state() {
-  eval pid=\\$inside_$1
-  nsenter -t $pid -m -n -p -- sh -c '
-    ip -d address show; ip route show table all; tc qdisc show; ip neighbor show dev eth1
-    for place in core ipv4 sctp ipv4/conf/eth1 ipv4/neigh/eth1; do
-      for each in /proc/sys/net/$place/*; do
-        [ -d $each ] || echo $each $(cat $each 2>/dev/null)
-      done
-    done
-    ls -R /run /var/tmp; ps ax -o args= | grep -v "sshd:\\|ssh_config\\|^ps \\|^sh -c\\|sort" | sort
-  ' | sed -e 's/valid_lft.*//' -e '/tcp_fastopen_key\\|ip_local_port\\|fs_/d' -e 's/ usecs*.*//'
-}
-look() {
-  mkdir -p $OUT/$1
-  for name in $MACHINES; do state $name >$OUT/$1/$name; done
-}
-same() { diff -r $OUT/$1 $OUT/$2; }
-as_before() { state $1 | diff -q $OUT/before/$1 - >/dev/null; }
-# begin_run NAME: a run in the background as far as its flows; $run is its process group.
-begin_run() {
-  setsid $PYTHON -m testbed run $STUDY --lab remote --reps 1 --no-sensitivity -D $OUT/$1 \\
-    >$OUT/$1.said 2>&1 &
-  run=$!
-  until grep -qs 'phase calibrate' $OUT/$1/*/cells/*/console.log; do
-    kill -0 $run || { cat $OUT/$1.said; exit 1; }
-    sleep 0.2
-  done
-}
-wait_for_end() { wait $run; }
-# refused NAME COMMAND CHANGE: with a changed inventory a command says why not.
-refused() {
-  sed "$3" $W/inventory.yml >$W/$1.yml
-  ! GROUNDTRUTH_INVENTORY=$W/$1.yml $PYTHON -m testbed $2 $STUDY --lab remote >$OUT/$1.told 2>&1
-}
-"""
-
-
-def on_six(lab: VirtualLab, folder: Path, body: str) -> str:
-    """Run a shell script where six machines are, with the lab deployed; return what it said."""
-    root = image.built()
-    assert root is not None
-    archive = bundle.ensure(root, lab_code.ensure(root, contents.digest(root.parent)))
-    names = f"MACHINES='{' '.join(testbed.MACHINES)}'\nSTUDY={STUDY}\n"
-    script = testbed.script(archive) + names + SHELL + body
-    return quick.run(lab, folder, script, timeout_s=900.0)
 
 
 @pytest.fixture(scope="module")
 def ran(tracing: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a study on six machines, and what was seen on them before and after."""
     folder = tmp_path_factory.mktemp("six")
-    on_six(tracing, folder, BODY.format(study=STUDY))
+    testbed.on_six(tracing, folder, STUDY, BODY.format(study=STUDY))
     return folder
 
 
@@ -196,9 +124,3 @@ def test_what_cannot_be_used_is_told(ran: Path, name: str, words: str) -> None:
 
 def test_the_lost_machine_is_named(ran: Path) -> None:
     assert "lost the machine omega" in (ran / "lost.said").read_text()
-
-
-@pytest.mark.timeout(900)
-def test_nothing_is_left_by_killed_runs(tracing: VirtualLab, tmp_path: Path) -> None:
-    on_six(tracing, tmp_path, KILLED)
-    assert (tmp_path / "after" / "left").read_text() == (tmp_path / "before" / "left").read_text()

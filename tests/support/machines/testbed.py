@@ -10,11 +10,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from testbed.labs.booted import image, lab_code
 from testbed.labs.confinement.host_tools import DEBIAN
 from testbed.labs.host.host_lab import SHARED_LIMITS
 from testbed.labs.remote import bundle, playbooks
-from testbed.machine import cache
+from testbed.labs.virtual.virtual_lab import VirtualLab
+from testbed.machine import cache, contents
 from testbed.machine.process import run_logged
+from tests.support.machines import quick
 
 SOURCES, ROUTERS, SINKS = ("alpha", "beta"), ("left", "right"), ("psi", "omega")
 #: Neighbours: the interface of the first that leads to the second, and of the second to the first.
@@ -71,9 +74,12 @@ END
 cat >$W/{name}/start <<END
 set -e
 for own in {own}; do mount -t tmpfs tmpfs /\\$own; done
-if [ -n "${{DEPLOYED:-}}" ]; then
-  mkdir -p $DEPLOYED
-  mount --bind $W/deployed $DEPLOYED
+if [ -n "${{COPIED:-}}" ]; then
+  mkdir -p $(dirname "${{DEPLOYED:-}}")
+  cp -a $W/deployed "${{DEPLOYED:-}}"
+elif [ -n "${{DEPLOYED:-}}" ]; then
+  mkdir -p "${{DEPLOYED:-}}"
+  mount --bind $W/deployed "${{DEPLOYED:-}}"
 fi
 mkdir -p /run/sshd
 mount --make-rprivate /
@@ -112,6 +118,49 @@ for machine in {machines}; do
   until $ssh 192.0.2.$number true 2>/dev/null; do sleep 0.2; done
 done
 export GROUNDTRUTH_INVENTORY=$W/inventory.yml
+"""
+
+
+#: For a script: what machines are like, and runs that are ended by others.
+SHELL = """
+export PLAY="$(dirname $PYTHON)/ansible-playbook -i $W/inventory.yml"
+cd $PYTHONPATH
+
+# All that a run may change on a machine: links and what is on them, settings, processes, files.
+state() {
+  eval pid=\\$inside_$1
+  nsenter -t $pid -m -n -p -- sh -c '
+    ip -d address show; ip route show table all; tc qdisc show; ip neighbor show dev eth1
+    for place in core ipv4 sctp ipv4/conf/eth1 ipv4/neigh/eth1; do
+      for each in /proc/sys/net/$place/*; do
+        [ -d $each ] || echo $each $(cat $each 2>/dev/null)
+      done
+    done
+    ls -R /run /var/tmp; ps ax -o args= | grep -v "sshd:\\|ssh_config\\|^ps \\|^sh -c\\|sort" | sort
+  ' | sed -e 's/valid_lft.*//' -e '/tcp_fastopen_key\\|ip_local_port\\|fs_/d' -e 's/ usecs*.*//'
+}
+look() {
+  mkdir -p $OUT/$1
+  for name in $MACHINES; do state $name >$OUT/$1/$name; done
+}
+same() { diff -r $OUT/$1 $OUT/$2; }
+as_before() { state $1 | diff -q $OUT/before/$1 - >/dev/null; }
+# begin_run NAME: a run in the background as far as its flows; $run is its process group.
+begin_run() {
+  setsid $PYTHON -m testbed run $STUDY --lab remote --reps 1 --no-sensitivity -D $OUT/$1 \\
+    >$OUT/$1.said 2>&1 &
+  run=$!
+  until grep -qs 'phase calibrate' $OUT/$1/*/cells/*/console.log; do
+    kill -0 $run || { cat $OUT/$1.said; exit 1; }
+    sleep 0.2
+  done
+}
+wait_for_end() { wait $run; }
+# refused NAME COMMAND CHANGE: with a changed inventory a command says why not.
+refused() {
+  sed "$3" $W/inventory.yml >$W/$1.yml
+  ! GROUNDTRUTH_INVENTORY=$W/$1.yml $PYTHON -m testbed $2 $STUDY --lab remote >$OUT/$1.told 2>&1
+}
 """
 
 
@@ -170,3 +219,16 @@ def script(archive: Path | None = None) -> str:
     parts.append(f"cat >$W/inventory.yml <<END\n{inventory('$W')}END\n")
     parts.append(END.format(machines=" ".join(MACHINES)))
     return "".join(parts)
+
+
+def on_six(lab: VirtualLab, folder: Path, study: Path, body: str, *, copied: bool = False) -> str:
+    """Run a shell script where six machines are, with the lab deployed; return what it said.
+
+    It is shown to all of them, or ``copied`` to each, so that it can be removed.
+    """
+    root = image.built()
+    assert root is not None
+    archive = bundle.ensure(root, lab_code.ensure(root, contents.digest(root.parent)))
+    names = f"MACHINES='{' '.join(MACHINES)}'\nSTUDY={study}\n"
+    text = ("COPIED=yes\n" if copied else "") + script(archive) + names + SHELL + body
+    return quick.run(lab, folder, text, timeout_s=900.0)
