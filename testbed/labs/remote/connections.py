@@ -40,6 +40,7 @@ ADVICE = (
     ("Could not resolve hostname", "ansible_host in the inventory"),
     ("timed out", "is the machine on, and ansible_host in the inventory right?"),
     ("No route to host", "is the machine on, and ansible_host in the inventory right?"),
+    ("Network is unreachable", "is the machine on, and ansible_host in the inventory right?"),
     ("Connection refused", "does sshd run there, at ansible_port?"),
     ("No module named", "play ansible/playbooks/testbed.yml"),
     ("No such file or directory", "play ansible/playbooks/testbed.yml"),
@@ -73,9 +74,9 @@ class Connection:
             self.child.stdin.write(f"{json.dumps({'do': what, **content})}\n".encode())
             self.child.stdin.flush()
 
-    def why_lost(self) -> str:
-        """Return the last of what ssh said."""
-        return self.errors.read_text(errors="replace").strip()[-600:]
+    def why_lost(self) -> tuple[str, str]:
+        """Return the last that ssh said, and what to do about it."""
+        return last_words(self.errors.read_text(errors="replace"))
 
 
 @dataclass(kw_only=True)
@@ -127,11 +128,14 @@ class Connections:
 
 def lost(connection: Connection, what: str) -> RunError:
     """Return the error that a machine is gone."""
-    said = connection.why_lost()
-    hint = next((advice for words, advice in ADVICE if words in said), "")
-    return RunError(
-        f"lost the machine {connection.machine.name}", where=what, got=said or "no word", hint=hint
-    )
+    said, hint = connection.why_lost()
+    return RunError(f"lost the machine {connection.machine.name}", where=what, got=said, hint=hint)
+
+
+def last_words(said: str) -> tuple[str, str]:
+    """Return the last line of what ssh said, and what to do about it."""
+    lines = said.strip().splitlines() or ["no word"]
+    return lines[-1][:600], next((advice for words, advice in ADVICE if words in said), "")
 
 
 @contextlib.contextmanager

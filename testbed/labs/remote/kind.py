@@ -16,7 +16,7 @@ from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_an
 from testbed.labs.host import machine_facts
 from testbed.labs.host.kind import HostKind
 from testbed.labs.remote import bundle, inventory, playbooks, remote_lab
-from testbed.labs.remote.connections import connected
+from testbed.labs.remote.connections import connected, last_words
 from testbed.labs.remote.inventory import Testbed
 from testbed.labs.remote.remote_lab import RemoteLab
 from testbed.machine import contents
@@ -134,19 +134,15 @@ def _ask_each(machines: Sequence[inventory.Machine], command: str) -> list[str]:
 
 
 def _ask(machine: inventory.Machine, command: str) -> str:
-    from testbed.labs.remote.connections import ADVICE
-
     done = subprocess.run(
         machine.ssh(command), stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=FACTS_WITHIN_S, check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        said = done.stderr.strip()
+        said, hint = last_words(done.stderr)
         raise UnsupportedError(
-            f"cannot reach the machine {machine.name}", where=machine.address,
-            got=said[-600:] or "no word",
-            hint=next((advice for words, advice in ADVICE if words in said), ""),
-        )  # fmt: skip
+            f"cannot reach the machine {machine.name}", where=machine.address, got=said, hint=hint
+        )
     return done.stdout.strip()
 
 

@@ -32,7 +32,7 @@ refused key plan "s:$W/key:$W/other:"
 refused address plan 's/192.0.2.12/192.0.2.99/'
 refused changed plan 's/known_hosts/known_others/'
 refused unknown plan 's/known_hosts/known_nobody/'
-refused management run 's/beta: eth2/beta: eth0/'
+refused management 'run -D '$OUT 's/beta: eth2/beta: eth0/'
 same before after
 
 # One machine is lost in the middle: its cell fails with its name, and the others are as they were.
@@ -109,7 +109,7 @@ def test_a_second_play_changes_nothing(ran: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("key", r"cannot reach the machine beta.*Permission denied.*ssh-copy-id"),
+        ("key", r"cannot reach the machine \w+.*Permission denied.*ssh-copy-id"),
         ("address", r"cannot reach the machine beta.*is the machine on"),
         ("changed", r"cannot reach the machine beta.*if the machine is new, ssh-keygen -R"),
         ("unknown", r"cannot reach the machine \w+.*connect once by hand"),

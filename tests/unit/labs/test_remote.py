@@ -98,8 +98,13 @@ def test_no_inventory_is_told_with_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [words for words, _ in connections.ADVICE])
 def test_what_ssh_says_has_advice(words: str) -> None:
-    (advice,) = [advice for known, advice in connections.ADVICE if known == words]
-    assert advice
+    last, advice = connections.last_words(f"something\n{words}\nthe end\n")
+    assert last == "the end"
+    assert advice == dict(connections.ADVICE)[words]
+
+
+def test_a_machine_that_says_nothing_is_told_so() -> None:
+    assert connections.last_words("") == ("no word", "")
 
 
 def exchange(
