@@ -17,17 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from collectors.recording.socket_sampler import COMPRESSION_LEVEL, FRAME
+from collectors.sockets.samples import read_samples
 from mininet_topos import dumbbell, layout
 from model import run_folder
 from model.cell import Cell
 from model.errors import RunError
+from model.units import NS_PER_S
 from testbed.guest import calibration, ledger, link_fill
 from testbed.labs.remote.clocks import Shift
 
 #: A nanosecond capture of this byte order, its head, and that of a record.
 PCAP_MAGIC = 0xA1B23C4D
 PCAP_HEAD_BYTES, RECORD = 24, struct.Struct("<IIII")
-NS_PER_S = 1_000_000_000
 ABSOLUTE = re.compile(r'("\w+_t_ns":\s*)(\d+)')
 ONE_WAY = re.compile(r'("owd_(?:min|max|mean)_ns":\s*)(-?\d+)')
 
@@ -78,7 +79,7 @@ def assemble(parts: Parts) -> None:
     try:
         for act in (_documents, _of_time, _flows, _captures, _queues, _sockets, _calibration):
             act(parts)
-    except (OSError, ValueError, KeyError, IndexError, TypeError, struct.error) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, struct.error) as error:
         raise RunError(
             "what the machines left cannot be put together", where=f"cell {parts.into.name}",
             got=repr(error),
@@ -257,18 +258,19 @@ def _sockets(parts: Parts) -> None:
     if not having:
         return
     described = [json.loads((one.folder / run_folder.SOCKET_SOURCES).read_text()) for one in having]
-    frames: list[tuple[int, int, bytes]] = []
-    sources: list[Any] = []
-    for one, told in zip(having, described, strict=True):
-        content = gzip.decompress((one.folder / run_folder.SOCKET_SAMPLES).read_bytes())
-        offset = 0
-        while offset < len(content):
-            t_ns, number, length = FRAME.unpack_from(content, offset)
-            offset += FRAME.size
-            frame = (one.shift.monotonic_ns(t_ns), len(sources) + number)
-            frames.append((*frame, content[offset : offset + length]))
-            offset += length
-        sources += told["sources"]
+    sources = [source for told in described for source in told["sources"]]
+    numbers = {(source["node"], source["what"]): i for i, source in enumerate(sources)}
+    frames = [
+        (
+            one.shift.monotonic_ns(answer.t_ns),
+            numbers[answer.source.node, answer.source.what],
+            answer.content,
+        )
+        for one in having
+        for answer in read_samples(
+            one.folder / run_folder.SOCKET_SAMPLES, one.folder / run_folder.SOCKET_SOURCES
+        ).answers
+    ]
     whole = joined([{k: v for k, v in told.items() if k != "sources"} for told in described])
     parts.write_json(run_folder.SOCKET_SOURCES, {**whole, "sources": sources})
     frames.sort(key=lambda frame: frame[:2])

@@ -37,8 +37,11 @@ SESSION = (
     "model", "mininet_topos", "probes", "collectors/recording", "testbed/guest",
     "testbed/labs/host", "testbed/labs/remote/on_machine",
 )  # fmt: skip
-MODULES = ("testbed/study/vocabulary.py",)
-PACKAGES = ("collectors", "testbed", "testbed/labs", "testbed/labs/remote", "testbed/study")
+MODULES = ("testbed/machine/process.py", "testbed/study/vocabulary.py")
+PACKAGES = (
+    "collectors", "testbed", "testbed/labs", "testbed/labs/remote", "testbed/machine",
+    "testbed/study",
+)  # fmt: skip
 LIBRARY = re.compile(r"(/\S+) \(0x")
 COMPRESSION_LEVEL = 6
 

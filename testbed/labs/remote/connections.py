@@ -22,7 +22,9 @@ from model.errors import RunError
 from testbed.labs.remote.inventory import Machine
 
 #: Ssh and a machine's Python are up within this; a machine has undone all within that.
-READY_WITHIN_S, CLOSED_WITHIN_S = 90.0, 60.0
+READY_WITHIN_S, CLOSED_WITHIN_S = 150.0, 60.0
+#: No word of a session is longer.
+MOST_LINE_BYTES = 16 << 20
 PART_BYTES = 1 << 20
 SESSION = "testbed.labs.remote.on_machine.session"
 #: What ssh says, and what to do about it.
@@ -42,8 +44,8 @@ ADVICE = (
     ("No route to host", "is the machine on, and ansible_host in the inventory right?"),
     ("Network is unreachable", "is the machine on, and ansible_host in the inventory right?"),
     ("Connection refused", "does sshd run there, at ansible_port?"),
-    ("No module named", "play ansible/playbooks/testbed.yml"),
-    ("No such file or directory", "play ansible/playbooks/testbed.yml"),
+    ("No module named", "groundtruth clean --lab remote, then run again: that deploys anew"),
+    ("No such file or directory", "groundtruth clean --lab remote, then run again"),
 )
 
 
@@ -64,12 +66,15 @@ class Connection:
     child: subprocess.Popen[bytes]
     errors: Path
     into: Path | None = None
+    wanted: str = ""
     most_bytes: int = 0
+    ended: bool = False
     thread: threading.Thread | None = None
 
     def ask(self, what: str, **content: Any) -> None:
         """Ask for something; an answer, if there is one, comes by itself."""
         assert self.child.stdin is not None
+        self.ended = self.ended or what == "end"
         with contextlib.suppress(BrokenPipeError, ValueError):  # its end is told by its thread
             self.child.stdin.write(f"{json.dumps({'do': what, **content})}\n".encode())
             self.child.stdin.flush()
@@ -106,10 +111,10 @@ class Connections:
             said = self.said.get(timeout=0.2)
         except queue.Empty:
             return None
-        if said.kind == "lost":
+        if said.kind == "lost" or (said.kind == "bye" and not self.by_name[said.machine].ended):
             raise lost(self.by_name[said.machine], what)
         if said.kind == "error":
-            raise RunError(f"{said.machine}: {said.content['message']}")
+            raise RunError(f"{said.machine}: {said.content.get('message')}")
         return said
 
     def gather(self, kind: str, within_s: float) -> dict[str, Mapping[str, Any]]:
@@ -150,6 +155,7 @@ def connected(
         RunError: a machine cannot be reached, or does not begin.
     """
     all_of_them = Connections(by_name={}, cancelled=cancelled)
+    problem: RunError | None = None
     try:
         for machine in machines:
             command = f"cd / && exec env PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={base}/lib "
@@ -159,8 +165,23 @@ def connected(
         yield all_of_them
         all_of_them.ask_all("end")
         all_of_them.gather("bye", CLOSED_WITHIN_S)
+    except RunError as error:
+        problem = error
     finally:
         _close(all_of_them)
+    if problem:
+        left = list(_complaints(all_of_them.said))
+        if not left:
+            raise problem
+        raise RunError(f"{problem}; besides, {'; '.join(left)}") from problem
+
+
+def _complaints(said: queue.SimpleQueue[Said]) -> Iterator[str]:
+    """Yield what machines could not undo."""
+    while not said.empty():
+        one = said.get()
+        if one.kind == "error":
+            yield f"{one.machine}: {one.content.get('message')}"
 
 
 def _open(
@@ -183,7 +204,7 @@ def _read(connection: Connection, put: Callable[[Said], None]) -> None:
     name = connection.machine.name
     assert connection.child.stdout is not None
     try:
-        for line in connection.child.stdout:
+        while line := connection.child.stdout.readline(MOST_LINE_BYTES):
             content = json.loads(line)
             kind = str(content.pop("say"))
             if kind == "clock":
@@ -193,20 +214,21 @@ def _read(connection: Connection, put: Callable[[Said], None]) -> None:
             put(Said(machine=name, kind=kind, content=content))
             if kind == "bye":
                 return
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
         put(Said(machine=name, kind="error", content={"message": f"not a session's word: {error}"}))
         return
     put(Said(machine=name, kind="lost", content={}))
 
 
 def _keep(connection: Connection, stream: IO[bytes], name: str, size: int) -> None:
-    """Write a file as it comes.
+    """Write a file as it comes; its name is the one that was asked for.
 
     Raises:
         ValueError: it was not asked for, or is cut off.
     """
-    if connection.into is None or not 0 <= size <= connection.most_bytes:
-        raise ValueError(f"{name}: {size} bytes, not asked for")
+    wanted, connection.wanted = connection.wanted, ""
+    if connection.into is None or name != wanted or not 0 <= size <= connection.most_bytes:
+        raise ValueError(f"{name:.100}: {size} bytes, not asked for")
     place = connection.into / name
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("xb") as file:

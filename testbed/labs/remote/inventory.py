@@ -11,7 +11,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from typing import Any
 
 from mininet_topos import dumbbell
 from model.cell import Network
-from model.errors import UnsupportedError
+from model.errors import RunError, UnsupportedError
+from testbed.machine.process import output_of
 
 #: Names the file.
 VARIABLE = "GROUNDTRUTH_INVENTORY"
@@ -52,7 +52,9 @@ class Machine:
         argv += ["-p", str(self.port)] if self.port else []
         argv += ["-i", self.key] if self.key else []
         argv += ["-l", self.user] if self.user else []
-        as_root = f'[ "$(id -u)" = 0 ] || exec sudo -n -- sh -c {shlex.quote(command)}; {command}'
+        # By which address the machine was reached must be known to root as well.
+        sudo = f'sudo -n -- env SSH_CONNECTION="$SSH_CONNECTION" sh -c {shlex.quote(command)}'
+        as_root = f'[ "$(id -u)" = 0 ] || exec {sudo}; {command}'
         return [*argv, "--", self.address, as_root]
 
 
@@ -148,17 +150,15 @@ def read(place: Path) -> Testbed:
             "the remote lab needs an inventory of its machines", where=str(place),
             wanted="groups sources, routers and sinks", got="no such file",
             hint=f"make experiment LAB=remote INVENTORY=FILE, or {VARIABLE}=FILE; "
-            "docs/remote-lab.md has one",
+            "docs/labs.md has one",
         )  # fmt: skip
-    done = subprocess.run(
-        [program("ansible-inventory"), "-i", str(place), "--list"], capture_output=True, text=True,
-        timeout=TIMEOUT_S, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    if done.returncode != 0:
+    try:
+        listed = output_of([program("ansible-inventory"), "-i", str(place), "--list"], TIMEOUT_S)
+        return of_listing(json.loads(listed), place)
+    except (RunError, ValueError) as error:
         raise UnsupportedError(
-            "Ansible cannot read the inventory", where=str(place), got=done.stderr.strip()[-600:]
-        )
-    return of_listing(json.loads(done.stdout), place)
+            "Ansible cannot read the inventory", where=str(place), got=str(error)
+        ) from error
 
 
 def of_listing(listing: Mapping[str, Any], place: Path) -> Testbed:
@@ -187,6 +187,11 @@ def _machine(name: str, found: Mapping[str, Any], place: Path) -> Machine:
             "a machine says not where its links lead", where=f"{place}, {name}, links",
             wanted="a table of NEIGHBOUR: INTERFACE", got=repr(links),
         )  # fmt: skip
+    if len(set(links.values())) < len(links):
+        raise UnsupportedError(
+            "an interface leads to two neighbours", where=f"{place}, {name}, links",
+            wanted="an interface for each, a VLAN for example", got=json.dumps(links),
+        )  # fmt: skip
     arguments = " ".join(
         str(found.get(f"ansible_ssh_{which}_args", "")) for which in ("common", "extra")
     )
@@ -198,6 +203,11 @@ def _machine(name: str, found: Mapping[str, Any], place: Path) -> Machine:
         user=str(found.get("ansible_user") or found.get("ansible_ssh_user") or ""),
         key=str(found.get("ansible_ssh_private_key_file") or ""),
         arguments=tuple(shlex.split(arguments)),
-        python=str(found.get("ansible_python_interpreter") or "/usr/bin/python3"),
+        python=_python(str(found.get("ansible_python_interpreter", ""))),
         links=links,
     )
+
+
+def _python(interpreter: str) -> str:
+    """Return the interpreter; Ansible's words for finding one are the usual place."""
+    return interpreter if interpreter.startswith("/") else "/usr/bin/python3"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import tempfile
 import threading
@@ -10,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from model.cell import Cell, Limits
 from model.errors import GroundtruthError, UnsupportedError
 from testbed.labs.booted import booting, image, lab_code
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
@@ -32,9 +34,18 @@ class RemoteKind(HostKind):
 
     properties: Properties = remote_lab.PROPERTIES
 
+    def limits(self, cell: Cell) -> Limits:
+        """Return after which times a cell is given up.
+
+        Raises:
+            UnsupportedError: there are too few machines for it, or links between them.
+        """
+        _testbed(inventory.path()).lent(cell.network)
+        return super().limits(cell)
+
     def check_kernel(self, version: str) -> str:
         """Return a version of the machines' kernel; raise :class:`UnsupportedError` for others."""
-        release = _release(inventory.read(inventory.path()))
+        release = _release(_testbed(inventory.path()))
         if not machine_facts.is_asked(version, release):
             raise UnsupportedError(
                 "the remote lab has its machines' kernel and no other", where="KERNEL",
@@ -47,7 +58,7 @@ class RemoteKind(HostKind):
         """Return the version of the machines with senders and receivers: it stands for all."""
         if asked:
             return self.check_kernel(asked)
-        return machine_facts.kernel_version(_release(inventory.read(inventory.path())))
+        return machine_facts.kernel_version(_release(_testbed(inventory.path())))
 
     def built_first(self, _kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
@@ -82,7 +93,7 @@ class RemoteKind(HostKind):
         self, kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
     ) -> Lab:
         """Return the lab, its image built and its machines prepared, if needed."""
-        testbed = inventory.read(inventory.path())
+        testbed = _testbed(inventory.path())
         root = image.ensure(report)
         code = lab_code.ensure(root, contents.digest(root.parent))
         check(booting.built_first(root, code), image.installed(root))
@@ -123,6 +134,12 @@ class RemoteKind(HostKind):
         say(f"{len(testbed.machines())} machines are as they were")
 
 
+@functools.cache
+def _testbed(place: Path) -> Testbed:
+    """Return the machines of an inventory, which is read once."""
+    return inventory.read(place)
+
+
 def _release(testbed: Testbed) -> str:
     """Return the release of the kernel that the first source runs; all machines must answer."""
     return _ask_each(testbed.machines(), "uname -r")[0]
@@ -134,12 +151,16 @@ def _ask_each(machines: Sequence[inventory.Machine], command: str) -> list[str]:
 
 
 def _ask(machine: inventory.Machine, command: str) -> str:
-    done = subprocess.run(
-        machine.ssh(command), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=FACTS_WITHIN_S, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        said, hint = last_words(done.stderr)
+    try:
+        done = subprocess.run(
+            machine.ssh(command), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=FACTS_WITHIN_S, check=False,
+        )  # fmt: skip
+        failed, stderr = done.returncode != 0, done.stderr
+    except subprocess.TimeoutExpired:
+        failed, stderr = True, "timed out"
+    if failed:
+        said, hint = last_words(stderr)
         raise UnsupportedError(
             f"cannot reach the machine {machine.name}", where=machine.address, got=said, hint=hint
         )

@@ -33,13 +33,16 @@ def play(name: str, place: Path, variables: Mapping[str, str]) -> None:
         argv += ["--extra-vars", f"{key}={value}"]
     handle, log = tempfile.mkstemp(prefix="groundtruth-ansible-", suffix=".log")
     with os.fdopen(handle, "wb") as file:
-        done = subprocess.run(
-            [*argv, str(PLAYBOOKS / name)], stdin=subprocess.DEVNULL, stdout=file,
-            stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False,
-            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_NOCOWS": "1"},
-        )  # fmt: skip
+        try:
+            status = subprocess.run(
+                [*argv, str(PLAYBOOKS / name)], stdin=subprocess.DEVNULL, stdout=file,
+                stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False,
+                env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_NOCOWS": "1"},
+            ).returncode  # fmt: skip
+        except subprocess.TimeoutExpired:
+            status = 1
     said = Path(log)
-    if done.returncode != 0:
+    if status != 0:
         failed = [
             line.strip()[:600]
             for line in said.read_text(errors="replace").splitlines()

@@ -22,6 +22,7 @@ from model.cell import Cell, to_dict
 from model.check import Check
 from model.errors import RunError, UnsupportedError
 from model.tolerances import Tolerances
+from model.units import NS_PER_S
 from testbed.guest.team import EPOCH
 from testbed.labs.booted import booting, image
 from testbed.labs.booted.booting import AGENT
@@ -57,7 +58,6 @@ EXCHANGES, EVERY_S = 20, 1.0
 #: Where one machine's files lie until all are put together.
 MACHINES = ".machines"
 FETCH_WITHIN_S = 600.0
-NS_PER_S = 1_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +119,8 @@ class RemoteLab:
         places.mkdir()
         try:
             checks = self._run(cell, folder, machines, cancelled)
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise RunError("a machine says what no session says", got=repr(error)) from error
         finally:
             trees.remove(places)
         return Ran(wall_s=time.monotonic() - began_s, checks=checks)
@@ -195,6 +197,8 @@ class _Run:
     asked: dict[int, int] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=itertools.count)
     phase: str = "boot"
+    ended: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    ask_at_s: float = 0.0
 
     def to_end(self) -> dict[str, Mapping[str, Any]]:
         """Bring agents together until all have ended; return what each machine says of its end.
@@ -202,22 +206,12 @@ class _Run:
         Raises:
             RunError: one failed or was lost.
         """
-        ended: dict[str, Mapping[str, Any]] = {}
-        ask_at_s = time.monotonic()
-        while len(ended) < len(self.connections.by_name):
-            if time.monotonic() >= ask_at_s:
-                self._ask_clocks()
-                ask_at_s = time.monotonic() + EVERY_S
+        while len(self.ended) < len(self.connections.by_name):
+            self._ask_clocks_in_time()
             said = self.connections.hear(self.deadline_s, f"phase {self.phase}")
-            if said is None:
-                continue
-            if said.kind == "ended":
-                ended[said.machine] = said.content
-                if said.content["status"] != 0:
-                    raise self._failed(said)
-            else:
+            if said:
                 self._heed(said)
-        return ended
+        return self.ended
 
     def fetch(self, name: str, files: Mapping[str, int], into: Path) -> None:
         """Fetch what one machine's agent left, of names and sizes that a cell's are.
@@ -237,11 +231,12 @@ class _Run:
                     wanted=f"at most {may[file]} bytes" if file in may else "no such name",
                     got=f"{size} bytes", hint="nothing of it was opened",
                 )  # fmt: skip
-            connection.most_bytes = may[file]
+            connection.most_bytes, connection.wanted = may[file], file
             connection.ask("fetch", name=file)
             while True:
+                self._ask_clocks_in_time()  # others end if they hear nothing
                 said = self.connections.hear(deadline_s, f"fetching {file} of {name}")
-                if said and said.kind == "file" and said.content["name"] == file:
+                if said and said.kind == "file":
                     break
                 if said:
                     self._heed(said)
@@ -262,6 +257,10 @@ class _Run:
                 self.phase = content["line"].removeprefix("lab: phase ")
         elif said.kind == "clock":
             self._keep_clock(said)
+        elif said.kind == "ended":
+            self.ended[said.machine] = content
+            if content["status"] != 0:
+                raise self._failed(said)
         elif said.kind == "meet":
             self.waiting[said.machine] = (content["what"], content["told"])
             if len(self.waiting) == len(self.connections.by_name):
@@ -281,6 +280,11 @@ class _Run:
             answers = {n: [clocks.fit(made).shows(at_ns)] for n, made in self.exchanges.items()}
         for name, connection in self.connections.by_name.items():
             connection.ask("go on", told=answers[name])
+
+    def _ask_clocks_in_time(self) -> None:
+        if time.monotonic() >= self.ask_at_s:
+            self._ask_clocks()
+            self.ask_at_s = time.monotonic() + EVERY_S
 
     def _ask_clocks(self) -> None:
         for name, connection in self.connections.by_name.items():
@@ -331,7 +335,8 @@ def _write_clocks(parts: Parts, enough_s: float) -> None:
             "within_s": one.shift.within_ns / NS_PER_S,
             "exchanges": one.shift.of.exchanges,
         }
-    within_s = max(row["within_s"] for row in rows.values())
+    # Of two machines that are not the reference: both their own.
+    within_s = sum(sorted(one.shift.of.within_ns for one in parts.left)[-2:]) / NS_PER_S
     verify = json.loads((parts.into / run_folder.VERIFY).read_text())
     known = Check(
         check="clocks known", where="all machines",

@@ -108,8 +108,17 @@ ip address add 192.0.2.1 peer 192.0.2.{number} dev m{number}
 ip link set m{number} up
 echo "192.0.2.{number} $(cut -d' ' -f1,2 $W/{name}/host_key.pub)" >>$W/known_hosts
 """
+#: As somebody has set it up who also uses it: addresses, a way to elsewhere, a neighbour, an MTU.
 LINK = """
 ip link add {near_if} netns $inside_{near} type veth peer name {far_if} netns $inside_{far}
+nsenter -t $inside_{near} -n ip address add 198.51.{number}.1/24 dev {near_if}
+nsenter -t $inside_{far} -n ip address add 198.51.{number}.2/24 dev {far_if}
+nsenter -t $inside_{near} -n ip link set {near_if} up mtu 1400
+nsenter -t $inside_{far} -n ip link set {far_if} up mtu 1400
+nsenter -t $inside_{near} -n ip route add 203.0.{number}.1 dev {near_if} scope link
+nsenter -t $inside_{near} -n ip route add 203.0.113.{number} via 203.0.{number}.1 metric 7
+nsenter -t $inside_{far} -n ip neighbor add 198.51.{number}.9 lladdr 02:00:00:00:00:09 \\
+  dev {far_if} nud permanent
 """
 END = """
 for machine in {machines}; do
@@ -130,14 +139,17 @@ cd $PYTHONPATH
 state() {
   eval pid=\\$inside_$1
   nsenter -t $pid -m -n -p -- sh -c '
-    ip -d address show; ip route show table all; tc qdisc show; ip neighbor show dev eth1
+    ip -d address show; ip route show table all; tc qdisc show; ip neighbor show nud permanent
     for place in core ipv4 sctp ipv4/conf/eth1 ipv4/neigh/eth1; do
       for each in /proc/sys/net/$place/*; do
         [ -d $each ] || echo $each $(cat $each 2>/dev/null)
       done
     done
-    ls -R /run /var/tmp; ps ax -o args= | grep -v "sshd:\\|ssh_config\\|^ps \\|^sh -c\\|sort" | sort
-  ' | sed -e 's/valid_lft.*//' -e '/tcp_fastopen_key\\|ip_local_port\\|fs_/d' -e 's/ usecs*.*//'
+    ls -R /run /var/tmp
+    ls -d /var/lib/groundtruth-cells 2>/dev/null
+    ps ax -o args= | grep -v "sshd:\\|ssh_config\\|^ps \\|^sh -c\\|sort" | sort
+  ' | sed -e 's/valid_lft.*//' \\
+    -e '/tcp_fastopen_key\\|ip_local_port\\|fs_/d' -e 's/ usecs*.*//; s/ linkdown//'
 }
 look() {
   mkdir -p $OUT/$1
@@ -214,8 +226,9 @@ def script(archive: Path | None = None) -> str:
     parts.append(BEGIN)
     for number, name in enumerate(MACHINES, 11):
         parts.append(MACHINE.format(name=name, number=number, own=" ".join(OWN)))
-    for near, near_if, far, far_if in LINKS:
-        parts.append(LINK.format(near=near, near_if=near_if, far=far, far_if=far_if))
+    for number, (near, near_if, far, far_if) in enumerate(LINKS):
+        words = LINK.format(near=near, near_if=near_if, far=far, far_if=far_if, number=number)
+        parts.append(words)
     parts.append(f"cat >$W/inventory.yml <<END\n{inventory('$W')}END\n")
     parts.append(END.format(machines=" ".join(MACHINES)))
     return "".join(parts)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import json
 import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -61,7 +64,7 @@ def test_how_a_machine_is_reached_is_what_ansible_says() -> None:
     assert "A=b c" in argv
     assert argv[argv.index("-p") + 1] == "2222"
     assert argv[argv.index("-l") + 1] == "lab"
-    assert "sudo -n -- sh -c true" in argv[-1]
+    assert """sudo -n -- env SSH_CONNECTION="$SSH_CONNECTION" sh -c true""" in argv[-1]
     assert "BatchMode=yes" in argv
 
 
@@ -72,6 +75,10 @@ def test_how_a_machine_is_reached_is_what_ansible_says() -> None:
         (lambda told: told["routers"].update(hosts=["l"]), "group routers: .* wanted at least 2"),
         (lambda told: told["sinks"].update(hosts=["a"]), "a machine is in two groups"),
         (lambda told: told["_meta"]["hostvars"]["x"].clear(), "x, links: .* wanted a table"),
+        (
+            lambda told: told["_meta"]["hostvars"]["l"]["links"].update(a="eth2"),
+            "an interface leads to two neighbours",
+        ),
     ],
 )
 def test_an_inventory_that_lacks_something_is_refused(change: Any, words: str) -> None:
@@ -101,6 +108,46 @@ def test_what_ssh_says_has_advice(words: str) -> None:
     last, advice = connections.last_words(f"something\n{words}\nthe end\n")
     assert last == "the end"
     assert advice == dict(connections.ADVICE)[words]
+
+
+def heard(into: Path, wanted: str, said: bytes) -> list[connections.Said]:
+    """What a connection makes of a machine's words, a file of that name having been asked for."""
+    child: Any = SimpleNamespace(stdout=io.BytesIO(said))
+    machine: Any = SimpleNamespace(name="m")
+    connection = connections.Connection(
+        machine=machine, child=child, errors=into, into=into, wanted=wanted, most_bytes=9
+    )
+    found: list[connections.Said] = []
+    connections._read(connection, found.append)
+    return found
+
+
+def file(name: str, content: bytes) -> bytes:
+    return (
+        json.dumps({"say": "file", "name": name, "size": len(content)}).encode() + b"\n" + content
+    )
+
+
+def test_a_file_that_was_asked_for_is_kept(tmp_path: Path) -> None:
+    (said, end) = heard(tmp_path, "raw/a.json", file("raw/a.json", b"content"))
+    assert (said.kind, end.kind) == ("file", "lost")
+    assert (tmp_path / "raw" / "a.json").read_bytes() == b"content"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        file("../evil", b"x"), file("/evil", b"x"), file("b", b"x"), file("a", b"x" * 10),
+        file("a", b"x") * 2, file("a", b"xy")[:-1], b"[" * 100_000 + b"\n", b"null\n", b"{}\n",
+        b'{"say": "file"}\n', b"\xff\n",
+    ],
+)  # fmt: skip
+def test_what_a_machine_may_not_say_ends_its_connection(tmp_path: Path, said: bytes) -> None:
+    inside = tmp_path / "machine"
+    inside.mkdir()
+    assert heard(inside, "a", said)[-1].kind == "error"
+    assert [path.name for path in tmp_path.iterdir()] == ["machine"]
+    assert {path.name for path in inside.iterdir()} <= {"a"}
 
 
 def test_a_machine_that_says_nothing_is_told_so() -> None:

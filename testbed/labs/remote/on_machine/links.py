@@ -2,9 +2,9 @@
 
 A namespace is held by a process that does nothing and outlives whoever started it, so that an
 interface that is no hardware (a VLAN, one end of a veth) is not lost with a killed session. What an
-interface was like is in a journal before it is touched. Nothing is taken that somebody needs: the
-interface by which this machine is reached, one with a default route, one of a bridge or with a
-qdisc of its own.
+interface was like is in a journal before it is touched. Nothing is taken that somebody needs, or
+that could not be given back: the interface by which this machine is reached, one with a default
+route, one that others are part of or rest on, one with a qdisc or with addresses by DHCP.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -23,17 +24,20 @@ from typing import Any
 from mininet_topos import offloads
 from model import plain_files
 from model.errors import RunError, UnsupportedError
+from testbed.machine.process import output_of
 
 JOURNAL = "testbed-links.json"
 #: In the environment of a process that holds a node's namespace: the node.
 HOLDER = "GROUNDTRUTH_NODE"
-#: What an interface has that nobody chose.
-USUAL_QDISCS = frozenset({"noqueue", "mq", "fq_codel", "pfifo_fast", "fq", "pfifo"})
 CLASS = Path("/sys/class/net")
 CONF = Path("/proc/sys/net")
 #: What the kernel tells of an interface and nobody sets.
 PER_INTERFACE = ("ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh")
 NOT_SET = frozenset({"stable_secret", "base_reachable_time", "retrans_time", "mtu"})
+VERSIONS = ("-4", "-6")
+NEIGHBOURS = ("ip", "neighbor", "show", "nud", "permanent")
+#: What a route is called just now, which changes by itself.
+PASSING = re.compile(r" (linkdown|dead|onlink|pref \w+|expires -?\d+sec|nhid \d+)\b")
 #: Kinds of routes that come with an address.
 OWN_ROUTES = ("local ", "broadcast ", "multicast ", "anycast ")
 TIMEOUT_S, HELD_WITHIN_S = 20.0, 5.0
@@ -79,28 +83,35 @@ def state(interface: str) -> dict[str, Any]:
             for entry in shown.get("addr_info", ())
             if entry.get("scope") != "link" or entry["family"] == "inet"
         ],
-        "offloads": offloads.read(_Here(), interface),
-        "settings": settings,
+        "neighbours": sorted(_run([*NEIGHBOURS, "dev", interface]).splitlines()),
         "routes": sorted(
-            line.strip()
-            for version in ("-4", "-6")
+            f"{version} {' '.join(route.split())}"
+            for version in VERSIONS
             for line in _run(["ip", version, "route", "show", "table", "all", "dev", interface])
             .splitlines()
+            if (route := _set_route(line))
         ),
-        "qdiscs": sorted(
-            f"{q['kind']} {q.get('parent', 'root')}"
-            for q in _json(["tc", "-j", "qdisc", "show", "dev", interface])
-        ),
+        "offloads": offloads.read(_Here(), interface),
+        "settings": settings,
     }  # fmt: skip
+
+
+def _set_route(line: str) -> str:
+    """Return a route that somebody set, without what it is just now; empty for the kernel's own."""
+    if " proto kernel" in line or line.startswith(OWN_ROUTES):
+        return ""
+    return PASSING.sub("", line)
 
 
 def _address(entry: Mapping[str, Any]) -> list[str]:
     """Return the words for ``ip address add`` that give an address again."""
     words = [f"{entry['local']}/{entry['prefixlen']}"]
-    for name, option in (("broadcast", "broadcast"), ("label", "label"), ("scope", "scope")):
+    if "address" in entry:
+        words = [entry["local"], "peer", f"{entry['address']}/{entry['prefixlen']}"]
+    for name in ("broadcast", "label", "scope"):
         if entry.get(name):
-            words += [option, str(entry[name])]
-    return words
+            words += [name, str(entry[name])]
+    return words + [flag for flag in ("noprefixroute", "nodad", "home") if entry.get(flag)]
 
 
 def facts(interface: str) -> dict[str, Any]:
@@ -120,35 +131,52 @@ def check(interface: str, reached_at: str) -> None:
 
     ``reached_at`` is the address by which this machine is reached.
     """
-
-    def refuse(why: str, hint: str) -> UnsupportedError:
-        return UnsupportedError(
-            "this interface is not for experiments", where=interface, got=why, hint=hint
-        )
-
     if not (CLASS / interface).exists():
         there = " ".join(sorted(path.name for path in CLASS.iterdir()))
         raise UnsupportedError(
             "no such interface", where=interface, wanted="one of this machine", got=there,
             hint="the machine's links in the inventory",
         )  # fmt: skip
-    (shown,) = _json(["ip", "-j", "address", "show", "dev", interface])
-    own = {entry["local"] for entry in shown.get("addr_info", ())}
-    if "LOOPBACK" in shown["flags"]:
-        raise refuse("it is the loopback", "name one that leads to the neighbour")
-    if reached_at in own:
-        raise refuse(
-            f"the machine is reached by it ({reached_at})", "the management network is never shaped"
+    for why, hint in (*_needed_for(interface, reached_at), *_not_given_back(interface)):
+        raise UnsupportedError(
+            "this interface is not for experiments", where=interface, got=why, hint=hint
         )
-    for version in ("-4", "-6"):
+
+
+def _needed_for(interface: str, reached_at: str) -> Iterator[tuple[str, str]]:
+    """Yield what an interface is needed for, and what to do."""
+    (shown,) = _json(["ip", "-j", "address", "show", "dev", interface])
+    if "LOOPBACK" in shown["flags"]:
+        yield "it is the loopback", "name one that leads to the neighbour"
+    if not reached_at:
+        yield "nobody knows by which address the machine is reached", "ssh tells it"
+    if reached_at in {entry["local"] for entry in shown.get("addr_info", ())}:
+        yield (
+            f"the machine is reached by it ({reached_at})", "the management network is never shaped"
+        )  # fmt: skip
+    for version in VERSIONS:
         if _run(["ip", version, "route", "show", "default", "dev", interface]).strip():
-            raise refuse("the machine's default route uses it", "name one of the experiment's")
+            yield "the machine's default route uses it", "name one of the experiment's"
     if "master" in shown:
-        raise refuse(f"it is part of {shown['master']}", "take it out of that first")
-    kinds = {q["kind"] for q in _json(["tc", "-j", "qdisc", "show", "dev", interface])}
-    if kinds - USUAL_QDISCS:
-        own_kinds = " ".join(sorted(kinds - USUAL_QDISCS))
-        raise refuse(f"it has a qdisc of somebody's: {own_kinds}", "remove that first")
+        yield f"it is part of {shown['master']}", "take it out of that first"
+    above = [path.name.partition("_")[2] for path in (CLASS / interface).glob("upper_*")]
+    if above:
+        yield f"{', '.join(above)} rest on it", "name another, or one of these"
+
+
+def _not_given_back(interface: str) -> Iterator[tuple[str, str]]:
+    """Yield what of an interface could not be given back, and what to do."""
+    (shown,) = _json(["ip", "-j", "-d", "address", "show", "dev", interface])
+    if "xdp" in shown:
+        yield "it has an XDP program of somebody's", "remove that first"
+    for qdisc in _json(["tc", "-j", "qdisc", "show", "dev", interface]):
+        if qdisc.get("handle", "0:") != "0:":
+            yield f"it has a qdisc of somebody's: {qdisc['kind']}", "remove that first"
+    if any(entry.get("dynamic") for entry in shown.get("addr_info", ())):
+        yield (
+            "it has an address by DHCP or a router's advertisement, which somebody keeps",
+            "give it a static address, or none",
+        )
 
 
 def lend(
@@ -209,6 +237,8 @@ def holders() -> Iterator[tuple[int, str]]:
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
             with contextlib.suppress(OSError):
+                if place.stat().st_uid != 0:  # anybody may call himself so
+                    continue
                 for word in (place / "environ").read_bytes().split(b"\0"):
                     if word.startswith(mark) and int(place.name) != os.getpid():
                         yield int(place.name), word.removeprefix(mark).decode()
@@ -228,30 +258,42 @@ def give_back(folder: Path, say: Callable[[str], None]) -> None:
         if journal.exists()
         else []
     )
+    left = []
     for one in lent:
         try:
-            _give_one_back(one, held.get(one.node))
-            say(f"interface {one.interface}: given back")
+            if _give_one_back(one, held.get(one.node)):
+                say(f"interface {one.interface}: given back")
+            else:
+                wrong.append(f"{one.interface} is gone: it was no hardware, and its holder ended")
         except (RunError, OSError, ValueError) as error:
+            left.append(one)
             wrong.append(f"{one.interface}: {error}")
+    if left:
+        plain_files.write_text(journal, json.dumps([asdict(one) for one in left]) + "\n")
+    else:
+        for pid in held.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        journal.unlink(missing_ok=True)
     if wrong:
         raise RunError(
             "an interface is not as it was", where=str(journal), got="; ".join(wrong),
-            hint="groundtruth clean --lab remote tries again",
+            hint="groundtruth clean --lab remote tries again" if left else "make it again",
         )  # fmt: skip
-    for pid in held.values():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    journal.unlink(missing_ok=True)
 
 
-def _give_one_back(one: Lent, pid: int | None) -> None:
-    if not (CLASS / one.interface).exists():
-        if pid is None:
-            raise RunError("it is gone", hint="it was no hardware, and its namespace was ended")
-        for words in (["down"], ["netns", str(os.getpid()), "name", one.interface]):
-            _inside(pid, ["ip", "link", "set", "dev", one.device, *words])
+def _give_one_back(one: Lent, pid: int | None) -> bool:
+    """Give an interface back as it was; return whether there is such a one any more."""
     was, interface = one.was, one.interface
+    if pid is not None and one.device in _names(["nsenter", f"--net=/proc/{pid}/ns/net"]):
+        for words in (["down"], ["netns", str(os.getpid()), "name", interface]):
+            _inside(pid, ["ip", "link", "set", "dev", one.device, *words])
+    elif _text(CLASS / interface / "address") != was["mac"]:
+        # Its namespace was ended: the kernel brings hardware back under the name it had there.
+        if _text(CLASS / one.device / "address") != was["mac"]:
+            return False
+        _run(["ip", "link", "set", "dev", one.device, "down"])
+        _run(["ip", "link", "set", "dev", one.device, "name", interface])
     _run(["ip", "link", "set", "dev", interface, "mtu", str(was["mtu"])])
     offloads.restore(interface, was["offloads"])
     if was["up"]:
@@ -259,14 +301,24 @@ def _give_one_back(one: Lent, pid: int | None) -> None:
     _set(was["settings"])
     for words in was["addresses"]:
         _run(["ip", "address", "replace", *words, "dev", interface])
-    for line in was["routes"]:
-        if "proto kernel" not in line and not line.startswith(OWN_ROUTES):
-            _run(["ip", "route", "replace", *line.split(), "dev", interface])
+    # A way to a gateway comes before what leads over it.
+    for line in sorted(was["routes"], key=lambda line: " via " in line):
+        version, *words = line.split()
+        _run(["ip", version, "route", "replace", *words, "dev", interface])
+    for line in was["neighbours"]:
+        words = [word for word in line.split() if word != "PERMANENT"]
+        _run(["ip", "neighbor", "replace", *words, "dev", interface, "nud", "permanent"])
     now = state(interface)
-    other = [name for name in was if name != "qdiscs" and now[name] != was[name]]
+    other = [name for name in was if now[name] != was[name]]
     if other:
         told = ", ".join(f"{name}: was {was[name]}, is {now[name]}" for name in other)
         raise RunError("not as it was", got=told[:600])
+    return True
+
+
+def _names(within: list[str]) -> set[str]:
+    """Return the names of interfaces; ``within`` is a command's beginning."""
+    return {link["ifname"] for link in json.loads(_run([*within, "ip", "-j", "link", "show"]))}
 
 
 def _set(settings: Mapping[str, str]) -> None:
@@ -286,13 +338,7 @@ def _json(argv: list[str]) -> Any:
 
 
 def _run(argv: list[str]) -> str:
-    done = subprocess.run(
-        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S,
-        check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise RunError(f"{' '.join(argv)} failed", got=done.stderr.strip() or "no output")
-    return done.stdout
+    return output_of(argv, TIMEOUT_S)
 
 
 def _text(path: Path) -> str:

@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from model.cell import from_dict
-from model.errors import GroundtruthError, RunError
+from model.errors import GroundtruthError, UnsupportedError
 from testbed.guest.build_network import MEMORY_LIMITS, OF_A_NETWORK
 from testbed.guest.team import GO_ON, MEET, PART, Part
 from testbed.labs.host import machine_facts, undo
@@ -34,10 +33,11 @@ from testbed.labs.remote.on_machine import links
 
 #: After so long without a word the other end is gone.
 SILENCE_S = 60.0
-END_WITHIN_S = 10.0
+#: A session of a lost connection has ended by then.
+FREE_WITHIN_S, AGAIN_S = SILENCE_S + 30.0, 1.0
 #: What all networks of a machine share.
 SHARED_LIMITS = {f"net/{n}": value for n, value in MEMORY_LIMITS.items() if n not in OF_A_NETWORK}
-CELLS = Path("/var/tmp")
+CELLS = Path("/var/lib/groundtruth-cells")
 #: Not every kernel has these.
 IPC = Path("/proc/self/ns/ipc")
 #: In the image's files, with the machine's own network: the agent finds its nodes by descriptors.
@@ -142,7 +142,8 @@ class Session:
         environment: dict[str, str], program: list[str],
     ) -> None:  # fmt: skip
         """Run the agent with what is lent to it; say how it ended, how punctual, what it left."""
-        self.folder = Path(tempfile.mkdtemp(prefix="groundtruth-cell-", dir=CELLS))
+        self.folder = CELLS / "cell"
+        self.folder.mkdir(parents=True, mode=0o700)
         journal = Journal()
         undo.load_modules(journal, self.places)
         # A machine that is itself a namespace sees some of them, and may set none: its host must.
@@ -263,8 +264,8 @@ class Session:
             links.give_back(self.places.folder, tell)
         finally:
             undo.undo(self.places, tell)
-        for left in CELLS.glob("groundtruth-cell-*"):
-            shutil.rmtree(left)
+        if CELLS.exists():
+            shutil.rmtree(CELLS)
 
 
 def tell_clock(number: int) -> None:
@@ -285,7 +286,7 @@ def tell(line: str) -> None:
 def reached_at() -> str:
     """Return the address by which this machine is reached; empty if not over a network."""
     words = os.environ.get("SSH_CONNECTION", "").split()
-    return words[2] if len(words) > 2 else ""
+    return words[2].partition("%")[0] if len(words) > 2 else ""
 
 
 def time_service() -> str:
@@ -298,6 +299,22 @@ def time_service() -> str:
     return "none"
 
 
+@contextlib.contextmanager
+def alone(places: Places) -> Iterator[None]:
+    """Hold the machine's lock, as :func:`undo.alone`; wait for a lost connection's session."""
+    until_s = time.monotonic() + FREE_WITHIN_S
+    with contextlib.ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(undo.alone(places))
+                break
+            except UnsupportedError:
+                if time.monotonic() > until_s:
+                    raise
+                time.sleep(AGAIN_S)
+        yield
+
+
 def main() -> int:
     """Answer until the other end is done or gone; leave the machine as it was."""
     for number in (signal.SIGHUP, signal.SIGPIPE):
@@ -306,7 +323,7 @@ def main() -> int:
     session = Session(base=Path(sys.argv[1]))
     status = 0
     try:
-        with undo.alone(session.places):
+        with alone(session.places):
             try:
                 session.undo()  # what a killed session left
                 say("ready")
@@ -319,7 +336,7 @@ def main() -> int:
                     say("error", message=str(error))
             finally:
                 session.undo()
-    except (RunError, GroundtruthError) as error:
+    except (GroundtruthError, OSError) as error:
         status = 1
         with contextlib.suppress(Lost):
             say("error", message=str(error))
