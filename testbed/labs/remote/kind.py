@@ -115,7 +115,7 @@ class RemoteKind(HostKind):
             ) as connections,
         ):
             for name, connection in connections.by_name.items():
-                connection.ask("facts", interfaces=interfaces[name])
+                connection.ask("facts", names=interfaces[name])
             facts = connections.gather("facts", FACTS_WITHIN_S)
         for what in ("kernel_package", "tick_hz"):
             told = {m.name: str(facts[m.name]["machine"][what]) for m in testbed.ends()}

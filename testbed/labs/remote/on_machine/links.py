@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import time
@@ -23,35 +22,14 @@ from typing import Any
 
 from mininet_topos import offloads
 from model import plain_files
-from model.errors import RunError, UnsupportedError
-from testbed.machine.process import output_of
+from model.errors import RunError
+from testbed.labs.remote.on_machine import interfaces
 
 JOURNAL = "testbed-links.json"
 #: In the environment of a process that holds a node's namespace: the node.
 HOLDER = "GROUNDTRUTH_NODE"
-CLASS = Path("/sys/class/net")
-CONF = Path("/proc/sys/net")
-#: What the kernel tells of an interface and nobody sets.
-PER_INTERFACE = ("ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh")
-NOT_SET = frozenset({"stable_secret", "base_reachable_time", "retrans_time", "mtu"})
-VERSIONS = ("-4", "-6")
-NEIGHBOURS = ("ip", "neighbor", "show", "nud", "permanent")
-#: What a route is called just now, which changes by itself.
-PASSING = re.compile(r" (linkdown|dead|onlink|pref \w+|expires -?\d+sec|nhid \d+)\b")
-#: Kinds of routes that come with an address.
-OWN_ROUTES = ("local ", "broadcast ", "multicast ", "anycast ")
-TIMEOUT_S, HELD_WITHIN_S = 20.0, 5.0
+HELD_WITHIN_S = 5.0
 MTU = 1500
-
-
-@dataclass(frozen=True)
-class _Here:
-    """This machine's own network."""
-
-    name: str = "the machine"
-
-    def entered(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,121 +40,6 @@ class Lent:
     node: str
     device: str
     was: dict[str, Any]
-
-
-def state(interface: str) -> dict[str, Any]:
-    """Return all of an interface that a stay elsewhere would change."""
-    (shown,) = _json(["ip", "-j", "address", "show", "dev", interface])
-    settings = {}
-    for branch in PER_INTERFACE:
-        folder = CONF / branch / interface
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if path.name not in NOT_SET:
-                with contextlib.suppress(OSError):
-                    settings[str(path.relative_to(CONF))] = path.read_text().strip()
-    return {
-        "up": "UP" in shown["flags"],
-        "mtu": shown["mtu"],
-        "mac": shown.get("address", ""),
-        "addresses": [
-            _address(entry)
-            for entry in shown.get("addr_info", ())
-            if entry.get("scope") != "link" or entry["family"] == "inet"
-        ],
-        "neighbours": sorted(_run([*NEIGHBOURS, "dev", interface]).splitlines()),
-        "routes": sorted(
-            f"{version} {' '.join(route.split())}"
-            for version in VERSIONS
-            for line in _run(["ip", version, "route", "show", "table", "all", "dev", interface])
-            .splitlines()
-            if (route := _set_route(line))
-        ),
-        "offloads": offloads.read(_Here(), interface),
-        "settings": settings,
-    }  # fmt: skip
-
-
-def _set_route(line: str) -> str:
-    """Return a route that somebody set, without what it is just now; empty for the kernel's own."""
-    if " proto kernel" in line or line.startswith(OWN_ROUTES):
-        return ""
-    return PASSING.sub("", line)
-
-
-def _address(entry: Mapping[str, Any]) -> list[str]:
-    """Return the words for ``ip address add`` that give an address again."""
-    words = [f"{entry['local']}/{entry['prefixlen']}"]
-    if "address" in entry:
-        words = [entry["local"], "peer", f"{entry['address']}/{entry['prefixlen']}"]
-    for name in ("broadcast", "label", "scope"):
-        if entry.get(name):
-            words += [name, str(entry[name])]
-    return words + [flag for flag in ("noprefixroute", "nodad", "home") if entry.get(flag)]
-
-
-def facts(interface: str) -> dict[str, Any]:
-    """Return what an interface is: its driver, speed, and offloads; empty strings for unknown."""
-    driver = CLASS / interface / "device" / "driver"
-    return {
-        "driver": driver.resolve().name if driver.exists() else "none: no hardware",
-        "speed_mbps": _text(CLASS / interface / "speed"),
-        "mac": _text(CLASS / interface / "address"),
-        "mtu": _text(CLASS / interface / "mtu"),
-        "offloads": [name for name, on in offloads.read(_Here(), interface).items() if on],
-    }
-
-
-def check(interface: str, reached_at: str) -> None:
-    """Raise :class:`UnsupportedError` for an interface that may not be taken.
-
-    ``reached_at`` is the address by which this machine is reached.
-    """
-    if not (CLASS / interface).exists():
-        there = " ".join(sorted(path.name for path in CLASS.iterdir()))
-        raise UnsupportedError(
-            "no such interface", where=interface, wanted="one of this machine", got=there,
-            hint="the machine's links in the inventory",
-        )  # fmt: skip
-    for why, hint in (*_needed_for(interface, reached_at), *_not_given_back(interface)):
-        raise UnsupportedError(
-            "this interface is not for experiments", where=interface, got=why, hint=hint
-        )
-
-
-def _needed_for(interface: str, reached_at: str) -> Iterator[tuple[str, str]]:
-    """Yield what an interface is needed for, and what to do."""
-    (shown,) = _json(["ip", "-j", "address", "show", "dev", interface])
-    if "LOOPBACK" in shown["flags"]:
-        yield "it is the loopback", "name one that leads to the neighbour"
-    if not reached_at:
-        yield "nobody knows by which address the machine is reached", "ssh tells it"
-    if reached_at in {entry["local"] for entry in shown.get("addr_info", ())}:
-        yield (
-            f"the machine is reached by it ({reached_at})", "the management network is never shaped"
-        )  # fmt: skip
-    for version in VERSIONS:
-        if _run(["ip", version, "route", "show", "default", "dev", interface]).strip():
-            yield "the machine's default route uses it", "name one of the experiment's"
-    if "master" in shown:
-        yield f"it is part of {shown['master']}", "take it out of that first"
-    above = [path.name.partition("_")[2] for path in (CLASS / interface).glob("upper_*")]
-    if above:
-        yield f"{', '.join(above)} rest on it", "name another, or one of these"
-
-
-def _not_given_back(interface: str) -> Iterator[tuple[str, str]]:
-    """Yield what of an interface could not be given back, and what to do."""
-    (shown,) = _json(["ip", "-j", "-d", "address", "show", "dev", interface])
-    if "xdp" in shown:
-        yield "it has an XDP program of somebody's", "remove that first"
-    for qdisc in _json(["tc", "-j", "qdisc", "show", "dev", interface]):
-        if qdisc.get("handle", "0:") != "0:":
-            yield f"it has a qdisc of somebody's: {qdisc['kind']}", "remove that first"
-    if any(entry.get("dynamic") for entry in shown.get("addr_info", ())):
-        yield (
-            "it has an address by DHCP or a router's advertisement, which somebody keeps",
-            "give it a static address, or none",
-        )
 
 
 def lend(
@@ -190,9 +53,9 @@ def lend(
     """
     wanted = list(wanted)
     for interface, _, _ in wanted:
-        check(interface, reached_at)
+        interfaces.check(interface, reached_at)
     lent = [
-        Lent(interface=interface, node=node, device=device, was=state(interface))
+        Lent(interface=interface, node=node, device=device, was=interfaces.state(interface))
         for interface, node, device in wanted
     ]
     text = json.dumps([asdict(one) for one in lent]) + "\n"
@@ -202,9 +65,9 @@ def lend(
         held[node] = _hold(node), {}
     for one in lent:
         pid, macs = held[one.node]
-        _run(["ip", "link", "set", "dev", one.interface, "down"])
+        interfaces.run(["ip", "link", "set", "dev", one.interface, "down"])
         target = ["netns", str(pid), "name", one.device]
-        _run(["ip", "link", "set", "dev", one.interface, *target])
+        interfaces.run(["ip", "link", "set", "dev", one.interface, *target])
         if one.was["mtu"] != MTU:
             _inside(pid, ["ip", "link", "set", "dev", one.device, "mtu", str(MTU)])
         macs[one.device] = one.was["mac"]
@@ -288,27 +151,27 @@ def _give_one_back(one: Lent, pid: int | None) -> bool:
     if pid is not None and one.device in _names(["nsenter", f"--net=/proc/{pid}/ns/net"]):
         for words in (["down"], ["netns", str(os.getpid()), "name", interface]):
             _inside(pid, ["ip", "link", "set", "dev", one.device, *words])
-    elif _text(CLASS / interface / "address") != was["mac"]:
+    elif interfaces.text(interfaces.CLASS / interface / "address") != was["mac"]:
         # Its namespace was ended: the kernel brings hardware back under the name it had there.
-        if _text(CLASS / one.device / "address") != was["mac"]:
+        if interfaces.text(interfaces.CLASS / one.device / "address") != was["mac"]:
             return False
-        _run(["ip", "link", "set", "dev", one.device, "down"])
-        _run(["ip", "link", "set", "dev", one.device, "name", interface])
-    _run(["ip", "link", "set", "dev", interface, "mtu", str(was["mtu"])])
+        interfaces.run(["ip", "link", "set", "dev", one.device, "down"])
+        interfaces.run(["ip", "link", "set", "dev", one.device, "name", interface])
+    interfaces.run(["ip", "link", "set", "dev", interface, "mtu", str(was["mtu"])])
     offloads.restore(interface, was["offloads"])
     if was["up"]:
-        _run(["ip", "link", "set", "dev", interface, "up"])
+        interfaces.run(["ip", "link", "set", "dev", interface, "up"])
     _set(was["settings"])
     for words in was["addresses"]:
-        _run(["ip", "address", "replace", *words, "dev", interface])
+        interfaces.run(["ip", "address", "replace", *words, "dev", interface])
     # A way to a gateway comes before what leads over it.
     for line in sorted(was["routes"], key=lambda line: " via " in line):
         version, *words = line.split()
-        _run(["ip", version, "route", "replace", *words, "dev", interface])
+        interfaces.run(["ip", version, "route", "replace", *words, "dev", interface])
     for line in was["neighbours"]:
         words = [word for word in line.split() if word != "PERMANENT"]
-        _run(["ip", "neighbor", "replace", *words, "dev", interface, "nud", "permanent"])
-    now = state(interface)
+        interfaces.run(["ip", "neighbor", "replace", *words, "dev", interface, "nud", "permanent"])
+    now = interfaces.state(interface)
     other = [name for name in was if now[name] != was[name]]
     if other:
         told = ", ".join(f"{name}: was {was[name]}, is {now[name]}" for name in other)
@@ -318,31 +181,18 @@ def _give_one_back(one: Lent, pid: int | None) -> bool:
 
 def _names(within: list[str]) -> set[str]:
     """Return the names of interfaces; ``within`` is a command's beginning."""
-    return {link["ifname"] for link in json.loads(_run([*within, "ip", "-j", "link", "show"]))}
+    return {
+        link["ifname"] for link in json.loads(interfaces.run([*within, "ip", "-j", "link", "show"]))
+    }
 
 
 def _set(settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
-        path = CONF / name
+        path = interfaces.CONF / name
         with contextlib.suppress(OSError):
             if path.read_text().strip() != value:
                 path.write_text(f"{value}\n")
 
 
 def _inside(pid: int, argv: list[str]) -> str:
-    return _run(["nsenter", f"--net=/proc/{pid}/ns/net", *argv])
-
-
-def _json(argv: list[str]) -> Any:
-    return json.loads(_run(argv) or "[]")
-
-
-def _run(argv: list[str]) -> str:
-    return output_of(argv, TIMEOUT_S)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+    return interfaces.run(["nsenter", f"--net=/proc/{pid}/ns/net", *argv])

@@ -123,10 +123,10 @@ class Session:
                 if what in acts:
                     acts[what](**asked)
 
-    def facts(self, interfaces: list[str]) -> None:
+    def facts(self, names: list[str]) -> None:
         """Say what this machine is, and what its interfaces are; refuse those not to be taken."""
-        for interface in interfaces:
-            links.check(interface, reached_at())
+        for interface in names:
+            interfaces.check(interface, reached_at())
         say(
             "facts",
             machine={
@@ -134,7 +134,7 @@ class Session:
                 "tick_hz": str(machine_facts.tick_hz()),
                 "time_service": time_service(),
             },
-            interfaces={name: links.facts(name) for name in interfaces},
+            interfaces={name: interfaces.facts(name) for name in names},
         )
 
     def run(

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from model.errors import UnsupportedError
-from testbed.labs.remote.on_machine import links
+from testbed.labs.remote.on_machine import interfaces, links
 
 FOLDER = Path(sys.argv[1])
 WANTED = [("eth1", "src1", "src1-eth0"), ("eth2", "src1", "src1-eth1")]
@@ -61,7 +61,7 @@ def killed_after(commands: int) -> bool:
     child = os.fork()
     if child == 0:
         left = [commands]
-        run = links._run
+        run = interfaces.run
 
         def counted(argv: list[str]) -> str:
             left[0] -= 1
@@ -69,7 +69,7 @@ def killed_after(commands: int) -> bool:
                 os.kill(os.getpid(), signal.SIGKILL)
             return run(argv)
 
-        links._run = counted
+        interfaces.run = counted
         links.lend(WANTED, FOLDER, MANAGEMENT)
         links.give_back(FOLDER, lambda _line: None)
         os._exit(0)
@@ -79,7 +79,7 @@ def killed_after(commands: int) -> bool:
 def refused(interface: str, reached_at: str = MANAGEMENT) -> str:
     """Return why an interface may not be taken."""
     try:
-        links.check(interface, reached_at)
+        interfaces.check(interface, reached_at)
     except UnsupportedError as error:
         return str(error.got)
     return "nothing"
