@@ -29,7 +29,7 @@ from testbed.guest.team import GO_ON, MEET, PART, Part
 from testbed.labs.host import machine_facts, undo
 from testbed.labs.host.punctuality import Watch
 from testbed.labs.host.undo import Journal, Places
-from testbed.labs.remote.on_machine import links
+from testbed.labs.remote.on_machine import interfaces, links
 
 #: After so long without a word the other end is gone.
 SILENCE_S = 60.0
