@@ -139,7 +139,7 @@ cd $PYTHONPATH
 state() {
   eval pid=\\$inside_$1
   nsenter -t $pid -m -n -p -- sh -c '
-    ip -d address show; ip route show table all; tc qdisc show; ip neighbor show nud permanent
+    ip -d address show; ip route show table all; tc qdisc show | sort; ip neighbor show nud permanent
     for place in core ipv4 sctp ipv4/conf/eth1 ipv4/neigh/eth1; do
       for each in /proc/sys/net/$place/*; do
         [ -d $each ] || echo $each $(cat $each 2>/dev/null)
@@ -149,7 +149,8 @@ state() {
     ls -d /var/lib/groundtruth-cells 2>/dev/null
     ps ax -o args= | grep -v "sshd:\\|ssh_config\\|^ps \\|^sh -c\\|sort" | sort
   ' | sed -e 's/valid_lft.*//' \\
-    -e '/tcp_fastopen_key\\|ip_local_port\\|fs_/d' -e 's/ usecs*.*//; s/ linkdown//'
+    -e '/tcp_fastopen_key\\|ip_local_port\\|fs_/d' -e 's/ usecs*.*//; s/ linkdown//' \\
+    -e 's/NO-CARRIER,//; s/ state [A-Z]*//'
 }
 look() {
   mkdir -p $OUT/$1
