@@ -139,7 +139,8 @@ cd $PYTHONPATH
 state() {
   eval pid=\\$inside_$1
   nsenter -t $pid -m -n -p -- sh -c '
-    ip -d address show; ip route show table all; tc qdisc show | sort; ip neighbor show nud permanent
+    ip -d address show; ip route show table all; ip neighbor show nud permanent
+    tc qdisc show | sort
     for place in core ipv4 sctp ipv4/conf/eth1 ipv4/neigh/eth1; do
       for each in /proc/sys/net/$place/*; do
         [ -d $each ] || echo $each $(cat $each 2>/dev/null)
