@@ -37,13 +37,15 @@ OWN = ("run", "var/lib", "var/tmp", "tmp", "root")
 BEGIN = """
 set -eu ${TRACE:+-x}
 export PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
-if [ -n "${TOOLS:-}" ]; then
-  export PATH=$TOOLS/usr/sbin:$TOOLS/usr/bin:$TOOLS/sbin:$TOOLS/bin:$PATH
-  export LD_LIBRARY_PATH=$TOOLS/usr/lib/x86_64-linux-gnu:$TOOLS/lib/x86_64-linux-gnu
-fi
 W=${OUT:-/tmp}/testbed
 rm -rf $W; mkdir -p $W /run/sshd
 mount -t tmpfs -o size=90% tmpfs $W
+if [ -n "${TOOLS:-}" ]; then
+  cp -a $TOOLS $W/tools  # where machines see them as well
+  T=$W/tools
+  export PATH=$T/usr/sbin:$T/usr/bin:$T/sbin:$T/bin:$PATH
+  export LD_LIBRARY_PATH=$T/usr/lib/x86_64-linux-gnu:$T/lib/x86_64-linux-gnu
+fi
 if [ -n "${DEPLOYED:-}" ]; then
   mkdir $W/deployed
   tar --extract --gzip --no-same-owner --file $ARCHIVE --directory $W/deployed
