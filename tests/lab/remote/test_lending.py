@@ -32,7 +32,7 @@ def test_interfaces_are_as_they_were_whenever_it_was_killed(
         environment["LD_LIBRARY_PATH"] = f"{tools}/usr/lib/x86_64-linux-gnu"
     done = subprocess.run(
         [
-            "unshare", "--map-root-user", "--net", "--mount", "--pid", "--fork", "--kill-child",
+            "unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net", "--mount", "--pid", "--fork", "--kill-child",
             "--mount-proc", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh",
             sys.executable, str(PROGRAM), str(tmp_path),
         ],
