@@ -27,7 +27,9 @@ same before after
 
 # Sessions are killed as well: nobody is left to undo anything, until it is asked for.
 begin_run sessions
+kill -STOP -$run  # or its next cell's sessions would
 pkill -KILL -f on_machine.session
+kill -KILL -$run
 wait_for_end || true
 as_before left && exit 1
 $PYTHON -m testbed clean --lab remote

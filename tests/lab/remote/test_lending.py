@@ -32,8 +32,9 @@ def test_interfaces_are_as_they_were_whenever_it_was_killed(
         environment["LD_LIBRARY_PATH"] = f"{tools}/usr/lib/x86_64-linux-gnu"
     done = subprocess.run(
         [
-            "unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net", "--mount", "--pid", "--fork", "--kill-child",
-            "--mount-proc", "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh",
+            "unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]),
+            "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+            "sh", "-c", 'mount -t sysfs sysfs /sys; exec "$@"', "sh",
             sys.executable, str(PROGRAM), str(tmp_path),
         ],
         capture_output=True, text=True, check=False, env=environment,
