@@ -51,7 +51,7 @@ class Comparison:
     ``difference`` is the lab's less the first one's, in the metric's unit or, if ``relative``, as a
     part of the mean of both; so are its intervals and ``margin``, which is null for what is not
     judged. It is that of the means, or at equal realised loss if ``at_equal_loss``; that of the
-    means is ``plain_difference`` either way. ``p_equivalent`` is of the two one-sided tests,
+    means is ``plain_difference`` either way, and what is ``plain`` is of it. ``p_equivalent`` is of the two one-sided tests,
     ``p_different`` of the difference lying beyond the margin, ``p_distributions`` of both labs'
     values being drawn from one distribution (Kolmogorov and Smirnov); the last two are corrected
     for all comparisons.
@@ -67,6 +67,7 @@ class Comparison:
     margin: Number
     plain_difference: Number
     plain_ci95: Interval
+    plain_p_equivalent: Number
     at_equal_loss: bool
     difference: Number
     ci90: Interval

@@ -128,6 +128,14 @@ def notes(found: Crosscheck) -> tuple[str, ...]:
         for lab in found.labs
         if lab.excluded
     ]
+    adjusted = [one for one in found.comparisons if one.margin is not None and one.at_equal_loss]
+    if adjusted:
+        plain = [one.plain_p_equivalent for one in adjusted]
+        within = sum(p is not None and p <= LEVEL for p in plain)
+        told.append(
+            f"the means alone, with the luck of loss left in, show {within} of the "
+            f"{len(adjusted)} equivalent that are judged at equal realised loss"
+        )
     known = [one for one in found.pairings if one.correlation is not None]
     if known:
         low, high = (
@@ -197,15 +205,20 @@ def _with_interval(value: float | None, ci95: tuple[float, float] | None, shown:
 
 
 def _finer(quantity: Quantity) -> Quantity:
-    """Return a quantity with a digit more: differences of labs are small."""
-    return Quantity(quantity.unit, quantity.scale, quantity.decimals + 1)
+    """Return how a difference of a quantity is shown: with a digit more, as labs differ little."""
+    return Quantity(_unit_of_difference(quantity), quantity.scale, quantity.decimals + 1)
+
+
+def _unit_of_difference(quantity: Quantity) -> str:
+    """Return the unit of a difference: percentages differ by points."""
+    return "points" if quantity.unit == "%" else quantity.unit
 
 
 def margin_words(one: Comparison, quantity: Quantity) -> str:
     """Return the margin as studies and docs state it."""
     if one.margin is None:
         return UNKNOWN
-    shown = PART if one.relative else quantity
+    shown = PART if one.relative else _finer(quantity)
     return f"{one.margin * shown.scale:g}{shown.suffix}"
 
 

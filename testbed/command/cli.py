@@ -250,11 +250,12 @@ def crosscheck(
     kernel: Kernel = "",
     jobs: Jobs = None,
     hosts: Hosts = "",
+    scale: Scale = str(FULL),
     data_dir: DataDir = Path("results"),
 ) -> None:
     """Say whether labs agree on a study: each with the first, within the metrics' margins."""
     if not labs:
-        if reps or kernel or jobs or hosts:
+        if reps or kernel or jobs or hosts or scale != FULL:
             raise typer.BadParameter("goes with --labs", param_hint="an option of a run")
         crosschecking.of_runs(names, data_dir)
         return
@@ -262,7 +263,7 @@ def crosscheck(
         raise typer.BadParameter("takes one study and a number of seeds", param_hint="--labs")
     choices = commands.Choices(
         reps=reps, lab="", kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True,
-        sensitivity=False,
+        sensitivity=False, scale=scale,
     )  # fmt: skip
     crosschecking.of_study(names[0], labs.split(","), choices, data_dir)
 

@@ -25,6 +25,7 @@ from reports.agreement import tables as agreement
 from reports.agreement.comparable import Measured
 from reports.agreement.compare import crosscheck
 from reports.agreement.lab_facts import facts
+from reports.inference.equivalence import LEVEL
 from reports.measures.metrics import Value
 from reports.page.review_tables import TABLE_FILES
 from reports.page.terminal import print_grids
@@ -179,6 +180,13 @@ def test_what_unequal_luck_with_losses_does_is_taken_off(tmp_path: Path) -> None
     assert one.ci95 is not None
     assert one.plain_ci95 is not None
     assert np.ptp(one.plain_ci95) > 5 * np.ptp(one.ci95)
+    assert one.plain_p_equivalent is not None
+    assert one.plain_p_equivalent > LEVEL
+    judged = [c for c in crosscheck(runs).comparisons if c.margin is not None]
+    shown = sum(c.plain_p_equivalent is not None and c.plain_p_equivalent <= LEVEL for c in judged)
+    assert shown < len(judged)
+    (told,) = (line for line in agreement.notes(crosscheck(runs)) if "the luck of loss" in line)
+    assert f"show {shown} of the {len(judged)} equivalent" in told
     assert agreement.plain_words(one, Quantity("kbit/s", 1e-3, 1)).count("%") == 1
     assert not at(crosscheck(runs), "loss_T_frac").at_equal_loss
 

@@ -76,6 +76,12 @@ def stock(cells_here: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 BOTH = "crosscheck w.yaml --labs virtual,stock --reps 5 -j 1 -D r"
 
 
+def compared_after(command: str) -> Crosscheck:
+    """Return the comparison that a command makes."""
+    assert command_status(command.split()) == 0
+    return compared(Path("r/latest"))
+
+
 def compared(folder: Path) -> Crosscheck:
     return read(CROSSCHECK, folder / run_folder.CROSSCHECK_JSON)
 
@@ -109,6 +115,17 @@ def test_a_study_is_run_in_each_lab_and_they_agree(stock: Stock, said: Said) -> 
     (other,) = Path("elsewhere").iterdir()  # no latest: it is no run
     assert [lab.label for lab in compared(other).labs] == ["stock", "virtual"]
     assert len(stock.ran) == 6
+
+
+def test_the_study_can_be_shortened_and_runs_that_are_there_cannot(
+    stock: Stock, said: Said
+) -> None:
+    whole = compared_after(BOTH)
+    half = compared_after(f"{BOTH} --scale 0.5")
+    assert half.duration_s == whole.duration_s / 2
+    said()
+    assert command_status(["crosscheck", "r/latest", "--scale", "0.5"]) == 2
+    assert "goes with --labs" in said()[1]
 
 
 def test_labs_that_differ_end_with_status_1(stock: Stock, said: Said) -> None:

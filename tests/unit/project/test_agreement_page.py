@@ -46,7 +46,7 @@ def comparison(metric: str, difference: float, **more: Any) -> Comparison:
     given: dict[str, Any] = {
         "metric": metric, "point": Point.of({"loss_frac": 0.01}), "lab": "stock", "first": side,
         "other": side, "relative": False, "margin": 3.0, "plain_difference": difference,
-        "plain_ci95": None, "at_equal_loss": True, "difference": difference,
+        "plain_ci95": None, "plain_p_equivalent": 0.2, "at_equal_loss": True, "difference": difference,
         "ci90": (2 * difference, 0.0),
         "ci95": (difference - 1, difference + 1), "p_equivalent": 0.01, "p_different": 1.0,
         "p_distributions": 0.5, "verdict": "equivalent", "seeds_wanted": None, "reason": None,
@@ -99,6 +99,7 @@ def test_a_comparison_is_kept_by_study_and_labs_and_told(
     assert f"**{said}" in labs
     assert "| kernel | 6.12.117-groundtruth | 6.12.117+deb13-amd64 |" in labs
     assert "| not shown (31) |" in labs
+    assert "| 1.26 points (0.26 to 2.26) | 3 points |" in labs
     rows = [line for line in labs.splitlines() if line.startswith(("| Goodput", "| Increase"))]
     # What differs most, in units of its margin, stands first.
     assert [row.split(" | ")[5].split()[0] for row in rows] == ["-1.74", "1.26", "-1.23", "0.40"]
