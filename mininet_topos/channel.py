@@ -62,7 +62,7 @@ class Stage:
             # The negative overhead takes the Ethernet header off again: rates count IP bytes.
             return f"limit {link.queue_pkts} rate {link.rate_bps}bit -{ETHERNET_HEADER_BYTES}"
         options = f"limit {self._channel_limit_pkts()} delay {round(link.owd_s * NS_PER_S)}ns"
-        if self._draws():
+        if self.draws():
             options += f" loss {_netem_loss(link.loss)} seed {self.seed}"
         return options
 
@@ -79,11 +79,11 @@ class Stage:
             if not _same(value, got[setting]):
                 found.append((setting, f"{value:.10g}", f"{got[setting]:.10g}"))
         seed = qdisc.get("options", {}).get("seed")
-        if self._draws() and seed != self.seed:
+        if self.draws() and seed != self.seed:
             found.append(("seed", str(self.seed), str(seed)))
         return found
 
-    def _draws(self) -> bool:
+    def draws(self) -> bool:
         """Return whether netem draws losses here; paired ones are drawn before it."""
         return self.role == "channel" and self.direction.loss.model in NETEM_LOSSES
 

@@ -51,10 +51,10 @@ class Comparison:
     ``difference`` is the lab's less the first one's, in the metric's unit or, if ``relative``, as a
     part of the mean of both; so are its intervals and ``margin``, which is null for what is not
     judged. It is that of the means, or at equal realised loss if ``at_equal_loss``; that of the
-    means is ``plain_difference`` either way, and what is ``plain`` is of it. ``p_equivalent`` is of the two one-sided tests,
-    ``p_different`` of the difference lying beyond the margin, ``p_distributions`` of both labs'
-    values being drawn from one distribution (Kolmogorov and Smirnov); the last two are corrected
-    for all comparisons.
+    means is ``plain_difference`` either way, and what is ``plain`` is of it. ``p_equivalent`` is of
+    the two one-sided tests, ``p_different`` of the difference lying beyond the margin,
+    ``p_distributions`` of both labs' values being drawn from one distribution (Kolmogorov and
+    Smirnov); the last two are corrected for all comparisons.
     ``seeds_wanted`` is about how many seeds would decide what is not shown.
     """
 

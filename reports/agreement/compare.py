@@ -138,9 +138,10 @@ def _compared(name: str, margin: Margin, pair: _Pair, tests: int) -> list[Compar
         Comparison(
             metric=name, point=point, lab=pair.other.label, first=_side(one[:, 0]),
             other=_side(one[:, 1]), relative=margin.relative, margin=margin.bound,
-            plain_difference=means.difference, plain_ci95=means.ci95, plain_p_equivalent=means.p_equivalent,
-            at_equal_loss=found.adjusted, difference=found.difference, ci90=found.ci90,
-            ci95=found.ci95, p_equivalent=found.p_equivalent, p_different=found.p_different,
+            plain_difference=means.difference, plain_ci95=means.ci95,
+            plain_p_equivalent=means.p_equivalent, at_equal_loss=found.adjusted,
+            difference=found.difference, ci90=found.ci90, ci95=found.ci95,
+            p_equivalent=found.p_equivalent, p_different=found.p_different,
             p_distributions=same_distribution_p(one[:, 1], one[:, 0]), verdict="not judged",
             seeds_wanted=found.seeds_wanted, reason=found.reason,
         )

@@ -19,7 +19,7 @@ from testbed.points.resolve import resolve_cell
 from testbed.points.sweep import Point
 from testbed.study.scaling import FULL
 from testbed.study.setting_types import DEFAULT
-from testbed.study.vocabulary import SPANS
+from testbed.study.vocabulary import SPANS, source_version
 from testbed.study.written_flows import Copy, written_out
 
 #: Rules about how long a run is: who acknowledges one means the length that is written.
@@ -136,7 +136,11 @@ def _kernel_findings(study: Study) -> Iterator[Finding]:
         (study.profiles[point.settings.hosts].profile.kernel, study.kernel_at(point), point)
         for point in study.points
     ]
-    others = [entry for entry in others if entry[0] not in (DEFAULT, entry[1])]
+    others = [
+        (named, kernel, point)
+        for named, kernel, point in others
+        if named not in (DEFAULT, source_version(kernel))
+    ]
     if others:
         named, kernel, point = others[0]
         text = f"host profile '{point.settings.hosts}' names kernel {named} as the one that"

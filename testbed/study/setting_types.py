@@ -31,6 +31,7 @@ from testbed.study.vocabulary import (
     KERNEL_VERSION,
     OVER_TIME,
     RULES,
+    SOURCE_VERSION,
     TOPOLOGIES,
 )
 
@@ -259,23 +260,33 @@ CongestionControl = Annotated[
 ]
 
 
-def _kernel(value: object) -> object:
-    if not isinstance(value, str) or not KERNEL_VERSION.fullmatch(value):
-        raise SettingError(
-            "not a kernel",
-            wanted="a version in quotes such as '6.12'",
-            got=units.shown(value),
-            hint="without quotes 6.10 would be the number 6.1" if isinstance(value, float) else "",
-        )
-    return value
+def _kernel(word: str, form: re.Pattern[str]) -> BeforeValidator:
+    """Return a check that a value is a kernel's version of that form, or the word for none."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, str) or not form.fullmatch(value):
+            number = isinstance(value, float)
+            raise SettingError(
+                "not a kernel",
+                wanted="a version in quotes such as '6.12'",
+                got=units.shown(value),
+                hint="without quotes 6.10 would be the number 6.1" if number else "",
+            )
+        return value
+
+    return _or_word(word, check)
 
 
-def _kernel_schema(word: str) -> WithJsonSchema:
-    return WithJsonSchema({"type": "string", "pattern": f"^({word}|{KERNEL_VERSION.pattern})$"})
+def _kernel_schema(word: str, form: re.Pattern[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": f"^({word}|{form.pattern})$"})
 
 
-KernelOfProfile = Annotated[str, _or_word(DEFAULT, _kernel), _kernel_schema(DEFAULT)]
-KernelOfStudy = Annotated[str, _or_word(OF_HOSTS, _kernel), _kernel_schema(OF_HOSTS)]
+KernelOfProfile = Annotated[
+    str, _kernel(DEFAULT, SOURCE_VERSION), _kernel_schema(DEFAULT, SOURCE_VERSION)
+]
+KernelOfStudy = Annotated[
+    str, _kernel(OF_HOSTS, KERNEL_VERSION), _kernel_schema(OF_HOSTS, KERNEL_VERSION)
+]
 FigureKind = Annotated[str, _of("figure", FIGURES), _words(FIGURES)]
 Counted = Annotated[str, _of("count", COUNTED), _words(COUNTED)]
 OverTime = Annotated[str, _of("quantity", OVER_TIME), _words(OVER_TIME)]

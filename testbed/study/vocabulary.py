@@ -10,8 +10,16 @@ TOPOLOGIES = {
 
 #: The kernel of hosts whose profile names none: the fastest (benchmarks/README.md).
 DEFAULT_KERNEL = "7.3"
-#: A kernel's version as Debian's source packages have it.
-KERNEL_VERSION = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}")
+#: A kernel's version as Debian's source packages have it, and that of a package or a machine.
+SOURCE_VERSION = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}")
+KERNEL_VERSION = re.compile(rf"({SOURCE_VERSION.pattern})([.+-][0-9a-z.+-]{{1,40}})?")
+
+
+def source_version(version: str) -> str:
+    """Return the version of its source, of any kernel's: ``6.12`` of ``6.12.117+deb13``."""
+    found = KERNEL_VERSION.fullmatch(version)
+    return found[1] if found else version
+
 
 #: Congestion controls of TCP that the lab's kernels have, by the kernel's names.
 CONGESTION_CONTROLS = {

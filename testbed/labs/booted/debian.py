@@ -1,4 +1,4 @@
-"""Debian 13's packages as an apt of our own sees them: with the sources of the lab's image, and
+"""Packages as an apt of our own sees them: with sources that are named, or the lab's image's, and
 lists in a folder that is thrown away. This machine's lists and packages are not looked at.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,15 +45,15 @@ class Lists:
 
 
 @contextlib.contextmanager
-def lists() -> Iterator[Lists]:
-    """Read Debian's lists for the block."""
+def lists(sources: Sequence[str] = ()) -> Iterator[Lists]:
+    """Read the lists of these sources for the block; those of the lab's image unless told."""
     cache.root().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".lists-", dir=cache.root()) as text:
         folder = Path(text)
         for name in ("lists/partial", "archives/partial", "empty.d"):
             (folder / name).mkdir(parents=True)
         (folder / "status").touch()
-        options = apt_options(folder)
+        options = apt_options(folder, sources)
         (folder / "apt.conf").write_text(
             f'{options}Dir::State::lists "{folder}/lists";\nDir::State::status "{folder}/status";\n'
             f'Dir::Cache "{folder}";\nDir::Etc::sourceparts "{folder}/empty.d";\n'
@@ -61,17 +61,17 @@ def lists() -> Iterator[Lists]:
         run_logged(
             ["apt-get", "-q", "-c", str(folder / "apt.conf"), "update"],
             log=folder / "update.log",
-            what="reading Debian's list of kernels",
+            what="reading the lists of kernels",
             timeout_s=LISTS_TIMEOUT_S,
         )
         yield Lists(folder)
 
 
-def apt_options(folder: Path) -> str:
-    """Write the image's sources into a folder; return options of an apt that uses them."""
+def apt_options(folder: Path, sources: Sequence[str] = ()) -> str:
+    """Write sources, the image's unless told, into a folder; return an apt's options for them."""
     mirrors = host_tools.mirrors()
     place = folder / "sources.list"
-    place.write_text("".join(f"{line}\n" for line in image.sources(mirrors)))
+    place.write_text("".join(f"{line}\n" for line in sources or image.sources(mirrors)))
     options = [option.rstrip(";") for option in mirrors.apt_options]
     options += ['APT::Sandbox::User "root"', 'Acquire::Languages "none"']
     options += [f'Dir::Etc::sourcelist "{place}"']

@@ -1,4 +1,4 @@
-"""The two host programs the virtual lab needs, mmdebstrap and bubblewrap, without root.
+"""The host programs that labs need, such as mmdebstrap and bubblewrap, without root.
 
 Taken from the PATH where they are installed; otherwise fetched as Debian packages by
 ``setup/debian`` and unpacked into the cache. Nothing is installed on the host.
@@ -31,6 +31,7 @@ class HostTool:
 
 MMDEBSTRAP = HostTool("mmdebstrap", "mmdebstrap", "to build the lab's root image")
 BUBBLEWRAP = HostTool("bwrap", "bubblewrap", "to confine the lab to its own folder")
+ZSTD = HostTool("zstd", "zstd", "to read Ubuntu's kernel modules")
 
 
 def find(tool: HostTool) -> Path:

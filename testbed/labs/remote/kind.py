@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import subprocess
 import tempfile
 import threading
@@ -38,14 +39,20 @@ class RemoteKind(HostKind):
         """Return after which times a cell is given up.
 
         Raises:
-            UnsupportedError: there are too few machines for it, or links between them.
+            UnsupportedError: there are too few machines for it, or links between them, or it draws
+                losses, which some machine's kernel cannot from a seed.
         """
         _testbed(inventory.path()).lent(cell.network)
         return super().limits(cell)
 
+    def least_release(self) -> str:
+        """Return the release of the oldest kernel that a machine runs."""
+        releases = _releases(inventory.path())
+        return min(releases, key=lambda release: [int(n) for n in re.findall(r"\d+", release)[:2]])
+
     def check_kernel(self, version: str) -> str:
         """Return a version of the machines' kernel; raise :class:`UnsupportedError` for others."""
-        release = _release(_testbed(inventory.path()))
+        release = _releases(inventory.path())[0]
         if not machine_facts.is_asked(version, release):
             raise UnsupportedError(
                 "the remote lab has its machines' kernel and no other", where="KERNEL",
@@ -58,7 +65,7 @@ class RemoteKind(HostKind):
         """Return the version of the machines with senders and receivers: it stands for all."""
         if asked:
             return self.check_kernel(asked)
-        return machine_facts.kernel_version(_release(_testbed(inventory.path())))
+        return machine_facts.kernel_version(_releases(inventory.path())[0])
 
     def built_first(self, _kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
@@ -140,9 +147,10 @@ def _testbed(place: Path) -> Testbed:
     return inventory.read(place)
 
 
-def _release(testbed: Testbed) -> str:
-    """Return the release of the kernel that the first source runs; all machines must answer."""
-    return _ask_each(testbed.machines(), "uname -r")[0]
+@functools.cache
+def _releases(place: Path) -> list[str]:
+    """Return the release of each machine's kernel, the first source's first; all must answer."""
+    return _ask_each(_testbed(place).machines(), "uname -r")
 
 
 def _ask_each(machines: Sequence[inventory.Machine], command: str) -> list[str]:

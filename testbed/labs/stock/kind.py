@@ -10,6 +10,7 @@ from model.cell import Cell, Limits
 from testbed.labs.booted import image, time_limits
 from testbed.labs.booted.expected_traffic import expected_packets
 from testbed.labs.booted.kind import BootedKind
+from testbed.labs.contract import seeded_loss
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.stock import emulator, kernel_package, stock_lab
 from testbed.machine.process import BuildReport
@@ -20,6 +21,7 @@ IMAGE_BUILD_S, EMULATOR_FETCH_S, KERNEL_FETCH_S = 150.0, 20.0, 30.0
 SETUP_S = 12.0
 #: Beyond that: each second of the cell's own time, and each packet.
 PER_VIRTUAL_S, PER_PACKET_S = 0.02, 0.001
+OLD_KERNEL = "a newer kernel, or a study without random loss"
 #: Everything takes so much longer than in User-Mode Linux, whose limits these are.
 SLOWER = 20.0
 
@@ -31,7 +33,12 @@ class StockKind(BootedKind):
     properties: Properties = stock_lab.PROPERTIES
 
     def limits(self, cell: Cell) -> Limits:
-        """Return after which times a cell is given up."""
+        """Return after which times a cell is given up.
+
+        Raises:
+            UnsupportedError: it draws losses, which its kernel cannot from a seed.
+        """
+        seeded_loss.check(cell, cell.lab["kernel"], OLD_KERNEL)
         usual = time_limits.limits(cell)
         return replace(usual, wall_s=usual.wall_s * SLOWER)
 
@@ -49,7 +56,7 @@ class StockKind(BootedKind):
         parts = [("lab image", IMAGE_BUILD_S)] * (image.built() is None)
         parts += [("QEMU", EMULATOR_FETCH_S)] * (emulator.built() is None)
         parts += [
-            (f"Debian's kernel {version}", KERNEL_FETCH_S)
+            (f"kernel {version}", KERNEL_FETCH_S)
             for version in kernel_versions
             if not kernel_package.built(version)
         ]
@@ -64,7 +71,7 @@ class StockKind(BootedKind):
         root = emulator.built()
         found = [doctor.kernel("QEMU", root.parent if root else None)]
         found += [
-            doctor.kernel(f"Debian's kernel {version}", kernel_package.built(version))
+            doctor.kernel(f"kernel {version}", kernel_package.built(version))
             for version in kernel_versions
         ]
         return doctor.examine(

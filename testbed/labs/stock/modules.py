@@ -100,8 +100,11 @@ def in_order(
     return list(found.values())
 
 
-def of_kernel(folder: Path) -> list[Module]:
-    """Return what a lab needs of a kernel's folder of modules (``/lib/modules/VERSION``)."""
+def of_kernel(folder: Path, unzstd: Callable[[Path], bytes]) -> list[Module]:
+    """Return what a lab needs of a kernel's folder of modules (``/lib/modules/VERSION``).
+
+    ``unzstd`` reads a file that zstd has compressed.
+    """
     files = {module_name(path.name): path for path in folder.rglob("*.ko*")}
     listed = (folder / "modules.builtin").read_text().split()
     builtin = frozenset(module_name(Path(name).name) for name in listed)
@@ -110,6 +113,8 @@ def of_kernel(folder: Path) -> list[Module]:
         path = files.get(name)
         if path is None:
             return None
+        if path.suffix == ".zst":
+            return unzstd(path)
         content = path.read_bytes()
         return lzma.decompress(content) if path.suffix == ".xz" else content
 

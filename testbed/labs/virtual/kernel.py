@@ -17,7 +17,7 @@ from testbed.labs.confinement import lab_user
 from testbed.labs.confinement.sandbox import Sandbox
 from testbed.machine import cache, contents
 from testbed.machine.process import BuildReport, Watch, run_logged
-from testbed.study.vocabulary import DEFAULT_KERNEL, KERNEL_VERSION
+from testbed.study.vocabulary import DEFAULT_KERNEL, SOURCE_VERSION
 
 DEFAULT = DEFAULT_KERNEL
 #: Timer interrupts a second, as Debian's own kernels have them.
@@ -33,7 +33,7 @@ LOG_LINES = 1200
 
 def check_version(version: str) -> str:
     """Return the version if it looks like one; raise :class:`StudyError` otherwise."""
-    if not KERNEL_VERSION.fullmatch(version):
+    if not SOURCE_VERSION.fullmatch(version):
         raise StudyError(
             "no such kernel", where="KERNEL", wanted="a version such as 6.12 or 7.3", got=version
         )

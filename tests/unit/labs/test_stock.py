@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,33 +15,57 @@ from testbed.labs import registry
 from testbed.labs.booted import lab_code
 from testbed.labs.booted.booting import AGENT, Boot
 from testbed.labs.confinement import lab_user
-from testbed.labs.stock import kernel_package, modules, stock_lab
+from testbed.labs.stock import distributions, kernel_package, modules, stock_lab
 from testbed.labs.stock.stock_lab import StockLab
 from tests.support.recorded import wireless_cell
 
 NAMES = [
     "linux-image-6.12.9+deb13-amd64", "linux-image-6.12.10+deb13-amd64",
     "linux-image-6.12.10+deb13.1-amd64", "linux-image-6.12.10+deb13-cloud-amd64",
-    "linux-image-6.1.99+deb13-amd64", "linux-image-7.3.4+deb13-amd64", "linux-image-7.3.4",
+    "linux-image-6.9.99+deb13-amd64", "linux-image-7.3.4+deb13-amd64", "linux-image-7.3.4",
+    "linux-image-6.1.0-9-amd64", "linux-image-6.1.0-41-amd64", "linux-image-6.1.0-41-rt-amd64",
+    "linux-image-6.8.0-41-generic", "linux-image-6.8.0-151-generic", "linux-image-6.17.0-9-generic",
+    "linux-image-6.8.0-151-generic-hwe", "linux-image-unsigned-6.8.0-152-generic",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("version", "package"),
+    ("version", "release"),
     [
-        ("6.12", "linux-image-6.12.10+deb13.1-amd64"),
-        ("6.12.9", "linux-image-6.12.9+deb13-amd64"),
-        ("6.12.10+deb13", "linux-image-6.12.10+deb13.1-amd64"),
-        ("6.1", "linux-image-6.1.99+deb13-amd64"),
-        ("7.3", "linux-image-7.3.4+deb13-amd64"),
+        ("6.12", "6.12.10+deb13.1-amd64"),
+        ("6.12.9", "6.12.9+deb13-amd64"),
+        ("6.12.10+deb13", "6.12.10+deb13.1-amd64"),
+        ("7.3", "7.3.4+deb13-amd64"),
         ("6.2", None),
+        ("6.1", "6.1.0-41-amd64"),
+        ("6.1.0-9", "6.1.0-9-amd64"),
+        ("6.1.0-4", None),
+        ("6.8-generic", "6.8.0-151-generic"),
+        ("6.8.0-41-generic", "6.8.0-41-generic"),
+        ("6.8.0-4-generic", None),
+        ("6.17-generic", "6.17.0-9-generic"),
+        ("6.1-generic", None),
     ],
 )
-def test_the_newest_package_of_a_version(version: str, package: str | None) -> None:
-    assert kernel_package.newest(NAMES, version) == package
+def test_the_newest_package_of_a_version(version: str, release: str | None) -> None:
+    assert distributions.of(version).newest(NAMES, version) == release
 
 
-@pytest.mark.parametrize("version", ["6", "6.12.", "v6.12", "6.12;x", "6.12+deb13", "../6.12", ""])
+@pytest.mark.parametrize(
+    "version",
+    [
+        "6",
+        "6.12.",
+        "v6.12",
+        "6.12;x",
+        "6.12+deb13",
+        "../6.12",
+        "",
+        "6.1.0-",
+        "generic",
+        "6-generic",
+    ],
+)
 def test_what_is_no_version(version: str) -> None:
     with pytest.raises(StudyError, match="no such kernel"):
         registry.named("stock").check_kernel(version)
@@ -51,9 +76,23 @@ class Offered:
         return NAMES
 
 
-def test_a_version_debian_has_not() -> None:
-    with pytest.raises(UnsupportedError, match=r"of version 6\.13.*on offer: 6\.1 6\.12 7\.3"):
-        kernel_package.find(Offered(), "6.13")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("6.13", r"^KERNEL: Debian 13 .*backports has no .*of version 6\.13.*: 6\.9 6\.12 7\.3"),
+        ("6.1.0-40", r"^KERNEL: Debian 12 has no .* of version 6\.1\.0-40.*on offer: 6\.1\b"),
+        ("7.1-generic", r"^KERNEL: Ubuntu 24\.04 has no .*7\.1-generic.*on offer: 6\.8 6\.17"),
+    ],
+)
+def test_a_version_that_is_not_offered(version: str, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
+        distributions.of(version).release(Offered(), version)  # type: ignore[arg-type]
+
+
+def test_ubuntus_kernels_need_a_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(distributions.UBUNTU_MIRROR, raising=False)
+    with pytest.raises(UnsupportedError, match="no mirror of Ubuntu is known: wanted GROUNDTRUTH_"):
+        distributions.ubuntu_sources()
 
 
 def module(*needs: str) -> bytes:
@@ -90,10 +129,15 @@ def test_modules_of_a_kernel_are_unpacked(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "modules.builtin").write_text("kernel/net/9p/9p.ko\n")
     (tmp_path / "net").mkdir()
     (tmp_path / "net" / "sch-netem.ko.xz").write_bytes(lzma.compress(module()))
-    (tmp_path / "net" / "veth.ko").write_bytes(module("sch_netem"))
-    found = modules.of_kernel(tmp_path)
+    (tmp_path / "net" / "veth.ko").write_bytes(module("sch_netem", "dummy"))
+    (tmp_path / "net" / "dummy.ko.zst").write_bytes(b"packed")
+
+    def unzstd(path: Path) -> bytes:
+        return {b"packed": module()}[path.read_bytes()]
+
+    found = modules.of_kernel(tmp_path, unzstd)
     assert [(one.name, one.content) for one in found] == [
-        ("sch_netem", module()), ("veth", module("sch_netem")),
+        ("sch_netem", module()), ("dummy", module()), ("veth", module("sch_netem", "dummy")),
     ]  # fmt: skip
 
 
@@ -163,7 +207,7 @@ def test_the_command_shows_the_guest_three_folders_and_no_host(
 def test_the_lab_is_known_and_promises_no_bytes() -> None:
     kind = registry.named("stock")
     assert (kind.properties.clock, kind.properties.repeatable) == ("virtual", False)
-    cell = wireless_cell()
+    cell = replace(wireless_cell(), lab={"name": "stock", "kernel": "6.12"})
     virtual = registry.named("virtual")
     assert kind.limits(cell).virtual_s == virtual.limits(cell).virtual_s
     assert kind.limits(cell).wall_s > virtual.limits(cell).wall_s

@@ -46,8 +46,8 @@ def comparison(metric: str, difference: float, **more: Any) -> Comparison:
     given: dict[str, Any] = {
         "metric": metric, "point": Point.of({"loss_frac": 0.01}), "lab": "stock", "first": side,
         "other": side, "relative": False, "margin": 3.0, "plain_difference": difference,
-        "plain_ci95": None, "plain_p_equivalent": 0.2, "at_equal_loss": True, "difference": difference,
-        "ci90": (2 * difference, 0.0),
+        "plain_ci95": None, "plain_p_equivalent": 0.2, "at_equal_loss": True,
+        "difference": difference, "ci90": (2 * difference, 0.0),
         "ci95": (difference - 1, difference + 1), "p_equivalent": 0.01, "p_different": 1.0,
         "p_distributions": 0.5, "verdict": "equivalent", "seeds_wanted": None, "reason": None,
     }  # fmt: skip
