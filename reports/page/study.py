@@ -7,28 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from reports.measures.quantities import count
 from reports.page import evidence, packets, result_tables
 from reports.page.causes import story_page
 from reports.page.repeats import repeats_page
 from reports.page.verdicts import verdict_page
 from reports.store.run import Run
 from reports.verdict.summary import Summary
-
-
-def _ran(run: Run, summary: Summary) -> str:
-    counted = sum(point.cells_counted for point in summary.points)
-    planned = sum(point.cells_planned for point in summary.points)
-    runs = count(planned, "run") if counted == planned else f"{counted} of {count(planned, 'run')}"
-    words = f"{runs} of {run.study.duration_s:g} s at {count(len(summary.points), 'point')}"
-    own = {point.point for point in summary.points}
-    kernels = {str(c.env["kernel_release"]) for c in run.finished if c.plan.point in own}
-    others = {str(cell.env["kernel_release"]) for cell in run.finished} - kernels
-    words += f" on Linux {', '.join(sorted(kernels))}" * bool(kernels)
-    if summary.sensitivity.cells:
-        words += f", {count(len(summary.sensitivity.cells), 'run')} of variations"
-        words += f", some on Linux {', '.join(sorted(others))}" * bool(others)
-    return words
 
 
 def _seeds(seeds: tuple[int, ...]) -> str:
@@ -61,7 +45,7 @@ def study_content(run: Run, summary: Summary) -> dict[str, Any]:
     return {
         "study": run.study,
         "summary": summary,
-        "ran": _ran(run, summary),
+        "ran": summary.ran,
         "seeds": _seeds(_seeds_used(run)),
         "results": [result_tables.result(summary, table[name]) for name in summary.headline],
         "estimates": {

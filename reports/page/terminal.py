@@ -29,6 +29,7 @@ from reports.measures.quantities import (
 )
 from reports.page.causes import claims_table, terminal_table
 from reports.page.grid import Column, Field, Grid, judgement, part, pieces, plain, side_by_side
+from reports.page.last_screen import last_screen
 from reports.page.places import with_unit
 from reports.page.repeats import replication_table, replication_words, variation_line
 from reports.page.result_tables import CONTRADICTED, estimates_table, setting_columns
@@ -243,8 +244,18 @@ def print_grids(title: str, grids: Sequence[Grid], notes: Sequence[str], console
         screen.print(f"- {note}")
 
 
+def print_last_screen(
+    summaries: Sequence[Summary], places: Sequence[str], console: Console
+) -> None:
+    """Print the answer on one screen; ``places`` are lines that say where everything is."""
+    screen = _Screen(console)
+    for line in last_screen(summaries, places, console.width):
+        style = "bold" if line.look == "bold" else _STYLES.get(line.look, "")
+        console.print(screen.text(line.text, style), soft_wrap=True)
+
+
 def print_summary(summary: Summary, console: Console) -> None:
-    """Print the summary; colour follows the terminal and ``NO_COLOR``."""
+    """Print the summary's tables; colour follows the terminal and ``NO_COLOR``."""
     screen = _Screen(console)
     screen.print(summary.title, "bold")
     _print_warnings(screen, summary.warnings)

@@ -6,6 +6,7 @@ Pure. What its points say is :mod:`reports.verdict.points`; here all of them are
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -17,6 +18,7 @@ from model.run_files.summary import LossAdjustment, TableContradiction
 from reports.inference.increase_at_equal_loss import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication
 from reports.measures.metrics import Metric, metrics_of, study_metrics_of
+from reports.measures.quantities import count
 from reports.published.contradictions import rows_in_doubt, table_contradictions, tables_in_doubt
 from reports.store.run import Run
 from reports.verdict.points import (
@@ -41,7 +43,8 @@ class Summary:
     """The outcome of a run. ``headline`` names the metrics the study asks for, in its order.
 
     ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
-    ``scale`` is what the times of the experiment were multiplied by.
+    ``scale`` is what the times of the experiment were multiplied by;
+    ``ran`` says in words what ran.
     """
 
     study: str
@@ -61,6 +64,7 @@ class Summary:
     replication: Replication | None = None
     sensitivity: Sensitivity = NO_SENSITIVITY
     scale: float = 1.0
+    ran: str = ""
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -174,4 +178,21 @@ def _summarise(run: Run) -> Summary:
         replication=replication(study, cells, planned),
         sensitivity=tried,
         scale=study.scale,
+        ran=_ran(run, points, variations=len(tried.cells)),
     )
+
+
+def _ran(run: Run, points: Sequence[PointSummary], *, variations: int) -> str:
+    """Return in words what was run: how much of what, on which kernels."""
+    counted = sum(point.cells_counted for point in points)
+    planned = sum(point.cells_planned for point in points)
+    runs = count(planned, "run") if counted == planned else f"{counted} of {count(planned, 'run')}"
+    words = f"{runs} of {run.study.duration_s:g} s at {count(len(points), 'point')}"
+    own = {point.point for point in points}
+    kernels = {str(c.env["kernel_release"]) for c in run.finished if c.plan.point in own}
+    others = {str(cell.env["kernel_release"]) for cell in run.finished} - kernels
+    words += f" on Linux {', '.join(sorted(kernels))}" * bool(kernels)
+    if variations:
+        words += f", {count(variations, 'run')} of variations"
+        words += f", some on Linux {', '.join(sorted(others))}" * bool(others)
+    return words

@@ -43,7 +43,7 @@ VERDICTS = (*COMPARISON_VERDICTS, UNTESTED, NOT_RUN)
 class Judged:
     """One comparison, where it was made, and what was found; its p-values are its own.
 
-    ``what``, ``result`` and ``wanted`` are words.
+    ``what``, ``result`` and ``wanted`` are words; ``short`` is the number found alone.
     """
 
     comparison: Comparison
@@ -52,6 +52,7 @@ class Judged:
     what: str
     result: str
     wanted: str
+    short: str = ""
 
     @property
     def words(self) -> str:
@@ -240,6 +241,7 @@ class _Court:
                     verdict=_verdict(self._corrected(found.p_inside), self._corrected(outside)),
                     what=self._words.what(one, self._naming),
                     result=self._words.result(one, found),
+                    short=self._words.short(one, found),
                     wanted=self._words.range(one),
                 )
             )

@@ -57,14 +57,21 @@ class Words:
 
     def result(self, one: Comparison, found: Decision) -> str:
         """Return what was found: ``5.2 % (95 % CI 3.1 to 7.3), 10 runs``, or why nothing was."""
-        quantity = self._quantity(one)
         if found.estimate is None:
             return found.reason or "not known"
+        text = self.short(one, found, "95 % CI ")
+        return f"{text}, {found.reason}" if found.reason else text
+
+    def short(self, one: Comparison, found: Decision, interval: str = "") -> str:
+        """Return the number found, with its interval: ``5.2 % (3.1 to 7.3)``; nothing for none."""
+        if found.estimate is None:
+            return ""
+        quantity = self._quantity(one)
         text = f"{number(found.estimate, quantity)}{quantity.suffix}"
         if found.ci95:
             low, high = (number(bound, quantity) for bound in found.ci95)
-            text += f" (95 % CI {low} to {high})"
-        return f"{text}, {found.reason}" if found.reason else text
+            text += f" ({interval}{low} to {high})"
+        return text
 
     def what(self, one: Comparison, naming: Sequence[str]) -> str:
         """Return what is compared, and where, by these settings."""

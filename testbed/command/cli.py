@@ -90,6 +90,7 @@ Scale = Annotated[
         help="multiply the experiment's times by this, at most 1; not the path's or the hosts'",
     ),
 ]
+Tables = Annotated[bool, typer.Option("--tables", help="end with all tables, not with one screen")]
 DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]
 
 
@@ -135,6 +136,7 @@ def run(
     ] = True,
     sensitivity: WithSensitivity = True,
     scale: Scale = str(FULL),
+    tables: Tables = False,
 ) -> None:
     """Run one or several studies and report what holds."""
     commands.run(
@@ -149,15 +151,16 @@ def run(
             telemetry=telemetry,
             sensitivity=sensitivity,
             scale=scale,
+            tables=tables,
         ),
         data_dir,
     )
 
 
 @app.command()
-def resume(run: RunFolder, jobs: Jobs = None) -> None:
+def resume(run: RunFolder, jobs: Jobs = None, tables: Tables = False) -> None:
     """Run the cells of a run that are not finished, then report."""
-    commands.resume(run, jobs)
+    commands.resume(run, jobs, tables=tables)
 
 
 @app.command()
@@ -210,9 +213,9 @@ def new(
 
 
 @app.command()
-def report(run: RunFolder) -> None:
+def report(run: RunFolder, tables: Tables = False) -> None:
     """Compute a run's summary and report again from its tables."""
-    commands.report(run)
+    commands.report(run, tables=tables)
 
 
 @app.command()

@@ -53,6 +53,7 @@ class Choices:
     pcap: bool
     telemetry: bool
     sensitivity: bool = True
+    tables: bool = False
     scale: Decimal = FULL
 
     def worker_count(self) -> int:
@@ -145,7 +146,8 @@ def run(study_names: Sequence[str], choices: Choices, data_dir: Path) -> None:
         for folder, (plan_, _) in zip(found.runs, planned, strict=True)
     ]
     with going_on(f"groundtruth resume {found.folder}"), study_sets.locked(found):
-        run_and_report.run_and_report(found, parts, {}, choices.worker_count())
+        at_once = choices.worker_count()
+        run_and_report.run_and_report(found, parts, {}, at_once, told=_told(tables=choices.tables))
 
 
 def run_in_labs(study_name: str, choices: Sequence[Choices], data_dir: Path) -> Found:
@@ -182,11 +184,11 @@ def run_in_labs(study_name: str, choices: Sequence[Choices], data_dir: Path) -> 
     again = f"groundtruth resume {found.folder} && groundtruth crosscheck {found.folder}"
     with going_on(again), study_sets.locked(found):
         at_once = min(one.worker_count() for one in choices)
-        run_and_report.run_and_report(found, parts, {}, at_once, shown=False)
+        run_and_report.run_and_report(found, parts, {}, at_once, told="nothing")
     return found
 
 
-def resume(run_name: str, jobs: int | None) -> None:
+def resume(run_name: str, jobs: int | None, *, tables: bool) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
     found = study_sets.find(run_name)
     parts: list[run_cells.Part] = []
@@ -199,7 +201,8 @@ def resume(run_name: str, jobs: int | None) -> None:
                 found, lambda folder: parts.append(_prepare(found, folder, display))
             )
         of_lab = parts[0].lab.properties.name if parts else registry.DEFAULT.properties.name
-        run_and_report.run_and_report(found, parts, errors, _slots(jobs, of_lab))
+        at_once = _slots(jobs, of_lab)
+        run_and_report.run_and_report(found, parts, errors, at_once, told=_told(tables=tables))
 
 
 def _prepare(found: Found, folder: Path, display: Display) -> run_cells.Part:
@@ -301,13 +304,18 @@ def _print_findings(console: Console, findings: Findings) -> None:
         console.print(line, soft_wrap=True)
 
 
-def report(run_name: str) -> None:
-    """Write the summary and report of a run or a set again, and print it.
+def report(run_name: str, *, tables: bool) -> None:
+    """Write the summary and report of a run or a set again; print the answer, or all tables.
 
     Raises:
         DisagreementError: a cell was changed since it finished; the report is of the others.
     """
-    run_and_report.report_found(study_sets.find(run_name), jobs_or_cores(None))
+    found = study_sets.find(run_name)
+    run_and_report.report_found(found, jobs_or_cores(None), _told(tables=tables))
+
+
+def _told(*, tables: bool) -> run_and_report.Told:
+    return "tables" if tables else "screen"
 
 
 def verify(run_name: str, count: int, jobs: int | None) -> None:

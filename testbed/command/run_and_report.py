@@ -13,7 +13,7 @@ import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from model import run_folder
 from model.errors import GroundtruthError
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: A report takes seconds; one that takes this long never ends.
 REPORT_WITHIN_S = 3600.0
+#: What is printed of reports: the answer on one screen, all tables, or nothing.
+Told = Literal["screen", "tables", "nothing"]
 #: What went wrong with which run, by its folder's name.
 Errors = dict[str, GroundtruthError | OSError]
 
@@ -68,25 +70,25 @@ def finished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
 
 
 def run_and_report(
-    found: Found, parts: Sequence[Part], errors: Errors, jobs: int, *, shown: bool = True
+    found: Found, parts: Sequence[Part], errors: Errors, jobs: int, *, told: Told = "screen"
 ) -> None:
     """Run what is not finished, report every run, then raise what went wrong.
 
-    ``errors`` are of runs that cannot even be begun; a set's reports are printed if ``shown``.
+    ``errors`` are of runs that cannot even be begun.
     """
     outcomes: dict[Path, run_cells.Outcome] = {}
     with Display(words()) as display:
         errors |= _run_rounds(found, parts, outcomes, jobs, display)
     if not found.is_set:
         try:
-            report_run(found.folder, {})
+            report_run(found.folder, {}, told)
         finally:
             # Also when the report could not be written: why cells failed must be said.
             run_cells.raise_if_failed(outcomes[found.folder], found.folder)
         return
     try:
-        told = report_set(found, {run: {} for run in outcomes}, jobs, shown=shown)
-        errors |= {f"report of {name}": error for name, error in told.items()}
+        wrong = report_set(found, {run: {} for run in outcomes}, jobs, told)
+        errors |= {f"report of {name}": error for name, error in wrong.items()}
     finally:
         for run, outcome in outcomes.items():
             try:
@@ -139,7 +141,7 @@ def _write_failures(folder: Path, outcome: run_cells.Outcome) -> None:
     manifest.write(folder, {run_folder.WARNINGS: json_text(failures)})
 
 
-def report_found(found: Found, jobs: int) -> None:
+def report_found(found: Found, jobs: int, told: Told = "screen") -> None:
     """Report every run of what was found, without the cells that changed since they finished.
 
     Raises:
@@ -153,54 +155,77 @@ def report_found(found: Found, jobs: int) -> None:
 
     errors = each(found, look)
     if found.is_set:
-        errors |= report_set(found, changed, jobs)
+        errors |= report_set(found, changed, jobs, told)
         raise_if_any(errors)
     else:
-        report_run(found.folder, changed[found.folder])
+        report_run(found.folder, changed[found.folder], told)
 
 
-def report_run(folder: Path, changed: Mapping[str, str]) -> None:
+def report_run(folder: Path, changed: Mapping[str, str], told: Told = "screen") -> None:
     """Report all cells but those that changed since they finished; raise if there is any."""
     # Imported when needed: tables, statistics and figures take longer to load than most commands.
-    from reports.page.terminal import print_summary
     from reports.page.write import write_report
 
     summary = write_report(folder, changed, chart_library.library)
-    print_summary(summary, out())
-    out().print(f"report: {folder / run_folder.REPORT_HTML}")
+    _tell([summary], folder, told)
     if (whole := set_of(folder)) is not None:
         words().print(f"the set's page is as it was; write it: groundtruth report {whole}")
     digests.raise_if_any(dict(summary.damaged), folder, "cells are changed, and left out")
 
 
 def report_set(
-    found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: int, *, shown: bool = True
+    found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: int, told: Told = "screen"
 ) -> Errors:
     """Report the runs in ``changed``, each without the cells named, then write the set's page.
 
-    Returns what went wrong. Summaries are printed if ``shown``.
+    Returns what went wrong.
     """
-    from reports.page.terminal import print_summary
     from reports.page.write_set import write_set  # when needed, as above
 
     reported = write_reports({run: changed[run] for run in found.runs if run in changed}, jobs)
     errors: Errors = {}
     unsound = {run: why for run in found.runs if (why := _unsound(run))}
+    summaries = []
     for run, summary in reported.items():
         if isinstance(summary, Exception):
             errors[run.name] = summary
             unsound.setdefault(run, str(summary))
             continue
-        if shown:
-            print_summary(summary, out())
-            out().print("")
+        summaries.append(summary)
         try:
             digests.raise_if_any(dict(summary.damaged), run, "cells are changed, and left out")
         except GroundtruthError as error:
             errors[run.name] = error
     write_set(found.folder, found.runs, chart_library.library, unsound)
-    out().print(f"report: {found.folder / run_folder.REPORT_HTML}")
+    _tell(summaries, found.folder, told)
     return errors
+
+
+def _tell(summaries: Sequence[Summary], folder: Path, told: Told) -> None:
+    """Print what is to be told of reports, and where they are."""
+    from reports.page.terminal import print_last_screen, print_summary  # when needed, as above
+
+    report = f"report: {folder / run_folder.REPORT_HTML}"
+    if told == "screen":
+        places = [report, f"tables: groundtruth report {folder} --tables", *_next(summaries)]
+        print_last_screen(summaries, places, out())
+        return
+    for summary in summaries if told == "tables" else ():
+        print_summary(summary, out())
+        out().print("")
+    out().print(report, soft_wrap=True)
+
+
+def _next(summaries: Sequence[Summary]) -> Sequence[str]:
+    """Return what to run next, where more seeds may tell more."""
+    from reports.verdict.verdicts import UNDECIDED  # when needed, as above
+
+    open_ = [one for one in summaries if any(v.verdict == UNDECIDED for v in one.verdicts)]
+    most = max((point.cells_planned for one in open_ for point in one.points), default=0)
+    if not most:
+        return ()
+    names = " ".join(one.study for one in open_)
+    return (f"more seeds may decide the rest: groundtruth run {names} --reps {2 * most}",)
 
 
 def write_reports(

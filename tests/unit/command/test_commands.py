@@ -71,7 +71,9 @@ def lab(
 def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Remember which runs were reported."""
     runs: list[Path] = []
-    monkeypatch.setattr(run_and_report, "report_run", lambda run, changed: runs.append(run))
+    monkeypatch.setattr(
+        run_and_report, "report_run", lambda run, changed, told="screen": runs.append(run)
+    )
     return runs
 
 
@@ -227,7 +229,7 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Remember which cells each report was told to leave out."""
     told: list[dict[str, str]] = []
     monkeypatch.setattr(
-        run_and_report, "report_run", lambda run, changed: told.append(dict(changed))
+        run_and_report, "report_run", lambda run, changed, told="screen": told.append(dict(changed))
     )
     return told
 

@@ -38,7 +38,7 @@ class Stock(FakeLab):
         super().__init__(self.leave)
         self.more = 1.0
         self.error: BaseException | None = None
-        self.shown: list[bool] = []
+        self.shown: list[str] = []
 
     def describe(self, kernel_version: str = "7.3") -> dict[str, str]:
         return {**super().describe(kernel_version), "name": "stock"}
@@ -64,12 +64,12 @@ def stock(cells_here: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     shutil.copytree(Path(__file__).parents[2] / "data" / "study" / "hosts", tmp_path / "hosts")
     (tmp_path / "w.yaml").write_text(STUDY)
 
-    def report_set(found: Found, changed: object, jobs: int, *, shown: bool = True) -> Errors:
-        made.shown.append(shown)
+    def report_set(found: Found, changed: object, jobs: int, told: str = "screen") -> Errors:
+        made.shown.append(told)
         return {}
 
     monkeypatch.setattr(run_and_report, "report_set", report_set)
-    monkeypatch.setattr(run_and_report, "report_run", lambda run, changed: None)
+    monkeypatch.setattr(run_and_report, "report_run", lambda run, changed, told="screen": None)
     return made
 
 
@@ -94,7 +94,7 @@ def test_a_study_is_run_in_each_lab_and_they_agree(stock: Stock, said: Said) -> 
     assert json.loads((folder / run_folder.SET).read_text())["studies"] == ["virtual", "stock"]
     assert f"set: {folder}" in err
     assert stock.ran == [1, 1, 2, 3, 4, 5]
-    assert stock.shown == [False]
+    assert stock.shown == ["nothing"]
     found = compared(folder)
     assert [(lab.label, lab.run, lab.seeds) for lab in found.labs] == [
         ("virtual", "virtual", 5), ("stock", "stock", 5),

@@ -56,14 +56,16 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
 
     def several(
-        found: Found, changed: dict[Path, object], jobs: int, *, shown: bool = True
+        found: Found, changed: dict[Path, object], jobs: int, told: str = "screen"
     ) -> Errors:
-        assert shown
+        assert told == "screen"
         names.extend(run.name for run in changed)
         return {}
 
     monkeypatch.setattr(run_and_report, "report_set", several)
-    monkeypatch.setattr(run_and_report, "report_run", lambda run, changed: names.append(run.name))
+    monkeypatch.setattr(
+        run_and_report, "report_run", lambda run, changed, told="screen": names.append(run.name)
+    )
     return names
 
 
@@ -304,8 +306,8 @@ def test_a_set_killed_while_it_is_reported_is_reported_by_resume(
             commands.run(["one.yaml", "two.yaml"], choices(reps=1), tmp_path / "r")
     names: list[str] = []
 
-    def report(found: Found, changed: dict[Path, object], jobs: int, *, shown: bool) -> Errors:
-        assert shown
+    def report(found: Found, changed: dict[Path, object], jobs: int, told: str) -> Errors:
+        assert told == "screen"
         names.extend(run.name for run in changed)
         return {}
 

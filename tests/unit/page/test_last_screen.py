@@ -1,0 +1,121 @@
+"""The last screen: the answer in 40 lines of 80 columns, and what is left out counted."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from model.run_files.cells import RunWarning
+from reports.page.last_screen import LINES, cut, last_screen
+from reports.page.terminal import print_last_screen
+from reports.store.run import read_run
+from reports.verdict.summary import Summary, summarise
+from reports.verdict.verdicts import HOLDS, REFUTED, UNDECIDED, UNTESTED, Verdict
+from tests.support.report_run import build_run
+
+PLACES = ("report: /a/very/long/place" + "/x" * 60 + "/index.html", "tables: groundtruth report X")
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:
+    return summarise(read_run(build_run(tmp_path_factory.mktemp("run"))))
+
+
+def claim(number: int, verdict: str) -> Verdict:
+    return Verdict(
+        id=f"c{number}", text=f"Claim {number} is about much that a line cannot hold, " * 3,
+        where="Table 1", verdict=verdict, evidence="", p_holds=None, p_refuted=None, comparisons=(),
+    )  # fmt: skip
+
+
+def claiming(summary: Summary, name: str, **counts: int) -> Summary:
+    kinds = {"hold": HOLDS, "refuted": REFUTED, "open": UNDECIDED, "untested": UNTESTED}
+    verdicts = [kinds[kind] for kind, n in counts.items() for _ in range(n)]
+    return dataclasses.replace(
+        summary, study=name, verdicts=tuple(claim(i, v) for i, v in enumerate(verdicts, 1))
+    )
+
+
+def texts(*summaries: Summary) -> list[str]:
+    return [line.text for line in last_screen(summaries, PLACES, 80)]
+
+
+def test_a_run_says_what_ran_what_holds_and_where_it_is(summary: Summary) -> None:
+    lines = texts(claiming(summary, "one", hold=2, refuted=1, open=1, untested=3))
+    assert lines[0] == summary.title
+    assert lines[1] == cut(summary.ran, 80)
+    assert lines[2] == (
+        "Of 7 claims 2 hold (✓), 1 is refuted (✗), 1 is undecided (?), 3 cannot be ..."
+    )
+    assert [line[:9] for line in lines[3:7]] == [
+        "✓ Claim 1", "✓ Claim 2", "✗ Claim 3", "? Claim 4",
+    ]  # fmt: skip
+    assert lines[-2:] == list(PLACES)
+
+
+@pytest.mark.parametrize("studies", [1, 2, 4, 9])
+def test_however_much_there_is_it_fits_and_says_what_is_left_out(
+    summary: Summary, studies: int
+) -> None:
+    every = [claiming(summary, f"s{i}", hold=9, refuted=20, open=30) for i in range(studies)]
+    lines = texts(*every)
+    assert len(lines) <= LINES
+    assert all(len(line) <= 80 for line in lines if line not in PLACES)
+    shown = [line for line in lines if re.match(r"[✓✗?] Claim", line)]
+    (left,) = (line for line in lines if "more: --tables" in line)
+    assert left.startswith(f"and {59 * studies - len(shown)} claims more")
+    # What was decided goes before what is open.
+    decided = [line for line in shown if not line.startswith("?")]
+    assert len(decided) == min(29 * studies, len(shown))
+
+
+def test_each_study_of_a_set_has_its_claims(summary: Summary) -> None:
+    lines = texts(claiming(summary, "big", refuted=50), claiming(summary, "small", hold=1))
+    at = lines.index("small:")
+    assert lines[lines.index("big:") + 1].startswith("✗ Claim 1 ")
+    assert lines[at + 1].startswith("✓ Claim 1 ")
+    assert lines[at + 2].startswith("and ")
+
+
+def test_what_puts_all_in_doubt_is_told_first(summary: Summary) -> None:
+    rules = ("another-kernel", "approximated", "approximated", "local-changes", "cell-excluded")
+    warned = tuple(RunWarning(rule=rule, where="", text=f"About {rule}.") for rule in rules)
+    lines = texts(dataclasses.replace(summary, warnings=warned))
+    at = lines.index("Read before trusting it (5 warnings, all in the report):")
+    assert lines[at + 1 : at + 4] == [
+        "- cell-excluded: About cell-excluded.",
+        "- another-kernel: About another-kernel.",
+        "- approximated (2 times): About approximated.",
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_printed_as_it_is(summary: Summary, encoding: str) -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
+    one = claiming(summary, "one", hold=1, refuted=1)
+    one = dataclasses.replace(one, title="A \x1b[2Jtitle [red]x[/red]")
+    print_last_screen([one], PLACES, Console(file=stream, width=80))
+    stream.flush()
+    lines = raw.getvalue().decode(encoding).splitlines()
+    assert "\x1b" not in lines[0]
+    assert lines[0].endswith("[2Jtitle [red]x[/red]")
+    assert lines[3][0] == ("✓" if encoding == "utf-8" else "=")
+    assert lines[-2] == PLACES[0]
+    assert len(lines) == len(last_screen([one], PLACES, 80))
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("one two three", 13, "one two three"), ("one two three", 12, "one two ..."),
+        ("one two, three", 13, "one two ..."), ("unbreakable", 8, "unbr ..."),
+    ],
+)  # fmt: skip
+def test_a_cut_is_between_words_and_marked(text: str, width: int, shown: str) -> None:
+    assert cut(text, width) == shown
+    assert len(cut(text, width)) <= width
