@@ -90,7 +90,7 @@ def _compared(runs: Sequence[Path]) -> Crosscheck:
 def _tell(made: Crosscheck, folder: Path) -> None:
     """Print how labs agree; raise :class:`DisagreementError` if they do not."""
     from reports.agreement import tables
-    from reports.page.terminal import print_grids
+    from reports.terminal.screen import print_grids
 
     print_grids(
         tables.verdict_words(made),

@@ -203,7 +203,8 @@ def report_set(
 
 def _tell(summaries: Sequence[Summary], folder: Path, told: Told) -> None:
     """Print what is to be told of reports, and where they are."""
-    from reports.page.terminal import print_last_screen, print_summary  # when needed, as above
+    from reports.terminal.last_screen import print_last_screen  # when needed, as above
+    from reports.terminal.study_tables import print_summary
 
     report = f"report: {folder / run_folder.REPORT_HTML}"
     if told == "screen":

@@ -28,9 +28,9 @@ from reports.agreement.lab_facts import facts
 from reports.inference.equivalence import LEVEL
 from reports.measures.metrics import Value
 from reports.page.review_tables import TABLE_FILES
-from reports.page.terminal import print_grids
 from reports.store.run import read_run
 from reports.store.timer import read_timer_hz
+from reports.terminal.screen import print_grids
 from reports.verdict.points import ordered_metrics, summarise_cells
 from tests.support.report_run import Goodputs, build_run, only_cell, write_json
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from reports.page.grid import Field, Grid, Part, columns, judgement, part, pieces, plain
 from reports.page.html import _TEMPLATES
-from reports.page.terminal import _Screen
+from reports.terminal.screen import Screen
 from tests.support.report_page import HOSTILE, Page
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=30)
@@ -31,7 +31,7 @@ def html(table: Grid) -> str:
 def terminal(table: Grid, encoding: str = "utf-8") -> str:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding=encoding, newline="\n")
-    _Screen(Console(file=stream, width=200)).print_table(table)
+    Screen(Console(file=stream, width=200)).print_table(table)
     stream.flush()
     return raw.getvalue().decode(encoding)
 

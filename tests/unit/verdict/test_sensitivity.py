@@ -14,9 +14,9 @@ from rich.console import Console
 from model import run_folder
 from reports.page.grid import plain
 from reports.page.repeats import repeats_page, variation_line
-from reports.page.terminal import print_summary
 from reports.page.write import write_report
 from reports.store.run import read_run
+from reports.terminal.study_tables import print_summary
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.sensitivity import DEPENDS
 from reports.verdict.summary import Summary, summarise

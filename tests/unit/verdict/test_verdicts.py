@@ -11,10 +11,10 @@ from rich.console import Console
 
 from model import run_folder
 from model.errors import ParseError
-from reports.page.terminal import print_summary
 from reports.page.verdicts import verdict_page
 from reports.page.write import write_report
 from reports.store.run import read_run
+from reports.terminal.study_tables import print_summary
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_page import HOSTILE, Page

@@ -10,8 +10,8 @@ from rich.console import Console
 from model import run_folder
 from model.run_files.point import Point
 from model.run_files.study import Parameter
-from reports.page.terminal import print_summary
 from reports.store.run import read_run
+from reports.terminal.study_tables import print_summary
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import PUBLISHED, build_run, only_cell
 from tests.support.varied_run import build_varied

@@ -10,9 +10,8 @@ import pytest
 from rich.console import Console
 
 from model.run_files.cells import RunWarning
-from reports.page.last_screen import LINES, cut, last_screen
-from reports.page.terminal import print_last_screen
 from reports.store.run import read_run
+from reports.terminal.last_screen import LINES, cut, last_screen, print_last_screen
 from reports.verdict.summary import Summary, summarise
 from reports.verdict.verdicts import HOLDS, REFUTED, UNDECIDED, UNTESTED, Verdict
 from tests.support.report_run import build_run

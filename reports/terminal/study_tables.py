@@ -1,26 +1,18 @@
-"""The summary on a terminal: warnings first, then the published numbers beside the kernel's.
+"""The tables of a study on a terminal: warnings first, then published numbers beside the kernel's.
 
-Invariants: every word of it also reads without colour; a table wider than the terminal is split by
-metric, never cut; the marks fall back to ASCII where the terminal's encoding has no others.
+Invariant: a table wider than the terminal is split by metric, never cut.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
-
-from rich import box
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
-from rich.text import Text
 
 from model.run_files.cells import RunWarning
 from model.run_files.study import Parameter
 from reports.inference.increase_at_equal_loss import INCREASE
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
-    MINUS,
     UNKNOWN,
     as_printed,
     count,
@@ -28,76 +20,19 @@ from reports.measures.quantities import (
     number,
 )
 from reports.page.causes import claims_table, terminal_table
-from reports.page.grid import Column, Field, Grid, judgement, part, pieces, plain, side_by_side
-from reports.page.last_screen import last_screen
+from reports.page.grid import Column, Field, Grid, judgement, part, side_by_side
 from reports.page.places import with_unit
 from reports.page.repeats import replication_table, replication_words, variation_line
 from reports.page.result_tables import CONTRADICTED, estimates_table, setting_columns
 from reports.page.verdicts import sure, tally
+from reports.terminal.screen import PLUS_MINUS, STYLES, Screen
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 from reports.verdict.trust import point_words
 from reports.verdict.words import Words
 
-#: How wide a line of a column's head may be.
-_HEAD_CHARS = 13
 #: Longest place or text of a warning shown here; summary.json and the page have all of it.
 _PLACE_CHARS = 160
-
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
-#: What stands for a sign on every terminal, and on one whose encoding has no others.
-_PLAIN = {MINUS: "-", "\N{NO-BREAK SPACE}": " "}
-_ASCII = {"✓": "=", "✗": "X", UNKNOWN: "-", CONTRADICTED: "*", PLUS_MINUS: "+-"}
-_STYLES = {"inside": "green", "outside": "red"}
-
-
-class _Screen:
-    """A console, and the signs it can show."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self._signs, self._encoding = str.maketrans(_PLAIN), console.encoding
-        try:
-            "".join(_ASCII).encode(console.encoding)
-        except (UnicodeEncodeError, LookupError):
-            self._signs, self._encoding = str.maketrans({**_PLAIN, **_ASCII}), "ascii"
-
-    def text(self, text: str, style: str = "") -> Text:
-        """Return the text as it can be shown; nor does any study file move the cursor."""
-        shown = text.translate(self._signs)
-        shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
-        return Text(shown.encode(self._encoding, "replace").decode(self._encoding), style)
-
-    def print(self, text: str, style: str = "") -> None:
-        """Print a line."""
-        self.console.print(self.text(text, style))
-
-    def table(self, grid: Grid) -> Table:
-        """Return a table; its heads are broken into lines."""
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for column in grid.columns:
-            lines = textwrap.wrap(plain(column.head), _HEAD_CHARS, break_long_words=False)
-            head = Text("\n").join(self.text(line) for line in lines)
-            table.add_column(head, justify="right" if column.kind == "number" else "left")
-        for row in grid.rows:
-            table.add_row(*(self._field(field) for field in row))
-        return table
-
-    def _field(self, field: Field) -> Text:
-        return Text.assemble(*(self.text(t, _STYLES.get(look, "")) for t, look in pieces(field)))
-
-    def fits(self, grid: Grid) -> bool:
-        """Return whether a table needs no more than the terminal's width."""
-        wide = self.console.options.update(max_width=10_000)
-        return Measurement.get(self.console, wide, self.table(grid)).maximum <= self.console.width
-
-    def print_table(self, grid: Grid | None) -> None:
-        """Print a table with its caption above and its notes below; nothing for None."""
-        if grid:
-            self.print(grid.caption)
-            self.console.print(self.table(grid))
-            for note in grid.notes:
-                self.print(note, "dim")
 
 
 def _shortened(text: str) -> str:
@@ -152,7 +87,7 @@ def _runs(point: PointSummary) -> str:
     return f"{point.cells_counted} of {point.cells_planned}"
 
 
-def _print_results(screen: _Screen, summary: Summary) -> None:
+def _print_results(screen: Screen, summary: Summary) -> None:
     """Print as few tables as fit the width, each with whole metrics, in the study's order."""
     names = summary.metric_table()
     groups: list[list[Metric]] = []
@@ -166,7 +101,7 @@ def _print_results(screen: _Screen, summary: Summary) -> None:
         screen.console.print(screen.table(_results(summary, metrics)))
 
 
-def _print_warnings(screen: _Screen, warnings: tuple[RunWarning, ...]) -> None:
+def _print_warnings(screen: Screen, warnings: tuple[RunWarning, ...]) -> None:
     if not warnings:
         return
     title = f"Read this before trusting the run ({count(len(warnings), 'warning')})"
@@ -181,7 +116,7 @@ def _print_warnings(screen: _Screen, warnings: tuple[RunWarning, ...]) -> None:
     screen.console.print(items)
 
 
-def _print_verdicts(screen: _Screen, summary: Summary) -> None:
+def _print_verdicts(screen: Screen, summary: Summary) -> None:
     """Print what became of each claim, its evidence below it; nothing if nothing is claimed."""
     if not summary.verdicts:
         return
@@ -191,7 +126,7 @@ def _print_verdicts(screen: _Screen, summary: Summary) -> None:
     items.add_column(ratio=1)
     for verdict in summary.verdicts:
         found = judgement(verdict.verdict)
-        style = f"bold {_STYLES[found.look]}" if found.sign else ""
+        style = f"bold {STYLES[found.look]}" if found.sign else ""
         how = sure(verdict)
         said = " ".join(filter(None, (verdict.evidence, verdict.suspected)))
         words = screen.text(verdict.text, "bold")
@@ -201,7 +136,7 @@ def _print_verdicts(screen: _Screen, summary: Summary) -> None:
     screen.console.print(items)
 
 
-def _print_footnotes(screen: _Screen, summary: Summary) -> None:
+def _print_footnotes(screen: Screen, summary: Summary) -> None:
     metrics = [m for p in summary.points for m in p.metrics.values()]
     legend = "kernel mean"
     if any(m.estimate.ci95 for m in metrics):
@@ -220,7 +155,7 @@ def _print_footnotes(screen: _Screen, summary: Summary) -> None:
         screen.print(f"{CONTRADICTED} {line}", "dim")
 
 
-def _print_repeats(screen: _Screen, summary: Summary) -> None:
+def _print_repeats(screen: Screen, summary: Summary) -> None:
     """Print how far seeds were added, and what alternatives of assumptions did to verdicts."""
     if summary.replication:
         screen.print(replication_words(summary, summary.replication))
@@ -234,29 +169,9 @@ def _print_repeats(screen: _Screen, summary: Summary) -> None:
         screen.print(f"- {words}: not run")
 
 
-def print_grids(title: str, grids: Sequence[Grid], notes: Sequence[str], console: Console) -> None:
-    """Print a title, tables and lines; none of these is of a summary."""
-    screen = _Screen(console)
-    screen.print(title, "bold")
-    for grid in grids:
-        screen.print_table(grid)
-    for note in notes:
-        screen.print(f"- {note}")
-
-
-def print_last_screen(
-    summaries: Sequence[Summary], places: Sequence[str], console: Console
-) -> None:
-    """Print the answer on one screen; ``places`` are lines that say where everything is."""
-    screen = _Screen(console)
-    for line in last_screen(summaries, places, console.width):
-        style = "bold" if line.look == "bold" else _STYLES.get(line.look, "")
-        console.print(screen.text(line.text, style), soft_wrap=True)
-
-
 def print_summary(summary: Summary, console: Console) -> None:
     """Print the summary's tables; colour follows the terminal and ``NO_COLOR``."""
-    screen = _Screen(console)
+    screen = Screen(console)
     screen.print(summary.title, "bold")
     _print_warnings(screen, summary.warnings)
     _print_verdicts(screen, summary)

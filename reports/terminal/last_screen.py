@@ -1,4 +1,4 @@
-"""What a run ends with on a terminal: the answer on one screen. Pure.
+"""What a run ends with on a terminal: the answer on one screen.
 
 Invariants: at most ``LINES`` lines; a line longer than the width is cut between words, and says so;
 what is not shown is counted. Everything else is in the report, and in the tables.
@@ -11,10 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rich.console import Console
+
 from model.run_files.cells import RunWarning
 from reports.measures.quantities import count
 from reports.page.grid import judgement
 from reports.page.verdicts import tally
+from reports.terminal.screen import STYLES, Screen
 from reports.verdict.summary import Summary
 from reports.verdict.verdicts import HOLDS, REFUTED, UNDECIDED, Verdict
 
@@ -40,6 +43,15 @@ class Line:
 
     text: str
     look: str = ""
+
+
+def print_last_screen(
+    summaries: Sequence[Summary], places: Sequence[str], console: Console
+) -> None:
+    """Print the answer on one screen; ``places`` are lines that say where everything is."""
+    screen = Screen(console)
+    for line in last_screen(summaries, places, console.width):
+        console.print(screen.text(line.text, STYLES.get(line.look, "")), soft_wrap=True)
 
 
 def last_screen(summaries: Sequence[Summary], places: Sequence[str], width: int) -> list[Line]:
