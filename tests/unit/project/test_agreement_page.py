@@ -33,7 +33,10 @@ def test_what_is_kept_is_of_the_study() -> None:
     plan = make_plan(study, seeds=study.settings.seeds, lab={"name": "virtual"})
     wanted = resolved(plan, find(study, seeds=study.settings.seeds))
     for found in agreement.kept():
-        assert (found.study, found.duration_s) == (wanted.id, wanted.duration_s)
+        assert found.study == wanted.id
+        assert (
+            0 < found.duration_s / wanted.duration_s <= 1
+        )  # of the host lab, in real time, scaled
         assert (found.groups, found.compare) == (wanted.groups, wanted.compare)
         assert {one.point for one in found.comparisons} == set(wanted.points)
         assert set(wanted.metrics) <= {one.metric for one in found.comparisons}
