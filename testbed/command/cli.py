@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import commands, new_study
+from testbed.command import commands, listing, new_study
 from testbed.command import crosscheck as crosschecking
 from testbed.command import wireshark as tracing
 from testbed.labs import registry
@@ -195,6 +195,20 @@ def plan(
 def validate(studies: StudyNames, hosts: Hosts = "") -> None:
     """Check study files, also for settings that are legal but mislead."""
     commands.validate_studies(studies, hosts)
+
+
+@app.command(
+    name="list", epilog=f"Kinds: {', '.join(listing.KINDS)}; without one, all but metrics."
+)
+def list_(
+    kind: Annotated[
+        str, typer.Argument(metavar="[KIND]", help="what to list, such as studies")
+    ] = "",
+) -> None:
+    """List what there is by name: studies, host profiles, labs, metrics."""
+    if kind and kind not in listing.KINDS:
+        raise typer.BadParameter(f"wanted one of {', '.join(listing.KINDS)}", param_hint="KIND")
+    listing.show((kind,) if kind else tuple(listing.KINDS)[:-1])
 
 
 @app.command()

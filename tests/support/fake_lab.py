@@ -177,6 +177,7 @@ class FakeLab:
 
     properties = Properties(
         name="virtual",
+        kernels="none: a function",
         clock="virtual",
         tick_hz=250,
         repeatable=True,

@@ -32,6 +32,8 @@ class Properties:
 
     #: On the command line and in a cell's identity.
     name: str
+    #: What its kernels are, in words.
+    kernels: str
     #: Whether time stands still while anything computes.
     clock: Literal["virtual", "real"]
     #: Timer interrupts a second (CONFIG_HZ): to what TCP's and SCTP's timers are rounded.

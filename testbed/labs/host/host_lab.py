@@ -31,6 +31,7 @@ from testbed.machine.console import words
 
 PROPERTIES = Properties(
     name="host",
+    kernels="this machine's own kernel, as root",
     clock="real",
     tick_hz=machine_facts.tick_hz(),
     repeatable=False,

@@ -36,6 +36,7 @@ from testbed.machine import trees
 
 PROPERTIES = Properties(
     name="remote",
+    kernels="those of the machines of an inventory, by ssh",
     clock="real",
     tick_hz=0,
     repeatable=False,

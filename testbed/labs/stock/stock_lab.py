@@ -29,6 +29,7 @@ from testbed.machine.process import BuildReport
 
 PROPERTIES = Properties(
     name="stock",
+    kernels="Debian's or Ubuntu's own kernel in QEMU, as any user",
     clock="virtual",
     tick_hz=250,  # of Debian's kernels; that of a package is what its configuration says
     repeatable=False,

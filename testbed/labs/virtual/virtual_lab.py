@@ -28,6 +28,7 @@ from testbed.machine.process import BuildReport
 
 PROPERTIES = Properties(
     name="virtual",
+    kernels="User-Mode Linux of Debian's source, a process of any user",
     clock="virtual",
     tick_hz=kernel.TICK_HZ,
     repeatable=True,

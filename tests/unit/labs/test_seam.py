@@ -36,6 +36,7 @@ def test_labs_have_names() -> None:
     assert kind is registry.DEFAULT
     assert kind.properties == Properties(
         name="virtual",
+        kernels="User-Mode Linux of Debian's source, a process of any user",
         clock="virtual",
         tick_hz=250,
         repeatable=True,
