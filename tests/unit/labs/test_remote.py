@@ -7,6 +7,8 @@ import json
 import struct
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import UnsupportedError
-from testbed.labs.remote import assemble, bundle, clocks, connections, inventory
+from testbed.labs.remote import assemble, bundle, clocks, connections, inventory, playbooks
 from testbed.labs.remote.clocks import Clock, Exchange, Shift
 from tests.support.recorded import wireless_cell
 
@@ -101,6 +103,52 @@ def test_too_few_machines_and_links_are_named() -> None:
 def test_no_inventory_is_told_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="INVENTORY=FILE"):
         inventory.read(tmp_path / "none.yml")
+
+
+PLAYS = """#!/bin/sh
+echo "TASK [look]"
+echo "$@" >{folder}/asked
+echo "fatal: [omega]: no such interface eth9"
+exit {status}
+"""
+
+
+@pytest.fixture
+def ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return what puts a program in Ansible's place that ends with a status."""
+    program = tmp_path / "ansible-playbook"
+    (tmp_path / "logs").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "logs"))
+    monkeypatch.setattr(inventory, "program", lambda _name: str(program))
+
+    def ending(status: int) -> None:
+        program.write_text(PLAYS.format(folder=tmp_path, status=status))
+        program.chmod(0o755)
+
+    return ending
+
+
+def test_a_play_that_fails_says_why_and_keeps_what_was_said(
+    ansible: Callable[[int], None], tmp_path: Path
+) -> None:
+    ansible(2)
+    with pytest.raises(UnsupportedError) as failed:
+        playbooks.play("testbed.yml", PLACE, {"key": "value"})
+    assert failed.value.got == "fatal: [omega]: no such interface eth9"
+    (log,) = (tmp_path / "logs").iterdir()
+    assert failed.value.hint == f"all that Ansible said: {log}"
+    assert log.read_text().startswith("TASK [look]")
+    asked = (tmp_path / "asked").read_text()
+    assert "--skip-tags lab_machine --extra-vars key=value" in asked
+    assert str(playbooks.PLAYBOOKS / "testbed.yml") in asked
+
+
+def test_a_play_that_ends_well_leaves_no_log(
+    ansible: Callable[[int], None], tmp_path: Path
+) -> None:
+    ansible(0)
+    playbooks.play("testbed.yml", PLACE, {})
+    assert list((tmp_path / "logs").iterdir()) == []
 
 
 @pytest.mark.parametrize("words", [words for words, _ in connections.ADVICE])
