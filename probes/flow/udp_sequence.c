@@ -33,13 +33,14 @@ static void add_delay(struct sequence_tracker *tracker, int64_t owd_ns)
 	uint64_t distance_ns =
 	    (uint64_t)(change_ns < 0 ? -change_ns : change_ns);
 
-	tracker->owd_sum_ns += owd_ns;
 	tracker->owd_previous_ns = owd_ns;
 	if (tracker->unique == 1) {
+		tracker->owd_first_ns = owd_ns;
 		tracker->owd_min_ns = owd_ns;
 		tracker->owd_max_ns = owd_ns;
 		return;
 	}
+	tracker->owd_sum_ns += owd_ns - tracker->owd_first_ns;
 	if (owd_ns < tracker->owd_min_ns)
 		tracker->owd_min_ns = owd_ns;
 	if (owd_ns > tracker->owd_max_ns)
@@ -72,14 +73,23 @@ bool sequence_add(struct sequence_tracker *tracker, uint64_t sequence,
 	return true;
 }
 
-static void report_delays(const struct sequence_tracker *tracker)
+/* Rounded down, whatever the sign. */
+static int64_t mean_delay_ns(const struct sequence_tracker *tracker)
 {
 	int64_t unique = (int64_t)tracker->unique;
+	int64_t mean_ns = tracker->owd_sum_ns / unique;
 
+	if (tracker->owd_sum_ns % unique < 0)
+		mean_ns--;
+	return tracker->owd_first_ns + mean_ns;
+}
+
+static void report_delays(const struct sequence_tracker *tracker)
+{
 	json_integer("owd_min_ns", tracker->owd_min_ns);
 	json_integer("owd_max_ns", tracker->owd_max_ns);
-	json_integer("owd_mean_ns", tracker->owd_sum_ns / unique);
-	if (unique < 2) {
+	json_integer("owd_mean_ns", mean_delay_ns(tracker));
+	if (tracker->unique < 2) {
 		json_null("jitter_rfc3550_ns");
 		json_null("owd_change_mean_ns");
 		return;
@@ -87,7 +97,7 @@ static void report_delays(const struct sequence_tracker *tracker)
 	json_integer("jitter_rfc3550_ns",
 		     (int64_t)(tracker->jitter_rfc3550_ns + 0.5));
 	json_unsigned("owd_change_mean_ns",
-		      tracker->owd_change_sum_ns / (uint64_t)(unique - 1));
+		      tracker->owd_change_sum_ns / (tracker->unique - 1));
 }
 
 void sequence_report(const struct sequence_tracker *tracker)

@@ -4,7 +4,8 @@
  *
  * Invariants: the flow begins with sequence number 0 and leaves none out;
  * one bit is kept per number. One-way delay needs one clock at both ends, as
- * there is between the namespaces of one kernel.
+ * there is between the namespaces of one kernel; that of two clocks, however
+ * far apart, is told as they show it.
  */
 #ifndef UDP_SEQUENCE_H
 #define UDP_SEQUENCE_H
@@ -29,7 +30,9 @@ struct sequence_tracker {
 	/* Of unique packets, in order of arrival. */
 	int64_t owd_min_ns;
 	int64_t owd_max_ns;
+	int64_t owd_first_ns;
 	int64_t owd_previous_ns;
+	/* Of what each is more than the first: clocks may be years apart. */
 	int64_t owd_sum_ns;
 	double jitter_rfc3550_ns;
 	uint64_t owd_change_sum_ns;

@@ -113,5 +113,7 @@ def _differs(first: Measured, other: Measured, what: str, wanted: Any, got: Any)
     return StudyError(
         f"not the same study as {first.name}: {what} differs", where=other.name,
         wanted=f"{wanted!s:.80}", got=f"{got!s:.80}",
-        hint="only lab and kernel may differ: run the same study file with the same options",
+        hint="a lab without trace events captures instead: --pcap --no-telemetry in the other"
+        if what.startswith("collect.")
+        else "only lab and kernel may differ: run the same study file with the same options",
     )  # fmt: skip

@@ -127,8 +127,9 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]
 
 #: What the environment table always shows; the rest is folded away.
 _ESSENTIAL = ("clock", "kernel", "lab.", "tick_hz", "tools.")
-#: Not shown: warnings stand at the top, seeds are listed with the runs, schemas say nothing.
-_LEFT_OUT = frozenset({"schema", "seed", "warnings"})
+#: Not in it: warnings stand at the top, seeds are listed with the runs, schemas say nothing, and
+#: machines have a table of their own.
+_LEFT_OUT = frozenset({"schema", "seed", "warnings", "machines"})
 _MOST_VALUES = 4
 
 
@@ -176,3 +177,36 @@ def environment(run: Run) -> tuple[Grid, Grid]:
         Grid("What the runs ran on", head, rows[True]),
         Grid("From env.json of every run", head, rows[False]),
     )
+
+
+def machines(run: Run) -> Grid:
+    """Return what each machine is that nodes of cells were; empty where a lab has one for all.
+
+    A machine that was not the same for all cells has a row for each way it was.
+    """
+    rows = {
+        (name, *_machine(told)): None
+        for cell in run.finished
+        for name, told in cell.env.get("machines", {}).items()
+    }
+    head = columns("words", "Machine", "Kernel", "Processors", "Clock", "Interfaces")
+    return Grid("Machines", head, sorted(rows))
+
+
+def _machine(told: Mapping[str, Any]) -> tuple[str, ...]:
+    interfaces = [
+        f"{interface} to {neighbour}: {_interface(told['interfaces'][interface])}"
+        for neighbour, interface in sorted(told["links"].items(), key=lambda link: link[1])
+    ]
+    return (
+        f"{told['kernel_package']}, timer {told['tick_hz']} Hz",
+        f"{told['cores']} of {told['machine']}",
+        f"{told['clock_source']}, kept by {told['time_service']}",
+        "; ".join(interfaces),
+    )
+
+
+def _interface(told: Mapping[str, Any]) -> str:
+    speed = f"{told['speed_mbps']} Mbit/s" if told["speed_mbps"] else "speed not told"
+    offloads = " ".join(told["offloads"]) or "none"
+    return f"driver {told['driver']}, {speed}, offloads as found {offloads}"

@@ -68,6 +68,7 @@ def study_content(run: Run, summary: Summary) -> dict[str, Any]:
         "ledger": evidence.ledger(run, summary),
         "essential": essential,
         "recorded": rest,
+        "machines": evidence.machines(run),
         "repeat": evidence.repeat_command((run.study.id,), options),
         "options": options,
     }

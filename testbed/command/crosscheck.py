@@ -14,6 +14,7 @@ from model import plain_files, run_folder
 from model.errors import DisagreementError, StudyError
 from testbed.campaign import digests, new_runs, saved_runs, study_sets
 from testbed.command import commands, run_and_report
+from testbed.labs import registry
 from testbed.machine.console import out
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def of_study(
             "nothing to compare", where="LABS", wanted="two labs or more, each once",
             got=",".join(labs), hint="for example --labs virtual,stock",
         )  # fmt: skip
+    if not all(registry.named(name).properties.traces for name in labs):
+        # Where one lab has only captures to tell from, cells of all are captured.
+        choices = dataclasses.replace(choices, pcap=True, telemetry=False)
     each = [dataclasses.replace(choices, lab=name) for name in labs]
     found = commands.run_in_labs(study_name, each, data_dir)
     made = _compared(found.runs)

@@ -293,6 +293,20 @@ def test_udp_tells_loss_duplicates_and_reordering_apart(probes: Any) -> None:
     assert totals["goodput_bytes"] == 5 * 24
 
 
+@pytest.mark.parametrize("ahead_ns", [-(10**18), 10**18])
+def test_udp_delays_are_told_however_far_clocks_are_apart(probes: Any, ahead_ns: int) -> None:
+    receiver = probes.start_receiver("udp_recv", "--count", 20)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for sequence in range(20):  # a sum of these delays is more than 64 bits hold
+            sent_ns = 2 * 10**18 + ahead_ns + time.monotonic_ns()
+            packet = struct.pack("!IIQQ", 0x47545544, 0, sequence, sent_ns)
+            sender.sendto(packet, (LOOPBACK, receiver.port))
+    totals = receiver.finish().one("totals")
+    least_ns = -(2 * 10**18 + ahead_ns)
+    assert least_ns < totals["owd_min_ns"] <= totals["owd_mean_ns"] <= totals["owd_max_ns"]
+    assert totals["owd_max_ns"] < least_ns + 10**9
+
+
 def test_udp_receiver_ends_when_idle(probes: Any) -> None:
     receiver = probes.start_receiver("udp_recv", "--idle-s", "0.05")
     probes.run(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,15 +21,9 @@ from mininet_topos import dumbbell, layout
 from model import run_folder
 from model.cell import Cell
 from model.errors import RunError
-from model.units import NS_PER_S
 from testbed.guest import calibration, ledger, link_fill
+from testbed.labs.remote import retold
 from testbed.labs.remote.clocks import Shift
-
-#: A nanosecond capture of this byte order, its head, and that of a record.
-PCAP_MAGIC = 0xA1B23C4D
-PCAP_HEAD_BYTES, RECORD = 24, struct.Struct("<IIII")
-ABSOLUTE = re.compile(r'("\w+_t_ns":\s*)(\d+)')
-ONE_WAY = re.compile(r'("owd_(?:min|max|mean)_ns":\s*)(-?\d+)')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +37,13 @@ class Left:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What all machines left, the reference first, and which machine each node was."""
+    """What all machines left, the reference first, and which machine each node was.
+
+    One-way delays are told if clocks are known to ``enough_ns``.
+    """
 
     cell: Cell
+    enough_ns: float
     left: tuple[Left, ...]
     by_node: Mapping[str, Left]
     into: Path
@@ -182,21 +179,7 @@ def _flows(parts: Parts) -> None:
 def _program(parts: Parts, one: Left, sender: Left, stem: str) -> None:
     """Write what a flow's or a measurement's program said, in the reference's time."""
     text = (one.folder / f"{stem}.jsonl").read_text()
-    now = one.shift.monotonic_ns
-
-    def at(found: re.Match[str]) -> str:
-        return f"{found[1]}{now(int(found[2]))}"
-
-    epoch = re.search(r'"\w+_t_ns":\s*(\d+)', text)
-    at_ns = int(epoch[1]) if epoch else 0
-    there_ns = sender.shift.of.shows(one.shift.of.ours(at_ns))
-    # Receiver's clock less sender's, where both show the same moment.
-    ahead_ns = (now(at_ns) - at_ns) - (sender.shift.monotonic_ns(there_ns) - there_ns)
-
-    def delay(found: re.Match[str]) -> str:
-        return f"{found[1]}{int(found[2]) + ahead_ns}"
-
-    parts.write(f"{stem}.jsonl", ONE_WAY.sub(delay, ABSOLUTE.sub(at, text)))
+    parts.write(f"{stem}.jsonl", retold.program(text, one.shift, sender.shift, parts.enough_ns))
     parts.write(f"{stem}.err", (one.folder / f"{stem}.err").read_text(errors="replace"))
 
 
@@ -208,26 +191,7 @@ def _captures(parts: Parts) -> None:
             content = (one.folder / name).read_bytes()
             path = parts.into / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(shifted_capture(content, one.shift.realtime_ns))
-
-
-def shifted_capture(content: bytes, told: Callable[[int], int]) -> bytes:
-    """Return a capture with other times of its packets, each in ns since 1970.
-
-    Raises:
-        ValueError: it is no nanosecond capture of this byte order, or is cut off.
-    """
-    if len(content) < PCAP_HEAD_BYTES or int.from_bytes(content[:4], "little") != PCAP_MAGIC:
-        raise ValueError("not a capture with nanoseconds")
-    shifted, offset = bytearray(content), PCAP_HEAD_BYTES
-    while offset < len(content):
-        seconds, rest_ns, kept, length = RECORD.unpack_from(content, offset)
-        t_ns = told(seconds * NS_PER_S + rest_ns)
-        RECORD.pack_into(shifted, offset, t_ns // NS_PER_S, t_ns % NS_PER_S, kept, length)
-        offset += RECORD.size + kept
-    if offset != len(content):
-        raise ValueError("the capture is cut off")
-    return bytes(shifted)
+            path.write_bytes(retold.capture(content, one.shift.realtime_ns))
 
 
 def _queues(parts: Parts) -> None:
@@ -300,9 +264,4 @@ def _calibration(parts: Parts) -> None:
 def _log(
     parts: Parts, one: Left, name: str, told: tuple[Callable[[int], int], Callable[[int], int]]
 ) -> None:
-    head, *lines = (one.folder / name).read_text().splitlines()
-    rows = [head]
-    for line in lines:
-        number, send_ns, recv_ns = (int(field) for field in line.split("\t"))
-        rows.append(f"{number}\t{told[0](send_ns)}\t{told[1](recv_ns)}")
-    parts.write(name, "".join(f"{row}\n" for row in rows))
+    parts.write(name, retold.log((one.folder / name).read_text(), *told))

@@ -2,8 +2,8 @@
 
 A clock is asked for its time again and again; an answer was given somewhere between question and
 answer, so the middle is its time to half of what both took. The quickest exchanges say most. A line
-through them is the clock's offset and drift against that of who asked; how far they are from it,
-and half of the quickest, is what it is known to.
+through them is the clock's offset and drift against that of who asked. It is known to what the
+worst of them is off, with half of what that one took: a line so near at both ends is so between.
 """
 
 from __future__ import annotations
@@ -83,14 +83,16 @@ def fit(exchanges: Sequence[Exchange]) -> Clock:
         )
         drift = together / spread
     offset_ns = mean_offset - drift * mean_t
-    apart = (
-        abs(offset - base_ns - offset_ns - drift * t)
-        for t, offset in zip(times, offsets, strict=True)
+    ahead_ns = round(median(one.ahead_ns for one in quick))
+    within = (
+        one.took_ns / 2
+        + abs(offset - base_ns - offset_ns - drift * t)
+        + abs(one.ahead_ns - ahead_ns)  # a date that was set meanwhile is not known
+        for one, t, offset in zip(quick, times, offsets, strict=True)
     )
     return Clock(
         at_ns=at_ns, offset_ns=base_ns + offset_ns, drift=drift,
-        within_ns=least_ns / 2 + max(apart),
-        ahead_ns=round(median(one.ahead_ns for one in quick)), exchanges=len(exchanges),
+        within_ns=max(within), ahead_ns=ahead_ns, exchanges=len(exchanges),
     )  # fmt: skip
 
 

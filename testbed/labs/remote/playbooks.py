@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from model.errors import UnsupportedError
+from model.errors import RunError, UnsupportedError
 from testbed.labs.booted.lab_code import PROJECT
 from testbed.labs.remote import inventory
-from testbed.machine.process import tail
+from testbed.machine.process import run_logged
 
 PLAYBOOKS = PROJECT / "ansible" / "playbooks"
 #: Where the archive is unpacked on a machine, in a folder of its digest.
@@ -31,25 +30,27 @@ def play(name: str, place: Path, variables: Mapping[str, str]) -> None:
     argv += ["--skip-tags", "lab_machine"]
     for key, value in variables.items():
         argv += ["--extra-vars", f"{key}={value}"]
-    handle, log = tempfile.mkstemp(prefix="groundtruth-ansible-", suffix=".log")
-    with os.fdopen(handle, "wb") as file:
-        try:
-            status = subprocess.run(
-                [*argv, str(PLAYBOOKS / name)], stdin=subprocess.DEVNULL, stdout=file,
-                stderr=subprocess.STDOUT, timeout=TIMEOUT_S, check=False,
-                env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_NOCOWS": "1"},
-            ).returncode  # fmt: skip
-        except subprocess.TimeoutExpired:
-            status = 1
-    said = Path(log)
-    if status != 0:
+    # There is no run yet that it could belong to: where this fails it stays, by the name told.
+    handle, name_of_log = tempfile.mkstemp(prefix="groundtruth-ansible-", suffix=".log")
+    os.close(handle)
+    log = Path(name_of_log)
+    try:
+        run_logged(
+            [*argv, str(PLAYBOOKS / name)], log=log, what=f"the playbook {name}",
+            timeout_s=TIMEOUT_S,
+            env={**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_NOCOWS": "1"},
+        )  # fmt: skip
+    except RunError as error:
         failed = [
             line.strip()[:600]
-            for line in said.read_text(errors="replace").splitlines()
+            for line in log.read_text(errors="replace").splitlines()
             if line.startswith(("fatal:", "[ERROR]", "failed:"))
         ]
         raise UnsupportedError(
             "not all machines of the inventory are ready", where=str(place),
-            got="\n".join(failed[:3]) or tail(said), hint=f"all that Ansible said: {log}",
-        )  # fmt: skip
-    said.unlink()
+            got="\n".join(failed[:3]) or str(error), hint=f"all that Ansible said: {log}",
+        ) from error  # fmt: skip
+    except BaseException:  # interrupted: nothing names it
+        log.unlink()
+        raise
+    log.unlink()

@@ -151,10 +151,13 @@ class RemoteLab:
                 for machine in machines
             }
             by_node = {node: left[machine.name] for node, machine in placed.items()}
-            parts = Parts(cell=cell, left=tuple(left.values()), by_node=by_node, into=folder)
+            parts = Parts(
+                cell=cell, left=tuple(left.values()), by_node=by_node, into=folder,
+                enough_ns=self.properties.tolerances.delay_s * NS_PER_S,
+            )  # fmt: skip
             assemble.assemble(parts)
             self._write_environment(parts, machines)
-            _write_clocks(parts, self.properties.tolerances.delay_s)
+            _write_clocks(parts)
         return tuple(
             Check(**{**check, "where": name}) for name in ended for check in ended[name]["checks"]
         )
@@ -178,12 +181,13 @@ class RemoteLab:
         parts.write_json(run_folder.ENV, whole)
 
 
-def _write_clocks(parts: Parts, enough_s: float) -> None:
+def _write_clocks(parts: Parts) -> None:
     """Write how well the machines' clocks are known, and whether that is enough for delays."""
-    rows = {}
+    rows, enough_s = {}, parts.enough_ns / NS_PER_S
     for one in parts.left:
+        at_ns = one.shift.to.at_ns
         rows[one.machine] = {
-            "ahead_s": (one.shift.of.offset_ns - one.shift.to.offset_ns) / NS_PER_S,
+            "ahead_s": (one.shift.of.shows(at_ns) - one.shift.to.shows(at_ns)) / NS_PER_S,
             "drift_ppm": (one.shift.of.drift - one.shift.to.drift) * 1e6,
             "within_s": one.shift.within_ns / NS_PER_S,
             "exchanges": one.shift.of.exchanges,

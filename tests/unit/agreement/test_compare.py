@@ -244,6 +244,10 @@ def longer(cell: dict[str, Any]) -> None:
     cell["network"]["bottleneck"]["forward"]["owd_s"] = 0.3
 
 
+def captured(cell: dict[str, Any]) -> None:
+    cell["collect"] |= {"pcap": True, "telemetry": False}
+
+
 def other_lab(cell: dict[str, Any]) -> None:
     cell["lab"] = {"name": "stock", "kernel": "7.3"}
     cell["limits"]["wall_s"] = 9.0
@@ -256,6 +260,7 @@ def other_lab(cell: dict[str, Any]) -> None:
         ({"changes": {"duration_s": 100.0}}, None, "duration_s differs: wanted 1000.0, got 100.0"),
         ({"losses": (0.008,)}, None, "points differs"),
         ({}, varied(longer), "network.bottleneck.forward.owd_s differs: wanted 0.25, got 0.3"),
+        ({}, varied(captured), "without trace events captures instead: --pcap --no-telemetry"),
         ({"seeds": 1}, None, "too few runs to compare with a"),
         (
             {"changes": {"replication": {"half_width": 3.0, "at_least": 5, "at_most": 40}}}, None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,12 @@ from model.errors import Interrupted, RunError
 from model.run_files.crosscheck import CROSSCHECK, Crosscheck
 from model.run_files.json_file import read
 from testbed.campaign.study_sets import Found
-from testbed.command import run_and_report
+from testbed.command import commands, run_and_report
 from testbed.command.cli import command_status
 from testbed.command.run_and_report import Errors
+from testbed.labs import registry
 from testbed.labs.stock import stock_lab
+from testbed.labs.stock.kind import STOCK
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.unit.command.test_commands import STUDY
@@ -160,6 +162,27 @@ def test_an_interrupted_comparison_says_how_to_go_on_and_does(stock: Stock, said
     stock.error = None
     assert command_status(["resume", str(folder), "-j", "1"]) == 0
     assert command_status(["crosscheck", str(folder)]) == 0
+
+
+def test_labs_collect_the_same_where_one_has_no_trace_events(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote = replace(STOCK, properties=replace(STOCK.properties, name="remote", traces=False))
+    monkeypatch.setitem(registry.LABS, "remote", remote)
+    chosen: list[commands.Choices] = []
+
+    def stop(_study: str, choices: Sequence[commands.Choices], _data_dir: Path) -> None:
+        chosen.extend(choices)
+        raise Interrupted
+
+    monkeypatch.setattr(commands, "run_in_labs", stop)
+    with pytest.raises(Interrupted):
+        command_status("crosscheck w.yaml --labs virtual,remote --reps 2".split())
+    plans = [commands._make_plan("w.yaml", one)[0] for one in chosen]
+    assert [one.lab_kind.properties.name for one in plans] == ["virtual", "remote"]
+    collected = [{planned.cell.collect for planned in one.cells} for one in plans]
+    assert collected[0] == collected[1]
+    assert {(one.pcap, one.telemetry) for one in collected[0]} == {(True, False)}
 
 
 def test_one_seed_is_too_few(stock: Stock, said: Said) -> None:

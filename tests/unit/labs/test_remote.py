@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import struct
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from model.errors import UnsupportedError
-from testbed.labs.remote import assemble, bundle, clocks, connections, inventory
+from testbed.labs.remote import assemble, bundle, clocks, connections, inventory, playbooks, retold
 from testbed.labs.remote.clocks import Clock, Exchange, Shift
 from tests.support.recorded import wireless_cell
 
@@ -103,6 +106,52 @@ def test_no_inventory_is_told_with_what_to_do(tmp_path: Path) -> None:
         inventory.read(tmp_path / "none.yml")
 
 
+PLAYS = """#!/bin/sh
+echo "TASK [look]"
+echo "$@" >{folder}/asked
+echo "fatal: [omega]: no such interface eth9"
+exit {status}
+"""
+
+
+@pytest.fixture
+def ansible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return what puts a program in Ansible's place that ends with a status."""
+    program = tmp_path / "ansible-playbook"
+    (tmp_path / "logs").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "logs"))
+    monkeypatch.setattr(inventory, "program", lambda _name: str(program))
+
+    def ending(status: int) -> None:
+        program.write_text(PLAYS.format(folder=tmp_path, status=status))
+        program.chmod(0o755)
+
+    return ending
+
+
+def test_a_play_that_fails_says_why_and_keeps_what_was_said(
+    ansible: Callable[[int], None], tmp_path: Path
+) -> None:
+    ansible(2)
+    with pytest.raises(UnsupportedError) as failed:
+        playbooks.play("testbed.yml", PLACE, {"key": "value"})
+    assert failed.value.got == "fatal: [omega]: no such interface eth9"
+    (log,) = (tmp_path / "logs").iterdir()
+    assert failed.value.hint == f"all that Ansible said: {log}"
+    assert log.read_text().startswith("TASK [look]")
+    asked = (tmp_path / "asked").read_text()
+    assert "--skip-tags lab_machine --extra-vars key=value" in asked
+    assert str(playbooks.PLAYBOOKS / "testbed.yml") in asked
+
+
+def test_a_play_that_ends_well_leaves_no_log(
+    ansible: Callable[[int], None], tmp_path: Path
+) -> None:
+    ansible(0)
+    playbooks.play("testbed.yml", PLACE, {})
+    assert list((tmp_path / "logs").iterdir()) == []
+
+
 @pytest.mark.parametrize("words", [words for words, _ in connections.ADVICE])
 def test_what_ssh_says_has_advice(words: str) -> None:
     last, advice = connections.last_words(f"something\n{words}\nthe end\n")
@@ -181,6 +230,24 @@ def test_drift_is_told_over_long_times_alone() -> None:
     assert clocks.fit([drifting(i * S // 10) for i in range(50)]).drift == 0.0
 
 
+def test_a_date_that_was_set_meanwhile_is_not_known() -> None:
+    made = [exchange(i * S, 0) for i in range(20)]
+    later = [dataclasses.replace(one, ahead_ns=3_000_007) for one in made[15:]]
+    assert clocks.fit([*made[:15], *later]).within_ns >= 3_000_000
+
+
+def test_all_of_a_line_is_within_what_is_told() -> None:
+    """Ways that are one-sided here and there bend the line; it is so near wherever one looks."""
+    sides = [(180_000, 0), (0, 150_000), (60_000, 60_000)]
+    made = [
+        exchange(i * S, i * 30_000, out_ns=sides[i % 7 % 3][0], back_ns=sides[i % 7 % 3][1])
+        for i in range(40)
+    ]
+    clock = clocks.fit(made)
+    off_ns = [abs(clock.shows(i * S) - i * S - i * 30_000) for i in range(40)]
+    assert max(off_ns) <= clock.within_ns
+
+
 def test_one_sided_ways_are_within_what_is_told() -> None:
     """All of the time on the way out: the offset is wrong by half of it, and that is told."""
     clock = clocks.fit([exchange(i * S, 0, out_ns=1_000_000, back_ns=0) for i in range(20)])
@@ -217,21 +284,52 @@ def test_times_of_a_machine_become_those_of_the_reference() -> None:
     assert (same.monotonic_ns(5), same.realtime_ns(5), same.within_ns) == (5, 5, 0.0)
 
 
+RECEIVED = """{"event": "open", "open_t_ns": %d}
+{"event": "totals", "last_t_ns": %d, "owd_min_ns": %d, "owd_mean_ns": -7, "packets": 3}
+"""
+
+
+def told(began_s: int, ended_s: int, drift: float, *, within_ns: float = 0) -> list[Any]:
+    """What a receiver says, 5 s ahead of a sender whose clock drifts and who is the reference."""
+    there = Clock(at_ns=0, offset_ns=0, drift=drift, within_ns=within_ns, ahead_ns=0, exchanges=9)
+    here = Clock(at_ns=0, offset_ns=5 * S, drift=0, within_ns=within_ns, ahead_ns=0, exchanges=9)
+    text = RECEIVED % ((began_s + 5) * S, (ended_s + 5) * S, 5 * S + 30_000_000)
+    own, sender = Shift(of=here, to=there), Shift(of=there, to=there)
+    return [json.loads(line) for line in retold.program(text, own, sender, 2e6).splitlines()]
+
+
+def test_one_way_delays_are_told_between_the_clocks_of_both_ends() -> None:
+    began, ended = told(100, 200, 0.0)
+    assert (began["open_t_ns"], ended["last_t_ns"]) == (100 * S, 200 * S)
+    assert (ended["owd_min_ns"], ended["owd_mean_ns"]) == (30_000_000, -7 - 5 * S)
+    assert ended["packets"] == 3
+    # 20 ppm: the sender's clock is 2 ms ahead at the first and 4 ms at the last.
+    _, ended = told(100, 200, 20e-6)
+    assert ended["owd_min_ns"] == pytest.approx(30_000_000 + 3_000_000, abs=2)
+
+
+@pytest.mark.parametrize("known", [{"drift": 50e-6}, {"drift": 0.0, "within_ns": 1_100_000}])
+def test_one_way_delays_are_missing_where_clocks_move_or_are_not_known(known: Any) -> None:
+    _, ended = told(100, 200, **known)
+    assert (ended["owd_min_ns"], ended["owd_mean_ns"], ended["packets"]) == (None, None, 3)
+    assert ended["last_t_ns"] == pytest.approx(200 * S, abs=20_000_000)
+
+
 def capture(*times: tuple[int, int]) -> bytes:
-    head = struct.pack("<IHHiIII", assemble.PCAP_MAGIC, 2, 4, 0, 0, 160, 276)
-    records = (assemble.RECORD.pack(s, ns, 3, 60) + b"abc" for s, ns in times)
+    head = struct.pack("<IHHiIII", retold.PCAP_MAGIC, 2, 4, 0, 0, 160, 276)
+    records = (retold.RECORD.pack(s, ns, 3, 60) + b"abc" for s, ns in times)
     return head + b"".join(records)
 
 
 def test_packets_of_a_capture_get_other_times_and_nothing_else() -> None:
-    moved = assemble.shifted_capture(capture((1, 999_999_999), (2, 5)), lambda t: t + 2)
+    moved = retold.capture(capture((1, 999_999_999), (2, 5)), lambda t: t + 2)
     assert moved == capture((2, 1), (2, 7))
 
 
 @pytest.mark.parametrize("content", [b"", b"\xd4\xc3\xb2\xa1" + bytes(20), capture((1, 1))[:-1]])
 def test_what_is_no_whole_capture_is_refused(content: bytes) -> None:
     with pytest.raises((ValueError, struct.error)):
-        assemble.shifted_capture(content, lambda t: t)
+        retold.capture(content, lambda t: t)
 
 
 def test_documents_are_joined() -> None:

@@ -169,6 +169,32 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
         assert tags.isdisjoint({"script", "img", "image", "foreignObject", "a"})
 
 
+def test_each_machine_is_shown_folded(run: Path, tmp_path: Path) -> None:
+    """Of a lab that has a machine for each node; the page of a lab that has not is as before."""
+    folder = build_run(tmp_path / "run")
+    interface = {"driver": "virtio_net", "speed_mbps": "1000", "offloads": ["tso", "gro"]}
+    left = {
+        "kernel_package": "6.12.9 #1 <b>", "tick_hz": "250", "machine": "Some CPU", "cores": "4",
+        "clock_source": "tsc", "time_service": "chronyd", "links": {"alpha": "eth1"},
+        "interfaces": {"eth1": interface},
+    }  # fmt: skip
+    none = {**interface, "driver": "none: no hardware", "speed_mbps": "", "offloads": []}
+    alpha = {**left, "cores": "2", "links": {"left": "eth7"}, "interfaces": {"eth7": none}}
+    for path in folder.glob(f"cells/*/{run_folder.ENV}"):
+        env = json.loads(path.read_text())
+        path.write_text(json.dumps({**env, "machines": {"left": left, "alpha": alpha}}))
+    write_report(folder)
+    text = (folder / run_folder.REPORT_HTML).read_text()
+    assert Page(text).open == []
+    (shown,) = re.findall(r"<details[^>]*>\s*<summary>Each machine \(2\).*?</details>", text, re.S)
+    words = " ".join(re.sub(r"<[^>]*>", " ", shown).split())
+    assert "left 6.12.9 #1 &lt;b&gt;, timer 250 Hz 4 of Some CPU tsc, kept by chronyd" in words
+    assert "eth1 to alpha: driver virtio_net, 1000 Mbit/s, offloads as found tso gro" in words
+    assert "driver none: no hardware, speed not told, offloads as found none" in words
+    assert "machines." not in text
+    assert "Each machine" not in (run / run_folder.REPORT_HTML).read_text()
+
+
 def test_a_run_without_any_finished_cell_still_reports(tmp_path: Path) -> None:
     run = build_run(tmp_path, losses=(0.01,), seeds=1)
     for done in run.glob("cells/*/DONE"):

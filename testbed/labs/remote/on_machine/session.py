@@ -13,10 +13,8 @@ import os
 import select
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,75 +23,18 @@ from typing import Any
 from model.cell import from_dict
 from model.errors import GroundtruthError, UnsupportedError
 from testbed.guest.build_network import MEMORY_LIMITS, OF_A_NETWORK
-from testbed.guest.team import GO_ON, MEET, PART, Part
+from testbed.guest.team import PART, Part
 from testbed.labs.host import machine_facts, undo
 from testbed.labs.host.punctuality import Watch
 from testbed.labs.host.undo import Journal, Places
-from testbed.labs.remote.on_machine import interfaces, links
+from testbed.labs.remote.on_machine import agent, interfaces, links
+from testbed.labs.remote.on_machine.lines import SILENCE_S, Lines, Lost, say, tell, tell_clock
 
-#: After so long without a word the other end is gone.
-SILENCE_S = 60.0
 #: A session of a lost connection has ended by then.
 FREE_WITHIN_S, AGAIN_S = SILENCE_S + 30.0, 1.0
 #: What all networks of a machine share.
 SHARED_LIMITS = {f"net/{n}": value for n, value in MEMORY_LIMITS.items() if n not in OF_A_NETWORK}
 CELLS = Path("/var/lib/groundtruth-cells")
-#: Not every kernel has these.
-IPC = Path("/proc/self/ns/ipc")
-#: In the image's files, with the machine's own network: the agent finds its nodes by descriptors.
-FIRST_PROGRAM = """
-set -e
-cd /
-root=$1/image
-mount --rbind "$root" "$root"
-mount -o remount,bind,ro "$root"
-mount -t proc proc "$root/proc"
-mount -t sysfs -o ro sysfs "$root/sys"
-mount --rbind /dev "$root/dev"
-for place in tmp run gt; do mount -t tmpfs tmpfs "$root/$place"; done
-mkdir "$root/gt/code"
-mount --bind "$1/code" "$root/gt/code"
-mount --bind "$2" "$root/cell"
-hostname lab
-shift 2
-exec chroot "$root" /usr/bin/env -i "$@"
-"""
-
-
-class Lost(Exception):  # noqa: N818  # no error: how a session ends
-    """Nobody is at the other end any more."""
-
-
-def say(kind: str, **content: Any) -> None:
-    """Say one line."""
-    text = f"{json.dumps({'say': kind, **content})}\n".encode()
-    try:
-        while text:
-            text = text[os.write(1, text) :]
-    except OSError as error:
-        raise Lost from error
-
-
-@dataclass
-class Lines:
-    """Lines of a descriptor as they come; what was read and not yet taken is kept."""
-
-    handle: int
-    left: bytes = b""
-    whole: deque[str] = field(default_factory=deque)
-
-    def read(self) -> None:
-        """Read once; raise :class:`Lost` at the end."""
-        content = os.read(self.handle, 1 << 16)
-        if not content:
-            raise Lost
-        *lines, self.left = (self.left + content).split(b"\n")
-        self.whole += (line.decode(errors="replace") for line in lines)
-
-    def taken(self) -> Iterator[str]:
-        """Take the whole lines that are there, each as it is asked for."""
-        while self.whole:
-            yield self.whole.popleft()
 
 
 @dataclass
@@ -103,7 +44,6 @@ class Session:
     base: Path
     places: Places = field(default_factory=Places)
     heard: Lines = field(default_factory=lambda: Lines(0))
-    agent: subprocess.Popen[bytes] | None = None
     folder: Path | None = None
 
     def answer(self) -> None:
@@ -164,7 +104,9 @@ class Session:
             (self.folder / PART).write_text(json.dumps(asdict(part)))
             (self.folder / "cell.json").write_text(json.dumps(cell))
             with Watch() as watch:
-                status = self._run_agent(tuple(spaces.values()), environment, program)
+                status = agent.run(
+                    self.base, self.folder, tuple(spaces.values()), environment, program, self.heard
+                )
         checks = [asdict(one) for one in watch.checks(from_dict(cell))]
         links.give_back(self.places.folder, lambda _line: None)
         for name in (PART, "cell.json"):
@@ -175,74 +117,6 @@ class Session:
             if path.is_file() and not path.is_symlink()
         }
         say("ended", status=status, checks=checks, files=files)
-
-    def _run_agent(
-        self, spaces: tuple[int, ...], environment: dict[str, str], program: list[str]
-    ) -> int:
-        words = [f"{name}={value}" for name, value in environment.items()]
-        self.agent = subprocess.Popen(
-            [
-                "setpriv", "--pdeathsig", "KILL",
-                "unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--uts",
-                *(["--ipc"] if IPC.exists() else []), "--propagation", "private",
-                "sh", "-c", FIRST_PROGRAM, "lab", str(self.base), str(self.folder),
-                *words, *program,
-            ],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            pass_fds=spaces,
-        )  # fmt: skip
-        assert self.agent.stdin is not None
-        assert self.agent.stdout is not None
-        said = Lines(self.agent.stdout.fileno())
-        try:
-            while True:
-                for line in self.heard.taken():
-                    self._heed(json.loads(line))
-                ready = select.select([self.heard.handle, said.handle], [], [], SILENCE_S)[0]
-                if not ready:
-                    raise Lost
-                if self.heard.handle in ready:
-                    self.heard.read()
-                if said.handle in ready:
-                    try:
-                        said.read()
-                    except Lost:
-                        return self.agent.wait()
-                    for line in said.taken():
-                        self._pass_on(line)
-        finally:
-            self.end_agent()
-
-    def _heed(self, asked: dict[str, Any]) -> None:
-        assert self.agent is not None
-        assert self.agent.stdin is not None
-        what = asked.pop("do")
-        if what == "clock":
-            tell_clock(**asked)
-        elif what == "go on":
-            with contextlib.suppress(BrokenPipeError):
-                os.write(
-                    self.agent.stdin.fileno(), f"{GO_ON}{json.dumps(asked['told'])}\n".encode()
-                )
-        elif what == "stop":
-            self.agent.kill()
-
-    def _pass_on(self, line: str) -> None:
-        if line.startswith(MEET):
-            what, told = json.loads(line.removeprefix(MEET))
-            say("meet", what=what, told=told)
-        else:
-            say("console", line=line)
-
-    def end_agent(self) -> None:
-        """End it with all that it started."""
-        if self.agent is not None:
-            self.agent.kill()
-            self.agent.wait()
-            for pipe in (self.agent.stdin, self.agent.stdout):
-                if pipe is not None:
-                    pipe.close()
-            self.agent = None
 
     def fetch(self, name: str) -> None:
         """Send a file that the agent left: its size, then its bytes."""
@@ -259,28 +133,12 @@ class Session:
         Raises:
             RunError: not all of it can be.
         """
-        self.end_agent()
         try:
             links.give_back(self.places.folder, tell)
         finally:
             undo.undo(self.places, tell)
         if CELLS.exists():
             shutil.rmtree(CELLS)
-
-
-def tell_clock(number: int) -> None:
-    """Say what both clocks show now."""
-    before_ns = time.monotonic_ns()
-    real_ns = time.time_ns()
-    after_ns = time.monotonic_ns()
-    middle_ns = (before_ns + after_ns) // 2
-    say("clock", number=number, monotonic_ns=middle_ns, ahead_ns=real_ns - middle_ns)
-
-
-def tell(line: str) -> None:
-    """Say what was undone; nobody need hear it."""
-    with contextlib.suppress(Lost):
-        say("undone", line=line)
 
 
 def reached_at() -> str:
