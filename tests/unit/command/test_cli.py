@@ -30,7 +30,7 @@ from testbed.command.cli import command_status
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
-    "run", "resume", "plan", "validate", "new", "report", "parse", "verify", "crosscheck",
+    "run", "resume", "plan", "validate", "list", "new", "report", "parse", "verify", "crosscheck",
     "wireshark", "build", "doctor", "clean",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]
@@ -303,7 +303,7 @@ def test_names_of_a_run_folder_are_told_once() -> None:
 
 
 def test_a_full_disk_is_told_with_the_way_on(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    def act(*_: object) -> None:
+    def act(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(commands, "report", act)

@@ -177,7 +177,7 @@ def test_labs_collect_the_same_where_one_has_no_trace_events(
 
     monkeypatch.setattr(commands, "run_in_labs", stop)
     with pytest.raises(Interrupted):
-        command_status("crosscheck w.yaml --labs virtual,remote --reps 2".split())
+        command_status(["crosscheck", "w.yaml", "--labs", "virtual,remote", "--reps", "2"])
     plans = [commands._make_plan("w.yaml", one)[0] for one in chosen]
     assert [one.lab_kind.properties.name for one in plans] == ["virtual", "remote"]
     collected = [{planned.cell.collect for planned in one.cells} for one in plans]
