@@ -75,7 +75,8 @@ class Machine:
     def play(self, name: str, *options: str, user: str = "root", **extra: object) -> Recap:
         """Run a playbook on the machine itself."""
         limit = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-        words = f"time_sync_required=false open_files_limit={limit}"
+        # The kernel that runs is not the machine's, and may be any.
+        words = f"time_sync_required=false open_files_limit={limit} recent_kernel_least=3.2"
         done = self.run(
             "runuser", "-u", user, "--", "env", f"ANSIBLE_HOME=/tmp/{user}",
             "ansible-playbook", "-i", "localhost,", "-c", "local", f"/mnt/playbooks/{name}",
@@ -169,6 +170,31 @@ def test_a_fresh_machine_becomes_one_for_a_lab_and_fresh_again(machine: Machine)
     assert "usr/bin/sensible-editor" in after
 
 
+@pytest.mark.timeout(600)
+def test_a_newer_kernel_is_installed_beside_the_old_one_and_goes_again(machine: Machine) -> None:
+    """As on Debian 12, but that its backports are Debian 13's, and nothing boots in a folder."""
+    before = machine.state()
+    only = ("--tags", "suitable_machine,recent_kernel")
+    wanted = {"recent_kernel_least": "999.0", "recent_kernel_codename": "trixie"}
+
+    checked = machine.play("lab_machine.yml", *only, "--check", **wanted)
+    assert (checked.status, checked.changed) == (0, 1), checked.said
+    assert machine.state() == before
+
+    for _ in range(2):
+        made = machine.play("lab_machine.yml", *only, **wanted)
+        assert made.status != 0
+        said = " ".join(made.said.split())
+        assert f"a newer kernel is installed and {os.uname().release} still runs. Restart" in said
+        assert made.said.count("fatal:") == 1
+        assert len(list((machine.root / "boot").glob("vmlinuz-*"))) == 1
+
+    undone = machine.play("lab_machine_undo.yml")
+    assert undone.status == 0, undone.said
+    assert machine.state() == before
+    assert machine.play("lab_machine_undo.yml").changed == 0
+
+
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
@@ -181,15 +207,16 @@ def test_a_fresh_machine_becomes_one_for_a_lab_and_fresh_again(machine: Machine)
             {"suitable_machine_home_mib": 10**9, "suitable_machine_record": "/none"},
             "qemu-img resize",
         ),
+        ({"recent_kernel_least": "999.0"}, "Boot the newest kernel that the distribution has"),
         ({"time_sync_required": True, "time_sync_tries": 1}, "let UDP port 123 out?"),
     ],
-    ids=["distribution", "space for packages", "space for a lab", "clock"],
+    ids=["distribution", "space for packages", "space for a lab", "kernel", "clock"],
 )
 def test_what_is_not_as_it_must_be_is_said(
     machine: Machine, extra: dict[str, Any], said: str
 ) -> None:
     before = machine.state()
-    refused = machine.play("lab_machine.yml", "--tags", "suitable_machine,time_sync", **extra)
+    refused = machine.play("lab_machine.yml", "--tags", "suitable_machine,recent_kernel,time_sync", **extra)
     assert refused.status != 0
     assert said in " ".join(refused.said.split())
     assert refused.said.count("fatal:") == 1
