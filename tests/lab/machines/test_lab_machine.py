@@ -48,6 +48,10 @@ PASSING = re.compile(
 )
 
 
+#: Where what belongs to a kernel lies.
+KERNELS = ("boot/", "usr/lib/modules", "etc/apt/sources.list.d/", "var/lib/groundtruth-machine")
+
+
 @dataclass(frozen=True)
 class Recap:
     """What Ansible says at the end."""
@@ -170,10 +174,18 @@ def test_a_fresh_machine_becomes_one_for_a_lab_and_fresh_again(machine: Machine)
     assert "usr/bin/sensible-editor" in after
 
 
+def installed(machine: Machine) -> set[str]:
+    """Return the names of the packages that are there, whole or in part."""
+    said = machine.run(
+        "dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n"
+    ).stdout
+    return {line.split()[0] for line in said.splitlines() if "not-installed" not in line}
+
+
 @pytest.mark.timeout(600)
 def test_a_newer_kernel_is_installed_beside_the_old_one_and_goes_again(machine: Machine) -> None:
     """As on Debian 12, but that its backports are Debian 13's, and nothing boots in a folder."""
-    before = machine.state()
+    before, packages = machine.state(), installed(machine)
     only = ("--tags", "suitable_machine,recent_kernel")
     wanted = {"recent_kernel_least": "999.0", "recent_kernel_codename": "trixie"}
 
@@ -189,9 +201,16 @@ def test_a_newer_kernel_is_installed_beside_the_old_one_and_goes_again(machine: 
         assert made.said.count("fatal:") == 1
         assert len(list((machine.root / "boot").glob("vmlinuz-*"))) == 1
 
+    assert installed(machine) > packages
     undone = machine.play("lab_machine_undo.yml")
     assert undone.status == 0, undone.said
-    assert machine.state() == before
+    # What apt renewed for it stays renewed.
+    assert installed(machine) == packages
+    after = machine.state()
+    assert after["etc/apt/sources.list"] == before["etc/apt/sources.list"]
+    assert {name for name in after if name.startswith(KERNELS)} == {
+        name for name in before if name.startswith(KERNELS)
+    }
     assert machine.play("lab_machine_undo.yml").changed == 0
 
 
@@ -216,7 +235,9 @@ def test_what_is_not_as_it_must_be_is_said(
     machine: Machine, extra: dict[str, Any], said: str
 ) -> None:
     before = machine.state()
-    refused = machine.play("lab_machine.yml", "--tags", "suitable_machine,recent_kernel,time_sync", **extra)
+    refused = machine.play(
+        "lab_machine.yml", "--tags", "suitable_machine,recent_kernel,time_sync", **extra
+    )
     assert refused.status != 0
     assert said in " ".join(refused.said.split())
     assert refused.said.count("fatal:") == 1
