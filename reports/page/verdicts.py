@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.measures.quantities import UNKNOWN, count
@@ -97,9 +97,16 @@ def tally(verdicts: Iterable[str], scale: float = 1.0) -> str:
 
     With times scaled by less than 1 it says that this is not about the publication.
     """
+    return tallied(verdicts, scale, {})
+
+
+def tallied(verdicts: Iterable[str], scale: float, signs: Mapping[str, str]) -> str:
+    """Return the tally, each verdict that has a sign with it behind its word."""
     found = Counter(verdicts)
     parts = [
-        f"{found[one]} {words[found[one] > 1]}" for one, words in _TALLIED.items() if found[one]
+        f"{found[one]} {words[found[one] > 1]}{signs.get(one, '')}"
+        for one, words in _TALLIED.items()
+        if found[one]
     ]
     if scale != 1:
         parts[-1] += f"; times are scaled by {scale:g}, so these are no verdicts on the publication"

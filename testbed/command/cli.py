@@ -201,9 +201,7 @@ def validate(studies: StudyNames, hosts: Hosts = "") -> None:
     name="list", epilog=f"Kinds: {', '.join(listing.KINDS)}; without one, all but metrics."
 )
 def list_(
-    kind: Annotated[
-        str, typer.Argument(metavar="[KIND]", help="what to list, such as studies")
-    ] = "",
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="what to list, such as studies")] = "",
 ) -> None:
     """List what there is by name: studies, host profiles, labs, metrics."""
     if kind and kind not in listing.KINDS:

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import itertools
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -208,7 +209,8 @@ def _tell(summaries: Sequence[Summary], folder: Path, told: Told) -> None:
 
     report = f"report: {folder / run_folder.REPORT_HTML}"
     if told == "screen":
-        places = [report, f"tables: groundtruth report {folder} --tables", *_next(summaries)]
+        again = shlex.join(["groundtruth", "report", str(folder), "--tables"])
+        places = [report, f"tables: {again}", *_next(summaries)]
         print_last_screen(summaries, places, out())
         return
     for summary in summaries if told == "tables" else ():
@@ -218,15 +220,14 @@ def _tell(summaries: Sequence[Summary], folder: Path, told: Told) -> None:
 
 
 def _next(summaries: Sequence[Summary]) -> Sequence[str]:
-    """Return what to run next, where more seeds may tell more."""
+    """Return what to do next, where more seeds may tell more."""
     from reports.verdict.verdicts import UNDECIDED  # when needed, as above
 
     open_ = [one for one in summaries if any(v.verdict == UNDECIDED for v in one.verdicts)]
-    most = max((point.cells_planned for one in open_ for point in one.points), default=0)
-    if not most:
+    seeds = max((point.cells_planned for one in open_ for point in one.points), default=0)
+    if not seeds:
         return ()
-    names = " ".join(one.study for one in open_)
-    return (f"more seeds may decide the rest: groundtruth run {names} --reps {2 * most}",)
+    return (f"next: more seeds may decide the undecided: the same again with --reps {2 * seeds}",)
 
 
 def write_reports(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import io
 import re
+from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from model.run_files.cells import RunWarning
 from reports.store.run import read_run
 from reports.terminal.last_screen import LINES, cut, last_screen, print_last_screen
 from reports.verdict.summary import Summary, summarise
-from reports.verdict.verdicts import HOLDS, REFUTED, UNDECIDED, UNTESTED, Verdict
+from reports.verdict.verdicts import HOLDS, REFUTED, UNDECIDED, UNTESTED, Judged, Verdict
 from tests.support.report_run import build_run
 
 PLACES = ("report: /a/very/long/place" + "/x" * 60 + "/index.html", "tables: groundtruth report X")
@@ -47,16 +49,60 @@ def test_a_run_says_what_ran_what_holds_and_where_it_is(summary: Summary) -> Non
     lines = texts(claiming(summary, "one", hold=2, refuted=1, open=1, untested=3))
     assert lines[0] == summary.title
     assert lines[1] == cut(summary.ran, 80)
-    assert lines[2] == (
-        "Of 7 claims 2 hold (✓), 1 is refuted (✗), 1 is undecided (?), 3 cannot be ..."
+    assert " ".join(lines[2:4]) == (
+        "Of 7 claims 2 hold (✓), 1 is refuted (✗), 1 is undecided (?), 3 cannot be tested."
     )
-    assert [line[:9] for line in lines[3:7]] == [
+    assert [line[:9] for line in lines[4:8]] == [
         "✓ Claim 1", "✓ Claim 2", "✗ Claim 3", "? Claim 4",
     ]  # fmt: skip
     assert lines[-2:] == list(PLACES)
 
 
-@pytest.mark.parametrize("studies", [1, 2, 4, 9])
+NUMBER = "1234.5 kbit/s (1200.1 to 1300.9)"
+
+
+def numbered(summary: Summary) -> Summary:
+    """Return a run of one claim that turns on a number."""
+    found: Any = None
+    decisive = Judged(
+        comparison=found, found=found, verdict=HOLDS, what="", result="", wanted="", short=NUMBER
+    )
+    held = dataclasses.replace(claim(1, HOLDS), decisive=decisive)
+    return dataclasses.replace(summary, verdicts=(held,))
+
+
+def test_a_claim_ends_with_the_number_it_turns_on(summary: Summary) -> None:
+    for width, shown in ((80, True), (62, True), (50, False)):
+        lines = [line.text for line in last_screen([numbered(summary)], PLACES, width)]
+        (line,) = (line for line in lines if line.startswith("✓"))
+        assert line.endswith(f"  {NUMBER}") == shown
+        assert cell_len(line) <= width
+
+
+@pytest.mark.parametrize("width", [0, 1, 4, 5, 12, 37, 40, 200])
+def test_however_narrow_or_wide_nothing_is_cut_inside_out(summary: Summary, width: int) -> None:
+    wide = claiming(summary, "one", hold=1)
+    wide = dataclasses.replace(
+        wide, title="衛星回線" * 30, verdicts=(*wide.verdicts, *summary.verdicts)
+    )
+    lines = [line.text for line in last_screen([wide], PLACES, width)]
+    assert all(cell_len(line) <= max(width, 24) for line in lines if line not in PLACES)
+
+
+def test_the_same_study_twice_is_told_twice(summary: Summary) -> None:
+    lines = texts(claiming(summary, "one", hold=2), claiming(summary, "one", refuted=3))
+    assert lines.count("one:") == 2
+    assert sum(line.startswith("✓ Claim") for line in lines) == 2
+    assert sum(line.startswith("✗ Claim") for line in lines) == 3
+
+
+def test_studies_without_claims_take_no_room(summary: Summary) -> None:
+    silent = [dataclasses.replace(claiming(summary, f"s{i}"), warnings=()) for i in range(6)]
+    lines = texts(claiming(summary, "one", hold=20), *silent)
+    assert sum(line.startswith("✓ Claim") for line in lines) == 20
+
+
+@pytest.mark.parametrize("studies", [1, 2, 4, 9, 16, 40])
 def test_however_much_there_is_it_fits_and_says_what_is_left_out(
     summary: Summary, studies: int
 ) -> None:
@@ -103,6 +149,7 @@ def test_printed_as_it_is(summary: Summary, encoding: str) -> None:
     lines = raw.getvalue().decode(encoding).splitlines()
     assert "\x1b" not in lines[0]
     assert lines[0].endswith("[2Jtitle [red]x[/red]")
+    assert lines[2].startswith("Of 2 claims 1 holds")
     assert lines[3][0] == ("✓" if encoding == "utf-8" else "=")
     assert lines[-2] == PLACES[0]
     assert len(lines) == len(last_screen([one], PLACES, 80))
