@@ -48,7 +48,7 @@ UNUSED_MODULES = (
 )  # fmt: skip
 KERNEL_WORDS = (
     "root=LABEL=root", "rw", "console=ttyS0", "systemd.show_status=1", "mitigations=off",
-    f"module_blacklist={','.join(UNUSED_MODULES)}", *(f"systemd.mask={one}" for one in MASKED),
+    f"module_blacklist={','.join(UNUSED_MODULES)}",
 )  # fmt: skip
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
@@ -103,6 +103,13 @@ class Machine:
             )  # fmt: skip
         return done.stdout
 
+    def disconnect(self) -> None:
+        """End the connection all commands share; the next begins another, and a new session.
+
+        A handshake costs an emulated machine seconds.
+        """
+        subprocess.run([*self.ssh[:-1], "-q", "-O", "exit", NAME], check=False)
+
 
 @contextlib.contextmanager
 def booted(
@@ -114,6 +121,8 @@ def booted(
     cpus: int = CPUS,
     packages: Sequence[str] = (),
     devices: Sequence[str] = (),
+    masked: Sequence[str] = MASKED,
+    boot_timeout_s: float = BOOT_TIMEOUT_S,
 ) -> Iterator[Machine]:
     """Boot a fresh machine for the block, making its disk first if needed.
 
@@ -125,6 +134,8 @@ def booted(
         cpus: of the machine.
         packages: installed besides what a fresh machine has.
         devices: more arguments for QEMU.
+        masked: units that are not started.
+        boot_timeout_s: within which its ssh server runs.
 
     Raises:
         RunError: it did not get as far as its ssh server in time.
@@ -135,14 +146,14 @@ def booted(
     with scratch.scratch(cache.root(), PREFIX) as folder, contextlib.ExitStack() as held:
         port = _free_port()
         _write_keys(folder, port, (place / "host_key.pub").read_text())
-        argv = _command(qemu, place, folder, port, memory_bytes, cpus)
+        words = [*KERNEL_WORDS, *(f"systemd.mask={one}" for one in masked)]
+        argv = _command(qemu, place, folder, port, words, memory_bytes, cpus)
         for number, share in enumerate(shares):
             argv += _shared(f"share{number}", share)
         child = held.enter_context(_guarded([*argv, *devices], folder))
         machine = Machine(release, folder, child)
-        _await_ready(machine)
-        # One connection for all commands: a handshake costs an emulated machine seconds.
-        held.callback(subprocess.run, [*machine.ssh[:-1], "-q", "-O", "exit", NAME], check=False)
+        _await_ready(machine, boot_timeout_s)
+        held.callback(machine.disconnect)
         for number, share in enumerate(shares):
             _mount(machine, f"share{number}", share)
         yield machine
@@ -175,11 +186,17 @@ def _write_keys(folder: Path, port: int, host_key: str) -> None:
 
 
 def _command(
-    qemu: Path, place: Path, folder: Path, port: int, memory_bytes: int, cpus: int
+    qemu: Path,
+    place: Path,
+    folder: Path,
+    port: int,
+    kernel_words: Sequence[str],
+    memory_bytes: int,
+    cpus: int,
 ) -> list[str]:
     """Return the command line of QEMU, run by the loader that it was unpacked with."""
     key = (folder / "key.pub").read_text().strip()
-    words = f'{" ".join(KERNEL_WORDS)} "systemd.set_credential=ssh.authorized_keys.root:{key}"'
+    words = f'{" ".join(kernel_words)} "systemd.set_credential=ssh.authorized_keys.root:{key}"'
     return [
         str(qemu / "usr/lib64/ld-linux-x86-64.so.2"), "--library-path", str(qemu / LIBRARIES),
         str(qemu / emulator.PROGRAM[1:]),
@@ -235,9 +252,9 @@ def _guarded(argv: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[byt
             end_group(child)
 
 
-def _await_ready(machine: Machine) -> None:
+def _await_ready(machine: Machine, timeout_s: float) -> None:
     """Wait until systemd says that the ssh server runs."""
-    deadline_s = time.monotonic() + BOOT_TIMEOUT_S
+    deadline_s = time.monotonic() + timeout_s
     while not READY.search(machine.console.read_bytes()):
         with contextlib.suppress(subprocess.TimeoutExpired):
             status = machine.process.wait(timeout=LOOK_S)
@@ -245,5 +262,5 @@ def _await_ready(machine: Machine) -> None:
         if time.monotonic() > deadline_s:
             raise RunError(
                 "the machine did not boot",
-                wanted=f"an ssh server within {BOOT_TIMEOUT_S:.0f} s", got=tail(machine.console),
+                wanted=f"an ssh server within {timeout_s:.0f} s", got=tail(machine.console),
             )  # fmt: skip
