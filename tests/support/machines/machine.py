@@ -48,7 +48,7 @@ UNUSED_MODULES = (
 )  # fmt: skip
 KERNEL_WORDS = (
     "root=LABEL=root", "rw", "console=ttyS0", "systemd.show_status=1", "mitigations=off",
-    f"module_blacklist={','.join(UNUSED_MODULES)}",
+    f"module_blacklist={','.join(UNUSED_MODULES)}", *(f"systemd.mask={one}" for one in MASKED),
 )  # fmt: skip
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
@@ -121,8 +121,6 @@ def booted(
     cpus: int = CPUS,
     packages: Sequence[str] = (),
     devices: Sequence[str] = (),
-    masked: Sequence[str] = MASKED,
-    boot_timeout_s: float = BOOT_TIMEOUT_S,
 ) -> Iterator[Machine]:
     """Boot a fresh machine for the block, making its disk first if needed.
 
@@ -134,8 +132,6 @@ def booted(
         cpus: of the machine.
         packages: installed besides what a fresh machine has.
         devices: more arguments for QEMU.
-        masked: units that are not started.
-        boot_timeout_s: within which its ssh server runs.
 
     Raises:
         RunError: it did not get as far as its ssh server in time.
@@ -146,13 +142,12 @@ def booted(
     with scratch.scratch(cache.root(), PREFIX) as folder, contextlib.ExitStack() as held:
         port = _free_port()
         _write_keys(folder, port, (place / "host_key.pub").read_text())
-        words = [*KERNEL_WORDS, *(f"systemd.mask={one}" for one in masked)]
-        argv = _command(qemu, place, folder, port, words, memory_bytes, cpus)
+        argv = _command(qemu, place, folder, port, memory_bytes, cpus)
         for number, share in enumerate(shares):
             argv += _shared(f"share{number}", share)
         child = held.enter_context(_guarded([*argv, *devices], folder))
         machine = Machine(release, folder, child)
-        _await_ready(machine, boot_timeout_s)
+        _await_ready(machine)
         held.callback(machine.disconnect)
         for number, share in enumerate(shares):
             _mount(machine, f"share{number}", share)
@@ -186,17 +181,11 @@ def _write_keys(folder: Path, port: int, host_key: str) -> None:
 
 
 def _command(
-    qemu: Path,
-    place: Path,
-    folder: Path,
-    port: int,
-    kernel_words: Sequence[str],
-    memory_bytes: int,
-    cpus: int,
+    qemu: Path, place: Path, folder: Path, port: int, memory_bytes: int, cpus: int
 ) -> list[str]:
     """Return the command line of QEMU, run by the loader that it was unpacked with."""
     key = (folder / "key.pub").read_text().strip()
-    words = f'{" ".join(kernel_words)} "systemd.set_credential=ssh.authorized_keys.root:{key}"'
+    words = f'{" ".join(KERNEL_WORDS)} "systemd.set_credential=ssh.authorized_keys.root:{key}"'
     return [
         str(qemu / "usr/lib64/ld-linux-x86-64.so.2"), "--library-path", str(qemu / LIBRARIES),
         str(qemu / emulator.PROGRAM[1:]),
@@ -252,9 +241,9 @@ def _guarded(argv: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[byt
             end_group(child)
 
 
-def _await_ready(machine: Machine, timeout_s: float) -> None:
+def _await_ready(machine: Machine) -> None:
     """Wait until systemd says that the ssh server runs."""
-    deadline_s = time.monotonic() + timeout_s
+    deadline_s = time.monotonic() + BOOT_TIMEOUT_S
     while not READY.search(machine.console.read_bytes()):
         with contextlib.suppress(subprocess.TimeoutExpired):
             status = machine.process.wait(timeout=LOOK_S)
@@ -262,5 +251,5 @@ def _await_ready(machine: Machine, timeout_s: float) -> None:
         if time.monotonic() > deadline_s:
             raise RunError(
                 "the machine did not boot",
-                wanted=f"an ssh server within {timeout_s:.0f} s", got=tail(machine.console),
+                wanted=f"an ssh server within {BOOT_TIMEOUT_S:.0f} s", got=tail(machine.console),
             )  # fmt: skip
