@@ -104,6 +104,7 @@ def test_a_fresh_machine_becomes_a_lab_and_fresh_again(fresh: Machine, time_port
     made = play(fresh, "lab_machine.yml", time_sync_servers=servers)
     assert made.status == 0, made.said
     assert {f"modules: {name}" for name in MODULES} <= state(fresh)
+    fresh.disconnect()  # limits are a session's from its beginning
     assert fresh.check("ulimit -Sn").strip() == "65536"
     assert fresh.check("timedatectl show --property=NTPSynchronized --value").strip() == "yes"
 

@@ -103,6 +103,13 @@ class Machine:
             )  # fmt: skip
         return done.stdout
 
+    def disconnect(self) -> None:
+        """End the connection all commands share; the next begins another, and a new session.
+
+        A handshake costs an emulated machine seconds.
+        """
+        subprocess.run([*self.ssh[:-1], "-q", "-O", "exit", NAME], check=False)
+
 
 @contextlib.contextmanager
 def booted(
@@ -141,8 +148,7 @@ def booted(
         child = held.enter_context(_guarded([*argv, *devices], folder))
         machine = Machine(release, folder, child)
         _await_ready(machine)
-        # One connection for all commands: a handshake costs an emulated machine seconds.
-        held.callback(subprocess.run, [*machine.ssh[:-1], "-q", "-O", "exit", NAME], check=False)
+        held.callback(machine.disconnect)
         for number, share in enumerate(shares):
             _mount(machine, f"share{number}", share)
         yield machine
