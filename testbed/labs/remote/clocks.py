@@ -3,7 +3,8 @@
 A clock is asked for its time again and again; an answer was given somewhere between question and
 answer, so the middle is its time to half of what both took. The quickest exchanges say most. A line
 through them is the clock's offset and drift against that of who asked. It is known to what the
-worst of them is off, with half of what that one took: a line so near at both ends is so between.
+worst of them is off, with half of what that one took: a line so near at both ends is so between,
+and little farther off before and after.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ from statistics import fmean, median
 
 #: Exchanges that took at most so many times what the quickest did are believed.
 QUICK = 2.0
+#: So are the quickest in the first and in the last part of all of the time: without these a line
+#: through exchanges of one moment would be told to hold hours later.
+ENDS_FRAC = 0.1
+#: As much as a line may be farther off in those parts than at what is believed there.
+BEYOND = 1 + 2 * ENDS_FRAC / (1 - 2 * ENDS_FRAC)
 #: Over a shorter time than this no drift is told from noise, in ns.
 LEAST_SPAN_NS = 10_000_000_000
 
@@ -67,19 +73,21 @@ class Clock:
 
 def fit(exchanges: Sequence[Exchange]) -> Clock:
     """Return a clock as its exchanges tell it; at least one is needed."""
-    least_ns = min(exchange.took_ns for exchange in exchanges)
-    quick = [one for one in exchanges if one.took_ns <= QUICK * least_ns]
+    quick = _believed(exchanges)
     at_ns = quick[0].middle_ns
     times = [one.middle_ns - at_ns for one in quick]
     offsets = [one.clock_ns - one.middle_ns for one in quick]
     base_ns = offsets[0]  # so that no digit is lost
-    mean_t, mean_offset = fmean(times), fmean(offset - base_ns for offset in offsets)
+    # As much as each says: all is right to half of what it took.
+    weights = [1 / max(one.took_ns, 1) ** 2 for one in quick]
+    mean_t = fmean(times, weights)
+    mean_offset = fmean((offset - base_ns for offset in offsets), weights)
     drift = 0.0
     if times[-1] - times[0] >= LEAST_SPAN_NS:
-        spread = sum((t - mean_t) ** 2 for t in times)
+        spread = sum(w * (t - mean_t) ** 2 for w, t in zip(weights, times, strict=True))
         together = sum(
-            (t - mean_t) * (offset - base_ns - mean_offset)
-            for t, offset in zip(times, offsets, strict=True)
+            w * (t - mean_t) * (offset - base_ns - mean_offset)
+            for w, t, offset in zip(weights, times, offsets, strict=True)
         )
         drift = together / spread
     offset_ns = mean_offset - drift * mean_t
@@ -92,8 +100,24 @@ def fit(exchanges: Sequence[Exchange]) -> Clock:
     )
     return Clock(
         at_ns=at_ns, offset_ns=base_ns + offset_ns, drift=drift,
-        within_ns=max(within), ahead_ns=ahead_ns, exchanges=len(exchanges),
+        within_ns=max(within) * BEYOND, ahead_ns=ahead_ns, exchanges=len(exchanges),
     )  # fmt: skip
+
+
+def _believed(exchanges: Sequence[Exchange]) -> list[Exchange]:
+    """Return the quick ones, and the quickest at both ends of the time, in order."""
+    took_ns = min(exchange.took_ns for exchange in exchanges) * QUICK
+    began_ns, ended_ns = (f(one.middle_ns for one in exchanges) for f in (min, max))
+    part_ns = (ended_ns - began_ns) * ENDS_FRAC
+    ends = (
+        min((one for one in exchanges if one.middle_ns <= began_ns + part_ns), key=_took),
+        min((one for one in exchanges if one.middle_ns >= ended_ns - part_ns), key=_took),
+    )
+    return [one for one in exchanges if one.took_ns <= took_ns or one in ends]
+
+
+def _took(one: Exchange) -> int:
+    return one.took_ns
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ from testbed.labs.booted import image, lab_code
 from testbed.labs.confinement.host_tools import DEBIAN
 from testbed.labs.host.host_lab import SHARED_LIMITS
 from testbed.labs.remote import bundle, playbooks
-from testbed.labs.stock.stock_lab import StockLab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import cache, contents
 from testbed.machine.process import run_logged
@@ -35,17 +34,12 @@ FETCH_TIMEOUT_S = 300.0
 #: What a machine has of its own.
 OWN = ("run", "var/lib", "var/tmp", "tmp", "root")
 
-LOAD = """
-(cd / && $PYTHON -c 'from testbed.labs.host import kernel_modules; kernel_modules.load()') || exit 1
-"""
 BEGIN = """
 set -eu ${TRACE:+-x}
 export PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
 W=${OUT:-/tmp}/testbed
 rm -rf $W; mkdir -p $W /run/sshd
 mount -t tmpfs -o size=90% tmpfs $W
-mkdir $W/image
-mount --bind $IMAGE $W/image
 if [ -n "${TOOLS:-}" ]; then
   cp -a $TOOLS $W/tools  # where machines see them as well
   T=$W/tools
@@ -89,9 +83,8 @@ elif [ -n "${{DEPLOYED:-}}" ]; then
   mkdir -p "${{DEPLOYED:-}}"
   mount --bind $W/deployed "${{DEPLOYED:-}}"
 fi
-mkdir -p /run/sshd $IMAGE
+mkdir -p /run/sshd
 mount --make-rprivate /
-mount --bind $W/image $IMAGE  # programs for modules are there, where this machine has none
 mount --bind $W/passwd /etc/passwd
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -226,8 +219,7 @@ def script(archive: Path | None = None) -> str:
 
     With an archive of the remote lab they begin with that deployed.
     """
-    # What namespaces share with whom they are in, they may not set themselves.
-    parts = [LOAD, *(f"echo '{v}' >/proc/sys/{name}\n" for name, v in SHARED_LIMITS.items())]
+    parts = [f"echo '{value}' >/proc/sys/{name}\n" for name, value in SHARED_LIMITS.items()]
     if found := tools():
         parts.append(f"TOOLS={found}\n")
     if archive:
@@ -244,10 +236,7 @@ def script(archive: Path | None = None) -> str:
     return "".join(parts)
 
 
-def on_six(
-    lab: VirtualLab | StockLab, folder: Path, study: Path, body: str, *,
-    copied: bool = False, timeout_s: float = 900.0,
-) -> str:  # fmt: skip
+def on_six(lab: VirtualLab, folder: Path, study: Path, body: str, *, copied: bool = False) -> str:
     """Run a shell script where six machines are, with the lab deployed; return what it said.
 
     It is shown to all of them, or ``copied`` to each, so that it can be removed.
@@ -257,4 +246,4 @@ def on_six(
     archive = bundle.ensure(root, lab_code.ensure(root, contents.digest(root.parent)))
     names = f"MACHINES='{' '.join(MACHINES)}'\nSTUDY={study}\n"
     text = ("COPIED=yes\n" if copied else "") + script(archive) + names + SHELL + body
-    return quick.run(lab, folder, text, timeout_s=timeout_s)
+    return quick.run(lab, folder, text, timeout_s=900.0)

@@ -216,7 +216,7 @@ def test_a_clock_is_told_from_its_quickest_exchanges() -> None:
     slow = [exchange(i * S, 5 * S, out_ns=40_000_000) for i in range(1, 50)]
     clock = clocks.fit([*slow, exchange(0, 5 * S), exchange(60 * S, 5 * S)])
     assert clock.shows(30 * S) == 35 * S
-    assert clock.within_ns == pytest.approx(100_000)
+    assert clock.within_ns == pytest.approx(100_000 * clocks.BEYOND)
     assert (clock.ahead_ns, clock.exchanges) == (7, 51)
 
 
@@ -228,6 +228,19 @@ def test_drift_is_told_over_long_times_alone() -> None:
     assert clock.drift == pytest.approx(20e-6, rel=1e-3)
     assert clock.shows(50 * S) == pytest.approx(1050 * S + 1_000_000, abs=5_000)
     assert clocks.fit([drifting(i * S // 10) for i in range(50)]).drift == 0.0
+
+
+def test_drift_is_told_where_all_that_was_quick_is_of_one_moment() -> None:
+    """A machine that was busy ever after: at its end the clock is known as well as that tells."""
+
+    def drifting(t_ns: int, way_ns: int) -> Exchange:
+        return exchange(t_ns, t_ns // 500, out_ns=way_ns, back_ns=way_ns // 2)  # 2000 ppm
+
+    quick = [drifting(i * S // 20, 1_000_000) for i in range(20)]
+    clock = clocks.fit([*quick, *(drifting(i * S, 6_000_000) for i in range(2, 60))])
+    assert clock.drift == pytest.approx(0.002, rel=0.05)
+    off_ns = [abs(clock.shows(i * S) - i * S - i * S // 500) for i in range(60)]
+    assert max(off_ns) <= clock.within_ns < 8_000_000
 
 
 def test_a_date_that_was_set_meanwhile_is_not_known() -> None:
