@@ -7,7 +7,6 @@ run failed, 4 not possible here.
 from __future__ import annotations
 
 import errno
-import importlib.metadata
 import re
 import tomllib
 from collections.abc import Sequence
@@ -95,11 +94,8 @@ DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that get
 
 
 def _own_version() -> str:
-    try:
-        return importlib.metadata.version("groundtruth")
-    except importlib.metadata.PackageNotFoundError:  # run from its checkout
-        project = Path(__file__).resolve().parents[2] / "pyproject.toml"
-        return str(tomllib.loads(project.read_text())["project"]["version"])
+    project = Path(__file__).resolve().parents[2] / "pyproject.toml"  # the wheel has it too
+    return str(tomllib.loads(project.read_text())["project"]["version"])
 
 
 def _version(shown: bool) -> None:
