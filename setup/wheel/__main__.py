@@ -1,6 +1,6 @@
 """``python -m groundtruth``."""
 
-from groundtruth import main
+from . import main
 
 if __name__ == "__main__":
     main()
