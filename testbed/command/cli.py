@@ -30,7 +30,7 @@ MAX_REPS = 100_000
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -40,7 +40,11 @@ app = typer.Typer(
 
 StudyNames = Annotated[
     list[str],
-    typer.Argument(metavar="STUDY...", help="names or files of studies; several make a set"),
+    typer.Argument(
+        metavar="STUDY...",
+        help="names or files of studies; several make a set",
+        autocompletion=lambda: [name for name, _ in listing.KINDS["studies"][1]()],
+    ),  # fmt: skip
 ]
 RunFolder = Annotated[
     str, typer.Argument(metavar="RUN", help="a run folder or a set: results/latest")
@@ -72,7 +76,10 @@ WithSensitivity = Annotated[
         "--sensitivity/--no-sensitivity", help="try the alternatives of the study's assumptions"
     ),
 ]
-Lab = Annotated[str, typer.Option("--lab", help="where cells run")]
+Lab = Annotated[
+    str,
+    typer.Option("--lab", help="where cells run", autocompletion=lambda: list(registry.LABS)),
+]
 Kernel = Annotated[
     str, typer.Option("--kernel", help="kernel, such as 6.12 or 7.3, in place of the hosts'")
 ]
@@ -197,7 +204,14 @@ def validate(studies: StudyNames, hosts: Hosts = "") -> None:
     name="list", epilog=f"Kinds: {', '.join(listing.KINDS)}; without one, all but metrics."
 )
 def list_(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="what to list, such as studies")] = "",
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="what to list, such as studies",
+            autocompletion=lambda: list(listing.KINDS),
+        ),
+    ] = "",
 ) -> None:
     """List what there is by name: studies, host profiles, labs, metrics."""
     if kind and kind not in listing.KINDS:

@@ -150,6 +150,25 @@ def test_every_command_has_help(command: str, flag: str, said: Said) -> None:
     assert err == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("groundtruth re", {"resume", "report"}),
+        ("groundtruth run wi", {"wireless", "wired"}),
+        ("groundtruth run wireless --lab v", {"virtual"}),
+        ("groundtruth list m", {"metrics"}),
+    ],
+)
+def test_a_shell_completes_commands_studies_and_labs(
+    words: str, offered: set[str], said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_GROUNDTRUTH_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    command_status([])
+    assert set(said()[0].split()) == offered
+
+
 def test_help_names_every_command(said: Said) -> None:
     assert command_status(["--help"]) == 0
     out, _ = said()
