@@ -44,7 +44,7 @@ StudyNames = Annotated[
         metavar="STUDY...",
         help="names or files of studies; several make a set",
         autocompletion=lambda: [name for name, _ in listing.KINDS["studies"][1]()],
-    ),  # fmt: skip
+    ),
 ]
 RunFolder = Annotated[
     str, typer.Argument(metavar="RUN", help="a run folder or a set: results/latest")
