@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import commands, listing, new_study
+from testbed.command import carried_labs, commands, listing, new_study
 from testbed.command import crosscheck as crosschecking
 from testbed.command import wireshark as tracing
 from testbed.labs import registry
@@ -334,6 +334,33 @@ def wireshark(
 def build(lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "") -> None:
     """Build the lab (image, kernel, probes) into the cache, so that later runs start at once."""
     commands.build(lab, kernel)
+
+
+lab_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Carry a built lab to a machine that cannot build it.",
+)  # fmt: skip
+app.add_typer(lab_app, name="lab")
+
+
+@lab_app.command(name="export")
+def export_lab(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="what to write, such as lab.tar.gz")],
+    lab: Lab = registry.DEFAULT.properties.name,
+    kernel: Kernel = "",
+    force: Annotated[bool, typer.Option("--force", help="overwrite a file that is there")] = False,
+) -> None:
+    """Write image, kernels and code of a lab into a file; built first if needed."""
+    carried_labs.export_lab(file, lab, kernel, force=force)
+
+
+@lab_app.command(name="import")
+def import_lab(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="what lab export has written")],
+) -> None:
+    """Put a lab that was exported into the cache: neither network nor Debian is needed."""
+    carried_labs.import_lab(file)
 
 
 @app.command()

@@ -198,6 +198,9 @@ class FakeLab:
     def packages(self) -> dict[str, str]:
         return {"iperf3": "3.18-2", "iproute2": "6.15.0-1"}
 
+    def parts(self) -> tuple[Path, ...]:
+        return ()
+
     def check_whole(self, *, thorough: bool) -> None:
         pass
 

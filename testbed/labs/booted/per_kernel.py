@@ -53,10 +53,13 @@ class LabPerKernel(OwnMachine):
         """Return the version of each package in the image, by name."""
         return next(iter(self.by_kernel.values())).packages()
 
+    def parts(self) -> tuple[Path, ...]:
+        """Return the folders in the cache they are made of, each once."""
+        return tuple(dict.fromkeys(part for lab in self.by_kernel.values() for part in lab.parts()))
+
     def check_whole(self, *, thorough: bool) -> None:
         """Raise :class:`UnsupportedError` naming files that are not as they were built."""
-        parts = dict.fromkeys(part for lab in self.by_kernel.values() for part in lab.parts())
-        booting.check_parts(parts, thorough=thorough)
+        booting.check_parts(self.parts(), thorough=thorough)
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
         """Run a cell on its own lab."""

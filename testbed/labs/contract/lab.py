@@ -129,6 +129,9 @@ class Lab(Protocol):
     def packages(self) -> dict[str, str]:
         """Return the version of each package in it, by name."""
 
+    def parts(self) -> tuple[Path, ...]:
+        """Return the folders in the cache it is made of, those first that others are built with."""
+
     def check_whole(self, *, thorough: bool) -> None:
         """Raise :class:`UnsupportedError` naming files that are not as they were built."""
 

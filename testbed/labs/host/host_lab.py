@@ -109,9 +109,13 @@ class HostLab:
         """Return the version of each package in the image, by name."""
         return image.installed(self.image)
 
+    def parts(self) -> tuple[Path, ...]:
+        """Return the folders in the cache it is made of."""
+        return (self.image.parent, self.code)
+
     def check_whole(self, *, thorough: bool) -> None:
         """Raise :class:`UnsupportedError` naming files that are not as they were built."""
-        booting.check_parts((self.image.parent, self.code), thorough=thorough)
+        booting.check_parts(self.parts(), thorough=thorough)
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[None]:
