@@ -72,7 +72,7 @@ def pack(parts: Sequence[Path], target: Path, report: BuildReport) -> None:
             tar.addfile(_described(MANIFEST, size=len(text)), io.BytesIO(text))
             for part in parts:
                 for path in _files(part):
-                    report("the lab, into a file", done / whole)
+                    report("the file of the lab", done / whole)
                     done += _add(tar, f"{part.name}/{path.relative_to(part)}", path)
         partial.replace(target)
     except OSError as error:
