@@ -7,10 +7,10 @@ from pathlib import Path
 
 from model.errors import StudyError
 from testbed.campaign.progress import Display
+from testbed.command import commands
 from testbed.labs import registry
 from testbed.machine import carried
 from testbed.machine.console import out, words
-from testbed.points.load_study import kernels_of_hosts
 
 
 def export_lab(target: Path, lab_name: str, version: str, *, force: bool) -> None:
@@ -22,9 +22,8 @@ def export_lab(target: Path, lab_name: str, version: str, *, force: bool) -> Non
     if target.exists() and not force:
         raise StudyError("it is there already", where=str(target), hint="--force, or another name")
     kind = registry.named(lab_name)
-    only = kind.kernel_instead(version)
     with Display(words()) as display:
-        lab = kind.ready([only] if only else kernels_of_hosts(), display.building)
+        lab = kind.ready(commands.kernel_versions(kind, version), display.building)
         carried.pack(lab.parts(), target, display.building)
     _tell_digest(target)
 

@@ -357,14 +357,14 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
 def build(lab_name: str, version: str) -> None:
     """Build what labs need and is not in the cache yet; without a version for all own hosts."""
     kind = registry.named(lab_name)
-    versions = _versions(kind, version)
+    versions = kernel_versions(kind, version)
     with Display(words()) as display:
         lab = kind.ready(versions, display.building)
     packages = [lab.describe(one)["kernel_package"] for one in versions]
     out().print(f"{lab_name} lab with kernel {' and '.join(packages)} is built")
 
 
-def _versions(kind: LabKind, asked: str) -> Sequence[str]:
+def kernel_versions(kind: LabKind, asked: str) -> Sequence[str]:
     """Return the kernel that was asked for or the lab has; else those of all own hosts."""
     only = kind.kernel_instead(asked)
     return [only] if only else kernels_of_hosts()
@@ -384,7 +384,7 @@ def clean(lab_name: str) -> None:
 def doctor(lab_name: str, version: str) -> None:
     """Print what this machine can run; raise if that lab is not among it."""
     kind = registry.named(lab_name)
-    versions = _versions(kind, version)
+    versions = kernel_versions(kind, version)
     findings = doctoring.examine(kind, versions)
     for finding in findings:
         mark = "ok" if finding.well else "NO" if finding.needed else "--"

@@ -110,20 +110,16 @@ class _Members:
         self._rest = iter(tar)
         self.next = next(self._rest, None)
 
-    def take(self) -> tarfile.TarInfo:
-        """Return the next member and go on."""
-        if self.next is None:
-            raise EOFError("it ends too early")
-        taken, self.next = self.next, next(self._rest, None)
-        return taken
+    def go_on(self) -> None:
+        """Look for the next member; the bytes of this one are read no more."""
+        self.next = next(self._rest, None)
 
     def of(self, name: str) -> Iterator[tarfile.TarInfo]:
         """Yield the members of one entry, which stand together."""
         while self.next is not None and self.next.name.startswith(f"{name}/"):
             # Its bytes are read before the next member is looked for.
-            member = self.next
-            yield member
-            self.next = next(self._rest, None)
+            yield self.next
+            self.go_on()
 
 
 def _manifest(members: _Members) -> list[Entry]:
@@ -132,7 +128,7 @@ def _manifest(members: _Members) -> list[Entry]:
         raise ValueError(f"it does not begin with {MANIFEST}")
     source = members.tar.extractfile(first)
     said = json.loads(source.read()) if source else {}
-    members.take()
+    members.go_on()
     if said["format"] != FORMAT:
         raise ValueError(f"format {said['format']}, this version reads {FORMAT}")
     entries = [Entry(**one) for one in said["entries"]]
@@ -212,7 +208,7 @@ def _described(name: str, *, size: int = 0, mode: int = 0o644) -> tarfile.TarInf
 def _add(tar: tarfile.TarFile, name: str, path: Path) -> int:
     """Add a file, folder or link; return how many bytes it has."""
     about = path.lstat()
-    info = _described(name, mode=0o755 if about.st_mode & stat.S_IXUSR else 0o644)
+    info = _described(name, mode=contents.plain_mode(about.st_mode))
     if stat.S_ISLNK(about.st_mode):
         info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())
         tar.addfile(info)

@@ -40,7 +40,7 @@ def settle(folder: Path) -> None:
             path = Path(place, name)
             about = path.lstat()
             if not stat.S_ISLNK(about.st_mode):
-                path.chmod(_mode(about.st_mode))
+                path.chmod(plain_mode(about.st_mode))
             if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
                 _part(path)
             os.utime(path, ns=(TIME_NS, TIME_NS), follow_symlinks=False)
@@ -125,7 +125,8 @@ def listing(folder: Path, trusted: Mapping[str, str] = MappingProxyType({})) -> 
     return dict(sorted(found.items()))
 
 
-def _mode(mode: int) -> int:
+def plain_mode(mode: int) -> int:
+    """Return the mode a built file or folder has: that of a program, or of a file."""
     return 0o755 if mode & stat.S_IXUSR else 0o644
 
 
@@ -134,9 +135,9 @@ def _give_mode(path: str, mode: int) -> None:
 
     A copy made under a strict umask is whole, but a lab's own user could not read it.
     """
-    if stat.S_IMODE(mode) != _mode(mode):
+    if stat.S_IMODE(mode) != plain_mode(mode):
         with contextlib.suppress(PermissionError):
-            Path(path).chmod(_mode(mode))
+            Path(path).chmod(plain_mode(mode))
 
 
 def _read(file: tuple[str, str]) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.labs.stock.distributions import UBUNTU_MIRROR
 from tests.support.machines import disk, machine, time_server
 from tests.support.machines.machine import Machine
 
@@ -51,8 +52,8 @@ class Recap:
 
 @pytest.fixture(scope="module", params=sorted(disk.RELEASES))
 def fresh(request: pytest.FixtureRequest) -> Iterator[Machine]:
-    if request.param == "noble" and disk.UBUNTU_MIRROR not in os.environ:
-        pytest.skip(f"no mirror of Ubuntu is known: {disk.UBUNTU_MIRROR} is not set")
+    if request.param == "noble" and UBUNTU_MIRROR not in os.environ:
+        pytest.skip(f"no mirror of Ubuntu is known: {UBUNTU_MIRROR} is not set")
     with machine.booted(request.param, lambda _what, _done: None) as one:
         yield one
 

@@ -82,8 +82,8 @@ def _bookworm() -> list[str]:
     return [f"deb {mirrors.main} bookworm main", *security]
 
 
-def ubuntu_sources() -> list[str]:
-    """Return the lines of apt's sources for Ubuntu; raise :class:`UnsupportedError` for none."""
+def ubuntu_mirror() -> str:
+    """Return the address of Ubuntu's mirror; raise :class:`UnsupportedError` if none is known."""
     mirror = os.environ.get(UBUNTU_MIRROR)
     if not mirror:
         raise UnsupportedError(
@@ -92,6 +92,12 @@ def ubuntu_sources() -> list[str]:
             got="unset",
             hint=f"export {UBUNTU_MIRROR}=ADDRESS, whose lists Ubuntu's archive key has signed",
         )
+    return mirror
+
+
+def ubuntu_sources() -> list[str]:
+    """Return the lines of apt's sources for Ubuntu; raise :class:`UnsupportedError` for none."""
+    mirror = ubuntu_mirror()
     signed = f"[signed-by={cache.entry('ubuntu-keys', '1', _fetch_ubuntu_keys) / UBUNTU_KEYS}]"
     return [f"deb {signed} {mirror} {suite} main" for suite in UBUNTU_SUITES]
 

@@ -13,13 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from model.errors import StudyError, UnsupportedError
+from model.errors import StudyError
 from testbed.labs.confinement import host_tools
+from testbed.labs.stock.distributions import ubuntu_mirror
 from testbed.machine import cache
 from testbed.machine.process import BuildReport, Watch, namespaces, run_logged
 
-#: An archive of Ubuntu, which no Debian machine's sources name; without one there is no Ubuntu.
-UBUNTU_MIRROR = "GROUNDTRUTH_UBUNTU_MIRROR"
 PACKAGES = (
     "ca-certificates", "dbus", "initramfs-tools", "iproute2", "kmod", "libpam-systemd",
     "openssh-server", "python3", "sudo", "systemd-sysv", "udev", "zstd",
@@ -93,14 +92,7 @@ def _archive(release: Release) -> tuple[list[str], tuple[str, ...]]:
         if mirrors.security:
             sources.append(f"deb {mirrors.security} {release.name}-security main")
         return sources, mirrors.apt_options
-    mirror = os.environ.get(UBUNTU_MIRROR)
-    if not mirror:
-        raise UnsupportedError(
-            "no mirror of Ubuntu is known",
-            wanted=f"{UBUNTU_MIRROR}: the address of one, whose key ubuntu-keyring has",
-            got="unset",
-            hint=f"set {UBUNTU_MIRROR}, or take a release of Debian",
-        )
+    mirror = ubuntu_mirror()
     options = "[signed-by=/usr/share/keyrings/ubuntu-archive-keyring.gpg]"
     suites = (f"noble{suffix}" for suffix in ("", "-updates", "-security"))
     sources = [f"deb {options} {mirror} {suite} {release.components}" for suite in suites]
