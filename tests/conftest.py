@@ -1,6 +1,8 @@
 """What holds for every test: with CI set nothing is skipped, and no process outlives the tests.
 
-A test has the mark of the folder it lies in. No test depends on how busy the machine is, nor on
+A test has the mark of the folder it lies in. Where tests run side by side, those of a file stay
+together, and so do those that boot a lab: one such lot takes both cores, another is one emulated
+machine after the other. No test depends on how busy the machine is, nor on
 signals that whoever started it had ignored.
 
 Invariant: only processes this run started are looked at, so other labs on the machine are safe.
@@ -24,6 +26,11 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 PR_SET_CHILD_SUBREAPER = 36
 #: What the tests of a folder need: their mark.
 MARKS = {"unit": "unit", "lab": "lab", "probes": "lab", "browser": "browser", "long": "slow"}
+#: Folders whose tests run one after the other, by the lot they belong to; others are a file a lot.
+LOTS = {
+    "tests/browser/": "browser", "tests/lab/host/": "machines", "tests/lab/machines/": "machines",
+    "tests/lab/remote/": "machines", "tests/lab/": "lab", "tests/probes/": "lab",
+}  # fmt: skip
 #: Names under which a lab runs: the kernel and its guests' processes, the sandbox, the emulator.
 LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "walls", "qemu")
 #: How long a lab that was told to end may take to be gone.
@@ -42,8 +49,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by its folder, before tests are chosen by their marks."""
+    """Mark each test by its folder, before tests are chosen by their marks, and with its lot."""
     for item in items:
+        file = item.nodeid.partition("::")[0]
+        lot = next((name for folder, name in LOTS.items() if file.startswith(folder)), file)
+        item.add_marker(pytest.mark.xdist_group(lot))
         match item.nodeid.split("/"):
             case ["tests", folder, *_]:
                 item.add_marker(MARKS[folder])
