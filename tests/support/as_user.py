@@ -33,8 +33,13 @@ def places(lab: VirtualLab) -> dict[Path, Path]:
         PLACE / "site": Path(next(path for path in sys.path if path.endswith("site-packages"))),
         PLACE / "tool": bubblewrap.parent,
     }
-    kernels = sorted(lab.kernel.parent.glob("kernel-*"))
-    for part in (lab.image.parent, *kernels, lab.code):
+    others = [
+        part
+        for pattern in ("kernel-*", "stock-*", "emulator-*")
+        for part in sorted(lab.kernel.parent.glob(pattern))
+        if part.is_dir()
+    ]
+    for part in (lab.image.parent, *others, lab.code):
         found[cache / part.name] = part.resolve()
     return found
 

@@ -29,7 +29,7 @@ TO_CHANGE_USER = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 class Walls:
     """The program that closes the second walls, and how much it lets through.
 
-    ``closes_own_calls``: what it becomes refuses itself system calls, by a list of its own.
+    ``emulator``: what it becomes is QEMU, which makes some system calls more than User-Mode Linux.
     ``own_processes``: it sees ``/proc``, of the sandbox's processes alone, and cannot write there.
     """
 
@@ -38,7 +38,7 @@ class Walls:
     processes: int
     file_bytes: int
     may_trace: bool = False
-    closes_own_calls: bool = False
+    emulator: bool = False
     own_processes: bool = False
 
 
@@ -111,8 +111,8 @@ class Sandbox:
                 args += ["--identity", str(self.uid)]
             if self.walls.may_trace:
                 args.append("--may-trace")
-            if self.walls.closes_own_calls:
-                args.append("--closes-own-calls")
+            if self.walls.emulator:
+                args.append("--emulator")
             return [*args, "--"]
         if self.uid == lab_user.STARTER:
             return []

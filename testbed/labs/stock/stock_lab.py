@@ -111,7 +111,7 @@ class StockLab:
                 open_files=max(OPEN_FILES, allowed.open_files),
                 processes=allowed.processes + EMULATOR_THREADS,
                 file_bytes=allowed.file_bytes,
-                closes_own_calls=True,
+                emulator=True,
                 own_processes=True,  # by whose names QEMU gives files their modes
             ),
         )  # fmt: skip

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,17 @@ import pytest
 from model import plain_files
 from model.cell import Cell, Limits, cell_json
 from testbed.campaign import digests
+from testbed.labs.booted import booting
 from testbed.labs.booted.booting import Boot
 from testbed.labs.confinement import lab_user
 from testbed.labs.confinement.allowance import LEAST
 from testbed.labs.confinement.sandbox import Sandbox
 from testbed.labs.confinement.supervise import Ending, supervise
+from testbed.labs.stock import emulator, stock_lab
+from testbed.labs.stock.stock_lab import StockLab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support import as_user
+from tests.support.machines import emulated
 
 Script = Callable[..., Path]
 
@@ -33,18 +38,37 @@ ATTEMPTS = Path(__file__).with_name("attempts")
 BOOT = Boot(seed=1, limits=Limits(wall_s=240.0, virtual_s=600.0))
 #: Where the lab's process may make and write files of its own: the cell, and two in memory.
 ITS_OWN = ("/cell", "/dev/shm", "/tmp")
-KERNEL = "/gt/kernel/linux"
+#: Where the emulator sees the image, whose Python it has no libraries for.
+IMAGE = stock_lab.SHARED["image"]
+LIBRARIES, MODULES = f"{IMAGE}/usr/lib/x86_64-linux-gnu", f"{IMAGE}/usr/lib/python3.13"
+#: What is run in the place of a lab's kernel, or of the emulator, by its name.
+PYTHONS = {
+    "/gt/kernel/linux": ["/usr/bin/python3", "-S", "-c", ""],
+    emulator.PROGRAM: [
+        f"{LIBRARIES}/ld-linux-x86-64.so.2", "--library-path", LIBRARIES,
+        f"{IMAGE}/usr/bin/python3.13", "-I", "-S", "-c",
+        f"import sys; sys.path[:] = ['{MODULES}', '{MODULES}/lib-dynload']\n",
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def stock() -> StockLab:
+    return emulated.debian()
 
 
 def instead_of_kernel(
-    lab: VirtualLab, folder: Path, program: str, cancelled: threading.Event
+    lab: VirtualLab | StockLab, folder: Path, program: str, cancelled: threading.Event
 ) -> tuple[Ending, str]:
     """Run a Python program with all the lab's walls around it, in its kernel's place."""
     folder.mkdir()
     lab_user.lend(folder, lab_user.of_sandbox())
     argv = lab.command(folder, BOOT)
-    argv = [*argv[: argv.index(KERNEL)], "/usr/bin/python3", "-S", "-c", program]
-    argv[argv.index("LD_PRELOAD") + 1] = ""
+    (kernel,) = PYTHONS.keys() & {*argv}
+    argv = [*argv[: argv.index(kernel)], *PYTHONS[kernel]]
+    argv[-1] += program
+    if "LD_PRELOAD" in argv:
+        argv[argv.index("LD_PRELOAD") + 1] = ""
     console = folder.parent / "console.log"
     ending = supervise(
         argv,
@@ -57,12 +81,12 @@ def instead_of_kernel(
     return ending, console.read_text()
 
 
-@pytest.fixture(scope="module", params=["lab", "tracing"])
+@pytest.fixture(scope="module", params=["lab", "tracing", "stock"])
 def tried(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    """What the lab's process could do, one that may trace its own processes too."""
-    lab: VirtualLab = request.getfixturevalue(request.param)
+    """What the lab's process could do; one that may trace its own processes, too; an emulator."""
+    lab: VirtualLab | StockLab = request.getfixturevalue(request.param)
     folder = tmp_path_factory.mktemp("tried") / "guest"
     program = (ATTEMPTS / "as_the_lab.py").read_text()
     ending, text = instead_of_kernel(lab, folder, program, threading.Event())
@@ -87,11 +111,15 @@ def test_the_labs_process_is_nobody_and_inherits_nothing(tried: dict[str, Any]) 
     assert wanted != 0
     assert set(tried["ids"]) == {wanted}
     assert tried["handles"] == []
-    assert tried["environment"] == ["HOME", "LAB_SEED", "LC_ALL", "LD_PRELOAD", "PATH", "PWD"]
+    assert {*tried["environment"]} - {"LAB_SEED", "LD_PRELOAD"} == {"HOME", "LC_ALL", "PATH", "PWD"}
 
 
 def test_the_labs_process_sees_no_process_and_no_setting_of_the_host(tried: dict[str, Any]) -> None:
-    assert (tried["proc"], tried["sys"]) == ([], [])
+    assert tried["sys"] == []
+    # QEMU names its open files by /proc: of the sandbox's own few processes.
+    processes = [int(name) for name in tried["proc"] if name.isdecimal()]
+    assert len(processes) < 10
+    assert processes or tried["proc"] == []
 
 
 def status_of(name: str, deadline_s: float) -> dict[str, str]:
@@ -160,6 +188,54 @@ def test_a_guest_opens_nothing_of_the_host_for_writing(script: Script, tmp_path:
     assert outside.read_text() == "another cell's"
 
 
+def boots(stock: StockLab, folder: Path, script: str) -> Path:
+    """Run a shell script on the emulated machine; return the folder it could write to."""
+    folder.mkdir()
+    (folder / "run.sh").write_text(script)
+    boot = replace(BOOT, program=("/bin/sh", "/cell/run.sh"))
+    booting.run_to_end(stock.command(folder, boot), boot, folder, threading.Event())
+    return folder
+
+
+def test_an_emulated_guest_writes_nothing_but_its_own_plain_files(
+    stock: StockLab, tmp_path: Path
+) -> None:
+    folder = boots(
+        stock, tmp_path / "guest",
+        """
+        cd /cell; exec >said 2>&1
+        for place in / /gt/code /cell; do
+            mount -o remount,rw $place && echo "$place: remounted"
+            for way in made etc/passwd usr/bin/env init; do
+                if echo x >>$place/$way; then echo "$place: $way was written"; fi
+            done
+            [ $place = /cell ] || { chmod 777 $place && echo "$place: its mode was changed"; }
+        done
+        ip -o link; ls /sys/bus/pci/devices | wc -l; ls /dev/vd* /dev/sd* /dev/sr*
+        mkdir folder; echo x >file; mv file folder
+        ln -s /etc/passwd link; ln folder/file hard; mkfifo pipe; mknod null c 1 3
+        chmod 4755 folder/file; chmod 2755 folder; chown 1:1 folder/file
+        python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/cell/socket")'
+        python3 -c 'import os; os.setxattr("/cell/said", "user.x", b"y")'
+        exit 0
+        """,
+    )  # fmt: skip
+    said = (folder / "said").read_text()
+    assert [line for line in said.splitlines() if "was" in line.split()] == [
+        "/cell: made was written", "/cell: init was written",
+    ], said  # fmt: skip
+    assert said.count(": remounted") == 3
+    links = {line.split(":")[1].strip() for line in said.splitlines() if "link/" in line}
+    assert links == {"lo", "ifb0", "ifb1", "dummy0"}, "the kernel's own"
+    assert sorted(path.name for path in folder.rglob("*")) == [
+        "file", "folder", "init", "made", "run.sh", "said",
+    ]  # fmt: skip
+    assert not (folder / "folder" / "file").stat().st_mode & 0o6000
+    assert not (folder / "folder").stat().st_mode & 0o6000
+    assert os.listxattr(folder / "said") == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["console.log", "guest"]
+
+
 def test_what_a_guest_can_leave_are_plain_files_and_folders(script: Script) -> None:
     folder = script(
         """
@@ -198,6 +274,7 @@ def test_builders_are_nobody_too(lab: VirtualLab) -> None:
     assert not {path for path in writable if path.startswith("/proc/sys/kernel/core")}
 
 
+@pytest.mark.usefixtures("stock")
 def test_all_of_this_as_an_ordinary_user(lab: VirtualLab) -> None:
     if os.geteuid() != 0:
         return  # all of this is

@@ -200,7 +200,7 @@ def test_the_command_shows_the_guest_three_folders_and_no_host(
     assert "-net" not in text.split(" -- ")[-2]
     assert "-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny" in text
     assert command[-1].endswith(f" -- 99 {' '.join(AGENT)}")
-    assert "--closes-own-calls" in command
+    assert "--emulator" in command
     assert "--may-trace" not in command
 
 

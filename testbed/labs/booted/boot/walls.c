@@ -4,9 +4,9 @@
  * rights, closes the second walls, and becomes the lab's kernel.
  *
  * usage: walls --open-files N --processes N --file-bytes N [--identity N]
- * [--may-trace] [--closes-own-calls] -- PROGRAM [ARG...]
- * --closes-own-calls: the program refuses itself system calls; the list here is
- * a User-Mode kernel's.
+ * [--may-trace] [--emulator] -- PROGRAM [ARG...]
+ * --emulator: the program is QEMU, which makes some calls more than a User-Mode
+ * kernel, and then refuses itself system calls by a list of its own.
  *
  * Standard input is a socket of the program that started the sandbox. One byte
  * is sent on it once everything that ends this process with its starter is in
@@ -44,7 +44,7 @@ struct options {
 	rlim_t file_bytes;
 	uid_t identity; /* 0: stays who it is */
 	int may_trace;
-	int closes_own_calls;
+	int emulator;
 };
 
 void die(const char *what, const char *where)
@@ -76,7 +76,7 @@ static char **parse_or_die(int argc, char **argv, struct options *options)
 	    {"file-bytes", required_argument, NULL, 'b'},
 	    {"identity", required_argument, NULL, 'i'},
 	    {"may-trace", no_argument, NULL, 't'},
-	    {"closes-own-calls", no_argument, NULL, 'c'},
+	    {"emulator", no_argument, NULL, 'e'},
 	    {NULL, 0, NULL, 0},
 	};
 	int option;
@@ -96,8 +96,8 @@ static char **parse_or_die(int argc, char **argv, struct options *options)
 			    (uid_t)number_or_die(optarg, "--identity");
 		else if (option == 't')
 			options->may_trace = 1;
-		else if (option == 'c')
-			options->closes_own_calls = 1;
+		else if (option == 'e')
+			options->emulator = 1;
 		else
 			exit(FAILED);
 	}
@@ -228,8 +228,7 @@ int main(int argc, char **argv)
 	set_limits(&options);
 	drop_rights_or_die(options.identity);
 	close_file_system();
-	if (!options.closes_own_calls)
-		close_system_calls(options.may_trace);
+	close_system_calls(options.may_trace, options.emulator);
 	execv(program[0], program);
 	die("cannot run", program[0]);
 }

@@ -12,7 +12,8 @@ void die(const char *what, const char *where) __attribute__((noreturn));
  */
 void close_file_system(void);
 
-/* Allow the calls a User-Mode kernel makes; refuse all others. */
-void close_system_calls(int may_trace);
+/* Allow the calls a User-Mode kernel makes, or an emulator; refuse all others.
+ */
+void close_system_calls(int may_trace, int emulator);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The second wall before the host's kernel: a list of the system calls that a
- * User-Mode kernel, its hostfs and the processes of its guests make. All others
- * fail: with ENOSYS if they are newer than this list, so that a C library falls
- * back, with EPERM otherwise.
+ * User-Mode kernel, its hostfs and the processes of its guests make, and of
+ * those that QEMU with its 9P makes besides. All others fail: with ENOSYS if
+ * they are newer than this list, so that a C library falls back, with EPERM
+ * otherwise.
  *
  * None may be answered by killing the process: in the kernel's seccomp mode a
  * guest's program makes its calls for real, and a filter of the kernel's own,
@@ -47,6 +48,7 @@
 	 CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define SET_ID_BITS (S_ISUID | S_ISGID)
 #define MOST_STEPS 512
+#define MOST_VALUES 5
 
 static const unsigned int ALLOWED[] = {
     SYS_futex,
@@ -160,12 +162,20 @@ static const unsigned int ALLOWED[] = {
     SYS_restart_syscall,
 };
 
+/* QEMU reads and writes files in pieces, tells a guest of their attributes, and
+ * asks what machine it is on.
+ */
+static const unsigned int EMULATORS[] = {
+    SYS_preadv,	   SYS_pwritev, SYS_llistxattr,
+    SYS_lgetxattr, SYS_sysinfo, SYS_sched_getaffinity,
+};
+
 /* One call that is allowed with some values of one argument only. */
 struct restricted {
 	unsigned int call;
 	unsigned int argument;
-	unsigned int values[4]; /* one of these; 0 ends the list */
-	unsigned int never;	/* or, without values: none of these bits */
+	unsigned int values[MOST_VALUES]; /* one of these; 0 ends the list */
+	unsigned int never; /* or, without values: none of these bits */
 };
 
 /* In place of bits: any value but those listed. */
@@ -186,7 +196,8 @@ static const struct restricted RESTRICTED[] = {
     {SYS_personality, 0, {ADDR_NO_RANDOMIZE, 0xffffffff}, 0},
     {SYS_prctl,
      0,
-     {PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_NO_NEW_PRIVS, PR_SET_VMA},
+     {PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_NO_NEW_PRIVS, PR_SET_VMA,
+      PR_SET_TIMERSLACK},
      0},
     {SYS_seccomp, 1, {0}, ~(unsigned int)SECCOMP_FILTER_FLAG_TSYNC},
 };
@@ -221,7 +232,7 @@ static void add_rule(const struct restricted *rule)
 		add((struct sock_filter)IF_BITS(rule->never, 1));
 		add(pass);
 	}
-	for (i = 0; i < 4 && rule->values[i] != 0; i++) {
+	for (i = 0; i < MOST_VALUES && rule->values[i] != 0; i++) {
 		add((struct sock_filter)UNLESS_EQUAL(rule->values[i], 1));
 		add(all_but ? fail : pass);
 	}
@@ -255,13 +266,16 @@ static void add_search(unsigned int first, unsigned int end)
 		add_rule(&RESTRICTED[verdict - FIRST_RULE]);
 }
 
-static unsigned int judge_calls(int may_trace)
+static unsigned int judge_calls(int may_trace, int emulator)
 {
 	unsigned int call, runs = 0;
 	size_t i;
 
 	for (i = 0; i < sizeof(ALLOWED) / sizeof(ALLOWED[0]); i++)
 		verdicts[ALLOWED[i]] = PASSED;
+	for (i = 0; emulator && i < sizeof(EMULATORS) / sizeof(EMULATORS[0]);
+	     i++)
+		verdicts[EMULATORS[i]] = PASSED;
 	for (i = 0; i < sizeof(RESTRICTED) / sizeof(RESTRICTED[0]); i++)
 		verdicts[RESTRICTED[i].call] = (unsigned char)(FIRST_RULE + i);
 	if (!may_trace)
@@ -277,7 +291,7 @@ static unsigned int judge_calls(int may_trace)
 	return runs;
 }
 
-void close_system_calls(int may_trace)
+void close_system_calls(int may_trace, int emulator)
 {
 	struct sock_fprog filter;
 
@@ -286,7 +300,7 @@ void close_system_calls(int may_trace)
 					 AUDIT_ARCH_X86_64, 1, 0));
 	add((struct sock_filter)FAIL(EPERM));
 	add((struct sock_filter)LOAD(FIELD(nr)));
-	add_search(0, judge_calls(may_trace));
+	add_search(0, judge_calls(may_trace, emulator));
 	filter = (struct sock_fprog){.len = count, .filter = steps};
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) < 0)
 		die("cannot install", "the list of system calls");

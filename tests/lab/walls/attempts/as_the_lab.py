@@ -64,6 +64,8 @@ def openable(place: str) -> tuple[list[str], int]:
                 break
         for name in [".", *folders]:
             path = os.path.normpath(os.path.join(folder, name))
+            if os.path.islink(path):
+                continue
             try:
                 os.close(os.open(path, os.O_TMPFILE | os.O_WRONLY, 0o600))
             except OSError:
