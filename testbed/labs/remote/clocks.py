@@ -4,13 +4,14 @@ A clock is asked for its time again and again; an answer was given somewhere bet
 answer, so the middle is its time to half of what both took. The quickest exchanges say most. A line
 through them is the clock's offset and drift against that of who asked. It is known to what the
 worst of them is off, with half of what that one took: a line so near at both ends is so between,
-and little farther off before and after.
+and little farther off before and after. Unless another exchange, however slow, cannot have been
+there: a clock that somebody slewed for a while went by no line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 #: Exchanges that took at most so many times what the quickest did are believed.
@@ -92,16 +93,25 @@ def fit(exchanges: Sequence[Exchange]) -> Clock:
         drift = together / spread
     offset_ns = mean_offset - drift * mean_t
     ahead_ns = round(median(one.ahead_ns for one in quick))
-    within = (
-        one.took_ns / 2
-        + abs(offset - base_ns - offset_ns - drift * t)
-        + abs(one.ahead_ns - ahead_ns)  # a date that was set meanwhile is not known
-        for one, t, offset in zip(quick, times, offsets, strict=True)
-    )
-    return Clock(
-        at_ns=at_ns, offset_ns=base_ns + offset_ns, drift=drift,
-        within_ns=max(within) * BEYOND, ahead_ns=ahead_ns, exchanges=len(exchanges),
+    line = Clock(
+        at_ns=at_ns, offset_ns=base_ns + offset_ns, drift=drift, within_ns=0.0,
+        ahead_ns=ahead_ns, exchanges=len(exchanges),
     )  # fmt: skip
+    within_ns = BEYOND * max(
+        # A date that was set meanwhile is not known.
+        one.took_ns / 2 + _off_ns(line, one) + abs(one.ahead_ns - ahead_ns)
+        for one in quick
+    )
+    against = (
+        one.took_ns / 2 + _off_ns(line, one)
+        for one in exchanges
+        if _off_ns(line, one) - one.took_ns / 2 > within_ns
+    )
+    return replace(line, within_ns=max((within_ns, *against)))
+
+
+def _off_ns(line: Clock, one: Exchange) -> int:
+    return abs(one.clock_ns - line.shows(one.middle_ns))
 
 
 def _believed(exchanges: Sequence[Exchange]) -> list[Exchange]:
