@@ -99,7 +99,7 @@ def alone(places: Places) -> Iterator[None]:
             same = False
         if not same:
             raise UnsupportedError(
-                "another run of the host lab is under way on this machine",
+                "another run of the host or remote lab is under way on this machine",
                 where=str(places.folder), hint="wait for its end, or interrupt it",
             )  # fmt: skip
         _await_cells(places)
@@ -205,7 +205,7 @@ def undo(places: Places, say: Callable[[str], None]) -> None:
     if refused:
         raise RunError(
             "not all that a run changed could be undone", where=str(places.folder / JOURNAL),
-            got="; ".join(refused), hint="groundtruth clean --lab host tries again",
+            got="; ".join(refused), hint="groundtruth clean --lab host, or remote, tries again",
         )  # fmt: skip
     (places.folder / JOURNAL).unlink()
 

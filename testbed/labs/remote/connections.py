@@ -23,6 +23,8 @@ from testbed.labs.remote.inventory import Machine
 
 #: Ssh and a machine's Python are up within this; a machine has undone all within that.
 READY_WITHIN_S, CLOSED_WITHIN_S = 150.0, 60.0
+#: A session that hears nothing for long ends: who must wait for others is told so that often.
+WORD_EVERY_S = 10.0
 #: No word of a session is longer.
 MOST_LINE_BYTES = 16 << 20
 PART_BYTES = 1 << 20
@@ -46,6 +48,11 @@ ADVICE = (
     ("Connection refused", "does sshd run there, at ansible_port?"),
     ("No module named", "groundtruth clean --lab remote, then run again: that deploys anew"),
     ("No such file or directory", "groundtruth clean --lab remote, then run again"),
+)
+#: Where ssh says nothing that is known.
+WHEN_LOST = (
+    "was it restarted, its network cut, or its session killed? It gives back by itself what it "
+    "lent, in two minutes; after a kill, groundtruth clean --lab remote or the next run does"
 )
 
 
@@ -120,8 +127,12 @@ class Connections:
     def gather(self, kind: str, within_s: float) -> dict[str, Mapping[str, Any]]:
         """Return what each machine says of a kind, once all have; other words are passed over."""
         found: dict[str, Mapping[str, Any]] = {}
-        deadline_s = time.monotonic() + within_s
+        word_s = time.monotonic()
+        deadline_s = word_s + within_s
         while len(found) < len(self.by_name):
+            if time.monotonic() > word_s + WORD_EVERY_S:
+                self.ask_all("wait")
+                word_s = time.monotonic()
             said = self.hear(deadline_s, f"awaiting {kind!r} of {', '.join(self._missing(found))}")
             if said and said.kind == kind:
                 found[said.machine] = said.content
@@ -134,7 +145,9 @@ class Connections:
 def lost(connection: Connection, what: str) -> RunError:
     """Return the error that a machine is gone."""
     said, hint = connection.why_lost()
-    return RunError(f"lost the machine {connection.machine.name}", where=what, got=said, hint=hint)
+    return RunError(
+        f"lost the machine {connection.machine.name}", where=what, got=said, hint=hint or WHEN_LOST
+    )
 
 
 def last_words(said: str) -> tuple[str, str]:
@@ -214,8 +227,11 @@ def _read(connection: Connection, put: Callable[[Said], None]) -> None:
             put(Said(machine=name, kind=kind, content=content))
             if kind == "bye":
                 return
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         put(Said(machine=name, kind="error", content={"message": f"not a session's word: {error}"}))
+        return
+    except OSError as error:  # of this machine's disk
+        put(Said(machine=name, kind="error", content={"message": f"cannot be kept here: {error}"}))
         return
     put(Said(machine=name, kind="lost", content={}))
 

@@ -171,6 +171,8 @@ class RemoteLab:
         told = {
             one.machine: json.loads((one.folder / run_folder.ENV).read_text()) for one in parts.left
         }
+        for name, its in told.items():
+            _check_restarted(name, self.facts[name]["machine"], its)
         whole = dict(told[parts.by_node["src1"].machine])
         whole["sysctls"] = {k: v for one in told.values() for k, v in one["sysctls"].items()}
         whole["machines"] = {
@@ -183,6 +185,17 @@ class RemoteLab:
             for machine in machines
         }
         parts.write_json(run_folder.ENV, whole)
+
+
+def _check_restarted(name: str, ready: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """Raise :class:`RunError` where a machine runs another kernel than when it was made ready."""
+    package = f"{told['kernel_release']} {told['kernel_version']}"
+    if package != ready["kernel_package"]:
+        raise RunError(
+            "a machine runs another kernel than when the run began", where=name,
+            wanted=str(ready["kernel_package"]), got=package,
+            hint="it was restarted; boot that kernel and resume, or begin another run",
+        )  # fmt: skip
 
 
 def _write_clocks(parts: Parts) -> None:

@@ -159,7 +159,9 @@ def test_a_setting_the_kernel_has_not_is_an_error(places: Places) -> None:
 
 
 def test_one_run_has_the_machine_at_a_time(places: Places) -> None:
-    under_way = pytest.raises(UnsupportedError, match="another run of the host lab is under way")
+    under_way = pytest.raises(
+        UnsupportedError, match="another run of the host or remote lab is under way"
+    )
     with undo.alone(places), under_way, undo.alone(places):
         pass
     with undo.alone(places):

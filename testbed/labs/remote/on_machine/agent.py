@@ -10,6 +10,7 @@ import json
 import os
 import select
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,14 +82,17 @@ def run(
 
 def _pass_between(heard: Lines, said: Lines, answers: int) -> None:
     """Pass on what is said on both sides until the agent says nothing any more."""
+    heard_s = time.monotonic()
     while True:
         for line in heard.taken():
             _heed(json.loads(line), answers)
-        ready = select.select([heard.handle, said.handle], [], [], SILENCE_S)[0]
-        if not ready:
-            raise Lost
+        left_s = heard_s + SILENCE_S - time.monotonic()
+        ready = select.select([heard.handle, said.handle], [], [], max(0.0, left_s))[0]
         if heard.handle in ready:
             heard.read()
+            heard_s = time.monotonic()
+        elif left_s <= 0:  # whatever the agent says
+            raise Lost
         if said.handle in ready:
             try:
                 said.read()
