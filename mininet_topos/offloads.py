@@ -11,7 +11,6 @@ import array
 import fcntl
 import socket
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -54,25 +53,22 @@ def _ethtool(sock: socket.socket, device: str, command: int, value: int) -> int:
 
 
 def switch_off(namespace: Namespace, device: str) -> None:
-    """Switch all offloads of a device off; raise :class:`RunError` where the kernel refuses."""
+    """Switch off all offloads of a device that are on.
+
+    Raises:
+        RunError: the kernel refuses, as for one that is fixed.
+    """
     with namespace.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         for offload in OFFLOADS:
             try:
-                _ethtool(sock, device, offload.set, 0)
+                if _ethtool(sock, device, offload.get, 0):
+                    _ethtool(sock, device, offload.set, 0)
             except OSError as error:
                 raise RunError(
                     f"cannot switch off {offload.name}",
                     where=f"{namespace.name}:{device}",
                     got=str(error),
                 ) from error
-
-
-def restore(device: str, on: Mapping[str, bool]) -> None:
-    """Switch offloads of a device in the caller's own network as they were."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
-        for offload in reversed(OFFLOADS):  # what others rest on comes first
-            if bool(_ethtool(sock, device, offload.get, 0)) != on[offload.name]:
-                _ethtool(sock, device, offload.set, int(on[offload.name]))
 
 
 def read(namespace: Node, device: str) -> dict[str, bool]:

@@ -205,5 +205,15 @@ def test_an_offload_the_kernel_keeps_is_named(here: Here, monkeypatch: pytest.Mo
         offloads.switch_off(here, "r1-src1")
 
 
+def test_an_offload_that_a_device_has_not_is_none_to_switch_off(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Ethtool()
+    kernel.refused, kernel.on[0x1E] = {0x1F}, 0
+    monkeypatch.setattr(fcntl, "ioctl", kernel.ioctl)
+    offloads.switch_off(here, "r1-src1")
+    assert not any(offloads.read(here, "r1-src1").values())
+
+
 def test_ethtool_values_are_32_bits() -> None:
     assert array.array("I").itemsize == 4

@@ -6,12 +6,11 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import offloads
 from model.errors import UnsupportedError
+from testbed.labs.remote.on_machine import features
 from testbed.machine.process import output_of
 
 CLASS = Path("/sys/class/net")
@@ -26,16 +25,6 @@ PASSING = re.compile(r" (linkdown|dead|pref \w+|expires -?\d+sec|nhid \d+)\b")
 #: Kinds of routes that come with an address.
 OWN_ROUTES = ("local ", "broadcast ", "multicast ", "anycast ")
 TIMEOUT_S = 20.0
-
-
-@dataclass(frozen=True)
-class _Here:
-    """This machine's own network."""
-
-    name: str = "the machine"
-
-    def entered(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
 
 
 def state(interface: str) -> dict[str, Any]:
@@ -65,9 +54,32 @@ def state(interface: str) -> dict[str, Any]:
             .splitlines()
             if (route := _set_route(line))
         ),
-        "offloads": offloads.read(_Here(), interface),
+        "offloads": _wanted(interface, features.ANY),
+        "below": {lower: _wanted(lower, features.MERGING) for lower in below(interface)},
         "settings": settings,
     }  # fmt: skip
+
+
+def below(interface: str) -> list[str]:
+    """Return all interfaces here that this one rests on, as a VLAN does on a network card's.
+
+    What comes is merged there already, whatever the features of those above.
+    """
+    found = []
+    for path in sorted((CLASS / interface).glob("lower_*")):
+        name = path.name.partition("_")[2]
+        if (CLASS / name).exists():
+            found += [name, *below(name)]
+    return found
+
+
+def _wanted(interface: str, names: re.Pattern[str]) -> dict[str, bool]:
+    """Return which features somebody wants, of those of such names that can be changed."""
+    return {
+        name: one.wanted
+        for name, one in features.read(interface).items()
+        if one.changeable and names.fullmatch(name)
+    }
 
 
 def _set_route(line: str) -> str:
@@ -89,14 +101,17 @@ def _address(entry: Mapping[str, Any]) -> list[str]:
 
 
 def facts(interface: str) -> dict[str, Any]:
-    """Return what an interface is: its driver, speed, and offloads; empty strings for unknown."""
+    """Return what an interface is: its driver, speed, and offloads; empty strings for unknown.
+
+    Offloads are those that are on, bit by bit as ``ethtool -k`` prints them.
+    """
     driver = CLASS / interface / "device" / "driver"
     return {
         "driver": driver.resolve().name if driver.exists() else "none: no hardware",
         "speed_mbps": text(CLASS / interface / "speed"),
         "mac": text(CLASS / interface / "address"),
         "mtu": text(CLASS / interface / "mtu"),
-        "offloads": [name for name, on in offloads.read(_Here(), interface).items() if on],
+        "offloads": features.told(features.read(interface)),
     }
 
 

@@ -20,10 +20,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import offloads
 from model import plain_files
 from model.errors import RunError
-from testbed.labs.remote.on_machine import interfaces
+from testbed.labs.remote.on_machine import features, interfaces
 
 JOURNAL = "testbed-links.json"
 #: In the environment of a process that holds a node's namespace: the node.
@@ -64,6 +63,10 @@ def lend(
     for node in dict.fromkeys(one.node for one in lent):
         held[node] = _hold(node), {}
     for one in lent:
+        # The agent switches off what any interface has. This hardware has, or what it rests on.
+        features.want(one.interface, dict.fromkeys(("rx-gro-hw", "rx-lro"), False))
+        for lower, merging in one.was["below"].items():
+            features.want(lower, dict.fromkeys(merging, False))
         pid, macs = held[one.node]
         interfaces.run(["ip", "link", "set", "dev", one.interface, "down"])
         target = ["netns", str(pid), "name", one.device]
@@ -148,6 +151,7 @@ def give_back(folder: Path, say: Callable[[str], None]) -> None:
 def _give_one_back(one: Lent, pid: int | None) -> bool:
     """Give an interface back as it was; return whether there is such a one any more."""
     was, interface = one.was, one.interface
+    _merge_again(was["below"])
     if pid is not None and one.device in _names(["nsenter", f"--net=/proc/{pid}/ns/net"]):
         for words in (["down"], ["netns", str(os.getpid()), "name", interface]):
             _inside(pid, ["ip", "link", "set", "dev", one.device, *words])
@@ -158,7 +162,7 @@ def _give_one_back(one: Lent, pid: int | None) -> bool:
         interfaces.run(["ip", "link", "set", "dev", one.device, "down"])
         interfaces.run(["ip", "link", "set", "dev", one.device, "name", interface])
     interfaces.run(["ip", "link", "set", "dev", interface, "mtu", str(was["mtu"])])
-    offloads.restore(interface, was["offloads"])
+    features.want(interface, was["offloads"])
     if was["up"]:
         interfaces.run(["ip", "link", "set", "dev", interface, "up"])
     _set(was["settings"])
@@ -177,6 +181,12 @@ def _give_one_back(one: Lent, pid: int | None) -> bool:
         told = ", ".join(f"{name}: was {was[name]}, is {now[name]}" for name in other)
         raise RunError("not as it was", got=told[:600])
     return True
+
+
+def _merge_again(below: Mapping[str, Mapping[str, bool]]) -> None:
+    for lower, merging in below.items():
+        if (interfaces.CLASS / lower).exists():
+            features.want(lower, merging)
 
 
 def _names(within: list[str]) -> set[str]:

@@ -1,6 +1,7 @@
 """Lend interfaces of a network of its own and give them back, also after being killed at any step.
 
-In a network namespace with two veth pairs, as root of it. The first argument is a folder.
+In a network namespace with two veth pairs and what rests on a third, as root of it. The first
+argument is a folder.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ import time
 from pathlib import Path
 
 from model.errors import UnsupportedError
-from testbed.labs.remote.on_machine import interfaces, links
+from testbed.labs.remote.on_machine import features, interfaces, links
 
 FOLDER = Path(sys.argv[1])
-WANTED = [("eth1", "src1", "src1-eth0"), ("eth2", "src1", "src1-eth1")]
+WANTED = [
+    ("eth1", "src1", "src1-eth0"), ("eth2", "src1", "src1-eth1"), ("upper3", "src1", "src1-eth2"),
+]  # fmt: skip
 MANAGEMENT = "192.0.2.1"
 #: As somebody has set it up who uses it as well.
 SET_UP = """
 ip link set lo up
-for i in 1 2; do ip link add eth$i type veth peer name peer$i; ip link set peer$i up; done
+for i in 1 2 3; do ip link add eth$i type veth peer name peer$i; ip link set peer$i up; done
 ip link set eth1 up mtu 1400
+ip link add link eth3 name upper3 type macvlan
 ip address add 10.1.0.1/24 dev eth1
 ip address add 10.9.0.1 peer 10.9.0.2/32 dev eth1
 ip route add 10.77.0.1 dev eth1 scope link
@@ -36,7 +40,7 @@ if [ -e /proc/sys/net/ipv6 ]; then
 fi
 """
 LOOK = """
-for each in eth1 eth2; do
+for each in eth1 eth2 eth3 upper3; do
   ip -d address show dev $each; ip neighbor show nud permanent dev $each; tc qdisc show dev $each
   for v in -4 -6; do ip $v route show table all dev $each; done
   for each in /proc/sys/net/ipv4/conf/$each/*; do echo $each $(cat $each); done
@@ -53,6 +57,8 @@ def look() -> str:
     """Return all of the interfaces but what passes or the kernel gives: carriers, link-locals."""
     time.sleep(0.05)
     lines = shell(LOOK).replace(" linkdown", "").splitlines()
+    for each in ("eth1", "eth2", "eth3", "upper3"):
+        lines += [f"{each} {name} {one}" for name, one in features.read(each).items()]
     return "\n".join(line.partition(" valid_lft")[0] for line in lines if "fe80::" not in line)
 
 
@@ -100,10 +106,14 @@ def say(*words: object) -> None:
 
 
 shell(SET_UP)
+# Bits of one kind differ, and packets are merged below what is lent.
+features.want("eth1", {"tx-tcp6-segmentation": False, "rx-gro": True})
+features.want("eth3", {"rx-gro": True})
 before = look()
 held = links.lend(WANTED, FOLDER, MANAGEMENT)
-assert [set(macs) for _, macs in held.values()] == [{"src1-eth0", "src1-eth1"}]
-assert not list(Path("/sys/class/net").glob("eth*"))
+assert [set(macs) for _, macs in held.values()] == [{"src1-eth0", "src1-eth1", "src1-eth2"}]
+assert [path.name for path in Path("/sys/class/net").glob("eth*")] == ["eth3"]
+assert not features.read("eth3")["rx-gro"].on
 links.give_back(FOLDER, lambda _line: None)
 check("lent and given back")
 steps = 0
