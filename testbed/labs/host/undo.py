@@ -107,7 +107,7 @@ def alone(places: Places) -> Iterator[None]:
             yield
         finally:
             (places.folder / CELLS).unlink(missing_ok=True)
-            for cut_off in places.folder.glob(f".{JOURNAL}*"):  # its writer was killed
+            for cut_off in places.folder.glob(".*.json*"):  # its writer was killed
                 cut_off.unlink()
             with contextlib.suppress(OSError):
                 places.folder.rmdir()

@@ -18,6 +18,7 @@ WHY = {
     "eth1 | nobody knows by which address the machine is reached",
     "eth1 | the machine's default route uses it",
     "eth2 | upper rest on it",
+    "eth1 | the route to 10.6.0.0/16 has several hops, or one by number",
 }
 
 

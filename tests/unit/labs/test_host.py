@@ -25,6 +25,7 @@ from testbed.labs.host import kernel_modules, kind, machine_facts, punctuality, 
 from testbed.labs.host.host_lab import HostLab
 from testbed.labs.host.punctuality import Counters
 from testbed.labs.host.undo import Journal, Places
+from testbed.labs.remote.on_machine import links
 from tests.support.recorded import wireless_cell
 
 
@@ -147,9 +148,10 @@ def test_a_journal_that_cannot_be_read_is_an_error(places: Places, text: str) ->
             undo.undo(places, lambda _: None)
 
 
-def test_a_journal_whose_writer_was_killed_leaves_nothing(places: Places) -> None:
+@pytest.mark.parametrize("journal", [undo.JOURNAL, links.JOURNAL])
+def test_a_journal_whose_writer_was_killed_leaves_nothing(places: Places, journal: str) -> None:
     with undo.alone(places):
-        (places.folder / f".{undo.JOURNAL}").write_text("{")
+        (places.folder / f".{journal}").write_text("{")
     assert not places.folder.exists()
 
 

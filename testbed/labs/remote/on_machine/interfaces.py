@@ -166,6 +166,15 @@ def _not_given_back(interface: str) -> Iterator[tuple[str, str]]:
             "it has an address by DHCP or a router's advertisement, which somebody keeps",
             "give it a static address, or none",
         )
+    for version in VERSIONS:
+        for route in json_of(["ip", "-j", version, "route", "show", "table", "all"]):
+            hops = route.get("nexthops", ())
+            shared = interface in {hop.get("dev") for hop in hops}
+            if shared or ("nhid" in route and route.get("dev") == interface):
+                yield (
+                    f"the route to {route['dst']} has several hops, or one by number",
+                    "remove that first: it would not come back",
+                )
 
 
 def json_of(argv: list[str]) -> Any:

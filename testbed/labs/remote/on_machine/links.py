@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import time
@@ -139,7 +140,7 @@ def give_back(folder: Path, say: Callable[[str], None]) -> None:
     else:
         for pid in held.values():
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                _end(pid)
         journal.unlink(missing_ok=True)
     if wrong:
         raise RunError(
@@ -181,6 +182,16 @@ def _give_one_back(one: Lent, pid: int | None) -> bool:
         told = ", ".join(f"{name}: was {was[name]}, is {now[name]}" for name in other)
         raise RunError("not as it was", got=told[:600])
     return True
+
+
+def _end(pid: int) -> None:
+    """Kill a process, and wait until it has ended."""
+    handle = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+        select.select([handle], [], [], HELD_WITHIN_S)
+    finally:
+        os.close(handle)
 
 
 def _merge_again(below: Mapping[str, Mapping[str, bool]]) -> None:

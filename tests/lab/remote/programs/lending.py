@@ -28,6 +28,7 @@ ip link set lo up
 for i in 1 2 3; do ip link add eth$i type veth peer name peer$i; ip link set peer$i up; done
 ip link set eth1 up mtu 1400
 ip link add link eth3 name upper3 type macvlan
+ip link set eth3 up
 ip address add 10.1.0.1/24 dev eth1
 ip address add 10.9.0.1 peer 10.9.0.2/32 dev eth1
 ip route add 10.77.0.1 dev eth1 scope link
@@ -124,7 +125,9 @@ while killed_after(steps):
 assert steps > 20, steps
 for name, address in (("eth1", "10.1.0.1"), ("lo", MANAGEMENT), ("eth1", "")):
     say(name, refused(name, address))
-shell("ip route add default via 10.1.0.7")
+shell("ip route add 10.6.0.0/16 nexthop via 10.1.0.7 nexthop dev eth3")
+say("eth1", refused("eth1"))
+shell("ip route del 10.6.0.0/16; ip route add default via 10.1.0.7")
 say("eth1", refused("eth1"))
 shell("ip link add link eth2 name upper type macvlan")
 say("eth2", refused("eth2"))
