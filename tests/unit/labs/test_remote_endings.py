@@ -16,7 +16,7 @@ import pytest
 from model.errors import RunError
 from testbed.labs.remote import connections, remote_lab
 from testbed.labs.remote.connections import Connection, Connections, Said
-from testbed.labs.remote.on_machine import agent
+from testbed.labs.remote.on_machine import agent, links
 from testbed.labs.remote.on_machine.lines import Lines, Lost
 
 
@@ -85,3 +85,12 @@ def test_a_machine_restarted_with_another_kernel_is_named() -> None:
     remote_lab._check_restarted("m", {"kernel_package": "6.12.41 #1 SMP"}, told)
     with pytest.raises(RunError, match=r"m: .* wanted 6.12.38 #1 SMP, got 6.12.41 #1 SMP"):
         remote_lab._check_restarted("m", {"kernel_package": "6.12.38 #1 SMP"}, told)
+
+
+@pytest.mark.parametrize("content", ["[", "[1]", '[{"interface": "eth1"}]'])
+def test_what_was_lent_and_cannot_be_read_is_told_and_left(tmp_path: Path, content: str) -> None:
+    journal = tmp_path / links.JOURNAL
+    journal.write_text(content)
+    with pytest.raises(RunError, match=r"cannot read what was lent: .*restart of the machine"):
+        links.give_back(tmp_path, lambda _line: None)
+    assert journal.read_text() == content

@@ -120,11 +120,7 @@ def give_back(folder: Path, say: Callable[[str], None]) -> None:
     wrong = []
     held = {node: pid for pid, node in holders()}
     journal = folder / JOURNAL
-    lent = (
-        [Lent(**one) for one in json.loads(plain_files.read_text(journal))]
-        if journal.exists()
-        else []
-    )
+    lent = _read(journal) if journal.exists() else []
     left = []
     for one in lent:
         try:
@@ -132,7 +128,7 @@ def give_back(folder: Path, say: Callable[[str], None]) -> None:
                 say(f"interface {one.interface}: given back")
             else:
                 wrong.append(f"{one.interface} is gone: it was no hardware, and its holder ended")
-        except (RunError, OSError, ValueError) as error:
+        except (RunError, OSError, ValueError, LookupError) as error:
             left.append(one)
             wrong.append(f"{one.interface}: {error}")
     if left:
@@ -147,6 +143,21 @@ def give_back(folder: Path, say: Callable[[str], None]) -> None:
             "an interface is not as it was", where=str(journal), got="; ".join(wrong),
             hint="groundtruth clean --lab remote tries again" if left else "make it again",
         )  # fmt: skip
+
+
+def _read(journal: Path) -> list[Lent]:
+    """Return what was lent.
+
+    Raises:
+        RunError: that cannot be read, as of another version of this program; all is left as it is.
+    """
+    try:
+        return [Lent(**one) for one in json.loads(plain_files.read_text(journal))]
+    except (ValueError, TypeError) as error:
+        raise RunError(
+            "cannot read what was lent", where=str(journal), got=str(error),
+            hint="a restart of the machine gives it back",
+        ) from error  # fmt: skip
 
 
 def _give_one_back(one: Lent, pid: int | None) -> bool:
