@@ -4,7 +4,7 @@
 
 Namespaces have one date and one rate with their kernel. So two machines, each a Debian in QEMU with
 a date and a rate of its own, are asked for their time as those of a cell are, while packets pass
-between them and are captured on both. Some minutes.
+between them and are captured on both; and while one of them changes its rate. Some seven minutes.
 """
 
 from __future__ import annotations
@@ -19,37 +19,42 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from model.units import NS_PER_S
 from testbed.labs.booted import image
 from testbed.labs.remote import bundle, retold
 from testbed.labs.remote.clocks import Clock, Shift
 from testbed.labs.remote.connections import connected
 from testbed.labs.remote.inventory import Machine as Named
+from testbed.labs.remote.remote_lab import PROPERTIES
 from testbed.labs.remote.running_cell import RunningCell
 from tests.support.machines import machine
 from tests.support.machines.machine import Machine, Share
 from tests.support.recorded import wireless_cell
 
-#: The second machine's date, and by how much its clock is fast: ticks of 10 ms are 20 us longer.
-DATE, FAST = "2031-05-06T07:08:09", 2e-3
+#: The second machine's date, and by how much its clock is fast; 10 ms of it are so many us.
+DATE, FAST = "2031-05-06T07:08:09", 5e-3
+TICK_US, FAST_TICK_US = 10_000, 10_050
 SET_RATE = """
 import ctypes, struct
 timex = bytearray(256)
 struct.pack_into("I", timex, 0, 0x4000)
-struct.pack_into("q", timex, 88, 10020)
+struct.pack_into("q", timex, 88, {tick_us})
 assert ctypes.CDLL(None).adjtimex((ctypes.c_char * 256).from_buffer(timex)) >= 0
 """
 #: Both ways a packet is so long on its way: between what is captured and the cable.
-DELAY_NS, PACKETS = 50_000_000, 1000
+DELAY_NS, PACKETS, EVERY_S = 50_000_000, 1000, 0.05
 #: What two emulated network cards and their drivers may add to the quickest of a window's packets.
 CARDS_NS = 3_000_000
 WINDOW = 200
+#: So long a clock has each of two rates.
+RATE_S = 30
 NAMES = ("one", "other")
-YEAR_NS = 365 * 86400 * 1_000_000_000
+YEAR_NS = 365 * 86400 * NS_PER_S
 CABLE = """
 set -e
 until cable=$(grep -l 52:54:00:00:00 /sys/class/net/*/address); do sleep 0.2; done
@@ -67,9 +72,9 @@ SEND = """
 import socket, struct, time
 one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 one.bind(("198.51.100.{number}", 9))
-for number in range(1000):
+for number in range({packets}):
     one.sendto(struct.pack("!I", number), ("198.51.100.{other}", 9))
-    time.sleep(0.05)
+    time.sleep({every_s})
 """
 
 
@@ -116,17 +121,32 @@ def plug_in(one: Machine, number: int, folder: Path, root: Path) -> None:
     )  # fmt: skip
 
 
-def deployed(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with what a session consists of."""
+    made = tmp_path_factory.mktemp("clocks")
     for name, path in bundle.sources():
-        place = folder / name
+        place = made / name
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, place)
-    return folder
+    return made
 
 
-def asked(machines: tuple[Machine, Machine], folder: Path) -> tuple[Clock, Clock]:
-    """Let packets pass both ways, and ask both clocks meanwhile as a cell does."""
+@pytest.fixture(scope="module")
+def machines(folder: Path) -> Iterator[tuple[Machine, Machine]]:
+    with two_machines(folder) as both:
+        set_rate(both[1], FAST_TICK_US)
+        yield both
+
+
+def set_rate(one: Machine, tick_us: int) -> None:
+    """Let a machine's clock, date and all, run at another rate from now on."""
+    one.check("python3 -", stdin=SET_RATE.format(tick_us=tick_us))
+
+
+@contextlib.contextmanager
+def asked(machines: tuple[Machine, Machine], folder: Path) -> Iterator[RunningCell]:
+    """Ask both clocks as a cell's are asked before it."""
     named = [
         Named(
             name=name, address=machine.NAME, port=None, user="", key="",
@@ -140,23 +160,31 @@ def asked(machines: tuple[Machine, Machine], folder: Path) -> tuple[Clock, Clock
             deadline_s=time.monotonic() + 600,
         )  # fmt: skip
         run.clocks()
-        sending = [
-            subprocess.Popen(
-                [
-                    *one.ssh,
-                    f"python3 -c {shlex.quote(SEND.format(number=number, other=3 - number))}",
-                ]
-            )
-            for number, one in enumerate(machines, 1)
-        ]
-        while any(child.poll() is None for child in sending):
-            run._ask_clocks_in_time()
-            if said := connections.hear(run.deadline_s, "packets pass"):
-                run._heed(said)
-        assert [child.returncode for child in sending] == [0, 0]
-        run._hear_clocks()
-        known = run.clocks()
-    return known[NAMES[0]], known[NAMES[1]]
+        yield run
+
+
+def ask_while(run: RunningCell, what: str, goes_on: Callable[[], bool]) -> None:
+    """Ask both clocks as a cell's are asked as long as it runs."""
+    while goes_on():
+        run._ask_clocks_in_time()
+        if said := run.connections.hear(run.deadline_s, what):
+            run._heed(said)
+    run._hear_clocks()
+
+
+def before(until_s: float) -> Callable[[], bool]:
+    """Return what tells whether it is before a time."""
+    return lambda: time.monotonic() < until_s
+
+
+def let_packets_pass(run: RunningCell, machines: tuple[Machine, Machine]) -> None:
+    """Send both ways at once."""
+    sending = []
+    for number, one in enumerate(machines, 1):
+        program = SEND.format(number=number, other=3 - number, packets=PACKETS, every_s=EVERY_S)
+        sending.append(subprocess.Popen([*one.ssh, f"python3 -c {shlex.quote(program)}"]))
+    ask_while(run, "packets pass", lambda: any(child.poll() is None for child in sending))
+    assert [child.returncode for child in sending] == [0, 0]
 
 
 def seen(content: bytes) -> dict[tuple[int, int], int]:
@@ -166,7 +194,7 @@ def seen(content: bytes) -> dict[tuple[int, int], int]:
         seconds, rest_ns, kept, _ = retold.RECORD.unpack_from(content, at)
         packet = content[at + retold.RECORD.size :][:kept]
         (number,) = struct.unpack_from("!I", packet, 42)
-        found[packet[29], number] = seconds * 1_000_000_000 + rest_ns
+        found[packet[29], number] = seconds * NS_PER_S + rest_ns
         at += retold.RECORD.size + kept
     return found
 
@@ -189,26 +217,41 @@ def off_ns(captures: tuple[bytes, bytes], clocks: tuple[Clock, Clock]) -> list[i
     return found
 
 
+def captured(one: Machine) -> bytes:
+    """Return what a machine captured."""
+    done = subprocess.run([*one.ssh, "cat", "/root/capture"], capture_output=True, check=True)
+    return done.stdout
+
+
 @pytest.mark.timeout(1800)
-def test_delays_between_two_clocks_are_those_of_the_path(tmp_path: Path) -> None:
+def test_delays_between_two_clocks_are_those_of_the_path(
+    machines: tuple[Machine, Machine], folder: Path
+) -> None:
     """Machines with a date and a rate of their own, told apart by nothing but their answers."""
-    folder = deployed(tmp_path)
-    with two_machines(folder) as machines:
-        machines[1].check("python3 -", stdin=SET_RATE)
-        clocks = asked(machines, folder)
-        captures = (captured(machines[0]), captured(machines[1]))
-    one, other = clocks
+    with asked(machines, folder) as run:
+        let_packets_pass(run, machines)
+        one, other = run.clocks().values()
+    captures = (captured(machines[0]), captured(machines[1]))
     assert other.ahead_ns + other.offset_ns - one.ahead_ns - one.offset_ns > YEAR_NS
     assert other.drift - one.drift == pytest.approx(FAST, rel=0.2)
     within_ns = one.within_ns + other.within_ns
-    late = off_ns(captures, clocks)
+    late = off_ns(captures, (one, other))
     assert all(-within_ns <= each <= within_ns + CARDS_NS for each in late), (late, within_ns)
     # It would be seen: the same without the drift that was found.
     still = dataclasses.replace(other, drift=one.drift)
     assert max(map(abs, off_ns(captures, (one, still)))) > within_ns + 5 * CARDS_NS
 
 
-def captured(one: Machine) -> bytes:
-    """Return what a machine captured."""
-    done = subprocess.run([*one.ssh, "cat", "/root/capture"], capture_output=True, check=True)
-    return done.stdout
+@pytest.mark.timeout(600)
+def test_a_clock_whose_rate_changes_is_not_known_well_enough(
+    machines: tuple[Machine, Machine], folder: Path
+) -> None:
+    """In the middle of a minute: no line is nearer to it than a quarter of what that makes."""
+    set_rate(machines[1], FAST_TICK_US)
+    with asked(machines, folder) as run:
+        for tick_us in (FAST_TICK_US, TICK_US):
+            set_rate(machines[1], tick_us)
+            ask_while(run, "a clock runs", before(time.monotonic() + RATE_S))
+        one, other = run.clocks().values()
+    bent_ns = FAST * RATE_S * NS_PER_S / 4
+    assert one.within_ns + other.within_ns > bent_ns > PROPERTIES.tolerances.delay_s * NS_PER_S
