@@ -9,7 +9,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=auto --dist=loadgroup
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=
-unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL JOBS RUN SENSITIVITY SCALE INVENTORY
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL JOBS RUN SENSITIVITY SCALE AT INVENTORY
 # The machines of LAB=remote.
 export GROUNDTRUTH_INVENTORY := $(or $(INVENTORY),$(GROUNDTRUTH_INVENTORY))
 
@@ -21,16 +21,17 @@ study_is_file = $(shell test -f $(call quote,$(STUDY)) && echo yes)
 study_word = $(call quote,$(if $(filter %.yaml %.yml,$(1)),$(1),studies/$(1).yaml))
 study_files = $(if $(study_is_file),$(call quote,$(STUDY)),$(foreach one,$(STUDY),$(call study_word,$(one))))
 run_options = $(call option,reps,$(REPS)) $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL)) \
-	$(call option,jobs,$(JOBS)) $(call option,scale,$(SCALE)) $(if $(filter no,$(SENSITIVITY)),--no-sensitivity)
+	$(call option,jobs,$(JOBS)) $(call option,scale,$(SCALE)) $(if $(filter no,$(SENSITIVITY)),--no-sensitivity) \
+	$(foreach one,$(AT),--at $(call quote,$(one)))
 run_folder = $(call quote,$(or $(RUN),results/latest))
 
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12, JOBS=, SCALE=0.1, INVENTORY=, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, RUN=results/...'
 
 .PHONY: experiment
-experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS= SCALE=]
+experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS= SCALE= AT=]
 	@$(GROUNDTRUTH) run $(study_files) $(run_options)
 
 # What the README shows; a test fails when the studies are no longer those it was measured with.
@@ -56,7 +57,7 @@ lab: setup ## build the virtual lab into the cache: [KERNEL=]
 	@$(GROUNDTRUTH) build $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL))
 
 .PHONY: plan
-plan: setup ## show what studies would run and how long that takes: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS= SCALE=]
+plan: setup ## show what studies would run and how long that takes: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS= SCALE= AT=]
 	@$(GROUNDTRUTH) plan $(study_files) $(run_options)
 
 .PHONY: validate

@@ -109,6 +109,8 @@ class Comparison:
 class Claim:
     """What the publication claims, and where; ``untested`` says why there is no comparison.
 
+    ``left_out`` says which points it needs that this run was told to leave out.
+
     ``suspects`` are parameters of the hosts' ledger that may decide it otherwise than published.
     """
 
@@ -116,14 +118,16 @@ class Claim:
     text: str
     where: str
     untested: str | None = None
+    left_out: str | None = None
     suspects: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...]
 
     def __post_init__(self) -> None:
         """Refuse a claim that is both tested and not, or neither."""
-        if bool(self.comparisons) == bool(self.untested):
-            got = "both" if self.untested else "neither"
-            wanted = "comparisons, or why it is untested"
+        reasons = bool(self.untested) + bool(self.left_out)
+        if bool(self.comparisons) + reasons != 1:
+            got = "both" if reasons else "neither"
+            wanted = "comparisons, or why it is untested or left out"
             raise MisfitError("unexpected value", wanted=wanted, got=got)
 
     @property

@@ -133,7 +133,8 @@ class Study:
 
     ``all_points`` are the study's own, ``base_points`` of them (None: all), then those of
     variations alone, which may have settings of their own, ``variation_parameters``. ``left_out``
-    names variations that were not run; without ``precision`` seeds are given.
+    names variations that were not run; without ``precision`` seeds are given. ``at`` is what chose
+    the points, if it was not all: ``points_left_out`` of the study are not here.
     """
 
     schema: int = 1
@@ -154,6 +155,8 @@ class Study:
     parameters: tuple[Parameter, ...]
     all_points: Annotated[tuple[Point, ...], Field(alias="points")]
     base_points: int | None = None
+    at: tuple[str, ...] = ()
+    points_left_out: Annotated[int, Field(ge=0)] = 0
     paths: tuple[PointPath, ...] = ()
     variations: tuple[Variation, ...] = ()
     variation_parameters: tuple[Parameter, ...] = ()

@@ -276,7 +276,7 @@ class Claim(Record):
     text: str = _of("The claim in words.")
     where: str = _of("Its place in the publication.")
     verdict: Reached | Literal["untested", "not run"] = _of(
-        "untested: no predicate can say it; not run: none of its points was."
+        "untested: no predicate can say it; not run: points it needs were not."
     )
     evidence: str = _of("The decisive comparison in words and numbers, or why there is none.")
     suspects: tuple[str, ...] = _of(

@@ -138,6 +138,7 @@ def repeat_options(run: Run) -> tuple[str, ...]:
     words = [f"REPS={'auto' if run.study.precision else len(run.study.seeds)}"]
     words += ["SENSITIVITY=no"] * bool(run.study.left_out)
     words += [f"SCALE={run.study.scale:g}"] * (run.study.scale != 1)
+    words += [f"AT={' '.join(run.study.at)}"] * bool(run.study.at)
     for name in ("name", "kernel"):
         values = {cell.cell.lab.get(name) for cell in run.finished}
         variable = {"name": "LAB", "kernel": "KERNEL"}[name]

@@ -124,7 +124,7 @@ _TALLIED = {
 
 def rule(verdicts: Sequence[Verdict]) -> str:
     """Return how sure the verdicts are, taken together."""
-    tested = sum(one.verdict != UNTESTED for one in verdicts)
+    tested = sum(one.verdict not in (UNTESTED, NOT_RUN) for one in verdicts)
     return (
         f"A claim holds if the runs show every comparison it makes, and is refuted if they show "
         f"that one is false; else it is undecided: more runs may tell. The p-values are corrected "

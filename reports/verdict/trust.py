@@ -256,6 +256,17 @@ def _scaled(run: Run) -> Iterable[RunWarning]:
     )
 
 
+def _some_points(run: Run) -> Iterable[RunWarning]:
+    gone = run.study.points_left_out
+    if gone:
+        yield RunWarning(
+            rule="points-left-out",
+            where="resolved.json",
+            text=f"{len(run.study.points)} of the study's {count(len(run.study.points) + gone, 'point')} "
+            f"were run, those at {' '.join(run.study.at)}: claims that need others are not judged.",
+        )
+
+
 def _unmatched_rows(run: Run) -> Iterable[RunWarning]:
     if run.study.published is None:
         return
@@ -278,6 +289,7 @@ def collect_warnings(run: Run) -> tuple[RunWarning, ...]:
         *_read_back(run),
         *_audits(run),
         *_scaled(run),
+        *_some_points(run),
         *run.study.warnings,
         *_local_changes(run),
         *_repeated_seeds(run),

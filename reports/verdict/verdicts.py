@@ -109,7 +109,7 @@ def judge(
         looks: after how many numbers of runs a point may have stopped, by whatever rule.
     """
     runs = _Runs(points, cells)
-    tested = sum(claim.untested is None for claim in claims)
+    tested = sum(bool(claim.comparisons) for claim in claims)
     court = _Court(runs, words, tested * looks, moved)
     return tuple(court.verdict(claim) for claim in claims)
 
@@ -195,6 +195,8 @@ class _Court:
     def verdict(self, claim: Claim) -> Verdict:
         if claim.untested is not None:
             return _without(claim, UNTESTED, claim.untested)
+        if claim.left_out is not None:
+            return _without(claim, NOT_RUN, claim.left_out)
         here = [found for one in claim.comparisons if (found := self._moved(one))]
         if not here:
             return _without(claim, NOT_RUN, "none of its points was run like this")

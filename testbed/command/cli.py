@@ -96,6 +96,15 @@ Scale = Annotated[
         help="multiply the experiment's times by this, at most 1; not the path's or the hosts'",
     ),
 ]
+At = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at",
+        metavar="SETTING=VALUE[,VALUE]",
+        help="only the points of a sweep with this value, such as loss=1%; again for another "
+        "setting",
+    ),
+]
 Tables = Annotated[bool, typer.Option("--tables", help="end with all tables, not with one screen")]
 DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]
 
@@ -139,6 +148,7 @@ def run(
     ] = True,
     sensitivity: WithSensitivity = True,
     scale: Scale = str(FULL),
+    at: At = None,
     tables: Tables = False,
 ) -> None:
     """Run one or several studies and report what holds."""
@@ -154,6 +164,7 @@ def run(
             telemetry=telemetry,
             sensitivity=sensitivity,
             scale=scale,
+            at=tuple(at or ()),
             tables=tables,
         ),
         data_dir,
@@ -176,6 +187,7 @@ def plan(
     hosts: Hosts = "",
     sensitivity: WithSensitivity = True,
     scale: Scale = str(FULL),
+    at: At = None,
 ) -> None:
     """Show the cells of studies and what they cost, without running anything."""
     commands.plan(
@@ -190,6 +202,7 @@ def plan(
             telemetry=True,
             sensitivity=sensitivity,
             scale=scale,
+            at=tuple(at or ()),
         ),
     )
 

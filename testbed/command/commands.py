@@ -38,6 +38,7 @@ from testbed.planning.findings import Findings, find
 from testbed.planning.plan import Plan
 from testbed.planning.stopping_rule import wanted_precision
 from testbed.points.load_study import find_study, kernels_of_hosts, load_study
+from testbed.points.some_points import only_at
 from testbed.study.scaling import FULL
 
 
@@ -55,6 +56,7 @@ class Choices:
     sensitivity: bool = True
     tables: bool = False
     scale: Decimal = FULL
+    at: tuple[str, ...] = ()
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -73,6 +75,7 @@ def _make_plan(
     study = load_study(
         find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale
     )
+    study = only_at(study, choices.at)
     precision = wanted_precision(study) if choices.reps == "auto" else None
     reps = precision.at_most if precision else choices.reps
     seeds: Sequence[int] = study.settings.seeds
@@ -113,6 +116,13 @@ def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
         words().print(
             f"times of the experiment are scaled by {choices.scale}: not the published ones"
         )
+    for made in plans:
+        if gone := len(made.study.left_out):
+            here = len(made.study.points)
+            words().print(
+                f"{made.study.settings.study}: {here} of {here + gone} points; claims that need "
+                "others are not judged"
+            )
     ruled_out = dict.fromkeys(one for made in plans for one in made.study.alternatives.ruled_out)
     if ruled_out and choices.sensitivity:
         given = "--kernel" if choices.kernel else "--hosts"

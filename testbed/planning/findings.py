@@ -61,6 +61,11 @@ class Findings:
     warnings: tuple[Finding, ...]
     acknowledged: tuple[AcknowledgedFinding, ...]
 
+    @property
+    def everything(self) -> tuple[Finding, ...]:
+        """All of them."""
+        return (*self.warnings, *self.acknowledged)
+
 
 def find(study: Study, *, seeds: Sequence[int]) -> Findings:
     """Return the findings of a study that is to run with these seeds, in order of rule."""
@@ -79,6 +84,11 @@ def find(study: Study, *, seeds: Sequence[int]) -> Findings:
         if study.scale == FULL or a.rule not in OF_LENGTH
     }
     fired = {finding.rule for finding in found}
+    if study.left_out:  # what is acknowledged may be of the points that are
+        everywhere = dataclasses.replace(
+            study, points=(*study.points, *study.left_out), left_out=()
+        )
+        fired |= {one.rule for one in find(everywhere, seeds=seeds).everything}
     fired |= {finding.rule for finding in _seed_findings(study, study.settings.seeds, cells)}
     found += _needless(study, fired)
     return Findings(

@@ -21,11 +21,15 @@ from model.run_files.network_path import PathFlow, PointPath
 from model.run_files.point import Point
 from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan, PlannedCell, calibrated_points
+from testbed.points.claims import Comparison
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_network
 from testbed.study.scaling import FULL
 from testbed.study.vocabulary import FIGURES
 from testbed.study.written_flows import Copy, written_out
+
+#: How many points that are left out are named.
+MOST_NAMED = 3
 
 
 def plan_json(planned: Sequence[PlannedCell]) -> str:
@@ -56,7 +60,7 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
     calibrated = calibrated_points(read)
     return study.Study(
         id=at.study,
-        title=at.title if read.scale == FULL else f"{at.title} (times scaled by {read.scale})",
+        title=at.title + _of_title(read),
         scale=float(read.scale),
         source=publication.Source(**at.source.model_dump()) if at.source else None,
         duration_s=at.duration_s,
@@ -72,6 +76,8 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
         parameters=_parameters(read.parameters),
         all_points=tuple(Point.of(point.values) for point in points),
         base_points=len(read.points),
+        at=read.at,
+        points_left_out=len(read.left_out),
         paths=tuple(
             _path(
                 Point.of(point.values),
@@ -105,6 +111,14 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
         warnings=tuple(cells.RunWarning(**one.record()) for one in findings.warnings),
         acknowledged=tuple(study.Acknowledged(**one.record()) for one in findings.acknowledged),
     )
+
+
+def _of_title(read: Study) -> str:
+    """Return what a title says of a run that is not all of what was written."""
+    every = len(read.points) + len(read.left_out)
+    words = [f"times scaled by {read.scale}"] * (read.scale != FULL)
+    words += [f"{len(read.points)} of {every} points"] * bool(read.left_out)
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _parameters(found: Iterable[Any]) -> tuple[study.Parameter, ...]:
@@ -205,13 +219,15 @@ def _figures(read: Study) -> Iterable[FigureWanted]:
 
 
 def _claims(read: Study) -> Iterable[publication.Claim]:
-    """Return the claims, each with the comparisons it comes to."""
+    """Return the claims, each with the comparisons it comes to: all of them, or none."""
     for claim, comparisons in zip(read.settings.claims, read.comparisons, strict=True):
+        left_out = _left_out(read, comparisons)
         yield publication.Claim(
             id=claim.id,
             text=claim.text,
             where=claim.where,
             untested=claim.untested,
+            left_out=left_out or None,
             suspects=tuple(claim.suspects),
             comparisons=tuple(
                 publication.Comparison(
@@ -223,6 +239,17 @@ def _claims(read: Study) -> Iterable[publication.Claim]:
                         ),
                     }
                 )
-                for one in comparisons
+                for one in (() if left_out else comparisons)
             ),
         )  # fmt: skip
+
+
+def _left_out(read: Study, comparisons: Sequence[Comparison]) -> str:
+    """Return which points comparisons need that the run leaves out; empty if it has them all."""
+    ends = ((one.point, one.versus[1] if one.versus else one.point) for one in comparisons)
+    needed = {index for pair in ends for index in pair if index >= len(read.points)}
+    if not needed:
+        return ""
+    words = [read.left_out[index - len(read.points)].words() for index in sorted(needed)]
+    more = f" and {len(words) - MOST_NAMED} more" if len(words) > MOST_NAMED else ""
+    return f"it needs points that this run leaves out: {'; '.join(words[:MOST_NAMED])}{more}"

@@ -49,6 +49,9 @@ class Study:
     ``figure_points`` for each figure, ``episode_points`` for each published episode;
     ``capture_points`` are those whose packets are captured; ``comparisons`` holds what each claim
     comes to.
+
+    Of a study at some of its points alone ``at`` says which, and the others are ``left_out``: what
+    is captured or claimed there counts them on behind the points.
     """
 
     settings: StudyFile
@@ -62,6 +65,8 @@ class Study:
     comparisons: tuple[tuple[Comparison, ...], ...]
     profiles: dict[str, LoadedProfile]
     alternatives: Variations
+    at: tuple[str, ...] = ()
+    left_out: tuple[Point, ...] = ()
 
     @property
     def scale(self) -> Decimal:
@@ -80,7 +85,8 @@ class Study:
 
     def captures(self, point: Point) -> bool:
         """Return whether packets are captured at a point, of the study or what it becomes."""
-        captured = (self.points[index].values.items() for index in self.capture_points)
+        every = (*self.points, *self.left_out)
+        captured = (every[index].values.items() for index in self.capture_points)
         return any(values <= point.values.items() for values in captured)
 
     def kernel_at(self, point: Point) -> str:

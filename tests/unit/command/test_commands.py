@@ -161,6 +161,33 @@ def test_a_scaled_run_is_scaled_when_it_is_resumed(
     assert not {cell.name for cell in cells_of(run)} & {cell.name for cell in cells_of(full)}
 
 
+def test_some_points_run_alone_have_the_cells_of_the_whole_sweep(
+    lab: FakeLab, reported: list[Path], said: Said, tmp_path: Path
+) -> None:
+    swept = STUDY.replace("loss.data: [1 %]", "loss.data: [0.8 %, 1 %, 2 %]")
+    (tmp_path / "w.yaml").write_text(swept)
+    at = ["--at", "loss=2%,1%"]
+    for options, folder in ((at, "some"), ([], "whole")):
+        asked = ["run", "w.yaml", "--reps", "2", "-j", "1", "-D", folder, *options]
+        assert command_status(asked) == 0
+    assert "wireless: 2 of 3 points; claims that need others are not judged\n" in said()[1]
+    some, whole = (tmp_path / name / "latest" for name in ("some", "whole"))
+    names = {cell.name for cell in cells_of(some)}
+    assert len(names) == 2 + 2 * 2
+    assert names < {cell.name for cell in cells_of(whole)}
+    for name in names:  # to the byte: what says that a cell is done has the digest of each file
+        done = run_folder.cell_folder(some, name) / run_folder.DONE
+        assert (
+            done.read_bytes()
+            == (run_folder.cell_folder(whole, name) / run_folder.DONE).read_bytes()
+        )
+    (next(some.glob("cells/*")) / run_folder.DONE).unlink()
+    before = len(lab.ran)
+    assert command_status(["resume", "some/latest", "-j", "1"]) == 0
+    assert len(lab.ran) == before + 1
+    assert read_study(some).at == ("network.bottleneck.loss.data=2%,1%",)
+
+
 def test_a_failed_cell_is_told_kept_apart_and_run_again(
     lab: FakeLab, broken: Broken, reported: list[Path], said: Said, tmp_path: Path
 ) -> None:

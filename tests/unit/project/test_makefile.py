@@ -53,6 +53,8 @@ def test_experiment_passes_on_what_was_given_and_nothing_else() -> None:
     options = ["--reps", "3", "--lab", "stock", "--kernel", "6.12", "--jobs", "2"]
     options += ["--scale", "0.1"]
     assert command("experiment", *given) == ["run", "studies/satellite.yaml", *options]
+    at = ["--at", "loss=1%,2%", "--at", "pairs=2"]
+    assert command("experiment", "AT=loss=1%,2% pairs=2")[4:] == at
     assert command("experiment", "REPS=auto")[4:] == ["--reps", "auto"]
     assert command("plan", "SENSITIVITY=no")[4:] == ["--no-sensitivity"]
     assert command("plan", "LAB=stock") == ["plan", *DUMBBELLS, "--lab", "stock"]

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from model.run_files.json_file import MisfitError
 from model.run_files.publication import Comparison
 from reports.verdict.verdicts import Verdict
 from tests.support.claims_study import at_loss, claim, comparison, judged
@@ -176,6 +177,17 @@ def test_two_and_two_and_none_is_not_on_each_of_three() -> None:
     total = {"new_data_on_dupacks_S_pkts": {0.01: [4.0]}}
     one = comparison("new_data_on_dupacks_S_pkts", low=3, strict=False)
     assert verdict_of(one, runs=total, chance=False).verdict == "holds"
+
+
+def test_a_claim_that_needs_points_left_out_says_so_and_costs_the_others_nothing() -> None:
+    runs = {"utilisation_pct": {0.01: AROUND_10}}
+    wanted = claim(comparison(low=9))
+    gone = dataclasses.replace(wanted, comparisons=(), left_out="it needs points: loss_frac=0.02")
+    first, second = judged([claim(comparison(low=9.9)), gone], runs)
+    assert (second.verdict, second.evidence) == ("not run", "it needs points: loss_frac=0.02")
+    assert first.p_holds == verdict_of(comparison(low=9.9)).p_holds
+    with pytest.raises(MisfitError, match="unexpected value"):
+        dataclasses.replace(wanted, left_out="it needs points")
 
 
 def test_sensitivity_judges_the_same_claims_elsewhere() -> None:

@@ -252,3 +252,14 @@ def test_scaled_times_are_told_from_what_to_what(run: Path) -> None:
     assert text.endswith("so these verdicts are none on the publication.")
     edit_json(run / run_folder.RESOLVED, scale=1)
     assert "times-scaled" not in rules(run)
+
+
+def test_points_that_were_left_out_are_told(run: Path) -> None:
+    assert "points-left-out" not in rules(run)
+    edit_json(run / run_folder.RESOLVED, at=["network.bottleneck.loss.data=1%"], points_left_out=6)
+    _, text = text_of(run, "points-left-out")
+    points = len(read_run(run).study.points)
+    assert text == (
+        f"{points} of the study's {points + 6} points were run, those at "
+        "network.bottleneck.loss.data=1%: claims that need others are not judged."
+    )
