@@ -33,11 +33,15 @@ def of_cell(folder: Path) -> dict[str, str]:
 
 
 def raise_if_any(problems: Mapping[str, str], run: Path, what: str) -> None:
-    """Raise :class:`DisagreementError` if there is a problem; they are named by where they are."""
+    """Raise :class:`DisagreementError` if there is a problem; they are named by where they are.
+
+    A place is ``cells/ID`` or a file below that; what is counted is cells.
+    """
     if problems:
+        cells = {tuple(where.split("/")[:2]) for where in problems}
         lines = [f"{where}: {why}" for where, why in problems.items()]
         raise DisagreementError(
-            f"{len(lines)} {what}:\n  " + "\n  ".join(lines[:10]),
+            f"{len(cells)} {what}:\n  " + "\n  ".join(lines[:10]),
             where=str(run),
             hint="resume runs changed cells again; parse makes tables again if all else is whole",
         )

@@ -26,6 +26,10 @@ from testbed.planning.plan import Plan
 from testbed.planning.resolved import plan_json, resolved_json
 
 PROJECT = Path(__file__).resolve().parents[2]
+#: Where the program's own files are; studies are recorded with each run, and the rest decides none.
+PROGRAM = (
+    "ansible", "collectors", "mininet_topos", "model", "probes", "reports", "setup", "testbed",
+)  # fmt: skip
 
 
 def check_writable(data_dir: Path) -> None:
@@ -147,7 +151,10 @@ def provenance(now: datetime.datetime, argv: Sequence[str]) -> dict[str, Any]:
 
 
 def git_state() -> dict[str, Any]:
-    """Return the project's commit and whether it has local changes; null where git cannot say."""
+    """Return the project's commit and whether the program's own files differ from it.
+
+    Both are null where git cannot say, or the project lies in somebody else's repository.
+    """
 
     def git(*words: str) -> str | None:
         try:
@@ -159,5 +166,7 @@ def git_state() -> dict[str, Any]:
             return None
         return done.stdout.strip() if done.returncode == 0 else None
 
-    commit, changes = git("rev-parse", "HEAD"), git("status", "--porcelain")
+    if not (PROJECT / ".git").exists():  # a folder of packages, which may be below a checkout
+        return {"commit": None, "dirty": None}
+    commit, changes = git("rev-parse", "HEAD"), git("status", "--porcelain", "--", *PROGRAM)
     return {"commit": commit, "dirty": None if changes is None else bool(changes)}

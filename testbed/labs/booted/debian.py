@@ -78,6 +78,11 @@ def apt_options(folder: Path, sources: Sequence[str] = ()) -> str:
     return "".join(f"{option};\n" for option in options)
 
 
+def on_offer(versions: Sequence[str]) -> str:
+    """Return which versions of kernels can be had, as a hint."""
+    return f"on offer: {' '.join(versions)}" if versions else "no mirror of apt's sources answers"
+
+
 def number(version: str) -> list[int]:
     """Return what versions of kernels are sorted by."""
     return [int(part) for part in re.findall(r"[0-9]+", version)]

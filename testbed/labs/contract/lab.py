@@ -92,6 +92,12 @@ class LabKind(Protocol):
         :class:`UnsupportedError` for one that this lab cannot have.
         """
 
+    def check_offered(self, kernel_versions: Sequence[str]) -> None:
+        """Raise :class:`UnsupportedError` for kernels that are neither here nor to be had.
+
+        It names those that can be had, and may ask a mirror for its lists; nothing is built.
+        """
+
     def built_first(self, kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
 

@@ -74,6 +74,9 @@ class HostKind:
         """Return the running kernel's version: it stands for all that studies name."""
         return self.check_kernel(asked) if asked else machine_facts.kernel_version()
 
+    def check_offered(self, _kernel_versions: Sequence[str]) -> None:
+        """Ask nobody: its kernel is there."""
+
     def built_first(self, _kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
         return "" if image.built() else "first built, once, about 3 min: lab image"

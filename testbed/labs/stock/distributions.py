@@ -71,7 +71,7 @@ class Distribution:
                 where="KERNEL",
                 wanted=f"a kernel of {self.name}",
                 got=version,
-                hint=f"on offer: {' '.join('.'.join(map(str, one)) for one in sorted(offered))}",
+                hint=debian.on_offer([".".join(map(str, one)) for one in sorted(offered)]),
             )
         return release
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from model.errors import RunError
@@ -28,6 +29,14 @@ def check_version(version: str) -> str:
     """Return the version if it looks like one; raise :class:`StudyError` otherwise."""
     distributions.of(version)
     return version
+
+
+def check_offered(versions: Sequence[str]) -> None:
+    """Raise :class:`UnsupportedError` unless there is a package of each; takes seconds."""
+    for version in versions:
+        whose = distributions.of(version)
+        with debian.lists(whose.sources()) as lists:
+            whose.release(lists, version)
 
 
 def key(version: str) -> str:

@@ -51,6 +51,10 @@ class StockKind(BootedKind):
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
         return kernel_package.check_version(version)
 
+    def check_offered(self, kernel_versions: Sequence[str]) -> None:
+        """Raise :class:`UnsupportedError` for kernels that are neither here nor to be had."""
+        stock_lab.check_offered(kernel_versions)
+
     def built_first(self, kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
         parts = [("lab image", IMAGE_BUILD_S)] * (image.built() is None)

@@ -154,12 +154,11 @@ def ensure_per_kernel(
     """Return the labs of these kernels as one, fetching or building what is not in the cache.
 
     Raises:
-        UnsupportedError: this machine cannot confine a lab, or Debian has no such kernel; or a file
-            in the cache was edited, removed or added since.
+        UnsupportedError: this machine cannot confine a lab, or there is no such kernel, both seen
+            before anything is built; or a file in the cache was edited, removed or added since.
     """
     versions = tuple(dict.fromkeys(kernel_versions))
-    for version in versions:
-        kernel_package.check_version(version)
+    check_offered(versions)
     preflight.check()
     root = image.ensure(report)
     code = lab_code.ensure(root, contents.digest(root.parent))
@@ -170,6 +169,13 @@ def ensure_per_kernel(
         dict.fromkeys(part for lab in labs.values() for part in lab.parts()), thorough=False
     )
     return LabPerKernel(by_kernel=labs, properties=PROPERTIES)
+
+
+def check_offered(kernel_versions: Sequence[str]) -> None:
+    """Raise unless each of these kernels is in the cache or to be had."""
+    for version in kernel_versions:
+        kernel_package.check_version(version)
+    kernel_package.check_offered([one for one in kernel_versions if not kernel_package.built(one)])
 
 
 def _lab(version: str, qemu: Path, root: Path, code: Path, report: BuildReport) -> StockLab:

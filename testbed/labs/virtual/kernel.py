@@ -55,7 +55,7 @@ def check_offered(versions: Sequence[str]) -> None:
                 where="KERNEL",
                 wanted="a kernel of Debian 13 or its backports",
                 got=version,
-                hint=f"on offer: {' '.join(sorted(offered, key=debian.number)) or 'none'}",
+                hint=debian.on_offer(sorted(offered, key=debian.number)),
             )
 
 

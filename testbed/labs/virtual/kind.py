@@ -32,6 +32,10 @@ class VirtualKind(BootedKind):
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
         return kernel.check_version(version)
 
+    def check_offered(self, kernel_versions: Sequence[str]) -> None:
+        """Raise :class:`UnsupportedError` for kernels that are neither here nor to be had."""
+        virtual_lab.check_offered(kernel_versions)
+
     def built_first(self, kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
         missing = [version for version in kernel_versions if not virtual_lab.is_built(version)]

@@ -168,12 +168,8 @@ def ensure_each(
     ``check`` may refuse what it is told of the labs, and the image's packages, before a kernel is
     built, which takes minutes.
     """
-    for version in kernel_versions:
-        kernel.check_version(version)
+    check_offered(kernel_versions)
     preflight.check()
-    missing = [version for version in kernel_versions if not is_built(version)]
-    if missing:
-        kernel.check_offered(missing)
     root = image.ensure(report)
     image_digest = contents.digest(root.parent)
     code = lab_code.ensure(root, image_digest)
@@ -189,6 +185,15 @@ def ensure_each(
     )
     booting.check_parts(dict.fromkeys(part for lab in labs for part in lab.parts()), thorough=False)
     return labs
+
+
+def check_offered(kernel_versions: Sequence[str]) -> None:
+    """Raise unless each of these kernels is in the cache or to be had; see :mod:`kernel`."""
+    for version in kernel_versions:
+        kernel.check_version(version)
+    missing = [version for version in kernel_versions if not is_built(version)]
+    if missing:
+        kernel.check_offered(missing)
 
 
 def ensure_per_kernel(

@@ -120,3 +120,6 @@ def test_problems_are_raised_by_place(tmp_path: Path) -> None:
     raise_if_any({}, tmp_path, "differ")
     with pytest.raises(DisagreementError, match=r"2 differ:\n  cells/a: x\n  cells/b: y \(resume"):
         raise_if_any({"cells/a": "x", "cells/b": "y"}, tmp_path, "differ")
+    files = {"cells/a/DONE": "x", "cells/a/raw/b": "y"}
+    with pytest.raises(DisagreementError, match=r"1 differ:\n  cells/a/DONE: x\n  cells/a/raw/b"):
+        raise_if_any(files, tmp_path, "differ")

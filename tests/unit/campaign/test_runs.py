@@ -318,6 +318,32 @@ def test_git_state(monkeypatch: pytest.MonkeyPatch) -> None:
     assert new_runs.git_state() == {"commit": None, "dirty": None}
 
 
+def test_changes_are_of_the_programs_own_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> None:
+        name = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+        subprocess.run(["git", "-C", tmp_path, *name, *words], check=True, capture_output=True)
+
+    git("init")
+    for name in ("testbed/a.py", "studies/a.yaml"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("a\n")
+    git("add", ".")
+    git("commit", "-m", "a")
+    monkeypatch.setattr(new_runs, "PROJECT", tmp_path)
+    # A study of one's own, an edited one, results: none of it is the program.
+    for name in ("mine.yaml", "studies/a.yaml", "studies/b.yaml", "results"):
+        (tmp_path / name).write_text("b\n")
+    assert new_runs.git_state()["dirty"] is False
+    (tmp_path / "testbed" / "b.py").write_text("b\n")
+    assert new_runs.git_state()["dirty"] is True
+    below = tmp_path / "lib"  # installed below a checkout, of which it is no part
+    below.mkdir()
+    monkeypatch.setattr(new_runs, "PROJECT", below)
+    assert new_runs.git_state() == {"commit": None, "dirty": None}
+
+
 @pytest.mark.parametrize("error", [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 30)])
 def test_without_git_nothing_is_known(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def run(*_: Any, **__: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from model.errors import RunError, StudyError, UnsupportedError
+from testbed.command.cli import command_status
 from testbed.labs.booted import debian
 from testbed.labs.confinement import host_tools, lab_user
 from testbed.labs.confinement.host_tools import Mirrors
@@ -172,6 +173,31 @@ def test_a_kernel_debian_does_not_have(requested: list[list[str]]) -> None:
         "KERNEL: Debian has no kernel source package linux-source-9.9: wanted a kernel of Debian "
         "13 or its backports, got 9.9 (on offer: 6.12 7.3 10.0)"
     )
+
+
+@pytest.mark.parametrize(
+    "command", ["plan wireless --kernel 9.9", "run wireless --kernel 9.9", "doctor --kernel 9.9"]
+)
+def test_a_kernel_that_cannot_be_had_is_refused_before_anything_is_built(
+    command: str, requested: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command_status(command.split()) == UnsupportedError.exit_status
+    assert "got 9.9 (on offer: 6.12 7.3 10.0)" in capsys.readouterr().err
+    assert [words[0] for words in requested] == ["apt-get", "apt-cache"]  # lists, and no package
+    assert list(cache.root().iterdir()) == []
+
+
+def test_a_plan_asks_nobody_about_the_projects_own_kernels(requested: list[list[str]]) -> None:
+    assert command_status(["plan", "wireless", "--kernel", "7.3"]) == 0
+    assert requested == []
+
+
+def test_no_lists_at_all_are_told_as_such(
+    requested: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debian, "output_of", lambda argv: "")
+    with pytest.raises(UnsupportedError, match="no mirror of apt's sources answers"):
+        kernel.check_offered(["9.9"])
 
 
 def test_another_failure_is_told_as_it_is(build: Callable[..., list[Any]]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import lzma
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,13 @@ import pytest
 from model.cell import Limits
 from model.errors import StudyError, UnsupportedError
 from testbed.labs import registry
-from testbed.labs.booted import lab_code
+from testbed.labs.booted import debian, lab_code
 from testbed.labs.booted.booting import AGENT, Boot
-from testbed.labs.confinement import lab_user
+from testbed.labs.confinement import host_tools, lab_user
+from testbed.labs.confinement.host_tools import Mirrors
 from testbed.labs.stock import distributions, kernel_package, modules, stock_lab
 from testbed.labs.stock.stock_lab import StockLab
+from tests.support.fake_lab import nothing
 from tests.support.recorded import wireless_cell
 
 NAMES = [
@@ -87,6 +90,21 @@ class Offered:
 def test_a_version_that_is_not_offered(version: str, said: str) -> None:
     with pytest.raises(UnsupportedError, match=said):
         distributions.of(version).release(Offered(), version)  # type: ignore[arg-type]
+
+
+def test_a_version_that_is_not_offered_is_refused_before_anything_is_built(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    @contextlib.contextmanager
+    def lists(_sources: list[str]) -> Iterator[Offered]:
+        yield Offered()
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(host_tools, "mirrors", lambda: Mirrors("m", "s", ()))
+    monkeypatch.setattr(debian, "lists", lists)
+    with pytest.raises(UnsupportedError, match=r"of version 6\.13.*on offer: 6\.9 6\.12 7\.3"):
+        stock_lab.ensure_per_kernel(["6.13"], nothing)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_ubuntus_kernels_need_a_mirror(monkeypatch: pytest.MonkeyPatch) -> None:
