@@ -262,7 +262,7 @@ def _some_points(run: Run) -> Iterable[RunWarning]:
         yield RunWarning(
             rule="points-left-out",
             where="resolved.json",
-            text=f"{len(run.study.points)} of the study's {count(len(run.study.points) + gone, 'point')} "
+            text=f"{len(run.study.points)} of {count(len(run.study.points) + gone, 'point')} of the study "
             f"were run, those at {' '.join(run.study.at)}: claims that need others are not judged.",
         )
 

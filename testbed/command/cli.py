@@ -109,14 +109,15 @@ Tables = Annotated[bool, typer.Option("--tables", help="end with all tables, not
 DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]
 
 
-def _own_version() -> str:
+def own_version() -> str:
+    """Return the version of the program."""
     project = Path(__file__).resolve().parents[2] / "pyproject.toml"  # the wheel has it too
     return str(tomllib.loads(project.read_text())["project"]["version"])
 
 
 def _version(shown: bool) -> None:
     if shown:
-        typer.echo(f"groundtruth {_own_version()}")
+        typer.echo(f"groundtruth {own_version()}")
         raise typer.Exit
 
 
@@ -226,7 +227,7 @@ def list_(
         ),
     ] = "",
 ) -> None:
-    """List what there is by name: studies, host profiles, labs, metrics."""
+    """List what there is by name: studies, templates, host profiles, labs, metrics."""
     if kind and kind not in listing.KINDS:
         raise typer.BadParameter(f"wanted one of {', '.join(listing.KINDS)}", param_hint="KIND")
     listing.show((kind,) if kind else tuple(listing.KINDS)[:-1])
@@ -235,16 +236,31 @@ def list_(
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="the study's name")],
+    template: Annotated[
+        str,
+        typer.Option(
+            "--template",
+            metavar="TEMPLATE",
+            help=f"begin as this template, claims included; default: {new_study.TEMPLATE}",
+            autocompletion=new_study.templates,
+        ),
+    ] = "",
     like: Annotated[
-        str, typer.Option("--like", metavar="STUDY", help="take the settings of this study")
-    ] = new_study.LIKE,
+        str,
+        typer.Option(
+            "--like", metavar="STUDY", help="take the settings of this study, without its claims"
+        ),
+    ] = "",
     hosts: Annotated[
         str, typer.Option("--hosts", metavar="PROFILE", help="host profile of the new study")
     ] = new_study.HOSTS,
+    title: Annotated[
+        str, typer.Option("--title", metavar="TEXT", help="its title; default: from its name")
+    ] = "",
     force: Annotated[bool, typer.Option("--force", help="overwrite a file of that name")] = False,
 ) -> None:
     """Write NAME.yaml, a commented study to start from."""
-    new_study.command(name, like, hosts, force)
+    new_study.command(name, like=like, template=template, hosts=hosts, title=title, force=force)
 
 
 @app.command()

@@ -130,6 +130,12 @@ def _plans(study_names: Sequence[str], choices: Choices) -> list[Plan]:
     return plans
 
 
+def _check_named(kind: LabKind, kernel_versions: Sequence[str]) -> None:
+    """Raise for kernels that cannot be had, unless hosts of the project's own name them."""
+    own = kernels_of_hosts()
+    kind.check_offered([version for version in kernel_versions if version not in own])
+
+
 def _kernels(plans: Sequence[Plan]) -> tuple[str, ...]:
     """Return the kernels of all plans, each once."""
     return tuple(dict.fromkeys(version for made in plans for version in made.kernels))
@@ -255,6 +261,7 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
     """Print the points, cells and expected cost of studies, and of several the total."""
     choices = _settled(choices)
     planned = _plans(study_names, choices)
+    _check_named(registry.named(choices.lab), _kernels(planned))
     for made in planned:
         if len(planned) > 1:
             out().print(f"{made.study.settings.study}:")
@@ -356,12 +363,9 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
         lab.check_whole(thorough=True)
         at_once = _slots(jobs, lab.properties.name)
         problems |= again.repeat(folder, chosen, lab, jobs=at_once, report=display.cells)
-    digests.raise_if_any(problems, folder, "cells are not the same")
-    files = sum(len(digests.read_done(run_folder.cell_folder(folder, c.id))) for c in chosen)
-    out().print(
-        f"{found.named(folder)}{len(chosen)} cells repeated, {files} artefacts, "
-        "all the same to the byte"
-    )
+    digests.raise_if_any(problems, folder, f"of {len(chosen) + len(changed)} cells not the same")
+    cells_words = f"{len(chosen)} cell{'s' if len(chosen) > 1 else ''}"
+    out().print(f"{found.named(folder)}{cells_words} repeated, every file the same to the byte")
 
 
 def build(lab_name: str, version: str) -> None:
@@ -395,6 +399,7 @@ def doctor(lab_name: str, version: str) -> None:
     """Print what this machine can run; raise if that lab is not among it."""
     kind = registry.named(lab_name)
     versions = kernel_versions(kind, version)
+    _check_named(kind, versions)
     findings = doctoring.examine(kind, versions)
     for finding in findings:
         mark = "ok" if finding.well else "NO" if finding.needed else "--"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from model.run_files.metrics import ALWAYS, ASKED
+from testbed.command import new_study
 from testbed.labs import registry
 from testbed.machine.console import out
 from testbed.points.load_study import HOSTS_FOLDER, STUDIES_FOLDER
@@ -25,6 +26,10 @@ def _studies() -> Iterator[Row]:
     yield from _files(STUDIES_FOLDER, lambda path: path.stem)
     root = STUDIES_FOLDER.parent
     yield from _files(STUDIES_FOLDER / "examples", lambda path: str(path.relative_to(root)))
+
+
+def _templates() -> Iterator[Row]:
+    yield from _files(new_study.TEMPLATES, lambda path: path.stem)
 
 
 def _profiles() -> Iterator[Row]:
@@ -47,6 +52,7 @@ def _metrics() -> Iterator[Row]:
 #: What can be listed, and what each is called.
 KINDS: dict[str, tuple[str, Callable[[], Iterator[Row]]]] = {
     "studies": ("Studies: groundtruth run NAME", _studies),
+    "templates": ("Templates: groundtruth new NAME --template TEMPLATE", _templates),
     "profiles": ("Host profiles: --hosts NAME", _profiles),
     "labs": ("Labs: --lab NAME", _labs),
     "metrics": ("Metrics: below metrics: in a study", _metrics),

@@ -1,11 +1,14 @@
 """The command ``groundtruth new``: write a commented study file to start from, checked before.
 
+It begins as a template, claims included, or with the settings of another study.
+
 Invariants: every word of explanation is a field's description, so that file, error messages and
 JSON Schema say the same; a key that is not given stands there as a comment, with its default.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -20,21 +23,23 @@ from pydantic.fields import FieldInfo
 from model import units
 from model.errors import StudyError
 from testbed.machine.console import out
-from testbed.points.load_study import HOSTS_FOLDER, find_study, parse_study
+from testbed.points.load_study import HOSTS_FOLDER, STUDIES_FOLDER, find_study, parse_study
 from testbed.study.form_validation import bare
-from testbed.study.problems import Loc
+from testbed.study.problems import Loc, one_of, suggestion
 from testbed.study.setting_types import STUDY_NAME, STUDY_NAME_WORDS
 from testbed.study.study_form import StudyFile
 from testbed.study.yaml_document import Document, parse_document, read_document
 
-#: The study whose settings a new one has unless another is named.
-LIKE = "wireless"
-#: Whose hosts it has: a publication's are of its own time and simulator.
-HOSTS = "stock"
+TEMPLATES = STUDIES_FOLDER / "templates"
+#: The template of a new study unless another, or a study, is named.
+TEMPLATE = "congestion-control"
+#: Whose hosts it has: a publication's are of its own time and simulator, and the kernel's own have
+#: windows that limit a flow before the network does.
+HOSTS = "roomy"
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "study.schema.json"
 #: What belongs to a publication or to the study it is taken from, not to one's own: its author's
 #: words on what misleads there are nobody else's.
-LEFT_OUT = ("source", "title", "published", "figures", "assumptions", "claims", "acknowledged")
+LEFT_OUT = ("source", "published", "figures", "assumptions", "claims", "acknowledged")
 HEAD = """\
 # yaml-language-server: $schema={schema}
 # A study of your own. `groundtruth validate {name}.yaml` checks it, `groundtruth plan {name}.yaml`
@@ -46,15 +51,36 @@ INDENT, LINE = "  ", 100
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./_%+-]*")
 
 
-def command(name: str, like: str, hosts: str, force: bool) -> None:
-    """Write ``NAME.yaml`` into the current folder with the settings of another study.
+def templates() -> list[str]:
+    """Return the names of the templates there are."""
+    return sorted(file.stem for file in TEMPLATES.glob("*.yaml"))
 
-    Acknowledgements of misleading settings are not taken over, nor its hosts.
+
+def _template(name: str) -> Path:
+    names = templates()
+    if name not in names:
+        raise StudyError(
+            "no such template", wanted=one_of(names), got=units.shown(name),
+            hint=suggestion(name, names),
+        )  # fmt: skip
+    return TEMPLATES / f"{name}.yaml"
+
+
+def command(
+    name: str, *, like: str = "", template: str = "", hosts: str = HOSTS, title: str = "",
+    force: bool = False,
+) -> None:  # fmt: skip
+    """Write ``NAME.yaml`` into the current folder: a template, or the settings of another study.
+
+    Acknowledgements of misleading settings are not taken over, nor hosts. Without a ``title`` it
+    has the name for one.
 
     Raises:
-        StudyError: the name cannot be one, the file is there already or cannot be written, or no
-            study is like it.
+        StudyError: the name cannot be one, the file is there already or cannot be written, or there
+            is no such template or study, or both are named.
     """
+    if like and template:
+        raise StudyError("both --like and --template", wanted="one of them")
     if not re.fullmatch(STUDY_NAME, name):
         raise StudyError("not a study's name", wanted=STUDY_NAME_WORDS, got=units.shown(name))
     path = Path(f"{name}.yaml")
@@ -62,8 +88,9 @@ def command(name: str, like: str, hosts: str, force: bool) -> None:
         raise StudyError(
             "a file of that name is there already", where=str(path), hint="--force overwrites it"
         )
-    source = find_study(like)
-    text = template(name, read_document(source), schema_place(path), hosts)
+    source = find_study(like) if like else _template(template or TEMPLATE)
+    own = {"study": name, "title": title or _title(name), "hosts": hosts}
+    text = new_text(read_document(source), own, schema_place(path), whole=not like)
     study = parse_study(text, str(path), hosts_folders=(source.parent / "hosts", HOSTS_FOLDER))
     try:
         path.write_text(text, encoding="utf-8")
@@ -72,8 +99,14 @@ def command(name: str, like: str, hosts: str, force: bool) -> None:
     printed = out()
     points = len(study.points)
     counted = f"{points} point{'s' if points > 1 else ''}"
-    printed.print(f"{path}: {counted}, like {like}, with hosts {hosts}")
-    printed.print(f"next: groundtruth validate {path}")
+    counted += f", {len(study.settings.claims)} claims" if study.settings.claims else ""
+    printed.print(f"{path}: {counted}, like {source.stem}, with hosts {hosts}")
+    printed.print(f"next: groundtruth validate {path}, then groundtruth run {path}")
+
+
+def _title(name: str) -> str:
+    """Return a name as a title: ``bbr against cubic``."""
+    return re.sub(r"[-_]+", " ", name).strip() or name
 
 
 def schema_place(path: Path) -> str:
@@ -84,16 +117,19 @@ def schema_place(path: Path) -> str:
     return SCHEMA.as_uri()
 
 
-def template(name: str, like: Document, schema: str, hosts: str) -> str:
-    """Return the text of a new study with the settings of another one, but with these hosts.
+def new_text(like: Document, own: Mapping[str, str], schema: str, *, whole: bool) -> str:
+    """Return the text of a new study with the settings of another one, but for its ``own``.
 
-    ``schema`` is where an editor finds the JSON Schema of study files.
+    ``schema`` is where an editor finds the JSON Schema of study files. ``whole`` keeps all there
+    is, and the comment that it begins with.
     """
-    data = {key: value for key, value in like.data.items() if key not in LEFT_OUT}
-    title = f"A study with the settings of {like.data['study']}"
-    data |= {"study": name, "title": title, "hosts": hosts}
-    lines = _mapping(data, StudyFile, (), like)
-    return HEAD.format(name=name, schema=schema) + "\n".join(_spaced(lines)) + "\n"
+    left_out = () if whole else LEFT_OUT
+    data = {key: value for key, value in like.data.items() if key not in left_out} | own
+    head = HEAD.format(name=own["study"], schema=schema)
+    if whole:
+        lines = like.text.splitlines(keepends=True)
+        head += "#\n" + "".join(itertools.takewhile(lambda line: line.startswith("#"), lines))
+    return head + "\n".join(_spaced(_mapping(data, StudyFile, (), like))) + "\n"
 
 
 def _spaced(lines: Iterable[str]) -> Iterator[str]:
@@ -117,11 +153,19 @@ def _mapping(
     for key in [*(k for k in fields if k in data), *(k for k in data if k not in fields)]:
         field = fields.get(key)
         comment = f"  # {field.description}" if field and explained else ""
+        for section in ("sweep", "points"):
+            if like.key((*loc, key)) in _swept(like.data.get(section, ())):
+                comment = f"  # not used: each value under {section} takes its place"
         yield from _entry(key, data[key], field, (*loc, key), like, comment)
     if explained:
         for key, field in fields.items():
             if key not in data:
                 yield f"# {key}: {_default(field)}".rstrip() + f"  # {field.description}"
+
+
+def _swept(section: Mapping[str, Any] | tuple[Mapping[str, Any], ...]) -> Mapping[str, Any]:
+    """Return the settings of ``sweep`` or ``points``."""
+    return section if isinstance(section, Mapping) else section[0] if section else {}
 
 
 def _entry(
@@ -137,7 +181,8 @@ def _entry(
             for name, item in value.items():
                 yield from _below(_named(name, item, inner, (*loc, name), like))
         else:
-            yield from _below(_mapping(value, _model(kind), loc, like))
+            inner = _mapping(value, _model(kind), loc, like, explained=bool(comment))
+            yield from _below(inner)
     elif isinstance(value, tuple) and any(isinstance(item, dict) for item in value):
         yield f"{word}:{comment}"
         inner = _model(typing.get_args(kind)[0]) if kind else None

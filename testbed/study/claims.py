@@ -98,7 +98,7 @@ class Claim(Settings):
 
     id: StudyName = Field(description="a name such as sctp-ahead")
     text: Text = Field(description="the claim in words")
-    where: Text = Field(description="its place in the publication")
+    where: Text = Field(description="its place in the publication, or whose it is")
     untested: Text | None = Field(None, description="why no predicate over metrics can say it")
     metric: str | None = Field(None, description="a metric")
     metrics: tuple[str, ...] = Field((), description="a list of metrics, each of which must")

@@ -59,7 +59,10 @@ def test_it_takes_one_name_of_all_that_can_be_imported(wheel: Path) -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert {name.split("/")[0] for name in names} == {
         "groundtruth", f"groundtruth_transport-{version}.dist-info",
+        f"groundtruth_transport-{version}.data",
     }  # fmt: skip
+    shared = [name.partition(".data/")[2] for name in names if ".data/" in name]
+    assert shared == ["data/share/man/man1/groundtruth.1"]
     assert not [name for name in names if "__pycache__" in name or name.endswith((".pyc", ".o"))]
 
 

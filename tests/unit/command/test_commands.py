@@ -101,7 +101,7 @@ def test_a_run_from_study_to_report_and_back(
     said()
 
     assert command_status(["verify", "r/latest", "--cells", "0"]) == 0
-    assert "3 cells repeated, " in said()[0]
+    assert said()[0] == "3 cells repeated, every file the same to the byte\n"
     assert len(lab.ran) == 6
     assert [path.name for path in run.glob(".verify-*")] == []
 
@@ -278,7 +278,7 @@ def test_a_damaged_cell_is_left_out_and_run_again(
 
     ran = len(lab.ran)
     assert command_status(["verify", "r/latest", "--cells", "0"]) == 1
-    assert f"1 cells are not the same:\n  cells/{told[0]}: raw/counters.json" in said()[1]
+    assert f"1 of 4 cells not the same:\n  cells/{told[0]}: raw/counters.json" in said()[1]
     assert len(lab.ran) == ran + 3  # the other two, and the calibration
 
     assert command_status(["resume", "r/latest", "-j", "1"]) == 0

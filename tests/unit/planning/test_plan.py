@@ -314,7 +314,7 @@ def test_the_wireless_study_itself() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    sorted([*STUDIES.glob("*.yaml"), *STUDIES.glob("examples/*.yaml")]),
+    sorted([*STUDIES.glob("*.yaml"), *STUDIES.glob("[et]*/*.yaml")]),
     ids=lambda path: path.stem,
 )
 def test_every_study_loads_and_plans(path: Path) -> None:

@@ -12,7 +12,7 @@ from docs.generate import study_schema, summary_schema
 from testbed.study.yaml_document import parse_document, read_document
 from tests.support.study_file import STUDIES, Edit, edited
 
-FILES = [*STUDIES.glob("*.yaml"), *STUDIES.glob("examples/*.yaml")]
+FILES = [*STUDIES.glob("*.yaml"), *STUDIES.glob("[et]*/*.yaml")]
 VALIDATOR = Draft202012Validator(json.loads(study_schema.FILE.read_text(encoding="utf-8")))
 
 

@@ -260,6 +260,6 @@ def test_points_that_were_left_out_are_told(run: Path) -> None:
     _, text = text_of(run, "points-left-out")
     points = len(read_run(run).study.points)
     assert text == (
-        f"{points} of the study's {points + 6} points were run, those at "
+        f"{points} of {points + 6} points of the study were run, those at "
         "network.bottleneck.loss.data=1%: claims that need others are not judged."
     )
