@@ -257,13 +257,13 @@ def _scaled(run: Run) -> Iterable[RunWarning]:
 
 
 def _some_points(run: Run) -> Iterable[RunWarning]:
-    gone = run.study.points_left_out
+    here, gone = len(run.study.points), run.study.points_left_out
     if gone:
         yield RunWarning(
             rule="points-left-out",
             where="resolved.json",
-            text=f"{len(run.study.points)} of {count(len(run.study.points) + gone, 'point')} of the study "
-            f"were run, those at {' '.join(run.study.at)}: claims that need others are not judged.",
+            text=f"{here} of {here + gone} points of the study were run, those at "
+            f"{' '.join(run.study.at)}: claims that need others are not judged.",
         )
 
 

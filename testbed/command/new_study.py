@@ -124,7 +124,7 @@ def new_text(like: Document, own: Mapping[str, str], schema: str, *, whole: bool
     is, and the comment that it begins with.
     """
     left_out = () if whole else LEFT_OUT
-    data = {key: value for key, value in like.data.items() if key not in left_out} | own
+    data = {**{key: value for key, value in like.data.items() if key not in left_out}, **own}
     head = HEAD.format(name=own["study"], schema=schema)
     if whole:
         lines = like.text.splitlines(keepends=True)
@@ -181,8 +181,8 @@ def _entry(
             for name, item in value.items():
                 yield from _below(_named(name, item, inner, (*loc, name), like))
         else:
-            inner = _mapping(value, _model(kind), loc, like, explained=bool(comment))
-            yield from _below(inner)
+            inside = _mapping(value, _model(kind), loc, like, explained=bool(comment))
+            yield from _below(inside)
     elif isinstance(value, tuple) and any(isinstance(item, dict) for item in value):
         yield f"{word}:{comment}"
         inner = _model(typing.get_args(kind)[0]) if kind else None

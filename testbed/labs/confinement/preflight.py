@@ -31,7 +31,7 @@ CHROOT = (
 )
 CONTAINER = (
     "containers refuse namespaces unless told otherwise: docker run --cap-add SYS_ADMIN "
-    "--security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+    "--cap-add NET_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
     "--security-opt systempaths=unconfined; with podman the last is --security-opt unmask=ALL"
 )
 APPARMOR = (
