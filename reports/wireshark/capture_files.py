@@ -42,7 +42,7 @@ RECORD_HEADER_BYTES = 16
 NS_PER_US = 1000
 US_PER_S = 1_000_000
 #: Packets that are put together at once: bounds the memory, not the file.
-AT_ONCE = 1 << 17
+AT_ONCE = 1 << 16
 
 
 def option(code: int, value: bytes) -> bytes:
@@ -82,7 +82,7 @@ def interface(*, name: str, description: str, linktype: int, snap_bytes: int) ->
 
 
 def pcapng_packets(captured: CapturedPackets, comments: Mapping[int, str]) -> Iterator[bytes]:
-    """Yield the packet blocks of all sights, many to a piece; comments are by row."""
+    """Yield the packet blocks of all packets, many to a piece; comments are by place here."""
     ends = {
         row: text_option(COMMENT, text) + option(END_OF_OPTIONS, b"")
         for row, text in comments.items()
@@ -99,7 +99,8 @@ def _in_pieces(rows: Ints) -> Iterator[Ints]:
 
 def _pcapng_piece(captured: CapturedPackets, rows: Ints, ends: Mapping[int, bytes]) -> bytes:
     captured_bytes = captured.captured_bytes[rows]
-    after_data = PACKET_HEADER_WORDS * 4 + (captured_bytes + 3) // 4 * 4
+    shown_bytes = captured_bytes + captured.zero_bytes[rows]
+    after_data = PACKET_HEADER_WORDS * 4 + (shown_bytes + 3) // 4 * 4
     first = int(rows[0])
     commented = [(row - first, row) for row in ends if first <= row <= int(rows[-1])]
     sizes = after_data + LENGTH_BYTES
@@ -111,7 +112,7 @@ def _pcapng_piece(captured: CapturedPackets, rows: Ints, ends: Mapping[int, byte
     t_ns = captured.t_ns[rows]
     columns = (
         np.full(len(rows), ENHANCED_PACKET), sizes, captured.interfaces[rows], t_ns >> 32,
-        t_ns & 0xFFFF_FFFF, captured_bytes, captured.wire_bytes[rows],
+        t_ns & 0xFFFF_FFFF, shown_bytes, captured.wire_bytes[rows],
     )  # fmt: skip
     for number, column in enumerate(columns):
         words[starts // 4 + number] = column
@@ -129,9 +130,9 @@ def classic_header() -> bytes:
     return struct.pack("<IHHiIII", MAGIC_MICROSECONDS, *PCAP_VERSION, 0, 0, SNAP_BYTES, RAW_IP)
 
 
-def classic_packets(captured: CapturedPackets, chosen: Ints) -> Iterator[bytes]:
-    """Yield the records of the chosen rows, many to a piece."""
-    for rows in _in_pieces(chosen):
+def classic_packets(captured: CapturedPackets) -> Iterator[bytes]:
+    """Yield the records of all packets, many to a piece; zeros that were not kept are left off."""
+    for rows in _in_pieces(np.arange(len(captured))):
         yield _classic_piece(captured, rows)
 
 

@@ -1,12 +1,13 @@
 """Packets as captured, ready to be written: arrays, one entry per packet and capture point.
 
-Invariants: all arrays of :class:`CapturedPackets` are parallel and in order of time, and row i is
-row i of ``packets.parquet``; ``octets`` ends in enough zeros that reading a packet never leaves it.
+Invariants: all arrays of :class:`CapturedPackets` are parallel and in order of time: the rows of
+``packets.parquet``, or some of them; ``octets`` ends in enough zeros that reading a packet never
+leaves it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ class CapturedPackets:
     """Captured packets with their link headers.
 
     ``interfaces`` are indexes into the file's interfaces; a packet's bytes start at ``starts`` of
-    ``octets`` and are ``captured_bytes`` of its ``wire_bytes``, its IP header at ``network``.
+    ``octets`` and are ``captured_bytes`` of its ``wire_bytes``, its IP header at ``network``. After
+    them came ``zero_bytes`` zeros, which were not kept.
     """
 
     octets: Octets
@@ -31,9 +33,15 @@ class CapturedPackets:
     captured_bytes: Ints
     wire_bytes: Ints
     interfaces: Ints
+    zero_bytes: Ints
 
     def __len__(self) -> int:
         return len(self.t_ns)
+
+    def only(self, rows: Ints) -> CapturedPackets:
+        """Return these packets alone."""
+        parallel = [field.name for field in fields(self) if field.name != "octets"]
+        return replace(self, **{name: getattr(self, name)[rows] for name in parallel})
 
 
 def windows(octets: Octets, width: int) -> npt.NDArray[np.void]:

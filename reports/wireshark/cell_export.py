@@ -1,4 +1,7 @@
-"""Export one cell's captures: a pcapng with the story in it, and the senders' view for tcptrace.
+"""Export one cell's captures: the senders' view with the story in it, and all capture points.
+
+Wireshark judges from one point of view, so the first has each packet once: as its sender sends it,
+an acknowledgement as it reaches the sender of what it acknowledges.
 
 Invariants: nothing is written unless the captures and ``packets.parquet`` are of the same packets;
 each file appears whole or not at all; the same cell gives the same bytes.
@@ -7,8 +10,8 @@ each file appears whole or not at all; the same cell gives the same bytes.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -23,14 +26,28 @@ from model.units import NS_PER_S
 from reports.store.columns import read_columns
 from reports.wireshark import capture_files
 from reports.wireshark.captured import CapturedPackets, Ints, Octets
+from reports.wireshark.congestion_windows import read_windows
 from reports.wireshark.episodes import read_episodes
 from reports.wireshark.points import CapturePoints, Interface, file_stem, interfaces, point_text
-from reports.wireshark.story import USED, comments
+from reports.wireshark.story import SENDERS, USED, comments
 
 APPLICATION = "Groundtruth"
 LINUX_SLL2 = 276
 #: Times of the table are floats: good to this, a thousand times finer than packets are apart.
 SAME_TIME_NS = 1000
+#: What each file holds, said in it.
+VIEW = (
+    "The senders' view: each packet once, data as they are sent, acknowledgements as they arrive.",
+    "The interface says whose they are, a comment what happened to a packet, or will on its way.",
+)
+FILLED = (
+    "Payload that the captures cut off was zeros wherever the packet's checksum proves it, and is "
+    "filled in."
+)
+POINTS = (
+    "Every packet at every point where it was captured, as it was captured.",
+    "The interface says where, a comment what happened to it.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +55,8 @@ class Recorded:
     """A cell's captures as they were read: all packets in order of time, link type LINUX_SLL2.
 
     ``points`` is ``raw/pcap/points.json``, ``epoch_ns`` time zero since 1970; ``files`` are indexes
-    into ``names``; ``ifindexes`` the capturing kernel's.
+    into ``names``; ``ifindexes`` the capturing kernel's. ``zero_bytes`` returns how many zeros were
+    cut off of packets, where that is known: an SCTP packet's checksum tells.
     """
 
     points: CapturePoints
@@ -53,20 +71,29 @@ class Recorded:
     network: Ints
     captured_bytes: Ints
     wire_bytes: Ints
+    zero_bytes: Callable[[Ints], Ints]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """What was written for one cell."""
+    """What was written for one cell: files, the one for Wireshark first, and what is in that."""
 
-    pcapng: Path
-    senders_view: Path
+    files: tuple[Path, ...]
     packets: int
     comments: int
 
 
-def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Exported:
-    """Write both files of a cell below the run's ``pcap`` folder.
+def export_cell(
+    run: Path, cell_id: str, cell: Cell, recorded: Recorded, *, all_points: bool = False
+) -> Exported:
+    """Write the files of a cell below the run's ``pcap`` folder.
+
+    Args:
+        run: the run folder.
+        cell_id: the cell's id in the run, a folder of that name.
+        cell: its settings.
+        recorded: its captures.
+        all_points: write also the file with every packet at every capture point.
 
     Raises:
         ParseError: captures and tables do not belong together, or a table cannot be read.
@@ -78,22 +105,62 @@ def export_cell(run: Path, cell_id: str, cell: Cell, recorded: Recorded) -> Expo
     places = interfaces(recorded.points)
     captured = _captured(recorded, places)
     listed = {flow.id: flow.drop_data_pkts for flow in cell.flows}
-    said = comments(table, read_episodes(folder / run_folder.EPISODES_TABLE), listed)
-    stem = file_stem(cell.study, cell.point, cell.seed, cell_id)
-    into = run / run_folder.PCAP
-    traced, view = into / f"{stem}.pcapng", into / f"{stem}-senders.pcap"
-    snap_bytes = recorded.points.snap_bytes
-    head = _head(section_comment(cell, cell_id, recorded), places, snap_bytes)
-    plain_files.write_pieces(
-        traced, chain(head, capture_files.pcapng_packets(captured, said)), unlocked=True
+    known = (
+        read_episodes(folder / run_folder.EPISODES_TABLE),
+        listed,
+        read_windows(folder / run_folder.CONGESTION_TABLE),
     )
-    traces = capture_files.classic_packets(captured, _senders_rows(table))
-    plain_files.write_pieces(view, chain([capture_files.classic_header()], traces), unlocked=True)
-    return Exported(pcapng=traced, senders_view=view, packets=len(captured), comments=len(said))
+    stem = run / run_folder.PCAP / file_stem(cell.study, cell.point, cell.seed, cell_id)
+    comment = section_comment(cell, cell_id, recorded)
+    rows = _senders_rows(table)
+    view = replace(captured.only(rows), zero_bytes=recorded.zero_bytes(rows))
+    told = comments(table, *known, senders=True)
+    place = {row: number for number, row in enumerate(rows.tolist())}
+    said = {place[row]: text for row, text in told.items()}
+    traced, classic = stem.with_name(f"{stem.name}.pcapng"), _named(stem, "senders.pcap")
+    ways = [*VIEW, *([FILLED] if view.zero_bytes.any() else [])]
+    _write(traced, [*comment, *ways], places, recorded.points.snap_bytes, view, said)
+    pieces = chain([capture_files.classic_header()], capture_files.classic_packets(view))
+    plain_files.write_pieces(classic, pieces, unlocked=True)
+    files = [traced, classic]
+    if all_points:
+        files.append(_named(stem, "all-points.pcapng"))
+        told = comments(table, *known)
+        _write(files[-1], [*comment, *POINTS], places, recorded.points.snap_bytes, captured, told)
+    return Exported(files=tuple(files), packets=len(view), comments=len(said))
 
 
-def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> str:
-    """Return what the file says of itself."""
+def _named(stem: Path, ending: str) -> Path:
+    return stem.with_name(f"{stem.name}-{ending}")
+
+
+def _write(
+    path: Path,
+    comment: Sequence[str],
+    places: Sequence[Interface],
+    snap_bytes: int,
+    packets: CapturedPackets,
+    said: Mapping[int, str],
+) -> None:
+    """Write a pcapng; of the places those where a packet is."""
+    used, interfaces = np.unique(packets.interfaces, return_inverse=True)
+    described = [
+        capture_files.interface(
+            name=place.name, description=place.description, linktype=LINUX_SLL2,
+            snap_bytes=0 if packets.zero_bytes.any() else snap_bytes,
+        )
+        for place in (places[number] for number in used.tolist())
+    ]  # fmt: skip
+    head = [
+        capture_files.section(comment="\n".join(comment), application=APPLICATION), *described
+    ]  # fmt: skip
+    packets = replace(packets, interfaces=interfaces.astype(np.int64))
+    pieces = chain(head, capture_files.pcapng_packets(packets, said))
+    plain_files.write_pieces(path, pieces, unlocked=True)
+
+
+def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> list[str]:
+    """Return what both files say of themselves, in lines."""
     since_1970 = f"{recorded.epoch_ns // NS_PER_S}.{recorded.epoch_ns % NS_PER_S:09d}"
     zero = datetime.datetime.fromtimestamp(recorded.epoch_ns // NS_PER_S, tz=datetime.UTC)
     flows = [
@@ -101,28 +168,14 @@ def section_comment(cell: Cell, cell_id: str, recorded: Recorded) -> str:
         f"port {flow.port}"
         for flow in cell.flows
     ]
-    lines = [
+    return [
         f"{cell.study}: {point_text(cell.point)}; seed {cell.seed}; cell {cell_id}",
         f"kernel {recorded.kernel}, lab {cell.lab.get('name', 'unknown')}",
-        "Every packet at every point where it was captured, as it was captured.",
-        "The interface says where, a comment what happened to it.",
         f"Time zero of the experiment: {since_1970} s since 1970 ({zero:%Y-%m-%d %H:%M:%S} UTC).",
         f"At most {recorded.points.snap_bytes} bytes of each packet were kept.",
         "Flows:",
         *flows,
     ]
-    return "\n".join(lines)
-
-
-def _head(comment: str, places: Sequence[Interface], snap_bytes: int) -> list[bytes]:
-    described = [
-        capture_files.interface(
-            name=place.name, description=place.description, linktype=LINUX_SLL2,
-            snap_bytes=snap_bytes,
-        )
-        for place in places
-    ]  # fmt: skip
-    return [capture_files.section(comment=comment, application=APPLICATION), *described]
 
 
 def _check_same(table: pl.DataFrame, recorded: Recorded, where: str) -> None:
@@ -164,12 +217,11 @@ def _captured(recorded: Recorded, places: Sequence[Interface]) -> CapturedPacket
         captured_bytes=recorded.captured_bytes,
         wire_bytes=recorded.wire_bytes,
         interfaces=interface,
+        zero_bytes=np.zeros(len(interface), np.int64),
     )
 
 
 def _senders_rows(table: pl.DataFrame) -> Ints:
     """Return the rows senders see: data as sent, acknowledgements as delivered."""
-    sent = (pl.col("point") == "sent") & (pl.col("direction") == "data")
-    heard = (pl.col("point") == "delivered") & (pl.col("direction") == "ack")
-    rows: Ints = table.with_row_index("row").filter(sent | heard)["row"].to_numpy().astype(np.int64)
+    rows: Ints = table.select(pl.arg_where(SENDERS)).to_series().to_numpy().astype(np.int64)
     return rows

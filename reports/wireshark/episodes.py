@@ -18,18 +18,29 @@ from reports.store.columns import read_columns
 SAME_TIME_S = 1e-6
 _USED = (
     "flow", "episode", "basis", "detected_s", "detected_by", "dupacks", "recovered_s",
+    "cwnd_before_bytes", "cwnd_after_bytes", "ssthresh_after_bytes", "flight_at_act_bytes",
+    "cwnd_at_recovery_bytes", "cwnd_after_recovery_bytes",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Episode:
-    """One loss episode of a flow: ``by`` is what made the sender act, on the n-th dupack."""
+    """One loss episode of a flow: ``by`` is what made the sender act, on the n-th dupack.
+
+    Windows are those of the table; None is unknown.
+    """
 
     number: int
     detected_s: float
     by: str | None
     dupacks: int | None
     recovered_s: float | None
+    cwnd_before_bytes: int | None = None
+    cwnd_after_bytes: int | None = None
+    ssthresh_after_bytes: int | None = None
+    flight_at_act_bytes: int | None = None
+    cwnd_at_recovery_bytes: int | None = None
+    cwnd_after_recovery_bytes: int | None = None
 
     def begins_at(self, t_s: float) -> bool:
         """Return whether the sender acted at this time."""
@@ -38,6 +49,27 @@ class Episode:
     def over_at(self, t_s: float) -> bool:
         """Return whether all of it is acknowledged by this time."""
         return self.recovered_s is not None and t_s >= self.recovered_s - SAME_TIME_S
+
+    def reduced(self) -> str:
+        """Return, to be appended, what the sender made of its window when it acted."""
+        told = _changed(self.cwnd_before_bytes, self.cwnd_after_bytes)
+        if told and self.ssthresh_after_bytes is not None:
+            told += f", threshold {self.ssthresh_after_bytes}"
+        if told and self.flight_at_act_bytes is not None:
+            told += f", {self.flight_at_act_bytes} outstanding"
+        return told
+
+    def left(self) -> str:
+        """Return, to be appended, what its window is after the recovery."""
+        return _changed(self.cwnd_at_recovery_bytes, self.cwnd_after_recovery_bytes)
+
+
+def _changed(before_bytes: int | None, after_bytes: int | None) -> str:
+    if before_bytes is None or after_bytes is None:
+        return ""
+    if before_bytes == after_bytes:
+        return f", congestion window {after_bytes} bytes"
+    return f", congestion window from {before_bytes} to {after_bytes} bytes"
 
 
 def read_episodes(path: Path) -> dict[str, tuple[Episode, ...]]:
@@ -59,6 +91,7 @@ def by_flow(table: pl.DataFrame) -> dict[str, tuple[Episode, ...]]:
         episode = Episode(
             number=row["episode"], detected_s=row["detected_s"], by=row["detected_by"],
             dupacks=row["dupacks"], recovered_s=row["recovered_s"],
+            **{name: row[name] for name in _USED if name.endswith("_bytes")},
         )  # fmt: skip
         found.setdefault(row["flow"], []).append(episode)
     return {flow: tuple(episodes) for flow, episodes in found.items()}

@@ -26,10 +26,14 @@ UNSEEN = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Fate:
-    """The end of a packet that was not delivered, and the row of its last sight."""
+    """The end of a packet that was not delivered, and the row of its last sight.
+
+    ``listed`` is its number in the study's list of packets to drop.
+    """
 
     place: Place
     row: int
+    listed: int | None = None
 
 
 def fates(
@@ -73,7 +77,7 @@ def _name_listed(
     for number in numbers:
         fate = found.get(offered[number - 1]) if number <= len(offered) else None
         if fate is not None and fate.place == "loss":
-            found[offered[number - 1]] = Fate(place="listed", row=fate.row)
+            found[offered[number - 1]] = Fate(place="listed", row=fate.row, listed=number)
 
 
 def _ended(

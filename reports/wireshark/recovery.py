@@ -69,6 +69,11 @@ class Recovery:
             self.after_timeout = cause.by in ("timeout", "silence")
         return cause
 
+    @property
+    def windows(self) -> str:
+        """Return, to be appended to what began it, what the sender made of its window."""
+        return "" if self._episode is None else self._episode.reduced()
+
     def timed_out(self, sent_up_to: int) -> None:
         """Note a timeout while recovering: all that is out now must be acknowledged."""
         self.after_timeout = True
@@ -97,5 +102,6 @@ class Recovery:
         if not over:
             return ""
         number = "" if self._episode is None else f" (loss episode {self._episode.number})"
+        number += "" if self._episode is None else self._episode.left()
         self._until, self._episode, self.after_timeout = None, None, False
         return f"end of recovery: all that was out is acknowledged{number}"

@@ -1,17 +1,19 @@
 """What happened to one SCTP association, told on the packets its sender sends and gets. Pure.
 
 Invariants: rows come in order of time, data as sent and acknowledgements as delivered; TSNs count
-from 0, as in ``packets.parquet`` and as Wireshark shows relative ones.
+from 0, as in ``packets.parquet`` and as Wireshark shows relative ones, chunks from 1, as in figures
+and in the table of episodes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from reports.wireshark.fates import Fate
 from reports.wireshark.recovery import AT_ONCE_S, THRESHOLD, Cause, Recovery
+from reports.wireshark.tcp_story import nothing_met
 from reports.wireshark.words import nth, why_again
 
 #: Columns of ``packets.parquet`` behind :class:`SctpPacket`, in its order; TSNs are derived.
@@ -54,9 +56,12 @@ class SctpPacket(NamedTuple):
 
 
 def named(tsns: Sequence[int]) -> str:
-    """Return TSNs in words: ``TSN 7``, ``TSN 7, 9``, ``TSN 7, 9, 12 and 4 more``."""
+    """Return chunks in words: ``chunk 8 (TSN 7)``, ``chunks 8, 10, 13 and 4 more (TSN 7, …)``."""
+    if len(tsns) == 1:
+        return f"chunk {tsns[0] + 1} (TSN {tsns[0]})"
     more = f" and {len(tsns) - MOST_NAMED} more" if len(tsns) > MOST_NAMED else ""
-    return f"TSN {', '.join(map(str, tsns[:MOST_NAMED]))}{more}"
+    chunks, numbers = (", ".join(str(tsn + base) for tsn in tsns[:MOST_NAMED]) for base in (1, 0))
+    return f"chunks {chunks}{more} (TSN {numbers}{', …' if more else ''})"
 
 
 def missing(cum_tsn_ack: int, gap_blocks: Sequence[Mapping[str, int]]) -> list[int]:
@@ -72,10 +77,15 @@ def missing(cum_tsn_ack: int, gap_blocks: Sequence[Mapping[str, int]]) -> list[i
 class SctpStory:
     """Follows one association; ``said`` is by row, ``labels`` names what a lost packet carried."""
 
-    def __init__(self, fates: Mapping[int, Fate], recovery: Recovery) -> None:
+    def __init__(
+        self, fates: Mapping[int, Fate], recovery: Recovery,
+        met: Callable[[float], str] = nothing_met,
+    ) -> None:  # fmt: skip
         self.said: dict[int, list[str]] = {}
         self.labels: dict[int, str] = {}
         self._fates = fates
+        self._met = met
+        self._missing: int | None = None
         self._recovery = recovery
         self._copies: dict[int, list[int | None]] = {}
         self._reports: dict[int, int] = {}
@@ -106,6 +116,9 @@ class SctpStory:
         again = [tsn for tsn in tsns if tsn in self._copies]
         if again:
             self._repeated(packet, again)
+        elif tsns and self._missing is not None and packet.t_s - self._heard_s <= AT_ONCE_S:
+            on = f"{nth(self._reports[self._missing])} SACK that reports {named([self._missing])}"
+            self._say(packet.row, f"new data on the {on} missing: {named(tsns)}")
         for tsn in tsns:
             self._copies.setdefault(tsn, []).append(packet.packet)
             self._reached = max(self._reached, tsn)
@@ -116,6 +129,7 @@ class SctpStory:
         what, cause = named(again), self._cause(packet, again)
         if not self._recovery.going_on:
             text = self._recovery.begin(packet.t_s, self._reached, cause).text(what, REPORT)
+            text += self._recovery.windows
         elif cause.by == "timeout":
             self._recovery.timed_out(self._reached)
             text = cause.text(what, REPORT)
@@ -144,7 +158,7 @@ class SctpStory:
         return Cause(by="dupacks" if fast else "timeout", reports=reports)
 
     def _heard(self, packet: SctpPacket) -> None:
-        self._heard_s = packet.t_s
+        self._heard_s, self._missing = packet.t_s, None
         for kind in (packet.chunk_types or "").split("+"):
             if kind in ANSWERS:
                 self._say(packet.row, ANSWERS[kind])
@@ -168,10 +182,11 @@ class SctpStory:
         for tsn in lacking:
             self._reports[tsn] = self._reports.get(tsn, 0) + 1
             if len(times) < MOST_NAMED:
-                times.append(f"TSN {tsn} missing for the {nth(self._reports[tsn])} time")
+                times.append(f"{named([tsn])} missing for the {nth(self._reports[tsn])} time")
         more = f", and {len(lacking) - MOST_NAMED} more" if len(lacking) > MOST_NAMED else ""
         if times:
-            self._say(packet.row, f"reports {', '.join(times)}{more}")
+            self._missing = lacking[0]
+            self._say(packet.row, f"reports {', '.join(times)}{more}{self._met(packet.t_s)}")
 
     def _look_at_window(self, packet: SctpPacket) -> None:
         shut = packet.a_rwnd_bytes == 0

@@ -1,14 +1,14 @@
 """What happened to one TCP connection, told on the packets its sender sends and gets. Pure.
 
 Invariants: rows come in order of time, data as sent and acknowledgements as delivered; segments are
-numbered from 1 in the order in which they were first sent.
+numbered from 1 by bytes over the segment size, as in the figures and the table of episodes.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from reports.wireshark.fates import Fate
@@ -22,6 +22,13 @@ COLUMNS = (
     "ack", "window_bytes", "dupack_count",
 )  # fmt: skip
 REPORT = "duplicate acknowledgement"
+#: What Wireshark 4.0 takes for fast, and what it takes for the round trip if it saw no handshake.
+WIRESHARK_FAST_S, WIRESHARK_RTT_S = 0.02, 0.003
+
+
+def nothing_met(_t_s: float) -> str:
+    """Return what is known of the windows that acknowledgements met without the kernel's events."""
+    return ""
 
 
 class TcpPacket(NamedTuple):
@@ -41,11 +48,20 @@ class TcpPacket(NamedTuple):
 
 
 class TcpStory:
-    """Follows one connection; ``said`` is by row, ``labels`` names what a lost packet carried."""
+    """Follows one connection; ``said`` is by row, ``labels`` names what a lost packet carried.
 
-    def __init__(self, fates: Mapping[int, Fate], recovery: Recovery) -> None:
+    ``misjudged`` are the rows of retransmissions that Wireshark 4.0 calls out of order.
+    """
+
+    def __init__(
+        self, fates: Mapping[int, Fate], recovery: Recovery, segment_bytes: int,
+        met: Callable[[float], str] = nothing_met,
+    ) -> None:  # fmt: skip
         self.said: dict[int, list[str]] = {}
         self.labels: dict[int, str] = {}
+        self.misjudged: list[int] = []
+        self._segment_bytes = segment_bytes
+        self._met = met
         self._fates = fates
         self._recovery = recovery
         self._starts: list[int] = []
@@ -56,6 +72,11 @@ class TcpStory:
         self._heard_s = -math.inf
         self._progress_s = -math.inf
         self._dupacks = 0
+        self._on_duplicate = False
+        self._last_ack = 0
+        self._syn_s: float | None = None
+        self._handshake_s = WIRESHARK_RTT_S
+        self._reached_s = -math.inf
         self._rtt_s = math.inf
         self._window_shut = False
 
@@ -64,10 +85,18 @@ class TcpStory:
         for packet in packets:
             if packet.flags is None:
                 continue
+            self._time_handshake(packet, packet.flags)
             if packet.direction == "data":
                 self._sent(packet, packet.flags)
             else:
                 self._heard(packet, packet.flags)
+
+    def _time_handshake(self, packet: TcpPacket, flags: int) -> None:
+        """Take the first round trip as Wireshark does."""
+        if flags & (SYN | ACK) == SYN:
+            self._syn_s = packet.t_s
+        elif flags & (SYN | ACK) == ACK and self._syn_s is not None:
+            self._handshake_s, self._syn_s = packet.t_s - self._syn_s, None
 
     def _say(self, row: int, text: str) -> None:
         self.said.setdefault(row, []).append(text)
@@ -90,10 +119,12 @@ class TcpStory:
         else:
             if not self._starts:
                 self._say(packet.row, "first data")
+            self._say_if_on_duplicate(packet, seq)
             self._starts.append(seq)
             self._copies[seq] = []
             self._sent_s[end] = packet.t_s
-        self._reached = max(self._reached, end)
+        if end > self._reached:
+            self._reached, self._reached_s = end, packet.t_s
         self._copies.setdefault(seq, []).append(packet.packet)
         self._name_lost(packet, self._label(seq))
 
@@ -102,14 +133,31 @@ class TcpStory:
             self.labels[packet.packet] = label
 
     def _label(self, seq: int) -> str:
-        number = bisect_right(self._starts, seq)
-        return f"segment {number} (seq {seq})" if number else f"seq {seq}"
+        return f"segment {(seq - 1) // self._segment_bytes + 1} (seq {seq})"
+
+    def _say_if_on_duplicate(self, packet: TcpPacket, seq: int) -> None:
+        if self._on_duplicate and packet.t_s - self._heard_s <= AT_ONCE_S:
+            on = f"on the {nth(self._dupacks)} {REPORT}"
+            self._say(packet.row, f"new data {on}: {self._label(seq)}")
+
+    def _looks_out_of_order(self, packet: TcpPacket, seq: int, end: int) -> bool:
+        """Return whether Wireshark 4.0 takes this retransmission for an original, come late."""
+        fast = (
+            self._dupacks >= THRESHOLD - 1
+            and seq == self._last_ack
+            and packet.t_s - self._heard_s < WIRESHARK_FAST_S
+        )
+        late = packet.t_s - self._reached_s < self._handshake_s and end != self._reached
+        return late and not fast and end > self._last_ack
 
     def _repeated(self, packet: TcpPacket, seq: int, end: int) -> None:
+        if self._looks_out_of_order(packet, seq, end):
+            self.misjudged.append(packet.row)
         what, cause = self._label(seq), self._cause(packet, seq, end)
         timer = cause.by in ("timeout", "probe", "silence")
         if not self._recovery.going_on:
             text = self._recovery.begin(packet.t_s, self._reached, cause).text(what, REPORT)
+            text += self._recovery.windows
         elif timer:
             if cause.by != "probe":
                 self._recovery.timed_out(self._reached)
@@ -152,11 +200,13 @@ class TcpStory:
         self._heard_s = packet.t_s
         self._look_at_window(packet, flags)
         count = packet.dupack_count or 0
+        self._on_duplicate = bool(count) and self._acked >= packet.ack < self._reached
         if packet.ack > self._acked:
             self._advanced(packet.ack, packet.t_s)
-        elif count and packet.ack < self._reached:
-            self._say(packet.row, f"{nth(count)} {REPORT}, asks for {self._label(packet.ack)}")
-        self._dupacks = count
+        elif self._on_duplicate:
+            asks = f"asks for {self._label(packet.ack)}"
+            self._say(packet.row, f"{nth(count)} {REPORT}, {asks}{self._met(packet.t_s)}")
+        self._dupacks, self._last_ack = count, packet.ack
         over = self._recovery.acknowledged(packet.t_s, self._acked)
         if over:
             self._say(packet.row, over)

@@ -9,11 +9,17 @@ LOST = {
     "access": "dropped on the sender's access link",
     "queue": "dropped by the queue",
     "loss": "dropped by the loss model",
-    "listed": "dropped because the study lists it",
+    "listed": "dropped because the study lists data packet",
     "exit": "dropped on the receiver's access link",
     "way back": "dropped on the way back, where packets are not captured",
     "open": "not seen again: under way at the end of the capture, or dropped",
 }
+
+
+def lost(fate: Fate) -> str:
+    """Return what became of a packet that was not delivered."""
+    number = "" if fate.listed is None else f" {fate.listed}"
+    return f"{LOST[fate.place]}{number}"
 
 
 def nth(number: int) -> str:
@@ -35,4 +41,4 @@ def why_again(before: Fate | None, times: int) -> str:
         return f"needless: {which} was not lost"
     if before.place == "open":
         return f"{which} was not seen to arrive"
-    return f"sent again because {which} was {LOST[before.place]}"
+    return f"sent again because {which} was {lost(before)}"

@@ -335,6 +335,9 @@ def wireshark(
         list[str] | None,
         typer.Option("--cell", metavar="ID", help="just this cell; the start of its id is enough"),
     ] = None,
+    all_points: Annotated[
+        bool, typer.Option("--all-points", help="also write every packet at every capture point")
+    ] = False,
     install_profile: Annotated[
         bool, typer.Option("--install-profile", help="install the Wireshark profile Groundtruth")
     ] = False,
@@ -344,8 +347,9 @@ def wireshark(
 ) -> None:
     """Write a run's captures for Wireshark, each packet's story in its comment.
 
-    For each captured cell RUN/pcap gets a pcapng with all capture points, and a classic pcap of
-    the senders' view for tcptrace.
+    For each captured cell RUN/pcap gets a pcapng of the senders' view, where each packet is once,
+    and the same as a classic pcap for tcptrace. With --all-points it also gets a pcapng with every
+    packet at every capture point.
     """
     if not run and not install_profile:
         raise typer.BadParameter("give a run folder, or --install-profile", param_hint="RUN")
@@ -353,10 +357,12 @@ def wireshark(
         raise typer.BadParameter("goes with --install-profile", param_hint="--force")
     if cells and not run:
         raise typer.BadParameter("goes with a run folder", param_hint="--cell")
+    if all_points and not run:
+        raise typer.BadParameter("goes with a run folder", param_hint="--all-points")
     if install_profile:
         tracing.install_profile(force)
     if run:
-        tracing.command(run, cells or [])
+        tracing.command(run, cells or [], all_points=all_points)
 
 
 @app.command()

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from model import plain_files, run_folder
 from model.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
@@ -23,6 +26,7 @@ from testbed.machine.console import out, words
 from testbed.planning.plan import PlannedCell
 
 if TYPE_CHECKING:
+    from reports.wireshark.captured import Ints
     from reports.wireshark.cell_export import Recorded
 
 #: Told of every cell: how many are done, and of how many.
@@ -40,23 +44,29 @@ class Outcome:
     failures: tuple[tuple[str, str], ...]
 
 
-def command(run_name: str, wanted: Sequence[str]) -> None:
+def command(run_name: str, wanted: Sequence[str], *, all_points: bool = False) -> None:
     """Write a run's captures for Wireshark and tcptrace, and say where.
 
     Raises:
-        RunError: some cells could not be exported; the others were.
+        RunError: some cells could not be exported; the others were. Or the disk has no room for
+            them; then none was.
     """
     found = study_sets.find(run_name)
     cells = {run: saved_runs.load_cells(run) for run in found.runs}
     chosen = choose([cell for own in cells.values() for cell in own], wanted, run_name)
     printed = out()
+    folders = [
+        run_folder.cell_folder(run, planned.id)
+        for run, own in cells.items() for planned in own if planned in chosen
+    ]  # fmt: skip
+    printed.print(announced(folders, all_points=all_points))
     errors: dict[str, GroundtruthError | OSError] = {}
     for run, own in cells.items():
         exported = [planned for planned in own if planned in chosen]
         if not exported:
             continue
         with Display(words()) as display:
-            outcome = export(run, exported, display.exporting)
+            outcome = export(run, exported, display.exporting, all_points=all_points)
         for line in outcome.written:
             printed.print(line)
         try:
@@ -116,7 +126,48 @@ def _only(captured: Sequence[PlannedCell], word: str, run: str) -> PlannedCell:
     return found[0]
 
 
-def export(run: Path, chosen: Sequence[PlannedCell], report: Report) -> Outcome:
+def announced(folders: Sequence[Path], *, all_points: bool) -> str:
+    """Return how many bytes the export of these cells will write, in words.
+
+    Raises:
+        RunError: the disk has no room for them.
+    """
+    wanted_bytes = sum(_expected_bytes(folder, all_points=all_points) for folder in folders)
+    free_bytes = shutil.disk_usage(folders[0]).free
+    if wanted_bytes > free_bytes:
+        raise RunError(
+            "the disk has no room for the export", where=str(folders[0].parents[1]),
+            wanted=f"about {size_text(wanted_bytes)}", got=size_text(free_bytes),
+            hint="export single cells: --cell ID",
+        )  # fmt: skip
+    return f"writes about {size_text(wanted_bytes)}, cells: {len(folders)}"
+
+
+def _expected_bytes(folder: Path, *, all_points: bool) -> int:
+    """Return how many bytes a cell's export will write; 0 for one that will be refused."""
+    from collectors.tables import packet_evidence  # when needed: tables and reports load slowly
+    from reports.wireshark.expected_size import expected_bytes
+    from reports.wireshark.points import CAPTURE_POINTS
+
+    name = run_folder.PACKETS_TABLE
+    try:
+        if plain_files.sha256(folder / name) != digests.read_done(folder).get(name):
+            return 0
+        points = json_file.read(CAPTURE_POINTS, folder / packet_evidence.POINTS, schema=None)
+        return expected_bytes(folder / name, points.snap_bytes, all_points=all_points)
+    except (GroundtruthError, OSError):
+        return 0
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a size in words."""
+    unit, name = (1e6, "MB") if size_bytes >= 1e6 else (1e3, "kB")
+    return f"{size_bytes / unit:,.1f} {name}"
+
+
+def export(
+    run: Path, chosen: Sequence[PlannedCell], report: Report, *, all_points: bool = False
+) -> Outcome:
     """Export cells one after the other.
 
     Raises:
@@ -126,14 +177,14 @@ def export(run: Path, chosen: Sequence[PlannedCell], report: Report) -> Outcome:
     for done, planned in enumerate(chosen):
         report(done, len(chosen))
         try:
-            written.append(_export_cell(run, planned))
+            written.append(_export_cell(run, planned, all_points=all_points))
         except GroundtruthError as error:
             failures.append((planned.id, str(error)))
     report(len(chosen), len(chosen))
     return Outcome(written=tuple(written), failures=tuple(failures))
 
 
-def _export_cell(run: Path, planned: PlannedCell) -> str:
+def _export_cell(run: Path, planned: PlannedCell, *, all_points: bool) -> str:
     # Imported when needed: reports and tables take longer to load than most commands.
     from reports.wireshark.cell_export import export_cell
 
@@ -148,13 +199,14 @@ def _export_cell(run: Path, planned: PlannedCell) -> str:
             list(plain_files.files(folder / "raw"))  # files and folders only
             read_recorded(folder)  # a capture that was cut or damaged is named with the byte
         raise DisagreementError("changed since the run", where=str(folder), got=changed)
-    done = export_cell(run, planned.id, planned.cell, recorded)
-    return f"{done.pcapng}: {done.packets} packets, {done.comments} comments"
+    done = export_cell(run, planned.id, planned.cell, recorded, all_points=all_points)
+    size = size_text(sum(file.stat().st_size for file in done.files))
+    return f"{done.files[0]}: {done.packets} packets, {done.comments} comments ({size} in all)"
 
 
 def read_recorded(folder: Path) -> Recorded:
     """Return a cell's captures as the writer takes them; raise :class:`ParseError` if damaged."""
-    from collectors.packets import ipv4
+    from collectors.packets import checksum, ipv4
     from collectors.raw.files import read_as
     from collectors.raw.pcap import LINUX_SLL2
     from collectors.tables import packet_evidence
@@ -167,6 +219,18 @@ def read_recorded(folder: Path) -> Recorded:
     if foreign.any():
         name = records.names[int(records.files[int(foreign.argmax())])]
         raise ParseError("not a capture of a router", where=name, wanted="link type LINUX_SLL2")
+    ip = ipv4.parse_ipv4(records, link)
+    cut = ip.readable & ~ip.fragment & (ip.protocol == ipv4.SCTP) & (ip.captured_ends < ip.ends)
+
+    def zero_bytes(rows: Ints) -> Ints:
+        asked = rows[cut[rows]]
+        starts = ip.transport[asked]
+        kept, lengths = ip.captured_ends[asked] - starts, ip.ends[asked] - starts
+        proven = checksum.ends_in_zeros(records.octets, starts, kept, lengths)
+        found = np.zeros(len(rows), np.int64)
+        found[cut[rows]] = np.where(proven, lengths - kept, 0)
+        return found
+
     return Recorded(
         points=json_file.read(CAPTURE_POINTS, folder / packet_evidence.POINTS, schema=None),
         epoch_ns=packet_evidence.epoch_ns(folder),
@@ -180,6 +244,7 @@ def read_recorded(folder: Path) -> Recorded:
         network=link.network,
         captured_bytes=records.captured_bytes,
         wire_bytes=records.wire_bytes,
+        zero_bytes=zero_bytes,
     )
 
 

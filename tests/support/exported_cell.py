@@ -54,17 +54,17 @@ def plan_cells(run: Path, cells: Sequence[Cell]) -> None:
     manifest.write(run, contents)
 
 
-def export_recorded(run: Path) -> tuple[Path, Path]:
+def export_recorded(run: Path) -> tuple[Path, ...]:
     """Export a run's recorded cell under a name that no change to cells' ids changes.
 
-    Returns the pcapng and the senders' view, whose bytes are what was recorded.
+    Returns the pcapng, the same as a classic pcap, and the one with all capture points, whose bytes
+    are what was recorded.
     """
     (folder,) = (run / "cells").iterdir()
     cell = from_dict(json.loads((folder / run_folder.CELL).read_text()))
     apart = run / "apart"
     shutil.copytree(folder, run_folder.cell_folder(apart, "recorded"))
-    done = export_cell(apart, "recorded", cell, read_recorded(folder))
-    return done.pcapng, done.senders_view
+    return export_cell(apart, "recorded", cell, read_recorded(folder), all_points=True).files
 
 
 def only(folder: Path, pattern: str) -> Path:
@@ -74,13 +74,18 @@ def only(folder: Path, pattern: str) -> Path:
 
 
 def traced(run: Path) -> Path:
-    """Return the exported file with every packet of a run's only cell."""
-    return only(run / run_folder.PCAP, "*.pcapng")
+    """Return the exported file for Wireshark of a run's only cell."""
+    return only(run / run_folder.PCAP, "*[0-9a-f].pcapng")
 
 
 def view(run: Path) -> Path:
-    """Return the senders' view of it."""
+    """Return the same for tcptrace."""
     return only(run / run_folder.PCAP, "*-senders.pcap")
+
+
+def traced_everywhere(run: Path) -> Path:
+    """Return the exported file with every capture point."""
+    return only(run / run_folder.PCAP, "*-all-points.pcapng")
 
 
 def cell_folder(run: Path) -> Path:
@@ -94,8 +99,20 @@ def packets(run: Path) -> pl.DataFrame:
 
 
 def captured(run: Path) -> Capture:
-    """Return what the exported file of a run holds."""
+    """Return what the exported file for Wireshark holds."""
     return read(traced(run).read_bytes())
+
+
+def captured_everywhere(run: Path) -> Capture:
+    """Return what the exported file with every capture point holds."""
+    return read(traced_everywhere(run).read_bytes())
+
+
+def seen_by_senders(run: Path) -> pl.DataFrame:
+    """Return the rows of the packets table that are in the file for Wireshark."""
+    sent = (pl.col("point") == "sent") & (pl.col("direction") == "data")
+    heard = (pl.col("point") == "delivered") & (pl.col("direction") == "ack")
+    return packets(run).filter(sent | heard)
 
 
 if __name__ == "__main__":

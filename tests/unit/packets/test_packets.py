@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from collectors.packets import columns
-from collectors.packets.checksum import crc32c
+from collectors.packets.checksum import crc32c, ends_in_zeros
 from collectors.packets.packets import POINTS, Tap, parse_packets
 from collectors.packets.sequence import UNKNOWN, bases, repeated, unwrapped
 from collectors.raw.pcap import parse
@@ -140,6 +140,25 @@ def test_the_check_value_of_crc32c() -> None:
     # The "check" of CRC-32/ISCSI in every catalogue; and a row of a length no multiple of four.
     digits = np.frombuffer(b"123456789", np.uint8).reshape(1, 9)
     assert int(crc32c(digits)[0]) == 0xE3069283
+
+
+def test_a_checksum_tells_whether_zeros_were_cut_off() -> None:
+    # Packets of three lengths, cut at different places; only where zeros alone are left out.
+    lengths, kept, last_bytes = (1476, 1476, 61, 1476, 11), (140, 200, 33, 140, 9), (0, 0, 0, 1, 0)
+    octets, starts = bytearray(), []
+    for length, cut, last in zip(lengths, kept, last_bytes, strict=True):
+        packet = bytearray(range(1, cut + 1)) + bytes(length - cut)
+        packet[-1] = last
+        packet[8:12] = bytes(4)
+        whole = np.frombuffer(bytes(packet), np.uint8).reshape(1, -1)
+        packet[8:12] = int(crc32c(whole)[0]).to_bytes(4, "little")
+        starts.append(len(octets))
+        octets += packet[:cut]
+    found = ends_in_zeros(
+        np.frombuffer(bytes(octets) + bytes(256), np.uint8),
+        np.array(starts), np.array(kept), np.array(lengths),
+    )  # fmt: skip
+    assert found.tolist() == [True, True, True, False, False]
 
 
 def test_chunks_cut_off_are_unknown() -> None:

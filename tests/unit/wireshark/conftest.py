@@ -21,7 +21,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run folder whose captures were exported."""
     run = tmp_path_factory.mktemp("run")
     make_run(run)
-    wireshark.command(str(run), [])
+    wireshark.command(str(run), [], all_points=True)
     return run
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 
 import numpy as np
@@ -31,6 +32,7 @@ def captured(packets: list[bytes], times: list[int] | None = None) -> CapturedPa
         captured_bytes=lengths,
         wire_bytes=lengths + 7,
         interfaces=np.arange(len(packets)) % 2,
+        zero_bytes=np.zeros(len(packets), np.int64),
     )
 
 
@@ -75,6 +77,19 @@ def test_a_packet_with_a_comment_to_the_byte() -> None:
     )
 
 
+def test_zeros_that_were_not_kept_are_filled_in_for_wireshark_alone() -> None:
+    one = captured([bytes(LINK_BYTES) + b"\x01"] * 2)
+    filled = dataclasses.replace(one, zero_bytes=np.array([7, 0]))
+    (made,) = capture_files.pcapng_packets(filled, {1: "ok"})
+    head = capture_files.section(comment="c", application="d") + interfaces()
+    found = read(head + made).packets
+    assert [packet["data"][LINK_BYTES:] for packet in found] == [b"\x01" + bytes(7), b"\x01"]
+    assert [packet["wire_bytes"] for packet in found] == [28, 28]
+    assert [packet["comment"] for packet in found] == ["", "ok"]
+    (classic,) = capture_files.classic_packets(filled)
+    assert struct.unpack_from("<II", classic, 8) == (1, 8)
+
+
 def test_a_packet_without_comment_has_no_options() -> None:
     (made,) = capture_files.pcapng_packets(captured([b"\x01\x02\x03\x04"]), {})
     assert len(made) == 32 + 4
@@ -102,19 +117,19 @@ def test_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     comments = {3: "three", 10: "ten"}
     whole, view = (
         written(packets, comments),
-        b"".join(capture_files.classic_packets(captured(packets), np.arange(11))),
+        b"".join(capture_files.classic_packets(captured(packets))),
     )
     monkeypatch.setattr(capture_files, "AT_ONCE", 4)
     assert len(list(capture_files.pcapng_packets(captured(packets), comments))) == 3
     assert written(packets, comments) == whole
-    assert b"".join(capture_files.classic_packets(captured(packets), np.arange(11))) == view
+    assert b"".join(capture_files.classic_packets(captured(packets))) == view
 
 
 def test_the_senders_view_is_raw_ip_in_microseconds() -> None:
     packets = [bytes(LINK_BYTES) + b"first", bytes(LINK_BYTES) + b"second", bytes(LINK_BYTES)]
     data = capture_files.classic_header() + b"".join(
         capture_files.classic_packets(
-            captured(packets, [1_000_001_999, 1_000_002_000, 2_000_000_000]), np.array([0, 1])
+            captured(packets, [1_000_001_999, 1_000_002_000, 2_000_000_000]).only(np.array([0, 1]))
         )
     )
     assert struct.unpack_from("<IHHiIII", data) == (0xA1B2C3D4, 2, 4, 0, 0, 262_144, 101)

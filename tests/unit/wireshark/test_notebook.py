@@ -31,7 +31,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     home = tmp_path_factory.mktemp("notebook")
     run = home / "results" / "latest"
     make_run(run)
-    export(run, saved_runs.load_cells(run), lambda _done, _of: None)
+    export(run, saved_runs.load_cells(run), lambda _done, _of: None, all_points=True)
     left: dict[str, Any] = {"home": home}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)

@@ -17,6 +17,7 @@ from collectors.raw.pcap import merged, read
 from model.run_files.loss_tables import EpisodeRow
 from model.run_files.tables import schema
 from reports.wireshark import episodes, sctp_story, tcp_story
+from reports.wireshark.congestion_windows import Windows
 from reports.wireshark.episodes import Episode
 from reports.wireshark.fates import Fate, fates
 from reports.wireshark.recovery import Recovery
@@ -28,6 +29,7 @@ from tests.support.exported_cell import RECORDED, recorded_cell
 
 ACK, SYN, FIN = 16, 2, 1
 LOST = Fate(place="loss", row=99)
+NO_WINDOWS = Windows()
 
 
 def data(row: int, t_s: float, number: int, packet: int, *, again: bool = False) -> TcpPacket:
@@ -45,9 +47,16 @@ def ack(row: int, t_s: float, asks_for: int, dupacks: int = 0, window: int = 655
 def tcp(
     packets: Sequence[TcpPacket], lost: Sequence[int] = (), episodes: Sequence[Episode] = ()
 ) -> dict[int, list[str]]:
-    story = TcpStory(dict.fromkeys(lost, LOST), Recovery(episodes))
+    return tcp_story_of(packets, lost, episodes).said
+
+
+def tcp_story_of(
+    packets: Sequence[TcpPacket], lost: Sequence[int] = (), episodes: Sequence[Episode] = (),
+    windows: Windows = NO_WINDOWS,
+) -> TcpStory:  # fmt: skip
+    story = TcpStory(dict.fromkeys(lost, LOST), Recovery(episodes), 1000, windows.met)
     story.tell(packets)
-    return story.said
+    return story
 
 
 FIVE = [data(n, 0.0, n, n) for n in range(1, 6)]
@@ -229,16 +238,21 @@ def test_the_third_report_makes_a_fast_retransmit_and_the_end_is_told() -> None:
     )
     assert said == {
         0: ["first data"],
-        10: ["reports TSN 1 missing for the 1st time"],
-        11: ["reports TSN 1 missing for the 2nd time"],
-        12: ["reports TSN 1 missing for the 3rd time, TSN 4 missing for the 1st time"],
+        10: ["reports chunk 2 (TSN 1) missing for the 1st time"],
+        11: ["reports chunk 2 (TSN 1) missing for the 2nd time"],
+        12: [
+            (
+                "reports chunk 2 (TSN 1) missing for the 3rd time, "
+                "chunk 5 (TSN 4) missing for the 1st time"
+            )
+        ],
         13: [
             (
-                "fast retransmit of TSN 1, on the 3rd SACK that reports it missing; "
+                "fast retransmit of chunk 2 (TSN 1), on the 3rd SACK that reports it missing; "
                 "sent again because the original was dropped by the loss model"
             )
         ],
-        14: ["reports TSN 4 missing for the 2nd time"],
+        14: ["reports chunk 5 (TSN 4) missing for the 2nd time"],
         15: ["end of recovery: all that was out is acknowledged"],
     }
 
@@ -247,12 +261,12 @@ def test_without_a_sack_or_enough_reports_it_is_a_timeout() -> None:
     reported = [*SIX, sack(10, 1.0, 0, [(2, 2)])]
     early = sctp([*reported, chunk(13, 1.0, 1, 13)], lost=[1])
     late = sctp([*reported, chunk(13, 3.0, 1, 13), sack(14, 3.5, 2), chunk(15, 3.5, 3, 15)])
-    assert early[13][0].startswith("retransmission of TSN 1 after timeout; sent again")
+    assert early[13][0].startswith("retransmission of chunk 2 (TSN 1) after timeout; sent again")
     assert late[13] == [
-        "retransmission of TSN 1 after timeout; needless: the original was not lost"
+        "retransmission of chunk 2 (TSN 1) after timeout; needless: the original was not lost"
     ]
     assert late[15][0].startswith(
-        "retransmission of TSN 3, in the recovery after the timeout; need"
+        "retransmission of chunk 4 (TSN 3), in the recovery after the timeout; need"
     )
 
 
@@ -263,7 +277,7 @@ def test_a_heartbeat_lets_out_what_a_timeout_marked() -> None:
     )
     said = sctp([*timeout, heartbeat, chunk(15, 3.1, 3, 15)])
     assert said[15][0].startswith(
-        "retransmission of TSN 3, in the recovery after the timeout; need"
+        "retransmission of chunk 4 (TSN 3), in the recovery after the timeout; need"
     )
 
 
@@ -274,10 +288,11 @@ def test_many_missing_tsns_and_duplicates_are_summed_up() -> None:
     packet = sack(10, 1.0, -1, [(5, 5)])._replace(duplicate_tsns=[2, 3])
     assert sctp([*SIX, packet])[10] == [
         (
-            "reports TSN 0 missing for the 1st time, TSN 1 missing for the 1st time, "
-            "TSN 2 missing for the 1st time, and 2 more"
+            "reports chunk 1 (TSN 0) missing for the 1st time, "
+            "chunk 2 (TSN 1) missing for the 1st time, "
+            "chunk 3 (TSN 2) missing for the 1st time, and 2 more"
         ),
-        "reports TSN 2, 3 received again",
+        "reports chunks 3, 4 (TSN 2, 3) received again",
     ]
 
 
@@ -322,7 +337,7 @@ def test_a_packet_the_study_lists_is_not_the_loss_models() -> None:
         0: "queue", 1: "loss", 2: "listed",
     }  # fmt: skip
     told = comments(table(rows), {}, {"T": (2,)})
-    assert told[found[2].row] == "dropped because the study lists it"
+    assert told[found[2].row] == "dropped because the study lists data packet 2"
 
 
 def test_lost_acknowledgements_were_lost_on_the_way_back() -> None:
@@ -340,7 +355,7 @@ def test_an_empty_capture_has_no_story() -> None:
 def test_a_damaged_acknowledgement_costs_no_time() -> None:
     # A cumulative acknowledgement half the number space ahead must not be walked to.
     said = sctp([*SIX, sack(10, 1.0, 0, [(2, 2)]), sack(11, 1.1, 1 << 31)])
-    assert said[10] == ["reports TSN 1 missing for the 1st time"]
+    assert said[10] == ["reports chunk 2 (TSN 1) missing for the 1st time"]
     assert 11 not in said
 
 
