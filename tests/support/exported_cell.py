@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -113,6 +114,29 @@ def seen_by_senders(run: Path) -> pl.DataFrame:
     sent = (pl.col("point") == "sent") & (pl.col("direction") == "data")
     heard = (pl.col("point") == "delivered") & (pl.col("direction") == "ack")
     return packets(run).filter(sent | heard)
+
+
+def misplaced(shown: Mapping[str, str]) -> list[str]:
+    """Return what is said beside a packet that it is not about, by the numbers tshark shows of it.
+
+    ``shown`` holds tshark's fields of the packet; occurrences are parted by a bar.
+    """
+    found = []
+    for part in shown["frame.comment"].split("; "):
+        numbers = re.findall(r"\((seq|TSN) ([\d, ]+)", part)
+        if not numbers:
+            continue
+        kind, listed = numbers[-1]
+        said = [int(number) for number in listed.split(",") if number.strip()]
+        own = "tcp.ack" if "asks for" in part else {"seq": "tcp.seq", "TSN": "sctp.data_tsn"}[kind]
+        if part.startswith("reports"):
+            low = int(shown["sctp.sack_cumulative_tsn_ack"]) + 1 & 0xFFFF_FFFF
+            right = "received again" in part or all(number >= low for number in said)
+        else:
+            right = [str(number) for number in said] == shown[own].split("|")[: len(said)]
+        if not right:
+            found.append(part)
+    return found
 
 
 if __name__ == "__main__":
