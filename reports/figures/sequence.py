@@ -272,7 +272,7 @@ _TIME = alt.Tooltip("t_s:Q", title="at (s)", format=".6f")
 _WORDS = [
     _TIME,
     alt.Tooltip("segment:Q", title="segment"),
-    alt.Tooltip("packet:Q", title="packet number"),
+    alt.Tooltip("packet:Q", title="packet in packets.parquet"),
     alt.Tooltip("again:N", title="sent before"),
     alt.Tooltip("lost_at:N", title="lost at"),
 ]

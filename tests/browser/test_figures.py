@@ -238,7 +238,7 @@ def test_pointing_at_a_packet_tells_which_it_is(page: Page) -> None:
     again.hover(force=True)
     tooltip = page.locator("#vg-tooltip-element")
     expect(tooltip).to_be_visible()
-    expect(tooltip).to_contain_text(re.compile(r"packet number\s*\d+"))
+    expect(tooltip).to_contain_text(re.compile(r"packet in packets\.parquet\s*\d+"))
     page.mouse.move(2, 2)
     expect(tooltip).to_be_hidden()
 
