@@ -45,9 +45,22 @@ def test_cells_are_named_by_the_beginning_of_their_id(run: Path, status: Status)
 def test_usage(status: Status) -> None:
     assert status()[0] == 2
     assert status("--force")[0] == 2
+    assert status("--all-points", "--install-profile")[0] == 2
     assert "goes with --install-profile" in status("results", "--force")[1]
     assert "--install-profile" in status("--help")[1]
     assert status("no/such/run")[0] == 2
+
+
+def test_nothing_is_written_where_the_disk_has_no_room(
+    run: Path, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = shutil.disk_usage(run)._replace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: free)
+    found, said = status(run)
+    assert found == 3
+    assert "the disk has no room for the export" in said
+    assert "got 1.0 kB" in said
+    assert not (run / run_folder.PCAP).exists()
 
 
 def another_cell(run: Path) -> None:
