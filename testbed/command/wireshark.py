@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from model import plain_files, run_folder
 from model.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
 from model.run_files import json_file
@@ -206,6 +204,8 @@ def _export_cell(run: Path, planned: PlannedCell, *, all_points: bool) -> str:
 
 def read_recorded(folder: Path) -> Recorded:
     """Return a cell's captures as the writer takes them; raise :class:`ParseError` if damaged."""
+    import numpy as np  # when needed, as the others
+
     from collectors.packets import checksum, ipv4
     from collectors.raw.files import read_as
     from collectors.raw.pcap import LINUX_SLL2
