@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import os
 import shlex
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from model.errors import StudyError
+from model.errors import RunError, StudyError
+from testbed.labs.booted import debian
 from testbed.labs.confinement import host_tools
 from testbed.labs.stock.distributions import ubuntu_mirror
 from testbed.machine import cache
-from testbed.machine.process import BuildReport, Watch, namespaces, run_logged
+from testbed.machine.process import BuildReport, Watch, namespaces, output_of, run_logged
 
 PACKAGES = (
     "ca-certificates", "dbus", "initramfs-tools", "iproute2", "kmod", "libpam-systemd",
@@ -81,6 +83,24 @@ def ensure(release: Release, report: BuildReport, packages: Sequence[str] = ()) 
         _build(folder, release, report, wanted, sources, options)
 
     return cache.entry(f"machine-{release.name}", key, build)
+
+
+def extract_newest_kernel(image: Path, kernel: Path, initrd: Path) -> None:
+    """Write the newest kernel in a disk's /boot, and its first root, to two files beside the disk.
+
+    Raises:
+        RunError: there is none; or the disk cannot be read.
+    """
+    with tempfile.TemporaryDirectory(dir=image.parent) as place:
+        output_of(["/sbin/debugfs", "-R", f"rdump /boot {place}", str(image)])
+        found = max(
+            Path(place, "boot").glob("vmlinuz-*"),
+            key=lambda one: debian.number(one.name), default=None,
+        )  # fmt: skip
+        if found is None:
+            raise RunError("no kernel is on the disk", where=str(image), wanted="/boot/vmlinuz-*")
+        found.with_name(found.name.replace("vmlinuz", "initrd.img")).replace(initrd)
+        found.replace(kernel)
 
 
 def _archive(release: Release) -> tuple[list[str], tuple[str, ...]]:

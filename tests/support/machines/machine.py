@@ -1,7 +1,8 @@
 """A fresh machine, booted by QEMU without KVM, and reached by ssh from this machine only.
 
 Invariants: the disk in the cache is never written, what the machine writes is gone with it; QEMU
-ends with the block, and with the process that booted it, however that ends.
+ends with the block, and with the process that booted it, however that ends. It ends too when the
+machine goes down, also to restart: :meth:`Machine.boot_again` is then what a boot loader would be.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,9 @@ from testbed.machine import cache, scratch
 from testbed.machine.process import GUARD, BuildReport, end_group, output_of, tail
 from tests.support.machines import disk
 
-BOOT_TIMEOUT_S = 300.0
+BOOT_TIMEOUT_S = 600.0
+DOWN_TIMEOUT_S = 300.0
+COPY_TIMEOUT_S = 300.0
 LOOK_S = 0.2
 GUARD_S = 30.0
 MEMORY_BYTES = 4 << 30
@@ -51,6 +54,8 @@ KERNEL_WORDS = (
     f"module_blacklist={','.join(UNUSED_MODULES)}", *(f"systemd.mask={one}" for one in MASKED),
 )  # fmt: skip
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
+#: Copied for each boot. The kernel and its first root are the newest that the disk has.
+DISK, KERNEL, INITRD = "disk.img", "vmlinuz", "initrd"
 
 
 @dataclass(frozen=True)
@@ -61,12 +66,13 @@ class Share:
     writable: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class Machine:
-    """A machine that answers to ssh."""
+    """A machine that answers to ssh; ``switch_on`` starts its QEMU."""
 
     release: str
     folder: Path
+    switch_on: Callable[[], subprocess.Popen[bytes]]
     process: subprocess.Popen[bytes]
 
     @property
@@ -110,6 +116,27 @@ class Machine:
         """
         subprocess.run([*self.ssh[:-1], "-q", "-O", "exit", NAME], check=False)
 
+    def boot_again(self) -> None:
+        """Wait until the machine has gone down; boot it with the newest kernel it has, as GRUB.
+
+        Folders that it shared are not mounted again.
+
+        Raises:
+            RunError: it did not go down, or not get as far as its ssh server, in time.
+        """
+        try:
+            self.process.wait(timeout=DOWN_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise RunError(
+                "the machine did not go down",
+                wanted=f"its end within {DOWN_TIMEOUT_S:.0f} s", got=tail(self.console),
+            ) from None  # fmt: skip
+        self.disconnect()
+        disk.extract_newest_kernel(self.folder / DISK, self.folder / KERNEL, self.folder / INITRD)
+        said_bytes = self.console.stat().st_size
+        self.process = self.switch_on()
+        _await_ready(self, said_bytes)
+
 
 @contextlib.contextmanager
 def booted(
@@ -142,11 +169,17 @@ def booted(
     with scratch.scratch(cache.root(), PREFIX) as folder, contextlib.ExitStack() as held:
         port = _free_port()
         _write_keys(folder, port, (place / "host_key.pub").read_text())
-        argv = _command(qemu, place, folder, port, memory_bytes, cpus)
+        files = [str(place / name) for name in (DISK, KERNEL, INITRD)]
+        output_of(["cp", *files, str(folder)], timeout_s=COPY_TIMEOUT_S)
+        argv = _command(qemu, folder, port, memory_bytes, cpus)
         for number, share in enumerate(shares):
             argv += _shared(f"share{number}", share)
-        child = held.enter_context(_guarded([*argv, *devices], folder))
-        machine = Machine(release, folder, child)
+        argv += devices
+
+        def switch_on() -> subprocess.Popen[bytes]:
+            return held.enter_context(_guarded(argv, folder))
+
+        machine = Machine(release, folder, switch_on, switch_on())
         _await_ready(machine)
         held.callback(machine.disconnect)
         for number, share in enumerate(shares):
@@ -180,9 +213,7 @@ def _write_keys(folder: Path, port: int, host_key: str) -> None:
     )
 
 
-def _command(
-    qemu: Path, place: Path, folder: Path, port: int, memory_bytes: int, cpus: int
-) -> list[str]:
+def _command(qemu: Path, folder: Path, port: int, memory_bytes: int, cpus: int) -> list[str]:
     """Return the command line of QEMU, run by the loader that it was unpacked with."""
     key = (folder / "key.pub").read_text().strip()
     words = f'{" ".join(KERNEL_WORDS)} "systemd.set_credential=ssh.authorized_keys.root:{key}"'
@@ -194,8 +225,8 @@ def _command(
         "-machine", "q35,i8042=off,sata=off,smbus=off,usb=off,vmport=off",
         "-accel", "tcg,thread=multi", "-cpu", "max,la57=off,svm=off",
         "-smp", str(cpus), "-m", f"{memory_bytes >> 20}M",
-        "-kernel", str(place / "vmlinuz"), "-initrd", str(place / "initrd"), "-append", words,
-        "-drive", f"file={place}/disk.img,if=virtio,format=raw,snapshot=on",
+        "-kernel", str(folder / KERNEL), "-initrd", str(folder / INITRD), "-append", words,
+        "-drive", f"file={folder / DISK},if=virtio,format=raw,cache=unsafe",
         "-netdev", f"user,id=ssh,hostfwd=tcp:127.0.0.1:{port}-:22",
         "-device", "virtio-net-pci,netdev=ssh,romfile=",
         "-device", "virtio-rng-pci",
@@ -228,8 +259,6 @@ def _guarded(argv: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[byt
             [sys.executable, "-I", "-S", str(GUARD), str(watched), *argv],
             stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
             start_new_session=True, pass_fds=[watched],
-            # QEMU keeps there what a machine writes on its disk, as a file without a name.
-            env={**os.environ, "TMPDIR": str(folder)},
         )  # fmt: skip
         os.close(watched)
         try:
@@ -241,10 +270,10 @@ def _guarded(argv: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[byt
             end_group(child)
 
 
-def _await_ready(machine: Machine) -> None:
-    """Wait until systemd says that the ssh server runs."""
+def _await_ready(machine: Machine, said_bytes: int = 0) -> None:
+    """Wait until systemd says that the ssh server runs, after what was said before."""
     deadline_s = time.monotonic() + BOOT_TIMEOUT_S
-    while not READY.search(machine.console.read_bytes()):
+    while not READY.search(machine.console.read_bytes(), said_bytes):
         with contextlib.suppress(subprocess.TimeoutExpired):
             status = machine.process.wait(timeout=LOOK_S)
             raise RunError(f"the machine ended with status {status}", got=tail(machine.console))
