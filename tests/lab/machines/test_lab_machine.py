@@ -182,9 +182,26 @@ def installed(machine: Machine) -> set[str]:
     return {line.split()[0] for line in said.splitlines() if "not-installed" not in line}
 
 
+#: Installs what needs the distribution's own kernel, as every Debian has it, without that kernel.
+OF_OWN_KERNEL = """
+mkdir -p /tmp/own/DEBIAN
+cat >/tmp/own/DEBIAN/control <<END
+Package: linux-image-amd64
+Source: linux-signed-amd64 (6.1)
+Version: 6.1
+Architecture: amd64
+Maintainer: nobody <nobody@localhost>
+Description: the newest kernel
+END
+dpkg-deb --build /tmp/own /tmp/own.deb
+dpkg --install /tmp/own.deb
+"""
+
+
 @pytest.mark.timeout(600)
 def test_a_newer_kernel_is_installed_beside_the_old_one_and_goes_again(machine: Machine) -> None:
     """As on Debian 12, but that its backports are Debian 13's, and nothing boots in a folder."""
+    machine.run("sh", "-euc", OF_OWN_KERNEL).check_returncode()
     before, packages = machine.state(), installed(machine)
     only = ("--tags", "suitable_machine,recent_kernel")
     wanted = {"recent_kernel_least": "999.0", "recent_kernel_codename": "trixie"}
@@ -200,6 +217,9 @@ def test_a_newer_kernel_is_installed_beside_the_old_one_and_goes_again(machine: 
         assert f"a newer kernel is installed and {os.uname().release} still runs. Restart" in said
         assert made.said.count("fatal:") == 1
         assert len(list((machine.root / "boot").glob("vmlinuz-*"))) == 1
+        # Nothing comes to need it, so it can go again.
+        own = machine.run("dpkg-query", "--show", "--showformat=${Version}", "linux-image-amd64")
+        assert own.stdout == "6.1"
 
     assert installed(machine) > packages
     undone = machine.play("lab_machine_undo.yml")
@@ -212,6 +232,7 @@ def test_a_newer_kernel_is_installed_beside_the_old_one_and_goes_again(machine: 
         name for name in before if name.startswith(KERNELS)
     }
     assert machine.play("lab_machine_undo.yml").changed == 0
+    machine.run("dpkg", "--purge", "linux-image-amd64").check_returncode()
 
 
 @pytest.mark.parametrize(
