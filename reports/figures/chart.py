@@ -44,8 +44,12 @@ _PDF_RESOURCES = re.compile(rb"(<<\n)((?:[ ]+/[a-z]{2}\d+ [^\n]*\n)+)")
 _SVG_NAME = re.compile(r'(?<=id=")clip\d+(?=")')
 #: Where a picture says places, in more digits than any eye or printer has.
 _SVG_PLACES = re.compile(r'(?<= )(?:transform|d|x2|y2)="[^"]*"')
-#: What changes nothing: an opacity of 1, the width of a stroke that is not there.
-_SVG_NEEDLESS = re.compile(r' opacity="1"|(?<=fill="#[0-9a-f]{6}") stroke-width="2"')
+#: What changes nothing: an opacity of 1, the width of a stroke that is not there. And parts' roles:
+#: to who cannot see it a picture is one, named where it is placed.
+_SVG_NEEDLESS = re.compile(
+    r' opacity="1"|(?<=fill="#[0-9a-f]{6}") stroke-width="2"'
+    r'| role="graphics-\w+"| aria-roledescription="[^"]*"'
+)
 _SVG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 _ZOOM = "zoom"

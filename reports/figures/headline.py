@@ -18,6 +18,7 @@ from model.run_files.study import Parameter
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
 from reports.measures.metrics import Metric
 from reports.measures.quantities import setting, setting_label, setting_number, setting_quantity
+from reports.verdict.limits import within
 from reports.verdict.points import PointSummary
 from reports.verdict.summary import Summary
 
@@ -89,10 +90,10 @@ def _point_rows(points: tuple[PointSummary, ...], metric: Metric, axis: _Axis) -
     for point in points:
         found, x = point.metrics[metric.name], axis.place(point.point)
         if found.estimate.pi95:
-            low, high = found.estimate.pi95
+            low, high = within(metric.name, found.estimate.pi95)
             rows.append({"x": x, "lo": low * scale, "hi": high * scale, "series": BAND})
         if found.estimate.mean is not None and found.estimate.ci95:
-            low, high = found.estimate.ci95
+            low, high = within(metric.name, found.estimate.ci95)
             row: Row = {"x": x, "y": found.estimate.mean * scale, "series": MEAN}
             rows.append({**row, "lo": low * scale, "hi": high * scale})
         if found.published is not None:
@@ -158,11 +159,13 @@ def _layers(rows: list[Row], metric: Metric, axis: _Axis, present: list[str]) ->
         return [alt.Tooltip("series:N", title="what"), place, *shown]
 
     cap, run = of(MEAN, _CAP), {**_MARKS[RUN], "xOffset": _ASIDE_PX}
+    # Between names there is nothing that a line could tell.
+    trend = [of(PAPER, _LINE).encode(x, y)] * axis.numeric
     drawn = {
         BAND: [of(BAND, _MARKS[BAND]).encode(x, low_y, y2="hi", tooltip=told("lo", "hi"))],
         RUN: [of(RUN, run).encode(x, y, tooltip=[*told("y"), _SEED])],
         PAPER: [
-            of(PAPER, _LINE).encode(x, y),
+            *trend,
             of(PAPER, _MARKS[PAPER]).encode(x, y, tooltip=told("y")),
         ],
         ALONE: [of(ALONE, _MARKS[ALONE]).encode(x, y, tooltip=[*told("y"), _SEED])],

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
 
 from model import run_folder
 from reports.figures.chart import Figure
 from reports.figures.study_figures import FigureSet
 from reports.page import zoomable
+from reports.page.first_screen import Screen, Shown, answer, look, sign
 from reports.page.section import GAP, Section
 from reports.page.study import study_content
 from reports.page.study_set import SetPage
@@ -32,6 +32,7 @@ _TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
+_TEMPLATES.filters |= {"sign": sign, "look": look}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,20 +65,17 @@ def render_reports(
     ``library`` gives the script that draws figures, and is asked only where there are any.
     """
     content = study_content(run, summary)
-    whole = _render("report.html.j2", **content, **_placed(summary, drawn, ALONE),
+    first = answer(run.study, summary)
+    content["reference"] = first.reference
+    screen = Screen([Shown(name=summary.study, here="", answer=first)])
+    whole = _render("report.html.j2", **content, **_placed(summary, drawn, ALONE), screen=screen,
                     **_program(library if drawn.svgs else None))  # fmt: skip
     part = _render("section.html.j2", **content, **_placed(summary, drawn, IN_SET))
-    verdicts = content["verdicts"]
     return whole, Section(
         study=summary.study,
-        title=summary.title,
-        ran=content["ran"],
         again=content["options"],
-        warnings=len(summary.warnings),
         drawn=bool(drawn.svgs),
-        verdicts=tuple(one.verdict for one in summary.verdicts),
-        scale=summary.scale,
-        claims=tuple(verdicts.claims.rows) if verdicts else (),
+        answer=first,
         pieces=tuple(part.split(GAP)),
     )
 
@@ -86,8 +84,9 @@ def render_set(page: SetPage, library: Callable[[], str]) -> str:
     """Return the page of a set of studies; ``library`` as of :func:`render_reports`."""
     drawn = any(one.section.drawn for one in page.studies)
     return _render(
-        "set.html.j2", page=page, here="", h2="h2", **_program(library if drawn else None)
-    )
+        "set.html.j2", page=page, screen=page.screen, here="", h2="h2", h3="h3",
+        **_program(library if drawn else None),
+    )  # fmt: skip
 
 
 def _render(template: str, **content: Any) -> str:
@@ -106,7 +105,7 @@ def _placed(summary: Summary, drawn: Drawn, place: Place) -> dict[str, Any]:
         "listed": _listed(drawn),
         "here": place.ids,
         "files": place.files,
-        **{f"h{level + 1}": f"h{place.level + level}" for level in range(3)},
+        **{f"h{level + 1}": f"h{place.level + level}" for level in range(4)},
     }
 
 
@@ -133,6 +132,6 @@ def _listed(drawn: Drawn) -> list[tuple[str, str | None, str]]:
 
 
 def _program(library: Callable[[], str] | None) -> dict[str, Any]:
-    script = zoomable.program(library()) if library else Markup("")
-    digest = zoomable.digest(script) if script else ""
+    script = zoomable.program(library() if library else None)
+    digest = zoomable.digest(script)
     return {"script": script, "script_digest": digest, "colours": zoomable.COLOURS}

@@ -43,6 +43,7 @@ from reports.page.places import (
     with_unit,
 )
 from reports.published.rounding import printed_places
+from reports.verdict.limits import within
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 
@@ -80,8 +81,8 @@ def result(summary: Summary, metric: Metric) -> Result:
     spread = any(one.ci95 for one in estimates)
 
     means = [typographic(number(one.mean, quantity)) for one in estimates]
-    ci95 = [typographic(interval(one.ci95, quantity)) for one in estimates]
-    pi95 = [typographic(interval(one.pi95, quantity)) for one in estimates]
+    ci95 = [_possible(metric, one.ci95) for one in estimates]
+    pi95 = [_possible(metric, one.pi95) for one in estimates]
     fields: list[tuple[Column, Sequence[Field]]] = [
         *setting_columns(summary.parameters, summary),
         *[(Column("Published"), [_published(point, metric) for point in points])] * paper,
@@ -102,6 +103,13 @@ def result(summary: Summary, metric: Metric) -> Result:
         verdict=_verdict(found) if paper else "",
         grid=side_by_side(f"{in_unit(metric)}: {where}measured", fields, notes),
     )
+
+
+def _possible(metric: Metric, bounds: tuple[float, float] | None) -> str:
+    """Return the part of an interval that the metric can be in."""
+    if bounds is not None:
+        bounds = within(metric.name, bounds)
+    return typographic(interval(bounds, metric.quantity))
 
 
 def setting_columns(

@@ -12,33 +12,27 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 
 from model.run_files.json_file import Name
-from reports.page.grid import Field
+from reports.page.first_screen import Answer
 
 #: Stands for the study's name in the set; a character that no HTML text may hold.
 GAP = "\0"
 #: The version of the file.
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
     """A study as a set shows it.
 
-    ``claims`` are the rows of its verdicts' table, ``verdicts`` their words; ``ran`` says in words
-    what was run, ``scale`` what its times were multiplied by, ``again`` what ``make experiment``
-    takes to run it again; ``drawn`` is whether there are figures.
+    ``answer`` is what the first screen says of it, ``again`` what ``make experiment`` takes to run
+    it again; ``drawn`` is whether there are figures.
     """
 
     schema: int = SCHEMA
     study: Name
-    title: str
-    ran: str
     again: tuple[str, ...]
-    warnings: int
     drawn: bool
-    verdicts: tuple[str, ...]
-    scale: float = 1.0
-    claims: tuple[tuple[Field, ...], ...]
+    answer: Answer
     pieces: tuple[str, ...]
 
     def html(self, name: str) -> str:

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from markupsafe import Markup
+
+from reports.figures.plain.multiples import multiple
+from reports.figures.plain.offsets import forest, offsets
 from reports.page import evidence, packets, result_tables
 from reports.page.causes import story_page
 from reports.page.repeats import repeats_page
@@ -34,6 +38,13 @@ def _also_measured(summary: Summary) -> tuple[list[str], list[str]]:
     return losses, [name for name in others if name not in shown]
 
 
+def _forest(summary: Summary) -> Markup | None:
+    found = offsets(summary)
+    return (
+        forest(found, f"Everything published, and the kernel: {summary.title}") if found else None
+    )
+
+
 def study_content(run: Run, summary: Summary) -> dict[str, Any]:
     """Return what the templates name of a study, all but its figures."""
     table = summary.metric_table()
@@ -47,6 +58,12 @@ def study_content(run: Run, summary: Summary) -> dict[str, Any]:
         "summary": summary,
         "ran": summary.ran,
         "seeds": _seeds(_seeds_used(run)),
+        "forest": _forest(summary),
+        "multiples": {
+            name: picture
+            for name in summary.headline
+            if (picture := multiple(summary, table[name]))
+        },
         "results": [result_tables.result(summary, table[name]) for name in summary.headline],
         "estimates": {
             name: found

@@ -11,9 +11,8 @@ from markupsafe import Markup
 
 from reports.measures.quantities import count
 from reports.page.evidence import repeat_command
-from reports.page.grid import Grid
+from reports.page.first_screen import Screen, Shown
 from reports.page.section import Section
-from reports.page.verdicts import claims_table, tally
 from reports.verdict.verdicts import LEVEL
 
 
@@ -27,20 +26,10 @@ class Missing:
 
 @dataclass(frozen=True, kw_only=True)
 class SetStudy:
-    """A study of the set; ``name`` is its own there, ``tally`` empty where nothing is claimed."""
+    """A study of the set; ``name`` is its own there."""
 
     name: str
     section: Section
-
-    @property
-    def tally(self) -> str:
-        """How the study's verdicts are spread, in words."""
-        return tally(self.section.verdicts, self.section.scale) if self.section.verdicts else ""
-
-    @property
-    def warnings(self) -> str:
-        """How many warnings there are to read, in words."""
-        return count(self.section.warnings, "warning")
 
     @property
     def html(self) -> Markup:
@@ -64,16 +53,11 @@ class SetPage:
         return f"{studies} on the Linux kernel"
 
     @property
-    def tally(self) -> str:
-        """How all verdicts are spread, in words; empty where nothing is claimed."""
-        verdicts = [one for study in self.studies for one in study.section.verdicts]
-        scale = min((study.section.scale for study in self.studies), default=1.0)
-        return tally(verdicts, scale) if verdicts else ""
-
-    @property
-    def claims(self) -> Grid:
-        """The table of all verdicts, without its rows, which stand study by study."""
-        return claims_table((), "publications claim")
+    def screen(self) -> Screen:
+        """The first screen."""
+        return Screen(
+            [Shown(name=s.name, here=f"{s.name}.", answer=s.section.answer) for s in self.studies]
+        )
 
     @property
     def rule(self) -> str:

@@ -38,7 +38,7 @@ def verdict_page(summary: Summary) -> VerdictPage | None:
     )
 
 
-def claims_table(verdicts: Sequence[Verdict], publication: str = "publication claims") -> Grid:
+def claims_table(verdicts: Sequence[Verdict]) -> Grid:
     """Return the verdict of each claim, the decisive comparison before what else is known."""
     rows = [
         (
@@ -50,7 +50,9 @@ def claims_table(verdicts: Sequence[Verdict], publication: str = "publication cl
         for one in verdicts
     ]
     heads = columns("words", "Claim", "Verdict", "Evidence", "How sure")
-    return Grid(f"What the {publication}, and what this kernel says", heads, rows, look="claims")
+    return Grid(
+        "What the publication claims, and what this kernel says", heads, rows, look="claims"
+    )
 
 
 def _evidence(verdict: Verdict) -> tuple[Field, ...]:
@@ -58,13 +60,18 @@ def _evidence(verdict: Verdict) -> tuple[Field, ...]:
     if decisive is None or decisive.found.estimate is None:
         return (verdict.evidence,)
     of = "; ".join(filter(None, (decisive.what, verdict.spread)))
-    wanted = f"; wanted {_typographic(decisive.wanted)}"
-    return part("strong", _typographic(decisive.result)), wanted, part("of", of)
+    wanted = f"; wanted {typographic_words(decisive.wanted)}"
+    return part("strong", typographic_words(decisive.result)), wanted, part("of", of)
 
 
 def _comparisons(verdict: Verdict) -> Grid:
     rows = [
-        (one.what, _typographic(one.result), _typographic(one.wanted), judgement(one.verdict))
+        (
+            one.what,
+            typographic_words(one.result),
+            typographic_words(one.wanted),
+            judgement(one.verdict),
+        )
         for one in verdict.comparisons
     ]
     heads = columns("words", "Compared", "Found", "Wanted", "Verdict")
@@ -154,5 +161,6 @@ def _together(text: str) -> str:
     return before + p.replace(" ", "\N{NO-BREAK SPACE}") + value.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _typographic(text: str) -> str:
+def typographic_words(text: str) -> str:
+    """Return words with minus signs before their negative numbers."""
     return _NEGATIVE.sub("\N{MINUS SIGN}", text)

@@ -62,12 +62,19 @@ def library() -> str:
     return str(vl_convert.javascript_bundle(ENTRY))
 
 
-def program(library: str) -> Markup:
-    """Return the drawing library, with its licences, and what starts it."""
+def program(library: str | None) -> Markup:
+    """Return what the page runs: its own part and, given the library that draws, also that.
+
+    The library has its licences before it, and what starts it behind it.
+    """
     ours = resources.files("reports.page") / "templates"
-    licences = (ours / "vega-licences.txt").read_text(encoding="utf-8")
-    starter = (ours / "figures.js").read_text(encoding="utf-8")
-    text = f"/*!\n{licences}*/\n{library}\n{starter}"
+
+    def file(name: str) -> str:
+        return (ours / name).read_text(encoding="utf-8")
+
+    text = file("page.js")
+    if library is not None:
+        text = f"/*!\n{file('vega-licences.txt')}*/\n{text}\n{library}\n{file('figures.js')}"
     # Of an HTML parser's view: what would end the script, or open a comment in it.
     return Markup(text.replace("</script", "<\\/script").replace("<!--", "\\x3c!--"))
 

@@ -19,6 +19,7 @@ from reports.page.grid import judgement
 from reports.page.verdicts import tallied
 from reports.terminal.screen import STYLES, Screen
 from reports.verdict.summary import Summary
+from reports.verdict.trust import GRAVE
 from reports.verdict.verdicts import HOLDS, REFUTED, UNDECIDED, Verdict
 
 LINES = 40
@@ -30,12 +31,6 @@ MOST_STUDIES = 8
 LEAST_WORDS = 24
 #: Of claims that do not all fit, those told first.
 FIRST = (REFUTED, HOLDS, UNDECIDED)
-#: Rules that put a whole run in doubt, told before others.
-GRAVE = (
-    "no-cell-finished", "cells-unfinished", "cell-excluded", "calibration-failed",
-    "not-calibrated", "read-back-disagrees", "cells-differ", "times-scaled", "few-runs",
-    "seeds-change-nothing",
-)  # fmt: skip
 _CUT = " ..."
 
 

@@ -17,3 +17,14 @@ _LIMITS = (
 def limits_of(metric: str) -> Limits:
     """Return the least and the most a metric can be."""
     return next((limits for name, limits in _LIMITS if name.match(metric)), NO_LIMITS)
+
+
+def within(metric: str, bounds: tuple[float, float]) -> tuple[float, float]:
+    """Return the part of an interval that a metric can be in, both ends in its own unit."""
+    limits = limits_of(metric)
+    low, high = bounds
+    if limits.low is not None:
+        low, high = max(low, limits.low), max(high, limits.low)
+    if limits.high is not None:
+        low, high = min(low, limits.high), min(high, limits.high)
+    return low, high

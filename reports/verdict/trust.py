@@ -18,6 +18,12 @@ from reports.store.run import Attempt, FinishedCell, Run
 
 #: The rule that says a finished cell was changed since, or cannot be read.
 DAMAGED = "cell-damaged"
+#: Rules that put a whole run in doubt, told before others.
+GRAVE = (
+    "no-cell-finished", "cells-unfinished", "cell-excluded", "calibration-failed",
+    "not-calibrated", "read-back-disagrees", "cells-differ", "times-scaled", "few-runs",
+    "seeds-change-nothing",
+)  # fmt: skip
 
 
 def point_words(point: Point) -> str:

@@ -57,11 +57,27 @@ def opened(context: BrowserContext, report: Path) -> Shown:
     return shown
 
 
+#: What is folded, and then what in it has figures.
+_FOLDED = ("details.fold", "details:has(figure.zoomable)")
+
+
 def figures(page: Page) -> list[Locator]:
-    """Return every figure, those that are folded unfolded."""
-    for folded in page.locator("details.counterparts:not([open]) > summary").all():
-        folded.press("Enter")
+    """Return every figure, all that is folded around them unfolded."""
+    for folded in _FOLDED:
+        closed = page.locator(f"{folded}:not([open]) > summary").filter(visible=True)
+        while closed.count():
+            closed.first.press("Enter")
     return page.locator("figure.zoomable").all()
+
+
+def unfold(page: Page) -> None:
+    """Open everything that is folded, also within."""
+    page.evaluate("""async () => {
+        for (let closed; (closed = [...document.querySelectorAll("details:not([open])")]).length;) {
+            for (const one of closed) one.open = true;
+            await new Promise((done) => setTimeout(done, 50));
+        }
+    }""")
 
 
 @pytest.fixture(scope="session")

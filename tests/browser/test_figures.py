@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Show, figures
+from tests.browser.conftest import Show, figures, unfold
 
 CWND, SEQUENCE, BINS = (
     f"figure-{name}" for name in ("cwnd-loss_frac_0.01-T", "time_sequence-loss_frac_0.01-T",
@@ -20,6 +20,7 @@ DARK_INK = "rgb(233, 229, 220)"
 
 def zoomable(page: Page, figure_id: str) -> Locator:
     """Return a figure once it can be zoomed."""
+    figures(page)
     figure = page.locator(f'[id="{figure_id}"]')
     figure.scroll_into_view_if_needed()
     expect(figure).to_have_class(re.compile("is-live"))
@@ -86,6 +87,7 @@ def test_every_figure_comes_to_life_and_nothing_is_fetched(show: Show, report: P
 def test_a_counterpart_unfolds_is_reached_from_the_list_and_zooms(page: Page) -> None:
     name = "figure-delay_over_time-loss_frac_0.01-T"
     folded = page.locator("details.counterparts")
+    page.locator("details.figures > summary").press("Enter")
     expect(page.locator(f'[id="{name}"]')).to_be_hidden()
     folded.locator("summary").press("Enter")
     folded.get_by_role("link", name="Figure 3").press("Enter")
@@ -243,6 +245,16 @@ def test_pointing_at_a_packet_tells_which_it_is(page: Page) -> None:
     expect(tooltip).to_be_hidden()
 
 
+def test_a_tooltip_says_nothing_of_what_is_not_known(page: Page) -> None:
+    figure = zoomable(page, SEQUENCE)
+    arrived = figure.locator(".live .mark-symbol.role-mark path").first
+    arrived.hover(force=True)
+    tooltip = page.locator("#vg-tooltip-element")
+    expect(tooltip).to_be_visible()
+    assert tooltip.locator("td.key").count() >= 2
+    assert "null" not in (tooltip.text_content() or "")
+
+
 def test_pointing_near_the_window_tells_its_bytes(page: Page) -> None:
     figure = zoomable(page, CWND)
     near = figure.locator(".live .mark-symbol.role-mark path")
@@ -271,7 +283,8 @@ def test_nothing_is_wider_than_a_narrow_window(show: Show) -> None:
 
 def test_no_result_table_is_wider_than_a_laptop(show: Show) -> None:
     page = show(width_px=1280).page
-    tables = page.locator("section[aria-labelledby=results] > .result .scroll")
+    unfold(page)
+    tables = page.locator(".multiples .result .scroll")
     assert tables.count() >= 4
     for table in tables.all():
         wide = table.evaluate("region => region.scrollWidth - region.clientWidth")

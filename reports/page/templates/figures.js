@@ -63,15 +63,26 @@
     ArrowLeft: "left", ArrowRight: "right", ArrowUp: "up", ArrowDown: "down",
   };
 
+  // What is not known of a mark is left out, not said to be null.
+  const NOT_KNOWN = new Set(["null", "undefined", "NaN", ""]);
+  const formatTooltip = (values, sanitize) => {
+    const rows = Object.entries(values).filter(([, value]) => !NOT_KNOWN.has(String(value)));
+    const cells = rows.map(([key, value]) =>
+      `<tr><td class="key">${sanitize(key)}</td><td class="value">${sanitize(value)}</td></tr>`);
+    return `<table>${cells.join("")}</table>`;
+  };
+
   const start = async (figure) => {
     const frame = figure.querySelector(".frame"), live = figure.querySelector(".live");
     const spec = JSON.parse(figure.querySelector("script").textContent);
     const width = () => Math.floor(frame.clientWidth);
     // The library names what it draws into; the frame around it has a name of its own.
+    // To who cannot see it a figure is one picture, whose name the frame says.
     const drawing = live.appendChild(document.createElement("div"));
+    drawing.setAttribute("aria-hidden", "true");
     const { view } = await window.vegaEmbed(drawing, { ...spec, width: width() }, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
-      tooltip: { disableDefaultStyle: true },
+      tooltip: { disableDefaultStyle: true, formatTooltip },
     });
     limit(view, spec.usermeta?.reach ?? {});
     figure.classList.add("is-live");
@@ -108,5 +119,13 @@
       start(target).catch((error) => console.error(target.id, error));
     }
   }, { rootMargin: NEARBY });
-  for (const figure of document.querySelectorAll("figure.zoomable")) seen.observe(figure);
+  const watched = new WeakSet();
+  const watch = () => {
+    for (const figure of document.querySelectorAll("figure.zoomable")) {
+      if (!watched.has(figure)) seen.observe(figure);
+      watched.add(figure);
+    }
+  };
+  document.addEventListener("unpacked", watch);
+  watch();
 })();
