@@ -1,6 +1,6 @@
 """Run a study through LAB=host in a machine with Debian's kernel, to be compared with other labs.
 
-    .venv/bin/python -m benchmarks.host_agreement FOLDER --scale 0.2 --reps 10
+    .venv/bin/python -m benchmarks.host_agreement FOLDER --reps 12
 
 The machine is QEMU's with this one's files, and its real time is a count of instructions: no load
 on this machine makes it late. The run folder is left in FOLDER/results; the same command goes on

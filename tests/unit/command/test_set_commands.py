@@ -95,9 +95,9 @@ def test_several_studies_make_a_set_of_ordinary_runs(
 
     assert command_status(["verify", "r/latest", "--cells", "1"]) == 0
     out, _ = said()
-    assert [line.split(" cells")[0] for line in out.splitlines()] == ["one: 1", "two: 1"]
+    assert [line.split(" cell ")[0] for line in out.splitlines()] == ["one: 1", "two: 1"]
     assert command_status(["verify", "r/latest/two", "--cells", "1"]) == 0
-    assert said()[0].startswith("1 cells repeated, ")
+    assert said()[0].startswith("1 cell repeated, ")
     assert command_status(["parse", "r/latest"]) == 0
     assert {"one: 2 cells parsed", "two: 2 cells parsed"} < set(said()[0].splitlines())
 
@@ -159,7 +159,7 @@ def test_a_damaged_cell_is_named_with_its_study_and_run_again(
     said()
     assert command_status(["verify", "r/latest", "--cells", "1"]) == 1
     out, err = said()
-    assert out.startswith("one: 1 cells repeated, ")
+    assert out.startswith("one: 1 cell repeated, ")
     assert "\n  two: " in err
     assert "raw/counters.json" in err
     assert command_status(["resume", "r/latest"]) == 0
