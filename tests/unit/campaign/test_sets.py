@@ -79,7 +79,7 @@ def test_two_studies_make_a_set_which_resumes_and_moves(
     for words in (["report"], ["parse", "-j", "1"], ["verify", "--cells", "1", "-j", "1"]):
         assert command_status([words[0], str(moved), *words[1:]]) == 0
     said = capsys.readouterr().out
-    assert "wireless-2: 1 cells repeated, " in said
+    assert "wireless-2: 1 cell repeated, " in said
 
 
 def test_one_study_that_fails_is_told_and_the_other_reported(

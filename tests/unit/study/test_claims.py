@@ -149,7 +149,7 @@ def test_an_untested_claim_says_why() -> None:
     (claim,) = records(study(claimed("untested: It is a cause.")))
     assert claim == {
         "id": "one", "text": "It is so.", "where": "Section 4", "untested": "It is a cause.",
-        "suspects": [], "comparisons": [],
+        "left_out": None, "suspects": [], "comparisons": [],
     }  # fmt: skip
 
 
