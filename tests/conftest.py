@@ -14,7 +14,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -110,16 +110,27 @@ def lab_processes(root_pid: int) -> dict[int, str]:
     }
 
 
+def _labs_left() -> dict[int, str]:
+    """Return the labs' processes that are there after a moment in which they may end."""
+    deadline = time.monotonic() + END_DEADLINE_S
+    while (left := lab_processes(os.getpid())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+@pytest.fixture
+def labs_left() -> Callable[[], dict[int, str]]:
+    """What waits for the end of labs that are told to end, and returns those that do not."""
+    return _labs_left
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_lab_outlives_the_tests() -> Iterator[None]:
     # Orphans become our children instead of init's, so they are still found as descendants.
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
     yield
-    deadline = time.monotonic() + END_DEADLINE_S
-    while (left := lab_processes(os.getpid())) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    if left:
+    if left := _labs_left():
         pytest.fail(f"lab processes outlive the tests: {left}; who started them must end them")
 
 
