@@ -67,9 +67,6 @@ class RemoteKind(HostKind):
             return self.check_kernel(asked)
         return machine_facts.kernel_version(_releases(inventory.path())[0])
 
-    def check_offered(self, _kernel_versions: Sequence[str]) -> None:
-        """Ask nobody: its kernel is there."""
-
     def built_first(self, _kernel_versions: Sequence[str]) -> str:
         """Return what is built before the first cell, and how long that takes; "" for nothing."""
         first = [] if image.built() else ["first built, once, about 3 min: lab image"]

@@ -41,9 +41,14 @@ class Feature:
 
 def read(interface: str) -> dict[str, Feature]:
     """Return the features of an interface of the caller's own network, by name, in order."""
+    return of_words(*_states(interface))
+
+
+def _states(interface: str) -> tuple[list[str], Sequence[int]]:
+    """Return the name of each bit, and the kernel's words about all of them."""
     names = _names(interface)
     blocks = -(-len(names) // WORD_BITS)
-    return of_words(names, _ask(interface, [GFEATURES, blocks] + [0] * READ_WORDS * blocks)[2:])
+    return names, _ask(interface, [GFEATURES, blocks] + [0] * READ_WORDS * blocks)[2:]
 
 
 def _names(interface: str) -> list[str]:
@@ -81,8 +86,9 @@ def want(interface: str, wanted: Mapping[str, bool]) -> None:
     Raises:
         OSError: the kernel refuses.
     """
-    now = read(interface)
-    words = [0] * 2 * -(-len(names := _names(interface)) // WORD_BITS)
+    names, states = _states(interface)
+    now = of_words(names, states)
+    words = [0] * 2 * -(-len(names) // WORD_BITS)
     for number, name in enumerate(names):
         if name in wanted and now[name].changeable:
             at, bit = number // WORD_BITS * 2, 1 << number % WORD_BITS
