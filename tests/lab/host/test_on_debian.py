@@ -65,8 +65,8 @@ def test_goodput_is_that_of_the_virtual_lab(untouched: Path, tmp_path: Path) -> 
         for run in (untouched / "results", tmp_path)
     ]  # fmt: skip
     for flow in ("T", "S"):
-        # The same losses drawn, but not of the same packets of a flow; some twenty in all.
-        assert 0.6 < goodput_bps[0][flow] / goodput_bps[1][flow] < 1.6
+        # The same packets of each flow are lost; one ms more of delay makes up to 5 % of difference.
+        assert 0.9 < goodput_bps[0][flow] / goodput_bps[1][flow] < 1.1
     claims = [
         value(run / "latest" / "summary.json")["claims"]
         for run in (untouched / "results", tmp_path)
