@@ -65,7 +65,7 @@ def test_goodput_is_that_of_the_virtual_lab(untouched: Path, tmp_path: Path) -> 
         for run in (untouched / "results", tmp_path)
     ]  # fmt: skip
     for flow in ("T", "S"):
-        # The same packets of each flow are lost; one ms more of delay makes up to 5 % of difference.
+        # The same packets of each flow are lost. A ms more of delay makes up to 5 %.
         assert 0.9 < goodput_bps[0][flow] / goodput_bps[1][flow] < 1.1
     claims = [
         value(run / "latest" / "summary.json")["claims"]
