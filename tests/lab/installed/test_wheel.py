@@ -1,9 +1,4 @@
-"""The wheel, installed into an empty environment, runs a study from an empty folder.
-
-    .venv/bin/python -m pytest tests/long/wheel.py
-
-Needs the index of packages, and a lab that is built or a mirror of Debian.
-"""
+"""The wheel, installed into an empty environment, runs a study from an empty folder."""
 
 from __future__ import annotations
 
@@ -17,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 TIMEOUT_S = 900.0
 
