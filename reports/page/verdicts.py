@@ -60,7 +60,7 @@ def _evidence(verdict: Verdict) -> tuple[Field, ...]:
     if decisive is None or decisive.found.estimate is None:
         return (verdict.evidence,)
     of = "; ".join(filter(None, (decisive.what, verdict.spread)))
-    wanted = f"; wanted {typographic_words(decisive.wanted)}"
+    wanted = f"; claimed: {typographic_words(decisive.wanted)}"
     return part("strong", typographic_words(decisive.result)), wanted, part("of", of)
 
 
@@ -141,7 +141,7 @@ def rule(verdicts: Sequence[Verdict]) -> str:
 
 
 def sure(verdict: Verdict) -> str:
-    """Return how sure a verdict is, or which way an undecided one leans."""
+    """Return how sure a verdict is, or how far from that an undecided one is."""
     if verdict.verdict == HOLDS and verdict.p_holds is not None:
         return p_words(verdict.p_holds)
     if verdict.verdict == REFUTED and verdict.p_refuted is not None:
@@ -150,9 +150,9 @@ def sure(verdict: Verdict) -> str:
     if verdict.verdict != UNDECIDED or not p_values:
         return ""
     if min(p_values) >= 1:
-        return "far from sure"
-    way = "holding" if verdict.p_holds == min(p_values) else "refuted"
-    return f"leans to {way}, {p_words(min(p_values))}"
+        return "not significant"
+    way = "holding" if verdict.p_holds == min(p_values) else "refuting"
+    return f"not significant: {p_words(min(p_values))} for {way}"
 
 
 def _together(text: str) -> str:

@@ -57,7 +57,7 @@ class Judged:
     @property
     def words(self) -> str:
         """All of it in one clause."""
-        return f"{self.what}: {self.result}, wanted {self.wanted}"
+        return f"{self.what}: {self.result}; claimed: {self.wanted}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def test_holds_refuted_and_undecided() -> None:
     # s = sqrt(20 / 19) = 1.02598, s / sqrt 20 = 0.22942: t = 0.1 / 0.22942 = 0.43588, 19 degrees
     assert found.p_holds == pytest.approx(0.3339, abs=1e-4)
     assert found.p_refuted == pytest.approx(1 - 0.3339, abs=1e-4)
-    assert found.evidence == ("Link utilisation: 10.0 % (95 % CI 9.5 to 10.5), wanted above 9.9 %.")
+    assert found.evidence == ("Link utilisation: 10.0 % (95 % CI 9.5 to 10.5); claimed: above 9.9 %.")
 
 
 def test_a_refuted_claim_names_its_suspects_and_no_other_does() -> None:
@@ -66,7 +66,7 @@ def test_all_comparisons_must_hold_and_one_refutes() -> None:
         "Increase in goodput of SCTP over TCP SACK at bottleneck loss, data 2 %: -9.5 % (95 % CI "
     )
     assert found.evidence.endswith(
-        "), wanted above 0 % (1 of 2 comparisons is refuted, this the most clearly, 1 holds)."
+        "); claimed: above 0 % (1 of 2 comparisons is refuted, this the most clearly, 1 holds)."
     )
 
 
@@ -75,7 +75,7 @@ def test_the_weakest_comparison_is_the_evidence_for_a_claim() -> None:
     found = verdict_of(comparison(low=9), comparison(loss=0.02, low=9), runs=values)
     assert found.verdict == "holds"
     assert found.evidence == (
-        "Link utilisation at bottleneck loss, data 1 %: 10.0 % (95 % CI 9.5 to 10.5), wanted above "
+        "Link utilisation at bottleneck loss, data 1 %: 10.0 % (95 % CI 9.5 to 10.5); claimed: above "
         "9 % (all 2 comparisons hold, this the least clearly)."
     )
 
@@ -98,7 +98,7 @@ def test_two_metrics_are_compared_run_by_run() -> None:
                    versus=("goodput_T_bps", 0.01)), runs=RUNS,
     )  # fmt: skip
     assert found.comparisons[0].found.estimate == pytest.approx(10)
-    assert "wanted within 20 % of 0" in found.evidence
+    assert "claimed: within 20 % of 0" in found.evidence
 
 
 def test_two_points_are_compared_by_seed() -> None:
@@ -108,7 +108,7 @@ def test_two_points_are_compared_by_seed() -> None:
     assert found.comparisons[0].found.estimate == pytest.approx(2.05)
     assert found.evidence.startswith(
         "Link utilisation, bottleneck loss, data 2 % minus 1 %: "
-        "2.0 percentage points (95 % CI 2.0 to 2.1), wanted above 0 percentage points"
+        "2.0 percentage points (95 % CI 2.0 to 2.1); claimed: above 0 percentage points"
     )
     # seed 4 does not count at one of the two: three pairs are left
     found = verdict_of(one, runs=used, excluded={(0.01, 4): "a check failed"})
@@ -126,7 +126,7 @@ def test_what_is_missing_in_one_run_is_not_averaged_over() -> None:
     found = verdict_of(comparison(low=9), runs=runs)
     assert (found.verdict, found.p_holds, found.p_refuted) == ("undecided", None, None)
     assert found.evidence == (
-        "Link utilisation: missing in 1 of 21 runs: not captured, wanted above 9 %."
+        "Link utilisation: missing in 1 of 21 runs: not captured; claimed: above 9 %."
     )
 
 

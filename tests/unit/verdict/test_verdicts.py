@@ -80,7 +80,7 @@ def test_each_claim_has_a_verdict(summary: Summary) -> None:
     assert summary.verdicts[0].p_holds == pytest.approx(4 * 7.2564e-5, rel=1e-3)
     assert summary.verdicts[3].evidence == (
         "Time to recover from a loss, TCP SACK at bottleneck loss, data 1 %: missing in 5 of 5 "
-        "runs: neither captured (--pcap) nor told by the kernel's events, wanted above 0 s."
+        "runs: neither captured (--pcap) nor told by the kernel's events; claimed: above 0 s."
     )
 
 
