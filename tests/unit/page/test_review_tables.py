@@ -16,6 +16,7 @@ from model import run_folder
 from reports.page import latex
 from reports.page.grid import Grid, columns, judgement, part, plain
 from reports.page.review_tables import TABLE_FILES, Attachment, attachment
+from reports.page.verdicts import sure
 from reports.page.write import write_report
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
@@ -81,6 +82,25 @@ def test_verdicts_come_first(summary: Summary) -> None:
     assert table.notes[0] == "Of 1 claim 1 holds."
     text = file_of(run_folder.TABLES_TEX, Attachment(title="t", tables=(table,), notes=()))
     assert r"\begin{tabular}{llp{0.23\linewidth}p{0.23\linewidth}p{0.23\linewidth}}" in text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "p_holds", "p_refuted", "wanted"),
+    [
+        ("holds", 0.0004, 1.0, "p < 0.001"), ("refuted", 1.0, 0.012, "p = 0.012"),
+        ("undecided", 0.31, 1.0, "not significant: p = 0.31 for holding"),
+        ("undecided", 0.9, 0.08, "not significant: p = 0.08 for refuting"),
+        ("undecided", 1.0, 1.0, "not significant"), ("undecided", None, None, ""),
+    ],
+)  # fmt: skip
+def test_how_sure_a_verdict_is(
+    verdict: str, p_holds: float | None, p_refuted: float | None, wanted: str
+) -> None:
+    found = Verdict(
+        id="a", text="", where="", verdict=verdict, evidence="", p_holds=p_holds,
+        p_refuted=p_refuted, comparisons=(),
+    )  # fmt: skip
+    assert sure(found) == wanted
 
 
 def test_both_files_are_written_with_every_published_number(tmp_path: Path) -> None:
