@@ -29,7 +29,8 @@ MARKS = {"unit": "unit", "lab": "lab", "probes": "lab", "browser": "browser", "l
 #: Folders whose tests run one after the other, by the lot they belong to; others are a file a lot.
 LOTS = {
     "tests/browser/": "browser", "tests/lab/host/": "machines", "tests/lab/machines/": "machines",
-    "tests/lab/installed/": "machines", "tests/lab/remote/": "machines", "tests/lab/": "lab", "tests/probes/": "lab",
+    "tests/lab/installed/": "machines", "tests/lab/remote/": "machines", "tests/lab/": "lab",
+    "tests/probes/": "lab",
 }  # fmt: skip
 #: Names under which a lab runs: the kernel and its guests' processes, the sandbox, the emulator.
 LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "walls", "qemu")

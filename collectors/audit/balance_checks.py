@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import polars as pl
 
 from collectors.audit.packet_balance import Evidence, Stretch, compare
+from collectors.packets.path import window_bytes
+from collectors.packets.seen import FlowPackets, flow_packets
 from collectors.packets.tally import Journeys, Tally
-from model.cell import Cell, Direction
+from model.cell import Cell, Direction, Flow
 from model.check import Check
 from model.run_files.traffic_tables import PathRow
 from model.tolerances import EXACT, Tolerances
@@ -87,16 +90,41 @@ def _against_qdisc(stretch: Stretch, evidence: Evidence, tally: Tally) -> list[C
     return found
 
 
-def goodput_checks(cell: Cell, evidence: Evidence, paths: list[PathRow]) -> list[Check]:
-    """What the captures show was accepted is what the receivers say they got."""
+def goodput_checks(
+    cell: Cell,
+    evidence: Evidence,
+    packets: pl.DataFrame,
+    paths: list[PathRow],
+    tolerances: Tolerances = EXACT,
+) -> list[Check]:
+    """What the captures show was accepted is what the receivers say they got.
+
+    A receiver that wakes as the measuring window ends reads what arrives while it looks at the
+    clock, so what came within ``event_s`` of either end may count or not.
+    """
     found = []
     for flow, row in zip(cell.flows, paths, strict=True):
         said = evidence.received_bytes.get(flow.id)
         window_bytes, total_bytes = said if said is not None else (None, None)
         where = f"flow {flow.id}, receiver"
-        found.append(compare("goodput", where, window_bytes, row.goodput_bytes, "bytes"))
+        check = compare("goodput", where, window_bytes, row.goodput_bytes, "bytes")
+        if check.agrees is False:
+            seen = flow_packets(packets).get(flow.id, FlowPackets())
+            least, most = _goodput_range(seen, flow, cell, tolerances.event_s)
+            agrees = window_bytes is not None and least <= window_bytes <= most
+            check = dataclasses.replace(check, agrees=agrees)
+        found.append(check)
         found.append(compare("received", where, total_bytes, row.total_bytes, "bytes"))
     return found
+
+
+def _goodput_range(seen: FlowPackets, flow: Flow, cell: Cell, edge_s: float) -> tuple[int, int]:
+    """Return the fewest and most bytes accepted in a window whose ends are so uncertain."""
+    start_s, end_s = cell.measure_from_s, cell.measure_to_s
+    late_s, early_s = (start_s + edge_s, start_s - edge_s) if start_s > 0 else (0.0, 0.0)
+    least = window_bytes(seen, flow, late_s, end_s - edge_s)
+    most = window_bytes(seen, flow, early_s, end_s + edge_s)
+    return least or 0, most or 0
 
 
 def place_checks(

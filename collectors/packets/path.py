@@ -60,7 +60,7 @@ def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
     steps_s = np.abs(np.diff(owd_s))
     return PathRow(
         flow=flow.id,
-        goodput_bytes=_window_bytes(seen, flow, cell),
+        goodput_bytes=window_bytes(seen, flow, cell.measure_from_s, cell.measure_to_s),
         total_bytes=accepted_bytes(seen, flow, None),
         connect_to_data_s=_connect_to_data_s(seen, flow),
         data_wire_rate_bps=data_bytes * 8 / measured_s,
@@ -117,12 +117,12 @@ def _times_s(seen: Seen, count: int) -> Floats:
     return found
 
 
-def _window_bytes(seen: FlowPackets, flow: Flow, cell: Cell) -> int | None:
-    """Return the bytes the receiver could hand over inside the measuring window."""
-    until = accepted_bytes(seen, flow, cell.measure_to_s)
-    if until is None or not cell.measure_from_s:
+def window_bytes(seen: FlowPackets, flow: Flow, from_s: float, to_s: float) -> int | None:
+    """Return the bytes the receiver could hand over between two times; null for UDP."""
+    until = accepted_bytes(seen, flow, to_s)
+    if until is None or from_s <= 0:
         return until
-    before = accepted_bytes(seen, flow, cell.measure_from_s)
+    before = accepted_bytes(seen, flow, from_s)
     return None if before is None else until - before
 
 

@@ -233,7 +233,7 @@ def checks(
     made = [*checks_of.chain_checks(found), *checks_of.counter_checks(cell, found)]
     if captured is not None and found.tally is not None:
         made += checks_of.capture_checks(cell, found, found.tally)
-        made += checks_of.goodput_checks(cell, found, paths)
+        made += checks_of.goodput_checks(cell, found, captured, paths, tolerances)
         made += checks_of.place_checks(cell, found, captured, tolerances)
     return made
 

@@ -158,6 +158,23 @@ def test_goodput_that_captures_do_not_show_is_told(folder: Path) -> None:
     assert [w["where"] for w in found["warnings"]] == ["flow T, receiver"]
 
 
+@pytest.mark.parametrize(("before_s", "agrees"), [(3e-6, True), (30e-6, False)])
+def test_what_came_as_the_window_ended_may_count(
+    folder: Path, before_s: float, agrees: bool
+) -> None:
+    """The last packet counted arrives so long after the window's end."""
+    write_tables(folder, CELL)
+    counted = (pl.col("payload_bytes") > 0) & (pl.col("t_s") < CELL.measure_to_s)
+    packets = pl.read_parquet(folder / run_folder.PACKETS_TABLE)
+    arrived = packets.filter(counted, flow="T", point="delivered", direction="data")
+    end_s = float(arrived["t_s"].to_numpy().max()) - before_s
+    found = audit(folder, dataclasses.replace(CELL, measure_to_s=end_s))
+    (told,) = (
+        c for c in found["checks"] if c["check"] == "goodput" and c["where"] == "flow T, receiver"
+    )
+    assert (told["agrees"], told["wanted"] == told["got"]) == (agrees, False)
+
+
 def test_a_tap_in_the_wrong_place_is_told(folder: Path) -> None:
     """Before and after the loss model swapped: counts may agree, times do not."""
 

@@ -32,7 +32,9 @@ def test_holds_refuted_and_undecided() -> None:
     # s = sqrt(20 / 19) = 1.02598, s / sqrt 20 = 0.22942: t = 0.1 / 0.22942 = 0.43588, 19 degrees
     assert found.p_holds == pytest.approx(0.3339, abs=1e-4)
     assert found.p_refuted == pytest.approx(1 - 0.3339, abs=1e-4)
-    assert found.evidence == ("Link utilisation: 10.0 % (95 % CI 9.5 to 10.5); claimed: above 9.9 %.")
+    assert found.evidence == (
+        "Link utilisation: 10.0 % (95 % CI 9.5 to 10.5); claimed: above 9.9 %."
+    )
 
 
 def test_a_refuted_claim_names_its_suspects_and_no_other_does() -> None:
@@ -75,8 +77,8 @@ def test_the_weakest_comparison_is_the_evidence_for_a_claim() -> None:
     found = verdict_of(comparison(low=9), comparison(loss=0.02, low=9), runs=values)
     assert found.verdict == "holds"
     assert found.evidence == (
-        "Link utilisation at bottleneck loss, data 1 %: 10.0 % (95 % CI 9.5 to 10.5); claimed: above "
-        "9 % (all 2 comparisons hold, this the least clearly)."
+        "Link utilisation at bottleneck loss, data 1 %: 10.0 % (95 % CI 9.5 to 10.5); claimed: "
+        "above 9 % (all 2 comparisons hold, this the least clearly)."
     )
 
 
