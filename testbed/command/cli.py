@@ -7,26 +7,37 @@ run failed, 4 not possible here.
 from __future__ import annotations
 
 import errno
-import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import carried_labs, commands, listing, new_study
+from testbed.command import commands, labs, listing, new_study, plans
 from testbed.command import crosscheck as crosschecking
 from testbed.command import wireshark as tracing
+from testbed.command.options import (
+    At,
+    DataDir,
+    Hosts,
+    Jobs,
+    Kernel,
+    Lab,
+    Reps,
+    RunFolder,
+    Scale,
+    StudyNames,
+    Tables,
+    WithSensitivity,
+)  # fmt: skip
 from testbed.labs import registry
 from testbed.machine.standard_streams import say
-from testbed.study.scaling import FULL, parse_scale
+from testbed.study.scaling import FULL
 
 #: How typer and rich exit when nobody reads the output any more; here 1 means disagreement.
 NO_READER_STATUS = 1
-
-MAX_REPS = 100_000
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,76 +48,6 @@ app = typer.Typer(
     help="Re-run published transport-protocol simulations on the real Linux kernel, in virtual "
     "time, and see which of their numbers hold.",
 )
-
-StudyNames = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="STUDY...",
-        help="names or files of studies; several make a set",
-        autocompletion=lambda: [name for name, _ in listing.KINDS["studies"][1]()],
-    ),
-]
-RunFolder = Annotated[
-    str, typer.Argument(metavar="RUN", help="a run folder or a set: results/latest")
-]
-
-
-def _reps(text: str) -> int | Literal["auto"]:
-    """Return a number of seeds, or the word for as many as are needed."""
-    if text == "auto":
-        return "auto"
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_REPS:
-        raise typer.BadParameter(f"{text!r} is neither from 1 to {MAX_REPS} nor auto")
-    return int(text)
-
-
-Reps = Annotated[
-    Any,  # an int, "auto" or None: typer knows no such union
-    typer.Option(
-        "--reps",
-        "--runs",
-        parser=_reps,
-        metavar="N|auto",
-        help="seeds per point (the study's); auto: until its intervals are narrow enough",
-    ),
-]
-WithSensitivity = Annotated[
-    bool,
-    typer.Option(
-        "--sensitivity/--no-sensitivity", help="try the alternatives of the study's assumptions"
-    ),
-]
-Lab = Annotated[
-    str,
-    typer.Option("--lab", help="where cells run", autocompletion=lambda: list(registry.LABS)),
-]
-Kernel = Annotated[
-    str, typer.Option("--kernel", help="kernel, such as 6.12 or 7.3, in place of the hosts'")
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")
-]
-Hosts = Annotated[str, typer.Option("--hosts", help="host profile in place of the study's")]
-Scale = Annotated[
-    Any,  # a Decimal, whose text is read once
-    typer.Option(
-        "--scale",
-        parser=parse_scale,
-        metavar="FACTOR",
-        help="multiply the experiment's times by this, at most 1; not the path's or the hosts'",
-    ),
-]
-At = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--at",
-        metavar="SETTING=VALUE[,VALUE]",
-        help="only the points of a sweep with this value, such as loss=1%; again for another "
-        "setting",
-    ),
-]
-Tables = Annotated[bool, typer.Option("--tables", help="end with all tables, not with one screen")]
-DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]
 
 
 def own_version() -> str:
@@ -155,7 +96,7 @@ def run(
     """Run one or several studies and report what holds."""
     commands.run(
         studies,
-        commands.Choices(
+        plans.Choices(
             reps=reps,
             lab=lab,
             kernel=kernel,
@@ -191,9 +132,9 @@ def plan(
     at: At = None,
 ) -> None:
     """Show the cells of studies and what they cost, without running anything."""
-    commands.plan(
+    plans.plan(
         studies,
-        commands.Choices(
+        plans.Choices(
             reps=reps,
             lab=lab,
             kernel=kernel,
@@ -211,7 +152,7 @@ def plan(
 @app.command()
 def validate(studies: StudyNames, hosts: Hosts = "") -> None:
     """Check study files, also for settings that are legal but mislead."""
-    commands.validate_studies(studies, hosts)
+    plans.validate_studies(studies, hosts)
 
 
 @app.command(
@@ -315,7 +256,7 @@ def crosscheck(
         return
     if len(names) > 1 or reps == "auto":
         raise typer.BadParameter("takes one study and a number of seeds", param_hint="--labs")
-    choices = commands.Choices(
+    choices = plans.Choices(
         reps=reps, lab="", kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True,
         sensitivity=False, scale=scale,
     )  # fmt: skip
@@ -368,7 +309,7 @@ def wireshark(
 @app.command()
 def build(lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "") -> None:
     """Build the lab (image, kernel, probes) into the cache, so that later runs start at once."""
-    commands.build(lab, kernel)
+    labs.build(lab, kernel)
 
 
 lab_app = typer.Typer(
@@ -387,7 +328,7 @@ def export_lab(
     force: Annotated[bool, typer.Option("--force", help="overwrite a file that is there")] = False,
 ) -> None:
     """Write image, kernels and code of a lab into a file; built first if needed."""
-    carried_labs.export_lab(file, lab, kernel, force=force)
+    labs.export_lab(file, lab, kernel, force=force)
 
 
 @lab_app.command(name="import")
@@ -395,19 +336,19 @@ def import_lab(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="what lab export has written")],
 ) -> None:
     """Put a lab that was exported into the cache: neither network nor Debian is needed."""
-    carried_labs.import_lab(file)
+    labs.import_lab(file)
 
 
 @app.command()
 def doctor(lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "") -> None:
     """Say what this machine can run, and what stands in the way."""
-    commands.doctor(lab, kernel)
+    labs.doctor(lab, kernel)
 
 
 @app.command()
 def clean(lab: Lab = registry.DEFAULT.properties.name) -> None:
     """Undo what a killed run left changed on this machine, and only that."""
-    commands.clean(lab)
+    labs.clean(lab)
 
 
 def command_status(argv: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from model import plain_files, run_folder
 from model.errors import DisagreementError, StudyError
 from testbed.campaign import digests, new_runs, saved_runs, study_sets
-from testbed.command import commands, run_and_report
+from testbed.command import commands, plans, run_and_report
 from testbed.labs import registry
 from testbed.machine.console import out
 
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from reports.store.run import Run
 
 
-def of_study(
-    study_name: str, labs: Sequence[str], choices: commands.Choices, data_dir: Path
-) -> None:
+def of_study(study_name: str, labs: Sequence[str], choices: plans.Choices, data_dir: Path) -> None:
     """Run a study in these labs, then compare them; the results are in the set that this makes.
 
     Raises:

@@ -25,7 +25,7 @@ from model.errors import (
     VerifyError,
 )
 from testbed import __main__
-from testbed.command import commands
+from testbed.command import commands, plans
 from testbed.command.cli import command_status
 
 ROOT = Path(__file__).parents[3]
@@ -201,7 +201,7 @@ def test_exit_status_of_each_kind_of_error(
     def act(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(commands, "validate_studies", act)
+    monkeypatch.setattr(plans, "validate_studies", act)
     assert command_status(["validate", "x"]) == status
     assert said() == ("", f"groundtruth: {error}\n")
     if isinstance(error, GroundtruthError):
@@ -268,7 +268,7 @@ def test_an_interrupt_ends_the_command_with_status_3(
         finally:
             cleaned.append("up")
 
-    monkeypatch.setattr(commands, "validate_studies", act)
+    monkeypatch.setattr(plans, "validate_studies", act)
     monkeypatch.setattr(sys, "argv", ["groundtruth", "validate", "x"])
     with pytest.raises(SystemExit) as ended:
         __main__.main()

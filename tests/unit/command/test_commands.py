@@ -20,7 +20,7 @@ from reports.store.run import read_study
 from reports.verdict.points import CellSummary
 from testbed.campaign import saved_runs
 from testbed.campaign.again import choose
-from testbed.command import commands, run_and_report
+from testbed.command import commands, plans, run_and_report
 from testbed.command.cli import command_status
 from testbed.command.run_and_report import jobs_or_cores
 from testbed.labs.virtual import virtual_lab
@@ -389,8 +389,8 @@ def test_a_run_killed_between_two_rounds_goes_on(
     assert planned_seeds(Path("r/latest")) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def choices(reps: int | Literal["auto"]) -> commands.Choices:
-    return commands.Choices(
+def choices(reps: int | Literal["auto"]) -> plans.Choices:
+    return plans.Choices(
         reps=reps, lab="virtual", kernel="7.3", jobs=1, hosts="", pcap=False, telemetry=True
     )
 

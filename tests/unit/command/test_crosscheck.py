@@ -16,7 +16,7 @@ from model.errors import Interrupted, RunError
 from model.run_files.crosscheck import CROSSCHECK, Crosscheck
 from model.run_files.json_file import read
 from testbed.campaign.study_sets import Found
-from testbed.command import commands, run_and_report
+from testbed.command import commands, plans, run_and_report
 from testbed.command.cli import command_status
 from testbed.command.run_and_report import Errors
 from testbed.labs import registry
@@ -169,18 +169,18 @@ def test_labs_collect_the_same_where_one_has_no_trace_events(
 ) -> None:
     remote = replace(STOCK, properties=replace(STOCK.properties, name="remote", traces=False))
     monkeypatch.setitem(registry.LABS, "remote", remote)
-    chosen: list[commands.Choices] = []
+    chosen: list[plans.Choices] = []
 
-    def stop(_study: str, choices: Sequence[commands.Choices], _data_dir: Path) -> None:
+    def stop(_study: str, choices: Sequence[plans.Choices], _data_dir: Path) -> None:
         chosen.extend(choices)
         raise Interrupted
 
     monkeypatch.setattr(commands, "run_in_labs", stop)
     with pytest.raises(Interrupted):
         command_status(["crosscheck", "w.yaml", "--labs", "virtual,remote", "--reps", "2"])
-    plans = [commands._make_plan("w.yaml", one)[0] for one in chosen]
-    assert [one.lab_kind.properties.name for one in plans] == ["virtual", "remote"]
-    collected = [{planned.cell.collect for planned in one.cells} for one in plans]
+    made = [plans.make_plan("w.yaml", one)[0] for one in chosen]
+    assert [one.lab_kind.properties.name for one in made] == ["virtual", "remote"]
+    collected = [{planned.cell.collect for planned in one.cells} for one in made]
     assert collected[0] == collected[1]
     assert {(one.pcap, one.telemetry) for one in collected[0]} == {(True, False)}
 

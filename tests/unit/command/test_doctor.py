@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from model.errors import RunError, StudyError, UnsupportedError
-from testbed.command import commands, doctor
+from testbed.command import examine_machine, labs
 from testbed.labs import registry
 from testbed.labs.booted import doctor as virtual_doctor
 from testbed.labs.booted import image, lab_code
@@ -41,7 +41,7 @@ def test_examining_writes_nothing_and_says_all(
     cache_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_tools, "debian_addresses", list)
-    names = [finding.name for finding in doctor.examine(registry.DEFAULT, ["7.3", "6.12"])]
+    names = [finding.name for finding in examine_machine.examine(registry.DEFAULT, ["7.3", "6.12"])]
     assert names == [
         "Python",
         "processor",
@@ -63,10 +63,10 @@ def test_examining_writes_nothing_and_says_all(
 
 
 def test_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor._python().well
-    assert doctor._python().state == sys.version.split()[0]
+    assert examine_machine._python().well
+    assert examine_machine._python().state == sys.version.split()[0]
     monkeypatch.setattr(sys, "version_info", (3, 10, 4))
-    assert not doctor._python().well
+    assert not examine_machine._python().well
 
 
 @pytest.mark.parametrize(
@@ -219,22 +219,22 @@ def test_a_cache_from_which_nothing_may_start(
 def test_browser(monkeypatch: pytest.MonkeyPatch, cache_home: Path) -> None:
     monkeypatch.delenv("GROUNDTRUTH_BROWSER", raising=False)
     programs(monkeypatch)
-    assert (doctor._browser().state, doctor._browser().well) == ("missing", False)
+    assert (examine_machine._browser().state, examine_machine._browser().well) == ("missing", False)
     programs(monkeypatch, "apt-get", "dpkg-deb")
-    assert doctor._browser().state == "will be fetched by make test"
+    assert examine_machine._browser().state == "will be fetched by make test"
     place = cache_home / "groundtruth" / "browser" / "browser"
     place.parent.mkdir(parents=True)
     place.touch()
-    assert doctor._browser().state == str(place)
+    assert examine_machine._browser().state == str(place)
     programs(monkeypatch, "chromium")
-    assert doctor._browser().state == "/usr/bin/chromium"
+    assert examine_machine._browser().state == "/usr/bin/chromium"
     monkeypatch.setenv("GROUNDTRUTH_BROWSER", "/opt/mine")
-    assert doctor._browser().state == "/opt/mine"
+    assert examine_machine._browser().state == "/opt/mine"
 
 
 def test_browsers_are_looked_for_as_the_tests_do() -> None:
     script = (Path(__file__).parents[3] / "setup" / "browser").read_text()
-    assert f"for program in {' '.join(doctor.BROWSERS)}; do" in script
+    assert f"for program in {' '.join(examine_machine.BROWSERS)}; do" in script
 
 
 def test_a_kernel_that_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,15 +299,15 @@ def found(*, well: bool, needed: bool) -> Finding:
 def test_the_command_prints_findings_and_fails_on_what_is_needed(
     monkeypatch: pytest.MonkeyPatch, capsys: Any, finding: Finding, lines: list[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda kind, versions: [finding])
+    monkeypatch.setattr(examine_machine, "examine", lambda kind, versions: [finding])
     if finding.needed and not finding.well:
         with pytest.raises(UnsupportedError, match=r"cannot run here: got not well: thing \[x\]"):
-            commands.doctor("virtual", "7.3")
+            labs.doctor("virtual", "7.3")
     else:
-        commands.doctor("virtual", "7.3")
+        labs.doctor("virtual", "7.3")
     assert capsys.readouterr().out.splitlines() == lines
 
 
 def test_the_command_checks_the_version_first() -> None:
     with pytest.raises(StudyError):
-        commands.doctor("virtual", "seven")
+        labs.doctor("virtual", "seven")

@@ -14,7 +14,7 @@ from model import run_folder
 from model.errors import StudyError, UnsupportedError, VerifyError
 from model.tolerances import Tolerances
 from testbed.campaign import again, run_cell
-from testbed.command import commands
+from testbed.command import labs
 from testbed.labs import registry
 from testbed.labs.contract.lab import Properties
 from testbed.planning.plan import make_plan
@@ -45,7 +45,7 @@ def test_labs_have_names() -> None:
 
 
 def test_a_lab_that_is_not_there_is_an_error_with_the_names_there_are() -> None:
-    for act in (registry.named, lambda name: commands.doctor(name, "7.3")):
+    for act in (registry.named, lambda name: labs.doctor(name, "7.3")):
         with pytest.raises(
             StudyError,
             match=r"^LAB: no such lab: wanted virtual or stock or host or remote, got 'mars'$",

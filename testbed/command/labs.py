@@ -1,0 +1,99 @@
+"""Labs on this machine: built, looked at, tidied up after, carried in one file to another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from model.errors import StudyError, UnsupportedError
+from testbed.campaign.progress import Display
+from testbed.command import examine_machine
+from testbed.command.plans import check_named
+from testbed.labs import registry
+from testbed.labs.contract.lab import LabKind
+from testbed.machine import carried, workers
+from testbed.machine.console import out, words
+from testbed.points.load_study import kernels_of_hosts
+
+
+def build(lab_name: str, version: str) -> None:
+    """Build what labs need and is not in the cache yet; without a version for all own hosts."""
+    kind = registry.named(lab_name)
+    versions = kernel_versions(kind, version)
+    with Display(words()) as display:
+        lab = kind.ready(versions, display.building)
+    packages = [lab.describe(one)["kernel_package"] for one in versions]
+    out().print(f"{lab_name} lab with kernel {' and '.join(packages)} is built")
+
+
+def kernel_versions(kind: LabKind, asked: str) -> Sequence[str]:
+    """Return the kernel that was asked for or the lab has; else those of all own hosts."""
+    only = kind.kernel_instead(asked)
+    return [only] if only else kernels_of_hosts()
+
+
+def clean(lab_name: str) -> None:
+    """Undo what a killed run of a lab left on this machine."""
+    undone: list[str] = []
+    registry.named(lab_name).clean(undone.append)
+    workers.sweep()
+    for line in undone:
+        out().print(line, soft_wrap=True)
+    if not undone:
+        out().print(f"nothing is left of the {lab_name} lab on this machine")
+
+
+def doctor(lab_name: str, version: str) -> None:
+    """Print what this machine can run; raise if that lab is not among it."""
+    kind = registry.named(lab_name)
+    versions = kernel_versions(kind, version)
+    check_named(kind, versions)
+    findings = examine_machine.examine(kind, versions)
+    for finding in findings:
+        mark = "ok" if finding.well else "NO" if finding.needed else "--"
+        out().print(f"{mark:3} {finding.name}: {finding.state}")
+        if not finding.well and finding.hint:
+            out().print(f"    {finding.hint}")
+    bad = [finding.name for finding in findings if finding.needed and not finding.well]
+    if bad:
+        got = f"not well: {', '.join(bad)}"
+        raise UnsupportedError(f"the {lab_name} lab cannot run here", got=got)
+    out().print(f"the {lab_name} lab can run here")
+
+
+def export_lab(target: Path, lab_name: str, version: str, *, force: bool) -> None:
+    """Write a lab into a file, built first if needed; without a version for all own hosts.
+
+    Raises:
+        StudyError: the file is there already.
+    """
+    if target.exists() and not force:
+        raise StudyError("it is there already", where=str(target), hint="--force, or another name")
+    kind = registry.named(lab_name)
+    with Display(words()) as display:
+        lab = kind.ready(kernel_versions(kind, version), display.building)
+        carried.pack(lab.parts(), target, display.building)
+    _tell_digest(target)
+
+
+def import_lab(source: Path) -> None:
+    """Put the parts of a lab that are in a file into the cache.
+
+    Raises:
+        StudyError: the file is none that was exported, or is damaged.
+    """
+    if not source.is_file():
+        raise StudyError("no such file", where=str(source))
+    with Display(words()) as display:
+        taken = carried.unpack(source, display.building)
+    for name, new in taken:
+        out().print(f"{name}: {'taken in' if new else 'there already'}", soft_wrap=True)
+    _tell_digest(source)
+
+
+def _tell_digest(file: Path) -> None:
+    """Print a file's SHA-256: whoever carries a lab can compare."""
+    with file.open("rb") as source:
+        digest = hashlib.file_digest(source, "sha256").hexdigest()
+    out().print(f"{file}: {file.stat().st_size / 1e6:.0f} MB, SHA-256 {digest}", soft_wrap=True)

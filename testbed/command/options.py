@@ -1,0 +1,85 @@
+"""Arguments and options that several commands take: names, values and help."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from testbed.command import listing
+from testbed.labs import registry
+from testbed.study.scaling import parse_scale
+
+MAX_REPS = 100_000
+
+StudyNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="STUDY...",
+        help="names or files of studies; several make a set",
+        autocompletion=lambda: [name for name, _ in listing.KINDS["studies"][1]()],
+    ),
+]
+RunFolder = Annotated[
+    str, typer.Argument(metavar="RUN", help="a run folder or a set: results/latest")
+]
+
+
+def _reps(text: str) -> int | Literal["auto"]:
+    """Return a number of seeds, or the word for as many as are needed."""
+    if text == "auto":
+        return "auto"
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_REPS:
+        raise typer.BadParameter(f"{text!r} is neither from 1 to {MAX_REPS} nor auto")
+    return int(text)
+
+
+Reps = Annotated[
+    Any,  # an int, "auto" or None: typer knows no such union
+    typer.Option(
+        "--reps",
+        "--runs",
+        parser=_reps,
+        metavar="N|auto",
+        help="seeds per point (the study's); auto: until its intervals are narrow enough",
+    ),
+]
+WithSensitivity = Annotated[
+    bool,
+    typer.Option(
+        "--sensitivity/--no-sensitivity", help="try the alternatives of the study's assumptions"
+    ),
+]
+Lab = Annotated[
+    str,
+    typer.Option("--lab", help="where cells run", autocompletion=lambda: list(registry.LABS)),
+]
+Kernel = Annotated[
+    str, typer.Option("--kernel", help="kernel, such as 6.12 or 7.3, in place of the hosts'")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")
+]
+Hosts = Annotated[str, typer.Option("--hosts", help="host profile in place of the study's")]
+Scale = Annotated[
+    Any,  # a Decimal, whose text is read once
+    typer.Option(
+        "--scale",
+        parser=parse_scale,
+        metavar="FACTOR",
+        help="multiply the experiment's times by this, at most 1; not the path's or the hosts'",
+    ),
+]
+At = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at",
+        metavar="SETTING=VALUE[,VALUE]",
+        help="only the points of a sweep with this value, such as loss=1%; again for another "
+        "setting",
+    ),
+]
+Tables = Annotated[bool, typer.Option("--tables", help="end with all tables, not with one screen")]
+DataDir = Annotated[Path, typer.Option("--data-dir", "-D", help="folder that gets the run folder")]

@@ -1,0 +1,189 @@
+"""What the command line chose, made into plans; and what is told of them before anything runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from model.errors import GroundtruthError, StudyError
+from testbed.campaign import study_sets
+from testbed.command import plan_costs
+from testbed.labs import registry
+from testbed.labs.contract.lab import LabKind
+from testbed.machine.console import out, words
+from testbed.planning import plan as planning
+from testbed.planning.findings import Findings, find
+from testbed.planning.plan import Plan
+from testbed.planning.stopping_rule import wanted_precision
+from testbed.points.load_study import find_study, kernels_of_hosts, load_study
+from testbed.points.some_points import only_at
+from testbed.study.scaling import FULL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the command line chose; ``None`` is "not given" here and nowhere else."""
+
+    reps: int | Literal["auto"] | None
+    lab: str
+    kernel: str
+    jobs: int | None
+    hosts: str
+    pcap: bool
+    telemetry: bool
+    sensitivity: bool = True
+    tables: bool = False
+    scale: Decimal = FULL
+    at: tuple[str, ...] = ()
+
+    def worker_count(self) -> int:
+        """Return how many cells to run at once."""
+        return slots(self.jobs, self.lab)
+
+
+def slots(jobs: int | None, lab_name: str) -> int:
+    """Return how many cells to run at once: so many jobs, or as many as the lab says."""
+    return registry.named(lab_name).slots() if jobs is None else jobs
+
+
+def make_plan(
+    study_name: str, choices: Choices, **labs: Callable[[str], Mapping[str, str]]
+) -> tuple[Plan, Findings]:
+    """Return a study's plan and findings; ``of_kernel`` returns the lab of a kernel's version."""
+    study = load_study(
+        find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale
+    )
+    study = only_at(study, choices.at)
+    precision = wanted_precision(study) if choices.reps == "auto" else None
+    reps = precision.at_most if precision else choices.reps
+    seeds: Sequence[int] = study.settings.seeds
+    if isinstance(reps, int):
+        seeds = planning.replicate_seeds(seeds, reps)
+    findings = find(study, seeds=seeds)
+    made = planning.make_plan(
+        study,
+        seeds=seeds,
+        lab={"name": choices.lab},
+        lab_kind=registry.named(choices.lab),
+        **labs,
+        pcap=choices.pcap,
+        telemetry=choices.telemetry,
+        sensitivity=choices.sensitivity,
+        precision=precision,
+    )
+    return made, findings
+
+
+def settled(choices: Choices) -> Choices:
+    """Return the choices with the kernel that the lab has instead of all that studies name."""
+    kernel = registry.named(choices.lab).kernel_instead(choices.kernel)
+    return dataclasses.replace(choices, kernel=kernel)
+
+
+def plans_of(study_names: Sequence[str], choices: Choices) -> list[Plan]:
+    """Return the plans of studies on labs of which only name and kernel are known; say findings."""
+    study_sets.check_names(study_names)
+    plans = []
+    for name in study_names:
+        made, findings = make_plan(name, choices)
+        _print_findings(words(), findings)
+        plans.append(made)
+    if choices.kernel:
+        words().print(f"kernel {choices.kernel} stands in for all that hosts and studies name")
+    if choices.scale != FULL:
+        words().print(
+            f"times of the experiment are scaled by {choices.scale}: not the published ones"
+        )
+    for made in plans:
+        if gone := len(made.study.left_out):
+            here = len(made.study.points)
+            words().print(
+                f"{made.study.settings.study}: {here} of {here + gone} points; claims that need "
+                "others are not judged"
+            )
+    ruled_out = dict.fromkeys(one for made in plans for one in made.study.alternatives.ruled_out)
+    if ruled_out and choices.sensitivity:
+        given = "--kernel" if choices.kernel else "--hosts"
+        words().print(f"not tried, because of {given}: {', '.join(ruled_out)}")
+    return plans
+
+
+def check_named(kind: LabKind, kernel_versions: Sequence[str]) -> None:
+    """Raise for kernels that cannot be had, unless hosts of the project's own name them."""
+    own = kernels_of_hosts()
+    kind.check_offered([version for version in kernel_versions if version not in own])
+
+
+def kernels(plans: Sequence[Plan]) -> tuple[str, ...]:
+    """Return the kernels of all plans, each once."""
+    return tuple(dict.fromkeys(version for made in plans for version in made.kernels))
+
+
+def plan(study_names: Sequence[str], choices: Choices) -> None:
+    """Print the points, cells and expected cost of studies, and of several the total."""
+    choices = settled(choices)
+    planned = plans_of(study_names, choices)
+    check_named(registry.named(choices.lab), kernels(planned))
+    for made in planned:
+        if len(planned) > 1:
+            out().print(f"{made.study.settings.study}:")
+        table = Table("point", "seeds", "cells", box=None, pad_edge=False)
+        for point in made.study.points:
+            text = ", ".join(f"{name}={value}" for name, value in point.values.items())
+            table.add_row(text or "the study's settings", *plan_costs.seeds_words(made))
+        out().print(table)
+        for line in plan_costs.cost_lines([made], choices.worker_count()):
+            out().print(line)
+        out().print(plan_costs.kernels_line(made))
+    if len(planned) > 1:
+        for line in plan_costs.cost_lines(planned, choices.worker_count()):
+            out().print(f"all together: {line}")
+    kind = registry.named(choices.lab)
+    if kind.properties.clock == "real":
+        out().print(plan_costs.real_time_line(choices.scale))
+    building = kind.built_first(kernels(planned))
+    if building:
+        out().print(building)
+
+
+def validate_studies(study_names: Sequence[str], hosts: str) -> None:
+    """Check study files and print their findings.
+
+    Raises:
+        StudyError: some cannot be used; the others were checked.
+    """
+    errors: dict[str, GroundtruthError | OSError] = {}
+    for name in study_names:
+        try:
+            _validate(name, hosts)
+        except StudyError as error:
+            if len(study_names) == 1:
+                raise
+            errors[name] = error
+    if errors:
+        raise study_sets.together(errors, "of the studies cannot be used")
+
+
+def _validate(study_name: str, hosts: str) -> None:
+    study = load_study(find_study(study_name), hosts=hosts)
+    findings = find(study, seeds=study.settings.seeds)
+    _print_findings(out(), findings)
+    for item in findings.acknowledged:
+        out().print(f"acknowledged: {item.where}: {item.rule}: {item.text}")
+        out().print(f"  because: {item.why}")
+    out().print(
+        f"{study.settings.study}: valid, {len(study.points)} points, "
+        f"{len(findings.warnings)} warnings"
+    )
+
+
+def _print_findings(console: Console, findings: Findings) -> None:
+    for finding in findings.warnings:
+        line = f"warning: {finding.where}: {finding.rule}: {finding.text}"
+        console.print(line, soft_wrap=True)
