@@ -28,10 +28,11 @@ from testbed.command.options import (
     Reps,
     RunFolder,
     Scale,
+    SeedCount,
     StudyNames,
     Tables,
     WithSensitivity,
-)  # fmt: skip
+)
 from testbed.labs import registry
 from testbed.machine.standard_streams import say
 from testbed.study.scaling import FULL
@@ -241,7 +242,7 @@ def crosscheck(
         str,
         typer.Option("--labs", metavar="LAB,LAB...", help="run the study in these labs first"),
     ] = "",
-    reps: Reps = None,
+    reps: SeedCount = None,
     kernel: Kernel = "",
     jobs: Jobs = None,
     hosts: Hosts = "",
@@ -254,8 +255,8 @@ def crosscheck(
             raise typer.BadParameter("goes with --labs", param_hint="an option of a run")
         crosschecking.of_runs(names, data_dir)
         return
-    if len(names) > 1 or reps == "auto":
-        raise typer.BadParameter("takes one study and a number of seeds", param_hint="--labs")
+    if len(names) > 1:
+        raise typer.BadParameter("takes one study", param_hint="--labs")
     choices = plans.Choices(
         reps=reps, lab="", kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True,
         sensitivity=False, scale=scale,

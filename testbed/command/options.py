@@ -46,6 +46,10 @@ Reps = Annotated[
         help="seeds per point (the study's); auto: until its intervals are narrow enough",
     ),
 ]
+SeedCount = Annotated[
+    int | None,
+    typer.Option("--reps", "--runs", min=1, max=MAX_REPS, help="seeds per point (the study's)"),
+]
 WithSensitivity = Annotated[
     bool,
     typer.Option(

@@ -122,8 +122,8 @@ MISUSED = [
     ("report x y", "Error: Got unexpected extra argument"),
     ("crosscheck", "Error: Missing argument 'STUDY|RUN...'."),
     ("crosscheck x y --reps 3", "Error: Invalid value for an option of a run: goes with --labs"),
-    ("crosscheck x y --labs virtual,stock", "takes one study and a number of seeds"),
-    ("crosscheck x --labs virtual,stock --reps auto", "takes one study and a number of seeds"),
+    ("crosscheck x y --labs virtual,stock", "takes one study"),
+    ("crosscheck x --labs virtual,stock --reps auto", "should be a valid integer"),
     ("plan wireless --pcap", "Error: No such option: --pcap"),
     ("doctor --kernel", "Error: Option '--kernel' requires an argument."),
 ]
