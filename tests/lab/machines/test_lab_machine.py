@@ -29,8 +29,9 @@ from tests.support.machines.disk import CERTIFICATES
 ANSIBLE = Path(__file__).parents[3] / "ansible"
 TIMEOUT_S = 240.0
 PROXIES = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+#: As cloud-init's: it names no HOME.
 ENVIRONMENT = {
-    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LC_ALL": "C.UTF-8",
+    "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8",
     "ANSIBLE_NOCOLOR": "1", "ANSIBLE_PYTHON_INTERPRETER": "/usr/bin/python3", **PROXIES,
 }  # fmt: skip
 #: In a folder, $1: a machine's mounts, then the command that follows.

@@ -51,7 +51,7 @@ UNUSED_MODULES = (
 )  # fmt: skip
 KERNEL_WORDS = (
     "root=LABEL=root", "rw", "console=ttyS0", "systemd.show_status=1", "mitigations=off",
-    f"module_blacklist={','.join(UNUSED_MODULES)}", *(f"systemd.mask={one}" for one in MASKED),
+    f"module_blacklist={','.join(UNUSED_MODULES)}",
 )  # fmt: skip
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 #: Copied for each boot. The kernel and its first root are the newest that the disk has.
@@ -135,7 +135,7 @@ class Machine:
         disk.extract_newest_kernel(self.folder / DISK, self.folder / KERNEL, self.folder / INITRD)
         said_bytes = self.console.stat().st_size
         self.process = self.switch_on()
-        _await_ready(self, said_bytes)
+        _await_ready(self, BOOT_TIMEOUT_S, said_bytes)
 
 
 @contextlib.contextmanager
@@ -148,6 +148,8 @@ def booted(
     cpus: int = CPUS,
     packages: Sequence[str] = (),
     devices: Sequence[str] = (),
+    masked: Sequence[str] = MASKED,
+    boot_timeout_s: float = BOOT_TIMEOUT_S,
 ) -> Iterator[Machine]:
     """Boot a fresh machine for the block, making its disk first if needed.
 
@@ -159,6 +161,8 @@ def booted(
         cpus: of the machine.
         packages: installed besides what a fresh machine has.
         devices: more arguments for QEMU.
+        masked: units that are not started.
+        boot_timeout_s: within which its ssh server runs.
 
     Raises:
         RunError: it did not get as far as its ssh server in time.
@@ -171,7 +175,8 @@ def booted(
         _write_keys(folder, port, (place / "host_key.pub").read_text())
         files = [str(place / name) for name in (DISK, KERNEL, INITRD)]
         output_of(["cp", *files, str(folder)], timeout_s=COPY_TIMEOUT_S)
-        argv = _command(qemu, folder, port, memory_bytes, cpus)
+        words = [*KERNEL_WORDS, *(f"systemd.mask={one}" for one in masked)]
+        argv = _command(qemu, folder, port, words, memory_bytes, cpus)
         for number, share in enumerate(shares):
             argv += _shared(f"share{number}", share)
         argv += devices
@@ -180,7 +185,7 @@ def booted(
             return held.enter_context(_guarded(argv, folder))
 
         machine = Machine(release, folder, switch_on, switch_on())
-        _await_ready(machine)
+        _await_ready(machine, boot_timeout_s)
         held.callback(machine.disconnect)
         for number, share in enumerate(shares):
             _mount(machine, f"share{number}", share)
@@ -213,10 +218,17 @@ def _write_keys(folder: Path, port: int, host_key: str) -> None:
     )
 
 
-def _command(qemu: Path, folder: Path, port: int, memory_bytes: int, cpus: int) -> list[str]:
+def _command(
+    qemu: Path,
+    folder: Path,
+    port: int,
+    kernel_words: Sequence[str],
+    memory_bytes: int,
+    cpus: int,
+) -> list[str]:
     """Return the command line of QEMU, run by the loader that it was unpacked with."""
     key = (folder / "key.pub").read_text().strip()
-    words = f'{" ".join(KERNEL_WORDS)} "systemd.set_credential=ssh.authorized_keys.root:{key}"'
+    words = f'{" ".join(kernel_words)} "systemd.set_credential=ssh.authorized_keys.root:{key}"'
     return [
         str(qemu / "usr/lib64/ld-linux-x86-64.so.2"), "--library-path", str(qemu / LIBRARIES),
         str(qemu / emulator.PROGRAM[1:]),
@@ -270,9 +282,9 @@ def _guarded(argv: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[byt
             end_group(child)
 
 
-def _await_ready(machine: Machine, said_bytes: int = 0) -> None:
+def _await_ready(machine: Machine, timeout_s: float, said_bytes: int = 0) -> None:
     """Wait until systemd says that the ssh server runs, after what was said before."""
-    deadline_s = time.monotonic() + BOOT_TIMEOUT_S
+    deadline_s = time.monotonic() + timeout_s
     while not READY.search(machine.console.read_bytes(), said_bytes):
         with contextlib.suppress(subprocess.TimeoutExpired):
             status = machine.process.wait(timeout=LOOK_S)
@@ -280,5 +292,5 @@ def _await_ready(machine: Machine, said_bytes: int = 0) -> None:
         if time.monotonic() > deadline_s:
             raise RunError(
                 "the machine did not boot",
-                wanted=f"an ssh server within {BOOT_TIMEOUT_S:.0f} s", got=tail(machine.console),
+                wanted=f"an ssh server within {timeout_s:.0f} s", got=tail(machine.console),
             )  # fmt: skip
