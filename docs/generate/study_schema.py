@@ -1,4 +1,4 @@
-"""Write docs/study.schema.json: what editors check and complete in a study file, from the models.
+"""Write docs/schemas/study.schema.json: what editors check and complete in a study file.
 
     .venv/bin/python -m docs.generate.study_schema
 
@@ -19,7 +19,7 @@ from testbed.study.setting_types import FLOW_NAME, GROUP_NAME
 from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import EPISODE_VALUES
 
-FILE = Path(__file__).parents[1] / "study.schema.json"
+FILE = Path(__file__).parents[1] / "schemas" / "study.schema.json"
 HEAD = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Study file of Groundtruth, version 1",

@@ -1,4 +1,4 @@
-"""Write docs/summary.schema.json and docs/set-summary.schema.json from what the files are made of.
+"""Write the schemas of summary.json, of a run and of a set, into docs/schemas/.
 
 .venv/bin/python -m docs.generate.summary_schema
 """
@@ -14,11 +14,11 @@ from pydantic import TypeAdapter
 from docs.generate.study_schema import without_noise
 from model.run_files.summary import SET_SUMMARY, SUMMARY
 
-DOCS = Path(__file__).parents[1]
+SCHEMAS = Path(__file__).parents[1] / "schemas"
 OF_RUN = "summary.schema.json"
 FILES: dict[Path, tuple[TypeAdapter[Any], str]] = {
-    DOCS / OF_RUN: (SUMMARY, "summary.json of a Groundtruth run, version 1"),
-    DOCS / "set-summary.schema.json": (
+    SCHEMAS / OF_RUN: (SUMMARY, "summary.json of a Groundtruth run, version 1"),
+    SCHEMAS / "set-summary.schema.json": (
         SET_SUMMARY, "summary.json of a set of Groundtruth runs, version 1"
     ),
 }  # fmt: skip

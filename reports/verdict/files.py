@@ -21,7 +21,7 @@ def replication_record(found: Replication) -> dict[str, Any]:
 
 
 def summary_json(summary: Summary) -> str:
-    """Return ``summary.json``; docs/summary.schema.json is its schema."""
+    """Return ``summary.json``; docs/schemas/summary.schema.json is its schema."""
     names = [parameter.name for parameter in summary.parameters]
     context = {"parameters": names, "headline": summary.headline}
     record = files.SUMMARY.validate_python(summary, context=context)

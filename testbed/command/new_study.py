@@ -36,7 +36,7 @@ TEMPLATE = "congestion-control"
 #: Whose hosts it has: a publication's are of its own time and simulator, and the kernel's own have
 #: windows that limit a flow before the network does.
 HOSTS = "roomy"
-SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "study.schema.json"
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "study.schema.json"
 #: What belongs to a publication or to the study it is taken from, not to one's own: its author's
 #: words on what misleads there are nobody else's.
 LEFT_OUT = ("source", "published", "figures", "assumptions", "claims", "acknowledged")
@@ -112,7 +112,7 @@ def _title(name: str) -> str:
 def schema_place(path: Path) -> str:
     """Return where an editor finds the schema from a study file: relative inside the project."""
     folder = path.resolve().parent
-    if folder.is_relative_to(SCHEMA.parents[1]):
+    if folder.is_relative_to(SCHEMA.parents[2]):
         return os.path.relpath(SCHEMA, folder)
     return SCHEMA.as_uri()
 

@@ -112,8 +112,8 @@ def test_every_key_is_there_with_the_words_of_the_model() -> None:
 
 
 def test_an_editor_finds_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
-    inside = new_study.SCHEMA.parents[1] / "studies" / "mine.yaml"
-    assert new_study.schema_place(inside) == "../docs/study.schema.json"
+    inside = new_study.SCHEMA.parents[2] / "studies" / "mine.yaml"
+    assert new_study.schema_place(inside) == "../docs/schemas/study.schema.json"
     assert new_study.schema_place(Path("mine.yaml")) == new_study.SCHEMA.as_uri()
     assert new_study.SCHEMA.is_file()
 

@@ -60,7 +60,7 @@ def runs_of(folder: Path) -> list[Path]:
 def summary_of(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / run_folder.SUMMARY_JSON).read_text())
     one, many = (
-        json.loads((ROOT / "docs" / name).read_text())
+        json.loads((ROOT / "docs" / "schemas" / name).read_text())
         for name in ("summary.schema.json", "set-summary.schema.json")
     )
     values = referencing.Registry().with_resource(

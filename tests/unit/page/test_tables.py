@@ -74,5 +74,5 @@ def test_metrics_of_flows_are_there_if_asked_for(summary: Summary) -> None:
 
 
 def test_the_files_fit_their_schema(summary: Summary) -> None:
-    schema = json.loads((ROOT / "docs/summary.schema.json").read_text())
+    schema = json.loads((ROOT / "docs/schemas/summary.schema.json").read_text())
     jsonschema.Draft202012Validator(schema).validate(json.loads(summary_json(summary)))

@@ -1,4 +1,4 @@
-"""docs/*.schema.json are the models' own, take every study there is, and refuse mistakes."""
+"""docs/schemas/ is the models' own: it takes every study there is, and refuses mistakes."""
 
 from __future__ import annotations
 

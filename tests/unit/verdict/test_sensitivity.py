@@ -25,7 +25,9 @@ from tests.support.report_run import ENV, LOSSES, build_run, only_cell, write_js
 from tests.support.varied_run import build_varied
 
 SCHEMA = json.loads(
-    (Path(__file__).parents[3] / "docs" / "summary.schema.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[3] / "docs" / "schemas" / "summary.schema.json").read_text(
+        encoding="utf-8"
+    )
 )
 
 

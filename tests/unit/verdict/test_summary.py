@@ -19,7 +19,7 @@ from reports.verdict.summary import summarise
 from tests.support.report_run import LOSSES, METRICS, PUBLISHED, build_run, only_cell, write_json
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = json.loads((ROOT / "docs/summary.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "docs/schemas/summary.schema.json").read_text())
 
 
 def written(run: Path) -> dict[str, Any]:

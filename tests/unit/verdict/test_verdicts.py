@@ -21,7 +21,7 @@ from tests.support.report_page import HOSTILE, Page
 from tests.support.report_run import build_run, only_cell, write_json
 
 ROOT = Path(__file__).parents[3]
-SCHEMA = json.loads((ROOT / "docs/summary.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "docs/schemas/summary.schema.json").read_text())
 LOSSES = (0.01, 0.02)
 
 
