@@ -1,0 +1,127 @@
+"""Write docs/gallery.md: every study there is, from the study files.
+
+    .venv/bin/python -m docs.generate.gallery
+
+A test holds the page against them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from model import units
+from model.cell import Cell
+from reports.measures.quantities import count
+from testbed.campaign.progress import duration_text
+from testbed.planning.plan import make_plan, virtual_s
+from testbed.points.load_study import STUDIES_FOLDER, Study, load_study
+
+FILE = Path(__file__).parents[1] / "gallery.md"
+HEAD = """# Gallery of studies
+
+Written by `python -m docs.generate.gallery` from the study files; do not edit. `groundtruth run
+NAME` runs any of the first part, `groundtruth run FILE` the examples. Any of them is a start for a
+study of your own: `groundtruth new mine --like NAME`, or `--template NAME` for the last part; the
+[tutorial](tutorial.md) does it step by step. The [glossary](glossary.md) explains the words.
+
+The round trip is that of the empty path. Virtual time is what a run lasts inside the lab,
+calibrations and [alternatives of assumptions](replication.md#sensitivity-to-assumptions) included;
+`groundtruth plan NAME` says how long that takes on your machine.
+"""
+#: Each part of the page: its head, and the study files in it.
+PARTS = {
+    "Studies": "*.yaml", "Examples": "examples/*.yaml", "Templates": "templates/*.yaml",
+}  # fmt: skip
+TABLE = "| compares | path | varied | runs | claims | virtual time |\n|---|---|---|---|---|---|\n"
+
+
+def written() -> str:
+    """Return the page."""
+    text = HEAD
+    for head, pattern in PARTS.items():
+        files = sorted(STUDIES_FOLDER.glob(pattern))
+        text += f"\n## {head}\n{''.join(map(_entry, files))}"
+    return text
+
+
+def _entry(file: Path) -> str:
+    study = load_study(file)
+    settings = study.settings
+    plan = make_plan(study, seeds=settings.seeds, lab={})
+    cells = [one.cell for one in plan.cells[: plan.base_cells]]
+    points, seeds = len(study.points), len(settings.seeds)
+    fields = (
+        _compared(study),
+        _path(cells),
+        "; ".join(_varied(study)) or "nothing",
+        f"{points * seeds}: {count(points, 'point')}, {count(seeds, 'seed')}",
+        str(len(settings.claims) or "none"),
+        duration_text(sum(virtual_s(one.cell) for one in plan.cells)),
+    )
+    place = os.path.relpath(file, FILE.parent)
+    return (
+        f"\n### {settings.study}\n\n**{settings.title}.** {_source(study)}"
+        f"File: [`{file.name}`]({place}), hosts `{settings.hosts}`.\n\n"
+        f"{TABLE}| {' | '.join(fields)} |\n"
+    )
+
+
+def _source(study: Study) -> str:
+    source = study.settings.source
+    if source is None or source.simulator == "none":
+        return ""
+    year = f", {source.year}" if source.year else ""
+    return f"From {source.authors}: {source.publication}{year} ({source.simulator}). "
+
+
+def _compared(study: Study) -> str:
+    groups, compare = study.settings.groups, study.settings.compare
+    if compare is None:
+        return ", ".join(groups.values())
+    others = [name for key, name in groups.items() if key not in (compare.of, compare.over)]
+    beside = f", beside {', '.join(others)}" if others else ""
+    return f"{groups[compare.of]} over {groups[compare.over]}{beside}"
+
+
+def _path(cells: Sequence[Cell]) -> str:
+    """Return the network in a line, what is varied of it as its least and its most."""
+    ways = [cell.network.bottleneck.forward for cell in cells]
+    sources = _span((cell.network.sources for cell in cells), str)
+    parts = [
+        f"{cells[0].network.topology} with {sources} pair{'s' * (sources != '1')} of hosts",
+        _span((way.rate_bps for way in ways), units.format_rate),
+        f"round trip {_span((cell.network.base_rtt_s() for cell in cells), units.format_time)}",
+        f"buffer {_span((way.queue_pkts for way in ways), units.format_packets)}",
+    ]
+    if any(way.loss.loss_frac for way in ways):
+        bursts = " in bursts" * any(way.loss.model == "gilbert_elliott" for way in ways)
+        lost = _span((way.loss.loss_frac for way in ways), _percent)
+        parts.append(f"random loss{bursts} {lost}")
+    return ", ".join(parts)
+
+
+def _percent(frac: float) -> str:
+    return f"{100 * frac:.3g} %"
+
+
+def _span(values: Iterable[Any], text: Callable[[Any], str]) -> str:
+    found = set(values)
+    return " to ".join(map(text, sorted({min(found), max(found)})))
+
+
+def _varied(study: Study) -> Iterator[str]:
+    """Yield each varied setting with its values as they are written."""
+    settings = study.settings
+    listed: dict[str, list[Any]] = {path: list(values) for path, values in settings.sweep.items()}
+    for point in settings.points:
+        for path, value in point.items():
+            listed.setdefault(path, []).append(value)
+    for path, values in listed.items():
+        yield f"`{path}`: {', '.join(dict.fromkeys(map(str, values)))}"
+
+
+if __name__ == "__main__":
+    FILE.write_text(written(), encoding="utf-8")
