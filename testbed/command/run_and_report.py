@@ -207,11 +207,9 @@ def _tell(summaries: Sequence[Summary], folder: Path, told: Told) -> None:
     from reports.terminal.last_screen import print_last_screen  # when needed, as above
     from reports.terminal.study_tables import print_summary
 
-    report = f"report: {folder / run_folder.REPORT_HTML}"
+    report, *more = places(summaries, folder)
     if told == "screen":
-        again = shlex.join(["groundtruth", "report", str(folder), "--tables"])
-        places = [report, f"tables: {again}", *_next(summaries)]
-        print_last_screen(summaries, places, out())
+        print_last_screen(summaries, [report, *more], out())
         return
     for summary in summaries if told == "tables" else ():
         print_summary(summary, out())
@@ -219,15 +217,24 @@ def _tell(summaries: Sequence[Summary], folder: Path, told: Told) -> None:
     out().print(report, soft_wrap=True)
 
 
+def places(summaries: Sequence[Summary], folder: Path) -> list[str]:
+    """Return the lines that say where a run's report and tables are, and what to do next."""
+    again = shlex.join(["groundtruth", "report", str(folder), "--tables"])
+    report = f"report: {folder / run_folder.REPORT_HTML}"
+    return [report, f"tables: {again}", *_next(summaries)]
+
+
 def _next(summaries: Sequence[Summary]) -> Sequence[str]:
     """Return what to do next, where more seeds may tell more."""
-    from reports.verdict.verdicts import UNDECIDED  # when needed, as above
+    from reports.verdict.summary import ENOUGH_RUNS  # when needed, as above
+    from reports.verdict.verdicts import UNDECIDED
 
     open_ = [one for one in summaries if any(v.verdict == UNDECIDED for v in one.verdicts)]
     seeds = max((point.cells_planned for one in open_ for point in one.points), default=0)
     if not seeds:
         return ()
-    return (f"next: more seeds may decide the undecided: the same again with --reps {2 * seeds}",)
+    more = max(2 * seeds, ENOUGH_RUNS)
+    return (f"next: more seeds may decide the undecided: the same again with --reps {more}",)
 
 
 def write_reports(

@@ -83,7 +83,7 @@ def control_held_back(cell: Cell) -> Iterator[Hit]:
             loc=("flows", index, "congestion_control"),
             text=f"flow {flow.id} asks for {control}, but host profile '{cell.hosts.id}' has"
             f" {', '.join(taken)}: this is {control} held back by other hosts' settings, not"
-            f" {control} as it is used (hosts: stock)",
+            f" {control} as it is used (hosts: roomy)",
             severity=len(taken),
         )
 

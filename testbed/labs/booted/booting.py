@@ -142,7 +142,8 @@ def _problem(
             where=where,
             wanted=f"within {boot.limits.wall_s:.0f} s of wall-clock time",
             got=tail(console),
-            hint="a program that polls without sleeping stops the virtual clock",
+            hint="is this machine far too busy? Else a program polls without sleeping, which stops"
+            " the virtual clock",
         )
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None

@@ -81,7 +81,8 @@ def test_a_lab_past_its_wall_clock_limit(folder: Path) -> None:
     found = problem(folder, "spinning", ended=False)
     assert str(found) == (
         "cell c1, phase spin: the lab did not end: wanted within 60 s of wall-clock time, got \n"
-        "  lab: phase spin (a program that polls without sleeping stops the virtual clock)"
+        "  lab: phase spin (is this machine far too busy? Else a program polls without sleeping,"
+        " which stops the virtual clock)"
     )
 
 
