@@ -92,6 +92,10 @@ lint: setup-dev ## check style, types, imports, C, shell, Ansible and spelling
 format: setup-dev ## rewrite Python, C and shell files in the house style
 	@setup/lint --fix
 
+.PHONY: docs
+docs: setup-dev ## build a site from the docs into build/site, for any web server; nothing in it needs the network
+	@.venv/bin/python -m docs.generate.site
+
 .PHONY: ansible-check
 ansible-check: setup-dev ## check that every playbook can be read and lists its tasks
 	@for playbook in ansible/playbooks/*.yml; do \
