@@ -19,6 +19,7 @@ from mkdocs.config import load_config
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "build" / "site"
+STYLE = "docs/generate/site.css"
 LINKED = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 
@@ -34,7 +35,7 @@ def written(site: Path) -> None:
         mkdocs.exceptions.Abort: a page links to what is not there, or has no place in the menu.
     """
     with tempfile.TemporaryDirectory() as folder:
-        for file in pages():
+        for file in (*pages(), ROOT / STYLE):
             linked = ((file.parent / link).resolve() for link in LINKED.findall(file.read_text()))
             for one in (file, *(path for path in linked if path.is_file())):
                 place = Path(folder) / one.relative_to(ROOT)

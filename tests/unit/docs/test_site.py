@@ -40,7 +40,8 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a project of two pages and no menu."""
     monkeypatch.setattr(site, "ROOT", tmp_path / "project")
     folder = tmp_path / "project"
-    (folder / "docs").mkdir(parents=True)
+    (folder / site.STYLE).parent.mkdir(parents=True)
+    (folder / site.STYLE).touch()
     (folder / "docs" / "metrics.md").write_text("# Metrics\n\n## Per run\n")
     settings, _, _ = (site.SITE.parents[1] / "mkdocs.yml").read_text().partition("\nnav:")
     (folder / "mkdocs.yml").write_text(settings)
