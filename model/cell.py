@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from model.fields import build, to_dict
+from model.fields import LATER, build, to_dict
 
 __all__ = ["to_dict"]
 
@@ -138,8 +138,9 @@ class Network:
 class Flow:
     """One unidirectional flow or association from ``source`` to ``destination`` (indexes from 0).
 
-    ``group`` is what metrics compare (``T``, ``S``, ...). ``rate_bps`` is the rate of IP packets
-    of a constant-bit-rate flow; it is 0 for bulk transfer, which sends all the stack lets it.
+    ``group`` is what metrics compare (``T``, ``S``, ...). ``rate_bps`` is, of UDP, the rate of IP
+    packets; of TCP and SCTP the rate of application data, which is handed over message by message;
+    it is 0 for bulk transfer, which sends all the stack lets it.
     ``drop_data_pkts`` are numbers of data packets that are dropped before the bottleneck's loss
     model: in order, from 1, as they leave its buffer, retransmissions counted too.
     """
@@ -210,7 +211,8 @@ class Collect:
 
     ``queue_s`` is the time between two samples of every queue, ``sockets_s`` of every socket,
     ``counters_s`` of every host's protocol counters; 0 takes none, and the last two are both 0 or
-    neither. ``telemetry`` is the kernel's own account of congestion state and drops.
+    neither. ``telemetry`` is the kernel's own account of congestion state and drops. ``messages``
+    is when each message of the probes' TCP and SCTP flows was handed over and delivered.
     """
 
     interval_s: float
@@ -219,6 +221,7 @@ class Collect:
     counters_s: float
     telemetry: bool
     pcap: bool
+    messages: bool = field(default=False, metadata=LATER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,6 +266,10 @@ class Cell:
     def measured_s(self) -> float:
         """Return the length of the measuring window, to the nanosecond."""
         return round(self.measure_to_s - self.measure_from_s, 9)
+
+    def records_messages_of(self, flow: Flow) -> bool:
+        """Return whether the times of a flow's messages are recorded: UDP's packets are none."""
+        return self.collect.messages and flow.generator == "probe" and flow.protocol != "udp"
 
     def left_to_chance(self) -> tuple[str, ...]:
         """Return what the seed decides: losses, starts, heartbeats; nothing if all is fixed."""

@@ -1,7 +1,8 @@
 """Frozen dataclasses to JSON-ready values and back, strictly. Standard library only.
 
 Invariants: every field is there, no other key is, and every value has its field's type; where a
-field may be one of several dataclasses, the one whose ``model`` allows the value's is built.
+field may be one of several dataclasses, the one whose ``model`` allows the value's is built. A
+field that is :data:`LATER` may be missing, and is where it says nothing.
 """
 
 from __future__ import annotations
@@ -13,15 +14,33 @@ import typing
 from typing import Any, Literal
 
 
+#: Metadata of a field that older versions did not have: its default is what they did.
+LATER = {"later": True}
+
+
 def to_dict(value: Any) -> Any:
     """Return dataclasses, tuples and scalars as JSON-ready lists and dicts."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_dict(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {
+            f.name: to_dict(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if not (_is_later(f) and getattr(value, f.name) == f.default)
+        }
     if isinstance(value, tuple | list):
         return [to_dict(item) for item in value]
     if isinstance(value, dict):
         return {key: to_dict(item) for key, item in value.items()}
     return value
+
+
+def _is_later(field: dataclasses.Field[Any]) -> bool:
+    return "later" in field.metadata
+
+
+@functools.cache
+def _later(kind: type) -> frozenset[str]:
+    """Return the fields of a dataclass that may be missing."""
+    return frozenset(field.name for field in dataclasses.fields(kind) if _is_later(field))
 
 
 @functools.cache
@@ -37,10 +56,10 @@ def build(kind: Any, data: Any, where: str) -> Any:
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
         names = set(hints)
-        if not isinstance(data, dict) or set(data) != names:
+        if not isinstance(data, dict) or set(data) | _later(kind) != names:
             got = sorted(data) if isinstance(data, dict) else type(data).__name__
             raise ValueError(f"{where}: wanted keys {sorted(names)}, got {got}")
-        return kind(**{name: build(hints[name], data[name], f"{where}.{name}") for name in names})
+        return kind(**{name: build(hints[name], data[name], f"{where}.{name}") for name in data})
     if origin is types.UnionType and all(map(dataclasses.is_dataclass, typing.get_args(kind))):
         return _one_of(typing.get_args(kind), data, where)
     if origin is tuple:

@@ -94,6 +94,7 @@ PATH_TABLE = "tables/path.parquet"
 EPISODES_TABLE = "tables/episodes.parquet"
 LIMITS_TABLE = "tables/limits.parquet"
 AUDIT_TABLE = "tables/audit.parquet"
+MESSAGES_TABLE = "tables/messages.parquet"
 
 #: Beginnings of names of folders in which nothing is read: what is there is not known.
 NEVER_READ = (GUEST, VERIFY_SCRATCH, PARSE_SCRATCH)
@@ -104,6 +105,11 @@ NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})
 def cell_folder(run: Path, cell_id: str) -> Path:
     """Return the folder of one cell of a run."""
     return run / "cells" / cell_id
+
+
+def messages(flow: str, side: str) -> str:
+    """Return the file with the times of a flow's messages that an end of it recorded."""
+    return f"raw/flows/{flow}.{side}.messages"
 
 
 def is_done(folder: Path) -> bool:

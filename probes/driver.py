@@ -54,8 +54,13 @@ def receiver_argv(
     epoch_ns: int,
     window_s: tuple[float, float],
     interval_s: float,
+    messages: Path | None = None,
 ) -> list[str]:
-    """Return the receiver's command line; ``window_s`` is start and length of what it measures."""
+    """Return the receiver's command line.
+
+    ``window_s`` is start and length of what it measures; ``messages`` the file in which it is to
+    record when each message was delivered, which UDP cannot.
+    """
     known = RECEIVER_OPTIONS[flow.protocol]
     argv = [
         str(BIN / f"{flow.protocol}_recv"),
@@ -69,13 +74,24 @@ def receiver_argv(
     ]  # fmt: skip
     if flow.protocol == "sctp":
         argv += ["--streams", str(flow.streams)]
+    if messages is not None:
+        argv += ["--messages", str(messages)]
+        argv += ["--message-bytes", str(flow.message_bytes)] if flow.protocol == "tcp" else []
     return argv
 
 
 def sender_argv(
-    flow: Flow, from_address: str, to: str, options: Mapping[str, str], epoch_ns: int
+    flow: Flow,
+    from_address: str,
+    to: str,
+    options: Mapping[str, str],
+    epoch_ns: int,
+    messages: Path | None = None,
 ) -> list[str]:
-    """Return the sender's command line; unbound, SCTP would offer every address it finds."""
+    """Return the sender's command line; unbound, SCTP would offer every address it finds.
+
+    ``messages`` is the file in which it is to record when each message was handed over.
+    """
     argv = [
         str(BIN / f"{flow.protocol}_send"),
         "--bind", from_address,
@@ -89,6 +105,8 @@ def sender_argv(
     if flow.protocol == "udp":
         return [*argv, "--rate-bps", str(flow.rate_bps), *option_words(options)]
     argv += ["--drain-s", decimal(DRAIN_S)]
+    argv += ["--rate-bps", str(flow.rate_bps)] if flow.rate_bps else []
+    argv += ["--messages", str(messages)] if messages else []
     if flow.protocol == "sctp":
         argv += ["--streams", str(flow.streams)]
         argv += [] if flow.ordered else ["--unordered"]

@@ -8,6 +8,7 @@
  * each. Elsewhere the call returns as soon as one message is there, together
  * with those a filled gap has released at the same instant.
  */
+#include "message_log.h"
 #include "probe_json.h"
 #include "probe_receiver.h"
 #include "probe_sctp.h"
@@ -41,7 +42,7 @@ static const struct probe_option own_options[] = {
 
 static const struct probe_options options = {
     "Receives one SCTP association to its end.",
-    {own_options, receiver_options, sctp_options},
+    {own_options, receiver_options, stream_receiver_options, sctp_options},
 };
 
 struct batch {
@@ -58,6 +59,8 @@ struct reception {
 	struct goodput_meter meter;
 	uint64_t unordered_messages;
 	uint64_t *stream_bytes;
+	/* Of the message of which the last part has not come yet. */
+	uint64_t part_bytes;
 	unsigned int streams;
 	struct sctp_snapshot snapshot;
 	/* "shutdown", "abort" or "sigterm"; NULL while it runs. */
@@ -113,6 +116,19 @@ struct arrival {
 	int64_t last_ns;
 };
 
+static void record_message(const struct sctp_rcvinfo *info, int64_t t_ns,
+			   uint64_t bytes)
+{
+	uint32_t ppid = ntohl(info->rcv_ppid);
+
+	if (ppid < FIRST_PPID)
+		die_run("--messages", "messages with their numbers",
+			"one without", "give the sender --messages as well");
+	message_log_delivered_or_die(
+	    t_ns, ppid - FIRST_PPID, bytes, info->rcv_sid,
+	    info->rcv_flags & SCTP_UNORDERED ? MESSAGE_UNORDERED : 0);
+}
+
 static void take_message(struct mmsghdr *message, int64_t t_ns,
 			 int64_t boundary_ns, struct reception *reception)
 {
@@ -134,8 +150,14 @@ static void take_message(struct mmsghdr *message, int64_t t_ns,
 		meter_add_before(&reception->meter, boundary_ns,
 				 message->msg_len, is_last_part);
 	reception->stream_bytes[info->rcv_sid] += message->msg_len;
-	if (is_last_part && (info->rcv_flags & SCTP_UNORDERED))
+	reception->part_bytes += message->msg_len;
+	if (!is_last_part)
+		return;
+	if (info->rcv_flags & SCTP_UNORDERED)
 		reception->unordered_messages++;
+	if (message_log_is_open())
+		record_message(info, t_ns, reception->part_bytes);
+	reception->part_bytes = 0;
 }
 
 static void take_batch(int fd, struct batch *batch, int count,
@@ -202,7 +224,7 @@ static int receive(int fd, struct batch *batch,
 	int got;
 
 	arrival->boundary_ns = NO_TIME_NS;
-	if (meter_takes_bulk(meter, now_ns)) {
+	if (!message_log_is_open() && meter_takes_bulk(meter, now_ns)) {
 		arrival->boundary_ns = meter_boundary_ns(meter, now_ns);
 		return receive_bulk(fd, batch, now_ns, arrival);
 	}
@@ -234,6 +256,7 @@ static void read_to_end(int fd, struct reception *reception)
 
 static void report_totals(struct reception *reception)
 {
+	message_log_close_or_die();
 	meter_begin_totals(&reception->meter);
 	json_unsigned("unordered_messages", reception->unordered_messages);
 	json_array_begin("stream_bytes");

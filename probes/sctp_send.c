@@ -1,11 +1,12 @@
 /*
- * Sends messages over one SCTP association as fast as the kernel takes them,
- * shuts it down in order and reports what the kernel counted.
+ * Sends messages over one SCTP association, as fast as the kernel takes them
+ * or at a rate, shuts it down in order and reports what the kernel counted.
  *
  * Messages are handed over in batches with sendmmsg() on a blocking socket:
  * the kernel waits for room inside the call, so that a full send buffer costs
  * no system call per SACK. Every message is taken whole or not at all.
  */
+#include "message_log.h"
 #include "probe_json.h"
 #include "probe_sctp.h"
 #include "probe_sender.h"
@@ -123,13 +124,14 @@ static struct batch *new_batch(char *payload)
 }
 
 /* Gives the next messages their stream and length; returns how many. */
-static unsigned int fill_batch(struct batch *batch, const struct send_run *run,
-			       uint64_t sent_messages)
+static unsigned int fill_batch(struct batch *batch, const struct send_run *run)
 {
+	unsigned int most = sender_hands_over_singly() ? 1 : BATCH_MESSAGES;
 	uint64_t left_bytes = run->left_bytes;
 	unsigned int i;
 
-	for (i = 0; i < BATCH_MESSAGES && left_bytes > 0; i++) {
+	for (i = 0; i < most && left_bytes > 0; i++) {
+		uint64_t number = run->sent_messages + i;
 		size_t length = sender.message_bytes.value;
 
 		if (length > left_bytes)
@@ -137,7 +139,10 @@ static unsigned int fill_batch(struct batch *batch, const struct send_run *run,
 		left_bytes -= length;
 		batch->payloads[i].iov_len = length;
 		message_info(batch, i)->snd_sid =
-		    (uint16_t)((sent_messages + i) % streams.value);
+		    (uint16_t)(number % streams.value);
+		if (message_log_is_open())
+			message_info(batch, i)->snd_ppid =
+			    htonl(FIRST_PPID | (uint32_t)number);
 	}
 	return i;
 }
@@ -146,18 +151,21 @@ static void write_until_stop(int fd, struct send_run *run)
 {
 	char *payload = calloc_or_die(1, sender.message_bytes.value);
 	struct batch *batch = new_batch(payload);
-	uint64_t sent_messages = 0;
 
 	while (run->end == NULL && run->left_bytes > 0 && !stop_requested()) {
-		unsigned int ask = fill_batch(batch, run, sent_messages);
-		int sent = sendmmsg(fd, batch->messages, ask, MSG_NOSIGNAL);
+		unsigned int ask;
+		int sent;
 
+		if (!sender_await_message(run))
+			continue;
+		ask = fill_batch(batch, run);
+		sent = sendmmsg(fd, batch->messages, ask, MSG_NOSIGNAL);
 		if (sent < 0)
 			sender_call_failed(run, "sendmmsg");
-		for (int i = 0; i < sent; i++)
+		for (int i = 0; i < sent; i++) {
 			sender_count(run, batch->messages[i].msg_len);
-		if (sent > 0)
-			sent_messages += (unsigned int)sent;
+			sender_message_accepted(run);
+		}
 	}
 	free(batch);
 	free(payload);

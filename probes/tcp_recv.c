@@ -3,6 +3,7 @@
  * really arrived, per interval and in all. TCP marks no messages: those
  * counts are null.
  */
+#include "message_log.h"
 #include "probe_json.h"
 #include "probe_receiver.h"
 #include "probe_stop.h"
@@ -13,17 +14,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const struct probe_option address_options[] = {
+static struct probe_integer message_bytes;
+
+static const struct probe_option own_options[] = {
     {.name = "bind",
      .kind = OPTION_ADDRESS,
      .to.addresses = &receiver.binds,
      .help = "numeric local address; not given: all IPv4 addresses"},
+    {.name = "message-bytes",
+     .kind = OPTION_INTEGER,
+     .to.integer = &message_bytes,
+     .min = 1,
+     .max = UINT32_MAX,
+     .help = "payload bytes of a message, for --messages: TCP marks none"},
     {0},
 };
 
 static const struct probe_options options = {
     "Receives one TCP connection to its end.",
-    {address_options, receiver_options, tcp_options},
+    {own_options, receiver_options, stream_receiver_options, tcp_options},
 };
 
 static int listen_for_peer(void)
@@ -35,6 +44,19 @@ static int listen_for_peer(void)
 	listen_or_die(fd);
 	receiver_report_ready(fd);
 	return fd;
+}
+
+/* A message is delivered when its last byte has been read. */
+static void record_messages(uint64_t before_bytes, uint64_t got_bytes,
+			    int64_t now_ns)
+{
+	uint64_t size_bytes = message_bytes.value;
+
+	if (!message_log_is_open())
+		return;
+	for (uint64_t number = before_bytes / size_bytes;
+	     number < (before_bytes + got_bytes) / size_bytes; number++)
+		message_log_delivered_or_die(now_ns, number, size_bytes, 0, 0);
 }
 
 /*
@@ -53,7 +75,7 @@ static ssize_t read_once(int fd, struct goodput_meter *meter,
 		int64_t now_ns = clock_now_ns();
 
 		*boundary_ns = NO_TIME_NS;
-		if (meter_takes_bulk(meter, now_ns) &&
+		if (!message_log_is_open() && meter_takes_bulk(meter, now_ns) &&
 		    tcp_window_clamp_is_steady()) {
 			*boundary_ns = meter_boundary_ns(meter, now_ns);
 			tick_at_or_die(*boundary_ns);
@@ -67,7 +89,10 @@ static ssize_t read_once(int fd, struct goodput_meter *meter,
 	}
 	got = read(fd, buffer, sizeof(buffer));
 	if (got > 0) {
-		meter_add(meter, clock_now_ns(), (uint64_t)got, 0);
+		int64_t now_ns = clock_now_ns();
+
+		record_messages(meter->bytes, (uint64_t)got, now_ns);
+		meter_add(meter, now_ns, (uint64_t)got, 0);
 		tcp_hold_window_clamp(fd);
 	}
 	return got;
@@ -99,6 +124,8 @@ int main(int argc, char **argv)
 	probe_start("tcp_recv");
 	options_parse(&options, argc, argv);
 	tcp_check_receiver_options();
+	if (receiver.messages != NULL && !message_bytes.is_set)
+		die_usage("--messages", "--message-bytes beside it", "none");
 	options_report(&options);
 	stop_start_or_die();
 	fd = receiver_accept(listen_for_peer(), &meter, false);
@@ -107,6 +134,7 @@ int main(int argc, char **argv)
 		tcp_report_effective(fd);
 		end = read_to_end(fd, &meter);
 	}
+	message_log_close_or_die();
 	meter_begin_totals(&meter);
 	json_text("end", end);
 	if (fd >= 0)

@@ -1,6 +1,6 @@
 /*
- * Writes to one TCP connection as fast as the kernel takes it, closes it in
- * order and reports what the kernel counted.
+ * Writes to one TCP connection, as fast as the kernel takes it or messages at
+ * a rate, closes it in order and reports what the kernel counted.
  */
 #include "probe_json.h"
 #include "probe_sender.h"
@@ -50,24 +50,39 @@ static int connect_to_peer(struct send_run *run)
 	return fd;
 }
 
-static void write_until_stop(int fd, struct send_run *run)
+static size_t write_bytes(void)
 {
 	size_t message_bytes = sender.message_bytes.value;
-	size_t chunk_bytes = message_bytes < WRITE_BYTES
-				 ? WRITE_BYTES / message_bytes * message_bytes
-				 : message_bytes;
+
+	if (sender_hands_over_singly() || message_bytes >= WRITE_BYTES)
+		return message_bytes;
+	return WRITE_BYTES / message_bytes * message_bytes;
+}
+
+static void write_until_stop(int fd, struct send_run *run)
+{
+	size_t chunk_bytes = write_bytes();
 	char *chunk = calloc_or_die(1, chunk_bytes);
+	/* Of a message that a signal has cut, what is still to be written. */
+	size_t rest_bytes = 0;
 
 	while (run->end == NULL && run->left_bytes > 0 && !stop_requested()) {
-		size_t ask_bytes = run->left_bytes < chunk_bytes
-				       ? run->left_bytes
-				       : chunk_bytes;
-		ssize_t sent_bytes = write(fd, chunk, ask_bytes);
+		size_t ask_bytes = rest_bytes ? rest_bytes : chunk_bytes;
+		ssize_t sent_bytes;
 
-		if (sent_bytes >= 0)
-			sender_count(run, (size_t)sent_bytes);
-		else
+		if (!rest_bytes && !sender_await_message(run))
+			continue;
+		if (ask_bytes > run->left_bytes)
+			ask_bytes = run->left_bytes;
+		sent_bytes = write(fd, chunk, ask_bytes);
+		if (sent_bytes < 0) {
 			sender_call_failed(run, "write");
+			continue;
+		}
+		sender_count(run, (size_t)sent_bytes);
+		rest_bytes = ask_bytes - (size_t)sent_bytes;
+		if (!rest_bytes)
+			sender_message_accepted(run);
 	}
 	free(chunk);
 }

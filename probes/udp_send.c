@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RATE_BPS UINT64_C(10000000000)
-
 static struct probe_integer rate_bps;
 static struct probe_integer burst_packets = {true, 1};
 static struct probe_integer flow_id = {true, 0};
@@ -102,13 +100,8 @@ static void check_options(void)
 /* Time from the start to the nth burst, rounded down, free of drift. */
 static int64_t burst_offset_ns(const struct udp_run *run, uint64_t burst)
 {
-	uint64_t rate = rate_bps.value;
-	uint64_t bits = burst * burst_packets.value * run->ip_packet_bytes * 8;
-	uint64_t whole_s = bits / rate;
-
-	/* rate <= MAX_RATE_BPS keeps the product below 2^64. */
-	return (int64_t)(whole_s * (uint64_t)NS_PER_S +
-			 bits % rate * (uint64_t)NS_PER_S / rate);
+	return sender_due_after_ns(burst * burst_packets.value,
+				   run->ip_packet_bytes * 8, rate_bps.value);
 }
 
 static int open_socket(struct udp_run *run)

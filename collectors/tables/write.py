@@ -12,13 +12,15 @@ from typing import Any
 
 import polars as pl
 
-from collectors.audit import packet_balance, second_source
+from collectors.audit import message_checks, packet_balance, second_source
 from collectors.audit.drop_checks import Told, drop_checks
 from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
 from collectors.episodes.sender_limits import Observed, limits
+from collectors.packets.messages import message_rows
 from collectors.packets.path import path_rows
-from collectors.raw.files import read_as, read_text, whole, word
+from collectors.raw import messages
+from collectors.raw.files import read_as, read_bytes, read_text, whole, word
 from collectors.raw.flows import (
     Received,
     Sent,
@@ -76,6 +78,15 @@ def _sent(folder: Path, flow: Flow) -> Sent:
     return probe_sent(read_text(path), flow, str(path))
 
 
+def _messages(folder: Path, flow: Flow) -> messages.Recorded:
+    """Return what both ends recorded of a flow's messages."""
+    found = []
+    for side, kind in (("sender", messages.SENT), ("receiver", messages.DELIVERED)):
+        path = folder / run_folder.messages(flow.id, side)
+        found.append(messages.parse(read_bytes(path, "the times of messages"), kind, str(path)))
+    return messages.Recorded(*found)
+
+
 def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> None:
     """Parse one measuring cell's raw files; write its tables and its audit.
 
@@ -109,9 +120,17 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     write_rows(qdiscs, QdiscRow, folder / run_folder.QDISCS_TABLE)
     checks = write_sockets(folder, cell, epoch_ns, windows)
+    by_flow = {flow.id: _messages(folder, flow) for flow in cell.flows
+               if cell.records_messages_of(flow)}  # fmt: skip
+    totals = {flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows}
+    checks += message_checks.checks(cell, by_flow, received, totals)
     packets, paths = _write_packets(
         folder, cell, counted, received, recorded.told, checks, unconnected(flows), tolerances
     )
+    if by_flow:
+        known = packet_evidence.one_way_delays(folder)
+        table = message_rows(cell, by_flow, epoch_ns, packets, one_way_delays=known)
+        write_parquet(table, folder / run_folder.MESSAGES_TABLE)
     found_episodes = episodes(cell, packets, windows)
     if found_episodes is not None:
         write_rows(found_episodes, EpisodeRow, folder / run_folder.EPISODES_TABLE)
@@ -124,7 +143,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
             queue=recorded.queue,
             paths=paths,
             data_until_s={interval.flow: interval.end_s for interval in intervals},
-            totals={flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows},
+            totals=totals,
         )
         write_rows(limits(seen), LimitsRow, folder / run_folder.LIMITS_TABLE)
 

@@ -52,7 +52,8 @@ MARGINS = (
         metrics=(
             "cwnd_mean_{group}_segments", "owd_mean_{group}_s", "flow_owd_mean_{flow}_s",
             "owd_p95_{group}_s", "connect_to_data_{group}_s", "recover_{group}_s",
-            "regrow_{group}_s",
+            "regrow_{group}_s", "message_delay_mean_{group}_s", "message_delay_p50_{group}_s",
+            "message_delay_p95_{group}_s",
         ),
         bound=0.03,
         relative=True,
@@ -81,9 +82,9 @@ MARGINS = (
     Margin(
         metrics=(
             "cwnd_min_{group}_segments", "cwnd_max_{group}_segments", "jitter_min_{group}_s",
-            "jitter_max_{group}_s",
+            "jitter_max_{group}_s", "message_delay_p99_{group}_s", "hol_wait_p99_{group}_s",
         ),
-        why="one moment of a run",
+        why="one moment of a run, or few",
     ),
     Margin(
         metrics=("goodput_cv_{group}_pct", "goodput_over_time_{group}_pct"),
@@ -92,7 +93,7 @@ MARGINS = (
     Margin(
         metrics=(
             "jitter_{group}_s", "flow_jitter_{flow}_s", "jitter_p50_{group}_s",
-            "queueing_{group}_s",
+            "queueing_{group}_s", "hol_wait_mean_{group}_s",
         ),
         why="as small as what labs' clocks differ by",
     ),

@@ -266,6 +266,30 @@ ASKED = (
         "recover_{group}_s", "Time to recover from a loss, {label}", SECONDS,
         "from acting on a loss until all was acknowledged, mean over losses",
     ),
+    Declared(
+        "message_delay_mean_{group}_s", "Message delay, mean, {label}", MILLISECONDS,
+        "from the application's handing over a message to its delivery, mean",
+    ),
+    Declared(
+        "message_delay_p50_{group}_s", "Message delay, median, {label}", MILLISECONDS,
+        "median of the same, mean over the group's flows",
+    ),
+    Declared(
+        "message_delay_p95_{group}_s", "Message delay, 95th percentile, {label}", MILLISECONDS,
+        "95th percentile of the same, mean over the group's flows",
+    ),
+    Declared(
+        "message_delay_p99_{group}_s", "Message delay, 99th percentile, {label}", MILLISECONDS,
+        "99th percentile of the same, mean over the group's flows",
+    ),
+    Declared(
+        "hol_wait_mean_{group}_s", "Head-of-line wait, mean, {label}", MILLISECONDS,
+        "time a message that had arrived waited for others, mean over all",
+    ),
+    Declared(
+        "hol_wait_p99_{group}_s", "Head-of-line wait, 99th percentile, {label}", MILLISECONDS,
+        "99th percentile of the same, mean over the group's flows",
+    ),
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from model.run_files.traffic_tables import (
     AuditRow,
     FlowRow,
     IntervalRow,
+    MessageRow,
     PacketRow,
     PathRow,
     QdiscRow,
@@ -28,6 +29,7 @@ _TYPES = {str: pl.String, int: pl.Int64, float: pl.Float64, bool: pl.Boolean}
 TABLES: dict[str, type] = {
     "flows": FlowRow,
     "intervals": IntervalRow,
+    "messages": MessageRow,
     "qdiscs": QdiscRow,
     "packets": PacketRow,
     "path": PathRow,

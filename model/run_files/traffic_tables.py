@@ -45,6 +45,26 @@ class IntervalRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MessageRow:
+    """One message that a TCP or SCTP sender handed over."""
+
+    flow: str  #: as in `cell.json`
+    message: int  #: its number, from 1, in the order in which they were handed over
+    stream: int | None  #: from 0; null for TCP; SCTP
+    ordered: bool  #: whether it had to wait for those before it in its stream; true for TCP
+    #: when the application had it ready: at a rate when it was due, else when the kernel had taken
+    #: the one before; sender
+    sent_s: float
+    accepted_s: float  #: when the kernel had taken it into the send buffer, whole; sender
+    left_s: float | None  #: when its first byte first left the sending host; captures
+    arrived_s: float | None  #: when all of it had arrived at the receiving host; captures
+    delivered_s: float | None  #: when the receiving application had it; null: never; receiver
+    delay_s: float | None  #: `delivered_s` - `sent_s`, waiting in the send buffer included
+    #: `delivered_s` - `arrived_s`: it was there and waited for others (head-of-line blocking)
+    wait_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class QdiscRow:
     """One shaper or channel at the end of the run, as ``tc -s`` shows it."""
 

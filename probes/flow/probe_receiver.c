@@ -1,6 +1,7 @@
 /* The protocol-independent life of a receiver. */
 #include "probe_receiver.h"
 
+#include "message_log.h"
 #include "probe_json.h"
 #include "probe_stop.h"
 
@@ -54,6 +55,14 @@ const struct probe_option receiver_options[] = {
     {0},
 };
 
+const struct probe_option stream_receiver_options[] = {
+    {.name = "messages",
+     .kind = OPTION_TEXT,
+     .to.text = &receiver.messages,
+     .help = "record in this file when each message was delivered"},
+    {0},
+};
+
 int receiver_family(void)
 {
 	return receiver.binds.count ? receiver.binds.at[0].addr.ss_family
@@ -91,6 +100,7 @@ int receiver_accept(int listen_fd, struct goodput_meter *meter,
 {
 	int fd;
 
+	message_log_open_or_die(receiver.messages);
 	do {
 		fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	} while (fd < 0 && (errno == EINTR || errno == ECONNABORTED) &&

@@ -16,11 +16,14 @@ struct receiver_settings {
 	struct probe_seconds interval;
 	struct probe_seconds window_from;
 	struct probe_seconds duration;
+	const char *messages;
 };
 
 /* One receiver per process: the option tables fill this. */
 extern struct receiver_settings receiver;
 extern const struct probe_option receiver_options[];
+/* What TCP and SCTP have and UDP has not. */
+extern const struct probe_option stream_receiver_options[];
 
 /* The family of --bind, or IPv4. */
 int receiver_family(void);

@@ -1,6 +1,7 @@
 /* The protocol-independent life of a TCP or SCTP sender. */
 #include "probe_sender.h"
 
+#include "message_log.h"
 #include "probe_json.h"
 #include "probe_stop.h"
 
@@ -67,6 +68,17 @@ const struct probe_option stream_sender_options[] = {
      .to.seconds = &sender.drain,
      .max = MAX_TIME_NS,
      .help = "wait at most this long for the peer to have everything"},
+    {.name = "rate-bps",
+     .kind = OPTION_INTEGER,
+     .to.integer = &sender.rate_bps,
+     .min = 1,
+     .max = MAX_RATE_BPS,
+     .help = "hand over messages one by one at this rate of their bits; not "
+	     "given:\n      as fast as the kernel takes them"},
+    {.name = "messages",
+     .kind = OPTION_TEXT,
+     .to.text = &sender.messages,
+     .help = "record in this file when each message was handed over"},
     {0},
 };
 
@@ -102,6 +114,7 @@ bool sender_wait_for_start(struct send_run *run)
 	    .connect_start_ns = NO_TIME_NS,
 	    .connected_ns = NO_TIME_NS,
 	};
+	message_log_open_or_die(sender.messages);
 	if (sender.duration.is_set)
 		run->stop_ns = run->start_ns + sender.duration.ns;
 	while (!stop_requested()) {
@@ -133,10 +146,12 @@ void sender_connect_failed(struct send_run *run)
 
 void sender_connect_ends(struct send_run *run)
 {
+	run->first_write_ns = clock_now_ns();
+	run->ready_ns = run->first_write_ns;
 	json_begin("connected");
 	json_time_ns("connect_start_t_ns", run->connect_start_ns);
 	json_time_ns("connected_t_ns", run->connected_ns);
-	json_time_ns("first_write_t_ns", clock_now_ns());
+	json_time_ns("first_write_t_ns", run->first_write_ns);
 	json_end_flush();
 }
 
@@ -144,6 +159,46 @@ void sender_count(struct send_run *run, size_t sent_bytes)
 {
 	run->sent_bytes += sent_bytes;
 	run->left_bytes -= sent_bytes;
+}
+
+int64_t sender_due_after_ns(uint64_t units, uint64_t unit_bits,
+			    uint64_t rate_bps)
+{
+	uint64_t bits = units * unit_bits;
+	uint64_t whole_s = bits / rate_bps;
+
+	/* rate_bps <= MAX_RATE_BPS keeps the product below 2^64. */
+	return (int64_t)(whole_s * (uint64_t)NS_PER_S +
+			 bits % rate_bps * (uint64_t)NS_PER_S / rate_bps);
+}
+
+bool sender_hands_over_singly(void)
+{
+	return sender.rate_bps.is_set || message_log_is_open();
+}
+
+bool sender_await_message(struct send_run *run)
+{
+	if (!sender.rate_bps.is_set)
+		return true;
+	run->ready_ns = run->first_write_ns +
+			sender_due_after_ns(run->sent_messages,
+					    sender.message_bytes.value * 8,
+					    sender.rate_bps.value);
+	return sleep_until_ns(run->ready_ns);
+}
+
+void sender_message_accepted(struct send_run *run)
+{
+	int64_t accepted_ns;
+
+	run->sent_messages++;
+	if (!message_log_is_open())
+		return;
+	accepted_ns = clock_now_ns();
+	message_log_sent_or_die(run->ready_ns, accepted_ns);
+	/* Without a rate the next one is ready at once. */
+	run->ready_ns = accepted_ns;
 }
 
 void sender_call_failed(struct send_run *run, const char *where)
@@ -197,6 +252,7 @@ void sender_begin_totals(const struct send_run *run)
 {
 	uint64_t message_bytes = sender.message_bytes.value;
 
+	message_log_close_or_die();
 	json_begin("totals");
 	json_unsigned("sent_bytes", run->sent_bytes);
 	/* The short last message of --bytes counts as one. */

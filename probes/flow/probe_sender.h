@@ -13,6 +13,7 @@
 
 #define MAX_MESSAGE_BYTES 1048576
 #define MAX_TIME_NS (UINT64_C(1000000) * (uint64_t)NS_PER_S)
+#define MAX_RATE_BPS UINT64_C(10000000000)
 
 struct sender_settings {
 	struct address_list hosts;
@@ -25,6 +26,8 @@ struct sender_settings {
 	struct probe_integer bytes;
 	struct probe_integer message_bytes;
 	struct probe_seconds drain;
+	struct probe_integer rate_bps;
+	const char *messages;
 };
 
 /* One sender per process: the option tables fill this. */
@@ -38,8 +41,12 @@ struct send_run {
 	int64_t stop_ns; /* INT64_MAX: no --duration-s */
 	uint64_t left_bytes;
 	uint64_t sent_bytes;
+	uint64_t sent_messages;
 	int64_t connect_start_ns;
 	int64_t connected_ns;
+	int64_t first_write_ns;
+	/* When the message to be handed over next was ready. */
+	int64_t ready_ns;
 	/* How it ended: a word for the totals, NULL while it runs. */
 	const char *end;
 };
@@ -58,6 +65,21 @@ void sender_connect_failed(struct send_run *run);
 /* Prints "connected"; the first write must follow at once. */
 void sender_connect_ends(struct send_run *run);
 void sender_count(struct send_run *run, size_t sent_bytes);
+/*
+ * Time from a start until so many units of some bits are due at a rate,
+ * rounded down, free of drift. rate_bps is at most MAX_RATE_BPS.
+ */
+int64_t sender_due_after_ns(uint64_t units, uint64_t unit_bits,
+			    uint64_t rate_bps);
+/*
+ * Whether messages must be handed over one at a time: they are due at a rate,
+ * or their times are recorded.
+ */
+bool sender_hands_over_singly(void);
+/* Sleeps until the next message is due; false when a signal came first. */
+bool sender_await_message(struct send_run *run);
+/* To be called when the kernel has taken a message whole. */
+void sender_message_accepted(struct send_run *run);
 /*
  * Judges a failed write or read, with errno: EINTR leaves the run going, a
  * peer that went away ends it, anything else dies.

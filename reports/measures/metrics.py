@@ -17,6 +17,7 @@ from model.run_files.quantity import Quantity
 from model.run_files.study import Compare, Group
 from reports.measures.flow import FLOW_FUNCTIONS
 from reports.measures.loss import LOSS_FUNCTIONS
+from reports.measures.messages import MESSAGE_FUNCTIONS
 from reports.measures.path import PATH_FUNCTIONS, GroupFunction
 from reports.measures.span import SPAN_FUNCTIONS, low_bins_frac, silent_bins_frac
 from reports.measures.utilisation import (
@@ -168,6 +169,7 @@ GROUP_FUNCTIONS: dict[str, GroupFunction] = {
     **SPAN_FUNCTIONS,
     **PATH_FUNCTIONS,
     **LOSS_FUNCTIONS,
+    **MESSAGE_FUNCTIONS,
 }
 
 

@@ -37,7 +37,8 @@ from model.run_files.study import Study
 from model.run_files.traffic_tables import FlowRow
 from reports.store.audit import Evidence, read_evidence
 from reports.store.flow_table import read_delivered, read_flows, read_variation
-from reports.store.sample import NO_SPANS, VARIATION, Spans
+from reports.store.message_table import read_messages
+from reports.store.sample import NO_MESSAGES, NO_SPANS, VARIATION, MessageSpread, Spans
 from reports.store.spans import read_spans
 from reports.store.story_tables import Row, read_episodes, read_limits, read_windows
 
@@ -60,6 +61,7 @@ class FinishedCell:
     delivered_segments: Mapping[str, float]
     variation_pct: Mapping[str, float]
     spans: Spans
+    messages: Mapping[tuple[str, str], MessageSpread] | str
     episodes: tuple[Row, ...] | None
     limits: tuple[Row, ...] | None
     windows: Mapping[tuple[str, float], int]
@@ -137,6 +139,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     delivered: Mapping[str, float] = {}
     variation: Mapping[str, float] = {}
     spans = NO_SPANS
+    messages: Mapping[tuple[str, str], MessageSpread] | str = NO_MESSAGES
     ledger: tuple[LedgerReading, ...] = ()
     evidence = Evidence()
     if planned.purpose == "measure":
@@ -147,6 +150,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         if any(name.startswith(VARIATION) for name in study.wanted_metrics):
             variation = read_variation(folder / run_folder.INTERVALS_TABLE, cell)
         spans = read_spans(folder, cell, study)
+        messages = read_messages(folder, cell, study)
         ledger = json_file.read(LEDGER, folder / run_folder.LEDGER, schema=None)
         evidence = read_evidence(folder, cell)
     episodes = read_episodes(folder / run_folder.EPISODES_TABLE)
@@ -162,6 +166,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         delivered_segments=delivered,
         variation_pct=variation,
         spans=spans,
+        messages=messages,
         episodes=episodes,
         limits=read_limits(folder / run_folder.LIMITS_TABLE),
         windows=read_windows(folder / run_folder.CONGESTION_TABLE, _times(study, episodes)),

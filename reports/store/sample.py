@@ -13,6 +13,7 @@ from model.run_files.traffic_tables import AuditRow, FlowRow, PathRow
 
 #: How the metrics begin that need all intervals of a cell: they are read only where asked for.
 VARIATION = "goodput_over_time"
+NO_MESSAGES = "the times of messages were not recorded (collect: messages)"
 NO_PATH = "the run is of an older version, which wrote no sizes of packets down"
 
 
@@ -71,13 +72,26 @@ NO_SPANS = Spans()
 
 
 @dataclass(frozen=True, kw_only=True)
+class MessageSpread:
+    """How long messages of one flow took: of how many, how many it is not known of, and seconds.
+
+    ``statistics`` are of those it is known of, by name; empty if there are none.
+    """
+
+    messages: int
+    unknown: int
+    statistics: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sample:
     """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
 
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
     ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
     ``episodes`` the rows of the loss episodes, None if nothing recorded them, ``variation_pct`` by
-    group how its goodput varies over time, empty unless the study asks. ``path`` tells the sizes of
+    group how its goodput varies over time, empty unless the study asks. ``messages`` is by flow and
+    column of ``messages.parquet``, or why there are none. ``path`` tells the sizes of
     packets, None if the run is of a version that did not write it down.
     """
 
@@ -91,6 +105,7 @@ class Sample:
     episodes: Sequence[Mapping[str, Any]] | None = None
     variation_pct: Mapping[str, float] = field(default_factory=dict)
     spans: Spans = NO_SPANS
+    messages: Mapping[tuple[str, str], MessageSpread] | str = NO_MESSAGES
     path: PointPath | None = None
     duration_s: float = 0.0
 

@@ -114,6 +114,7 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         episodes=cell.episodes,
         variation_pct=cell.variation_pct,
         spans=cell.spans,
+        messages=cell.messages,
         path=study.path_at(cell.plan.point),
         duration_s=cell.cell.duration_s,
     )

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from model import run_folder
 from model.cell import Flow
 from probes import driver, iperf3
 from probes.process import Running
@@ -25,8 +26,9 @@ def start_receiver(lab: BuiltNetwork, flow: Flow, epoch_ns: int) -> Running:
     options = ledger.socket_options(cell.hosts, flow.protocol, "receiver")
     window_s = (cell.measure_from_s, cell.measured_s())
     argv = driver.receiver_argv(
-        flow, lab.address(host.name), options, epoch_ns, window_s, cell.collect.interval_s
-    )
+        flow, lab.address(host.name), options, epoch_ns, window_s, cell.collect.interval_s,
+        _messages(lab, flow, "receiver"),
+    )  # fmt: skip
     return driver.start_receiver(host, argv, stem)
 
 
@@ -65,8 +67,17 @@ def _start_probe(lab: BuiltNetwork, flow: Flow, epoch_ns: int) -> Running:
     host, to = lab.source(flow), lab.address(lab.ends(flow)[1])
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
     options |= ledger.own_options(flow)
-    argv = driver.sender_argv(flow, lab.address(host.name), to, options, epoch_ns)
+    argv = driver.sender_argv(
+        flow, lab.address(host.name), to, options, epoch_ns, _messages(lab, flow, "sender")
+    )
     return driver.start_sender(host, argv, _sender_stem(lab, flow))
+
+
+def _messages(lab: BuiltNetwork, flow: Flow, side: str) -> Path | None:
+    """Return the file for the times of a flow's messages; None if the cell asks for none."""
+    if not lab.cell.records_messages_of(flow):
+        return None
+    return lab.folder / run_folder.messages(flow.id, side)
 
 
 def start_others(

@@ -85,8 +85,8 @@ def ack_loss(cell: Cell) -> Iterator[Hit]:
 def expected_losses_pkts(cell: Cell, flow: Flow) -> float:
     """Return about how many packets a flow loses at random in one run.
 
-    Its rate is the least of an equal share of the slowest link, a window per round trip, and what
-    a loss-limited flow reaches (Mathis et al. 1997).
+    Its rate is the least of its own, an equal share of the slowest link, a window per round trip,
+    and what a loss-limited flow reaches (Mathis et al. 1997).
     """
     loss_frac, rtt_s = data_loss_frac(cell.network), cell.network.base_rtt_s()
     packet_bits = units.bits(packet_bytes(flow))
@@ -94,6 +94,9 @@ def expected_losses_pkts(cell: Cell, flow: Flow) -> float:
     if flow.protocol == "udp":
         return flow.rate_bps / packet_bits * lifetime_s * loss_frac
     rates = [slowest_rate_bps(cell.network) / len(cell.flows) / packet_bits]
+    if flow.rate_bps:
+        payload_bytes = packet_bytes(flow) - HEADER_BYTES[flow.protocol]
+        rates.append(flow.rate_bps / units.bits(payload_bytes))
     if rtt_s and loss_frac:
         window = advertised_window(cell, flow.protocol)
         rates.append(window.size_bytes / flow.message_bytes / rtt_s)

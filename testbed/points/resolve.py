@@ -84,6 +84,7 @@ def resolve_cell(
             counters_s=counters_s if telemetry else 0.0,
             telemetry=telemetry,
             pcap=pcap or study.captures(point),
+            messages=at.collect.messages,
         ),
         limits=Limits(
             wall_s=WALL_BASE_S + at.duration_s * WALL_PER_VIRTUAL,

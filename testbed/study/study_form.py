@@ -158,7 +158,7 @@ class Flow(Settings):
         0.0, alias="start_spread", description="a time such as '1 s' within which copies start"
     )
     stop_s: StopS = Field("end", alias="stop", description="a time, or end")
-    rate_bps: FlowRateBps = Field("bulk", alias="rate", description="a rate (udp), or bulk")
+    rate_bps: FlowRateBps = Field("bulk", alias="rate", description="a rate (udp: needed), or bulk")
 
 
 class ListedDrops(Settings):
@@ -196,6 +196,7 @@ class Collect(Settings):
     captures_at: tuple[dict[str, Any], ...] = Field(
         (), description="a list of points, each a mapping of swept settings to values"
     )
+    messages: bool = Field(False, description="true or false: when each message was delivered")
     sockets_s: PeriodS = Field(
         "derived", alias="sockets", description="a time between samples such as '1 s', or derived"
     )

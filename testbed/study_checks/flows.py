@@ -85,13 +85,6 @@ def _flow_protocols(study: StudyFile, document: Document) -> Iterator[Problem]:
             yield document.problem(
                 ("flows", i), "missing key 'rate'", wanted="a rate such as '16 kbit/s' for udp"
             )
-        if flow.protocol != "udp" and flow.rate_bps != "bulk":
-            yield document.problem(
-                ("flows", i, "rate"),
-                "only a udp flow has it",
-                wanted="no such key",
-                got=f"protocol {flow.protocol}",
-            )
 
 
 @CHECKS.reads("flows", "duration_s")
@@ -134,6 +127,33 @@ def _whole_seconds(study: StudyFile, document: Document) -> Iterator[Problem]:
                 else units.format_time(lasts_s),
                 hint="generator probe sends for any time",
             )  # fmt: skip
+
+
+@CHECKS.reads("flows", "generator")
+def _paced_by_probes(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """iperf3 paces by bursts of its own: nobody could say when a message was due."""
+    for i, flow in enumerate(study.flows):
+        generator = study.generator if flow.generator == "study" else flow.generator
+        if flow.protocol != "udp" and flow.rate_bps != "bulk" and generator == "iperf3":
+            yield document.problem(
+                ("flows", i, "rate"),
+                f"iperf3 hands over no {flow.protocol} messages at a rate",
+                wanted="no such key, or generator probe",
+                got="generator iperf3",
+            )
+
+
+@CHECKS.reads("flows", "collect", "generator")
+def _recorded_messages(study: StudyFile, document: Document) -> Iterator[Problem]:
+    generators = {study.generator if f.generator == "study" else f.generator for f in study.flows}
+    if study.collect.messages and (
+        generators == {"iperf3"} or all(flow.protocol == "udp" for flow in study.flows)
+    ):
+        yield document.problem(
+            ("collect", "messages"),
+            "no flow has messages that could be recorded",
+            wanted="a tcp or sctp flow of generator probe",
+        )
 
 
 @CHECKS.reads("flows", "groups")

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from collectors.recording.tcpdump import snap_bytes
 from model import plain_files, run_folder
-from model.cell import Cell
+from model.cell import Cell, Flow
 from model.errors import RunError
 from testbed.guest import calibration, link_fill
 from testbed.machine import trees
@@ -29,6 +29,8 @@ WORDS_BYTES, LOG_LINE_BYTES, INTERVAL_BYTES = 4 * MIB, 64, 4 * KIB
 QDISC_SAMPLE_BYTES, COUNTERS_BYTES, SOCKET_SAMPLE_BYTES = 2 * KIB, 64 * KIB, 4 * KIB
 #: What the kernel tells of one packet, compressed.
 TRACE_PER_PACKET_BYTES = 256
+#: A message's record, and what an application can hand over beyond what its network carries.
+MESSAGE_RECORD_BYTES, BUFFERED_BYTES = 32, 64 * MIB
 #: Heads of a capture's record and of its link layer, and how often a router sees a packet.
 CAPTURE_HEAD_BYTES, TAPS_IN_A_ROUTER = 64, 4
 #: Packets over those that fill the bottleneck: acknowledgements, and what its buffer drops.
@@ -45,6 +47,12 @@ def most_packets(cell: Cell) -> float:
     size_bytes = min(max(size_bytes, LEAST_PACKET_BYTES), MOST_PACKET_BYTES)
     rate_bps = cell.network.bottleneck.forward.rate_bps + sum(f.rate_bps for f in cell.flows)
     return PACKETS_FACTOR * rate_bps * cell.limits.virtual_s / 8 / size_bytes
+
+
+def _most_messages(cell: Cell, flow: Flow) -> float:
+    """Return more messages than a flow can hand over."""
+    carried_bytes = cell.network.bottleneck.forward.rate_bps * cell.limits.virtual_s / 8
+    return (carried_bytes + BUFFERED_BYTES) / flow.message_bytes
 
 
 def _samples(cell: Cell, every_s: float) -> float:
@@ -83,6 +91,9 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
     found: dict[str, float] = {}
     for flow in cell.flows:
         found |= _program(f"raw/flows/{flow.id}", WORDS_BYTES + intervals)
+        if cell.records_messages_of(flow):
+            most = document + MESSAGE_RECORD_BYTES * _most_messages(cell, flow)
+            found |= {run_folder.messages(flow.id, side): most for side in ("sender", "receiver")}
     found[run_folder.QUEUE_SAMPLES] = document + QDISC_SAMPLE_BYTES * (hosts + 4) * _samples(
         cell, collect.queue_s
     )

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from collectors.raw import messages
 from collectors.recording.socket_sampler import COMPRESSION_LEVEL, FRAME
 from collectors.sockets.samples import read_samples
 from mininet_topos import dumbbell, layout
@@ -174,6 +175,12 @@ def _flows(parts: Parts) -> None:
         for side, one in ends.items():
             other = ends["sender" if side == "receiver" else "receiver"]
             _program(parts, one, other, f"raw/flows/{flow.id}.{side}")
+            if parts.cell.records_messages_of(flow):
+                name = run_folder.messages(flow.id, side)
+                content = (one.folder / name).read_bytes()
+                kind = messages.SENT if side == "sender" else messages.DELIVERED
+                told = retold.messages(content, kind, one.shift.monotonic_ns)
+                (parts.into / name).write_bytes(told)
 
 
 def _program(parts: Parts, one: Left, sender: Left, stem: str) -> None:

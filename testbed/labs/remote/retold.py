@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+
+from collectors.raw.messages import parse
 from model.units import NS_PER_S
 from testbed.labs.remote.clocks import Shift
 
@@ -63,6 +67,19 @@ def capture(content: bytes, told: Callable[[int], int]) -> bytes:
     if offset != len(content):
         raise ValueError("the capture is cut off")
     return bytes(shifted)
+
+
+def messages(content: bytes, kind: np.dtype[Any], told: Callable[[int], int]) -> bytes:
+    """Return the times of messages, records of that kind, as another clock shows them.
+
+    Raises:
+        ParseError: the file is cut off.
+    """
+    records = parse(content, kind, "the times of messages").copy()
+    for name in kind.names or ():
+        if name.endswith("_ns"):
+            records[name] = [told(int(t_ns)) for t_ns in records[name]]
+    return records.tobytes()
 
 
 def log(text: str, sent: Callable[[int], int], received: Callable[[int], int]) -> str:
