@@ -1,7 +1,7 @@
 """The metrics of how long each group's messages took, from one application to the other. Pure.
 
-Invariant: as all metrics, null with a reason where a cell does not tell, never 0. A message that was
-never delivered has no delay, and the others would be a selection: then there is none either.
+Invariant: as all metrics, null with a reason where a cell does not tell, never 0. A message that
+was never delivered has no delay, and the others would be a selection: then there is none either.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _over_flows(kind: str, statistic: str) -> GroupFunction:
             raise UnavailableError(sample.messages)
         values = []
         for flow in (flow.flow for flow in sample.flows if flow.group == group.id):
-            spread = sample.messages[flow, kind] if (flow, kind) in sample.messages else None
+            spread = sample.messages.get((flow, kind))
             if spread is None or not spread.messages:
                 raise UnavailableError(f"{group.label} has no messages in the measuring window")
             if spread.unknown:

@@ -18,10 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.audit import equal_drops, numbered_drops, packet_balance
+from collectors.audit import equal_drops, message_checks, numbered_drops, packet_balance
+from collectors.packets.messages import message_rows
 from collectors.packets.packets import parse_packets
+from collectors.raw import messages
 from collectors.raw.files import read_as, read_text, whole
 from collectors.raw.flows import (
+    Received,
     counters,
     iperf3_received,
     probe_mss_bytes,
@@ -303,6 +306,21 @@ def _calibration(place: Path) -> Path:
     return place / "recorded" / "raw" / "calibration.json"
 
 
+def _messages(cell: Cell, kind: Any, content: bytes) -> None:
+    """Read one end's records and join them to the other's, of which there are three."""
+    records = messages.parse(content, kind, "S.messages")
+    sent, delivered = (
+        records if kind == one else messages.parse(b"\0" * 3 * one.itemsize, one, "other")
+        for one in (messages.SENT, messages.DELIVERED)
+    )
+    both = {cell.flows[1].id: messages.Recorded(sent, delivered)}
+    message_rows(cell, both, 0, None)
+    received = Received(
+        window_bytes=0, total_bytes=0, first_byte_s=None, last_byte_s=None, intervals=()
+    )
+    message_checks.checks(cell, both, {cell.flows[1].id: received}, {cell.flows[1].id: {}})
+
+
 def _binary() -> dict[str, Target]:
     cell = from_dict(value("lab-cell-7.3/cell.json"))
     pcap = DATA / "lab-cell-7.3" / "raw" / "pcap"
@@ -319,6 +337,15 @@ def _binary() -> dict[str, Target]:
     )
     small = [capture_[: 24 + 40 * 100] for capture_ in captures]
     found["packets"] = Target(corpus=[*captures, *small], mutate=bytes_input, share=12, run=capture)
+    for side, kind in (("sender", messages.SENT), ("receiver", messages.DELIVERED)):
+        found[f"messages of the {side}"] = Target(
+            corpus=[
+                (DATA / "messages-7.3" / f"{flow}.{side}.messages").read_bytes() for flow in "SU"
+            ],
+            mutate=bytes_input,
+            run=functools.partial(_messages, cell, kind),
+            share=12,
+        )
     for kernel in ("7.3", "6.12"):
         folder = DATA / f"trace-{kernel}"
         form = parse_formats(json.loads((folder / "formats.json").read_text()), "formats.json")

@@ -48,6 +48,41 @@ def test_tcp_bytes_may_end_in_a_short_message(tcp_transfer: Any) -> None:
     assert received.one("totals")["goodput_bytes"] == 100003
 
 
+def test_tcp_messages_at_a_rate_are_recorded_one_by_one(tcp_transfer: Any, tmp_path: Path) -> None:
+    sent_file, got_file = tmp_path / "sent", tmp_path / "got"
+    # 5000 bytes each 20 ms, and 1000 more: the fourth is short, and whole for its sender alone.
+    sent, received = tcp_transfer(
+        ["--bytes", 16000, "--message-bytes", 5000, "--rate-bps", 2_000_000,
+         "--messages", sent_file],
+        ["--message-bytes", 5000, "--messages", got_file],
+    )  # fmt: skip
+    assert (sent.status, received.status, sent.stderr, received.stderr) == (0, 0, "", "")
+    first_ns = sent.one("connected")["first_write_t_ns"]
+    handed = list(struct.iter_unpack("<qq", sent_file.read_bytes()))
+    assert [ready_ns for ready_ns, _ in handed] == [first_ns + 20_000_000 * i for i in range(4)]
+    assert all(ready_ns <= accepted_ns for ready_ns, accepted_ns in handed)
+    got = list(struct.iter_unpack("<qIIHH", got_file.read_bytes()))
+    assert [record[1:] for record in got] == [(number, 5000, 0, 0) for number in range(3)]
+    assert all(record[0] > ready_ns for record, (ready_ns, _) in zip(got, handed, strict=False))
+    assert sent.one("totals")["messages"] == 4
+
+
+def test_a_saturating_sender_that_records_hands_over_one_message_after_the_other(
+    tcp_transfer: Any, tmp_path: Path
+) -> None:
+    sent_file, got_file = tmp_path / "sent", tmp_path / "got"
+    sent, received = tcp_transfer(
+        ["--count", 2000, "--message-bytes", 1009, "--messages", sent_file],
+        ["--message-bytes", 1009, "--messages", got_file],
+    )
+    assert received.one("totals")["goodput_bytes"] == 2000 * 1009
+    handed = list(struct.iter_unpack("<qq", sent_file.read_bytes()))
+    assert len(handed) == sent.one("totals")["messages"] == 2000
+    assert [ready for ready, _ in handed[1:]] == [accepted for _, accepted in handed[:-1]]
+    got = list(struct.iter_unpack("<qIIHH", got_file.read_bytes()))
+    assert [number for _, number, *_ in got] == list(range(2000))
+
+
 def test_tcp_options_are_read_back(tcp_transfer: Any) -> None:
     options = ["--maxseg-bytes", 1448, "--congestion-control", "reno", "--nodelay"]
     sent, received = tcp_transfer(

@@ -20,8 +20,8 @@ from tests.support.recorded import with_bottleneck
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
 MESSAGE_BYTES = 1448
-#: Of a round trip of half a second: so seldom that TCP's first window of two is never full; so often
-#: that the third message behind a lost one is reported before the timer of one second runs out.
+#: The round trip is half a second: so seldom that TCP's first window of two is never full; so often
+#: that the third message behind a lost one is reported before a timer of one second runs out.
 SELDOM_S, OFTEN_S = 0.3, 0.2
 #: The lab's clock moves in steps of 256 ns, and each link's shaper and channel sleep until theirs.
 CLOSE_S = 20e-6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,6 +122,23 @@ def test_receivers_get_their_own_options_only(flow: Flow, line: str) -> None:
 def test_senders(flow: Flow, options: dict[str, str], line: str) -> None:
     argv = sender_argv(flow, "10.1.1.2", "10.2.1.2", options, 4_000_000_000)
     assert " ".join(argv) == f"{BIN}/{SENDS.format(flow.protocol, flow.port)}{line}"
+
+
+@pytest.mark.parametrize(
+    ("flow", "sender", "receiver"),
+    [
+        (TCP, "--rate-bps 463360 --messages /m", "--messages /m --message-bytes 1448"),
+        (SCTP, "--rate-bps 463360 --messages /m", "--messages /m"),
+    ],
+)
+def test_messages_at_a_rate_whose_times_are_recorded(
+    flow: Flow, sender: str, receiver: str
+) -> None:
+    paced = changed(flow, rate_bps=463_360)
+    sends = sender_argv(paced, "10.1.1.2", "10.2.1.2", {}, 0, Path("/m"))
+    assert sender in " ".join(sends)
+    receives = receiver_argv(paced, "10.2.1.2", {}, 0, (0.0, 1.0), 1.0, Path("/m"))
+    assert " ".join(receives).endswith(receiver)
 
 
 def test_ordered_sctp_says_nothing_of_order() -> None:

@@ -54,6 +54,15 @@ BASE = changed(("replicate",), 1)
 LEAVES = list(leaves(BASE))
 
 
+def test_what_older_versions_did_not_have_is_written_where_it_says_something() -> None:
+    assert "messages" not in to_dict(CELL)["collect"]
+    assert from_dict(to_dict(CELL)) == CELL
+    collect = dataclasses.replace(CELL.collect, messages=True)
+    recording = dataclasses.replace(CELL, collect=collect)
+    assert from_dict(to_dict(recording)) == recording
+    assert cell_id(recording) != cell_id(CELL)
+
+
 def test_round_trip() -> None:
     cell = wireless_cell(lab={"kernel": "7.3"}, point={"loss_frac": 0.01, "flows": 2, "who": "T"})
     text = cell_json(cell)

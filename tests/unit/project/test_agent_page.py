@@ -14,7 +14,9 @@ from tests.support.recorded import wireless_cell
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "labs.md").read_text()
 ROWS = dict(re.findall(r"^\| `([^`]+)` \| (\w+)", TEXT, re.MULTILINE))
 CELL = wireless_cell()
-MEASURE = dataclasses.replace(CELL, collect=dataclasses.replace(CELL.collect, pcap=True))
+MEASURE = dataclasses.replace(
+    CELL, collect=dataclasses.replace(CELL.collect, pcap=True, messages=True)
+)
 CALIBRATE = dataclasses.replace(CELL, purpose="calibrate")
 
 

@@ -13,8 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from collectors.raw import messages
 from model.errors import UnsupportedError
 from testbed.labs.remote import assemble, bundle, connections, inventory, playbooks, retold
 from testbed.labs.remote.clocks import Clock, Shift
@@ -253,6 +255,15 @@ def capture(*times: tuple[int, int]) -> bytes:
     head = struct.pack("<IHHiIII", retold.PCAP_MAGIC, 2, 4, 0, 0, 160, 276)
     records = (retold.RECORD.pack(s, ns, 3, 60) + b"abc" for s, ns in times)
     return head + b"".join(records)
+
+
+def test_times_of_messages_are_told_on_another_clock_and_nothing_else_changes() -> None:
+    sent = np.array([(5, 7), (8, 9)], messages.SENT)
+    delivered = np.array([(50, 3, 1448, 2, 1)], messages.DELIVERED)
+    moved = retold.messages(sent.tobytes(), messages.SENT, lambda t: 10 * t)
+    assert np.frombuffer(moved, messages.SENT).tolist() == [(50, 70), (80, 90)]
+    moved = retold.messages(delivered.tobytes(), messages.DELIVERED, lambda t: t + 1)
+    assert np.frombuffer(moved, messages.DELIVERED).tolist() == [(51, 3, 1448, 2, 1)]
 
 
 def test_packets_of_a_capture_get_other_times_and_nothing_else() -> None:
