@@ -13,7 +13,6 @@ import types
 import typing
 from typing import Any, Literal
 
-
 #: Metadata of a field that older versions did not have: its default is what they did.
 LATER = {"later": True}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -36,10 +37,8 @@ def value(name: str, folder: Path, *rows: MessageRow) -> Value:
     path.parent.mkdir()
     values = [dataclasses.asdict(row) for row in rows]
     pl.DataFrame(values, schema=schema(MessageRow)).write_parquet(path)
-    flows = tuple(
-        FlowRow(**{**dict.fromkeys(schema(FlowRow)), "flow": flow.id, "group": flow.group})
-        for flow in CELL.flows
-    )
+    empty: dict[str, Any] = dict.fromkeys(schema(FlowRow))
+    flows = tuple(FlowRow(**{**empty, "flow": flow.id, "group": flow.group}) for flow in CELL.flows)
     found = Sample(
         flows=flows, groups=(T, S), compare=None, bottleneck_rate_bps=1,
         messages=read_messages(folder, CELL, ASKING),

@@ -153,6 +153,10 @@ def test_an_equal_share_and_a_window_also_bound_the_losses() -> None:
     cell = resolve_cell(small, small.points[2], seed=1, replicate=1, lab={})
     # One packet per round trip.
     assert expected_losses_pkts(cell, cell.flows[0]) == pytest.approx(10 / 0.508)
+    paced = study(profile(*QUIET), ("protocol: tcp\n", "protocol: tcp\n    rate: 11584 bit/s\n"))
+    cell = resolve_cell(paced, paced.points[2], seed=1, replicate=1, lab={})
+    # A message of 1448 bytes each second, of 1000, of which 1 %.
+    assert expected_losses_pkts(cell, cell.flows[0]) == pytest.approx(10)
 
 
 def test_seeds() -> None:

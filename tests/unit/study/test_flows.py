@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from model.cell import OF_HOSTS
+from model.errors import StudyError
 from testbed.planning.findings import find
 from testbed.study.vocabulary import CONGESTION_CONTROLS
 from tests.support.study_file import UNPUBLISHED, Edit, cells, line_of, study, swept
 
 PAIRS: Edit = ("pairs: 2", "pairs: 6")
 T_THREE: Edit = ("pair: 1\n", "pair: 1\n    copies: 3\n")
+RECORDED: Edit = ("network:\n", "collect: {messages: true}\nnetwork:\n")
 S_NEXT: Edit = ("pair: 2\n", "pair: next\n    copies: 2\n")
 
 
@@ -23,6 +25,22 @@ def test_copies_have_names_pairs_and_ports_of_their_own() -> None:
         ("S1", "S", 3, 3, 5004),
         ("S2", "S", 4, 4, 5005),
     ]
+
+
+def test_messages_at_a_rate_and_their_times() -> None:
+    found = cells(
+        ("    protocol: tcp\n", "    protocol: tcp\n    rate: 463.36 kbit/s\n"),
+        RECORDED,
+    )
+    tcp, sctp = found[0].flows
+    assert (tcp.rate_bps, sctp.rate_bps) == (463_360, 0)
+    assert all(cell.records_messages_of(flow) for cell in found for flow in cell.flows)
+    assert not any(cell.records_messages_of(flow) for cell in cells() for flow in cell.flows)
+
+
+def test_where_no_flow_has_messages_they_cannot_be_recorded() -> None:
+    with pytest.raises(StudyError, match="no flow has messages that could be recorded"):
+        study(RECORDED, ("generator: probe\n", "generator: iperf3\n"))
 
 
 def test_one_copy_keeps_its_name() -> None:
