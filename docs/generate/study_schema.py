@@ -45,6 +45,7 @@ def schema() -> dict[str, Any]:
     own["metrics"]["items"] |= metric
     own["sweep"]["propertyNames"] = setting
     own["points"]["items"]["propertyNames"] = setting
+    own["label"]["propertyNames"] = setting
     rows, episodes = (made["$defs"][name] for name in ("PublishedRow", "PublishedEpisode"))
     rows["properties"]["values"]["propertyNames"] = metric
     episodes["properties"]["values"]["propertyNames"] = {"enum": list(EPISODE_VALUES)}

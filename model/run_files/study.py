@@ -49,11 +49,24 @@ class Compare:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ValueLabel:
+    """What readers call a setting at one of its values."""
+
+    value: Scalar
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A swept setting: its name with unit, and its path in the study file."""
+    """A swept setting: its name with unit, and its path in the study file.
+
+    ``label`` is what readers call it: a text for each value, or one with ``{value}`` in it. It is
+    none of the setting itself: with another label it is the same setting.
+    """
 
     name: str
     path: str
+    label: str | tuple[ValueLabel, ...] | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)

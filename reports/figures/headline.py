@@ -17,7 +17,13 @@ from model.run_files.point import Point
 from model.run_files.study import Parameter
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
 from reports.measures.metrics import Metric
-from reports.measures.quantities import setting, setting_label, setting_number, setting_quantity
+from reports.measures.quantities import (
+    called,
+    named,
+    setting_label,
+    setting_number,
+    setting_quantity,
+)
 from reports.verdict.limits import within
 from reports.verdict.points import PointSummary
 from reports.verdict.summary import Summary
@@ -53,34 +59,35 @@ class _Axis:
 
     title: str
     numeric: bool
-    names: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
     ticks: tuple[str, ...]
 
     def place(self, point: Point) -> float | str:
         settings = point.as_dict()
         if self.numeric:
-            return setting_number(self.names[0], float(settings[self.names[0]]))
-        return _words(point, self.names)
+            (one,) = self.parameters
+            return setting_number(one.name, float(settings[one.name]))
+        return _words(point, self.parameters)
 
 
-def _words(point: Point, names: tuple[str, ...]) -> str:
+def _words(point: Point, parameters: tuple[Parameter, ...]) -> str:
     settings = point.as_dict()
-    return ", ".join(setting(name, settings[name]) for name in names) or "as published"
+    return ", ".join(called(one, settings[one.name]) for one in parameters) or "as published"
 
 
 def _axis(parameters: tuple[Parameter, ...], points: tuple[PointSummary, ...]) -> _Axis:
-    names = tuple(parameter.name for parameter in parameters)
-    numeric = len(names) == 1 and all(
-        not isinstance(point.point.as_dict()[names[0]], str) for point in points
+    numeric = len(parameters) == 1 and all(
+        not isinstance(point.point.as_dict()[parameters[0].name], str) for point in points
     )
+    parameters = named(parameters)
     titles = [setting_label(parameter.path) for parameter in parameters]
-    if numeric and setting_quantity(names[0]).unit:
-        titles = [f"{titles[0]} ({setting_quantity(names[0]).unit})"]
+    if numeric and setting_quantity(parameters[0].name).unit:
+        titles = [f"{titles[0]} ({setting_quantity(parameters[0].name).unit})"]
     return _Axis(
         title="; ".join([*titles[:1], *(f"{t[:1].lower()}{t[1:]}" for t in titles[1:])]) or "Point",
         numeric=numeric,
-        names=names,
-        ticks=tuple(_words(point.point, names) for point in points),
+        parameters=parameters,
+        ticks=tuple(_words(point.point, parameters) for point in points),
     )
 
 

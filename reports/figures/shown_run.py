@@ -11,7 +11,7 @@ import polars as pl
 from model import run_folder
 from model.cell import Cell, Flow
 from model.run_files.point import Point, Scalar
-from reports.measures.quantities import setting, setting_label
+from reports.measures.quantities import called, named, setting, setting_label
 from reports.store.cell_tables import CellTables
 from reports.store.run import Run
 from reports.verdict.summary import Summary
@@ -73,11 +73,11 @@ def first_counted(folder: Path, run: Run, summary: Summary, point: Point) -> Sho
 
 
 def settings(run: Run, point: Point) -> dict[str, str]:
-    """Return the settings of a point in words, by their names."""
-    values, swept = point.as_dict(), run.study.parameters
+    """Return the settings a point is named by in words, by their names."""
+    values, swept = point.as_dict(), named(run.study.parameters)
     labels = [setting_label(one.path) for one in swept]
     return {
-        one.name: f"{label[:1].lower()}{label[1:]} {setting(one.name, values[one.name])}"
+        one.name: called(one, values[one.name], f"{label[:1].lower()}{label[1:]} {{value}}")
         for label, one in zip(labels, swept, strict=True)
     }
 

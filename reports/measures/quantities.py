@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
+from model.run_files.point import Point, Scalar
 from model.run_files.quantity import Quantity
+from model.run_files.study import Parameter
 
 UNKNOWN = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
@@ -40,6 +43,32 @@ def setting(name: str, value: float | int | str) -> str:
     if isinstance(value, str):
         return value
     return f"{setting_number(name, value):.10g}{setting_quantity(name).suffix}"
+
+
+def named(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+    """Return the settings that points are named by: those with labels, all where none has one."""
+    return tuple(one for one in parameters if one.label) or tuple(parameters)
+
+
+def called(parameter: Parameter, value: Scalar, plain: str = "{value}") -> str:
+    """Return what readers call a setting at a value; ``plain`` is the label of one without."""
+    label = parameter.label
+    if isinstance(label, tuple):
+        label = next((one.text for one in label if one.value == value), None)
+    return (label or plain).replace("{value}", setting(parameter.name, value))
+
+
+def point_words(point: Point, parameters: Sequence[Parameter]) -> str:
+    """Return a point in words: ``loss_frac 0.8 %``; ``the whole study`` if nothing is swept.
+
+    It is named by the labels of settings, if there are any, and what it alone has besides.
+    """
+    values = point.as_dict()
+    labelled = [one for one in parameters if one.label and one.name in values]
+    hidden = [one.name for one in parameters] if labelled else []
+    words = [called(one, values[one.name]) for one in labelled]
+    words += [f"{name} {setting(name, at)}" for name, at in values.items() if name not in hidden]
+    return ", ".join(words) or "the whole study"
 
 
 def setting_label(path: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from model.check import Check
 from model.run_files.cells import KnobReading, LedgerReading, PlannedCell
-from reports.measures.quantities import UNKNOWN, count, setting
+from reports.measures.quantities import UNKNOWN, count, point_words
 from reports.page.grid import NONE, Field, Grid, Part, columns, judgement, part
 from reports.page.places import place_of
 from reports.store.run import FinishedCell, Run
@@ -26,9 +26,8 @@ class CheckGroup:
     checks: Grid
 
 
-def _group(plan: PlannedCell, checks: tuple[Check, ...]) -> CheckGroup:
-    settings = [setting(name, value) for name, value in plan.point.settings]
-    title = f"{', '.join(settings) or 'All points'}, seed {plan.seed}"
+def _group(plan: PlannedCell, checks: tuple[Check, ...], run: Run) -> CheckGroup:
+    title = f"{point_words(plan.point, run.study.parameters)}, seed {plan.seed}"
     agreeing = sum(check.agrees is True for check in checks)
     return CheckGroup(
         words=f"{title}: {agreeing} of {len(checks)} checks agree",
@@ -46,7 +45,7 @@ _AGREES = {True: "yes", False: "no", None: "not known"}
 
 def calibrations(run: Run) -> tuple[CheckGroup, ...]:
     """Return the checks of every calibrating cell that made any."""
-    return tuple(_group(plan, checks) for plan, checks in run.checked("calibrate") if checks)
+    return tuple(_group(plan, checks, run) for plan, checks in run.checked("calibrate") if checks)
 
 
 def measuring_checks(run: Run) -> tuple[str, tuple[CheckGroup, ...]]:
@@ -61,7 +60,7 @@ def measuring_checks(run: Run) -> tuple[str, tuple[CheckGroup, ...]]:
     wrong = [
         (plan, tuple(check for check in group if check.agrees is False)) for plan, group in made
     ]
-    return words, tuple(_group(plan, group) for plan, group in wrong if group)
+    return words, tuple(_group(plan, group, run) for plan, group in wrong if group)
 
 
 def ledger(run: Run, summary: Summary) -> Grid:

@@ -9,7 +9,9 @@ from model.run_files.quantity import Quantity
 from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
+    called,
     interval,
+    named,
     number,
     setting,
     setting_label,
@@ -19,14 +21,14 @@ from reports.verdict.summary import Summary
 
 
 def settings_of(point: Point, summary: Summary) -> tuple[str, ...]:
-    """Return a point's settings with units, in the order of the study."""
+    """Return the settings a point is named by, with units, in the order of the study."""
     settings = point.as_dict()
-    return tuple(setting(p.name, settings[p.name]) for p in summary.parameters)
+    return tuple(called(p, settings[p.name]) for p in named(summary.parameters))
 
 
 def setting_heads(summary: Summary) -> tuple[str, ...]:
     """Return the heads of the settings' columns."""
-    return tuple(setting_label(parameter.path) for parameter in summary.parameters)
+    return tuple(setting_label(parameter.path) for parameter in named(summary.parameters))
 
 
 def place_head(summary: Summary) -> str:
@@ -36,7 +38,8 @@ def place_head(summary: Summary) -> str:
 
 def place_of(point: Point, summary: Summary) -> str:
     """Return a point of the study or of a variation, whose own settings are named."""
-    swept = {parameter.name for parameter in summary.parameters}
+    ours = any(point == one.point for one in summary.points)
+    swept = {one.name for one in (summary.parameters if ours else named(summary.parameters))}
     more = (f"{name} {setting(name, value)}" for name, value in point.settings if name not in swept)
     return ", ".join((*settings_of(point, summary), *more)) or "All"
 
@@ -44,7 +47,8 @@ def place_of(point: Point, summary: Summary) -> str:
 def shared_settings(points: Sequence[Point], summary: Summary) -> str:
     """Return the settings that several points share, in words; all their own if it is one."""
     settings = dict(set.intersection(*(set(point.settings) for point in points)))
-    words = [setting(p.name, settings[p.name]) for p in summary.parameters if p.name in settings]
+    shared = [one for one in summary.parameters if one.name in settings]
+    words = [called(one, settings[one.name]) for one in named(shared)]
     return ", ".join(words) or "All"
 
 

@@ -14,11 +14,12 @@ from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     as_printed,
+    called,
     count,
     difference,
     interval,
+    named,
     number,
-    setting,
     setting_label,
     typographic,
 )
@@ -84,7 +85,7 @@ def result(summary: Summary, metric: Metric) -> Result:
     ci95 = [_possible(metric, one.ci95) for one in estimates]
     pi95 = [_possible(metric, one.pi95) for one in estimates]
     fields: list[tuple[Column, Sequence[Field]]] = [
-        *setting_columns(summary.parameters, summary),
+        *setting_columns(named(summary.parameters), summary),
         *[(Column("Published"), [_published(point, metric) for point in points])] * paper,
         (Column("Kernel mean" if spread else "Kernel"), [part("kernel", mean) for mean in means]),
         *[(Column("Difference"), [_difference(one, metric) for one in found])] * paper,
@@ -122,7 +123,7 @@ def setting_columns(
     return [
         (
             Column(setting_label(one.path)),
-            [setting(one.name, point.as_dict()[one.name]) for point in points],
+            [called(one, point.as_dict()[one.name]) for point in points],
         )
         for one in parameters
     ]

@@ -13,7 +13,7 @@ from model.run_files.point import Point
 from model.run_files.publication import Claim, Comparison
 from model.run_files.study import Study
 from model.run_files.summary import TableContradiction
-from reports.measures.quantities import setting
+from reports.measures.quantities import point_words
 from reports.published.printed_values import Said, printed_metrics
 from reports.published.rounding import Span, increase_span
 from reports.published.tables import Printed
@@ -81,10 +81,9 @@ def _finding(study: Study, claim: Claim, wrong: list[_Wrong], tested: int) -> Ta
 
 
 def _said(study: Study, comparison: Comparison, said: tuple[Said, ...]) -> str:
-    at_point = comparison.point.as_dict().items()
-    settings = ", ".join(f"{name} {setting(name, value)}" for name, value in at_point)
+    settings = point_words(comparison.point, study.parameters)
     words = said[0].words
     if len(said) > 1:
         alike = said[0].shown.keys() == said[1].shown.keys()
         words += f" against {', '.join(said[1].shown.values()) if alike else said[1].words}"
-    return f"{words} ({settings})" if settings and len(study.points) > 1 else words
+    return f"{words} ({settings})" if len(study.points) > 1 else words

@@ -18,6 +18,7 @@ from reports.measures.quantities import (
     count,
     difference,
     number,
+    point_words,
 )
 from reports.page.causes import claims_table, terminal_table
 from reports.page.grid import Column, Field, Grid, judgement, part, side_by_side
@@ -28,7 +29,6 @@ from reports.page.verdicts import sure, tally
 from reports.terminal.screen import PLUS_MINUS, STYLES, Screen
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
-from reports.verdict.trust import point_words
 from reports.verdict.words import Words
 
 #: Longest place or text of a warning shown here; summary.json and the page have all of it.
@@ -148,7 +148,7 @@ def _print_footnotes(screen: Screen, summary: Summary) -> None:
             f"{UNKNOWN} not known."
         )
     screen.print(legend)
-    words = [f"{point_words(p.point)}: {found.text}" for p in summary.points
+    words = [f"{point_words(p.point, summary.parameters)}: {found.text}" for p in summary.points
              for found in p.contradictions]  # fmt: skip
     words += [f"{found.where}: {found.text}" for found in summary.contradictions]
     for line in words:

@@ -18,7 +18,7 @@ from model.run_files.summary import LossAdjustment, TableContradiction
 from reports.inference.increase_at_equal_loss import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication
 from reports.measures.metrics import Metric, metrics_of, study_metrics_of
-from reports.measures.quantities import count
+from reports.measures.quantities import count, point_words
 from reports.published.contradictions import rows_in_doubt, table_contradictions, tables_in_doubt
 from reports.store.run import Run
 from reports.verdict.points import (
@@ -30,7 +30,7 @@ from reports.verdict.points import (
     summarise_point,
 )
 from reports.verdict.sensitivity import NO_SENSITIVITY, Sensitivity, sensitivity, turning
-from reports.verdict.trust import DAMAGED, collect_warnings, point_words
+from reports.verdict.trust import DAMAGED, collect_warnings
 from reports.verdict.verdicts import Verdict, judge
 from reports.verdict.words import Words
 
@@ -90,7 +90,11 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
         contradicted = {point.point: bool(point.contradictions) for point in points}
         found += rows_in_doubt(study.published, contradicted)
     drawn = [point for point in points if point.chance]
-    few = [point_words(point.point) for point in drawn if 0 < point.cells_counted < ENOUGH_RUNS]
+    few = [
+        point_words(point.point, study.parameters)
+        for point in drawn
+        if 0 < point.cells_counted < ENOUGH_RUNS
+    ]
     if few:
         found.append(
             RunWarning(
@@ -101,7 +105,7 @@ def _late_warnings(study: Study, points: tuple[PointSummary, ...]) -> list[RunWa
             )
         )
     rigid = [
-        point_words(point.point)
+        point_words(point.point, study.parameters)
         for point in drawn
         if point.cells_counted > 1
         and {m.estimate.sd for m in point.metrics.values()} - {None} == {0}

@@ -13,7 +13,8 @@ from model import units
 from model.check import Check
 from model.run_files.cells import LedgerReading, PlannedCell, RunWarning
 from model.run_files.point import Point
-from reports.measures.quantities import count, setting
+from model.run_files.study import Study
+from reports.measures.quantities import count, point_words
 from reports.store.run import Attempt, FinishedCell, Run
 
 #: The rule that says a finished cell was changed since, or cannot be read.
@@ -26,14 +27,8 @@ GRAVE = (
 )  # fmt: skip
 
 
-def point_words(point: Point) -> str:
-    """Return a point in words: ``loss_frac 0.8 %``; ``the whole study`` if nothing is swept."""
-    words = [f"{name} {setting(name, value)}" for name, value in point.settings]
-    return ", ".join(words) or "the whole study"
-
-
-def _cell_words(cell: PlannedCell) -> str:
-    return f"{point_words(cell.point)}, seed {cell.seed} (cells/{cell.id})"
+def _cell_words(cell: PlannedCell, study: Study) -> str:
+    return f"{point_words(cell.point, study.parameters)}, seed {cell.seed} (cells/{cell.id})"
 
 
 def _failed(checks: Sequence[Check]) -> list[Check]:
@@ -72,7 +67,7 @@ def _missing_cells(run: Run) -> Iterable[RunWarning]:
     for damaged in run.damaged:
         yield RunWarning(
             rule=DAMAGED,
-            where=_cell_words(damaged.plan),
+            where=_cell_words(damaged.plan, run.study),
             text=f"This cell is not what its run left; not part of any number here: {damaged.why}.",
         )
     told = {failure.where: failure for failure in run.failures}
@@ -82,7 +77,7 @@ def _missing_cells(run: Run) -> Iterable[RunWarning]:
         if failure and not _failed(attempt.checks):  # a failed check is told by itself
             yield RunWarning(
                 rule=failure.rule,
-                where=_cell_words(attempt.plan),
+                where=_cell_words(attempt.plan, run.study),
                 text=f"This cell failed; not part of any number here: {failure.text}",
             )
             continue
@@ -92,7 +87,7 @@ def _missing_cells(run: Run) -> Iterable[RunWarning]:
     for (what, state), planned_cells in missing.items():
         yield RunWarning(
             rule="cells-unfinished",
-            where="; ".join(_cell_words(planned) for planned in planned_cells),
+            where="; ".join(_cell_words(planned, run.study) for planned in planned_cells),
             text=f"{count(len(planned_cells), f'planned {what}')} {state}; not part of any number "
             "here.",
         )
@@ -109,7 +104,7 @@ def _failed_checks(run: Run) -> Iterable[RunWarning]:
         for check in checks:
             yield RunWarning(
                 rule="calibration-failed",
-                where=_cell_words(calibration),
+                where=_cell_words(calibration, run.study),
                 text=f"{_check_words(check)}. No cell at this point counts.",
             )
     for plan, found in run.checked("measure"):
@@ -117,7 +112,7 @@ def _failed_checks(run: Run) -> Iterable[RunWarning]:
             words = "; ".join(_check_words(check) for check in _failed(found))
             yield RunWarning(
                 rule="cell-excluded",
-                where=_cell_words(plan),
+                where=_cell_words(plan, run.study),
                 text=f"This cell does not count: {words}.",
             )
 
@@ -129,7 +124,7 @@ def _uncalibrated(run: Run) -> Iterable[RunWarning]:
     bare = [p for p in points if not any(calibrates(point, p) for point in done)]
     if bare:
         where = "every point" if len(bare) == len(points) else "; ".join(
-            point_words(point) for point in bare
+            point_words(point, run.study.parameters) for point in bare
         )  # fmt: skip
         yield RunWarning(
             rule="not-calibrated",
@@ -214,7 +209,7 @@ def _mixed(run: Run) -> Iterable[RunWarning]:
 def _audits(run: Run) -> Iterable[RunWarning]:
     for cell in run.measured():
         for found in cell.evidence.warnings:
-            where = f"{found.where}, {_cell_words(cell.plan)}"
+            where = f"{found.where}, {_cell_words(cell.plan, run.study)}"
             yield RunWarning(rule=found.rule, where=where, text=found.text)
 
 
@@ -236,7 +231,7 @@ def _repeated_seeds(run: Run) -> Iterable[RunWarning]:
         if len(same) > 1:
             yield RunWarning(
                 rule="seed-repeated",
-                where=f"{point_words(point)}, seed {seed}",
+                where=f"{point_words(point, run.study.parameters)}, seed {seed}",
                 text=f"{len(same)} cells share this seed: they are not independent runs, and the "
                 "intervals are too narrow.",
             )
@@ -283,7 +278,7 @@ def _unmatched_rows(run: Run) -> Iterable[RunWarning]:
             rule="published-row-unused",
             where=run.study.published.where,
             text=f"{count(len(rows), 'published row')} without a point in this run: "
-            f"{'; '.join(point_words(row.point) for row in rows)}.",
+            f"{'; '.join(point_words(row.point, run.study.parameters) for row in rows)}.",
         )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from model.run_files.point import Point
+from model.run_files.point import Point, Scalar
 from model.run_files.publication import Comparison
 from model.run_files.quantity import PERCENT, Quantity
 from model.run_files.study import Parameter
 from reports.inference.decision import Decision
 from reports.measures.metrics import Metric
-from reports.measures.quantities import number, setting, setting_label
+from reports.measures.quantities import called, number, setting, setting_label
 
 #: A difference of two percentages.
 POINTS = Quantity("percentage points", PERCENT.scale, PERCENT.decimals)
@@ -102,22 +102,26 @@ class Words:
         shared = self.point(one, [name for name in naming if name not in apart])
         second = self.point(other, apart)
         if len(apart) == 1 and apart[0] in there:
-            second = setting(apart[0], there[apart[0]])
+            second = self._called(apart[0], there[apart[0]], "{value}")
         words = f"{label}, {self.point(one, apart)} {sign} {second}"
         return f"{words}, at {shared}" if shared else words
 
     def point(self, point: Point, naming: Sequence[str]) -> str:
-        """Return a point by some of its settings: ``loss 0.8 %``."""
-        labels = {parameter.name: setting_label(parameter.path) for parameter in self.parameters}
+        """Return a point by some of its settings: ``loss 0.8 %``, or by their labels."""
         values = point.as_dict()
-        return ", ".join(
-            f"{_lower_first(labels.get(name, name))} {setting(name, values[name])}"
-            for name in naming
-            if name in values
-        )
+        return ", ".join(self._called(name, values[name]) for name in naming if name in values)
+
+    def _called(self, name: str, value: Scalar, plain: str = "") -> str:
+        one = next((one for one in self.parameters if one.name == name), None)
+        if one is None:
+            return f"{name} {setting(name, value)}"
+        return called(one, value, plain or f"{_lower_first(setting_label(one.path))} {{value}}")
 
     def naming(self, points: Iterable[Point]) -> tuple[str, ...]:
-        """Return settings that tell these points apart, few of them, in the study's order."""
+        """Return settings that tell these points apart, few of them, in the study's order.
+
+        If there are labels, all labelled ones are among them, so a point is always called the same.
+        """
         values = [point.as_dict() for point in dict.fromkeys(points)]
         order = [parameter.name for parameter in self.parameters]
         order += sorted({name for one in values for name in one} - set(order))
@@ -125,7 +129,7 @@ class Words:
         def told_apart(names: Sequence[str]) -> int:
             return len({tuple(one.get(name) for name in names) for one in values})
 
-        chosen: list[str] = []
+        chosen = [one.name for one in self.parameters if one.label and len(values) > 1]
         while told_apart(chosen) < len(values):
             chosen.append(max(order, key=lambda name: told_apart([*chosen, name])))
         return tuple(name for name in order if name in chosen)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 from model.cell import Network
@@ -22,6 +23,7 @@ from model.run_files.point import Point
 from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan, PlannedCell, calibrated_points
 from testbed.points.claims import Comparison
+from testbed.points.labels import Label
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_network
 from testbed.study.scaling import FULL
@@ -73,7 +75,7 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
         delivered=study.Span(**at.delivered.model_dump()) if at.delivered else None,
         windows=study.Span(**at.windows.model_dump()) if at.windows else None,
         bins=study.Bins(**at.bins.model_dump()) if at.bins else None,
-        parameters=_parameters(read.parameters),
+        parameters=_parameters(read.parameters, read.labels),
         all_points=tuple(Point.of(point.values) for point in points),
         base_points=len(read.points),
         at=read.at,
@@ -121,8 +123,12 @@ def _of_title(read: Study) -> str:
     return f" ({', '.join(words)})" if words else ""
 
 
-def _parameters(found: Iterable[Any]) -> tuple[study.Parameter, ...]:
-    return tuple(study.Parameter(name=one.name, path=one.path) for one in found)
+def _parameters(
+    found: Iterable[Any], labels: Mapping[str, Label] = MappingProxyType({})
+) -> tuple[study.Parameter, ...]:
+    return tuple(
+        study.Parameter(name=one.name, path=one.path, label=labels.get(one.path)) for one in found
+    )
 
 
 def _flows_everywhere(flows: Sequence[Any]) -> tuple[str, ...]:

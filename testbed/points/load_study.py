@@ -24,6 +24,7 @@ from testbed.points.at_points import (
     published_points,
 )
 from testbed.points.claims import Comparison, expand_claims
+from testbed.points.labels import Label, read_labels
 from testbed.points.sweep import Parameter, Point, read_points
 from testbed.points.variations import NO_VARIATIONS, Variation, Variations, read_variations
 from testbed.study.find_host_profiles import LoadedProfile, ProfileShelf, named_kernels
@@ -48,7 +49,7 @@ class Study:
     ``published_points`` holds, for each published row, the indexes of its points,
     ``figure_points`` for each figure, ``episode_points`` for each published episode;
     ``capture_points`` are those whose packets are captured; ``comparisons`` holds what each claim
-    comes to.
+    comes to, ``labels`` what readers call swept settings, by path.
 
     Of a study at some of its points alone ``at`` says which, and the others are ``left_out``: what
     is captured or claimed there counts them on behind the points.
@@ -65,6 +66,7 @@ class Study:
     comparisons: tuple[tuple[Comparison, ...], ...]
     profiles: dict[str, LoadedProfile]
     alternatives: Variations
+    labels: dict[str, Label] = dataclasses.field(default_factory=dict)
     at: tuple[str, ...] = ()
     left_out: tuple[Point, ...] = ()
 
@@ -213,6 +215,7 @@ def study_from(
         comparisons=placed.comparisons,
         profiles=shelf.profiles,
         alternatives=placed.alternatives,
+        labels=placed.labels,
     )
     raise_problems(list(_same_kernels(study)), document)
     return study
@@ -242,6 +245,7 @@ class _Placed:
     captures: tuple[int, ...] = ()
     comparisons: tuple[tuple[Comparison, ...], ...] = ()
     alternatives: Variations = NO_VARIATIONS
+    labels: dict[str, Label] = dataclasses.field(default_factory=dict)
 
 
 def _place(
@@ -270,6 +274,9 @@ def _place(
         comparisons, wrong = expand_claims(settings, sweep)
         placed = dataclasses.replace(placed, comparisons=comparisons)
         problems += wrong
+    if "label" in valid and not problems:
+        labels, wrong = read_labels(settings, sweep)
+        placed, problems = dataclasses.replace(placed, labels=labels), [*problems, *wrong]
     if "assumptions" in valid and sweep.points:
         read, wrong = read_variations(settings, sweep, kernel_is_given=kernel_is_given)
         placed, problems = dataclasses.replace(placed, alternatives=read), [*problems, *wrong]

@@ -41,6 +41,8 @@ DEFAULT = "default"
 #: Listed packets are written into the program that drops them, each number in 31 bits.
 MAX_PACKET_NUMBER, MAX_LISTED_PACKETS = 2**31 - 1, 1000
 NO_PACKET = "none"
+#: What stands for a setting's value in its label.
+VALUE = "{value}"
 #: Receivers say what came in each interval of this length, from the start of the run.
 INTERVAL_S = 1.0
 _PACKET_NUMBERS = f"whole numbers such as [8], or {NO_PACKET}"
@@ -304,5 +306,22 @@ def _scalar(value: Any) -> Any:
     return value
 
 
+def _label(label: Any) -> Any:
+    texts = label.values() if isinstance(label, dict) and label else (label,)
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise SettingError(
+                "not words", wanted=f"a text with {VALUE}, or a text for each value",
+                got=units.shown(text),
+            )  # fmt: skip
+    if isinstance(label, str) and VALUE not in label:
+        raise SettingError("no value in it", wanted=f"a text with {VALUE}", got=units.shown(label))
+    return label
+
+
 SweptValues = Annotated[tuple[Any, ...], Field(min_length=1), AfterValidator(_scalars)]
 PointValue = Annotated[Any, AfterValidator(_scalar)]
+SettingLabel = Annotated[
+    Any, AfterValidator(_label),
+    WithJsonSchema({"type": ["string", "object"], "additionalProperties": {"type": "string"}}),
+]  # fmt: skip

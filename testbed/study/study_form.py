@@ -38,6 +38,7 @@ from testbed.study.setting_types import (
     SameDelayS,
     SameQueuePkts,
     SameRateBps,
+    SettingLabel,
     Settings,
     StopS,
     StudyName,
@@ -314,6 +315,9 @@ class StudyFile(Settings):
     )
     points: tuple[dict[str, PointValue], ...] = Field(
         (), description="a list of points, each giving the same settings a value"
+    )
+    label: dict[str, SettingLabel] = Field(
+        {}, description="what readers call swept settings: a text with {value}, or one per value"
     )
     metrics: tuple[str, ...] = Field(min_length=1, description="a list of metrics")
     published: Published | None = Field(None, description="the published table")

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from reports.figures.plain.shapes import LETTER_PX, line, mark, picture, ticks, words
 from reports.measures.metrics import Metric
-from reports.measures.quantities import as_printed, number, setting, typographic
+from reports.measures.quantities import as_printed, called, number, typographic
 from reports.verdict.limits import within
 from reports.verdict.points import MetricSummary
 from reports.verdict.summary import Summary
@@ -79,8 +79,9 @@ def _places(summary: Summary) -> list[str]:
     """Return points as a small picture names them: by the settings that tell them apart."""
     namer = Words(summary.metric_table(), summary.parameters)
     naming = namer.naming(point.point for point in summary.points)
+    telling = [one for one in summary.parameters if one.name in naming]
     values = [point.point.as_dict() for point in summary.points]
-    return [", ".join(setting(name, one[name]) for name in naming) or "all runs" for one in values]
+    return [", ".join(called(one, at[one.name]) for one in telling) or "all runs" for at in values]
 
 
 def _below(places: list[str], step: float) -> list[Markup]:

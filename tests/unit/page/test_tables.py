@@ -11,6 +11,8 @@ import polars as pl
 import pytest
 
 from model import run_folder
+from reports.figures.plain.multiples import multiple
+from reports.figures.plain.offsets import offsets
 from reports.page.grid import plain
 from reports.page.result_tables import result
 from reports.store.run import read_run
@@ -76,3 +78,17 @@ def test_metrics_of_flows_are_there_if_asked_for(summary: Summary) -> None:
 def test_the_files_fit_their_schema(summary: Summary) -> None:
     schema = json.loads((ROOT / "docs/schemas/summary.schema.json").read_text())
     jsonschema.Draft202012Validator(schema).validate(json.loads(summary_json(summary)))
+
+
+def test_tables_and_figures_call_points_by_their_labels(tmp_path: Path) -> None:
+    path, labels = "network.bottleneck.loss.data", {0.01: "a little loss", 0.02: "much loss"}
+    label = [{"value": value, "text": text} for value, text in labels.items()]
+    changes = {"parameters": [{"name": "loss_frac", "path": path, "label": label}]}
+    run = build_run(tmp_path / "run", losses=tuple(labels), seeds=2, changes=changes)
+    summary = summarise(read_run(run))
+    metric = summary.metric_table()["pct_increase"]
+    assert [plain(row[0]) for row in result(summary, metric).grid.rows] == [*labels.values()]
+    assert [one.place for one in offsets(summary)[0].offsets] == [*labels.values()]
+    assert "much loss: kernel" in str(multiple(summary, metric))
+    few = next(one for one in summary.warnings if one.rule == "few-runs")
+    assert few.where == "a little loss; much loss"

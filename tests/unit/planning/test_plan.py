@@ -208,7 +208,9 @@ def test_resolved_json() -> None:
     assert record["duration_s"] == 1000.0
     assert record["groups"] == [{"id": "T", "label": "TCP SACK"}, {"id": "S", "label": "SCTP"}]
     assert record["compare"] == {"of": "S", "over": "T"}
-    assert record["parameters"] == [{"name": "loss_frac", "path": "network.bottleneck.loss.data"}]
+    assert record["parameters"] == [
+        {"name": "loss_frac", "path": "network.bottleneck.loss.data", "label": None}
+    ]
     assert record["points"][0] == {"loss_frac": 0.008}
     assert record["published"]["rows"][0] == {
         "point": {"loss_frac": 0.008},

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from model import run_folder
+from reports.measures.quantities import point_words
 from reports.store.run import read_run
 from reports.verdict.summary import summarise
-from reports.verdict.trust import point_words
 from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import plan_json, resolved_json
@@ -34,7 +34,7 @@ def test_a_planned_run_reads_and_summarises(study_file: Path, tmp_path: Path) ->
         run.study.points
     )
     assert summary.headline == run.study.metrics
-    assert all(point_words(point.point) for point in summary.points)
+    assert all(point_words(point.point, summary.parameters) for point in summary.points)
 
 
 def test_the_wireless_study_shows_all_its_contradictions(tmp_path: Path) -> None:
