@@ -16,11 +16,12 @@ from model.run_files.point import Point
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where the study was published."""
+    """Where the study was published; ``doi`` is without a resolver's address."""
 
     authors: str
     publication: str
     year: int | None = None
+    doi: str | None = None
     simulator: str
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from model.run_files.publication import Source
 
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;]+")
 _SPECIAL = re.compile(r"[\\{}$&#%_^~]")
 
 
@@ -23,24 +23,28 @@ class Reference:
     bibtex: str
     run: str
 
+    @property
+    def url(self) -> str:
+        """Where the DOI leads to."""
+        return f"https://doi.org/{quote(self.doi)}"
+
 
 def reference(source: Source | None, study: str, ran: str) -> Reference | None:
     """Return how to cite a publication and its run; None for a study of none."""
     if source is None:
         return None
     year = f", {source.year}" if source.year else ""
-    doi = _DOI.search(source.publication)
     fields = {
         "author": "{" + _plain(source.authors) + "}",
         "howpublished": _plain(source.publication),
         **({"year": str(source.year)} if source.year else {}),
-        **({"doi": doi[0]} if doi else {}),
+        **({"doi": _plain(source.doi)} if source.doi else {}),
         "note": _plain(f"simulated with {source.simulator}"),
     }
     entry = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items())
     return Reference(
         text=f"{source.authors}, {source.publication}{year} ({source.simulator})",
-        doi=doi[0] if doi else "",
+        doi=source.doi or "",
         bibtex=f"@misc{{{study},\n{entry}\n}}",
         run=f"Groundtruth, study {study}: {ran}.",
     )

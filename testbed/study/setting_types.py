@@ -226,6 +226,8 @@ def _name_schema(pattern: str) -> WithJsonSchema:
 STUDY_NAME, STUDY_NAME_WORDS = r"[a-z0-9][a-z0-9_-]{0,63}", "lower-case letters, digits, - and _"
 GROUP_NAME, FLOW_NAME = r"[A-Za-z][A-Za-z0-9]{0,15}", r"[A-Za-z][A-Za-z0-9_-]{0,31}"
 Text = Annotated[str, AfterValidator(_readable), WithJsonSchema({"type": "string", "minLength": 1})]
+DOI = r"10\.[0-9]{4,9}/\S+"
+Doi = Annotated[str, _pattern("a DOI", DOI, "one such as 10.1000/182"), _name_schema(DOI)]
 StudyName = Annotated[
     str, _pattern("a name", STUDY_NAME, STUDY_NAME_WORDS), _name_schema(STUDY_NAME)
 ]

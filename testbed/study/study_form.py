@@ -20,6 +20,7 @@ from testbed.study.setting_types import (
     ChannelLimitPkts,
     CongestionControl,
     DelayS,
+    Doi,
     DurationS,
     FlowName,
     FlowRateBps,
@@ -55,6 +56,7 @@ class Source(Settings):
     authors: Text = Field(description="who wrote it")
     publication: Text = Field(description="where it appeared")
     year: int | None = Field(None, ge=1970, le=2100, description="a year such as 2005")
+    doi: Doi | None = Field(None, description="its DOI such as 10.1000/182")
     simulator: Text = Field(description="what produced its numbers, such as ns-2")
 
 

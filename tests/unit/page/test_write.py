@@ -151,8 +151,10 @@ def test_contradicted_numbers_are_marked(page: Page) -> None:
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    source = {"authors": HOSTILE, "publication": HOSTILE, "simulator": HOSTILE}
     changes = {
         "title": HOSTILE,
+        "source": {**source, "doi": '10.1000/"><img>'},
         "groups": [{"id": "T", "label": HOSTILE}, {"id": "S", "label": "SCTP"}],
         "assumptions": [{"id": "a", "text": HOSTILE, "why": HOSTILE}],
         "warnings": [{"rule": HOSTILE, "where": HOSTILE, "text": HOSTILE}],
@@ -165,6 +167,8 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert "img" not in {tag for tag, _ in page.tags}
     assert len(page.all("script")) == 1 + len(page.all("figure")) == 4
     assert HOSTILE in page.text()
+    led = [link["href"] for link in page.all("a") if "doi.org" in str(link["href"])]
+    assert led == ["https://doi.org/10.1000/%22%3E%3Cimg%3E"] * 2  # below the title, and in "Cite"
     for svg in run.glob("report/figures/*.svg"):
         tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(svg).iter()}
         assert tags.isdisjoint({"script", "img", "image", "foreignObject", "a"})

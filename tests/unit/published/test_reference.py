@@ -9,14 +9,17 @@ from reports.published.reference import reference
 def test_a_publication_with_all_there_is() -> None:
     source = Source(
         authors="A. Author and B. Other",
-        publication="A Title with 50 %, Journal 4(6), doi:10.1000/xyz_1",
+        publication="A Title with 50 %, Journal 4(6)",
         year=2005,
+        doi="10.1000/xyz_1<2>",
         simulator="ns-2",
     )
     found = reference(source, "wireless", "14 runs")
     assert found is not None
-    assert found.doi == "10.1000/xyz_1"
-    assert found.text.endswith("doi:10.1000/xyz_1, 2005 (ns-2)")
+    assert found.doi == "10.1000/xyz_1<2>"
+    assert found.url == "https://doi.org/10.1000/xyz_1%3C2%3E"
+    assert "doi = {10.1000/xyz\\_1<2>}" in found.bibtex
+    assert found.text.endswith("Journal 4(6), 2005 (ns-2)")
     assert found.bibtex.startswith("@misc{wireless,\n  author = {{A. Author and B. Other}},\n")
     assert "50 \\%" in found.bibtex
     assert "year = {2005}" in found.bibtex
