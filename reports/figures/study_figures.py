@@ -26,10 +26,12 @@ from reports.verdict.summary import Summary
 class FigureSet:
     """One asked figure at one point: what is drawn, of which run, and what is missing and why.
 
-    ``where`` names the published figures it is the counterpart of, or is None.
+    ``where`` names the published figures it is the counterpart of, or is None; ``points`` are those
+    it is of.
     """
 
     title: str
+    points: tuple[Point, ...]
     run: str
     where: str | None
     figures: tuple[Figure, ...]
@@ -95,6 +97,7 @@ def _set(
     drawn = list(draw(wanted, runs, stem)) if runs else []
     return FigureSet(
         title=title,
+        points=tuple(points),
         run=told(runs, wanted.overlay) if runs else _only(run, points[0]),
         where=_where(wanted),
         figures=tuple(_placed(found, wanted) for found in drawn if isinstance(found, Figure)),

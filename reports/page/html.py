@@ -14,10 +14,12 @@ from typing import Any
 import jinja2
 
 from model import run_folder
+from model.run_files.point import Point
 from reports.figures.chart import Figure
 from reports.figures.study_figures import FigureSet
 from reports.page import zoomable
 from reports.page.first_screen import Screen, Shown, answer, look, sign
+from reports.page.heat_map import heat_map
 from reports.page.section import GAP, Section
 from reports.page.study import study_content
 from reports.page.study_set import SetPage
@@ -103,9 +105,20 @@ def _placed(summary: Summary, drawn: Drawn, place: Place) -> dict[str, Any]:
         "sets": [found for found in drawn.sets if found.where is None],
         "counterparts": [found for found in drawn.sets if found.where is not None],
         "listed": _listed(drawn),
+        "heat": heat_map(summary, _points_figures(drawn)),
         "here": place.ids,
         "files": place.files,
         **{f"h{level + 1}": f"h{place.level + level}" for level in range(4)},
+    }
+
+
+def _points_figures(drawn: Drawn) -> dict[Point, str]:
+    """Return the id of the first figure of each point that has one of its own."""
+    return {
+        point: f"figure-{found.figures[0].id}"
+        for found in reversed(drawn.sets)
+        if found.figures
+        for point in found.points
     }
 
 

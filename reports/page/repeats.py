@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from model.run_files.point import Point
 from model.run_files.quantity import Quantity
+from reports.figures.plain.tornado import Tornado, drawn, tornado
 from reports.inference.replication import Replication
 from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
@@ -19,6 +22,7 @@ from reports.page.places import place_head, place_of, with_unit
 from reports.verdict.sensitivity import TriedClaim, TriedVariation, VariedPoint
 from reports.verdict.summary import Summary
 from reports.verdict.verdicts import Verdict
+from reports.verdict.words import Words
 
 #: Metrics of single flows are many and are left to summary.json.
 _OF_FLOWS = "flow_"
@@ -26,10 +30,14 @@ _OF_FLOWS = "flow_"
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """The alternatives that were tried at the same points; ``said`` is what verdicts rest on."""
+    """The alternatives that were tried at the same points; ``said`` is what verdicts rest on.
+
+    ``tornados`` are how far alternatives move the number of each claim that has one, drawn.
+    """
 
     where: str
     claims: Grid
+    tornados: Sequence[tuple[Tornado, Markup]]
     said: Sequence[tuple[str, Sequence[tuple[str, str]]]]
     numbers: Grid
 
@@ -123,7 +131,25 @@ def _tried_at(summary: Summary, of: tuple[Point, ...], together: Sequence[TriedV
         columns("words", "Claim", "As assumed", *heads),
         rows,
     )
-    return Tried(where=where, claims=claims, said=said, numbers=_numbers(summary, together))
+    return Tried(
+        where=where,
+        claims=claims,
+        tornados=_tornados(summary, together),
+        said=said,
+        numbers=_numbers(summary, together),
+    )
+
+
+def _tornados(
+    summary: Summary, together: Sequence[TriedVariation]
+) -> tuple[tuple[Tornado, Markup], ...]:
+    namer = Words(summary.metric_table(), summary.parameters)
+    names = [one.variation.words for one in together]
+    made = (
+        tornado({name: one for name, one in zip(names, tried, strict=True) if one}, namer)
+        for _, tried in _by_claim(together)
+    )
+    return tuple((one, drawn(one)) for one in made if one and one.bars)
 
 
 def _by_claim(

@@ -37,7 +37,7 @@ class Words:
 
     def range(self, one: Comparison) -> str:
         """Return the values wanted: ``above 0 %``, ``between 14.9 and 30.6 %``."""
-        quantity = self._quantity(one)
+        quantity = self.quantity(one)
 
         def shown(bound: float) -> str:
             return f"{bound * quantity.scale:.10g}"
@@ -66,7 +66,7 @@ class Words:
         """Return the number found, with its interval: ``5.2 % (3.1 to 7.3)``; nothing for none."""
         if found.estimate is None:
             return ""
-        quantity = self._quantity(one)
+        quantity = self.quantity(one)
         text = f"{number(found.estimate, quantity)}{quantity.suffix}"
         if found.ci95:
             low, high = (number(bound, quantity) for bound in found.ci95)
@@ -137,7 +137,8 @@ class Words:
     def _label(self, metric: str) -> str:
         return self.metrics[metric].label
 
-    def _quantity(self, one: Comparison) -> Quantity:
+    def quantity(self, one: Comparison) -> Quantity:
+        """Return how what a comparison compares is shown."""
         quantity = self.metrics[one.metric].quantity
         if one.relative:
             return PERCENT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from model import run_folder
+from reports.page.write import write_report
 from tests.browser.conftest import HEIGHT_PX, Show, showing, unfold
+from tests.support.grid_run import build_grid
 from tests.support.report_run import build_run
-from tests.support.set_run import DRAWN, SENSITIVE, report_set
+from tests.support.set_run import DRAWN, SENSITIVE, program, report_set
 
 LAPTOP_PX, PHONE_PX = 1440, 390
 #: A page nobody has opened anything on is at most so many windows high.
@@ -74,6 +77,16 @@ def test_a_claim_opens_to_its_evidence_and_on_to_every_comparison(page: Page) ->
     expect(page.locator(f'[id="{SENSITIVE}.verdicts"]')).to_be_in_viewport()
 
 
+def test_what_alternatives_do_to_a_claim_is_drawn_when_asked_for(page: Page) -> None:
+    page.goto(f"{page.url}#{SENSITIVE}.sensitivity")
+    picture = page.locator(".tornado svg").first
+    expect(picture).to_be_hidden()
+    page.get_by_text("How far each alternative moves").first.press("Enter")
+    expect(picture).to_be_visible()
+    expect(picture).to_have_accessible_name(re.compile(r"^The increase is above 16 %. As assumed"))
+    expect(picture.locator(".swing")).to_have_count(2)
+
+
 def test_the_picture_changes_with_the_study(browser: Browser, tmp_path: Path) -> None:
     first, second = "one", "other"
     runs = [build_run(tmp_path / name, losses=(0.01,), seeds=2) for name in (first, second)]
@@ -102,6 +115,22 @@ def test_an_address_with_a_place_opens_what_it_names(show_set: Show) -> None:
     page.goto("about:blank")
     page.goto(address)
     expect(page.locator(f'[id="{name}"]')).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_grid_of_settings_leads_to_its_points(
+    browser: Browser, tmp_path: Path, scheme: str
+) -> None:
+    write_report(build_grid(tmp_path), library=program)
+    with showing(browser, tmp_path / run_folder.REPORT_HTML) as show:
+        page = show(width_px=LAPTOP_PX, color_scheme=scheme).page
+        table = page.get_by_role("table", name="Increase")
+        expect(table.get_by_role("cell")).to_have_count(4)
+        assert grave(page) == []
+        figure = page.locator("#figure-pct_increase")
+        expect(figure).to_be_hidden()
+        table.get_by_role("link", name="20.0").press("Enter")
+        expect(figure).to_be_visible()
 
 
 def test_without_scripts_everything_can_be_read(show_set: Show) -> None:

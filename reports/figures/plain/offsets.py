@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from reports.figures.plain.shapes import LETTER_PX, Anchor, Mark, line, mark, picture, words
+from reports.figures.plain.shapes import (
+    LETTER_PX,
+    Anchor,
+    Mark,
+    line,
+    mark,
+    picture,
+    shortened,
+    words,
+)
 from reports.measures.metrics import Metric
 from reports.measures.quantities import as_printed, number, typographic
 from reports.verdict.limits import within
@@ -162,7 +171,7 @@ def overview(found: Sequence[Quantity], label: str) -> Markup:
         y = _ROW_PX * number_of + 24
         room = _WIDE_PX - 12 - LETTER_PX * len(one.counted)
         parts += [
-            words(8, y - 10, _shortened(one.name, room)),
+            words(8, y - 10, shortened(one.name, room)),
             words(_WIDE_PX - 8, y - 10, one.counted, "faint", "end"),
             line(8, y, _WIDE_PX - 8, y, "row"),
         ]
@@ -182,7 +191,7 @@ def forest(found: Sequence[Quantity], label: str) -> Markup:
             y += _FOREST_ROW_PX
             told = f"{one.name}, {offset.place}: {offset.told}"
             parts += [
-                words(8, y, _shortened(offset.place, _NAMES_PX - 16)),
+                words(8, y, shortened(offset.place, _NAMES_PX - 16)),
                 *axis.bar(offset.pi95, y - 4, "band"),
                 *axis.bar(offset.ci95, y - 4, "bar"),
                 *axis.mark(offset, y - 4, told),
@@ -190,8 +199,3 @@ def forest(found: Sequence[Quantity], label: str) -> Markup:
             ]
     foot = y + 12
     return picture(label, _FOREST_PX, foot + 22, [*axis.frame(6, foot), *parts])
-
-
-def _shortened(text: str, room_px: float) -> str:
-    most = int(room_px / LETTER_PX)
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"

@@ -55,6 +55,12 @@ def mark(kind: Mark, x: float, y: float, told: str, size: float = _RADIUS_PX) ->
     return _PATH.format(path, kind, told)
 
 
+def shortened(text: str, room_px: float) -> str:
+    """Return as much of a text as has room; what is left out is marked."""
+    most = int(room_px / LETTER_PX)
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+
 def ticks(low: float, high: float, most: int) -> list[float]:
     """Return round numbers between two, at most about so many."""
     raw = (high - low) / most
