@@ -19,8 +19,6 @@ from reports.figures.shown_run import Shown
 
 NO_CAPTURES = "this run has no captures (groundtruth run --pcap)"
 NO_EPISODES = "this run has no loss episodes (neither captures nor telemetry)"
-#: A loss is shown from its flow's start if that lies at most this long before the time asked for.
-START_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def losses_of(wanted: FigureWanted, shown: Shown) -> tuple[list[Around], list[st
         if isinstance(at_s, str):
             missing.append(at_s)
         else:
-            found[flow] = (_seen_from_s(flow, at_s - before_s), at_s + after_s)
+            found[flow] = (max(flow.start_s, at_s - before_s), at_s + after_s)
     span_s = max((to_s - from_s for from_s, to_s in found.values()), default=0.0)
     placed = []
     for flow, (from_s, to_s) in found.items():
@@ -95,8 +93,3 @@ def _marks(wanted: FigureWanted, shown: Shown, flow: Flow, at_s: float) -> Marks
     if rows.is_empty():
         return None
     return Marks(loss, Detected(float(rows["detected_s"][0]), rows["first_lost_segment"][0]))
-
-
-def _seen_from_s(flow: Flow, from_s: float) -> float:
-    """Return the flow's start if that is soon before a time, or after it; else the time."""
-    return flow.start_s if from_s - flow.start_s <= START_WITHIN_S else from_s

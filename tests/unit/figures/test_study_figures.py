@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from pathlib import Path
 from typing import Any, get_args
@@ -18,7 +17,6 @@ from model.run_files.tables import schema
 from reports.figures.chart import Figure
 from reports.figures.goodput_bins import POINTS
 from reports.figures.kinds import KINDS
-from reports.figures.losses import _seen_from_s
 from reports.figures.over_time import WORDS
 from reports.figures.study_figures import FigureSet, drawn_metrics, study_figures
 from reports.page.write import write_report
@@ -27,7 +25,7 @@ from reports.verdict.summary import summarise
 from testbed.study.vocabulary import COUNTED, OVER_TIME
 from testbed.study.vocabulary import FIGURES as FIGURES_OF_STUDIES
 from tests.support.figure_run import FIGURES, POINT, TABLES, build_figure_run
-from tests.support.report_run import make_cell, only_cell, write_json
+from tests.support.report_run import only_cell, write_json
 
 BINS = {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 0.0, "to_s": 12.0, "points": POINT}
 
@@ -142,12 +140,11 @@ def test_flows_side_by_side_have_axes_of_one_length(tmp_path: Path, wanted: dict
     assert one == other
 
 
-@pytest.mark.parametrize(
-    ("from_s", "wanted_s"), [(14.5, 15.0), (15.0, 15.0), (17.0, 15.0), (17.1, 17.1)]
-)
-def test_a_flows_beginning_is_shown_if_it_is_near(from_s: float, wanted_s: float) -> None:
-    flow = dataclasses.replace(make_cell("measure", 0.01, 1).flows[0], start_s=15.0)
-    assert _seen_from_s(flow, from_s) == wanted_s
+def test_a_figure_of_a_loss_opens_on_it(tmp_path: Path) -> None:
+    for before_s, after_s in ((0.25, 3.0), (0.5, 2.0)):
+        wanted = {"kind": "single_loss", "before_s": before_s, "after_s": after_s, "points": POINT}
+        (wide, _), *_ = spans(one_set(tmp_path / f"{before_s}", wanted))
+        assert wide == pytest.approx(before_s + after_s, abs=0.002)
 
 
 def give_episodes(run: Path, **columns: list[Any]) -> Path:
