@@ -5,6 +5,8 @@ Invariant: a flow without such a loss, or whose published events cannot be place
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -13,9 +15,12 @@ from model import run_folder
 from model.cell import Flow
 from model.errors import ParseError
 from model.run_files.figures import FigureWanted
+from model.run_files.summary import EpisodeClaim
+from reports.figures.chart import Figure
 from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import single_loss_s
 from reports.figures.shown_run import Shown
+from reports.published.episodes import claim_numbers, claim_words
 
 NO_CAPTURES = "this run has no captures (groundtruth run --pcap)"
 NO_EPISODES = "this run has no loss episodes (neither captures nor telemetry)"
@@ -93,3 +98,30 @@ def _marks(wanted: FigureWanted, shown: Shown, flow: Flow, at_s: float) -> Marks
     if rows.is_empty():
         return None
     return Marks(loss, Detected(float(rows["detected_s"][0]), rows["first_lost_segment"][0]))
+
+
+def beside_published(
+    figure: Figure, wanted: FigureWanted, shown: Shown, claims: Sequence[EpisodeClaim]
+) -> Figure:
+    """Return a figure of a loss whose caption has what is printed of it, beside the kernel's.
+
+    Args:
+        figure: of one flow.
+        wanted: what was asked for; without its number, a loss is known by being the flow's only.
+        shown: the run it is of, the first that counts.
+        claims: what is published of episodes at its point.
+    """
+    if not wanted.kind.startswith("single_loss") or shown.episodes is None:
+        return figure
+    known = shown.episodes.filter(flow=figure.flow)["episode"].to_list()
+    number = known[0] if wanted.episode is None and len(known) == 1 else wanted.episode
+    here = [one for one in claims if (one.flow, one.episode) == (figure.flow, number)]
+    if not here:
+        return figure
+    told = []
+    for one in here:
+        printed, kernel = claim_numbers(one)
+        told.append(f"{claim_words(one.name)} {printed}, kernel {kernel}")
+    where = "; ".join(dict.fromkeys(one.where for one in here))
+    words = f"Published of this loss ({where}): {'; '.join(told)}."
+    return dataclasses.replace(figure, caption=f"{figure.caption} {words}")

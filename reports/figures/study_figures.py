@@ -17,6 +17,7 @@ from model.run_files.point import Point
 from reports.figures import over_time
 from reports.figures.chart import Figure
 from reports.figures.kinds import KINDS
+from reports.figures.losses import beside_published
 from reports.figures.shown_run import Shown, first_counted, settings, told, value_words
 from reports.store.run import Run
 from reports.verdict.summary import Summary
@@ -50,7 +51,8 @@ def study_figures(folder: Path, run: Run, summary: Summary) -> tuple[FigureSet, 
             for point in points:
                 if point not in shown:
                     shown[point] = first_counted(folder, run, summary, point)
-            found.append(_set(wanted, run, points, [shown[point] for point in points], names))
+            runs = [shown[point] for point in points]
+            found.append(_set(wanted, run, summary, points, runs, names))
     return tuple(found)
 
 
@@ -84,6 +86,7 @@ def _others(point: Point, but: str | None) -> tuple[tuple[str, object], ...]:
 def _set(
     wanted: FigureWanted,
     run: Run,
+    summary: Summary,
     points: Sequence[Point],
     shown: Sequence[Shown | None],
     names: set[str],
@@ -95,12 +98,19 @@ def _set(
         title = f"{over_time.WORDS[wanted.of][0]} over time"
     stem = _free("-".join([_stem(wanted), *_slugs(points[0], wanted.overlay)]), names)
     drawn = list(draw(wanted, runs, stem)) if runs else []
+    claims = [
+        claim for one in summary.points if one.point in points for claim in one.episode_claims
+    ]
     return FigureSet(
         title=title,
         points=tuple(points),
         run=told(runs, wanted.overlay) if runs else _only(run, points[0]),
         where=_where(wanted),
-        figures=tuple(_placed(found, wanted) for found in drawn if isinstance(found, Figure)),
+        figures=tuple(
+            beside_published(_placed(found, wanted), wanted, runs[0], claims)
+            for found in drawn
+            if isinstance(found, Figure)
+        ),
         missing=(*missing, *(found for found in drawn if isinstance(found, str))),
     )
 

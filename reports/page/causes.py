@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.run_files.summary import Distribution, Episodes, GroupStory
-from reports.measures.quantities import UNKNOWN, as_printed, count, number, setting_quantity
+from reports.measures.quantities import UNKNOWN, count
 from reports.page.grid import Grid, Kind, columns
 from reports.page.places import place_head, place_of
+from reports.published.episodes import claim_numbers, claim_words
 from reports.verdict.causes import NOT_KNOWN
 from reports.verdict.summary import Summary
 
@@ -40,23 +41,6 @@ _LIMITS = (
 )  # fmt: skip
 
 #: What is published of single losses, by its name in the study file without the unit.
-CLAIMS = {
-    "first_lost_segment": "first segment lost", "lost_pkts": "packets lost",
-    "dupacks": "sent again at duplicate number", "new_data_pkts": "packets of new data before that",
-    **{f"new_data_on_dupack_{k}_pkts": f"packets of new data on duplicate {k}" for k in (1, 2, 3)},
-    "first_new_on_dupack": "new data first sent on duplicate number",
-    "first_new_segment": "which was segment number",
-    "acks_to_new_data_pkts": "acknowledgements from sending again until new data",
-    "retransmitted_pkts": "packets sent again", "lost_again_pkts": "of these lost",
-    "timeouts": "timeouts", "lost": "lost at", "regrow": "until the window had grown again",
-    "cwnd_changes": "changes of the window until then",
-    "cwnd_at_recovery": "window when recovered", "cwnd_after_recovery": "window after that",
-    "detected": "sent again at", "recovered": "recovered at", "detect": "until sent again",
-    "recover": "until recovered", "cwnd_before": "window before", "cwnd_after": "window after",
-    "cwnd_grown": "window grown", "ssthresh_after": "threshold after",
-    "flight_before": "under way before", "flight_at_act": "under way when sent again",
-}  # fmt: skip
-
 #: TCP's window follows its new threshold over a round trip, SCTP's at once.
 _STEP = ("cwnd_before_bytes", "ssthresh_after_bytes")
 
@@ -152,15 +136,6 @@ def _percent(share: float) -> str:
     return ">99" if rounded == "100" and share < 1 else rounded
 
 
-def claim_words(name: str) -> str:
-    """Return a published value's name as readers see it: ``window before, bytes``."""
-    for unit in ("bytes", "segments", "s"):
-        base = name.removesuffix(f"_{unit}")
-        if base != name and base in CLAIMS:
-            return f"{CLAIMS[base]}, {unit}"
-    return CLAIMS.get(name, name)
-
-
 def claims_table(summary: Summary) -> Grid | None:
     """Return what was published of single losses beside the kernel's; None if nothing was."""
     rows = [
@@ -169,8 +144,7 @@ def claims_table(summary: Summary) -> Grid | None:
             f"{claim.flow}, {claim.where}",
             str(claim.episode),
             claim_words(claim.name),
-            as_printed(claim.published, setting_quantity("")),
-            _kernel(claim.kernel) if claim.reason is None else f"{UNKNOWN} ({claim.reason})",
+            *claim_numbers(claim),
         )
         for point in summary.points
         for claim in point.episode_claims
@@ -180,10 +154,6 @@ def claims_table(summary: Summary) -> Grid | None:
     )
     heads = ("Flow", "Episode", "What", "Published", "Kernel")
     return _table(summary, caption, heads, rows, "name")
-
-
-def _kernel(value: float | None) -> str:
-    return number(value, setting_quantity("")).rstrip("0").rstrip(".")
 
 
 def terminal_table(summary: Summary) -> Grid | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any, get_args
@@ -246,6 +247,29 @@ def test_the_window_around_a_loss_has_the_published_ones_on_its_axis(tmp_path: P
     assert figure.spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0, 560.0]
     assert "M (500 segments) at +0.000 s" in figure.caption
     assert "N (1448 bytes) at +0.000 s" in figure.caption
+
+
+@pytest.mark.parametrize(
+    ("wanted", "episodes", "told"),
+    [({"episode": 0}, [0, 1], True), ({"episode": None}, [0], True),
+     ({"episode": None}, [0, 1], False), ({"episode": 1}, [0, 1], False)],
+)  # fmt: skip
+def test_what_is_printed_of_a_loss_stands_beside_the_kernels(
+    wanted: dict[str, Any], episodes: list[int], told: bool, tmp_path: Path
+) -> None:
+    """If it is of the loss that is drawn: the one asked for, or the flow's only one."""
+    run = build_figure_run(tmp_path / "run", [{**LOSS, **wanted, "where": {"T": "Figure 8"}}])
+    entry = {"flow": "T", "episode": 0, "where": "Section 5", "points": POINT, "grown_s": None,
+             "values": {"dupacks": 3, "lost_pkts": 2}}  # fmt: skip
+    resolved = json.loads((run / run_folder.RESOLVED).read_text())
+    resolved["published"]["episodes"] = [entry]
+    write_json(run / run_folder.RESOLVED, resolved)
+    many = len(episodes)
+    give_episodes(run, flow=["T"] * many, episode=episodes, detected_s=[7.5] * many,
+                  lost_pkts=[1] * many)  # fmt: skip
+    (found,) = sets(run)
+    words = "Published of this loss (Section 5): sent again at duplicate number 3, kernel 3; "
+    assert (f"{words}packets lost 2, kernel 1." in found.figures[0].caption) == told
 
 
 def test_runs_over_each_other_are_one_figure_per_flow_or_one_of_all(tmp_path: Path) -> None:
