@@ -16,10 +16,10 @@ import jinja2
 from model import run_folder
 from model.run_files.point import Point
 from reports.figures.chart import Figure
+from reports.figures.plain.heat_map import heat_map
 from reports.figures.study_figures import FigureSet
 from reports.page import zoomable
 from reports.page.first_screen import Screen, Shown, answer, look, sign
-from reports.page.heat_map import heat_map
 from reports.page.section import GAP, Section
 from reports.page.study import study_content
 from reports.page.study_set import SetPage

@@ -17,6 +17,7 @@ from reports.measures.quantities import (
     as_printed,
     count,
     difference,
+    named,
     number,
     point_words,
 )
@@ -65,7 +66,7 @@ def _telling(summary: Summary) -> tuple[Parameter, ...]:
     """Return the settings that tell the points apart; the page shows those that go with them."""
     words = Words(summary.metric_table(), summary.parameters)
     names = words.naming(point.point for point in summary.points)
-    return tuple(p for p in summary.parameters if p.name in names) or summary.parameters
+    return tuple(p for p in summary.parameters if p.name in names) or named(summary.parameters)
 
 
 def _results(summary: Summary, metrics: list[Metric]) -> Grid:

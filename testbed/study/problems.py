@@ -16,7 +16,7 @@ from model.errors import GroundtruthError, StudyError
 Loc = tuple[str | int, ...]
 
 #: Names that are listed: where one is much like the wrong one, and where none is.
-MAX_LISTED_WITH_HINT, MAX_LISTED = 8, 30
+MAX_LISTED_WITH_HINT, MAX_LISTED = 8, 32
 #: Problems of a file that are told; and looked for by one check: finding a hint takes time.
 MAX_TOLD, MAX_SOUGHT = 50, 100
 

@@ -9,12 +9,12 @@ import pytest
 
 from model import run_folder
 from model.run_files.point import Point
-from reports.page.heat_map import heat_map
+from reports.figures.plain.heat_map import heat_map
 from reports.page.write import write_report
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
-from tests.support.grid_run import POINTS, build_grid
 from tests.support.report_page import Page
+from tests.support.report_run import GRID, build_grid
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def summary(run: Path) -> Summary:
 
 
 def test_every_point_has_its_number_and_colours_are_centred_on_0(summary: Summary) -> None:
-    found = heat_map(summary, {Point.of(POINTS[3]): "figure-of-the-last"})
+    found = heat_map(summary, {Point.of(GRID[3]): "figure-of-the-last"})
     assert found is not None
     assert found.centred
     assert found.heads == ("10 packets of buffer", "40 packets of buffer")

@@ -13,7 +13,6 @@ from model.run_files.point import Point
 from model.run_files.study import INCREASE
 from reports.measures.metrics import Metric
 from reports.measures.quantities import called, interval, number, setting_label, typographic
-from reports.page.places import in_unit
 from reports.verdict.limits import within
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
@@ -74,9 +73,10 @@ def heat_map(summary: Summary, links: Mapping[Point, str]) -> HeatMap | None:
         return None
     name = INCREASE if INCREASE in summary.headline else summary.headline[0]
     metric = summary.metric_table()[name]
+    unit = f" in {metric.quantity.unit}" if metric.quantity.unit else ""
     shade = _Shade([point.metrics[name] for point in at.values()], centred=name == INCREASE)
     return HeatMap(
-        caption=f"{in_unit(metric)}: the kernel's mean, and its 95 % interval",
+        caption=f"{metric.label}{unit}: the kernel's mean, and its 95 % interval",
         metric=name,
         corner=setting_label(down.path),
         across=setting_label(across.path),
