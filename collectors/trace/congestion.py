@@ -111,7 +111,8 @@ def _tcp_acks(trace: Trace, flows: Sequence[Flow], mss_bytes: Mapping[str, int])
     sizes = {flow.port: mss_bytes[flow.id] for flow in flows if flow.id in mss_bytes}
     una, nxt = event["snd_una"].astype(np.uint32), event["snd_nxt"].astype(np.uint32)
     flight = nxt - una
-    una_bytes = _since_first(una, event["sport"].astype(np.int64) << 16 | event["dport"])
+    ports = event["sport"].astype(np.int64) << 16 | event["dport"].astype(np.int64)
+    una_bytes = _since_first(una, ports)
     cwnd, ssthresh = pl.col("cwnd_segments"), pl.col("ssthresh_segments")
     mss = pl.col("mss_bytes")
     return (

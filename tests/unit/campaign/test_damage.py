@@ -190,6 +190,13 @@ def test_a_kernel_with_other_fields_is_named(
     assert "formats.json" in found
 
 
+@pytest.mark.parametrize("offset", [0, 64])
+def test_a_wider_port_is_a_number_too(folder: Path, offset: int) -> None:
+    wide = f"offset:{offset};\tsize:8"
+    content = kernel_formats(folder, "tcp/tcp_probe", "offset:66;\tsize:2", wide)
+    problem(folder, "trace/formats.json", content)
+
+
 @settings(max_examples=30)
 @given(data=st.data(), size=st.sampled_from([0, 1, 2, 3, 4, 8, 16, 10**12]))
 def test_any_size_and_place_of_any_field_is_harmless_or_named(
