@@ -15,10 +15,9 @@ import polars as pl
 from collectors.audit.packet_balance import compare
 from model.cell import Cell, Flow
 from model.check import Check
+from model.tolerances import EXACT, Tolerances
 from model.units import BITS_PER_BYTE
 
-#: How late the last of many sockets may be asked.
-LATE_S = 100e-6
 #: The least window an idle path of SCTP is left with.
 HEARTBEAT_PACKETS = 4
 
@@ -64,8 +63,6 @@ ENDS = (
     ),
 )  # fmt: skip
 SIDES = ("sender", "receiver")
-#: A sample is taken some looks at the clock after its time; what came in between is left out.
-CLOCK_TOLERANCE_S = 100e-6
 #: Timers run in whole ticks, of at most 10 ms.
 TIMER_TOLERANCE_S = 0.01
 Totals = Mapping[tuple[str, str], Mapping[str, Any]]  # by flow and side; empty: not known
@@ -77,11 +74,14 @@ def checks(
     protocol: pl.DataFrame,
     congestion: pl.DataFrame | None,
     totals: Totals,
+    tolerances: Tolerances = EXACT,
 ) -> list[Check]:
     """Return all comparisons of a cell's samples.
 
-    ``totals`` are what the probes wrote when all was acknowledged, empty where it was not.
+    ``totals`` are what the probes wrote when all was acknowledged, empty where it was not. Who
+    samples wakes up as late as a flow may start: what comes in between says nothing.
     """
+    late_s = tolerances.start_s
     flows = [flow for flow in cell.flows if flow.generator == "probe" and flow.protocol != "udp"]
     parts = sockets.partition_by("flow", "side", as_dict=True)
     ends = {(flow.id, side): parts.get((flow.id, side), sockets.clear())
@@ -91,9 +91,10 @@ def checks(
         for side in SIDES:
             made.append(_grows(flow, side, ends[flow.id, side], totals[flow.id, side]))
         if flow.protocol == "tcp":
-            made.append(_read(flow, cell, ends[flow.id, "receiver"], totals[flow.id, "receiver"]))
+            receiver = ends[flow.id, "receiver"]
+            made.append(_read(flow, cell, receiver, totals[flow.id, "receiver"], late_s))
         if congestion is not None:
-            made.append(_windows(flow, ends[flow.id, "sender"], congestion))
+            made.append(_windows(flow, ends[flow.id, "sender"], congestion, late_s))
     return made + list(_ends(sockets, protocol, totals))
 
 
@@ -120,7 +121,9 @@ def _grows(flow: Flow, side: str, rows: pl.DataFrame, totals: Mapping[str, Any])
     )  # fmt: skip
 
 
-def _read(flow: Flow, cell: Cell, rows: pl.DataFrame, totals: Mapping[str, Any]) -> Check:
+def _read(
+    flow: Flow, cell: Cell, rows: pl.DataFrame, totals: Mapping[str, Any], late_s: float
+) -> Check:
     """The kernel handed over what the receiver says it read in the measuring window.
 
     Samples are taken some looks at the clock later: one segment more may have come by then, on a
@@ -136,7 +139,7 @@ def _read(flow: Flow, cell: Cell, rows: pl.DataFrame, totals: Mapping[str, Any])
     if count is not None and got is not None and got != count:
         segment_bytes = rows["mss_bytes"].max()
         more_bytes = got - count if began else abs(got - count)
-        late_bytes = LATE_S * cell.network.bottleneck.forward.rate_bps / BITS_PER_BYTE
+        late_bytes = late_s * cell.network.bottleneck.forward.rate_bps / BITS_PER_BYTE
         if isinstance(segment_bytes, int):
             most_bytes = (1 + late_bytes // segment_bytes) * segment_bytes
             if 0 < more_bytes <= most_bytes:
@@ -153,7 +156,7 @@ def _read_by(rows: pl.DataFrame, t_s: float) -> int | None:
     return int(seen["received_bytes"][0] - seen["receive_queue_bytes"][0])
 
 
-def _windows(flow: Flow, rows: pl.DataFrame, congestion: pl.DataFrame) -> Check:
+def _windows(flow: Flow, rows: pl.DataFrame, congestion: pl.DataFrame, late_s: float) -> Check:
     """A window sampled is the one the next acknowledgement meets, if nothing happened between.
 
     What may happen is a retransmission or a change of state, which TCP has events for, the end of
@@ -179,7 +182,7 @@ def _windows(flow: Flow, rows: pl.DataFrame, congestion: pl.DataFrame) -> Check:
         check_sortedness=False,
     ).filter(
         pl.col("event") == "ack",
-        pl.col("met_s") > pl.col("t_s") + CLOCK_TOLERANCE_S,
+        pl.col("met_s") > pl.col("t_s") + late_s,
         pl.col("met_s") < pl.col("t_s") + pl.col("retransmit_timer_s") - TIMER_TOLERANCE_S,
     )
     if flow.protocol == "sctp":

@@ -24,6 +24,7 @@ from model import run_folder
 from model.cell import Cell, Flow
 from model.check import Check
 from model.errors import ParseError
+from model.tolerances import Tolerances
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,11 @@ def write_recorded(folder: Path, cell: Cell, epoch_ns: int) -> Recorded:
 
 
 def write_sockets(
-    folder: Path, cell: Cell, epoch_ns: int, windows: pl.DataFrame | None
+    folder: Path,
+    cell: Cell,
+    epoch_ns: int,
+    windows: pl.DataFrame | None,
+    tolerances: Tolerances,
 ) -> list[Check]:
     """Write the tables of sampled sockets and counters; return what they are compared with."""
     if not cell.collect.sockets_s:
@@ -83,7 +88,7 @@ def write_sockets(
     write_parquet(sockets, folder / run_folder.SOCKETS_TABLE)
     write_parquet(protocol, folder / run_folder.PROTOCOL_TABLE)
     totals = packet_evidence.probe_totals(folder, cell)
-    return socket_checks.checks(cell, sockets, protocol, windows, totals)
+    return socket_checks.checks(cell, sockets, protocol, windows, totals, tolerances)
 
 
 def _mss_bytes(folder: Path, flow: Flow) -> int | None:

@@ -119,7 +119,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     write_rows(intervals, IntervalRow, folder / run_folder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     write_rows(qdiscs, QdiscRow, folder / run_folder.QDISCS_TABLE)
-    checks = write_sockets(folder, cell, epoch_ns, windows)
+    checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
     by_flow = {flow.id: _messages(folder, flow) for flow in cell.flows
                if cell.records_messages_of(flow)}  # fmt: skip
     totals = {flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows}

@@ -15,6 +15,7 @@ from collectors.sockets.sockets import COLUMNS, sockets_table
 from collectors.trace import congestion as congestion_events
 from model.cell import Cell
 from model.check import Check
+from model.tolerances import EXACT, Tolerances
 from tests.support.recorded import value, wireless_cell
 from tests.support.recorded_sockets import EPOCH_NS, KERNELS, samples
 
@@ -141,7 +142,10 @@ def test_a_counter_that_runs_back_disagrees() -> None:
 
 
 def windows(
-    protocol: str, sample: dict[str, Any], *events: tuple[float, str, int | None]
+    protocol: str,
+    sample: dict[str, Any],
+    *events: tuple[float, str, int | None],
+    tolerances: Tolerances = EXACT,
 ) -> list[Check]:
     """Return the comparison of windows for one sample at 5 s and events of its flow."""
     flow = "T" if protocol == "tcp" else "S"
@@ -161,7 +165,7 @@ def windows(
     empty = pl.DataFrame(schema=protocol_counters.COLUMNS)
     totals = {end: dict[str, Any]() for end in ENDS}
     cell = dataclasses.replace(CELL, flows=tuple(f for f in CELL.flows if f.id == flow))
-    found = checks(cell, sockets, empty, congestion, totals)
+    found = checks(cell, sockets, empty, congestion, totals, tolerances)
     return [check for check in found if check.check == "window sampled"]
 
 
@@ -196,3 +200,10 @@ def test_a_window_is_the_one_the_next_acknowledgement_meets(
 ) -> None:
     (check,) = windows(protocol, sample, *events)
     assert check.agrees is agrees
+
+
+def test_who_samples_in_real_time_may_wake_up_late() -> None:
+    event = (5.004, "ack", 11)
+    (strict,) = windows("tcp", {}, event)
+    (told,) = windows("tcp", {}, event, tolerances=Tolerances(start_s=10e-3))
+    assert (strict.agrees, told.agrees) == (False, None)
