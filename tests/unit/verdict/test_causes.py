@@ -17,8 +17,8 @@ from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.publication import PublishedEpisode
 from model.run_files.summary import Distribution
 from model.run_files.tables import schema
-from reports.page.causes import claim_words, found_by, story_page, terminal_table
-from reports.published.episodes import claims
+from reports.page.causes import found_by, story_page, terminal_table
+from reports.published.episodes import claim_words, claims
 from reports.store.run import FinishedCell, read_run
 from reports.store.story_tables import read_episodes, read_limits, read_windows
 from reports.verdict.causes import distribution, stories
