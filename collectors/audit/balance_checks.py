@@ -105,13 +105,13 @@ def goodput_checks(
     found = []
     for flow, row in zip(cell.flows, paths, strict=True):
         said = evidence.received_bytes.get(flow.id)
-        window_bytes, total_bytes = said if said is not None else (None, None)
+        inside_bytes, total_bytes = said if said is not None else (None, None)
         where = f"flow {flow.id}, receiver"
-        check = compare("goodput", where, window_bytes, row.goodput_bytes, "bytes")
+        check = compare("goodput", where, inside_bytes, row.goodput_bytes, "bytes")
         if check.agrees is False:
             seen = flow_packets(packets).get(flow.id, FlowPackets())
             least, most = _goodput_range(seen, flow, cell, tolerances.event_s)
-            agrees = window_bytes is not None and least <= window_bytes <= most
+            agrees = inside_bytes is not None and least <= inside_bytes <= most
             check = dataclasses.replace(check, agrees=agrees)
         found.append(check)
         found.append(compare("received", where, total_bytes, row.total_bytes, "bytes"))
