@@ -5,7 +5,7 @@
 
 STUDY ?= wireless satellite wired
 GROUNDTRUTH := .venv/bin/groundtruth
-PYTEST := .venv/bin/python -m pytest --numprocesses=auto --dist=loadgroup
+PYTEST := .venv/bin/python -m pytest --numprocesses=auto --dist=loadscope
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=

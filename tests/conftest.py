@@ -20,6 +20,8 @@ from typing import TypeVar
 
 import hypothesis
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -50,14 +52,29 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by its folder, before tests are chosen by their marks, and with its lot."""
+    """Mark each test by its folder, before tests are chosen by their marks."""
     for item in items:
-        file = item.nodeid.partition("::")[0]
-        lot = next((name for folder, name in LOTS.items() if file.startswith(folder)), file)
-        item.add_marker(pytest.mark.xdist_group(lot))
         match item.nodeid.split("/"):
             case ["tests", folder, *_]:
                 item.add_marker(MARKS[folder])
+
+
+class Lots(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives whole lots to the processes that run tests side by side."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((name for folder, name in LOTS.items() if file.startswith(folder)), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lots:
+    """Return what deals tests out to processes side by side.
+
+    xdist_group is a mark for that, but with pytest 9.2 it does nothing: xdist 3.8 writes it into a
+    test's name, which pytest makes anew.
+    """
+    return Lots(config, log)
 
 
 def _fail_instead(report: Report) -> Report:

@@ -55,6 +55,43 @@ def test_expected_failure_is_not_a_skip(tmp_path: Path) -> None:
     assert "1 xfailed" in text.splitlines()[-1]
 
 
+TELLS_ITS_PROCESS = """
+import os, pathlib, pytest, time
+@pytest.mark.parametrize("number", range(6))
+def test_it(number):
+    time.sleep(0.05)
+    (pathlib.Path(__file__).parent / f"by-{os.getpid()}").touch()
+"""
+
+
+def test_a_lot_is_one_process_s(tmp_path: Path) -> None:
+    """Side by side: what boots a lab in one folder or another, and each other file."""
+    parts = {
+        "lab": ("tests/lab/one", "tests/lab/two", "tests/probes"),
+        "machines": ("tests/lab/host", "tests/lab/remote"), "file": ("tests/unit/one",),
+    }  # fmt: skip
+    for folder in (tmp_path / name for names in parts.values() for name in names):
+        folder.mkdir(parents=True)
+        (folder / "test_it.py").write_text(TELLS_ITS_PROCESS)
+    argv = (
+        "-n", "2", "--dist", "loadscope", "-p", "no:cacheprovider", "--rootdir", str(tmp_path),
+        "--import-mode", "importlib", "-o", "markers=lab\nunit", "tests",
+    )  # fmt: skip
+    (tmp_path / "conftest.py").symlink_to(CONFTEST)
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *argv],
+        cwd=tmp_path, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True,
+        check=False, timeout=60,
+    )  # fmt: skip
+    assert "36 passed" in run.stdout, run.stdout
+    by = {
+        lot: {path.name for name in names for path in (tmp_path / name).glob("by-*")}
+        for lot, names in parts.items()
+    }
+    assert {lot: len(processes) for lot, processes in by.items()} == dict.fromkeys(parts, 1)
+    assert by["lab"] != by["machines"]
+
+
 LEAVES_A_LAB = """
 import pathlib, subprocess
 def test_it(tmp_path):
