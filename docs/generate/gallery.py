@@ -14,7 +14,7 @@ from typing import Any
 
 from model import units
 from model.cell import Cell
-from reports.measures.quantities import count
+from model.words import how_many
 from testbed.campaign.progress import duration_text
 from testbed.planning.plan import make_plan, virtual_s
 from testbed.points.load_study import STUDIES_FOLDER, Study, load_study
@@ -57,7 +57,7 @@ def _entry(file: Path) -> str:
         _compared(study),
         _path(cells),
         "; ".join(_varied(study)) or "nothing",
-        f"{points * seeds}: {count(points, 'point')}, {count(seeds, 'seed')}",
+        f"{points * seeds}: {how_many(points, 'point')}, {how_many(seeds, 'seed')}",
         str(len(settings.claims) or "none"),
         duration_text(sum(virtual_s(one.cell) for one in plan.cells)),
     )

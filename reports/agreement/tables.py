@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from model.run_files.crosscheck import Comparison, Crosscheck
 from model.run_files.point import Point
 from model.run_files.quantity import Quantity
+from model.words import how_many
 from reports.inference.equivalence import LEVEL
 from reports.measures.metrics import Metric, metrics_of, study_metrics_of
-from reports.measures.quantities import UNKNOWN, count, interval, number, setting
+from reports.measures.quantities import UNKNOWN, interval, number, setting
 from reports.page.grid import Column, Field, Grid, columns, judgement
 from reports.page.review_tables import Attachment
 
@@ -124,7 +125,7 @@ def notes(found: Crosscheck) -> tuple[str, ...]:
         + " (Kolmogorov and Smirnov, corrected for their number)"
     ]
     told += [
-        f"{lab.label}: {count(lab.excluded, 'cell')} not counted: a check failed, see its report"
+        f"{lab.label}: {how_many(lab.excluded, 'cell')} not counted: a check failed, see its report"
         for lab in found.labs
         if lab.excluded
     ]
@@ -149,7 +150,7 @@ def notes(found: Crosscheck) -> tuple[str, ...]:
     if open_:
         most = max((one for one in open_ if one is not None), default=None)
         told.append(
-            f"not shown: {count(len(open_), 'comparison')}; "
+            f"not shown: {how_many(len(open_), 'comparison')}; "
             + (f"about {most} seeds would tell" if None not in open_ and most else
                "of some no number of seeds that can be run would tell")
         )  # fmt: skip

@@ -24,7 +24,7 @@ from reports.measures.quantities import (
     setting_number,
     setting_quantity,
 )
-from reports.verdict.limits import within
+from reports.verdict.limits import limits_of, within
 from reports.verdict.points import PointSummary
 from reports.verdict.summary import Summary
 
@@ -97,10 +97,10 @@ def _point_rows(points: tuple[PointSummary, ...], metric: Metric, axis: _Axis) -
     for point in points:
         found, x = point.metrics[metric.name], axis.place(point.point)
         if found.estimate.pi95:
-            low, high = within(metric.name, found.estimate.pi95)
+            low, high = within(limits_of(metric.name), found.estimate.pi95)
             rows.append({"x": x, "lo": low * scale, "hi": high * scale, "series": BAND})
         if found.estimate.mean is not None and found.estimate.ci95:
-            low, high = within(metric.name, found.estimate.ci95)
+            low, high = within(limits_of(metric.name), found.estimate.ci95)
             row: Row = {"x": x, "y": found.estimate.mean * scale, "series": MEAN}
             rows.append({**row, "lo": low * scale, "hi": high * scale})
         if found.published is not None:

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from scipy import stats
 
 from model.run_files.summary import LossAdjustment
+from model.words import how_many
 from reports.inference.statistics import Estimate, around, student_t, unknown
-from reports.measures.quantities import count
 
 Floats = npt.NDArray[np.float64]
 #: One run: ln(loss_over / loss_of), None where a loss is 0 or unknown; and its increase in %.
@@ -94,7 +94,7 @@ def _fit(data: _Data) -> tuple[LossAdjustment, list[Estimate]]:
     degrees = runs - data.points - 1
     if degrees < 1:
         return _unfitted(
-            data, f"too few runs for a slope: {runs} at {count(data.points, 'point')}"
+            data, f"too few runs for a slope: {runs} at {how_many(data.points, 'point')}"
         ), []
     design = np.hstack([data.intercepts(), data.log_ratio[:, None]])
     found, rest, rank = _residuals(design, data.increase)

@@ -115,8 +115,3 @@ def difference(value: float | None, published: Decimal | None, quantity: Quantit
         return UNKNOWN
     text = number(value - float(published), quantity)
     return text if text.startswith("-") else f"+{text}"
-
-
-def count(number_of: int, noun: str, plural: str | None = None) -> str:
-    """Return ``1 cell`` or ``3 cells``."""
-    return f"{number_of} {noun if number_of == 1 else plural or noun + 's'}"

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.run_files.summary import Distribution, Episodes, GroupStory
-from reports.measures.quantities import UNKNOWN, count
+from model.words import how_many
+from reports.measures.quantities import UNKNOWN
 from reports.page.grid import Grid, Kind, columns
 from reports.page.places import place_head, place_of
 from reports.published.episodes import claim_numbers, claim_words
@@ -181,6 +182,6 @@ def _terminal_words(summary: Summary) -> str:
     """Return one line on what the compact table rests on."""
     found = sum(story.episodes.episodes for _, story in _told(summary) if story.episodes)
     return (
-        f"{count(found, 'loss episode')}, told from {' and '.join(_bases(summary))}; means over "
+        f"{how_many(found, 'loss episode')}, told from {' and '.join(_bases(summary))}; means over "
         "episodes; window in bytes > threshold after."
     )

@@ -10,7 +10,8 @@ from typing import Any
 
 from model.check import Check
 from model.run_files.cells import KnobReading, LedgerReading, PlannedCell
-from reports.measures.quantities import UNKNOWN, count, point_words
+from model.words import how_many
+from reports.measures.quantities import UNKNOWN, point_words
 from reports.page.grid import NONE, Field, Grid, Part, columns, judgement, part
 from reports.page.places import place_of
 from reports.store.run import FinishedCell, Run
@@ -54,7 +55,7 @@ def measuring_checks(run: Run) -> tuple[str, tuple[CheckGroup, ...]]:
     checks = [check for _, group in made for check in group]
     agreeing = sum(check.agrees is True for check in checks)
     unknown = sum(check.agrees is None for check in checks)
-    words = f"{agreeing} of {count(len(checks), 'check')} in {count(len(made), 'cell')} agree"
+    words = f"{agreeing} of {how_many(len(checks), 'check')} in {how_many(len(made), 'cell')} agree"
     if unknown:
         words += f"; {unknown} could not be made"
     wrong = [
@@ -167,7 +168,7 @@ def environment(run: Run) -> tuple[Grid, Grid]:
     for key, seen in sorted(values.items()):
         words = next(iter(seen))
         if len(seen) > 1 or sum(seen.values()) < len(run.finished):
-            shown = [f"{value} ({count(n, 'cell')})" for value, n in sorted(seen.items())]
+            shown = [f"{value} ({how_many(n, 'cell')})" for value, n in sorted(seen.items())]
             more = [f"and {len(shown) - _MOST_VALUES} more"] if len(shown) > _MOST_VALUES else []
             words = "; ".join(shown[:_MOST_VALUES] + more)
         row = (part("", part("code", key)), words or UNKNOWN)

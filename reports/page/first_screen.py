@@ -14,8 +14,8 @@ from functools import cached_property
 from markupsafe import Markup
 
 from model.run_files.study import Study
+from model.words import how_many
 from reports.figures.plain.offsets import Quantity, offsets, overview
-from reports.measures.quantities import count
 from reports.page.grid import judgement
 from reports.page.verdicts import sure, tally, typographic_words
 from reports.published.reference import Reference, reference
@@ -114,9 +114,8 @@ def _pictured(found: Sequence[Quantity]) -> str:
     """Return what the picture shows, in words, with all there is to count."""
     every = [one for part in found for one in part.offsets]
     judged = [one.judged for one in every if one.judged is not None]
-    text = (
-        f"{count(len(every), 'published value')} of {count(len(found), 'quantity', 'quantities')}."
-    )
+    quantities = how_many(len(found), "quantity", "quantities")
+    text = f"{how_many(len(every), 'published value')} of {quantities}."
     if judged:
         text += f" {sum(judged)} of {len(judged)} could be one run of this kernel."
     zeros = sum(part.without for part in found)
@@ -195,7 +194,7 @@ class Screen:
     @property
     def warnings(self) -> str:
         """How many warnings there are, in words."""
-        return count(sum(len(one.answer.doubts) for one in self.studies), "warning")
+        return how_many(sum(len(one.answer.doubts) for one in self.studies), "warning")
 
     @property
     def distrusted(self) -> list[Distrusted]:

@@ -12,8 +12,9 @@ from model.run_files.metrics import ALWAYS
 from model.run_files.quantity import KBIT_PER_S, MILLISECONDS, SECONDS, Quantity
 from model.run_files.study import Group
 from model.run_files.traffic_tables import AuditRow, PathRow
+from model.words import how_many
 from reports.measures.path import PATH_FUNCTIONS
-from reports.measures.quantities import UNKNOWN, count, number
+from reports.measures.quantities import UNKNOWN, number
 from reports.page.grid import Grid, columns
 from reports.page.places import place_head, place_of
 from reports.page.result_tables import overview
@@ -90,8 +91,8 @@ def _checks(cells: Sequence[FinishedCell]) -> tuple[str, int]:
     agrees = [check.agrees for cell in cells for check in cell.evidence.checks]
     disagreeing = sum(one is False for one in agrees)
     words = (
-        f"{sum(one is True for one in agrees)} of {count(len(agrees), 'comparison')} in "
-        f"{count(len(cells), 'cell')} agree to the packet, {disagreeing} disagree"
+        f"{sum(one is True for one in agrees)} of {how_many(len(agrees), 'comparison')} in "
+        f"{how_many(len(cells), 'cell')} agree to the packet, {disagreeing} disagree"
     )
     unknown = [check for cell in cells for check in cell.evidence.checks if check.agrees is None]
     if unknown:

@@ -12,11 +12,12 @@ from markupsafe import Markup
 
 from model.run_files.point import Point
 from model.run_files.quantity import Quantity
+from model.words import how_many
 from reports.figures.plain.tornado import Tornado, drawn, tornado
 from reports.inference.replication import Replication
 from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
-from reports.measures.quantities import UNKNOWN, count, interval, number, typographic
+from reports.measures.quantities import UNKNOWN, interval, number, typographic
 from reports.page.grid import NONE, Field, Grid, columns, judgement, part
 from reports.page.places import place_head, place_of, with_unit
 from reports.verdict.sensitivity import TriedClaim, TriedVariation, VariedPoint
@@ -218,6 +219,6 @@ def variation_line(tried: TriedVariation) -> str:
     words = f"{tried.variation.words} (assumption {tried.variation.assumption}): "
     if not tried.claims:
         return words + "no claim could be judged"
-    parts = [f"{count(len(turned), 'verdict')} changed ({', '.join(turned)})"] if turned else []
-    parts.append(f"{same} of {count(len(tried.claims), 'verdict')} as assumed")
+    parts = [f"{how_many(len(turned), 'verdict')} changed ({', '.join(turned)})"] if turned else []
+    parts.append(f"{same} of {how_many(len(tried.claims), 'verdict')} as assumed")
     return words + ", ".join(parts)

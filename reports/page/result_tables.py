@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.run_files.study import Parameter
+from model.words import how_many
 from reports.inference.increase_at_equal_loss import INCREASE
 from reports.inference.statistics import Estimate
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     as_printed,
     called,
-    count,
     difference,
     interval,
     named,
@@ -44,7 +44,7 @@ from reports.page.places import (
     with_unit,
 )
 from reports.published.rounding import printed_places
-from reports.verdict.limits import within
+from reports.verdict.limits import limits_of, within
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 
@@ -109,7 +109,7 @@ def result(summary: Summary, metric: Metric) -> Result:
 def _possible(metric: Metric, bounds: tuple[float, float] | None) -> str:
     """Return the part of an interval that the metric can be in."""
     if bounds is not None:
-        bounds = within(metric.name, bounds)
+        bounds = within(limits_of(metric.name), bounds)
     return typographic(interval(bounds, metric.quantity))
 
 
@@ -203,8 +203,9 @@ def adjustment_words(summary: Summary) -> str:
     low, high = fit.slope_ci95
     words = (
         f"At equal loss: {fit.slope:.1f} ({low:.1f} to {high:.1f}) points for each unit of "
-        f"ln(loss of {over} / loss of {of}), one slope over {count(fit.runs, 'run')}; it takes the "
-        f"spread of runs about their point from {fit.plain_sd:.1f} to {fit.residual_sd:.1f} points."
+        f"ln(loss of {over} / loss of {of}), one slope over {how_many(fit.runs, 'run')}; it takes "
+        f"the spread of runs about their point from {fit.plain_sd:.1f} to {fit.residual_sd:.1f} "
+        "points."
     )
     p_values = {"slope": fit.equal_slopes_p, "spread": fit.equal_spread_p}
     tests = [f"one {what}: p = {p:.2g}" for what, p in p_values.items() if p is not None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from reports.measures.quantities import count
+from model.words import how_many
 from reports.page.evidence import repeat_command
 from reports.page.first_screen import Screen, Shown
 from reports.page.section import Section
@@ -47,7 +47,7 @@ class SetPage:
     @property
     def title(self) -> str:
         """What the page is of."""
-        studies = count(
+        studies = how_many(
             len(self.studies) + len(self.missing), "published study", "published studies"
         )
         return f"{studies} on the Linux kernel"

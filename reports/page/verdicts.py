@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.measures.quantities import UNKNOWN, count
+from model.words import how_many
+from reports.measures.quantities import UNKNOWN
 from reports.page.grid import Field, Grid, columns, judgement, part
 from reports.verdict.summary import Summary
 from reports.verdict.verdicts import HOLDS, LEVEL, NOT_RUN, REFUTED, UNDECIDED, UNTESTED, Verdict
@@ -96,7 +97,7 @@ def attached_verdicts(verdicts: Sequence[Verdict], scale: float) -> Grid:
     heads = columns("name", "Claim", "Verdict")
     heads += columns("words", "How sure", "What is claimed", "Evidence")
     notes = (tally((one.verdict for one in verdicts), scale), rule(verdicts))
-    return Grid("Verdicts on the published claims", heads, rows, notes)
+    return Grid("Verdicts on the claims", heads, rows, notes)
 
 
 def tally(verdicts: Iterable[str], scale: float = 1.0) -> str:
@@ -117,7 +118,7 @@ def tallied(verdicts: Iterable[str], scale: float, signs: Mapping[str, str]) -> 
     ]
     if scale != 1:
         parts[-1] += f"; times are scaled by {scale:g}, so these are no verdicts on the publication"
-    return f"Of {count(found.total(), 'claim')} {', '.join(parts)}."
+    return f"Of {how_many(found.total(), 'claim')} {', '.join(parts)}."
 
 
 _TALLIED = {
@@ -135,7 +136,7 @@ def rule(verdicts: Sequence[Verdict]) -> str:
     return (
         f"A claim holds if the runs show every comparison it makes, and is refuted if they show "
         f"that one is false; else it is undecided: more runs may tell. The p-values are corrected "
-        f"for the {count(tested, 'claim')} tested, so the chance that any of these verdicts is "
+        f"for the {how_many(tested, 'claim')} tested, so the chance that any of these verdicts is "
         f"wrong is at most {100 * LEVEL:g} %, if runs scatter about normally."
     )
 

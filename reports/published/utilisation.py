@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from model.run_files.study import Study
 from model.run_files.summary import TableContradiction
-from reports.measures.quantities import count
+from model.words import how_many
 from reports.published.rounding import rounding_span
 from reports.published.tables import Printed, places
 
@@ -114,7 +114,7 @@ def _too_small_windows(study: Study, one: Printed) -> TableContradiction | None:
         text=f"printed utilisation {used} % of {path.bottleneck_rate_bps / 1e6:g} Mbit/s over a "
         f"round trip of at least {rtt_s * 1000:.1f} ms needs {float(used) * per_pct:.1f} packets "
         f"under way if it counts headers, {of_data:.1f} if user data, {of_data / flows:.1f} for "
-        f"each of {count(flows, 'flow')}; printed mean windows are {shown}, at most "
-        f"{float(windows):g} in all with rounding and {count(BEYOND_PKTS, 'segment')} more for "
+        f"each of {how_many(flows, 'flow')}; printed mean windows are {shown}, at most "
+        f"{float(windows):g} in all with rounding and {how_many(BEYOND_PKTS, 'segment')} more for "
         "each",
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
-from reports.measures.quantities import count
+from model.words import how_many
 from reports.page.grid import judgement
 from reports.page.verdicts import tallied
 from reports.terminal.screen import STYLES, Screen
@@ -87,7 +87,7 @@ def _heads(summaries: Sequence[Summary], width: int) -> Iterable[str]:
     for one in summaries[:MOST_STUDIES]:
         yield f"{one.study}: {one.ran}" if len(summaries) > 1 else one.ran
     if len(summaries) > MOST_STUDIES:
-        yield f"and {count(len(summaries) - MOST_STUDIES, 'study', 'studies')} more"
+        yield f"and {how_many(len(summaries) - MOST_STUDIES, 'study', 'studies')} more"
     verdicts = [verdict.verdict for one in summaries for verdict in one.verdicts]
     if verdicts:
         signs = {kind: f" ({_sign(kind)})" for kind in FIRST}
@@ -114,7 +114,7 @@ def _claims(summaries: Sequence[Summary], room: int, width: int) -> list[Line]:
         chosen = sorted(these, key=lambda one: FIRST.index(one.verdict))[:share]
         lines += [_claim(one, width) for one in these if one in chosen]
     if left := claims - sum(shares):
-        lines.append(Line(f"and {count(left, 'claim')} more: --tables, or the report"))
+        lines.append(Line(f"and {how_many(left, 'claim')} more: --tables, or the report"))
     return lines
 
 
@@ -154,7 +154,9 @@ def _distrust(summaries: Sequence[Summary]) -> Iterable[Line]:
         return
     first = {warning.rule: (study, warning) for study, warning in reversed(warnings)}
     order = sorted(rules, key=lambda rule: rule not in GRAVE)
-    yield Line(f"Read before trusting it ({count(len(warnings), 'warning')}, all in the report):")
+    yield Line(
+        f"Read before trusting it ({how_many(len(warnings), 'warning')}, all in the report):"
+    )
     for rule in order[:MOST_WARNINGS]:
         study, warning = first[rule]
         times = f" ({rules[rule]} times)" if rules[rule] > 1 else ""

@@ -10,12 +10,12 @@ from rich.table import Table
 
 from model.run_files.cells import RunWarning
 from model.run_files.study import Parameter
+from model.words import how_many
 from reports.inference.increase_at_equal_loss import INCREASE
 from reports.measures.metrics import Metric
 from reports.measures.quantities import (
     UNKNOWN,
     as_printed,
-    count,
     difference,
     named,
     number,
@@ -105,7 +105,7 @@ def _print_results(screen: Screen, summary: Summary) -> None:
 def _print_warnings(screen: Screen, warnings: tuple[RunWarning, ...]) -> None:
     if not warnings:
         return
-    title = f"Read this before trusting the run ({count(len(warnings), 'warning')})"
+    title = f"Read this before trusting the run ({how_many(len(warnings), 'warning')})"
     screen.print(title, "bold yellow")
     items = Table.grid(padding=(0, 1, 0, 0))
     items.add_column()

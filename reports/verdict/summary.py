@@ -15,10 +15,11 @@ from model.errors import ParseError
 from model.run_files.cells import RunWarning
 from model.run_files.study import Compare, Group, Parameter, Study
 from model.run_files.summary import LossAdjustment, TableContradiction
+from model.words import how_many
 from reports.inference.increase_at_equal_loss import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication
 from reports.measures.metrics import Metric, metrics_of, study_metrics_of
-from reports.measures.quantities import count, point_words
+from reports.measures.quantities import point_words
 from reports.published.contradictions import rows_in_doubt, table_contradictions, tables_in_doubt
 from reports.store.run import Run
 from reports.verdict.points import (
@@ -190,13 +191,17 @@ def _ran(run: Run, points: Sequence[PointSummary], *, variations: int) -> str:
     """Return in words what was run: how much of what, on which kernels."""
     counted = sum(point.cells_counted for point in points)
     planned = sum(point.cells_planned for point in points)
-    runs = count(planned, "run") if counted == planned else f"{counted} of {count(planned, 'run')}"
-    words = f"{runs} of {run.study.duration_s:g} s at {count(len(points), 'point')}"
+    runs = (
+        how_many(planned, "run")
+        if counted == planned
+        else f"{counted} of {how_many(planned, 'run')}"
+    )
+    words = f"{runs} of {run.study.duration_s:g} s at {how_many(len(points), 'point')}"
     own = {point.point for point in points}
     kernels = {str(c.env["kernel_release"]) for c in run.finished if c.plan.point in own}
     others = {str(cell.env["kernel_release"]) for cell in run.finished} - kernels
     words += f" on Linux {', '.join(sorted(kernels))}" * bool(kernels)
     if variations:
-        words += f", {count(variations, 'run')} of variations"
+        words += f", {how_many(variations, 'run')} of variations"
         words += f", some on Linux {', '.join(sorted(others))}" * bool(others)
     return words

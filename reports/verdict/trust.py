@@ -14,7 +14,8 @@ from model.check import Check
 from model.run_files.cells import LedgerReading, PlannedCell, RunWarning
 from model.run_files.point import Point
 from model.run_files.study import Study
-from reports.measures.quantities import count, point_words
+from model.words import how_many
+from reports.measures.quantities import point_words
 from reports.store.run import Attempt, FinishedCell, Run
 
 #: The rule that says a finished cell was changed since, or cannot be read.
@@ -88,8 +89,8 @@ def _missing_cells(run: Run) -> Iterable[RunWarning]:
         yield RunWarning(
             rule="cells-unfinished",
             where="; ".join(_cell_words(planned, run.study) for planned in planned_cells),
-            text=f"{count(len(planned_cells), f'planned {what}')} {state}; not part of any number "
-            "here.",
+            text=f"{how_many(len(planned_cells), f'planned {what}')} {state}; not part of any "
+            "number here.",
         )
     for folder in run.unplanned:
         yield RunWarning(
@@ -152,7 +153,7 @@ def _fidelity(run: Run) -> Iterable[RunWarning]:
     ):
         names = [name for name, entry in entries.items() if entry.fidelity == fidelity]
         if names:
-            number = count(len(names), "published parameter")
+            number = how_many(len(names), "published parameter")
             yield RunWarning(rule=rule, where="; ".join(names), text=f"{number} {words}.")
 
 
@@ -169,7 +170,7 @@ def _read_back(run: Run) -> Iterable[RunWarning]:
     for (parameter, text), ids in wrong.items():
         yield RunWarning(
             rule="read-back-disagrees",
-            where=f"{parameter} ({count(len(ids), 'cell')}, first cells/{ids[0]})",
+            where=f"{parameter} ({how_many(len(ids), 'cell')}, first cells/{ids[0]})",
             text=text,
         )
 
@@ -201,8 +202,8 @@ def _mixed(run: Run) -> Iterable[RunWarning]:
         yield RunWarning(
             rule="cells-differ",
             where="env.json, cell.json",
-            text=f"Cells of one point ran on {count(len(kernels), 'kernel')} "
-            f"({', '.join(kernels)}) and {count(len(labs), 'lab')}; their averages mix them.",
+            text=f"Cells of one point ran on {how_many(len(kernels), 'kernel')} "
+            f"({', '.join(kernels)}) and {how_many(len(labs), 'lab')}; their averages mix them.",
         )
 
 
@@ -277,7 +278,7 @@ def _unmatched_rows(run: Run) -> Iterable[RunWarning]:
         yield RunWarning(
             rule="published-row-unused",
             where=run.study.published.where,
-            text=f"{count(len(rows), 'published row')} without a point in this run: "
+            text=f"{how_many(len(rows), 'published row')} without a point in this run: "
             f"{'; '.join(point_words(row.point, run.study.parameters) for row in rows)}.",
         )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from model.run_files.point import Point
 from model.run_files.publication import Claim, Comparison, Versus
+from model.words import how_many
 from reports.inference.decision import (
     Chance,
     Decision,
@@ -25,7 +26,6 @@ from reports.inference.decision import (
     decide_shares,
     undecided,
 )
-from reports.measures.quantities import count
 from reports.store.sample import Share
 from reports.verdict.limits import limits_of
 from reports.verdict.points import CellSummary, PointSummary
@@ -161,7 +161,7 @@ class _Runs:
         found = {seed: cell.values[metric] for seed, cell in sorted(cells.items())}
         missing = [value.reason for value in found.values() if value.value is None]
         if missing:
-            return f"missing in {len(missing)} of {count(len(found), 'run')}: {missing[0]}"
+            return f"missing in {len(missing)} of {how_many(len(found), 'run')}: {missing[0]}"
         return {seed: value.value for seed, value in found.items() if value.value is not None}
 
     def _shares(self, metric: str, point: Point) -> list[Share]:
@@ -207,7 +207,7 @@ class _Court:
         decisive = _decisive(judged, verdict)
         spread = _spread(judged, verdict)
         if len(here) < len(claim.comparisons):
-            left = f"only {len(here)} of {count(len(claim.comparisons), 'comparison')} was run"
+            left = f"only {len(here)} of {how_many(len(claim.comparisons), 'comparison')} was run"
             spread = f"{spread}; {left}" if spread else left
         evidence = f"{decisive.words} ({spread})." if spread else f"{decisive.words}."
         return Verdict(

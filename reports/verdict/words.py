@@ -12,6 +12,7 @@ from model.run_files.study import Parameter
 from reports.inference.decision import Decision
 from reports.measures.metrics import Metric
 from reports.measures.quantities import called, number, setting, setting_label
+from reports.verdict.limits import limits_of_comparison, within
 
 #: A difference of two percentages.
 POINTS = Quantity("percentage points", PERCENT.scale, PERCENT.decimals)
@@ -69,7 +70,8 @@ class Words:
         quantity = self.quantity(one)
         text = f"{number(found.estimate, quantity)}{quantity.suffix}"
         if found.ci95:
-            low, high = (number(bound, quantity) for bound in found.ci95)
+            possible = within(limits_of_comparison(one), found.ci95)
+            low, high = (number(bound, quantity) for bound in possible)
             text += f" ({interval}{low} to {high})"
         return text
 

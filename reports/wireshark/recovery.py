@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reports.measures.quantities import count
+from model.words import how_many
 from reports.wireshark.episodes import Episode
 from reports.wireshark.words import nth
 
@@ -35,7 +35,7 @@ class Cause:
         """
         return {
             "dupacks": f"fast retransmit of {what}, on the {nth(self.reports)} {report}",
-            "rack": f"fast retransmit of {what}, by RACK, after {count(self.reports, report)}",
+            "rack": f"fast retransmit of {what}, by RACK, after {how_many(self.reports, report)}",
             "probe": f"tail loss probe: retransmission of {what}",
             "timeout": f"retransmission of {what} after timeout",
         }.get(self.by, f"retransmission of {what} after timeout or as tail loss probe")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from model import plain_files, run_folder
 from model.errors import ParseError, RunError, UnsupportedError
+from model.words import how_many
 from testbed.campaign import digests, run_cells
 from testbed.campaign.run_cell import write_done
 from testbed.campaign.run_cells import Progress
@@ -160,7 +161,7 @@ def _swap(folder: Path, view: Path, recorded: Mapping[str, str]) -> None:
 
 def table_lines(outcome: Outcome) -> list[str]:
     """Return what became of each table, in words, one line each."""
-    lines = [f"{outcome.cells} cells parsed"]
+    lines = [f"{how_many(outcome.cells, 'cell')} parsed"]
     if outcome.unfinished:
         lines[0] += f", {outcome.unfinished} not finished"
     for name in sorted({name for name, _ in outcome.changes}):
@@ -173,7 +174,7 @@ def raise_if_failed(outcome: Outcome) -> None:
     """Raise one :class:`RunError` that names the first cells that could not be parsed."""
     if outcome.failures:
         shown = "\n".join(f"  {why}" for _, why in outcome.failures[:10])
-        raise RunError(f"{len(outcome.failures)} cells could not be parsed:\n{shown}")
+        raise RunError(f"{how_many(len(outcome.failures), 'cell')} could not be parsed:\n{shown}")
 
 
 def choose(cells: Sequence[PlannedCell], count: int) -> list[PlannedCell]:

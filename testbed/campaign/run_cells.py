@@ -14,6 +14,7 @@ from pathlib import Path
 
 from model import run_folder
 from model.errors import RunError
+from model.words import how_many
 from testbed.campaign import real_time
 from testbed.campaign.run_cell import execute
 from testbed.labs.contract.lab import Lab
@@ -170,7 +171,8 @@ def raise_if_failed(outcome: Outcome, run: Path) -> None:
     shown = "\n".join(f"  {message}" for _, message in outcome.failures[:3])
     more = len(outcome.failures) - 3
     raise RunError(
-        f"{len(outcome.failures)} cells failed:\n{shown}" + (f"\n  and {more} more" * (more > 0)),
-        hint=f"{outcome.finished_cells} finished cells are kept; "
+        f"{how_many(len(outcome.failures), 'cell')} failed:\n{shown}"
+        + (f"\n  and {more} more" * (more > 0)),
+        hint=f"{how_many(outcome.finished_cells, 'finished cell')} kept; "
         f"go on with: groundtruth resume {run}",
     )

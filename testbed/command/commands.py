@@ -8,6 +8,7 @@ from pathlib import Path
 
 from model import run_folder
 from model.errors import StudyError, going_on
+from model.words import how_many
 from testbed.campaign import (
     again,
     digests,
@@ -188,5 +189,5 @@ def _verify(found: Found, folder: Path, count: int, jobs: int | None) -> None:
         at_once = plans.slots(jobs, lab.properties.name)
         problems |= again.repeat(folder, chosen, lab, jobs=at_once, report=display.cells)
     digests.raise_if_any(problems, folder, f"of {len(chosen) + len(changed)} cells not the same")
-    cells_words = f"{len(chosen)} cell{'s' if len(chosen) > 1 else ''}"
-    out().print(f"{found.named(folder)}{cells_words} repeated, every file the same to the byte")
+    repeated = f"{found.named(folder)}{how_many(len(chosen), 'cell')} repeated"
+    out().print(f"{repeated}, every file the same to the byte")

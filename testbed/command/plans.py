@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from model.errors import GroundtruthError, StudyError
+from model.words import how_many
 from testbed.campaign import study_sets
 from testbed.command import plan_costs
 from testbed.labs import registry
@@ -178,8 +179,8 @@ def _validate(study_name: str, hosts: str) -> None:
         out().print(f"acknowledged: {item.where}: {item.rule}: {item.text}")
         out().print(f"  because: {item.why}")
     out().print(
-        f"{study.settings.study}: valid, {len(study.points)} points, "
-        f"{len(findings.warnings)} warnings"
+        f"{study.settings.study}: valid, {how_many(len(study.points), 'point')}, "
+        f"{how_many(len(findings.warnings), 'warning')}"
     )
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from model import plain_files, run_folder
 from model.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
 from model.run_files import json_file
+from model.words import how_many
 from testbed.campaign import digests, saved_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.machine.console import out, words
@@ -138,7 +139,7 @@ def announced(folders: Sequence[Path], *, all_points: bool) -> str:
             wanted=f"about {size_text(wanted_bytes)}", got=size_text(free_bytes),
             hint="export single cells: --cell ID",
         )  # fmt: skip
-    return f"writes about {size_text(wanted_bytes)}, cells: {len(folders)}"
+    return f"writes about {size_text(wanted_bytes)}, of {how_many(len(folders), 'cell')}"
 
 
 def _expected_bytes(folder: Path, *, all_points: bool) -> int:

@@ -13,7 +13,7 @@ from model.run_files.point import Point
 from model.run_files.study import INCREASE
 from reports.measures.metrics import Metric
 from reports.measures.quantities import called, interval, number, setting_label, typographic
-from reports.verdict.limits import within
+from reports.verdict.limits import limits_of, within
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
 
@@ -111,7 +111,7 @@ def _cell(
     found = point.metrics[metric.name]
     mean, ci95 = found.estimate.mean, found.estimate.ci95
     part = shade.part(mean)
-    bounds = within(metric.name, ci95) if ci95 else None
+    bounds = within(limits_of(metric.name), ci95) if ci95 else None
     return HeatCell(
         text=typographic(number(mean, metric.quantity)),
         interval=typographic(interval(bounds, metric.quantity)) if bounds else "",

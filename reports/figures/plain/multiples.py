@@ -13,7 +13,7 @@ from markupsafe import Markup
 from reports.figures.plain.shapes import LETTER_PX, line, mark, picture, ticks, words
 from reports.measures.metrics import Metric
 from reports.measures.quantities import as_printed, called, number, typographic
-from reports.verdict.limits import within
+from reports.verdict.limits import limits_of, within
 from reports.verdict.points import MetricSummary
 from reports.verdict.summary import Summary
 from reports.verdict.words import Words
@@ -52,9 +52,12 @@ def multiple(summary: Summary, metric: Metric) -> Markup | None:
 
 def _values(found: MetricSummary, metric: Metric) -> list[float]:
     """Return all there is to show of a point, in the unit shown."""
-    bounds = within(metric.name, found.estimate.ci95) if found.estimate.ci95 else ()
-    values = (found.estimate.mean, *bounds, found.published)
+    values = (found.estimate.mean, *_ci95(found, metric), found.published)
     return [float(value) * metric.quantity.scale for value in values if value is not None]
+
+
+def _ci95(found: MetricSummary, metric: Metric) -> tuple[float, ...]:
+    return within(limits_of(metric.name), found.estimate.ci95) if found.estimate.ci95 else ()
 
 
 def _point(
@@ -64,7 +67,7 @@ def _point(
     mean, published = found.estimate.mean, found.published
     if mean is not None:
         if found.estimate.ci95:
-            low, high = (end * quantity.scale for end in within(metric.name, found.estimate.ci95))
+            low, high = (end * quantity.scale for end in _ci95(found, metric))
             parts.append(line(x - 3, height(low), x - 3, height(high), "bar"))
         told = f"{place}: kernel {typographic(number(mean, quantity))}{quantity.suffix}"
         parts.append(mark("kernel", x - 3, height(mean * quantity.scale), told, 3.2))

@@ -24,7 +24,7 @@ from reports.figures.plain.shapes import (
 )
 from reports.measures.metrics import Metric
 from reports.measures.quantities import as_printed, number, typographic
-from reports.verdict.limits import within
+from reports.verdict.limits import limits_of, within
 from reports.verdict.points import MetricSummary
 from reports.verdict.summary import Summary
 from reports.verdict.words import Words
@@ -100,7 +100,7 @@ def _offset(place: str, metric: Metric, found: MetricSummary) -> Offset:
     def apart(bounds: tuple[float, float] | None) -> tuple[float, float] | None:
         if bounds is None:
             return None
-        low, high = within(metric.name, bounds)
+        low, high = within(limits_of(metric.name), bounds)
         return per_cent(low), per_cent(high)
 
     mean = found.estimate.mean or 0.0

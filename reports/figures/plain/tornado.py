@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from reports.figures.plain.shapes import line, mark, picture, shortened, ticks, words
 from reports.measures.quantities import typographic
-from reports.verdict.limits import within
+from reports.verdict.limits import limits_of_comparison, within
 from reports.verdict.sensitivity import TriedClaim
 from reports.verdict.verdicts import Judged
 from reports.verdict.words import Words
@@ -89,8 +89,8 @@ def _number(judged: Judged, namer: Words) -> Number | None:
     if found.estimate is None:
         return None
     scale, ci95 = namer.quantity(one).scale, found.ci95
-    if ci95 and one.versus is None:
-        ci95 = within(one.metric, ci95)
+    if ci95:
+        ci95 = within(limits_of_comparison(one), ci95)
     return Number(
         value=found.estimate * scale,
         ci95=(ci95[0] * scale, ci95[1] * scale) if ci95 else None,

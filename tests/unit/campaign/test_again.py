@@ -110,7 +110,7 @@ def test_damaged_evidence_is_named_and_its_cell_left_alone(run: Path) -> None:
     assert why.startswith(f"cells/{failed}: raw files are not what the run left: got raw/counters.")
     assert state(folder(run, 1)) == before
     assert (folder(run, 2) / run_folder.FLOWS_TABLE).is_file()
-    with pytest.raises(RunError, match=rf"1 cells could not be parsed:\n  cells/{failed}: "):
+    with pytest.raises(RunError, match=rf"1 cell could not be parsed:\n  cells/{failed}: "):
         raise_if_failed(outcome)
 
 
@@ -131,7 +131,7 @@ def test_unfinished_cells_are_counted_and_not_parsed(run: Path) -> None:
     (folder(run, 1) / run_folder.DONE).unlink()
     outcome = parse(run)
     assert (outcome.cells, outcome.unfinished) == (1, 1)
-    assert table_lines(outcome)[0] == "1 cells parsed, 1 not finished"
+    assert table_lines(outcome)[0] == "1 cell parsed, 1 not finished"
 
 
 STEPS = ("replace", "rename", "write_text", "unlink")

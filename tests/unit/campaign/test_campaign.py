@@ -246,7 +246,7 @@ def test_a_cell_whose_process_is_killed_fails_alone_and_once(tmp_path: Path, beg
 @pytest.mark.parametrize(
     ("count", "shown"),
     [
-        (1, "1 cells failed:\n  m0 (5 finished"),
+        (1, "1 cell failed:\n  m0 (5 finished"),
         (3, "3 cells failed:\n  m0\n  m1\n  m2 (5 finished"),
         (5, "5 cells failed:\n  m0\n  m1\n  m2\n  and 2 more (5 finished"),
     ],
@@ -255,9 +255,7 @@ def test_failures_are_told_with_how_to_go_on(count: int, shown: str) -> None:
     outcome = Outcome(finished_cells=5, failures=tuple((f"id{i}", f"m{i}") for i in range(count)))
     with pytest.raises(RunError) as caught:
         raise_if_failed(outcome, Path("results/x"))
-    assert str(caught.value) == (
-        f"{shown} cells are kept; go on with: groundtruth resume results/x)"
-    )
+    assert str(caught.value) == (f"{shown} cells kept; go on with: groundtruth resume results/x)")
     assert caught.value.exit_status == 3
 
 

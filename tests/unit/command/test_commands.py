@@ -195,9 +195,9 @@ def test_a_failed_cell_is_told_kept_apart_and_run_again(
     assert command_status(["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r"]) == 3
     _, err = said()
     run = Path("r", (tmp_path / "r" / "latest").readlink())
-    assert "1 cells failed" in err
+    assert "1 cell failed" in err
     assert "the lab's kernel panicked" in err
-    assert f"2 finished cells are kept; go on with: groundtruth resume {run}" in err
+    assert f"2 finished cells kept; go on with: groundtruth resume {run}" in err
     (warning,) = json.loads((run / run_folder.WARNINGS).read_text())
     assert warning["rule"] == "cell-failed"
     assert reported == [run]  # what is finished is reported all the same
@@ -303,7 +303,7 @@ def test_a_cell_whose_raw_files_cannot_be_parsed_fails_alone_and_says_where(
     (warning,) = json.loads((run / run_folder.WARNINGS).read_text())
     assert warning["text"].startswith(f"{warning['where']}/raw/flows/T.sender.jsonl:4: not JSON")
     assert changes == [{}]
-    assert "1 cells failed:" in said()[1]
+    assert "1 cell failed:" in said()[1]
     assert sum((cell / run_folder.DONE).is_file() for cell in cells_of(run)) == 3
 
 

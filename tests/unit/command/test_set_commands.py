@@ -110,7 +110,7 @@ def test_one_study_that_fails_loses_no_other_and_goes_on_later(
     _, err = said()
     assert reported == ["one", "two"]
     assert "1 of the set's studies went wrong:" in err
-    assert "\n  one: 1 cells failed:" in err
+    assert "\n  one: 1 cell failed:" in err
     assert "the lab's kernel panicked" in err
     assert "groundtruth resume r/" in err
     assert [done(Path("r/latest", name)) for name in ("one", "two")] == [2, 3]

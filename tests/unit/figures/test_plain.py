@@ -12,7 +12,6 @@ from reports.figures.plain.multiples import multiple
 from reports.figures.plain.offsets import forest, offsets, overview
 from reports.figures.plain.shapes import picture, ticks, words
 from reports.store.run import read_run
-from reports.verdict.limits import within
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_page import HOSTILE
 from tests.support.report_run import LOSSES, METRICS, build_run
@@ -72,12 +71,6 @@ def test_a_multiple_has_a_mark_for_each_mean_and_each_published_value(summary: S
 )
 def test_ticks_are_round(low: float, high: float, wanted: list[float]) -> None:
     assert ticks(low, high, 3) == pytest.approx(wanted)
-
-
-def test_intervals_stay_inside_what_a_metric_can_be() -> None:
-    assert within("utilisation_pct", (-3.0, 104.0)) == (0.0, 100.0)
-    assert within("goodput_T_bps", (-3.0, 104.0)) == (0.0, 104.0)
-    assert within("pct_increase", (-3.0, 104.0)) == (-3.0, 104.0)
 
 
 def test_hostile_text_stays_text() -> None:

@@ -73,7 +73,7 @@ def test_verdicts_come_first(summary: Summary) -> None:
         evidence="7 of 7", p_holds=0.001, p_refuted=1.0, comparisons=(),
     )  # fmt: skip
     table = attachment(dataclasses.replace(summary, verdicts=(verdict,))).tables[0]
-    assert table.caption == "Verdicts on the published claims"
+    assert table.caption == "Verdicts on the claims"
     (row,) = table.rows
     claimed = "S > T at every loss. (conclusion)"
     assert (row[0], row[1], row[3]) == ("s-wins", judgement("holds"), claimed)

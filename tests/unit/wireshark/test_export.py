@@ -147,7 +147,7 @@ def test_what_will_be_written_is_said_first(
     wireshark.command(str(run), [])
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("writes about ")
-    assert first.endswith(" kB, cells: 1")
+    assert first.endswith(" kB, of 1 cell")
     assert second.startswith(str(run))
     table, kept = cell_folder(run) / run_folder.PACKETS_TABLE, 160
     for all_points, files in (
