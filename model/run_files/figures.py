@@ -8,9 +8,14 @@ from typing import Literal
 from model.run_files.json_file import MisfitError
 from model.run_files.point import Point
 
-#: When a bin of goodput may count data, and what of a flow may be drawn over time.
+#: When a bin of goodput may count data, and what of a flow may be drawn.
 Counted = Literal["handed_on", "arrivals", "sent"]
-OverTime = Literal["goodput", "delay", "jitter"]
+DrawnOf = Literal["goodput", "delay", "jitter", "message_delay"]
+#: Which of these a kind of figure can draw; the first is what it draws if nothing is said.
+DRAWN_BY: dict[str, tuple[DrawnOf, ...]] = {
+    "over_time": ("goodput", "delay", "jitter"),
+    "cdf": ("delay", "jitter", "message_delay"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +59,16 @@ class FigureWanted:
     modulo_segments: int | None = None
     together: bool = False
     count: Counted = "handed_on"
-    of: OverTime = "goodput"
+    of: DrawnOf = "goodput"
     overlay: str | None = None
     episode: int | None = None
     published: dict[str, PublishedLoss] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse to lay figures over each other by what not every point has."""
+        """Refuse what the kind cannot draw, and overlays by what not every point has."""
+        if self.of not in DRAWN_BY.get(self.kind, (self.of,)):
+            wanted = " or ".join(DRAWN_BY[self.kind])
+            raise MisfitError(f"a figure {self.kind} has none of it", where="of", wanted=wanted,
+                              got=self.of)  # fmt: skip
         if self.overlay and not all(self.overlay in point.as_dict() for point in self.points):
             raise MisfitError("not swept", where="overlay", got=self.overlay)

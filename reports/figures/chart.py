@@ -57,7 +57,7 @@ _ZOOM = "zoom"
 _WHEEL = "wheel![event.ctrlKey || event.metaKey]"
 _DRAG = "[pointerdown, window:pointerup] > window:pointermove![event.buttons]"
 _LEGEND_ROW_PX, _LEGEND_SYMBOL_PX, _LEGEND_LETTER_PX = 16, 26, 5.7
-_LEGEND_WIDE_PX, _LEGEND_NARROW_PX = 430, 250
+_LEGEND_WIDE_PX, _LEGEND_NARROW_PX = 405, 250
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from model.run_files.figures import FigureWanted
 from reports.figures import over_time
 from reports.figures.chart import Figure
 from reports.figures.congestion import Curve, congestion_figure, curve, mark_heights, top
+from reports.figures.distribution import NO_MESSAGES, Values, distribution_figure, grouped_values
 from reports.figures.goodput_bins import HANDED_ON, bins_figure, from_intervals, from_packets
 from reports.figures.losses import NO_CAPTURES, Around, flows_of, losses_of, number_of
 from reports.figures.over_time import Series, over_time_figure
@@ -22,6 +23,8 @@ from reports.figures.sequence import sequence, sequence_figure
 from reports.figures.sequence_wide import numbers, together_figure, wrapped_figure
 from reports.figures.shown_run import Shown, told, value_words
 
+#: Of more flows in one diagram the mean of each group stands out, not each flow.
+MOST_NAMED = 4
 NO_TELEMETRY = "this run has no kernel telemetry"
 
 #: A figure, or why there is none.
@@ -161,7 +164,7 @@ def _sequences(
 def _goodput_bins(wanted: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
     from_s, to_s = _window(wanted, shown)
     bin_s, counted = number_of(wanted, "bin_s"), wanted.count
-    intervals, packets = shown.tables.intervals(), shown.packets
+    intervals, packets = shown.intervals, shown.packets
     if packets is not None:
         chunks, flows = shown.tables.data_chunks, shown.cell.flows
         found = from_packets(packets, flows, chunks, from_s, to_s, bin_s, counted)
@@ -181,12 +184,20 @@ def _goodput_bins(wanted: FigureWanted, shown: Shown, stem: str) -> Iterator[Dra
 def _over_time(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
     """Yield what flows had over time, the runs over each other: a figure each, or all in one."""
     of, bin_s = wanted.of, number_of(wanted, "bin_s")
+    # Runs over each other are counted alike.
+    by_receivers = of == over_time.GOODPUT and any(one.packets is None for one in shown)
+    by_receivers = by_receivers and all(one.intervals is not None for one in shown)
     found: list[Series] = []
     for one in shown:
-        if one.packets is None:
+        if one.packets is None and not by_receivers:
             yield f"{NO_CAPTURES}: {one.words}"
             continue
-        found += [_series(wanted, one, one.packets, flow) for flow in flows_of(wanted, one)]
+        for flow in flows_of(wanted, one):
+            rows = _rows(wanted, one, None if by_receivers else one.packets, flow)
+            if isinstance(rows, str):
+                yield f"{rows}: {one.name(flow)}, {one.words}"
+            else:
+                found.append(Series(flow, _name(wanted, one, flow), rows))
     if not found:
         return
     by_flow = {
@@ -205,24 +216,53 @@ def _over_time(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Itera
             window_s=_window(wanted, shown[0]),
             bin_s=bin_s,
             top=highest,
+            by_receivers=by_receivers,
         )
 
 
-def _series(wanted: FigureWanted, shown: Shown, packets: pl.DataFrame, flow: Flow) -> Series:
+def _name(wanted: FigureWanted, shown: Shown, flow: Flow) -> str:
+    if wanted.overlay is None and wanted.together and len(shown.numbered) > MOST_NAMED:
+        return shown.labels.get(flow.group, flow.group)
+    if wanted.overlay is None:
+        return shown.name(flow)
+    return value_words(wanted.overlay, shown.point.as_dict()[wanted.overlay])
+
+
+def _rows(
+    wanted: FigureWanted, shown: Shown, packets: pl.DataFrame | None, flow: Flow
+) -> pl.DataFrame | str:
+    """Return a flow's bins, from captures or what its receiver counted, or why there are none."""
     window_s, bin_s = _window(wanted, shown), number_of(wanted, "bin_s")
-    if wanted.overlay is not None:
-        name = value_words(wanted.overlay, shown.point.as_dict()[wanted.overlay])
-    else:
-        name = shown.name(flow)
+    if packets is None:
+        intervals = pl.DataFrame() if shown.intervals is None else shown.intervals
+        return over_time.handed_on(intervals, flow, *window_s, bin_s)
     if wanted.of == over_time.GOODPUT:
         chunks = shown.tables.data_chunks
-        rows = over_time.goodput(packets, flow, chunks, *window_s, bin_s)
-    else:
-        values = over_time.delays(packets, flow)
-        if wanted.of == over_time.JITTER:
-            values = over_time.jitter(values)
-        rows = over_time.per_bin(values, *window_s, bin_s)
-    return Series(flow, name, rows)
+        return over_time.goodput(packets, flow, chunks, *window_s, bin_s)
+    values = over_time.delays(packets, flow)
+    if wanted.of == over_time.JITTER:
+        values = over_time.jitter(values)
+    return over_time.per_bin(values, *window_s, bin_s)
+
+
+def _cdf(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
+    """Yield the distributions of the groups, the runs over each other."""
+    found: list[Values] = []
+    for one in shown:
+        if one.messages is None if wanted.of == "message_delay" else one.packets is None:
+            why = NO_MESSAGES if wanted.of == "message_delay" else NO_CAPTURES
+            yield f"{why}: {one.words}"
+            continue
+        for values in grouped_values(one, wanted.of, _window(wanted, one), wanted.overlay):
+            if values.ms.is_empty():
+                yield f"{values.name}: nothing arrived, {one.words}"
+            else:
+                found.append(values)
+    if found:
+        yield distribution_figure(
+            found, of=wanted.of, id=stem, label=told(shown, wanted.overlay),
+            window_s=_window(wanted, shown[0]),
+        )  # fmt: skip
 
 
 #: Title of each kind, and how it is drawn.
@@ -233,4 +273,5 @@ KINDS: dict[str, tuple[str, Draw]] = {
     "single_loss_cwnd": ("The congestion window around one loss", _one(_single_loss_cwnd)),
     "goodput_bins": ("Total goodput in short bins of time", _one(_goodput_bins)),
     "over_time": ("Over time", _over_time),
+    "cdf": ("Distribution of delays", _cdf),
 }

@@ -15,7 +15,7 @@ import polars as pl
 
 from model.cell import Flow
 from reports.figures.chart import NEAR, Figure, Key, drawn, layered, look
-from reports.figures.goodput_bins import ARRIVALS, Chunks, binned, new_data
+from reports.figures.goodput_bins import ARRIVALS, Bins, Chunks, binned, from_intervals, new_data
 from reports.store.bins import in_bins
 
 GOODPUT, DELAY, JITTER = "goodput", "delay", "jitter"
@@ -54,13 +54,30 @@ def goodput(
     packets: pl.DataFrame, flow: Flow, chunks: Chunks, from_s: float, to_s: float, bin_s: float
 ) -> pl.DataFrame:
     """Return the rows of a flow's goodput in kbit/s: data that came out of the bottleneck."""
-    found = binned(new_data(packets, flow, chunks, ARRIVALS), "", from_s, to_s, bin_s).rows
+    news = new_data(packets, flow, chunks, ARRIVALS)
+    return _without_extremes(binned(news, "", from_s, to_s, bin_s))
+
+
+def handed_on(
+    intervals: pl.DataFrame, flow: Flow, from_s: float, to_s: float, bin_s: float
+) -> pl.DataFrame | str:
+    """Return the rows of what a flow's receiver counted, in kbit/s, or why there are none."""
+    found = from_intervals(intervals.filter(flow=flow.id), from_s, to_s, bin_s)
+    if isinstance(found, str):
+        return found
+    return _without_extremes(found)
+
+
+def _without_extremes(found: Bins) -> pl.DataFrame:
     unknown = pl.lit(None, dtype=pl.Float64)
-    return found.rename({"goodput_kbps": "value"}).with_columns(low=unknown, high=unknown)
+    return found.rows.rename({"goodput_kbps": "value"}).with_columns(low=unknown, high=unknown)
 
 
 def delays(packets: pl.DataFrame, flow: Flow) -> pl.DataFrame:
-    """Return the one-way delays of a flow's packets with data, as they arrived: ``t_s``, ``ms``."""
+    """Return the one-way delays of a flow's packets with data, as they arrived.
+
+    ``t_s`` is when, ``packet`` which one, ``ms`` the delay.
+    """
     data = packets.filter(
         pl.col("packet").is_not_null(), pl.col("payload_bytes") > 0, flow=flow.id, direction="data"
     )
@@ -68,7 +85,7 @@ def delays(packets: pl.DataFrame, flow: Flow) -> pl.DataFrame:
         data.filter(point=point).select("packet", "t_s") for point in ("sent", "delivered")
     )
     both = arrived.join(left, on="packet", suffix="_left").sort("t_s", maintain_order=True)
-    return both.select("t_s", ms=(pl.col("t_s") - pl.col("t_s_left")) * _MS_PER_S)
+    return both.select("t_s", "packet", ms=(pl.col("t_s") - pl.col("t_s_left")) * _MS_PER_S)
 
 
 def jitter(delayed: pl.DataFrame) -> pl.DataFrame:
@@ -88,11 +105,12 @@ def per_bin(values: pl.DataFrame, from_s: float, to_s: float, bin_s: float) -> p
 
 def over_time_figure(
     found: Sequence[Series], *, of: str, id: str, label: str, window_s: tuple[float, float],
-    bin_s: float, top: float,
+    bin_s: float, top: float, by_receivers: bool = False,
 ) -> Figure:  # fmt: skip
     """Return a figure of some series; where several have one name, of each and of their mean.
 
-    ``top`` is where the y axis ends: more than one figure may have the same.
+    ``top`` is where the y axis ends: more than one figure may have the same. ``by_receivers``:
+    goodput is what the receivers counted.
     """
     title, unit = WORDS[of]
     x = alt.X("start_s:Q", title="Time (s)", scale=alt.Scale(domain=list(window_s), nice=False))
@@ -115,7 +133,7 @@ def over_time_figure(
     return Figure(
         id=id,
         title=f"{title} over time of {label}",
-        caption=_caption(named, of, bin_s),
+        caption=_caption(named, of, bin_s, _RECEIVED if by_receivers else _MEANING[of]),
         spec=spec,
         zoomable=zoomable,
         flow=of_flows.pop() if len(of_flows) == 1 else None,
@@ -152,6 +170,7 @@ def _near(rows: pl.DataFrame, name: str, of: str) -> alt.Chart:
     return drawn(rows.select("start_s", *fields), NEAR).encode(tooltip=words)
 
 
+_RECEIVED = "What receivers handed to their applications, per bin of {bin_s:g} s."
 _MEANING = {
     GOODPUT: "Data that came out of the bottleneck, each once, per bin of {bin_s:g} s.",
     DELAY: (
@@ -165,9 +184,9 @@ _MEANING = {
 }
 
 
-def _caption(named: Mapping[str, Sequence[Series]], of: str, bin_s: float) -> str:
+def _caption(named: Mapping[str, Sequence[Series]], of: str, bin_s: float, meaning: str) -> str:
     unit = WORDS[of][1]
-    words = [_MEANING[of].format(bin_s=bin_s)]
+    words = [meaning.format(bin_s=bin_s)]
     if any(len(series) > 1 for series in named.values()):
         words.append("Faint lines are single flows.")
     for name, series in named.items():

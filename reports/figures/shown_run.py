@@ -47,6 +47,16 @@ class Shown:
         """Return the loss episodes, None if nothing says where they are."""
         return self.tables.episodes()
 
+    @cached_property
+    def intervals(self) -> pl.DataFrame | None:
+        """Return what the receivers counted per interval, None without."""
+        return self.tables.intervals()
+
+    @cached_property
+    def messages(self) -> pl.DataFrame | None:
+        """Return how long messages took, None if they were not recorded."""
+        return self.tables.messages()
+
     @property
     def numbered(self) -> list[Flow]:
         """Return the flows with sequence numbers."""

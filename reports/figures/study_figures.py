@@ -16,9 +16,11 @@ from model.run_files.figures import FigureWanted
 from model.run_files.point import Point
 from reports.figures import over_time
 from reports.figures.chart import Figure
+from reports.figures.distribution import TITLES
 from reports.figures.kinds import KINDS
 from reports.figures.losses import beside_published
 from reports.figures.shown_run import Shown, first_counted, settings, told, value_words
+from reports.figures.unasked import unasked
 from reports.store.run import Run
 from reports.verdict.summary import Summary
 
@@ -44,9 +46,8 @@ def study_figures(folder: Path, run: Run, summary: Summary) -> tuple[FigureSet, 
     shown: dict[Point, Shown | None] = {}
     names: set[str] = set()
     found = []
-    for wanted in run.study.figures:
-        if wanted.kind not in KINDS:
-            continue
+    asked = [wanted for wanted in run.study.figures if wanted.kind in KINDS]
+    for wanted in asked or unasked(run):
         for points in _laid_over(wanted):
             for point in points:
                 if point not in shown:
@@ -94,6 +95,8 @@ def _set(
     title, draw = KINDS[wanted.kind]
     runs = [one for one in shown if one is not None]
     missing = tuple(_no_run(wanted, run, points, shown))
+    if wanted.kind == "cdf":
+        title = f"Distribution of the {TITLES[wanted.of]}"
     if wanted.kind == "over_time":
         title = f"{over_time.WORDS[wanted.of][0]} over time"
     stem = _free("-".join([_stem(wanted), *_slugs(points[0], wanted.overlay)]), names)
@@ -144,7 +147,7 @@ def _placed(figure: Figure, wanted: FigureWanted) -> Figure:
 
 
 def _stem(wanted: FigureWanted) -> str:
-    kind = f"{wanted.of}_over_time" if wanted.kind == "over_time" else wanted.kind
+    kind = f"{wanted.of}_{wanted.kind}" if wanted.kind in ("over_time", "cdf") else wanted.kind
     return f"{kind}-all" if wanted.together else kind
 
 

@@ -14,7 +14,7 @@ import polars as pl
 from model import run_folder
 from model.run_files.kernel_tables import CongestionRow
 from model.run_files.loss_tables import EpisodeRow
-from model.run_files.traffic_tables import IntervalRow, PacketRow
+from model.run_files.traffic_tables import IntervalRow, MessageRow, PacketRow
 from reports.store.columns import read_columns
 
 _PACKETS = (
@@ -62,6 +62,10 @@ class CellTables:
     def intervals(self) -> pl.DataFrame | None:
         """Return what the receivers counted per interval."""
         return self._read(run_folder.INTERVALS_TABLE, IntervalRow)
+
+    def messages(self) -> pl.DataFrame | None:
+        """Return how long each message took, None if messages were not recorded."""
+        return self._read(run_folder.MESSAGES_TABLE, MessageRow, ("flow", "sent_s", "delay_s"))
 
     def episodes(self) -> pl.DataFrame | None:
         """Return the loss episodes, or None if nothing says where they are."""

@@ -16,7 +16,7 @@ from typing import Any
 from model.cell import Network
 from model.network_path import HEADER_BYTES, MTU_BYTES, data_loss_frac, forward_path
 from model.run_files import cells, publication, study
-from model.run_files.figures import FigureWanted, PublishedLoss, PublishedMark
+from model.run_files.figures import DRAWN_BY, FigureWanted, PublishedLoss, PublishedMark
 from model.run_files.json_file import text_of
 from model.run_files.network_path import PathFlow, PointPath
 from model.run_files.point import Point
@@ -212,6 +212,8 @@ def _figures(read: Study) -> Iterable[FigureWanted]:
             for field, value in figure.model_dump(exclude={"kind", "at"}).items()
             if (type(figure).model_fields[field].alias or field) in own
         }
+        if "of" in found:
+            found["of"] = figure.of or DRAWN_BY[figure.kind][0]
         if found.get("overlay") is not None:
             found["overlay"] = names[found["overlay"]]
         if "published" in found:

@@ -15,10 +15,10 @@ from testbed.study.problems import SettingError
 from testbed.study.setting_types import (
     Counted,
     DelayS,
+    DrawnOf,
     DurationS,
     FigureKind,
     FlowName,
-    OverTime,
     PointValue,
     Settings,
     StopS,
@@ -93,7 +93,7 @@ class Figure(Settings):
     )
     together: bool = Field(False, description="true: all flows in one diagram")
     count: Counted = Field("handed_on", description="handed_on, arrivals or sent")
-    of: OverTime = Field("goodput", description="goodput, delay or jitter")
+    of: DrawnOf | None = Field(None, description="goodput, delay, jitter or message_delay")
     overlay: Text | None = Field(
         None, description="a swept setting: its values are drawn over each other"
     )

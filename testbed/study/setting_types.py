@@ -27,9 +27,9 @@ from testbed.study.scaling import of_run
 from testbed.study.vocabulary import (
     CONGESTION_CONTROLS,
     COUNTED,
+    DRAWN_OF,
     FIGURES,
     KERNEL_VERSION,
-    OVER_TIME,
     RULES,
     SOURCE_VERSION,
     TOPOLOGIES,
@@ -293,7 +293,7 @@ KernelOfStudy = Annotated[
 ]
 FigureKind = Annotated[str, _of("figure", FIGURES), _words(FIGURES)]
 Counted = Annotated[str, _of("count", COUNTED), _words(COUNTED)]
-OverTime = Annotated[str, _of("quantity", OVER_TIME), _words(OVER_TIME)]
+DrawnOf = Annotated[str, _of("quantity", DRAWN_OF), _words(DRAWN_OF)]
 
 
 def _scalars(values: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -60,6 +60,7 @@ FIGURES = {
     "single_loss_cwnd": ("before", "after", "episode", "published"),
     "goodput_bins": ("from", "to", "bin", "count"),
     "over_time": ("from", "to", "bin", "of", "together", "overlay"),
+    "cdf": ("from", "to", "of", "overlay"),
     "share": (),
 }
 #: When a bin of goodput counts data: see docs/figures.md.
@@ -68,11 +69,12 @@ COUNTED = {
     "arrivals": "as it first came out of the bottleneck",
     "sent": "as it was first sent",
 }
-#: What of a flow is drawn over time.
-OVER_TIME = {
+#: What of a flow is drawn.
+DRAWN_OF = {
     "goodput": "data that came out of the bottleneck, each once",
     "delay": "one-way delay of packets with data",
     "jitter": "difference of the delays of consecutive arrivals",
+    "message_delay": "from when a message was ready until its receiver had it",
 }
 
 #: Rules about settings that are legal but misleading; a study may acknowledge them with a reason.

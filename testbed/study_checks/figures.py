@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from model import units
+from model.run_files.figures import DRAWN_BY
 from testbed.study.figures import Figure
 from testbed.study.problems import Loc, Problem, one_of
 from testbed.study.study_form import Flow, StudyFile
@@ -38,6 +39,10 @@ def figure_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
                     f"a figure {figure.kind} has no such key",
                     wanted=one_of([*own, "where", "at"]),
                 )
+        if figure.of is not None and "of" in own and figure.of not in DRAWN_BY[figure.kind]:
+            wanted = one_of(DRAWN_BY[figure.kind])
+            what = f"a figure {figure.kind} has none of it"
+            yield document.problem((*place, "of"), what, wanted=wanted, got=figure.of)
         if figure.modulo_segments is not None and figure.together:
             what = "all flows in one diagram count on"
             yield document.problem((*place, "modulo"), what, wanted="modulo or together")

@@ -12,10 +12,11 @@ import pytest
 
 from model import run_folder
 from model.errors import ParseError
-from model.run_files.figures import Counted, OverTime
+from model.run_files.figures import DRAWN_BY, Counted, DrawnOf
 from model.run_files.loss_tables import EpisodeRow
 from model.run_files.tables import schema
 from reports.figures.chart import Figure
+from reports.figures.distribution import TITLES
 from reports.figures.goodput_bins import POINTS
 from reports.figures.kinds import KINDS
 from reports.figures.over_time import WORDS
@@ -23,7 +24,7 @@ from reports.figures.study_figures import FigureSet, drawn_metrics, study_figure
 from reports.page.write import write_report
 from reports.store.run import read_run
 from reports.verdict.summary import summarise
-from testbed.study.vocabulary import COUNTED, OVER_TIME
+from testbed.study.vocabulary import COUNTED, DRAWN_OF
 from testbed.study.vocabulary import FIGURES as FIGURES_OF_STUDIES
 from tests.support.figure_run import FIGURES, POINT, TABLES, build_figure_run
 from tests.support.report_run import only_cell, write_json
@@ -363,7 +364,8 @@ def test_the_recorded_tables_are_small() -> None:
 @pytest.mark.parametrize(
     ("changed", "place", "words"),
     [
-        ({"of": "speed"}, "of", "wanted 'goodput', 'delay' or 'jitter'"),
+        ({"of": "speed"}, "of", "wanted 'goodput', 'delay', 'jitter' or 'message_delay'"),
+        ({"of": "message_delay"}, "of", "a figure over_time has none of it"),
         ({"count": "all"}, "count", "wanted 'handed_on', 'arrivals' or 'sent'"),
         ({"overlay": "rate_bps"}, "overlay", "not swept: got rate_bps"),
         ({"where": 7}, "where", "wanted a string"),
@@ -384,4 +386,6 @@ def test_a_figure_that_is_none_is_named(
 def test_studies_and_reports_know_the_same_words() -> None:
     assert set(FIGURES_OF_STUDIES) == {*KINDS, "share"}
     assert set(COUNTED) == set(get_args(Counted)) == set(POINTS)
-    assert set(OVER_TIME) == set(get_args(OverTime)) == set(WORDS)
+    assert set(DRAWN_OF) == set(get_args(DrawnOf)) == {*WORDS, *TITLES}
+    assert set(DRAWN_BY["over_time"]) == set(WORDS)
+    assert set(DRAWN_BY["cdf"]) == set(TITLES)
