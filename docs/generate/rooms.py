@@ -1,10 +1,9 @@
-"""Draw the rooms of the house into docs/architecture.md, from the imports as they are.
+"""Write the rooms of the house into docs/architecture.md, from the imports as they are.
 
     python -m docs.generate.rooms
 
-An arrow leads from a room to one it uses. What a room reaches through another is not drawn again,
-so the picture has all there is to know of the order, and nothing that is not so. A test holds the
-page against this.
+With each room stand those it uses. What it reaches through another is not said again, so the table
+has all there is to know of the order, and nothing that is not so. A test holds the page against it.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def reached(found: dict[str, set[str]], start: str) -> set[str]:
 
 
 def circles(found: dict[str, set[str]]) -> list[str]:
-    """Return the rooms that use themselves by way of others: none, or the picture is untrue."""
+    """Return the rooms that use themselves by way of others: none, or the order is untrue."""
     return sorted(room for room in found if room in reached(found, room))
 
 
@@ -66,23 +65,21 @@ def arrows(found: dict[str, set[str]]) -> list[tuple[str, str]]:
     )
 
 
+def _path(room: str) -> str:
+    return f"{room.replace('.', '/')}/"
+
+
 def written() -> str:
     """Return the page with the rooms as they are."""
     found = rooms()
-    lines = ["", "```mermaid", "flowchart TD"]
-    for part in PARTS:
-        inside = [room for room in sorted(found) if room.partition(".")[0] == part]
-        if len(inside) == 1:
-            lines.append(f"  {inside[0]}")
-            continue
-        lines += [f"  subgraph {part}/", *(f"    {room}" for room in inside), "  end"]
-    lines += [f"  {room} --> {used}" for room, used in arrows(found)]
-    lines += ["```", "", "| room | what it is for |", "|---|---|"]
+    uses = arrows(found)
+    lines = ["", "| room | what it is for | uses |", "|---|---|---|"]
     for part in PARTS:
         inside = [room for room in found if room.partition(".")[0] == part]
         for room in sorted(inside, key=lambda room: (-len(reached(found, room)), room)):
             purpose = (importlib.import_module(room).__doc__ or "").partition("\n")[0]
-            lines.append(f"| `{room.replace('.', '/')}/` | {purpose} |")
+            used = ", ".join(f"`{_path(to)}`" for by, to in uses if by == room)
+            lines.append(f"| `{_path(room)}` | {purpose} | {used} |")
     text = FILE.read_text()
     return between(text, BEGIN, "\n".join([*lines, "", ""]), END, FILE.name)
 
