@@ -90,6 +90,21 @@ def test_nothing_is_built_where_a_lab_cannot_be_confined(monkeypatch: pytest.Mon
         virtual_lab.ensure("7.3", lambda what, done: None)
 
 
+def test_a_filter_that_moves_a_kernels_addresses_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def filtered(argv: list[str]) -> str:
+        if "setarch" in argv:
+            raise RunError("bwrap failed", got="setarch: failed to set personality")
+        return ""
+
+    monkeypatch.setattr(preflight, "output_of", filtered)
+    monkeypatch.setattr(preflight, "this_machine", lambda: machine(container=True))
+    found = preflight.problem()
+    assert found is not None
+    assert (found.got, found.hint) == ("setarch: failed to set personality", CONTAINER)
+
+
 def test_a_root_that_can_be_nobody_else_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def nobody() -> int:
         raise UnsupportedError("root has no other user id", wanted="ids", got="1", hint="do this")
@@ -121,7 +136,7 @@ def test_a_machine_that_allows_it_has_no_problem(monkeypatch: pytest.MonkeyPatch
     preflight.check()
     assert len(ran) == 1, "asked once in a process"
     assert {"--unshare-all", "--proc", "--dev"} <= set(ran[0])
-    assert ran[0][-2:] == ["--", "true"]
+    assert ran[0][-4:] == ["--", "setarch", "--addr-no-randomize", "true"]
 
 
 def test_the_version_of_landlock_is_a_number() -> None:
