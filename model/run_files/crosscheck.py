@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter
 from model.run_files.json_file import Name
 from model.run_files.point import Point
 from model.run_files.study import Compare, Group, Parameter
-from model.run_files.summary import Interval, Number, Rounded
+from model.run_files.summary_fields import Interval, Number, Rounded
 
 Verdict = Literal["equivalent", "different", "not shown", "not judged"]
 

@@ -15,7 +15,7 @@ from model import run_folder
 from model.cell import Flow
 from model.errors import ParseError
 from model.run_files.figures import FigureWanted
-from model.run_files.summary import EpisodeClaim
+from model.run_files.summary_points import EpisodeClaim
 from reports.figures.chart import Figure
 from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import single_loss_s

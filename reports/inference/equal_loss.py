@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from model.run_files.summary import LossAdjustment
+from model.run_files.summary_points import LossAdjustment
 from model.words import how_many
 from reports.inference.statistics import Estimate, around, student_t, unknown
 

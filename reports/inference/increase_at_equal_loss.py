@@ -9,7 +9,7 @@ from typing import Protocol
 from model.run_files.cells import RunWarning
 from model.run_files.point import Point
 from model.run_files.study import Compare, Study
-from model.run_files.summary import LossAdjustment
+from model.run_files.summary_points import LossAdjustment
 from reports.inference.equal_loss import at_equal_loss
 from reports.inference.statistics import Estimate, unknown
 from reports.measures.metrics import Value

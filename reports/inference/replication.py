@@ -14,7 +14,8 @@ from typing import Protocol
 
 from model.run_files.point import Point
 from model.run_files.study import Precision, Study
-from model.run_files.summary import PointReplication, Stopped
+from model.run_files.summary import PointReplication
+from model.run_files.summary_fields import Stopped
 from reports.inference.statistics import estimate, student_t
 from reports.measures.metrics import Value
 

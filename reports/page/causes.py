@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.run_files.summary import Distribution, Episodes, GroupStory
+from model.run_files.summary_points import Distribution, Episodes, GroupStory
 from model.words import how_many
 from reports.measures.quantities import UNKNOWN
 from reports.page.grid import Grid, Kind, columns

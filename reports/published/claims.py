@@ -12,7 +12,7 @@ from fractions import Fraction
 from model.run_files.point import Point
 from model.run_files.publication import Claim, Comparison
 from model.run_files.study import Study
-from model.run_files.summary import TableContradiction
+from model.run_files.summary_points import TableContradiction
 from reports.measures.quantities import point_words
 from reports.published.printed_values import Said, printed_metrics
 from reports.published.rounding import Span, increase_span

@@ -8,7 +8,7 @@ from model.run_files.cells import RunWarning
 from model.run_files.point import Point
 from model.run_files.publication import Published
 from model.run_files.study import Study
-from model.run_files.summary import TableContradiction
+from model.run_files.summary_points import TableContradiction
 from reports.published.claims import claims_against_numbers
 from reports.published.flows import computed_columns
 from reports.published.tables import Check, once, printed_points

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from model.cell import Flow
 from model.run_files.point import Point
 from model.run_files.publication import PublishedEpisode
-from model.run_files.summary import EpisodeClaim
+from model.run_files.summary_points import EpisodeClaim
 from reports.measures.quantities import UNKNOWN, as_printed, number, setting_quantity
 from reports.store.run import FinishedCell
 from reports.store.story_tables import Row

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from model.run_files.study import Study
-from model.run_files.summary import TableContradiction, TableRule
+from model.run_files.summary_fields import TableRule
+from model.run_files.summary_points import TableContradiction
 from reports.published.tables import Printed, once, places
 
 _RATE = re.compile(r"flow_goodput_(.+)_bps")

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from model.run_files.publication import PublishedRow
 from model.run_files.study import Compare, Group
-from model.run_files.summary import Contradiction
+from model.run_files.summary_points import Contradiction
 
 #: The index over the groups' totals, and over the flows, which is never above that.
 OF_TOTALS, OF_FLOWS = "jain_protocols", "jain_flows"

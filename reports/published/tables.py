@@ -13,7 +13,7 @@ from decimal import Decimal
 from model.run_files.network_path import PointPath
 from model.run_files.point import Point
 from model.run_files.study import Study
-from model.run_files.summary import TableContradiction
+from model.run_files.summary_points import TableContradiction
 
 
 @dataclass(frozen=True, kw_only=True)

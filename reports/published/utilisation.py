@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from model.run_files.study import Study
-from model.run_files.summary import TableContradiction
+from model.run_files.summary_points import TableContradiction
 from model.words import how_many
 from reports.published.rounding import rounding_span
 from reports.published.tables import Printed, places

@@ -13,7 +13,7 @@ from itertools import combinations
 
 from model.run_files.network_path import PathFlow, PointPath
 from model.run_files.study import Study
-from model.run_files.summary import TableContradiction
+from model.run_files.summary_points import TableContradiction
 from reports.published.tables import Printed, once, places
 
 #: How far wire rates may be apart. Repeated packets and other traffic explain some of it.

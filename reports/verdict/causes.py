@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from model.run_files.study import Group
-from model.run_files.summary import Distribution, Episodes, GroupStory
+from model.run_files.summary_points import Distribution, Episodes, GroupStory
 from reports.store.run import FinishedCell
 from reports.store.story_tables import Row
 

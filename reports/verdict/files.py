@@ -9,7 +9,7 @@ import csv
 import io
 from typing import Any
 
-from model.run_files import json_file
+from model.run_files import json_file, summary_points
 from model.run_files import summary as files
 from reports.inference.replication import Replication
 from reports.verdict.summary import Summary
@@ -53,7 +53,7 @@ def summary_csv(summary: Summary) -> str:
     for point in summary.points:
         settings = point.point.as_dict()
         for name, metric in point.metrics.items():
-            found = files.Metric.model_validate(metric).model_dump()
+            found = summary_points.Metric.model_validate(metric).model_dump()
             contradicted = None if metric.published is None else point.contradicted(name)
             for key in ("ci95", "pi95", "ratio_ci95", "adjusted_ci95"):
                 found[f"{key}_lo"], found[f"{key}_hi"] = found[key] or (None, None)

@@ -14,7 +14,12 @@ from model.errors import ParseError
 from model.run_files.point import Point
 from model.run_files.publication import PublishedRow
 from model.run_files.study import Study
-from model.run_files.summary import Contradiction, EpisodeClaim, GroupStory, TableContradiction
+from model.run_files.summary_points import (
+    Contradiction,
+    EpisodeClaim,
+    GroupStory,
+    TableContradiction,
+)
 from reports.inference.estimates import estimated, estimated_ratio
 from reports.inference.increase_at_equal_loss import INCREASE
 from reports.inference.statistics import Estimate, inside

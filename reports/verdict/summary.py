@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from model.errors import ParseError
 from model.run_files.cells import RunWarning
 from model.run_files.study import Compare, Group, Parameter, Study
-from model.run_files.summary import LossAdjustment, TableContradiction
+from model.run_files.summary_points import LossAdjustment, TableContradiction
 from model.words import how_many
 from reports.inference.increase_at_equal_loss import adjusted_increases, doubts
 from reports.inference.replication import Replication, looks, replication

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from model.run_files.point import Point
 from model.run_files.publication import PublishedRow
 from model.run_files.study import Compare, Group
-from model.run_files.summary import Contradiction
+from model.run_files.summary_points import Contradiction
 from reports.published.rounding import contradictions, increase_span, rounding_span
 from tests.support.report_run import LOSSES, METRICS, PUBLISHED
 

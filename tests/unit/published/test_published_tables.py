@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from model.run_files.point import Point
 from model.run_files.publication import Claim, Comparison, Published, PublishedEpisode, Versus
-from model.run_files.summary import TableContradiction
+from model.run_files.summary_points import TableContradiction
 from reports.published.contradictions import table_contradictions, tables_in_doubt
 from tests.support.published_study import flow, path, published_study
 

@@ -15,7 +15,7 @@ from model import run_folder
 from model.errors import ParseError
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.publication import PublishedEpisode
-from model.run_files.summary import Distribution
+from model.run_files.summary_points import Distribution
 from model.run_files.tables import schema
 from reports.page.causes import found_by, story_page, terminal_table
 from reports.published.episodes import claim_words, claims

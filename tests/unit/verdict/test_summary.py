@@ -12,7 +12,7 @@ import pytest
 
 from model import run_folder
 from model.errors import ParseError
-from model.run_files.summary import rounded
+from model.run_files.summary_fields import rounded
 from reports.store.run import read_run
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
