@@ -29,8 +29,8 @@ TITLES = {"delay": "one-way delay", "jitter": "jitter", "message_delay": "messag
 #: tail as fine again.
 SHARES = np.unique(np.concatenate([np.linspace(0, 1, 501), np.linspace(0.98, 1, 101)]))
 QUANTILES = {"median": 0.5, "95 %": 0.95, "99 %": 0.99}
-#: Where the axis of shares may begin: at the highest that all curves jump over at once.
-FEET = (0.99, 0.9, 0.7, 0.5, 0.0)
+#: Where the axis of shares may begin besides 0: at the highest that all curves jump over at once.
+FEET = (0.99, 0.9, 0.7, 0.5)
 #: What share of the axis of values is "at once".
 AT_ONCE = 0.02
 _LINE = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}
@@ -135,7 +135,7 @@ def _foot(curves: Sequence[pl.DataFrame], at_once_ms: float) -> float:
         float(rows.filter(pl.col("ms") <= rows["ms"][0] + at_once_ms)["share"][-1])
         for rows in curves
     )
-    return next(foot for foot in FEET if foot < reached)
+    return next((foot for foot in FEET if foot < reached), 0.0)
 
 
 def _largest(one: Values) -> float:

@@ -51,9 +51,7 @@ def claims_table(verdicts: Sequence[Verdict]) -> Grid:
         for one in verdicts
     ]
     heads = columns("words", "Claim", "Verdict", "Evidence", "How sure")
-    return Grid(
-        "What the publication claims, and what this kernel says", heads, rows, look="claims"
-    )
+    return Grid("What is claimed, and what this kernel says", heads, rows, look="claims")
 
 
 def _evidence(verdict: Verdict) -> tuple[Field, ...]:

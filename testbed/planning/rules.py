@@ -247,7 +247,21 @@ def one_seed(seeds: Sequence[int], cells: Sequence[Cell]) -> Iterator[Hit]:
         )
 
 
+def seeds_alike(seeds: Sequence[int], cells: Sequence[Cell]) -> Iterator[Hit]:
+    """Where nothing is left to chance a seed changes nothing; equal runs look like certainty."""
+    if len(set(seeds)) > 1 and cells and not any(cell.left_to_chance() for cell in cells):
+        yield Hit(
+            subject="",
+            loc=("seeds",),
+            text="nothing is left to chance (no random loss, no start_spread), so the runs of a"
+            " point are one run unless a control draws at random itself, as BBR does: that they"
+            " agree says nothing of other starts",
+            severity=1,
+        )
+
+
 SEED_RULES: dict[str, SeedRule] = {
     "equal-seeds": equal_seeds,
     "one-seed": one_seed,
+    "seeds-alike": seeds_alike,
 }

@@ -90,6 +90,7 @@ RULES = {
     "needless-acknowledgement": "a rule is acknowledged that does not fire",
     "one-seed": "one run has no confidence interval",
     "saved-tcp-metrics": "TCP starts from what earlier connections left behind",
+    "seeds-alike": "several seeds where nothing is left to chance",
     "sender-shaped": "the sender's own link is the bottleneck",
     "short-run": "the run is over before slow start matters little",
     "too-few-losses": "chance decides the outcome of one run",

@@ -42,7 +42,8 @@ def _apt() -> Finding:
         state=state,
         well=bool(found),
         needed=needed,
-        hint="the lab is built from Debian's packages: apt needs a source that ends in /debian",
+        hint="the lab is built from Debian's packages: apt needs a source that ends in /debian. Or "
+        "take a lab that was built elsewhere: groundtruth lab import FILE",
     )
 
 

@@ -81,6 +81,15 @@ def test_the_axis_begins_where_the_first_curve_leaves_its_least_value(
     assert (f"The axis begins at {foot:.0%}." in made.caption) == bool(foot)
 
 
+def test_the_axis_of_many_values_far_apart_begins_at_zero() -> None:
+    spread = pl.Series([0.0, *np.linspace(500.0, 1000.0, 5000)])
+    made = distribution_figure(
+        [Values("TCP", spread, 0)], of="delay", id="x", label="all", window_s=(0.0, 2.0)
+    )
+    (curve,) = [layer for layer in made.spec["layer"] if layer["mark"]["type"] == "line"][:1]
+    assert curve["encoding"]["y"]["scale"]["domain"] == [0.0, 1]
+
+
 @pytest.mark.parametrize("number_of", range(1, 13))
 def test_every_entry_of_the_legend_is_inside_the_picture(number_of: int) -> None:
     made = distribution_figure(

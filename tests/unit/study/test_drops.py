@@ -95,3 +95,5 @@ def test_one_seed_is_enough_where_nothing_is_left_to_chance(loss: str, fires: bo
     )  # fmt: skip
     found = find(loaded, seeds=(1,)).warnings
     assert ("one-seed" in {warning.rule for warning in found}) is fires
+    several = find(loaded, seeds=(1, 2)).warnings
+    assert ("seeds-alike" in {warning.rule for warning in several}) is not fires
