@@ -129,6 +129,9 @@ def notes(found: Crosscheck) -> tuple[str, ...]:
         for lab in found.labs
         if lab.excluded
     ]
+    fewest = min(lab.seeds for lab in found.labs)
+    if any(lab.seeds > fewest for lab in found.labs):
+        told.append(f"runs are compared as pairs of one seed: at most {how_many(fewest, 'seed')}")
     adjusted = [one for one in found.comparisons if one.margin is not None and one.at_equal_loss]
     if adjusted:
         plain = [one.plain_p_equivalent for one in adjusted]

@@ -13,7 +13,6 @@ from testbed.campaign import (
     again,
     digests,
     new_runs,
-    real_time,
     run_cells,
     saved_runs,
     study_sets,
@@ -32,9 +31,7 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
     # All usage errors before anything is built.
     choices = plans.settled(choices)
     first = plans.plans_of(study_names, choices)
-    if registry.named(choices.lab).properties.clock == "real":
-        planned_cells = (one.cell for made in first for one in made.cells)
-        real_time.check_jobs(planned_cells, choices.worker_count())
+    plans.check_jobs(first, choices)
     new_runs.check_writable(data_dir)
     with Display(words()) as display:
         lab = registry.named(choices.lab).ready(plans.kernels(first), display.building)
@@ -57,10 +54,8 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
 
     Reports are written and not printed. The choices differ in their labs alone.
     """
+    choices = [plans.settled(one) for one in choices]
     first = choices[0]
-    if first.kernel:
-        for one in choices:
-            registry.named(one.lab).check_kernel(first.kernel)
     made = [
         *plans.plans_of([study_name], first),
         *(plans.make_plan(study_name, c)[0] for c in choices[1:]),

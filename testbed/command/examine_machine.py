@@ -52,4 +52,5 @@ def _host_sctp() -> Finding:
 
 def examine(kind: LabKind, kernel_versions: Sequence[str]) -> list[Finding]:
     """Return all findings; the lab can run if every needed one is well."""
-    return [_python(), *kind.doctor(kernel_versions), _browser(), _host_sctp()]
+    own = [_host_sctp()] if kind.properties.clock == "virtual" else []
+    return [_python(), *kind.doctor(kernel_versions), _browser(), *own]

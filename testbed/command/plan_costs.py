@@ -57,9 +57,10 @@ def _cost(kind: LabKind, bounds: Sequence[Sequence[PlannedCell]], jobs: int, rep
     measuring = [sum(p.cell.purpose == "measure" for p in cells) for cells in bounds]
     calibrations = len(bounds[0]) - measuring[0]
     plural = "" if calibrations == 1 else "s"
+    virtual = f"{_to(duration_text(e.virtual_s) for e in found)} of virtual time, "
     return (
         f"{_to(map(str, measuring))} measuring cells and {calibrations} calibration{plural}, "
-        f"{_to(duration_text(e.virtual_s) for e in found)} of {kind.properties.clock} time, "
+        f"{virtual if kind.properties.clock == 'virtual' else ''}"
         f"about {_to(duration_text(e.wall_s) for e in found)} on {jobs} cores"
     )
 

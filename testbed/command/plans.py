@@ -13,7 +13,7 @@ from rich.table import Table
 
 from model.errors import GroundtruthError, StudyError
 from model.words import how_many
-from testbed.campaign import study_sets
+from testbed.campaign import real_time, study_sets
 from testbed.command import plan_costs
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
@@ -50,7 +50,14 @@ class Choices:
 
 def slots(jobs: int | None, lab_name: str) -> int:
     """Return how many cells to run at once: so many jobs, or as many as the lab says."""
-    return registry.named(lab_name).slots() if jobs is None else jobs
+    kind = registry.named(lab_name)
+    most = kind.properties.at_once
+    if jobs is not None and most is not None and jobs > most:
+        raise StudyError(
+            f"the {lab_name} lab runs {most} cell at a time", where="JOBS", wanted=str(most),
+            got=str(jobs),
+        )  # fmt: skip
+    return kind.slots() if jobs is None else jobs
 
 
 def make_plan(
@@ -111,6 +118,8 @@ def plans_of(study_names: Sequence[str], choices: Choices) -> list[Plan]:
     ruled_out = dict.fromkeys(one for made in plans for one in made.study.alternatives.ruled_out)
     if ruled_out and choices.sensitivity:
         given = "--kernel" if choices.kernel else "--hosts"
+        if choices.kernel and registry.named(choices.lab).properties.clock == "real":
+            given = f"the {choices.lab} lab's kernel"
         words().print(f"not tried, because of {given}: {', '.join(ruled_out)}")
     return plans
 
@@ -119,6 +128,13 @@ def check_named(kind: LabKind, kernel_versions: Sequence[str]) -> None:
     """Raise for kernels that cannot be had, unless hosts of the project's own name them."""
     own = kernels_of_hosts()
     kind.check_offered([version for version in kernel_versions if version not in own])
+
+
+def check_jobs(plans: Sequence[Plan], choices: Choices) -> None:
+    """Raise :class:`StudyError` if a lab in real time cannot run so many cells at once."""
+    if registry.named(choices.lab).properties.clock == "real":
+        cells = (one.cell for made in plans for one in made.cells)
+        real_time.check_jobs(cells, choices.worker_count())
 
 
 def kernels(plans: Sequence[Plan]) -> tuple[str, ...]:
@@ -130,6 +146,7 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
     """Print the points, cells and expected cost of studies, and of several the total."""
     choices = settled(choices)
     planned = plans_of(study_names, choices)
+    check_jobs(planned, choices)
     check_named(registry.named(choices.lab), kernels(planned))
     for made in planned:
         if len(planned) > 1:

@@ -43,6 +43,8 @@ class Properties:
     #: Whether the kernel's own account of congestion and drops is recorded, which takes one kernel.
     #: Where not, all cells are captured, so that losses are known.
     traces: bool = True
+    #: How many cells it runs side by side at most; None: as many as are asked for.
+    at_once: int | None = None
     #: What its calibrations and its cells are held to.
     tolerances: Tolerances
 

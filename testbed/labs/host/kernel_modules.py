@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from model.errors import UnsupportedError
@@ -33,6 +34,8 @@ UNLOAD_WITHIN_S, AGAIN_S = 5.0, 0.25
 PROGRAMS = "/usr/sbin:/sbin:/usr/bin:/bin"
 #: Of a rule, and of what is told of it.
 INSTALL = "install"
+#: Of a kernel that takes no modules, what is not built in.
+NO_MODULES = "not built into this kernel, which takes no modules"
 #: What an administrator's line in /etc/modprobe.d has done in place of loading a module.
 _INSTEAD = re.compile(r"^install (\S*(?:true|false)\b.*)$", re.MULTILINE)
 
@@ -77,7 +80,15 @@ def load() -> None:
     Raises:
         UnsupportedError: one is not there, or is refused.
     """
-    refused = _asked()
+    _raise_if_any(_asked())
+
+
+def check() -> None:
+    """Raise :class:`UnsupportedError` if one could not be loaded; load nothing."""
+    _raise_if_any(missing())
+
+
+def _raise_if_any(refused: Mapping[str, str]) -> None:
     if refused:
         name, why = next(iter(refused.items()))
         raise UnsupportedError(
@@ -92,7 +103,7 @@ def load() -> None:
 def _asked(*options: str) -> dict[str, str]:
     """Load all, or whatever the options say; return those refused, with the reason."""
     if not LOADED.exists():
-        return {}
+        return {} if _has_sctp() else {"sctp": NO_MODULES}
     usual = [name for name in WANTED if name not in PARAMETERS]
     done = [
         _run("modprobe", *options, "--all", *usual),
@@ -103,6 +114,14 @@ def _asked(*options: str) -> dict[str, str]:
         return {}
     found = ((name, _refusal(name, options)) for name in WANTED)
     return {name: why for name, why in found if why}
+
+
+def _has_sctp() -> bool:
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_SCTP).close()
+    except OSError:
+        return False
+    return True
 
 
 def _refusal(name: str, options: Sequence[str]) -> str:

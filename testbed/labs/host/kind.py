@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -96,6 +95,7 @@ class HostKind:
         for version in kernel_versions:
             self.check_kernel(version)
         _require_root()
+        kernel_modules.check()
         root = image.ensure(report)
         code = lab_code.ensure(root, contents.digest(root.parent))
         check(booting.built_first(root, code), image.installed(root))
@@ -121,9 +121,10 @@ def _require_root() -> None:
 
 
 def _findings() -> list[Finding]:
-    missing = (
-        kernel_modules.missing() if shutil.which("modprobe", path=kernel_modules.PROGRAMS) else {}
-    )
+    try:
+        missing = kernel_modules.missing()
+    except UnsupportedError as error:
+        missing = {"modprobe": error.got}
     why = next(iter(missing.values()), "")
     locked = kernel_modules.lockdown()
     return [

@@ -41,6 +41,7 @@ ADVICE = (
         "ssh-copy-id, or ansible_user and ansible_ssh_private_key_file in the inventory",
     ),
     ("a password is required", "root, or sudo without a password, is needed there"),
+    ("sudo: not found", "install sudo there, or connect as root: ansible_user in the inventory"),
     ("Could not resolve hostname", "ansible_host in the inventory"),
     ("timed out", "is the machine on, and ansible_host in the inventory right?"),
     ("No route to host", "is the machine on, and ansible_host in the inventory right?"),

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,10 @@ VARIABLE = "GROUNDTRUTH_INVENTORY"
 DEFAULT = Path("ansible/testbed.yml")
 TIMEOUT_S = 60.0
 GROUPS = ("sources", "routers", "sinks")
+#: What the kernel takes for the name of an interface.
+INTERFACE = re.compile(r"[^\s/:]{1,15}")
+#: A file that Ansible cannot read is no inventory without machines.
+STRICT = "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED=true"
 NO_ANSIBLE = "make setup-dev installs it"
 
 
@@ -153,7 +159,9 @@ def read(place: Path) -> Testbed:
             "docs/labs.md has one",
         )  # fmt: skip
     try:
-        listed = output_of([program("ansible-inventory"), "-i", str(place), "--list"], TIMEOUT_S)
+        listed = output_of(
+            ["env", STRICT, program("ansible-inventory"), "-i", str(place), "--list"], TIMEOUT_S
+        )
         return of_listing(json.loads(listed), place)
     except (RunError, ValueError) as error:
         raise UnsupportedError(
@@ -167,17 +175,36 @@ def of_listing(listing: Mapping[str, Any], place: Path) -> Testbed:
     groups = {}
     for group in GROUPS:
         names = listing.get(group, {}).get("hosts", [])
-        least = 2 if group == "routers" else 1
-        if len(names) < least:
+        least, most = (2, 2) if group == "routers" else (1, len(names))
+        if not least <= len(names) <= max(least, most):
+            many = "few" if len(names) < least else "many"
             raise UnsupportedError(
-                "the inventory has too few machines", where=f"{place}, group {group}",
-                wanted=f"at least {least}", got=str(len(names)),
+                f"the inventory has too {many} machines", where=f"{place}, group {group}",
+                wanted=str(least) if group == "routers" else f"at least {least}",
+                got=str(len(names)),
             )  # fmt: skip
         groups[group] = tuple(_machine(name, variables.get(name, {}), place) for name in names)
-    twice = [machine.name for one in groups.values() for machine in one]
-    if len(twice) != len(set(twice)):
-        raise UnsupportedError("a machine is in two groups", where=str(place), got=" ".join(twice))
+    machines = [machine for one in groups.values() for machine in one]
+    if twice := _twice(machine.name for machine in machines):
+        raise UnsupportedError("a machine is in two groups", where=str(place), got=twice)
+    if twice := _twice(f"{one.address} port {one.port or 22}" for one in machines):
+        raise UnsupportedError(
+            "two machines have one address", where=str(place), got=twice,
+            hint="each node of the network is a machine of its own",
+        )  # fmt: skip
+    names = {*variables, *(machine.name for machine in machines)}
+    for machine in machines:
+        if unknown := sorted(set(machine.links) - names):
+            raise UnsupportedError(
+                "a link leads to no machine of the inventory",
+                where=f"{place}, {machine.name}, links", wanted=" ".join(sorted(names)),
+                got=" ".join(unknown),
+            )  # fmt: skip
     return Testbed(path=place, **groups)
+
+
+def _twice(words: Iterable[str]) -> str:
+    return " ".join(word for word, times in Counter(words).items() if times > 1)
 
 
 def _machine(name: str, found: Mapping[str, Any], place: Path) -> Machine:
@@ -186,6 +213,11 @@ def _machine(name: str, found: Mapping[str, Any], place: Path) -> Machine:
         raise UnsupportedError(
             "a machine says not where its links lead", where=f"{place}, {name}, links",
             wanted="a table of NEIGHBOUR: INTERFACE", got=repr(links),
+        )  # fmt: skip
+    if odd := [name for name in links.values() if not INTERFACE.fullmatch(name)]:
+        raise UnsupportedError(
+            "no name of an interface", where=f"{place}, {name}, links",
+            wanted="at most 15 characters, none of them a space, a slash or a colon", got=odd[0],
         )  # fmt: skip
     if len(set(links.values())) < len(links):
         raise UnsupportedError(
@@ -196,6 +228,10 @@ def _machine(name: str, found: Mapping[str, Any], place: Path) -> Machine:
         str(found.get(f"ansible_ssh_{which}_args", "")) for which in ("common", "extra")
     )
     port = found.get("ansible_port") or found.get("ansible_ssh_port")
+    if port and not str(port).isdecimal():
+        raise UnsupportedError(
+            "no port", where=f"{place}, {name}, ansible_port", wanted="a number", got=str(port)
+        )
     return Machine(
         name=name,
         address=str(found.get("ansible_host") or found.get("ansible_ssh_host") or name),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 import subprocess
 import tempfile
 import threading
@@ -26,6 +27,14 @@ from testbed.machine import contents
 from testbed.machine.process import BuildReport
 
 FACTS_WITHIN_S = 60.0
+#: Prints a machine's kernel, and then a line for each thing that it lacks.
+LOOK = """
+uname -r
+for one in {there}; do [ -e "/sys/class/net/$one" ] || echo "no interface $one"; done
+[ ! -e /proc/modules ] || for one in sctp sch_netem; do
+	grep -qs "^$one " /proc/modules || modprobe --dry-run --quiet "$one" || echo "no module $one"
+done
+"""
 PREPARE, UNDO = "testbed.yml", "testbed_undo.yml"
 
 
@@ -88,7 +97,7 @@ class RemoteKind(HostKind):
         reached = []
         for machine in testbed.machines():
             try:
-                state, well = _ask(machine, "uname -r"), True
+                state, well = _looked_at(machine)
             except UnsupportedError as error:
                 state, well = str(error), False
             reached.append(
@@ -151,6 +160,13 @@ def _testbed(place: Path) -> Testbed:
 def _releases(place: Path) -> list[str]:
     """Return the release of each machine's kernel, the first source's first; all must answer."""
     return _ask_each(_testbed(place).machines(), "uname -r")
+
+
+def _looked_at(machine: inventory.Machine) -> tuple[str, bool]:
+    """Return a machine's kernel, or what it lacks."""
+    there = " ".join(shlex.quote(name) for name in sorted(set(machine.links.values())))
+    said = _ask(machine, LOOK.format(there=there)).splitlines()
+    return f"{said[0]}: {', '.join(said[1:])}" if said[1:] else said[0], not said[1:]
 
 
 def _ask_each(machines: Sequence[inventory.Machine], command: str) -> list[str]:

@@ -41,6 +41,7 @@ PROPERTIES = Properties(
     tick_hz=0,
     repeatable=False,
     traces=False,
+    at_once=1,
     tolerances=Tolerances(
         delay_s=2e-3,
         event_s=2e-3,

@@ -240,7 +240,7 @@ def test_plan_of_a_shortened_study(said: Said) -> None:
 def test_plan_says_where_time_is_real(options: list[str], words: str, said: Said) -> None:
     assert command_status(["plan", "wireless", "--lab", "host", *options]) == 0
     out, _ = said()
-    assert " of real time, about " in out
+    assert " calibrations, about " in out
     assert f"in real time: a run takes as long as it lasts; {words}, and the report" in out
 
 

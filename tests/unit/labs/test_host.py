@@ -7,11 +7,13 @@ import dataclasses
 import math
 import os
 import re
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -278,6 +280,25 @@ def test_all_are_asked_for_together(
     monkeypatch.setattr(kernel_modules, "WANTED", ("veth", "ifb", "dummy", "sctp"))
     kernel_modules.load()
     assert len(kernel) == 4
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_a_kernel_that_takes_no_modules_has_sctp_built_in_or_not_at_all(
+    has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(_family: int, _kind: int, protocol: int) -> SimpleNamespace:
+        assert protocol == socket.IPPROTO_SCTP
+        if not has:
+            raise OSError(93, "Protocol not supported")
+        return SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr(kernel_modules, "LOADED", tmp_path / "none")
+    monkeypatch.setattr(kernel_modules, "socket", SimpleNamespace(
+        socket=opened, AF_INET=2, SOCK_STREAM=1, IPPROTO_SCTP=socket.IPPROTO_SCTP))  # fmt: skip
+    assert kernel_modules.missing() == ({} if has else {"sctp": kernel_modules.NO_MODULES})
+    if not has:
+        with pytest.raises(UnsupportedError, match=r"kernel has not what a lab needs.*install a"):
+            kernel_modules.load()
 
 
 def test_a_kernel_without_a_module_is_told_by_its_name(kernel: list[tuple[str, ...]]) -> None:

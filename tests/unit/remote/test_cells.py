@@ -74,8 +74,33 @@ def test_how_a_machine_is_reached_is_what_ansible_says() -> None:
     ("change", "words"),
     [
         (lambda told: told["sinks"].update(hosts=[]), "group sinks: .* wanted at least 1, got 0"),
-        (lambda told: told["routers"].update(hosts=["l"]), "group routers: .* wanted at least 2"),
-        (lambda told: told["sinks"].update(hosts=["a"]), "a machine is in two groups"),
+        (lambda told: told["routers"].update(hosts=["l"]), "group routers: .* wanted 2, got 1"),
+        (
+            lambda told: told["routers"].update(hosts=["l", "r", "b"]),
+            "group routers: .* too many machines: wanted 2, got 3",
+        ),
+        (
+            lambda told: told["sinks"].update(hosts=["a"]),
+            "a machine is in two groups: got a",
+        ),
+        (
+            lambda told: [
+                told["_meta"]["hostvars"][name].update(ansible_host="192.0.2.1") for name in "ab"
+            ],
+            "two machines have one address: got 192.0.2.1 port 22",
+        ),
+        (
+            lambda told: told["_meta"]["hostvars"]["a"].update(links={"lefft": "eth1"}),
+            "a, links: a link leads to no machine of the inventory: wanted a b .*, got lefft",
+        ),
+        (
+            lambda told: told["_meta"]["hostvars"]["a"].update(links={"l": "eth1; reboot"}),
+            "a, links: no name of an interface: .* got eth1; reboot",
+        ),
+        (
+            lambda told: told["_meta"]["hostvars"]["a"].update(ansible_port="ssh"),
+            "a, ansible_port: no port: wanted a number, got ssh",
+        ),
         (lambda told: told["_meta"]["hostvars"]["x"].clear(), "x, links: .* wanted a table"),
         (
             lambda told: told["_meta"]["hostvars"]["l"]["links"].update(a="eth2"),
@@ -98,6 +123,13 @@ def test_too_few_machines_and_links_are_named() -> None:
     told["sources"]["hosts"] = ["a"]
     with pytest.raises(UnsupportedError, match=r"group sources: .* wanted 2, got 1"):
         inventory.of_listing(told, PLACE).placed(NETWORK)
+
+
+def test_a_file_that_ansible_cannot_read_is_no_inventory_without_machines(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yml"
+    broken.write_text("sources:\n  vars: {ansible_user: root\n  hosts: {a: {}}\n")
+    with pytest.raises(UnsupportedError, match=r"Ansible cannot read the inventory: got .*"):
+        inventory.read(broken)
 
 
 def test_no_inventory_is_told_with_what_to_do(tmp_path: Path) -> None:
