@@ -218,7 +218,10 @@ def off_ns(captures: tuple[bytes, bytes], clocks: tuple[Clock, Clock]) -> list[i
 
 
 def captured(one: Machine) -> bytes:
-    """Return what a machine captured."""
+    """Return what a machine captured, the packets that were still on their way included."""
+    one.check(
+        "sleep 1; pkill -INT -x tcpdump; while pgrep -x tcpdump >/dev/null; do sleep 0.1; done"
+    )
     done = subprocess.run([*one.ssh, "cat", "/root/capture"], capture_output=True, check=True)
     return done.stdout
 
