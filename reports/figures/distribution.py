@@ -18,11 +18,10 @@ import polars as pl
 from model.cell import Flow
 from model.run_files.figures import DrawnOf
 from reports.figures.chart import NEAR, Figure, Key, drawn, layered, look
-from reports.figures.over_time import delays, jitter
-from reports.figures.shown_run import Shown, value_words
+from reports.figures.over_time import MS_PER_S, delays, jitter
+from reports.figures.shown_run import Shown
 
 NO_MESSAGES = "this run recorded no messages (collect: {messages: true})"
-MS_PER_S = 1e3
 #: What each is called.
 TITLES = {"delay": "one-way delay", "jitter": "jitter", "message_delay": "message delay"}
 #: Shares at which a curve is drawn that has more values: a step per half pixel of a print, and the
@@ -46,35 +45,38 @@ class Values:
 
 
 def grouped_values(
-    shown: Shown, of: DrawnOf, window_s: tuple[float, float], overlay: str | None
+    shown: Shown,
+    table: pl.DataFrame,
+    of: DrawnOf,
+    window_s: tuple[float, float],
+    overlay: str | None,
 ) -> Iterator[Values]:
-    """Yield the values of each group of TCP and SCTP flows of a run that has what they are of."""
+    """Yield the values of each group of TCP and SCTP flows of a run, from packets or messages."""
     by_group: dict[str, list[Flow]] = {}
     for flow in shown.numbered:
         by_group.setdefault(flow.group, []).append(flow)
-    value = value_words(overlay, shown.point.as_dict()[overlay]) if overlay else ""
-    for group, flows in by_group.items():
-        label = shown.labels.get(group, group)
+    value = shown.overlaid(overlay) if overlay else ""
+    for flows in by_group.values():
+        label = shown.group(flows[0])
         name = f"{label}, {value}" if value and len(by_group) > 1 else value or label
-        each = [_values(shown, of, flow, window_s) for flow in flows]
+        each = [_values(table, of, flow, window_s) for flow in flows]
         yield Values(name, pl.concat([ms for ms, _ in each]), sum(missing for _, missing in each))
 
 
 def _values(
-    shown: Shown, of: DrawnOf, flow: Flow, window_s: tuple[float, float]
+    table: pl.DataFrame, of: DrawnOf, flow: Flow, window_s: tuple[float, float]
 ) -> tuple[pl.Series, int]:
     """Return a flow's values in ms, and of how many packets or messages there is none."""
-    if of == "message_delay" and shown.messages is not None:
+    if of == "message_delay":
         inside = pl.col("sent_s").is_between(*window_s, closed="left")
-        found = shown.messages.filter(inside, flow=flow.id)["delay_s"]
+        found = table.filter(inside, flow=flow.id)["delay_s"]
         return found.drop_nulls() * MS_PER_S, found.null_count()
-    packets = pl.DataFrame() if shown.packets is None else shown.packets
-    sent = packets.filter(
+    sent = table.filter(
         pl.col("packet").is_not_null(), pl.col("payload_bytes") > 0,
         pl.col("t_s").is_between(*window_s, closed="left"),
         flow=flow.id, direction="data", point="sent",
     )  # fmt: skip
-    arrived = delays(packets, flow)
+    arrived = delays(table, flow)
     values = (jitter(arrived) if of == "jitter" else arrived).join(sent, on="packet", how="semi")
     lost = sent.join(arrived, on="packet", how="anti").height
     return values["ms"], lost

@@ -21,7 +21,7 @@ from reports.figures.losses import NO_CAPTURES, Around, flows_of, losses_of, num
 from reports.figures.over_time import Series, over_time_figure
 from reports.figures.sequence import sequence, sequence_figure
 from reports.figures.sequence_wide import numbers, together_figure, wrapped_figure
-from reports.figures.shown_run import Shown, told, value_words
+from reports.figures.shown_run import Shown, told
 
 #: Of more flows in one diagram the mean of each group stands out, not each flow.
 MOST_NAMED = 4
@@ -185,8 +185,11 @@ def _over_time(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Itera
     """Yield what flows had over time, the runs over each other: a figure each, or all in one."""
     of, bin_s = wanted.of, number_of(wanted, "bin_s")
     # Runs over each other are counted alike.
-    by_receivers = of == over_time.GOODPUT and any(one.packets is None for one in shown)
-    by_receivers = by_receivers and all(one.intervals is not None for one in shown)
+    by_receivers = (
+        of == over_time.GOODPUT
+        and any(one.packets is None for one in shown)
+        and all(one.intervals is not None for one in shown)
+    )
     found: list[Series] = []
     for one in shown:
         if one.packets is None and not by_receivers:
@@ -221,11 +224,10 @@ def _over_time(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Itera
 
 
 def _name(wanted: FigureWanted, shown: Shown, flow: Flow) -> str:
-    if wanted.overlay is None and wanted.together and len(shown.numbered) > MOST_NAMED:
-        return shown.labels.get(flow.group, flow.group)
-    if wanted.overlay is None:
-        return shown.name(flow)
-    return value_words(wanted.overlay, shown.point.as_dict()[wanted.overlay])
+    if wanted.overlay is not None:
+        return shown.overlaid(wanted.overlay)
+    many = wanted.together and len(shown.numbered) > MOST_NAMED
+    return shown.group(flow) if many else shown.name(flow)
 
 
 def _rows(
@@ -248,12 +250,13 @@ def _rows(
 def _cdf(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Drawn]:
     """Yield the distributions of the groups, the runs over each other."""
     found: list[Values] = []
+    of_messages = wanted.of == "message_delay"
     for one in shown:
-        if one.messages is None if wanted.of == "message_delay" else one.packets is None:
-            why = NO_MESSAGES if wanted.of == "message_delay" else NO_CAPTURES
-            yield f"{why}: {one.words}"
+        table = one.messages if of_messages else one.packets
+        if table is None:
+            yield f"{NO_MESSAGES if of_messages else NO_CAPTURES}: {one.words}"
             continue
-        for values in grouped_values(one, wanted.of, _window(wanted, one), wanted.overlay):
+        for values in grouped_values(one, table, wanted.of, _window(wanted, one), wanted.overlay):
             if values.ms.is_empty():
                 yield f"{values.name}: nothing arrived, {one.words}"
             else:

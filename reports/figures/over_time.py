@@ -28,7 +28,7 @@ WORDS = {
 #: The y axis goes this far above the highest value.
 HEADROOM = 1.06
 
-_MS_PER_S = 1e3
+MS_PER_S = 1e3
 _LINE = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.3}
 
 
@@ -85,7 +85,7 @@ def delays(packets: pl.DataFrame, flow: Flow) -> pl.DataFrame:
         data.filter(point=point).select("packet", "t_s") for point in ("sent", "delivered")
     )
     both = arrived.join(left, on="packet", suffix="_left").sort("t_s", maintain_order=True)
-    return both.select("t_s", "packet", ms=(pl.col("t_s") - pl.col("t_s_left")) * _MS_PER_S)
+    return both.select("t_s", "packet", ms=(pl.col("t_s") - pl.col("t_s_left")) * MS_PER_S)
 
 
 def jitter(delayed: pl.DataFrame) -> pl.DataFrame:

@@ -62,9 +62,17 @@ class Shown:
         """Return the flows with sequence numbers."""
         return [flow for flow in self.cell.flows if flow.protocol != "udp"]
 
+    def group(self, flow: Flow) -> str:
+        """Return the name of a flow's group."""
+        return self.labels.get(flow.group, flow.group)
+
+    def overlaid(self, overlay: str) -> str:
+        """Return by what a legend tells the run from others that are drawn over it."""
+        return value_words(overlay, self.point.as_dict()[overlay])
+
     def name(self, flow: Flow) -> str:
         """Return a flow's name with its group's."""
-        return f"{self.labels.get(flow.group, flow.group)} (flow {flow.id})"
+        return f"{self.group(flow)} (flow {flow.id})"
 
     def label(self, flow: Flow) -> str:
         """Return a flow's name and its run's."""
@@ -95,7 +103,7 @@ def settings(run: Run, point: Point) -> dict[str, str]:
 def told(shown: Sequence[Shown], overlay: str | None) -> str:
     """Return which runs are drawn, those of one setting's values over each other."""
     others = [words for name, words in shown[0].said.items() if name != overlay]
-    over = [value_words(overlay, one.point.as_dict()[overlay]) for one in shown] if overlay else []
+    over = [one.overlaid(overlay) for one in shown] if overlay else []
     seeds = dict.fromkeys(str(one.cell.seed) for one in shown)
     return ", ".join([*others, *([" and ".join(over)] if over else []),
                       f"seed {' and '.join(seeds)}"])  # fmt: skip

@@ -13,7 +13,6 @@ import contextlib
 import dataclasses
 import io
 import shlex
-import shutil
 import socket
 import struct
 import subprocess
@@ -26,7 +25,7 @@ import pytest
 
 from model.units import NS_PER_S
 from testbed.labs.booted import image
-from testbed.labs.remote import bundle, retold
+from testbed.labs.remote import retold
 from testbed.labs.remote.clocks import Clock, Shift
 from testbed.labs.remote.connections import connected
 from testbed.labs.remote.inventory import Machine as Named
@@ -119,17 +118,6 @@ def plug_in(one: Machine, number: int, folder: Path, root: Path) -> None:
             number=number, other=3 - number, delay_ns=DELAY_NS, image=root,
         )
     )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what a session consists of."""
-    made = tmp_path_factory.mktemp("clocks")
-    for name, path in bundle.sources():
-        place = made / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, place)
-    return made
 
 
 @pytest.fixture(scope="module")

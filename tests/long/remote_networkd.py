@@ -10,14 +10,12 @@ static address and a route of networkd's. Some five minutes.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testbed.labs.remote import bundle
 from tests.support.machines import machine
 from tests.support.machines.machine import Machine, Share
 
@@ -47,17 +45,6 @@ links.give_back(folder, lambda what: None)
 time.sleep(5)
 print(json.dumps([before, interfaces.state(interface), sorted(map(str, folder.iterdir()))]))
 """
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with what a session consists of."""
-    made = tmp_path_factory.mktemp("networkd")
-    for name, path in bundle.sources():
-        place = made / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, place)
-    return made
 
 
 @pytest.fixture(scope="module")

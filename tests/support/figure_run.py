@@ -11,6 +11,9 @@ import polars as pl
 
 from model import run_folder
 from reports.figures.chart import Figure
+from reports.figures.study_figures import FigureSet, study_figures
+from reports.store.run import read_run
+from reports.verdict.summary import summarise
 from tests.support.report_run import build_run, make_cell, only_cell
 
 TABLES = Path(__file__).parents[1] / "data" / "tables-7.3"
@@ -43,6 +46,12 @@ def columns(figure: Figure, layer: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Return the data of a figure's layer."""
     found: dict[str, list[Any]] = figure.spec["datasets"][layer["data"]["name"]][0]
     return found
+
+
+def sets(run: Path) -> tuple[FigureSet, ...]:
+    """Return what a run's study asks for, drawn."""
+    found = read_run(run)
+    return study_figures(run, found, summarise(found))
 
 
 def build_figure_run(run: Path, figures: list[dict[str, Any]] | None = None) -> Path:

@@ -16,19 +16,12 @@ from model.run_files.tables import schema
 from model.run_files.traffic_tables import IntervalRow, MessageRow
 from reports.figures.chart import render_svg
 from reports.figures.distribution import SHARES, Values, distribution_figure, steps
-from reports.figures.study_figures import FigureSet, study_figures
 from reports.figures.unasked import unasked
 from reports.store.run import read_run
-from reports.verdict.summary import summarise
-from tests.support.figure_run import POINT, build_figure_run, columns, recorded
+from tests.support.figure_run import POINT, build_figure_run, columns, recorded, sets
 from tests.support.report_run import only_cell
 
 CDF = {"kind": "cdf", "from_s": 0.0, "to_s": 12.0, "points": POINT}
-
-
-def sets(run: Path) -> tuple[FigureSet, ...]:
-    found = read_run(run)
-    return study_figures(run, found, summarise(found))
 
 
 def test_a_curve_steps_up_where_values_are() -> None:

@@ -20,21 +20,15 @@ from reports.figures.distribution import TITLES
 from reports.figures.goodput_bins import POINTS
 from reports.figures.kinds import KINDS
 from reports.figures.over_time import WORDS
-from reports.figures.study_figures import FigureSet, drawn_metrics, study_figures
+from reports.figures.study_figures import FigureSet, drawn_metrics
 from reports.page.write import write_report
 from reports.store.run import read_run
-from reports.verdict.summary import summarise
 from testbed.study.vocabulary import COUNTED, DRAWN_OF
 from testbed.study.vocabulary import FIGURES as FIGURES_OF_STUDIES
-from tests.support.figure_run import FIGURES, POINT, TABLES, build_figure_run
+from tests.support.figure_run import FIGURES, POINT, TABLES, build_figure_run, sets
 from tests.support.report_run import only_cell, write_json
 
 BINS = {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 0.0, "to_s": 12.0, "points": POINT}
-
-
-def sets(run: Path) -> tuple[FigureSet, ...]:
-    found = read_run(run)
-    return study_figures(run, found, summarise(found))
 
 
 def one_set(run: Path, wanted: dict[str, Any]) -> FigureSet:
