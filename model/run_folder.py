@@ -39,12 +39,18 @@ PCAP = "pcap"
 SET = "set.json"
 #: What a comparison of labs leaves, in a set of one run per lab or in a folder of its own.
 CROSSCHECK_JSON, CROSSCHECK_MD = "crosscheck.json", "crosscheck.md"
+#: What an explanation by mechanisms leaves, in a set of one run per set of mechanisms.
+EXPLANATION_JSON, EXPLANATION_MD = "explanation.json", "explanation.md"
+EXPLANATION_HTML = "explanation.html"
 #: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
 VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
 #: The same, beside runs: where a run's folder is made before it has its name.
 MAKING = ".making-"
 #: Names in a set's folder that no run in it can have.
-OF_SET = frozenset({SET, SUMMARY_JSON, REPORT, CROSSCHECK_JSON, CROSSCHECK_MD})
+OF_SET = frozenset({
+    SET, SUMMARY_JSON, REPORT, CROSSCHECK_JSON, CROSSCHECK_MD, EXPLANATION_JSON, EXPLANATION_MD,
+    EXPLANATION_HTML,
+})  # fmt: skip
 
 CELL = "cell.json"
 ENV = "env.json"

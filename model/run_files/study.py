@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter
 
@@ -128,6 +128,34 @@ class Variation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Hypothesis:
+    """A mechanism that can be as published: which parameter of the hosts it is, and by what."""
+
+    id: Name
+    text: str
+    restores: str
+    how: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What turning mechanisms must do to a metric for a claim of the publication to be true.
+
+    ``measure`` is the change in the metric's unit, in ``percent`` of the metric without them, or as
+    a ``share`` in % of the metric with all mechanisms; a bound of None is none.
+    """
+
+    claim: Name
+    by: tuple[Name, ...]
+    metric: str
+    measure: Literal["change", "percent", "share"]
+    points: tuple[Point, ...]
+    low: float | None = None
+    high: float | None = None
+    strict: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Precision:
     """When a run that adds runs as needed stops; one of the two half-widths is None."""
 
@@ -147,7 +175,8 @@ class Study:
     ``all_points`` are the study's own, ``base_points`` of them (None: all), then those of
     variations alone, which may have settings of their own, ``variation_parameters``. ``left_out``
     names variations that were not run; without ``precision`` seeds are given. ``at`` is what chose
-    the points, if it was not all: ``points_left_out`` of the study are not here.
+    the points, if it was not all: ``points_left_out`` of the study are not here. ``mechanisms`` are
+    the hypotheses that were in force.
     """
 
     schema: int = 1
@@ -179,6 +208,9 @@ class Study:
     published: Published | None = None
     figures: tuple[FigureWanted, ...] = ()
     claims: tuple[Claim, ...] = ()
+    hypotheses: tuple[Hypothesis, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
+    mechanisms: tuple[Name, ...] = ()
     assumptions: tuple[Assumption, ...]
     warnings: tuple[RunWarning, ...]
     acknowledged: tuple[Acknowledged, ...]
@@ -249,6 +281,7 @@ class Study:
         """The metrics that its claims are about, once each."""
         made = [one for claim in self.claims for one in claim.comparisons]
         found = [name for one in made for name in (one.metric, one.versus and one.versus.metric)]
+        found += [one.metric for one in self.explanations]
         return tuple(dict.fromkeys(name for name in found if name))
 
 

@@ -7,23 +7,14 @@ run as a band, and every single run. Where only one run counts, there is that ru
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import altair as alt
 
-from model.run_files.point import Point
-from model.run_files.study import Parameter
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
+from reports.figures.sweep_axis import Axis, axis_of
 from reports.measures.metrics import Metric
-from reports.measures.quantities import (
-    called,
-    named,
-    setting_label,
-    setting_number,
-    setting_quantity,
-)
 from reports.verdict.limits import limits_of, within
 from reports.verdict.points import PointSummary
 from reports.verdict.summary import Summary
@@ -53,45 +44,7 @@ _SEED = alt.Tooltip("seed:Q", title="seed")
 Row = dict[str, float | str | None]
 
 
-@dataclass(frozen=True)
-class _Axis:
-    """The x axis: numbers if one number is swept, else one tick per point."""
-
-    title: str
-    numeric: bool
-    parameters: tuple[Parameter, ...]
-    ticks: tuple[str, ...]
-
-    def place(self, point: Point) -> float | str:
-        settings = point.as_dict()
-        if self.numeric:
-            (one,) = self.parameters
-            return setting_number(one.name, float(settings[one.name]))
-        return _words(point, self.parameters)
-
-
-def _words(point: Point, parameters: tuple[Parameter, ...]) -> str:
-    settings = point.as_dict()
-    return ", ".join(called(one, settings[one.name]) for one in parameters) or "as published"
-
-
-def _axis(parameters: tuple[Parameter, ...], points: tuple[PointSummary, ...]) -> _Axis:
-    numeric = len(parameters) == 1 and all(
-        not isinstance(point.point.as_dict()[parameters[0].name], str) for point in points
-    )
-    parameters = named(parameters)
-    titles = [setting_label(parameter.path) for parameter in parameters]
-    if numeric and setting_quantity(parameters[0].name).unit:
-        titles = [f"{titles[0]} ({setting_quantity(parameters[0].name).unit})"]
-    return _Axis(
-        title="; ".join([*titles[:1], *(f"{t[:1].lower()}{t[1:]}" for t in titles[1:])]) or "Point",
-        numeric=numeric,
-        parameters=parameters,
-        ticks=tuple(_words(point.point, parameters) for point in points),
-    )
-
-
-def _point_rows(points: tuple[PointSummary, ...], metric: Metric, axis: _Axis) -> list[Row]:
+def _point_rows(points: tuple[PointSummary, ...], metric: Metric, axis: Axis) -> list[Row]:
     rows: list[Row] = []
     scale = metric.quantity.scale
     for point in points:
@@ -108,7 +61,7 @@ def _point_rows(points: tuple[PointSummary, ...], metric: Metric, axis: _Axis) -
     return rows
 
 
-def _run_rows(summary: Summary, metric: Metric, axis: _Axis) -> list[Row]:
+def _run_rows(summary: Summary, metric: Metric, axis: Axis) -> list[Row]:
     scale = metric.quantity.scale
     series = {
         point.point: RUN if point.metrics[metric.name].estimate.ci95 else ALONE
@@ -126,13 +79,6 @@ def _run_rows(summary: Summary, metric: Metric, axis: _Axis) -> list[Row]:
     ]
 
 
-def _x(axis: _Axis) -> alt.X:
-    if axis.numeric:
-        return alt.X("x:Q", title=axis.title, scale=alt.Scale(zero=False, padding=14))
-    ticks = list(dict.fromkeys(axis.ticks))
-    return alt.X("x:N", title=axis.title, sort=ticks, axis=alt.Axis(labelAngle=-30))
-
-
 def _y_axis(rows: list[Row], metric: Metric) -> tuple[alt.Scale, alt.Axis]:
     """Return the y axis; where all values are one as shown, from 0, with a tick at the value."""
     digits = metric.quantity.decimals
@@ -146,9 +92,9 @@ def _y_axis(rows: list[Row], metric: Metric) -> tuple[alt.Scale, alt.Axis]:
     return scale, alt.Axis(values=sorted({0.0, value}), format=f".{digits}f")
 
 
-def _layers(rows: list[Row], metric: Metric, axis: _Axis, present: list[str]) -> list[alt.Chart]:
+def _layers(rows: list[Row], metric: Metric, axis: Axis, present: list[str]) -> list[alt.Chart]:
     unit = f"{metric.label} ({metric.quantity.unit})" if metric.quantity.unit else metric.label
-    x = _x(axis)
+    x = axis.x()
     scale, ticks = _y_axis(rows, metric)
     y, low_y, high_y = (
         alt.Y(f"{field}:Q", title=unit, scale=scale, axis=ticks) for field in ("y", "lo", "hi")
@@ -204,7 +150,7 @@ def headline_figures(
 
     ``also`` says which published figure is the counterpart of each, or None.
     """
-    axis = _axis(summary.parameters, summary.points)
+    axis = axis_of(summary.parameters, [point.point for point in summary.points])
     table = summary.metric_table()
     found = []
     for name in dict.fromkeys((*_shown_metrics(summary), *also)):

@@ -70,9 +70,9 @@ def render_reports(
     first = answer(run.study, summary)
     content["reference"] = first.reference
     screen = Screen([Shown(name=summary.study, here="", answer=first)])
-    whole = _render("report.html.j2", **content, **_placed(summary, drawn, ALONE), screen=screen,
+    whole = render("report.html.j2", **content, **_placed(summary, drawn, ALONE), screen=screen,
                     **_program(library if drawn.svgs else None))  # fmt: skip
-    part = _render("section.html.j2", **content, **_placed(summary, drawn, IN_SET))
+    part = render("section.html.j2", **content, **_placed(summary, drawn, IN_SET))
     return whole, Section(
         study=summary.study,
         again=content["options"],
@@ -85,13 +85,14 @@ def render_reports(
 def render_set(page: SetPage, library: Callable[[], str]) -> str:
     """Return the page of a set of studies; ``library`` as of :func:`render_reports`."""
     drawn = any(one.section.drawn for one in page.studies)
-    return _render(
-        "set.html.j2", page=page, screen=page.screen, here="", h2="h2", h3="h3",
+    return render(
+        "sets/set.html.j2", page=page, screen=page.screen, here="", h2="h2", h3="h3",
         **_program(library if drawn else None),
     )  # fmt: skip
 
 
-def _render(template: str, **content: Any) -> str:
+def render(template: str, **content: Any) -> str:
+    """Return a template of the pages filled in; texts are escaped."""
     return _TEMPLATES.get_template(template).render(**content)
 
 

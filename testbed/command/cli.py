@@ -15,8 +15,7 @@ from typing import Annotated
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import commands, labs, listing, new_study, plans
-from testbed.command import crosscheck as crosschecking
+from testbed.command import commands, comparing, labs, listing, new_study, plans
 from testbed.command import wireshark as tracing
 from testbed.command.options import (
     At,
@@ -28,7 +27,6 @@ from testbed.command.options import (
     Reps,
     RunFolder,
     Scale,
-    SeedCount,
     StudyNames,
     Tables,
     WithSensitivity,
@@ -229,39 +227,7 @@ def verify(
     commands.verify(run, cells, jobs)
 
 
-@app.command(
-    epilog="Examples: groundtruth crosscheck wireless --labs virtual,stock --reps 12; "
-    "groundtruth crosscheck results/A results/B."
-)
-def crosscheck(
-    names: Annotated[
-        list[str],
-        typer.Argument(metavar="STUDY|RUN...", help="a study, or run folders of one study"),
-    ],
-    labs: Annotated[
-        str,
-        typer.Option("--labs", metavar="LAB,LAB...", help="run the study in these labs first"),
-    ] = "",
-    reps: SeedCount = None,
-    kernel: Kernel = "",
-    jobs: Jobs = None,
-    hosts: Hosts = "",
-    scale: Scale = str(FULL),
-    data_dir: DataDir = Path("results"),
-) -> None:
-    """Say whether labs agree on a study: each with the first, within the metrics' margins."""
-    if not labs:
-        if reps or kernel or jobs or hosts or scale != FULL:
-            raise typer.BadParameter("goes with --labs", param_hint="an option of a run")
-        crosschecking.of_runs(names, data_dir)
-        return
-    if len(names) > 1:
-        raise typer.BadParameter("takes one study", param_hint="--labs")
-    choices = plans.Choices(
-        reps=reps, lab="", kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True,
-        sensitivity=False, scale=scale,
-    )  # fmt: skip
-    crosschecking.of_study(names[0], labs.split(","), choices, data_dir)
+comparing.add(app)
 
 
 @app.command(

@@ -134,7 +134,7 @@ def _measured(runs: Sequence[Path]) -> list[Measured]:
     from reports.verdict.points import ordered_metrics, summarise_cells
 
     for run in runs:
-        _check_whole(run)
+        check_whole(run)
     read = [read_run(run) for run in runs]
     labels = _labels(runs, read)
     found = []
@@ -152,7 +152,7 @@ def _measured(runs: Sequence[Path]) -> list[Measured]:
     return found
 
 
-def _check_whole(run: Path) -> None:
+def check_whole(run: Path) -> None:
     """Raise unless every planned cell has finished and is as it was left."""
     cells = saved_runs.load_cells(run)
     done = run_and_report.finished(run, cells)

@@ -39,7 +39,10 @@ HOSTS = "roomy"
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schemas" / "study.schema.json"
 #: What belongs to a publication or to the study it is taken from, not to one's own: its author's
 #: words on what misleads there are nobody else's.
-LEFT_OUT = ("source", "published", "figures", "assumptions", "claims", "acknowledged")
+LEFT_OUT = (
+    "source", "published", "figures", "assumptions", "claims", "acknowledged", "hypotheses",
+    "explanations",
+)  # fmt: skip
 HEAD = """\
 # yaml-language-server: $schema={schema}
 # A study of your own. `groundtruth validate {name}.yaml` checks it, `groundtruth plan {name}.yaml`

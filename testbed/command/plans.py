@@ -23,6 +23,7 @@ from testbed.planning.findings import Findings, find
 from testbed.planning.plan import Plan
 from testbed.planning.stopping_rule import wanted_precision
 from testbed.points.load_study import find_study, kernels_of_hosts, load_study
+from testbed.points.mechanisms import chosen, with_mechanisms
 from testbed.points.some_points import only_at
 from testbed.study.scaling import FULL
 
@@ -42,6 +43,7 @@ class Choices:
     tables: bool = False
     scale: Decimal = FULL
     at: tuple[str, ...] = ()
+    mechanisms: tuple[str, ...] = ()
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -68,6 +70,8 @@ def make_plan(
         find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale
     )
     study = only_at(study, choices.at)
+    if choices.mechanisms:
+        study = with_mechanisms(study, chosen(study, choices.mechanisms))
     precision = wanted_precision(study) if choices.reps == "auto" else None
     reps = precision.at_most if precision else choices.reps
     seeds: Sequence[int] = study.settings.seeds

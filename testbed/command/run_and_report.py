@@ -91,12 +91,24 @@ def run_and_report(
         wrong = report_set(found, {run: {} for run in outcomes}, jobs, told)
         errors |= {f"report of {name}": error for name, error in wrong.items()}
     finally:
-        for run, outcome in outcomes.items():
-            try:
-                run_cells.raise_if_failed(outcome, run)
-            except GroundtruthError as error:
-                errors[run.name] = error
-        raise_if_any(errors)
+        _raise_what_failed(outcomes, errors)
+
+
+def run_only(found: Found, parts: Sequence[Part], jobs: int) -> None:
+    """Run what is not finished of a set, without reports; raise what went wrong."""
+    outcomes: dict[Path, run_cells.Outcome] = {}
+    with Display(words()) as display:
+        errors = _run_rounds(found, parts, outcomes, jobs, display)
+    _raise_what_failed(outcomes, errors)
+
+
+def _raise_what_failed(outcomes: Mapping[Path, run_cells.Outcome], errors: Errors) -> None:
+    for run, outcome in outcomes.items():
+        try:
+            run_cells.raise_if_failed(outcome, run)
+        except GroundtruthError as error:
+            errors[run.name] = error
+    raise_if_any(errors)
 
 
 def _run_rounds(

@@ -22,10 +22,11 @@ from model.run_files.network_path import PathFlow, PointPath
 from model.run_files.point import Point
 from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan, PlannedCell, calibrated_points
-from testbed.points.claims import Comparison
+from testbed.points.claims import Comparison, bounds
 from testbed.points.labels import Label
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_network
+from testbed.study.hypotheses import Hypothesis
 from testbed.study.scaling import FULL
 from testbed.study.vocabulary import FIGURES
 from testbed.study.written_flows import Copy, written_out
@@ -107,6 +108,9 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
         published=_published(read),
         figures=tuple(_figures(read)),
         claims=tuple(_claims(read)),
+        hypotheses=tuple(map(_hypothesis, at.hypotheses)),
+        explanations=tuple(_explanations(read)),
+        mechanisms=read.mechanisms,
         assumptions=tuple(
             study.Assumption(id=one.id, text=one.text, why=one.why) for one in at.assumptions
         ),
@@ -120,6 +124,16 @@ def _of_title(read: Study) -> str:
     every = len(read.points) + len(read.left_out)
     words = [f"times scaled by {read.scale}"] * (read.scale != FULL)
     words += [f"{len(read.points)} of {every} points"] * bool(read.left_out)
+    kernels = {read.kernel_at(point) for point in read.points}
+    patches = sorted({patch for kernel in kernels for patch in kernel.split("+")[1:]})
+    if patches:
+        words.append(
+            f"kernel with {patches[0] if len(patches) == 1 else f'{len(patches)} patches'}"
+        )
+    own = [
+        one.id for one in read.settings.hypotheses if one.id in read.mechanisms and not one.patch
+    ]
+    words += [f"hosts with {', '.join(own)}"] * bool(own)
     return f" ({', '.join(words)})" if words else ""
 
 
@@ -250,6 +264,24 @@ def _claims(read: Study) -> Iterable[publication.Claim]:
                 for one in (() if left_out else comparisons)
             ),
         )  # fmt: skip
+
+
+def _hypothesis(one: Hypothesis) -> study.Hypothesis:
+    settings = ", ".join(f"{knob.name} {knob.value}" for _, knob in one.knobs())
+    how = f"the kernel's patch {one.patch}" if one.patch else settings
+    return study.Hypothesis(id=one.id, text=one.text, restores=one.restores, how=how)
+
+
+def _explanations(read: Study) -> Iterable[study.Explanation]:
+    """Return the explanations at the points that are here; one without any is left out."""
+    found = zip(read.settings.explanations, read.explanation_points, strict=True)
+    for one, indexes in found:
+        low, high, strict = bounds(one.is_)
+        if points := _at(read, indexes):
+            yield study.Explanation(
+                claim=one.claim, by=one.by, metric=one.metric, measure=one.measure,
+                points=points, low=low, high=high, strict=strict,
+            )  # fmt: skip
 
 
 def _left_out(read: Study, comparisons: Sequence[Comparison]) -> str:

@@ -150,6 +150,15 @@ def episode_points(
     return sweep.find_all(ats)
 
 
+def explanation_points(
+    study: StudyFile, sweep: Sweep
+) -> tuple[tuple[tuple[int, ...], ...], list[Problem]]:
+    """Return the indexes of each explanation's points, and what is wrong with the ``at``."""
+    listed = enumerate(study.explanations)
+    found = [sweep.find_any(one.at, ("explanations", i, "at")) for i, one in listed]
+    return tuple(here for here, _ in found), [problem for _, wrong in found for problem in wrong]
+
+
 def capture_points(study: StudyFile, sweep: Sweep) -> tuple[tuple[int, ...], list[Problem]]:
     """Return the indexes of the points that are captured, and what is wrong with them."""
     loc: Loc = ("collect", "captures_at")

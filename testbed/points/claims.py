@@ -13,7 +13,7 @@ from typing import Any
 from model import units
 from testbed.points.at_points import Sweep
 from testbed.points.sweep import PointValue
-from testbed.study.claims import Claim, Trend
+from testbed.study.claims import Claim, Predicate, Trend
 from testbed.study.problems import Loc, Problem, one_of, suggestion
 from testbed.study.study_form import StudyFile
 
@@ -81,7 +81,7 @@ class _Expander:
 
         What each point is compared with is not compared with itself.
         """
-        low, high, strict = _bounds(claim)
+        low, high, strict = bounds(claim.is_)
         others = self._others(claim, covered, (*loc, "versus"))
         versus = claim.versus_names or (None,) * len(claim.names)
         rest = "points" in claim.each and set(others) < set(covered)
@@ -210,9 +210,8 @@ class _Expander:
                     )
 
 
-def _bounds(claim: Claim) -> tuple[float | None, float | None, bool]:
-    """Return low, high, and whether they are left out."""
-    wanted = claim.is_
+def bounds(wanted: Predicate | None) -> tuple[float | None, float | None, bool]:
+    """Return what a predicate bounds: low, high, and whether they are left out."""
     if wanted is None:
         return None, None, False
     if wanted.between is not None:

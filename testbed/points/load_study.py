@@ -19,6 +19,7 @@ from testbed.points.at_points import (
     Sweep,
     capture_points,
     episode_points,
+    explanation_points,
     figure_flows,
     figure_points,
     published_points,
@@ -37,6 +38,7 @@ from testbed.study.vocabulary import DEFAULT_KERNEL
 from testbed.study.yaml_document import Document, parse_document, read_document
 from testbed.study_checks.agreement import cross_problems
 from testbed.study_checks.claims import suspect_problems
+from testbed.study_checks.hypotheses import restored_problems
 
 STUDIES_FOLDER = Path(__file__).resolve().parents[2] / "studies"
 HOSTS_FOLDER = STUDIES_FOLDER / "hosts"
@@ -52,7 +54,9 @@ class Study:
     comes to, ``labels`` what readers call swept settings, by path.
 
     Of a study at some of its points alone ``at`` says which, and the others are ``left_out``: what
-    is captured or claimed there counts them on behind the points.
+    is captured or claimed there counts them on behind the points. ``explanation_points`` are those
+    of each explanation; ``mechanisms`` are the hypotheses in force, ``patches`` what the kernels of
+    all points have besides their own name.
     """
 
     settings: StudyFile
@@ -67,8 +71,11 @@ class Study:
     profiles: dict[str, LoadedProfile]
     alternatives: Variations
     labels: dict[str, Label] = dataclasses.field(default_factory=dict)
+    explanation_points: tuple[tuple[int, ...], ...] = ()
     at: tuple[str, ...] = ()
     left_out: tuple[Point, ...] = ()
+    patches: tuple[str, ...] = ()
+    mechanisms: tuple[str, ...] = ()
 
     @property
     def scale(self) -> Decimal:
@@ -92,11 +99,13 @@ class Study:
         return any(values <= point.values.items() for values in captured)
 
     def kernel_at(self, point: Point) -> str:
-        """Return the version of the kernel a point runs on: its own, or its hosts'."""
+        """Return the kernel a point runs on, its own or its hosts', with the patches in force."""
         named = point.settings.kernel
         if named == OF_HOSTS:
             named = self.profiles[point.settings.hosts].profile.kernel
-        return DEFAULT_KERNEL if named == DEFAULT else named
+        named = DEFAULT_KERNEL if named == DEFAULT else named
+        version, *own = named.split("+")
+        return "+".join([version, *sorted({*own, *self.patches})]) if self.patches else named
 
 
 def find_study(name: str) -> Path:
@@ -202,6 +211,8 @@ def study_from(
         problems += shelf.load(settings, document, (*points, *placed.alternatives.points))
     if "claims" in valid and settings.hosts in shelf.profiles and not hosts:
         problems += suspect_problems(settings, shelf.profiles[settings.hosts].profile, document)
+    if "hypotheses" in valid and settings.hosts in shelf.profiles and not hosts:
+        problems += restored_problems(settings, shelf.profiles[settings.hosts].profile, document)
     raise_problems([*document.problems, *problems], document)
     study = Study(
         settings=settings,
@@ -216,6 +227,7 @@ def study_from(
         profiles=shelf.profiles,
         alternatives=placed.alternatives,
         labels=placed.labels,
+        explanation_points=placed.explanations,
     )
     raise_problems(list(_same_kernels(study)), document)
     return study
@@ -246,6 +258,7 @@ class _Placed:
     comparisons: tuple[tuple[Comparison, ...], ...] = ()
     alternatives: Variations = NO_VARIATIONS
     labels: dict[str, Label] = dataclasses.field(default_factory=dict)
+    explanations: tuple[tuple[int, ...], ...] = ()
 
 
 def _place(
@@ -274,6 +287,9 @@ def _place(
         comparisons, wrong = expand_claims(settings, sweep)
         placed = dataclasses.replace(placed, comparisons=comparisons)
         problems += wrong
+    if "explanations" in valid:
+        found, wrong = explanation_points(settings, sweep)
+        placed, problems = dataclasses.replace(placed, explanations=found), [*problems, *wrong]
     if "label" in valid and not problems:
         labels, wrong = read_labels(settings, sweep)
         placed, problems = dataclasses.replace(placed, labels=labels), [*problems, *wrong]

@@ -109,6 +109,7 @@ def _kept(study: Study, kept: Sequence[int]) -> Study:
         published_points=tuple(map(here, study.published_points)),
         figure_points=tuple(map(here, study.figure_points)),
         episode_points=tuple(map(here, study.episode_points)),
+        explanation_points=tuple(map(here, study.explanation_points)),
         capture_points=tuple(place[index] for index in study.capture_points),
         comparisons=tuple(
             tuple(

@@ -49,13 +49,9 @@ def _knobs(description: str) -> Any:
     return Field({}, description=description)
 
 
-class ProfileEntry(Settings):
-    """One published parameter; knob groups without a side in their name go to both ends."""
+class KnobGroups(Settings):
+    """Settings of the kernel; groups without a side in their name go to both ends."""
 
-    parameter: Text = Field(description="what the publication says of its hosts")
-    published: str = Field("", description="its published value; empty: not published")
-    fidelity: Fidelity = Field(description="exact, approximated or cannot_be_set")
-    note: str = Field("", description="what differs")
     sysctl: Knobs = _knobs("sysctls by name")
     sysctl_sender: Knobs = _knobs("sysctls of senders")
     sysctl_receiver: Knobs = _knobs("sysctls of receivers")
@@ -76,6 +72,15 @@ class ProfileEntry(Settings):
                 group = kind if side == "both" else f"{kind}_{side}"
                 for name, value in getattr(self, group).items():
                     yield group, Knob(kind=kind, name=name, value=value, side=side)
+
+
+class ProfileEntry(KnobGroups):
+    """One published parameter, and the settings it became."""
+
+    parameter: Text = Field(description="what the publication says of its hosts")
+    published: str = Field("", description="its published value; empty: not published")
+    fidelity: Fidelity = Field(description="exact, approximated or cannot_be_set")
+    note: str = Field("", description="what differs")
 
 
 class Profile(Settings):
@@ -102,13 +107,14 @@ def profile_problems(profile: Profile, document: Document, place: Loc) -> Iterat
                 (*loc, "parameter"), f"duplicate parameter: already given on line {line}"
             )
         for group, knob in entry.knobs():
-            clash = next((by for other, by in set_by if _same_place(other, knob)), "")
+            clash = next((by for other, by in set_by if same_place(other, knob)), "")
             if clash:
                 yield document.problem((*loc, group, knob.name), f"set twice: also by '{clash}'")
             set_by.append((knob, entry.parameter))
 
 
-def _same_place(a: Knob, b: Knob) -> bool:
+def same_place(a: Knob, b: Knob) -> bool:
+    """Return whether two settings are of the same thing at the same end."""
     return (a.kind, a.name) == (b.kind, b.name) and (a.side == b.side or "both" in (a.side, b.side))
 
 
@@ -129,7 +135,12 @@ def _entry_problems(entry: ProfileEntry, document: Document, loc: Loc) -> Iterat
         )
     if entry.fidelity != "exact" and not entry.note.strip():
         yield document.problem((*loc, "fidelity"), "no note", wanted="a note saying what differs")
-    for group, knob in knobs:
+    yield from knob_problems(entry, document, loc)
+
+
+def knob_problems(groups: KnobGroups, document: Document, loc: Loc) -> Iterator[Problem]:
+    """Yield which settings of the kernel, written at a place, there are not."""
+    for group, knob in groups.knobs():
         problem = _knob_problem(knob)
         if problem:
             yield document.problem((*loc, group, knob.name), **problem)

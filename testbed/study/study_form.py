@@ -15,6 +15,7 @@ from model.cell import OF_HOSTS, Generator, Protocol
 from testbed.study.claims import Claim
 from testbed.study.figures import Figure
 from testbed.study.host_profile_form import Profile
+from testbed.study.hypotheses import Explanation, Hypothesis
 from testbed.study.setting_types import (
     MAX_SEED,
     ChannelLimitPkts,
@@ -326,6 +327,12 @@ class StudyFile(Settings):
     figures: tuple[Figure, ...] = Field((), description="a list of figures")
     claims: tuple[Claim, ...] = Field((), description="a list of claims")
     assumptions: tuple[Assumption, ...] = Field((), description="a list of assumptions")
+    hypotheses: tuple[Hypothesis, ...] = Field(
+        (), description="a list of mechanisms that `explain` turns to what was published"
+    )
+    explanations: tuple[Explanation, ...] = Field(
+        (), description="claims that mechanisms explain something, which `explain` judges"
+    )
     sensitivity: Sensitivity = Field(
         Sensitivity.model_validate({}), description="how alternatives of assumptions are tried"
     )

@@ -12,7 +12,7 @@ TOPOLOGIES = {
 DEFAULT_KERNEL = "7.3"
 #: A kernel's version as Debian's source packages have it, and that of a package or a machine.
 SOURCE_VERSION = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}")
-KERNEL_VERSION = re.compile(rf"({SOURCE_VERSION.pattern})([.+-][0-9a-z.+-]{{1,40}})?")
+KERNEL_VERSION = re.compile(rf"({SOURCE_VERSION.pattern})([.+-][0-9a-z.+-]{{1,200}})?")
 
 
 def source_version(version: str) -> str:
@@ -20,6 +20,12 @@ def source_version(version: str) -> str:
     found = KERNEL_VERSION.fullmatch(version)
     return found[1] if found else version
 
+
+#: Patches of the lab's kernel, each of which restores one mechanism; docs/kernels.md says what.
+KERNEL_PATCHES = (
+    "sctp-4th-duplicate", "sctp-first-window-2", "sctp-no-fast-recovery", "sctp-ssthresh-2-mtu",
+    "tcp-growth-by-fractions", "tcp-no-limited-transmit", "tcp-window-halved-at-once",
+)  # fmt: skip
 
 #: Congestion controls of TCP that the lab's kernels have, by the kernel's names.
 CONGESTION_CONTROLS = {

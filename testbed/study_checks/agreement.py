@@ -23,6 +23,7 @@ from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
 from testbed.study_checks import figures, flows
 from testbed.study_checks.claims import claim_problems
+from testbed.study_checks.hypotheses import explanation_problems, hypothesis_problems
 from testbed.study_checks.lab_capacity import flow_problems, network_problems
 from testbed.study_checks.loss import loss_problems, numbering_problems
 from testbed.study_checks.names import duplicates, unknown
@@ -34,6 +35,7 @@ CHECKS.reads("network", "flows", "generator")(numbering_problems)
 CHECKS.reads("network")(network_problems)
 CHECKS.reads("flows")(flow_problems)
 CHECKS.reads("figures")(figures.figure_problems)
+CHECKS.reads("hypotheses")(hypothesis_problems)
 CHECKS.reads("figures", "compare")(figures.share_problems)
 CHECKS.reads("figures", "duration_s")(figures.time_problems)
 
@@ -153,6 +155,11 @@ def _claims(study: StudyFile, document: Document) -> Iterator[Problem]:
     needs = metric_needs(study.groups).items()
     lacking = {name: _NEEDED[key] for name, key in needs if getattr(study, key) is None}
     yield from claim_problems(study, document, _metric_names(study), lacking)
+
+
+@CHECKS.reads("explanations", "hypotheses", "claims", "groups", "flows")
+def _explanations(study: StudyFile, document: Document) -> Iterator[Problem]:
+    yield from explanation_problems(study, document, _metric_names(study))
 
 
 @CHECKS.reads("delivered", "duration_s")

@@ -1,22 +1,16 @@
-"""Build a User-Mode Linux kernel with virtual time from Debian's unpatched kernel source.
-
-Everything happens inside the lab's image (its compiler, its tools), confined to a build folder;
-the host needs no compiler. The finished entry holds ``linux``, ``config`` and ``version``.
-"""
+"""User-Mode Linux kernels with virtual time, built from Debian's unpatched kernel source."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from model.errors import StudyError, UnsupportedError
 from testbed.labs.booted import debian
-from testbed.labs.confinement import lab_user
-from testbed.labs.confinement.sandbox import Sandbox
-from testbed.machine import cache, contents
-from testbed.machine.process import BuildReport, Watch, run_logged
+from testbed.labs.virtual import kernel_build
+from testbed.labs.virtual.kernel_build import Script
+from testbed.machine import cache
+from testbed.machine.process import BuildReport
 from testbed.study.vocabulary import DEFAULT_KERNEL, SOURCE_VERSION
 
 DEFAULT = DEFAULT_KERNEL
@@ -26,8 +20,6 @@ INPUTS = tuple(
     Path(__file__).with_name(name)
     for name in ("kernel.config", "kernel-optional.config", "build-kernel.sh")
 )
-BUILD_TIMEOUT_S = 3000.0
-BUILD_BYTES = 4_000_000_000
 LOG_LINES = 1200
 
 
@@ -84,37 +76,6 @@ def ensure(
 
 
 def _build(folder: Path, version: str, root: Path, report: BuildReport, tick_hz: int) -> None:
-    cache.need_space(folder, BUILD_BYTES, "building the kernel")
-    work = folder / "work"
-    work.mkdir()
-    for source in INPUTS:
-        shutil.copy(source, work)
-    options = debian.apt_options(work).replace(f"{work}/", "/cell/")
-    (work / "apt.conf").write_text(options)
-    read_only = {"/etc/resolv.conf": Path("/etc/resolv.conf")}
-    hosts = Path("/etc/hosts")
-    if hosts.is_file():
-        read_only["/etc/hosts"] = hosts
-    scratch = dict.fromkeys(("/tmp", "/run", "/var/lib/apt/lists", "/var/cache/apt"), 0)
-    log = folder / "build.log"
-    jobs = str(os.cpu_count() or 1)
-    with lab_user.lent(work) as uid:
-        sandbox = Sandbox(
-            image=root,
-            uid=uid,
-            read_only=read_only,
-            writable={"/cell": work},
-            scratch=scratch,
-            network=True,
-        )
-        run_logged(
-            sandbox.argv(["bash", "/cell/build-kernel.sh", version, jobs, str(tick_hz)]),
-            log=log,
-            what=f"building kernel {version}",
-            timeout_s=BUILD_TIMEOUT_S,
-            watch=Watch(what=f"kernel {version}", expected_lines=LOG_LINES, report=report),
-        )
-    for name in ("linux", "config", "version"):
-        (work / name).rename(folder / name)
-    cache.remove_left(work)
-    contents.settle(folder)
+    words = ["/cell/build-kernel.sh", version, kernel_build.jobs(), str(tick_hz)]
+    script = Script(words=words, inputs=INPUTS, lines=LOG_LINES)
+    kernel_build.run(folder, script, f"kernel {version}", root, report)

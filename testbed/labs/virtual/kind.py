@@ -9,7 +9,7 @@ from model.cell import Cell, Limits
 from testbed.labs.booted import image, time_limits
 from testbed.labs.booted.kind import BootedKind
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
-from testbed.labs.virtual import costs, kernel, virtual_lab
+from testbed.labs.virtual import costs, kernel_build, patched_kernel, virtual_lab
 from testbed.machine import contents
 from testbed.machine.process import BuildReport
 
@@ -30,7 +30,7 @@ class VirtualKind(BootedKind):
 
     def check_kernel(self, version: str) -> str:
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
-        return kernel.check_version(version)
+        return patched_kernel.checked(version)
 
     def check_offered(self, kernel_versions: Sequence[str]) -> None:
         """Raise :class:`UnsupportedError` for kernels that are neither here nor to be had."""
@@ -50,12 +50,12 @@ class VirtualKind(BootedKind):
         found = [
             doctor.kernel(
                 f"kernel {version}",
-                kernel.built(version, contents.digest(root.parent)) if root else None,
+                patched_kernel.built(version, contents.digest(root.parent)) if root else None,
             )
             for version in kernel_versions
         ]
         hint = "the lab's kernel is User-Mode Linux, which there is for x86_64"
-        return doctor.examine(found, kernels_bytes=kernel.BUILD_BYTES, processor_hint=hint)
+        return doctor.examine(found, kernels_bytes=kernel_build.BUILD_BYTES, processor_hint=hint)
 
     def ready(
         self, kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any

@@ -22,7 +22,7 @@ from testbed.labs.booted.per_kernel import LabPerKernel, OwnMachine
 from testbed.labs.confinement import allowance, preflight
 from testbed.labs.confinement.sandbox import Sandbox, Walls
 from testbed.labs.contract.lab import Check, Properties, Ran, accept_any
-from testbed.labs.virtual import kernel
+from testbed.labs.virtual import kernel, patched_kernel
 from testbed.machine import contents
 from testbed.machine.process import BuildReport
 
@@ -119,7 +119,8 @@ class VirtualLab(OwnMachine):
         return sandbox.argv([*line, "--", str(round(boot.limits.virtual_s)), *boot.program])
 
     def _has_seccomp(self) -> bool:
-        major, minor = (int(part) for part in self.kernel_version.split("."))
+        version, _ = patched_kernel.parts(self.kernel_version)
+        major, minor = (int(part) for part in version.split("."))
         return (major, minor) >= (6, 16)
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
@@ -151,7 +152,7 @@ def with_tick(lab: VirtualLab, tick_hz: int, report: BuildReport) -> VirtualLab:
     digest = contents.digest(lab.image.parent)
     return replace(
         lab,
-        kernel=kernel.ensure(lab.kernel_version, lab.image, digest, report, tick_hz),
+        kernel=patched_kernel.ensure(lab.kernel_version, lab.image, digest, report, tick_hz),
         properties=replace(lab.properties, tick_hz=tick_hz),
     )
 
@@ -177,7 +178,7 @@ def ensure_each(
     labs = tuple(
         VirtualLab(
             image=root,
-            kernel=kernel.ensure(version, root, image_digest, report),
+            kernel=patched_kernel.ensure(version, root, image_digest, report),
             code=code,
             kernel_version=version,
         )
@@ -189,11 +190,9 @@ def ensure_each(
 
 def check_offered(kernel_versions: Sequence[str]) -> None:
     """Raise unless each of these kernels is in the cache or to be had; see :mod:`kernel`."""
-    for version in kernel_versions:
-        kernel.check_version(version)
-    missing = [version for version in kernel_versions if not is_built(version)]
-    if missing:
-        kernel.check_offered(missing)
+    names = [patched_kernel.checked(name) for name in kernel_versions]
+    if missing := [name for name in names if not is_built(name)]:
+        kernel.check_offered(patched_kernel.versions(missing))
 
 
 def ensure_per_kernel(
@@ -208,6 +207,6 @@ def ensure_per_kernel(
 def is_built(kernel_version: str) -> bool:
     """Return whether image and kernel are in the cache."""
     root = image.built()
-    return (
-        root is not None and kernel.built(kernel_version, contents.digest(root.parent)) is not None
-    )
+    if root is None:
+        return False
+    return patched_kernel.built(kernel_version, contents.digest(root.parent)) is not None

@@ -21,7 +21,7 @@ from testbed.labs.booted import image, lab_code
 from testbed.labs.confinement import host_tools, preflight
 from testbed.labs.confinement.host_tools import BUBBLEWRAP
 from testbed.labs.contract.lab import Finding
-from testbed.labs.virtual import kernel
+from testbed.labs.virtual import kernel, kernel_build
 from testbed.machine import contents
 
 Usage = collections.namedtuple("Usage", "total used free")
@@ -135,7 +135,7 @@ def test_space(
     monkeypatch.setattr(shutil, "disk_usage", lambda place: Usage(0, 0, free_bytes))
     monkeypatch.setattr(image, "built", lambda: Path("/img") if built else None)
     monkeypatch.setattr(os, "access", lambda place, mode: writable)
-    finding = virtual_doctor._space(kernel.BUILD_BYTES)
+    finding = virtual_doctor._space(kernel_build.BUILD_BYTES)
     assert finding.well is well
     assert f"{free_bytes / 1e9:.1f} GB free" in finding.state
     assert "5.5 GB are needed for the first build" in finding.hint

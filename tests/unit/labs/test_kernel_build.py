@@ -15,7 +15,7 @@ from testbed.command.cli import command_status
 from testbed.labs.booted import debian
 from testbed.labs.confinement import host_tools, lab_user
 from testbed.labs.confinement.host_tools import Mirrors
-from testbed.labs.virtual import kernel
+from testbed.labs.virtual import kernel, kernel_build
 from testbed.machine import cache, process
 from tests.support.fake_lab import nothing
 
@@ -96,7 +96,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
             for name in ("linux", "config", "version", "left.o"):
                 (work / name).write_text(name)
 
-        monkeypatch.setattr(kernel, "run_logged", run_logged)
+        monkeypatch.setattr(kernel_build, "run_logged", run_logged)
         return ran
 
     return prepare
@@ -217,8 +217,8 @@ def test_the_build_needs_space(build: Callable[..., list[Any]], monkeypatch: Any
     ((folder, wanted_bytes, what),) = requested
     assert (folder.parent, wanted_bytes, what) == (
         cache.root(),
-        kernel.BUILD_BYTES,
-        "building the kernel",
+        kernel_build.BUILD_BYTES,
+        "building kernel 7.3",
     )
 
 

@@ -52,7 +52,7 @@ def test_what_is_built_is_not_asked_for(
     lab: VirtualLab, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(image, "built", lambda: lab.image)
-    monkeypatch.setattr(kernel, "built", lambda version, digest: lab.kernel)
+    monkeypatch.setattr(kernel, "built", lambda _version, _digest, _tick_hz: lab.kernel)
     virtual_lab.ensure("7.3", nothing)
     assert steps == ["image", "code", "kernel"]
 

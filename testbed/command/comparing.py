@@ -1,0 +1,100 @@
+"""The commands that set runs of one study beside each other: in several labs, or by mechanism."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.command import crosscheck as crosschecking
+from testbed.command import explain as explaining
+from testbed.command import plans
+from testbed.command.options import At, DataDir, Hosts, Jobs, Kernel, Scale, SeedCount
+from testbed.labs import registry
+from testbed.study.scaling import FULL
+
+_CROSSCHECK = (
+    "Examples: groundtruth crosscheck wireless --labs virtual,stock --reps 12; "
+    "groundtruth crosscheck results/A results/B."
+)
+_EXPLAIN = (
+    "Examples: groundtruth explain wireless --reps 10 --at loss=1%; groundtruth explain "
+    "results/latest --metric goodput_T_bps."
+)
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command(epilog=_CROSSCHECK)(crosscheck)
+    app.command(epilog=_EXPLAIN)(explain)
+
+
+def crosscheck(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="STUDY|RUN...", help="a study, or run folders of one study"),
+    ],
+    labs: Annotated[
+        str,
+        typer.Option("--labs", metavar="LAB,LAB...", help="run the study in these labs first"),
+    ] = "",
+    reps: SeedCount = None,
+    kernel: Kernel = "",
+    jobs: Jobs = None,
+    hosts: Hosts = "",
+    scale: Scale = str(FULL),
+    data_dir: DataDir = Path("results"),
+) -> None:
+    """Say whether labs agree on a study: each with the first, within the metrics' margins."""
+    if not labs:
+        if reps or kernel or jobs or hosts or scale != FULL:
+            raise typer.BadParameter("goes with --labs", param_hint="an option of a run")
+        crosschecking.of_runs(names, data_dir)
+        return
+    if len(names) > 1:
+        raise typer.BadParameter("takes one study", param_hint="--labs")
+    choices = plans.Choices(
+        reps=reps, lab="", kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True,
+        sensitivity=False, scale=scale,
+    )  # fmt: skip
+    crosschecking.of_study(names[0], labs.split(","), choices, data_dir)
+
+
+def explain(
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY|SET", help="a study, or the set that explain made of it")
+    ],
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by", metavar="ID,ID...", help="some of the study's hypotheses; default: all"
+        ),
+    ] = "",
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="METRIC", help="what to tell of first")
+    ] = "",
+    reps: SeedCount = None,
+    at: At = None,
+    kernel: Kernel = "",
+    jobs: Jobs = None,
+    hosts: Hosts = "",
+    scale: Scale = str(FULL),
+    data_dir: DataDir = Path("results"),
+) -> None:
+    """Say which mechanisms explain why the kernel's results are not the published ones.
+
+    Each hypothesis of the study turns one mechanism to what was published, by a patch of the
+    kernel or by a setting. The study runs with none, each, sets of them and all, with the same
+    seeds.
+    """
+    if explaining.is_set(study):
+        if by or reps or at or kernel or jobs or hosts or scale != FULL:
+            raise typer.BadParameter("goes with a study", param_hint="an option of a run")
+        explaining.of_set(study, metric)
+        return
+    choices = plans.Choices(
+        reps=reps, lab=registry.DEFAULT.properties.name, kernel=kernel, jobs=jobs, hosts=hosts,
+        pcap=False, telemetry=True, sensitivity=False, scale=scale, at=tuple(at or ()),
+    )  # fmt: skip
+    explaining.of_study(study, tuple(filter(None, by.split(","))), choices, data_dir, metric)

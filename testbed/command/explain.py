@@ -1,0 +1,150 @@
+"""``groundtruth explain``: which mechanisms explain what a study's kernel does otherwise.
+
+Invariants: each set of mechanisms is a run of its own, with a report of its own, so no figure mixes
+them; what is told is read from run folders that are whole and as they were left.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from model import plain_files, run_folder
+from model.errors import StudyError, going_on
+from testbed.campaign import new_runs, run_cells, saved_runs, study_sets
+from testbed.campaign.progress import Display
+from testbed.command import crosscheck, plan_costs, plans, run_and_report
+from testbed.labs import registry
+from testbed.machine.console import out, words
+from testbed.planning.mechanism_sets import mechanism_sets, name_of
+from testbed.planning.plan import Plan
+from testbed.points.mechanisms import chosen, idle
+
+if TYPE_CHECKING:
+    from model.run_files.explanation import Explanation
+
+
+def of_study(
+    study_name: str, by: Sequence[str], choices: plans.Choices, data_dir: Path, metric: str
+) -> None:
+    """Run a study with every set of mechanisms that it takes, then say what each of them does.
+
+    Raises:
+        StudyError: the study has no such hypothesis, or none that changes its hosts.
+    """
+    choices = plans.settled(dataclasses.replace(choices, sensitivity=False))
+    (first,) = plans.plans_of([study_name], choices)
+    hypotheses = chosen(first.study, by)
+    left_out = {one.id: why for one in hypotheses if (why := idle(first.study, one))}
+    ids = [one.id for one in hypotheses if one.id not in left_out]
+    if not ids:
+        raise StudyError(
+            "no hypothesis changes these hosts", where=study_name, wanted="at least one",
+            got="; ".join(f"{name}: {why}" for name, why in left_out.items()),
+        )  # fmt: skip
+    if len(first.seeds) < 2:
+        raise StudyError("too few to compare", where="SEEDS", wanted="at least 2", got="1")
+    sets = mechanism_sets(ids)
+    each = [
+        dataclasses.replace(choices, mechanisms=tuple(name for name in ids if name in those))
+        for those in sets
+    ]
+    made = [plans.make_plan(study_name, one)[0] for one in each]
+    _say_costs(made, ids, choices)
+    new_runs.check_writable(data_dir)
+    with Display(words()) as display:
+        lab = registry.named(choices.lab).ready(plans.kernels(made), display.building)
+    planned = [plans.make_plan(study_name, one, of_kernel=lab.describe) for one in each]
+    found = study_sets.create(
+        data_dir, planned, sys.argv, names=[name_of(those, ids) for those in sets],
+        set_name=f"{first.study.settings.study}-explain",
+    )  # fmt: skip
+    words().print(f"set: {found.folder}", soft_wrap=True)
+    parts = []
+    for folder, (plan, _) in zip(found.runs, planned, strict=True):
+        saved_runs.record_lab(folder, lab.packages())
+        parts.append(run_cells.Part(run=folder, cells=plan.first, lab=lab))
+    again = f"groundtruth resume {found.folder} && groundtruth explain {found.folder}"
+    with going_on(again), study_sets.locked(found):
+        run_and_report.run_only(found, parts, choices.worker_count())
+    _tell(found, left_out, metric)
+
+
+def _say_costs(made: Sequence[Plan], ids: Sequence[str], choices: plans.Choices) -> None:
+    said = f"{len(made)} runs tell {len(ids)} mechanisms apart"
+    words().print(f"{said}: {', '.join(plan_costs.cost_lines(made, choices.worker_count()))}")
+
+
+def is_set(name: str) -> bool:
+    """Return whether there is a set of runs of that name, which no study can have."""
+    return plain_files.is_file(Path(name) / run_folder.SET)
+
+
+def of_set(name: str, metric: str) -> None:
+    """Say again what mechanisms do, from the set of runs that was made to tell."""
+    found = study_sets.find(name)
+    if not found.is_set:
+        raise StudyError(
+            "one run explains nothing", where=name, wanted="a study, or the set of runs of one",
+            hint="groundtruth explain STUDY",
+        )  # fmt: skip
+    _tell(found, {}, metric)
+
+
+def _tell(found: study_sets.Found, left_out: dict[str, str], metric: str) -> None:
+    """Write and print what the runs of a set explain."""
+    # Imported when needed: they take longer to load than most commands.
+    from reports.explanation import tables
+    from reports.terminal.screen import print_grids
+
+    made = _explained(found.runs, left_out, metric)
+    _write(made, found.folder)
+    first = tables.notes(made)
+    grids = [tables.explained_grid(made), tables.claims_grid(made),
+             tables.levels_grid(made, made.metric), tables.effects_grid(made, made.metric),
+             tables.shares_grid(made, made.metric)]  # fmt: skip
+    print_grids(f"Why they differ: {made.title}", [one for one in grids if one], first, out())
+    out().print(f"explanation: {found.folder / run_folder.EXPLANATION_HTML}", soft_wrap=True)
+
+
+def _explained(runs: Sequence[Path], left_out: dict[str, str], metric: str) -> Explanation:
+    from model.run_files.explanation import MechanismRun
+    from reports.agreement.lab_facts import facts
+    from reports.explanation.explain import MechanismResult, explain
+    from reports.store.run import read_run
+    from reports.verdict.summary import summarise
+
+    results = []
+    for path in runs:
+        crosscheck.check_whole(path)
+        run = read_run(path)
+        summary = summarise(run)
+        record = MechanismRun(
+            run=path.name,
+            mechanisms=run.study.mechanisms,
+            manifest_sha256=plain_files.sha256(path / run_folder.MANIFEST),
+            kernels=tuple(facts(run, [])["kernel"].split(", ")),
+            seeds=len({one.seed for one in summary.cells if one.excluded is None}),
+            excluded=sum(one.excluded is not None for one in summary.cells),
+        )
+        results.append(MechanismResult(record=record, study=run.study, summary=summary))
+    return explain(results, left_out, metric)
+
+
+def _write(made: Explanation, folder: Path) -> None:
+    from model.run_files.explanation import EXPLANATION
+    from model.run_files.json_file import text_of
+    from reports.explanation.page import page
+    from reports.explanation.tables import attachment
+    from reports.page.review_tables import TABLE_FILES
+
+    (markdown,) = (one for one in TABLE_FILES if one.name == run_folder.TABLES_MD)
+    files = {
+        folder / run_folder.EXPLANATION_JSON: text_of(EXPLANATION, made),
+        folder / run_folder.EXPLANATION_MD: markdown.text(attachment(made)),
+        folder / run_folder.EXPLANATION_HTML: page(made),
+    }
+    plain_files.write_together({path: text.encode() for path, text in files.items()})

@@ -1,0 +1,108 @@
+"""Kernels with patches: what they are called, what decides them, in what they are built."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model.errors import StudyError
+from testbed.labs.virtual import kernel, kernel_build, patched_kernel
+from testbed.machine import cache, process
+from testbed.study.vocabulary import KERNEL_PATCHES
+from tests.support.fake_lab import nothing
+
+IMAGE = Path("/img")
+ONE, OTHER = "sctp-4th-duplicate", "sctp-ssthresh-2-mtu"
+
+
+def test_a_name_is_a_version_and_patches_in_order() -> None:
+    assert patched_kernel.parts("7.3") == ("7.3", ())
+    assert patched_kernel.checked("7.3") == "7.3"
+    assert patched_kernel.checked(f"7.3+{OTHER}+{ONE}+{OTHER}") == f"7.3+{ONE}+{OTHER}"
+    assert patched_kernel.versions([f"7.3+{ONE}", "6.12", "7.3"]) == ["7.3", "6.12"]
+
+
+@pytest.mark.parametrize("name", ["7.3+", "7.3+four", f"{ONE}", f"7.3.4+{ONE}", "7.3+../x"])
+def test_what_is_no_version_or_no_patch_is_refused(name: str) -> None:
+    with pytest.raises(StudyError, match=r"^KERNEL: no such (kernel|patch): wanted "):
+        patched_kernel.checked(name)
+
+
+def test_every_patch_says_what_it_restores_and_touches_few_lines() -> None:
+    assert ONE in patched_kernel.there_are()
+    for name in patched_kernel.there_are():
+        text = (patched_kernel.PATCHES / f"{name}.patch").read_text()
+        told, _, changes = text.partition("--- a/")
+        assert re.search(r"RFC \d+|simulators' TCP", told), name
+        changed = [line for line in changes.splitlines() if re.match(r"[-+](?!\+\+|--)", line)]
+        assert 1 <= len(changed) <= 10, name
+
+
+def test_studies_can_name_just_the_patches_there_are() -> None:
+    assert patched_kernel.there_are() == sorted(KERNEL_PATCHES)
+
+
+def test_each_patch_makes_another_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["7.3+" + ONE, "6.12+" + ONE, "7.3+" + OTHER, f"7.3+{ONE}+{OTHER}"]
+    keys = [patched_kernel.key(name, "image") for name in names]
+    keys += [patched_kernel.key(names[0], "another"), patched_kernel.key(names[0], "image", 1000)]
+    copies = tmp_path / "patches"
+    copies.mkdir()
+    for path in patched_kernel.PATCHES.iterdir():
+        (copies / path.name).write_bytes(path.read_bytes() + b"\n")
+    monkeypatch.setattr(patched_kernel, "PATCHES", copies)
+    keys.append(patched_kernel.key(names[0], "image"))
+    assert len({*keys, kernel.key("7.3", "image")}) == len(keys) + 1
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[kernel_build.Script]:
+    """Return the scripts that were to be run; each leaves what it says."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    scripts: list[kernel_build.Script] = []
+
+    def run(folder: Path, script: kernel_build.Script, *_: Any) -> None:
+        scripts.append(script)
+        for name in script.leaves:
+            (folder / name).write_text(name)
+
+    monkeypatch.setattr(kernel_build, "run", run)
+    return scripts
+
+
+def test_patched_kernels_are_built_in_one_tree_and_once(ran: list[kernel_build.Script]) -> None:
+    first = patched_kernel.ensure(f"7.3+{ONE}", IMAGE, "key", nothing)
+    second = patched_kernel.ensure(f"7.3+{OTHER}+{ONE}", IMAGE, "key", nothing)
+    again = patched_kernel.ensure(f"7.3+{ONE}", IMAGE, "key", nothing)
+    assert first == again == patched_kernel.built(f"7.3+{ONE}", "key") != second
+    assert [Path(script.words[0]).name for script in ran] == [
+        "build-tree.sh", "build-patched.sh", "build-patched.sh"
+    ]  # fmt: skip
+    tree, one, both = ran
+    assert list(tree.leaves) == ["tree.tar.gz"]
+    assert one.tree == both.tree
+    assert one.tree is not None
+    assert one.tree.parent == cache.root()
+    assert list(both.words[3:]) == [f"{ONE}.patch", f"{OTHER}.patch"]
+    ends = {one.words[1], both.words[1]}
+    assert len(ends) == 2
+    # A release has 64 characters: 6.12.117-groundtruth and what is after it.
+    assert all(re.fullmatch(r"-patched-[0-9a-f]{8}", end) for end in ends)
+
+
+def test_a_kernel_without_patches_is_debians(
+    ran: list[kernel_build.Script], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = patched_kernel.ensure("7.3", IMAGE, "key", nothing)
+    assert place == kernel.built("7.3", "key") == patched_kernel.built("7.3", "key")
+    assert [Path(script.words[0]).name for script in ran] == ["build-kernel.sh"]
+
+
+def test_the_scripts_are_what_bash_can_read(tmp_path: Path) -> None:
+    for script in (patched_kernel.TREE_SCRIPT, patched_kernel.PATCHED_SCRIPT):
+        process.run_logged(
+            ["bash", "-n", str(script)], log=tmp_path / "log", what="x", timeout_s=20
+        )
