@@ -31,6 +31,7 @@ from testbed.command.options import (
     Tables,
     WithSensitivity,
 )
+from testbed.command.run_and_report import TOLD
 from testbed.labs import registry
 from testbed.machine.standard_streams import say
 from testbed.study.scaling import FULL
@@ -204,9 +205,23 @@ def new(
 
 
 @app.command()
-def report(run: RunFolder, tables: Tables = False) -> None:
+def report(
+    run: RunFolder,
+    tables: Tables = False,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="screen|tables|ktap|junit",
+            help="what to end with; ktap and junit: claims as test results, for a kernel's CI",
+            autocompletion=lambda: list(TOLD),
+        ),
+    ] = "screen",
+) -> None:
     """Compute a run's summary and report again from its tables."""
-    commands.report(run, tables=tables)
+    if form not in TOLD:
+        raise typer.BadParameter(f"wanted one of {', '.join(TOLD)}", param_hint="--format")
+    commands.report(run, "tables" if tables else form)
 
 
 @app.command()

@@ -141,17 +141,17 @@ def _parse(found: Found, folder: Path, jobs: int | None) -> None:
     again.raise_if_failed(outcome)
 
 
-def report(run_name: str, *, tables: bool) -> None:
-    """Write the summary and report of a run or a set again; print the answer, or all tables.
+def report(run_name: str, told: str) -> None:
+    """Write the summary and report of a run or a set again; print what is to be told of it.
 
     Raises:
         DisagreementError: a cell was changed since it finished; the report is of the others.
     """
     found = study_sets.find(run_name)
-    run_and_report.report_found(found, jobs_or_cores(None), _told(tables=tables))
+    run_and_report.report_found(found, jobs_or_cores(None), told)
 
 
-def _told(*, tables: bool) -> run_and_report.Told:
+def _told(*, tables: bool) -> str:
     return "tables" if tables else "screen"
 
 

@@ -14,7 +14,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from model import run_folder
 from model.errors import GroundtruthError
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 #: A report takes seconds; one that takes this long never ends.
 REPORT_WITHIN_S = 3600.0
-#: What is printed of reports: the answer on one screen, all tables, or nothing.
-Told = Literal["screen", "tables", "nothing"]
+#: What is printed of reports: the answer on one screen, all tables, test results, or nothing.
+TOLD = ("screen", "tables", "ktap", "junit")
 #: What went wrong with which run, by its folder's name.
 Errors = dict[str, GroundtruthError | OSError]
 
@@ -71,7 +71,7 @@ def finished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
 
 
 def run_and_report(
-    found: Found, parts: Sequence[Part], errors: Errors, jobs: int, *, told: Told = "screen"
+    found: Found, parts: Sequence[Part], errors: Errors, jobs: int, *, told: str = "screen"
 ) -> None:
     """Run what is not finished, report every run, then raise what went wrong.
 
@@ -154,7 +154,7 @@ def _write_failures(folder: Path, outcome: run_cells.Outcome) -> None:
     manifest.write(folder, {run_folder.WARNINGS: json_text(failures)})
 
 
-def report_found(found: Found, jobs: int, told: Told = "screen") -> None:
+def report_found(found: Found, jobs: int, told: str = "screen") -> None:
     """Report every run of what was found, without the cells that changed since they finished.
 
     Raises:
@@ -174,7 +174,7 @@ def report_found(found: Found, jobs: int, told: Told = "screen") -> None:
         report_run(found.folder, changed[found.folder], told)
 
 
-def report_run(folder: Path, changed: Mapping[str, str], told: Told = "screen") -> None:
+def report_run(folder: Path, changed: Mapping[str, str], told: str = "screen") -> None:
     """Report all cells but those that changed since they finished; raise if there is any."""
     # Imported when needed: tables, statistics and figures take longer to load than most commands.
     from reports.page.write import write_report
@@ -187,7 +187,7 @@ def report_run(folder: Path, changed: Mapping[str, str], told: Told = "screen") 
 
 
 def report_set(
-    found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: int, told: Told = "screen"
+    found: Found, changed: Mapping[Path, Mapping[str, str]], jobs: int, told: str = "screen"
 ) -> Errors:
     """Report the runs in ``changed``, each without the cells named, then write the set's page.
 
@@ -214,11 +214,17 @@ def report_set(
     return errors
 
 
-def _tell(summaries: Sequence[Summary], folder: Path, told: Told) -> None:
+def _tell(summaries: Sequence[Summary], folder: Path, told: str) -> None:
     """Print what is to be told of reports, and where they are."""
     from reports.terminal.last_screen import print_last_screen  # when needed, as above
     from reports.terminal.study_tables import print_summary
 
+    if told in ("ktap", "junit"):
+        from reports.terminal import test_results  # when needed, as above
+
+        written = {"ktap": test_results.ktap, "junit": test_results.junit}[told](summaries)
+        out().print(written, end="", soft_wrap=True, markup=False, highlight=False)
+        return
     report, *more = places(summaries, folder)
     if told == "screen":
         print_last_screen(summaries, [report, *more], out())

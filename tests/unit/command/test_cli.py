@@ -120,6 +120,7 @@ MISUSED = [
     ("verify x --cells -1", "Error: Invalid value for '--cells'"),
     ("report", "Error: Missing argument 'RUN'."),
     ("report x y", "Error: Got unexpected extra argument"),
+    ("report x --format tap", "Error: Invalid value for --format: wanted one of screen, tables, "),
     ("crosscheck", "Error: Missing argument 'STUDY|RUN...'."),
     ("crosscheck x y --reps 3", "Error: Invalid value for an option of a run: goes with --labs"),
     ("crosscheck x y --labs virtual,stock", "takes one study"),

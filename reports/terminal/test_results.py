@@ -1,0 +1,103 @@
+"""Verdicts as test results, for a kernel's CI: KTAP, and JUnit's XML. Pure.
+
+A claim that holds passes, one that is refuted fails; what is undecided, cannot be tested or was not
+run is skipped, with the reason. A study has one more test, that all its cells ran and count.
+Invariant: every claim is one test in the study's order, whatever its verdict, so two kernels'
+results can be compared line by line.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from reports.verdict.summary import Summary
+from reports.verdict.verdicts import HOLDS, REFUTED, Verdict
+
+Outcome = Literal["pass", "fail", "skip"]
+#: The test that all cells of a study ran, and count.
+CELLS = "cells"
+#: What no XML 1.0 document may hold.
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """One test: its name, what came of it, and in words what was asked and what was found."""
+
+    name: str
+    outcome: Outcome
+    asked: str
+    found: str
+
+
+def results(summary: Summary) -> tuple[Result, ...]:
+    """Return a study's tests: its cells, then its claims in order."""
+    return (_cells(summary), *map(_claim, summary.verdicts))
+
+
+def _cells(summary: Summary) -> Result:
+    planned = sum(point.cells_planned for point in summary.points)
+    counted = sum(point.cells_counted for point in summary.points)
+    return Result(
+        name=CELLS, outcome="pass" if counted == planned else "fail",
+        asked="All measuring cells ran, and none of their checks failed.",
+        found=f"{counted} of {planned} count",
+    )  # fmt: skip
+
+
+def _claim(one: Verdict) -> Result:
+    outcomes: dict[str, Outcome] = {HOLDS: "pass", REFUTED: "fail"}
+    found = f"{one.verdict}: {one.evidence}"
+    return Result(
+        name=one.id, outcome=outcomes.get(one.verdict, "skip"), asked=one.text, found=found
+    )
+
+
+def ktap(summaries: Sequence[Summary]) -> str:
+    """Return the results as KTAP, version 1: a test per study, with its claims as subtests."""
+    lines = ["KTAP version 1", f"1..{len(summaries)}"]
+    for number, summary in enumerate(summaries, 1):
+        tests = results(summary)
+        lines += [f"  KTAP version 1\n  # Subtest: {_line(summary.study)}\n  1..{len(tests)}"]
+        for place, one in enumerate(tests, 1):
+            lines += [f"  # {_line(one.asked)}", f"  # {_line(one.found)}"]
+            result = "not ok" if one.outcome == "fail" else "ok"
+            skip = f" # SKIP {_line(one.found)}" if one.outcome == "skip" else ""
+            lines.append(f"  {result} {place} {one.name}{skip}")
+        failed = any(one.outcome == "fail" for one in tests)
+        lines.append(f"{'not ok' if failed else 'ok'} {number} {_line(summary.study)}")
+    return "\n".join(lines) + "\n"
+
+
+def _line(text: str) -> str:
+    """Return a text on one line, without what would begin a directive or move a cursor."""
+    plain = " ".join(text.split()).replace("#", "no.")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in plain)
+
+
+def junit(summaries: Sequence[Summary]) -> str:
+    """Return the results as JUnit's XML: a suite per study, with its claims as cases."""
+    root = ET.Element("testsuites")
+    for summary in summaries:
+        tests = results(summary)
+        counts = {name: sum(one.outcome == name for one in tests) for name in ("fail", "skip")}
+        suite = ET.SubElement(
+            root, "testsuite", name=_xml(summary.study), tests=str(len(tests)),
+            failures=str(counts["fail"]), skipped=str(counts["skip"]), errors="0",
+        )  # fmt: skip
+        for one in tests:
+            case = ET.SubElement(suite, "testcase", classname=_xml(summary.study), name=one.name)
+            if one.outcome != "pass":
+                tag = "failure" if one.outcome == "fail" else "skipped"
+                ET.SubElement(case, tag, message=_xml(one.found)).text = _xml(one.asked)
+            ET.SubElement(case, "system-out").text = _xml(f"{one.asked}\n{one.found}")
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _xml(text: str) -> str:
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
