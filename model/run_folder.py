@@ -4,7 +4,7 @@
       warnings.json lab.json manifest.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
-<run>/summary.json summary.csv report/index.html pcap/
+<run>/summary.json summary.csv report/index.html pcap/ export/<format>/
 
 <set>/ set.json <run>/ <run>/ ... summary.json report/index.html
 <comparison of labs>/ crosscheck.json crosscheck.md
@@ -35,6 +35,8 @@ REPORT_SECTION = "report/section.json"
 TABLES_MD = "report/tables.md"
 TABLES_TEX = "report/tables.tex"
 PCAP = "pcap"
+#: What is exported for other tools: a folder for each format.
+EXPORT = "export"
 #: What makes a folder of run folders a set: their names, in order.
 SET = "set.json"
 #: What a comparison of labs leaves, in a set of one run per lab or in a folder of its own.

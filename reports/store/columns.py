@@ -7,7 +7,8 @@ bytes the Parquet library ends the whole program, and no exception tells of it.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +19,8 @@ from model.errors import ParseError
 from model.run_files.tables import schema
 
 _Row = TypeVar("_Row")
+#: Rows that are held at once where a table is passed on row by row: bounds the memory.
+AT_ONCE = 1 << 16
 
 
 def _kind(dtype: pl.DataType) -> str:
@@ -42,18 +45,48 @@ def read_columns(
         wanted: their names; without any they are all that it has.
         rows: what is true of those that are returned; without it they are all.
     """
+    return _collected(path, _scanned(path, row_type, wanted, rows))
+
+
+def read_slices(
+    path: Path, row_type: type, wanted: Sequence[str] = (), *, at_once: int = AT_ONCE
+) -> Iterator[pl.DataFrame]:
+    """Yield columns of a table, so many rows at a time; the rest is as in :func:`read_columns`."""
+    table = _scanned(path, row_type, wanted, None)
+    for start in itertools.count(0, at_once):
+        found = _collected(path, table.slice(start, at_once))
+        if len(found):
+            yield found
+        if len(found) < at_once:
+            return
+
+
+def _scanned(
+    path: Path, row_type: type, wanted: Sequence[str], rows: pl.Expr | None
+) -> pl.LazyFrame:
     kinds = pl.Schema(schema(row_type))
     wanted = wanted or tuple(kinds)
     try:
         table = pl.scan_parquet(io.BytesIO(plain_files.read_bytes(path)))
         _check(path, table.collect_schema(), {name: kinds[name] for name in wanted})
-        if rows is not None:
-            table = table.filter(rows)
-        return table.select(wanted).collect()
     except FileNotFoundError:
         raise ParseError("file is missing", where=str(path)) from None
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise ParseError("file is not a Parquet table", where=str(path), got=str(error)) from error
+        raise _no_table(path, error) from error
+    if rows is not None:
+        table = table.filter(rows)
+    return table.select(wanted)
+
+
+def _collected(path: Path, table: pl.LazyFrame) -> pl.DataFrame:
+    try:
+        return table.collect()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise _no_table(path, error) from error
+
+
+def _no_table(path: Path, error: Exception) -> ParseError:
+    return ParseError("file is not a Parquet table", where=str(path), got=str(error))
 
 
 def _check(path: Path, found: pl.Schema, wanted: Mapping[str, pl.DataType]) -> None:

@@ -23,12 +23,13 @@ from model.cell import Cell
 from model.errors import ParseError
 from model.run_files.traffic_tables import PacketRow
 from model.units import NS_PER_S
+from reports.measures.cell_names import file_stem, point_text
 from reports.store.columns import read_columns
 from reports.wireshark import capture_files
 from reports.wireshark.captured import CapturedPackets, Ints, Octets
 from reports.wireshark.congestion_windows import read_windows
 from reports.wireshark.episodes import read_episodes
-from reports.wireshark.points import CapturePoints, Interface, file_stem, interfaces, point_text
+from reports.wireshark.points import CapturePoints, Interface, interfaces
 from reports.wireshark.story import SENDERS, USED, comments
 
 APPLICATION = "Groundtruth"

@@ -1,18 +1,13 @@
-"""Names that readers understand: of capture points and of exported files. Pure."""
+"""Names that readers understand: of capture points. Pure."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
-from reports.measures.quantities import setting
-
 #: In the order in which data pass.
 POINTS = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
-LONGEST_STEM = 180
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,19 +88,3 @@ def _words(point: str, device: str) -> tuple[str, str]:
     }
     name, description = words[point]
     return f"{name} ({device})", f"{description}; captured at {device}"
-
-
-def file_stem(study: str, point: Mapping[str, float | int | str], seed: int, cell_id: str) -> str:
-    """Return a file name without its ending: ``wireless-loss_frac-0.015-seed-1-02c9bf7ad103c05d``.
-
-    Other characters than letters, digits, ``.``, ``_`` and ``-`` become ``_``; the id stays whole.
-    """
-    words = [study, *(f"{name}-{value}" for name, value in point.items()), f"seed-{seed}"]
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", "-".join(words))
-    return f"{stem[:LONGEST_STEM]}-{cell_id}"
-
-
-def point_text(point: Mapping[str, float | int | str]) -> str:
-    """Return a point in words: ``loss_frac 1.5 %``."""
-    settings = [f"{name} {setting(name, value)}" for name, value in point.items()]
-    return ", ".join(settings) or "the study's settings"

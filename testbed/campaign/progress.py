@@ -75,6 +75,11 @@ class Display:
         note = f"{done_cells}/{total_cells} cells{', ' if left else ''}{left}"
         self._show(name, done_frac, note)
 
+    def writing(self, done_files: int, total_files: int) -> None:
+        """Show how many files of an export are written."""
+        done_frac = done_files / (total_files or 1)
+        self._show("exporting", done_frac, f"{done_files}/{total_files} files")
+
     def reporting(self, done_runs: int, total_runs: int) -> None:
         """Show how many of a set's reports are written."""
         self._show("writing reports", done_runs / total_runs, f"{done_runs}/{total_runs} studies")

@@ -15,8 +15,7 @@ from typing import Annotated
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import commands, comparing, labs, listing, new_study, plans
-from testbed.command import wireshark as tracing
+from testbed.command import commands, comparing, labs, listing, new_study, other_tools, plans
 from testbed.command.options import (
     At,
     DataDir,
@@ -245,47 +244,7 @@ def verify(
 comparing.add(app)
 
 
-@app.command(
-    epilog="Examples: groundtruth wireshark results/latest; groundtruth wireshark results/latest "
-    "--cell 02c9; groundtruth wireshark --install-profile. Then: wireshark -C Groundtruth FILE, "
-    "tcptrace FILE-senders.pcap."
-)
-def wireshark(
-    run: Annotated[
-        str, typer.Argument(metavar="[RUN]", help="a run folder with captures: results/latest")
-    ] = "",
-    cells: Annotated[
-        list[str] | None,
-        typer.Option("--cell", metavar="ID", help="just this cell; the start of its id is enough"),
-    ] = None,
-    all_points: Annotated[
-        bool, typer.Option("--all-points", help="also write every packet at every capture point")
-    ] = False,
-    install_profile: Annotated[
-        bool, typer.Option("--install-profile", help="install the Wireshark profile Groundtruth")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="overwrite a profile that was changed")
-    ] = False,
-) -> None:
-    """Write a run's captures for Wireshark, each packet's story in its comment.
-
-    For each captured cell RUN/pcap gets a pcapng of the senders' view, where each packet is once,
-    and the same as a classic pcap for tcptrace. With --all-points it also gets a pcapng with every
-    packet at every capture point.
-    """
-    if not run and not install_profile:
-        raise typer.BadParameter("give a run folder, or --install-profile", param_hint="RUN")
-    if force and not install_profile:
-        raise typer.BadParameter("goes with --install-profile", param_hint="--force")
-    if cells and not run:
-        raise typer.BadParameter("goes with a run folder", param_hint="--cell")
-    if all_points and not run:
-        raise typer.BadParameter("goes with a run folder", param_hint="--all-points")
-    if install_profile:
-        tracing.install_profile(force)
-    if run:
-        tracing.command(run, cells or [], all_points=all_points)
+other_tools.add(app)
 
 
 @app.command()

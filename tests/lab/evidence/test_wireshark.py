@@ -52,7 +52,7 @@ class Judged:
 
 def tshark() -> str:
     found = subprocess.run(
-        [str(ROOT / "setup" / "tshark")], capture_output=True, text=True, check=True,
+        [str(ROOT / "setup" / "program"), "tshark"], capture_output=True, text=True, check=True,
         timeout=FIND_TIMEOUT_S,
     )  # fmt: skip
     return found.stdout.strip()

@@ -31,7 +31,7 @@ from testbed.command.cli import command_status
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     "run", "resume", "plan", "validate", "list", "new", "report", "parse", "verify", "crosscheck",
-    "explain", "wireshark", "build", "doctor", "clean", "lab",
+    "explain", "wireshark", "export", "build", "doctor", "clean", "lab",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 

@@ -1,0 +1,107 @@
+"""The commands that write a run for other tools: Wireshark, flent, OMNeT++, whatever reads CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from testbed.command import export as exporting
+from testbed.command import wireshark as tracing
+from testbed.command.options import RunFolder
+
+_WIRESHARK = (
+    "Examples: groundtruth wireshark results/latest; groundtruth wireshark results/latest "
+    "--cell 02c9; groundtruth wireshark --install-profile. Then: wireshark -C Groundtruth FILE, "
+    "tcptrace FILE-senders.pcap."
+)
+_EXPORT = (
+    "Examples: groundtruth export results/latest --format csv; groundtruth export "
+    "results/latest --format flent --format qlog --to plots. Formats: flent, a data file for each "
+    "cell; omnetpp, a scalar file for each cell; qlog, a trace for each TCP and SCTP flow; csv, "
+    "every table and all metrics."
+)
+
+
+def add(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command(epilog=_WIRESHARK)(wireshark)
+    app.command(epilog=_EXPORT)(export)
+
+
+def wireshark(
+    run: Annotated[
+        str, typer.Argument(metavar="[RUN]", help="a run folder with captures: results/latest")
+    ] = "",
+    cells: Annotated[
+        list[str] | None,
+        typer.Option("--cell", metavar="ID", help="just this cell; the start of its id is enough"),
+    ] = None,
+    all_points: Annotated[
+        bool, typer.Option("--all-points", help="also write every packet at every capture point")
+    ] = False,
+    install_profile: Annotated[
+        bool, typer.Option("--install-profile", help="install the Wireshark profile Groundtruth")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="overwrite a profile that was changed")
+    ] = False,
+) -> None:
+    """Write a run's captures for Wireshark, each packet's story in its comment.
+
+    For each captured cell RUN/pcap gets a pcapng of the senders' view, where each packet is once,
+    and the same as a classic pcap for tcptrace. With --all-points it also gets a pcapng with every
+    packet at every capture point.
+    """
+    if not run and not install_profile:
+        raise typer.BadParameter("give a run folder, or --install-profile", param_hint="RUN")
+    if force and not install_profile:
+        raise typer.BadParameter("goes with --install-profile", param_hint="--force")
+    if cells and not run:
+        raise typer.BadParameter("goes with a run folder", param_hint="--cell")
+    if all_points and not run:
+        raise typer.BadParameter("goes with a run folder", param_hint="--all-points")
+    if install_profile:
+        tracing.install_profile(force)
+    if run:
+        tracing.command(run, cells or [], all_points=all_points)
+
+
+def export(
+    run: RunFolder,
+    formats: Annotated[
+        list[str],
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help=f"what to write: {', '.join(exporting.FORMATS)}; again for another",
+            autocompletion=lambda: list(exporting.FORMATS),
+        ),
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FOLDER", help="where to; default: RUN/export/FORMAT"),
+    ] = None,
+    cells: Annotated[
+        list[str] | None,
+        typer.Option("--cell", metavar="ID", help="just this cell; the start of its id is enough"),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="overwrite files that are in FOLDER")
+    ] = False,
+) -> None:
+    """Write a run for other tools: flent, OMNeT++, viewers of qlog, whatever reads CSV."""
+    unknown = [one for one in formats if one not in exporting.FORMATS]
+    if unknown:
+        raise typer.BadParameter(
+            f"wanted one of {', '.join(exporting.FORMATS)}, got {unknown[0]}",
+            param_hint="--format",
+        )
+    if force and to is None:
+        raise typer.BadParameter("goes with --to", param_hint="--force")
+    chosen = exporting.Wanted(
+        formats=tuple(dict.fromkeys(formats)), cells=tuple(cells or ()), to=to, force=force
+    )
+    exporting.command(run, chosen)
