@@ -80,6 +80,9 @@ def explain(
     jobs: Jobs = None,
     hosts: Hosts = "",
     scale: Scale = str(FULL),
+    pcap: Annotated[
+        bool, typer.Option("--pcap", help="capture packets of every cell; else of none")
+    ] = False,
     data_dir: DataDir = Path("results"),
 ) -> None:
     """Say which mechanisms explain why the kernel's results are not the published ones.
@@ -89,12 +92,12 @@ def explain(
     seeds.
     """
     if explaining.is_set(study):
-        if by or reps or at or kernel or jobs or hosts or scale != FULL:
+        if by or reps or at or kernel or jobs or hosts or pcap or scale != FULL:
             raise typer.BadParameter("goes with a study", param_hint="an option of a run")
         explaining.of_set(study, metric)
         return
     choices = plans.Choices(
         reps=reps, lab=registry.DEFAULT.properties.name, kernel=kernel, jobs=jobs, hosts=hosts,
-        pcap=False, telemetry=True, sensitivity=False, scale=scale, at=tuple(at or ()),
+        pcap=pcap, telemetry=True, sensitivity=False, scale=scale, at=tuple(at or ()),
     )  # fmt: skip
     explaining.of_study(study, tuple(filter(None, by.split(","))), choices, data_dir, metric)

@@ -35,7 +35,9 @@ def of_study(
     Raises:
         StudyError: the study has no such hypothesis, or none that changes its hosts.
     """
-    choices = plans.settled(dataclasses.replace(choices, sensitivity=False))
+    # Captures are most of what a run keeps, and here are many runs: only who asks gets them.
+    choices = dataclasses.replace(choices, sensitivity=False, captures=choices.pcap)
+    choices = plans.settled(choices)
     (first,) = plans.plans_of([study_name], choices)
     hypotheses = chosen(first.study, by)
     left_out = {one.id: why for one in hypotheses if (why := idle(first.study, one))}

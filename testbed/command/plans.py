@@ -44,6 +44,7 @@ class Choices:
     scale: Decimal = FULL
     at: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
+    captures: bool = True
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -70,6 +71,8 @@ def make_plan(
         find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale
     )
     study = only_at(study, choices.at)
+    if not choices.captures:
+        study = dataclasses.replace(study, capture_points=())
     if choices.mechanisms:
         study = with_mechanisms(study, chosen(study, choices.mechanisms))
     precision = wanted_precision(study) if choices.reps == "auto" else None
