@@ -38,6 +38,7 @@ class Lab(FakeLab):
     def __init__(self) -> None:
         super().__init__(self.leave)
         self.kernels: list[str] = []
+        self.captured: set[bool] = set()
         self.stop_at = 0
 
     def describe(self, kernel_version: str = "7.3") -> dict[str, str]:
@@ -47,6 +48,7 @@ class Lab(FakeLab):
         if self.stop_at and len(self.kernels) >= self.stop_at:
             raise Interrupted
         self.kernels.append(cell.lab["kernel"])
+        self.captured.add(cell.collect.pcap)
         write_recorded(cell, folder)
         if cell.purpose == "measure":
             path = folder / "raw" / "flows" / "S.receiver.jsonl"
@@ -117,6 +119,13 @@ def test_some_mechanisms_alone(lab: Lab, said: Said) -> None:
     found = explained(Path("r/latest"))
     assert [run.run for run in found.runs] == ["unchanged", "fourth"]
     assert [one.id for one in found.hypotheses] == ["fourth"]
+
+
+def test_packets_are_captured_only_if_asked_for(lab: Lab, said: Said) -> None:
+    text = Path("w.yaml").read_text()
+    Path("w.yaml").write_text(f"{text}collect: {{captures: true}}\n")
+    assert command_status([*ALL.split(), "--by", "fourth"]) == 0
+    assert lab.captured == {False}
 
 
 def test_an_interrupted_one_goes_on(lab: Lab, said: Said) -> None:
