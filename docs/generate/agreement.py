@@ -16,9 +16,9 @@ from pathlib import Path
 
 from docs.generate.marks import between
 from model import run_folder
-from model.run_files.crosscheck import CROSSCHECK, Comparison, Crosscheck
+from model.run_files.comparing.crosscheck import CROSSCHECK, Comparison, Crosscheck
+from model.run_files.comparing.margins import MARGINS
 from model.run_files.json_file import read, text_of
-from model.run_files.margins import MARGINS
 from reports.agreement.tables import (
     PART,
     all_grid,

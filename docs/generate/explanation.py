@@ -13,7 +13,7 @@ from pathlib import Path
 
 from docs.generate.marks import between
 from model import run_folder
-from model.run_files.explanation import EXPLANATION, Explanation
+from model.run_files.comparing.explanation import EXPLANATION, Explanation
 from model.run_files.json_file import read
 from reports.explanation import tables
 from reports.page.grid import Grid, pieces
@@ -27,7 +27,8 @@ def text(found: Explanation) -> str:
     metric = found.metric
     grids = [
         tables.levels_grid(found, metric), tables.effects_grid(found, metric),
-        tables.shares_grid(found, metric), tables.explained_grid(found), tables.claims_grid(found),
+        tables.shares_grid(found, metric), tables.alone_grid(found, metric),
+        tables.explained_grid(found), tables.claims_grid(found),
     ]  # fmt: skip
     return "\n".join(_table(grid) for grid in grids if grid is not None)
 

@@ -13,8 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from model.run_files.crosscheck import Comparison, Crosscheck, LabRun, Pairing, Side, Verdict
-from model.run_files.margins import Margin, margins
+from model.run_files.comparing.crosscheck import (
+    Comparison,
+    Crosscheck,
+    LabRun,
+    Pairing,
+    Side,
+    Verdict,
+)
+from model.run_files.comparing.margins import Margin, margins
 from model.run_files.point import Point
 from reports.agreement.comparable import Measured, check
 from reports.inference.equivalence import (

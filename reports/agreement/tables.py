@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from model.run_files.crosscheck import Comparison, Crosscheck
+from model.run_files.comparing.crosscheck import Comparison, Crosscheck
 from model.run_files.point import Point
 from model.run_files.quantity import Quantity
 from model.words import how_many

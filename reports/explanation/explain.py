@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.errors import StudyError
-from model.run_files.explanation import (
+from model.run_files.comparing.explanation import (
     Effect,
     Explanation,
     Kind,

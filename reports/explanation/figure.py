@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from model.run_files.explanation import Explanation
+from model.run_files.comparing.explanation import Explanation
 from reports.explanation.tables import label_of, points_of, quantity_of
 from reports.figures.chart import GOOD, KERNEL, PUBLISHED, Figure, Key, layered, marked
 from reports.figures.sweep_axis import axis_of

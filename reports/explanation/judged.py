@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from model.run_files.explanation import Explained, ExplainedAt
+from model.run_files.comparing.explanation import Explained, ExplainedAt
 from model.run_files.point import Point
 from model.run_files.study import Explanation, Study
 from reports.explanation.contrasts import Floats

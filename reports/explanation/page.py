@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from model.run_files.explanation import Explanation
+from model.run_files.comparing.explanation import Explanation
 from reports.explanation import tables
 from reports.explanation.figure import figure
 from reports.figures.chart import render_svg
@@ -20,6 +20,7 @@ def page(found: Explanation) -> str:
     first = [
         tables.explained_grid(found), tables.levels_grid(found, metric),
         tables.effects_grid(found, metric), tables.shares_grid(found, metric),
+        tables.alone_grid(found, metric),
         tables.pairs_grid(found, metric),
         tables.claims_grid(found), tables.mechanisms_grid(found),
     ]  # fmt: skip

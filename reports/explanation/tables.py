@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from model.run_files.explanation import Effect, Explained, Explanation, Level
+from model.run_files.comparing.explanation import Effect, Explained, Explanation, Level
 from model.run_files.point import Point
 from model.run_files.quantity import Quantity
 from model.words import how_many
@@ -18,7 +18,9 @@ from reports.page.review_tables import Attachment
 
 #: A share of a difference, as shown.
 SHARE = Quantity("%", 100, 0)
-#: The names of the first and the last run.
+#: Up to so many mechanisms every subset is run.
+ALL_SUBSETS = 4
+#: The name of the first run.
 UNCHANGED = "the kernel as it is"
 
 
@@ -71,7 +73,27 @@ def effects_grid(found: Explanation, metric: str) -> Grid:
         f"What each changes of {label}, averaged over the others' settings",
         (Column("", "name"), *_heads(found, points_of(found, metric))),
         _by_mechanism(found, metric, lambda one: _change(one, quantity)),
-        ["The rows add up to the last; 95 % intervals."],
+        _effect_notes(found, metric),
+    )  # fmt: skip
+
+
+def alone_grid(found: Explanation, metric: str) -> Grid:
+    """Return what each mechanism changes where no other is turned."""
+    points, quantity = points_of(found, metric), quantity_of(found, metric)
+    rows: list[tuple[Field, ...]] = []
+    for each in found.hypotheses:
+        by = {
+            one.point: _change(one, quantity)
+            for one in found.effects
+            if (one.metric, one.kind, one.sets) == (metric, "alone", ((each.id,),))
+        }
+        rows.append((each.id, *(by.get(point, UNKNOWN) for point in points)))
+    return Grid(
+        f"What each changes of {_lower(label_of(found, metric))} alone",
+        (Column("", "name"), *_heads(found, points)),
+        rows,
+        [("Every row is less the same runs of the kernel as it is, whose luck is in all of them; "
+         "the averages rest on all runs.")],
     )  # fmt: skip
 
 
@@ -83,8 +105,21 @@ def shares_grid(found: Explanation, metric: str) -> Grid | None:
         "The same as a part of what lies between the kernel as it is and the publication",
         (Column("", "name"), *_heads(found, points_of(found, metric))),
         _by_mechanism(found, metric, _share),
-        ["Negative: away from the publication. None where the two are not shown to differ."],
+        [("Negative: away from the publication. None where the two are not shown to differ. The "
+         "published value is taken as printed, though it is one run.")],
     )  # fmt: skip
+
+
+def _effect_notes(found: Explanation, metric: str) -> list[str]:
+    many = len(found.hypotheses) > ALL_SUBSETS
+    count = sum(one.metric == metric and one.kind == "average" for one in found.effects)
+    notes = ["The rows add up to the last."]
+    if many:
+        notes.append(
+            "A mechanism's row also holds what it does only together with two others, which these "
+            "runs do not tell apart."
+        )
+    return [*notes, f"Intervals of 95 %: of these {count} one in twenty misses by chance."]
 
 
 def _by_mechanism(
@@ -104,7 +139,8 @@ def _by_mechanism(
         for each in found.hypotheses
     ]
     if len(found.hypotheses) > 2:
-        rows.append(row("three or more together", (x for x in of if x.kind == "beyond pairs")))
+        name = "the rest" if len(found.hypotheses) > ALL_SUBSETS else "three or more together"
+        rows.append(row(name, (one for one in of if one.kind == "beyond pairs")))
     return [*rows, row("all of them", (one for one in of if one.kind == "all"))]
 
 
@@ -203,7 +239,7 @@ def _wanted(found: Explanation, one: Explained) -> str:
     ways = {
         "change": f"{label} changes by",
         "percent": f"{label} changes, in % of it as it is, by",
-        "share": f"the part of {label} with all of them is",
+        "share": f"of {label} with all of them it makes",
     }
     low = ("more than" if one.strict else "at least", one.low)
     high = ("less than" if one.strict else "at most", one.high)
@@ -249,6 +285,7 @@ def attachment(found: Explanation) -> Attachment:
     tables = [mechanisms_grid(found), *filter(None, [explained_grid(found)]), claims_grid(found)]
     for metric in metrics:
         tables += [levels_grid(found, metric), effects_grid(found, metric)]
+        tables.append(alone_grid(found, metric))
         tables += filter(None, [shares_grid(found, metric), pairs_grid(found, metric)])
     runs = tuple(
         f"{run.run}: {', '.join(run.mechanisms) or 'no mechanism'}; kernel {', '.join(run.kernels)}"

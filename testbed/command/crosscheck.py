@@ -18,7 +18,7 @@ from testbed.labs import registry
 from testbed.machine.console import out
 
 if TYPE_CHECKING:
-    from model.run_files.crosscheck import Crosscheck
+    from model.run_files.comparing.crosscheck import Crosscheck
     from reports.agreement.comparable import Measured
     from reports.store.run import Run
 
@@ -112,7 +112,7 @@ def _tell(made: Crosscheck, folder: Path) -> None:
 
 
 def _write(made: Crosscheck, folder: Path) -> None:
-    from model.run_files.crosscheck import CROSSCHECK
+    from model.run_files.comparing.crosscheck import CROSSCHECK
     from model.run_files.json_file import text_of
     from reports.agreement.tables import attachment
     from reports.page.review_tables import TABLE_FILES

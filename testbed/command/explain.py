@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
 from model.errors import StudyError, going_on
+from model.words import how_many
 from testbed.campaign import new_runs, run_cells, saved_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.command import crosscheck, plan_costs, plans, run_and_report
@@ -21,10 +22,12 @@ from testbed.labs import registry
 from testbed.machine.console import out, words
 from testbed.planning.mechanism_sets import mechanism_sets, name_of
 from testbed.planning.plan import Plan
+from testbed.points.load_study import Study
 from testbed.points.mechanisms import chosen, idle
+from testbed.study.problems import one_of, suggestion
 
 if TYPE_CHECKING:
-    from model.run_files.explanation import Explanation
+    from model.run_files.comparing.explanation import Explanation
 
 
 def of_study(
@@ -39,6 +42,7 @@ def of_study(
     choices = dataclasses.replace(choices, sensitivity=False, captures=choices.pcap)
     choices = plans.settled(choices)
     (first,) = plans.plans_of([study_name], choices)
+    _check_metric(first.study, metric)
     hypotheses = chosen(first.study, by)
     left_out = {one.id: why for one in hypotheses if (why := idle(first.study, one))}
     ids = [one.id for one in hypotheses if one.id not in left_out]
@@ -75,14 +79,29 @@ def of_study(
     _tell(found, left_out, metric)
 
 
+def _check_metric(study: Study, metric: str) -> None:
+    """Raise for a metric that the explanation will not have, before anything runs."""
+    told = [name for claim in study.settings.claims for name in (*claim.names, *claim.versus_names)]
+    told += [one.metric for one in study.settings.explanations]
+    goodputs = [f"goodput_{group}_bps" for group in study.settings.groups]
+    names = list(dict.fromkeys((*study.settings.metrics, *told, *goodputs)))
+    if metric and metric not in names:
+        hint = suggestion(metric, names)
+        raise StudyError(
+            "no such metric", where="--metric", wanted=one_of(names, hint), got=metric, hint=hint
+        )
+
+
 def _say_costs(made: Sequence[Plan], ids: Sequence[str], choices: plans.Choices) -> None:
-    said = f"{len(made)} runs tell {len(ids)} mechanisms apart"
-    words().print(f"{said}: {', '.join(plan_costs.cost_lines(made, choices.worker_count()))}")
+    cost, *_ = plan_costs.cost_lines(made, choices.worker_count())
+    mechanisms = how_many(len(ids), "mechanism")
+    words().print(f"{len(made)} runs say what {mechanisms} do: {cost}")
 
 
 def is_set(name: str) -> bool:
-    """Return whether there is a set of runs of that name, which no study can have."""
-    return plain_files.is_file(Path(name) / run_folder.SET)
+    """Return whether there is a set of runs of that name, or a run: no study has such a name."""
+    files = (run_folder.SET, run_folder.RESOLVED)
+    return any(plain_files.is_file(Path(name) / file) for file in files)
 
 
 def of_set(name: str, metric: str) -> None:
@@ -113,7 +132,7 @@ def _tell(found: study_sets.Found, left_out: dict[str, str], metric: str) -> Non
 
 
 def _explained(runs: Sequence[Path], left_out: dict[str, str], metric: str) -> Explanation:
-    from model.run_files.explanation import MechanismRun
+    from model.run_files.comparing.explanation import MechanismRun
     from reports.agreement.lab_facts import facts
     from reports.explanation.explain import MechanismResult, explain
     from reports.store.run import read_run
@@ -137,7 +156,7 @@ def _explained(runs: Sequence[Path], left_out: dict[str, str], metric: str) -> E
 
 
 def _write(made: Explanation, folder: Path) -> None:
-    from model.run_files.explanation import EXPLANATION
+    from model.run_files.comparing.explanation import EXPLANATION
     from model.run_files.json_file import text_of
     from reports.explanation.page import page
     from reports.explanation.tables import attachment

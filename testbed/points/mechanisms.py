@@ -41,6 +41,9 @@ def chosen(study: Study, wanted: Sequence[str]) -> tuple[Hypothesis, ...]:
 
 def idle(study: Study, hypothesis: Hypothesis) -> str:
     """Return why a hypothesis changes nothing of a study's hosts; empty if it does."""
+    kernels = [study.kernel_at(point).split("+")[1:] for point in study.points]
+    if all(hypothesis.patch in patches for patches in kernels):
+        return "the kernel is so already"
     profiles = _profiles(study)
     if not all(_entry(profile, hypothesis) for profile in profiles):
         return f"the hosts have no parameter '{hypothesis.restores}'"

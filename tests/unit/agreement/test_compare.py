@@ -16,7 +16,7 @@ from rich.console import Console
 from model import run_folder
 from model.check import Check
 from model.errors import StudyError
-from model.run_files.crosscheck import CROSSCHECK, Comparison, Crosscheck
+from model.run_files.comparing.crosscheck import CROSSCHECK, Comparison, Crosscheck
 from model.run_files.json_file import parse, text_of
 from model.run_files.point import Point
 from model.run_files.quantity import Quantity

@@ -13,7 +13,7 @@ import pytest
 from model import run_folder
 from model.cell import Cell
 from model.errors import Interrupted, RunError
-from model.run_files.crosscheck import CROSSCHECK, Crosscheck
+from model.run_files.comparing.crosscheck import CROSSCHECK, Crosscheck
 from model.run_files.json_file import read
 from testbed.campaign.study_sets import Found
 from testbed.command import commands, plans, run_and_report

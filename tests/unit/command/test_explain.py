@@ -12,7 +12,7 @@ import pytest
 from model import run_folder
 from model.cell import Cell
 from model.errors import Interrupted
-from model.run_files.explanation import EXPLANATION, Explanation
+from model.run_files.comparing.explanation import EXPLANATION, Explanation
 from model.run_files.json_file import read
 from testbed.command.cli import command_status
 from testbed.labs.virtual import virtual_lab
@@ -82,7 +82,7 @@ def test_a_study_is_run_with_every_set_of_mechanisms(lab: Lab, said: Said) -> No
     assert folder.name.endswith("Z-wireless-explain")
     names = ["unchanged", "fourth", "second", "all"]
     assert json.loads((folder / run_folder.SET).read_text())["studies"] == names
-    assert "4 runs tell 2 mechanisms apart: 12 measuring cells" in err
+    assert "4 runs say what 2 mechanisms do: 12 measuring cells" in err
     found = explained(folder)
     assert [run.mechanisms for run in found.runs] == [
         (),
@@ -147,6 +147,8 @@ def test_an_interrupted_one_goes_on(lab: Lab, said: Said) -> None:
     [
         (f"{ALL} --by fifth", "no such hypothesis: wanted one of fourth, second, same, got fifth"),
         (f"{ALL} --by same", "no hypothesis changes these hosts"),
+        (f"{ALL} --metric speed", "--metric: no such metric: wanted one of share_T_pct, "),
+        (f"{ALL} --by fourth --kernel 7.3+sctp-4th-duplicate", "fourth: the kernel is so already"),
         ("explain w.yaml --reps 1 -D r", "too few to compare"),
         ("explain r", "r: cannot read: Is a directory"),
     ],
@@ -163,3 +165,5 @@ def test_options_of_a_run_go_with_a_study(lab: Lab, said: Said) -> None:
     said()
     assert command_status(["explain", "r/latest", "--reps", "3"]) == 2
     assert "goes with a study" in said()[1]
+    assert command_status(["explain", "r/latest/fourth"]) == 2
+    assert "one run explains nothing" in said()[1]

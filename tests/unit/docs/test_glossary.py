@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from model.cell import Fidelity
-from model.run_files import crosscheck
+from model.run_files.comparing import crosscheck
 from reports.verdict.verdicts import VERDICTS
 from testbed.labs.registry import LABS
 from testbed.points.load_study import HOSTS_FOLDER

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from model.errors import StudyError
-from model.run_files.explanation import EXPLANATION, Effect, Explanation, MechanismRun
+from model.run_files.comparing.explanation import EXPLANATION, Effect, Explanation, MechanismRun
 from model.run_files.json_file import parse, text_of
 from reports.explanation import tables
 from reports.explanation.explain import MechanismResult, explain

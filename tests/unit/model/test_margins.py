@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from model.run_files.margins import MARGINS, margins
+from model.run_files.comparing.margins import MARGINS, margins
 from model.run_files.metrics import ALWAYS, ASKED
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from docs.generate import agreement
 from model import run_folder
-from model.run_files.crosscheck import CROSSCHECK, Comparison, Crosscheck, LabRun, Side
+from model.run_files.comparing.crosscheck import CROSSCHECK, Comparison, Crosscheck, LabRun, Side
+from model.run_files.comparing.margins import MARGINS
 from model.run_files.json_file import text_of
-from model.run_files.margins import MARGINS
 from model.run_files.point import Point
 from model.run_files.study import Compare, Group
 from testbed.planning.findings import find

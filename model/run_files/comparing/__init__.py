@@ -1,0 +1,1 @@
+"""What is written of runs set beside each other: in several labs, by mechanism."""
