@@ -263,6 +263,10 @@ class Cell:
         """
         return "machine" in self.lab
 
+    def simulated(self) -> bool:
+        """Return whether no kernel ran it but a simulator, which its lab names."""
+        return "simulator" in self.lab
+
     def measured_s(self) -> float:
         """Return the length of the measuring window, to the nanosecond."""
         return round(self.measure_to_s - self.measure_from_s, 9)

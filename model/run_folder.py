@@ -24,9 +24,11 @@ WARNINGS = "warnings.json"
 CELLS = "cells.json"
 PROVENANCE = "provenance.json"
 LAB = "lab.json"
+#: What a live simulator gave for the same study.
+SIMULATOR = "simulator.json"
 #: The digests of all these.
 MANIFEST = "manifest.json"
-COVERED = (STUDY, RESOLVED, PLAN, CELLS, PROVENANCE, REPLICATION, WARNINGS, LAB)
+COVERED = (STUDY, RESOLVED, PLAN, CELLS, PROVENANCE, REPLICATION, WARNINGS, LAB, SIMULATOR)
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
 REPORT = "report"
@@ -74,6 +76,10 @@ SOCKET_SOURCES = "raw/sockets.json"
 TRACE_PAGES = "raw/trace/pages.bin.gz"
 TRACE_FORMATS = "raw/trace/formats.json"
 TRACE_COUNTS = "raw/trace/counts.json"
+#: Of a simulated cell: what the simulator was told, and what it says of packets, of windows that
+#: are not told among these, and of its agents' variables.
+NS2_SETTINGS, NS2_TRACE = "raw/ns2/settings.txt", "raw/ns2/trace.gz"
+NS2_WINDOWS, NS2_READ_BACK = "raw/ns2/windows.gz", "raw/ns2/read_back.txt"
 #: Documents in ``raw`` besides those that come with samples, traces and captures.
 RAW_DOCUMENTS = (
     LEDGER, PLACES, NUMBERED_DROPS, SOCKET_SOURCES, "raw/counters.json", "raw/epoch.json",

@@ -17,7 +17,7 @@ from docs.generate.marks import between
 
 FILE = Path(__file__).parents[1] / "architecture.md"
 BEGIN, END = "<!-- rooms: written by docs.generate.rooms -->", "<!-- end of rooms -->"
-PARTS = ("testbed", "collectors", "reports", "mininet_topos", "probes", "model")
+PARTS = ("testbed", "simulators", "collectors", "reports", "mininet_topos", "probes", "model")
 
 
 def rooms() -> dict[str, set[str]]:

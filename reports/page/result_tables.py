@@ -80,6 +80,8 @@ def result(summary: Summary, metric: Metric) -> Result:
     estimates = [one.estimate for one in found]
     paper = any(one.published is not None for one in found)
     spread = any(one.ci95 for one in estimates)
+    live = summary.simulated if any(one.live for one in found) else None
+    its = live.simulator if live else ""
 
     means = [typographic(number(one.mean, quantity)) for one in estimates]
     ci95 = [_possible(metric, one.ci95) for one in estimates]
@@ -87,12 +89,15 @@ def result(summary: Summary, metric: Metric) -> Result:
     fields: list[tuple[Column, Sequence[Field]]] = [
         *setting_columns(named(summary.parameters), summary),
         *[(Column("Published"), [_published(point, metric) for point in points])] * paper,
+        *[(Column(its), [_simulated(one, metric) for one in found])] * bool(live),
         (Column("Kernel mean" if spread else "Kernel"), [part("kernel", mean) for mean in means]),
         *[(Column("Difference"), [_difference(one, metric) for one in found])] * paper,
         *[(Column(f"95{_GAP}% CI of the mean"), ci95)] * spread,
         *[(Column(f"95{_GAP}% of single runs"), pi95)] * spread,
         (Column("n"), [_runs(point, metric) for point in points]),
         *[(Column(f"Published{_GAP}is", "name"), [_judgement(one) for one in found])] * paper,
+        *[(Column(f"for {its}", "name"), [_live_judgement(one) for one in found])]
+        * (paper and bool(live)),
     ]
     where = f"published ({summary.tables_of(metric.name)}) beside " if paper else ""
     notes = reasons(
@@ -142,6 +147,24 @@ def _difference(found: MetricSummary, metric: Metric) -> str:
 def _runs(point: PointSummary, metric: Metric) -> str:
     n = point.metrics[metric.name].estimate.n
     return str(n) if n == point.cells_planned else f"{n} of {point.cells_planned}"
+
+
+def _simulated(found: MetricSummary, metric: Metric) -> Field:
+    """Return what a live simulator's runs gave, with its interval."""
+    if found.live is None:
+        return NONE
+    text = number(found.live.mean, metric.quantity)
+    if found.live.ci95 is not None:
+        text += f" ({interval(found.live.ci95, metric.quantity)})"
+    return typographic(text)
+
+
+def _live_judgement(found: MetricSummary) -> Field:
+    """Return whether the published value could be one run of the live simulator."""
+    if found.published is None or found.live is None:
+        return NONE
+    words = {None: "not known", True: "inside", False: "outside"}
+    return judgement(words[found.live.published_in_pi95])
 
 
 def _judgement(found: MetricSummary) -> Field:

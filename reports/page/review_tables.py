@@ -34,7 +34,11 @@ class Attachment:
 def attachment(summary: Summary) -> Attachment:
     """Return the tables of a study."""
     names = summary.metric_table()
-    tables = [attached_verdicts(summary.verdicts, summary.scale)] if summary.verdicts else []
+    tables = (
+        [attached_verdicts(summary.verdicts, summary.scale, summary.simulated)]
+        if summary.verdicts
+        else []
+    )
     for name in summary.headline:
         found = result_tables.result(summary, names[name])
         counted = (f"{found.verdict}.",) if found.verdict else ()

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from model.run_files.comparing.simulated import Simulated
 from model.words import how_many
 from reports.measures.quantities import UNKNOWN
-from reports.page.grid import Field, Grid, columns, judgement, part
+from reports.page.grid import NONE, Field, Grid, columns, judgement, part
 from reports.verdict.summary import Summary
 from reports.verdict.verdicts import HOLDS, LEVEL, NOT_RUN, REFUTED, UNDECIDED, UNTESTED, Verdict
 from reports.verdict.words import p_words
@@ -34,24 +35,37 @@ def verdict_page(summary: Summary) -> VerdictPage | None:
     return VerdictPage(
         tally=tally((one.verdict for one in summary.verdicts), summary.scale),
         rule=rule(summary.verdicts),
-        claims=claims_table(summary.verdicts),
+        claims=claims_table(summary.verdicts, summary.simulated),
         comparisons=tuple(_comparisons(one) for one in summary.verdicts if one.comparisons),
     )
 
 
-def claims_table(verdicts: Sequence[Verdict]) -> Grid:
-    """Return the verdict of each claim, the decisive comparison before what else is known."""
+def claims_table(verdicts: Sequence[Verdict], simulated: Simulated | None = None) -> Grid:
+    """Return the verdict of each claim, the decisive comparison before what else is known.
+
+    Beside it stands that of a live simulator, where there is one.
+    """
     rows = [
         (
             part("", f"{one.text} ", part("rule", one.where)),
             judgement(one.verdict, also="verdict"),
+            *_of_simulator(one, simulated),
             part("", *_evidence(one), *[part("of", one.suspected)] * bool(one.suspected)),
             part("sure", _together(sure(one)) or UNKNOWN),
         )
         for one in verdicts
     ]
-    heads = columns("words", "Claim", "Verdict", "Evidence", "How sure")
+    its = [f"By {simulated.simulator}"] if simulated else []
+    heads = columns("words", "Claim", "Verdict", *its, "Evidence", "How sure")
     return Grid("What is claimed, and what this kernel says", heads, rows, look="claims")
+
+
+def _of_simulator(verdict: Verdict, simulated: Simulated | None) -> tuple[Field, ...]:
+    """Return the simulator's verdict on a claim; nothing where none ran."""
+    if simulated is None:
+        return ()
+    found = simulated.claim(verdict.id)
+    return (NONE if found is None else judgement(found.verdict),)
 
 
 def _evidence(verdict: Verdict) -> tuple[Field, ...]:
@@ -77,22 +91,27 @@ def _comparisons(verdict: Verdict) -> Grid:
     return Grid(verdict.text, heads, rows, look="wide")
 
 
-def attached_verdicts(verdicts: Sequence[Verdict], scale: float) -> Grid:
+def attached_verdicts(
+    verdicts: Sequence[Verdict], scale: float, simulated: Simulated | None = None
+) -> Grid:
     """Return the verdict of each claim by its id, all evidence in whole sentences.
 
-    ``scale`` is what the times of the experiment were multiplied by.
+    ``scale`` is what the times of the experiment were multiplied by; ``simulated`` what a live
+    simulator gave, if one ran.
     """
     rows = [
         (
             one.id,
             judgement(one.verdict),
+            *_of_simulator(one, simulated),
             sure(one),
             f"{one.text} ({one.where})",
             " ".join(filter(None, (one.evidence, one.suspected))),
         )
         for one in verdicts
     ]
-    heads = columns("name", "Claim", "Verdict")
+    its = [f"By {simulated.simulator}"] if simulated else []
+    heads = columns("name", "Claim", "Verdict", *its)
     heads += columns("words", "How sure", "What is claimed", "Evidence")
     notes = (tally((one.verdict for one in verdicts), scale), rule(verdicts))
     return Grid("Verdicts on the claims", heads, rows, notes)

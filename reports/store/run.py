@@ -32,6 +32,7 @@ from model.run_files.cells import (
     Purpose,
     RunWarning,
 )
+from model.run_files.comparing.simulated import SIMULATED, Simulated
 from model.run_files.point import Point
 from model.run_files.study import Study
 from model.run_files.traffic_tables import FlowRow
@@ -100,6 +101,7 @@ class Run:
     damaged: tuple[Damaged, ...]
     failures: tuple[RunWarning, ...]
     unplanned: tuple[str, ...]
+    simulated: Simulated | None = None
 
     def checked(self, purpose: Purpose) -> list[tuple[PlannedCell, tuple[Check, ...]]]:
         """Return the cells of a purpose with the checks they left, finished ones first."""
@@ -219,6 +221,11 @@ def _read_failures(run: Path) -> tuple[RunWarning, ...]:
     return json_file.read(WARNINGS, run / run_folder.WARNINGS, schema=None)
 
 
+def _read_simulated(run: Path) -> Simulated | None:
+    path = run / run_folder.SIMULATOR
+    return json_file.read(SIMULATED, path) if path.exists() else None
+
+
 def _read_finished(
     run: Path, planned: PlannedCell, study: Study, changed: Mapping[str, str]
 ) -> FinishedCell | Damaged:
@@ -276,4 +283,5 @@ def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
         damaged=tuple(cell for cell in read if isinstance(cell, Damaged)),
         failures=_read_failures(run),
         unplanned=tuple(sorted(_folders(run) - {cell.id for cell in plan})),
+        simulated=_read_simulated(run),
     )

@@ -88,6 +88,11 @@ def _heads(summaries: Sequence[Summary], width: int) -> Iterable[str]:
         yield f"{one.study}: {one.ran}" if len(summaries) > 1 else one.ran
     if len(summaries) > MOST_STUDIES:
         yield f"and {how_many(len(summaries) - MOST_STUDIES, 'study', 'studies')} more"
+    live = [one.simulated for one in summaries if one.simulated]
+    if live:
+        theirs = [claim.verdict for one in live for claim in one.claims]
+        names = ", ".join(dict.fromkeys(one.simulator for one in live))
+        yield from textwrap.wrap(f"{names}: {tallied(theirs, 1.0, {})}", max(width, LEAST_WORDS))
     verdicts = [verdict.verdict for one in summaries for verdict in one.verdicts]
     if verdicts:
         signs = {kind: f" ({_sign(kind)})" for kind in FIRST}

@@ -62,6 +62,22 @@ def _compared(point: PointSummary, metric: Metric) -> tuple[Field, Field]:
     )
 
 
+def _simulator(summary: Summary) -> str:
+    return summary.simulated.simulator if summary.simulated else ""
+
+
+def _simulated(found: MetricSummary, metric: Metric) -> Field:
+    """Return the live simulator's mean, marked by where the paper lies in its runs."""
+    if found.live is None:
+        return UNKNOWN
+    text = number(found.live.mean, metric.quantity)
+    if found.published is None:
+        return text
+    words = {None: "unknown", True: "inside", False: "outside"}
+    mark = judgement(words[found.live.published_in_pi95])
+    return part("", f"{text} ", part(mark.look, mark.sign or UNKNOWN))
+
+
 def _telling(summary: Summary) -> tuple[Parameter, ...]:
     """Return the settings that tell the points apart; the page shows those that go with them."""
     words = Words(summary.metric_table(), summary.parameters)
@@ -79,6 +95,9 @@ def _results(summary: Summary, metrics: list[Metric]) -> Grid:
         if any(point.metrics[one.name].published is not None for point in points):
             paper, less = zip(*(_compared(point, one) for point in points), strict=True)
             fields += [(Column("paper"), paper), (Column("diff."), less)]
+        if any(point.metrics[one.name].live for point in points):
+            live = [_simulated(point.metrics[one.name], one) for point in points]
+            fields += [(Column("simulated"), live)]
     return side_by_side("", fields)
 
 
@@ -129,7 +148,9 @@ def _print_verdicts(screen: Screen, summary: Summary) -> None:
         found = judgement(verdict.verdict)
         style = f"bold {STYLES[found.look]}" if found.sign else ""
         how = sure(verdict)
-        said = " ".join(filter(None, (verdict.evidence, verdict.suspected)))
+        live = summary.simulated.claim(verdict.id) if summary.simulated else None
+        its = f"{_simulator(summary)}: {live.verdict}." if live else ""
+        said = " ".join(filter(None, (verdict.evidence, verdict.suspected, its)))
         words = screen.text(verdict.text, "bold")
         words.append_text(screen.text(f" ({how})" * bool(how), "not bold")).append("\n")
         words.append_text(screen.text(said, "not bold"))

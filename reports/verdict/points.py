@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from model.errors import ParseError
+from model.run_files.comparing.simulated import SimulatedMetric
 from model.run_files.point import Point
 from model.run_files.publication import PublishedRow
 from model.run_files.study import Study
@@ -36,8 +37,8 @@ from reports.verdict.trust import exclusions
 class MetricSummary:
     """One metric at one point: the estimate, the published value, and where that lies in it.
 
-    ``published`` keeps its printed digits; ``simulated`` is for a live simulator run and is null
-    until one is attached; ``reason`` says why something is null, or which cells are missing.
+    ``published`` keeps its printed digits; ``live`` is what a live simulator's run gave, null where
+    none is beside this one; ``reason`` says why something is null, or which cells are missing.
     ``ratio_of_means`` is of metrics that are a quotient, ``adjusted`` of the increase: the one at
     equal realised loss.
     """
@@ -49,8 +50,13 @@ class MetricSummary:
     published_where: str | None
     published_in_ci95: bool | None
     published_in_pi95: bool | None
-    simulated: float | None
     reason: str | None
+    live: SimulatedMetric | None = None
+
+    @property
+    def simulated(self) -> float | None:
+        """The mean of the live simulator's runs."""
+        return None if self.live is None else self.live.mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +148,6 @@ def _summarise_metric(
         published_where=row.where if row else None,
         published_in_ci95=inside(printed, result.ci95),
         published_in_pi95=inside(printed, result.pi95),
-        simulated=None,
         reason="; ".join(reasons) or None,
     )
 
@@ -156,6 +161,7 @@ def summarise_point(
     counted = [cell for cell in cells if cell.point == point and cell.excluded is None]
     ids = {cell.id for cell in counted}
     runs = [cell for cell in run.measured() if cell.plan.id in ids]
+    live = run.simulated
     rows = study.published.rows_at(point) if study.published else ()
     path = study.path_at(point)
     flows = len(path.flows) if path else None
@@ -169,7 +175,10 @@ def summarise_point(
         cells_counted=len(counted),
         chance=chance,
         metrics={
-            name: _summarise_metric(name, counted, planned, printed.get(name), chance=chance)
+            name: dataclasses.replace(
+                _summarise_metric(name, counted, planned, printed.get(name), chance=chance),
+                live=live.metric_at(point, name) if live else None,
+            )
             for name in metrics
         },
         contradictions=tuple(found),

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from model.errors import ParseError
 from model.run_files.cells import RunWarning
+from model.run_files.comparing.simulated import Simulated
 from model.run_files.study import Compare, Group, Parameter, Study
 from model.run_files.summary_points import LossAdjustment, TableContradiction
 from model.words import how_many
@@ -45,7 +46,7 @@ class Summary:
 
     ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
     ``scale`` is what the times of the experiment were multiplied by;
-    ``ran`` says in words what ran.
+    ``ran`` says in words what ran, ``simulated`` what a live simulator's run of the study gave.
     """
 
     study: str
@@ -66,6 +67,7 @@ class Summary:
     sensitivity: Sensitivity = NO_SENSITIVITY
     scale: float = 1.0
     ran: str = ""
+    simulated: Simulated | None = None
 
     @property
     def damaged(self) -> tuple[tuple[str, str], ...]:
@@ -184,6 +186,7 @@ def _summarise(run: Run) -> Summary:
         sensitivity=tried,
         scale=study.scale,
         ran=_ran(run, points, variations=len(tried.cells)),
+        simulated=run.simulated,
     )
 
 
@@ -200,7 +203,8 @@ def _ran(run: Run, points: Sequence[PointSummary], *, variations: int) -> str:
     own = {point.point for point in points}
     kernels = {str(c.env["kernel_release"]) for c in run.finished if c.plan.point in own}
     others = {str(cell.env["kernel_release"]) for cell in run.finished} - kernels
-    words += f" on Linux {', '.join(sorted(kernels))}" * bool(kernels)
+    system = "" if any(cell.cell.simulated() for cell in run.finished) else "Linux "
+    words += f" on {system}{', '.join(sorted(kernels))}" * bool(kernels)
     if variations:
         words += f", {how_many(variations, 'run')} of variations"
         words += f", some on Linux {', '.join(sorted(others))}" * bool(others)

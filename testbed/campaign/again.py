@@ -85,7 +85,9 @@ def parse_cell(run: Path, place: Path, planned: PlannedCell) -> dict[str, str]:
     Raises:
         ParseError: a raw file is not what the run left, or cannot be parsed; nothing has changed.
     """
-    from collectors.tables.write import write_tables  # when needed: tables are slow to load
+    # When needed: tables are slow to load.
+    from collectors.tables.write import write_tables
+    from simulators.ns2 import cell_files
 
     folder = run_folder.cell_folder(run, planned.id)
     if run_folder.is_done(folder):  # so the swap that made this was over
@@ -97,7 +99,10 @@ def parse_cell(run: Path, place: Path, planned: PlannedCell) -> dict[str, str]:
     evidence = _check_evidence(folder, found)
     view = _view(folder, run_folder.cell_folder(place, planned.id))
     kind = registry.named(planned.cell.lab.get("name", ""))
-    write_tables(view, planned.cell, kind.properties.tolerances)
+    if planned.cell.simulated():
+        cell_files.write_tables(view, planned.cell)
+    else:
+        write_tables(view, planned.cell, kind.properties.tolerances)
     made = {f"{TABLES}/{name}": one for name, one in digests.of_cell(view / TABLES).items()}
     made[run_folder.AUDIT] = plain_files.sha256(view / run_folder.AUDIT)
     old = {name: digest for name, digest in found.items() if _is_made(name)}

@@ -28,7 +28,8 @@ from testbed.planning.resolved import plan_json, resolved_json
 PROJECT = Path(__file__).resolve().parents[2]
 #: Where the program's own files are; studies are recorded with each run, and the rest decides none.
 PROGRAM = (
-    "ansible", "collectors", "mininet_topos", "model", "probes", "reports", "setup", "testbed",
+    "ansible", "collectors", "mininet_topos", "model", "probes", "reports", "setup", "simulators",
+    "testbed",
 )  # fmt: skip
 
 

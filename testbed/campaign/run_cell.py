@@ -70,7 +70,11 @@ def conclude(
     """Parse or check what a lab left, and write DONE; raise as :func:`execute`."""
     if ran.checks:
         _settle(folder, ran.checks, LATE, LateError)
-    if cell.purpose == "calibrate":
+    if cell.simulated():
+        from simulators.ns2 import cell_files  # when needed: tables are slow to load
+
+        cell_files.conclude(folder, cell)
+    elif cell.purpose == "calibrate":
         check_calibration(cell, folder, tolerances)
     else:
         from collectors.tables.write import write_tables  # when needed: tables are slow to load

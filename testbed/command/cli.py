@@ -26,6 +26,7 @@ from testbed.command.options import (
     Reps,
     RunFolder,
     Scale,
+    Simulator,
     StudyNames,
     Tables,
     WithSensitivity,
@@ -91,6 +92,7 @@ def run(
     scale: Scale = str(FULL),
     at: At = None,
     tables: Tables = False,
+    simulator: Simulator = "",
 ) -> None:
     """Run one or several studies and report what holds."""
     commands.run(
@@ -107,6 +109,7 @@ def run(
             scale=scale,
             at=tuple(at or ()),
             tables=tables,
+            simulator=simulator,
         ),
         data_dir,
     )

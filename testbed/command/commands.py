@@ -19,7 +19,7 @@ from testbed.campaign import (
 )
 from testbed.campaign.progress import Display
 from testbed.campaign.study_sets import Found
-from testbed.command import plans, run_and_report
+from testbed.command import plans, run_and_report, simulators
 from testbed.command.run_and_report import jobs_or_cores
 from testbed.labs import registry
 from testbed.machine import scratch
@@ -33,12 +33,15 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
     first = plans.plans_of(study_names, choices)
     plans.check_jobs(first, choices)
     new_runs.check_writable(data_dir)
+    live = simulators.simulate(study_names, choices, data_dir) if choices.simulator else ()
     with Display(words()) as display:
         lab = registry.named(choices.lab).ready(plans.kernels(first), display.building)
     planned = [plans.make_plan(name, choices, of_kernel=lab.describe) for name in study_names]
     found = study_sets.create(data_dir, planned, sys.argv)
     for folder in found.runs:
         saved_runs.record_lab(folder, lab.packages())
+    for folder, simulated in zip(found.runs, live, strict=bool(live)):
+        simulators.record(folder, simulated)
     words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
     parts = [
         run_cells.Part(run=folder, cells=plan_.first, lab=lab)

@@ -60,6 +60,18 @@ Lab = Annotated[
     str,
     typer.Option("--lab", help="where cells run", autocompletion=lambda: list(registry.LABS)),
 ]
+Simulator = Annotated[
+    str,
+    typer.Option(
+        "--simulator",
+        metavar="LAB[:PROFILE]",
+        help="run it in a simulator as well, such as ns2 or ns2:ns235, and show both: published, "
+        "simulated, measured",
+        autocompletion=lambda: [
+            name for name, kind in registry.LABS.items() if kind.properties.simulates
+        ],
+    ),
+]
 Kernel = Annotated[
     str, typer.Option("--kernel", help="kernel, such as 6.12 or 7.3, in place of the hosts'")
 ]

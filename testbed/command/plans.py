@@ -19,6 +19,7 @@ from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
 from testbed.machine.console import out, words
 from testbed.planning import plan as planning
+from testbed.planning.expressible import expressible
 from testbed.planning.findings import Findings, find
 from testbed.planning.plan import Plan
 from testbed.planning.stopping_rule import wanted_precision
@@ -45,6 +46,7 @@ class Choices:
     at: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
     captures: bool = True
+    simulator: str = ""
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -67,10 +69,11 @@ def make_plan(
     study_name: str, choices: Choices, **labs: Callable[[str], Mapping[str, str]]
 ) -> tuple[Plan, Findings]:
     """Return a study's plan and findings; ``of_kernel`` returns the lab of a kernel's version."""
+    kind = registry.named(choices.lab)
     study = load_study(
         find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale
     )
-    study = only_at(study, choices.at)
+    study = expressible(only_at(study, choices.at), kind)
     if not choices.captures:
         study = dataclasses.replace(study, capture_points=())
     if choices.mechanisms:
@@ -80,12 +83,12 @@ def make_plan(
     seeds: Sequence[int] = study.settings.seeds
     if isinstance(reps, int):
         seeds = planning.replicate_seeds(seeds, reps)
-    findings = find(study, seeds=seeds)
+    findings = find(study, seeds=seeds, simulated=kind.properties.simulates)
     made = planning.make_plan(
         study,
         seeds=seeds,
         lab={"name": choices.lab},
-        lab_kind=registry.named(choices.lab),
+        lab_kind=kind,
         **labs,
         pcap=choices.pcap,
         telemetry=choices.telemetry,
@@ -127,6 +130,8 @@ def plans_of(study_names: Sequence[str], choices: Choices) -> list[Plan]:
         given = "--kernel" if choices.kernel else "--hosts"
         if choices.kernel and registry.named(choices.lab).properties.clock == "real":
             given = f"the {choices.lab} lab's kernel"
+        if registry.named(choices.lab).properties.simulates:
+            given = f"the {choices.lab} lab"
         words().print(f"not tried, because of {given}: {', '.join(ruled_out)}")
     return plans
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from model.errors import StudyError
 from testbed.labs.contract.lab import LabKind
 from testbed.labs.host.kind import HOST
+from testbed.labs.ns2.kind import NS2
 from testbed.labs.remote.kind import REMOTE
 from testbed.labs.stock.kind import STOCK
 from testbed.labs.virtual.kind import VIRTUAL
 
 DEFAULT: LabKind = VIRTUAL
-LABS: dict[str, LabKind] = {kind.properties.name: kind for kind in (VIRTUAL, STOCK, HOST, REMOTE)}
+LABS: dict[str, LabKind] = {
+    kind.properties.name: kind for kind in (VIRTUAL, STOCK, HOST, REMOTE, NS2)
+}
 
 
 def named(name: str) -> LabKind:

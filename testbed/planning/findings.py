@@ -67,8 +67,11 @@ class Findings:
         return (*self.warnings, *self.acknowledged)
 
 
-def find(study: Study, *, seeds: Sequence[int]) -> Findings:
-    """Return the findings of a study that is to run with these seeds, in order of rule."""
+def find(study: Study, *, seeds: Sequence[int], simulated: bool = False) -> Findings:
+    """Return the findings of a study that is to run with these seeds, in order of rule.
+
+    Where it is ``simulated`` no kernel stands for the hosts.
+    """
     cells = [
         resolve_cell(
             study, point, seed=seeds[0], replicate=1, lab={"kernel": study.kernel_at(point)}
@@ -76,7 +79,7 @@ def find(study: Study, *, seeds: Sequence[int]) -> Findings:
         for point in study.points
     ]
     found = [*_cell_findings(study, cells), *_seed_findings(study, seeds, cells)]
-    found += [*_kernel_findings(study), *_window_findings(study, cells)]
+    found += [*(() if simulated else _kernel_findings(study)), *_window_findings(study, cells)]
     found.sort(key=lambda finding: finding.rule)
     reasons = {
         a.rule: a.why

@@ -132,7 +132,8 @@ def make_plan(
         cell = dataclasses.replace(cell, limits=lab_kind.limits(cell), collect=collect)
         return PlannedCell(id=cell_id(cell), cell=cell)
 
-    cells = [planned(point, 1, "calibrate") for point in study.points]
+    calibrates = not lab_kind.properties.simulates
+    cells = [planned(point, 1, "calibrate") for point in study.points if calibrates]
     cells += [
         planned(point, replicate, "measure")
         for replicate in range(1, len(seeds) + 1)
@@ -143,7 +144,8 @@ def make_plan(
         own = study.alternatives.points
         first = len(study.points)
         networks = enumerate(calibrated_points(study)[first:], first)
-        cells += [planned(own[i - first], 1, "calibrate") for i, at in networks if i == at]
+        new = [i for i, at in networks if i == at and calibrates]
+        cells += [planned(own[i - first], 1, "calibrate") for i in new]
         few = min(study.settings.sensitivity.seeds, len(seeds))
         cells += [
             planned(point, replicate, "measure") for replicate in range(1, few + 1) for point in own

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from model import units
 from model.errors import StudyError
@@ -124,6 +124,18 @@ def _kept(study: Study, kept: Sequence[int]) -> Study:
         ),
         alternatives=_variations(study, {index: place[index] for index in kept}),
     )
+
+
+def without_variations(study: Study, refused: Collection[int]) -> Study:
+    """Return the study without some of its variations, by index; they are named as ruled out."""
+    kept = tuple(one for i, one in enumerate(study.variations) if i not in refused)
+    gone = tuple(study.variations[i].words for i in refused)
+    fewer = dataclasses.replace(
+        study.alternatives, variations=kept, ruled_out=(*study.alternatives.ruled_out, *gone)
+    )
+    left = dataclasses.replace(study, alternatives=fewer)
+    places = {index: index for index in range(len(study.points))}
+    return dataclasses.replace(left, alternatives=_variations(left, places))
 
 
 def _variations(study: Study, place: Mapping[int, int]) -> Variations:

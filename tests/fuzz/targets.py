@@ -50,6 +50,7 @@ from reports.page.write_set import write_set
 from reports.store.run import read_run, read_study
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
+from simulators.ns2 import cell_files
 from testbed.campaign import (
     calibration_checks,
     digests,
@@ -71,6 +72,11 @@ from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text
 from tests.support.fake_lab import write_calibrated, write_telemetry
 from tests.support.recorded import DATA, value, wireless_cell, with_bottleneck
 from tests.support.report_run import build_run, only_cell
+from tests.support.simulators.ns2 import RECORDED as RECORDED_NS2
+from tests.support.simulators.ns2 import leave as leave_ns2
+from tests.support.simulators.ns2 import ns2_cell
+from tests.support.simulators.ns2 import trace_text as ns2_trace
+from tests.support.simulators.ns2 import windows_text as ns2_windows
 from tests.support.study_file import HOSTS, PAPER, WIRELESS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,7 +102,37 @@ def targets(scratch: Path) -> dict[str, Target]:
         **_runs(scratch / "run"),
         **_sets(scratch / "set"),
         **_guests(scratch / "guests"),
+        **_ns2(scratch / "ns2"),
     }
+
+
+def _ns2(place: Path) -> dict[str, Target]:
+    """Return the readers of what ns-2 left, with all that is made of its trace."""
+    cell = ns2_cell()
+
+    def in_place(name: str) -> Callable[[bytes], None]:
+        folder = place / Path(name).stem
+
+        def run(content: bytes) -> None:
+            leave_ns2(folder)
+            packed = gzip.compress(content, 1, mtime=0) if name.endswith(".gz") else content
+            (folder / name).write_bytes(packed)
+            cell_files.conclude(folder, cell)
+
+        return run
+
+    return {
+        "ns-2 trace": Target(
+            corpus=[ns2_trace()], mutate=text_input, run=in_place(run_folder.NS2_TRACE), share=10
+        ),
+        "ns-2 windows": Target(
+            corpus=[ns2_windows()], mutate=text_input, run=in_place(run_folder.NS2_WINDOWS), share=5
+        ),
+        "ns-2 read back": Target(
+            corpus=[(RECORDED_NS2 / "read_back.txt").read_bytes()], mutate=text_input,
+            run=in_place(run_folder.NS2_READ_BACK), share=5,
+        ),
+    }  # fmt: skip
 
 
 def _studies() -> dict[str, Target]:

@@ -1,1 +1,1 @@
-"""What is written of runs set beside each other: in several labs, by mechanism."""
+"""What is written of runs set beside each other: in labs, by mechanism, with a simulator."""

@@ -63,6 +63,8 @@ def expected(cell: Cell) -> dict[str, int]:
     """Return every file a lab may leave of a cell, by name, and the bytes it may have at most."""
     hosts = cell.network.sources + cell.network.destinations + len(cell.flows)
     document = DOCUMENT_BYTES + DOCUMENT_PER_HOST_BYTES * hosts
+    if cell.simulated():
+        return _simulated(cell, document)
     documents = (run_folder.CELL, run_folder.ENV, run_folder.VERIFY, run_folder.COMMANDS)
     found: dict[str, float] = dict.fromkeys((*documents, *run_folder.RAW_DOCUMENTS), document)
     found[run_folder.ERROR] = MOST_ERROR_BYTES
@@ -77,6 +79,14 @@ def expected(cell: Cell) -> dict[str, int]:
     else:
         found |= _measured(cell, document, hosts)
     return {name: int(most_bytes) for name, most_bytes in found.items()}
+
+
+def _simulated(cell: Cell, document: int) -> dict[str, int]:
+    """Return what a simulator leaves; the host writes the rest."""
+    most_bytes = int(document + TRACE_PER_PACKET_BYTES * most_packets(cell))
+    names = (run_folder.CELL, run_folder.NS2_SETTINGS, run_folder.NS2_READ_BACK)
+    traces = (run_folder.NS2_TRACE, run_folder.NS2_WINDOWS)
+    return dict.fromkeys(names, document) | dict.fromkeys(traces, most_bytes)
 
 
 def _program(stem: str, out_bytes: float) -> dict[str, float]:

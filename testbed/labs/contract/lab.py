@@ -43,6 +43,9 @@ class Properties:
     #: Whether the kernel's own account of congestion and drops is recorded, which takes one kernel.
     #: Where not, all cells are captured, so that losses are known.
     traces: bool = True
+    #: Whether its cells are a simulator's, which has neither kernel nor agent: its paths are as
+    #: they were asked for, not calibrated, and what it leaves its own room makes into tables.
+    simulates: bool = False
     #: How many cells it runs side by side at most; None: as many as are asked for.
     at_once: int | None = None
     #: What its calibrations and its cells are held to.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from testbed.labs.booted import image
-from testbed.labs.confinement import host_tools
+from testbed.labs.booted import image, unpacked
 from testbed.labs.confinement.sandbox import MOUNT_POINTS
-from testbed.machine import cache, contents
-from testbed.machine.process import BuildReport, Watch, run_logged
+from testbed.machine import cache
+from testbed.machine.process import BuildReport
 
 PACKAGES = ("base-files", "qemu-system-x86")
 PROGRAM = "/usr/bin/qemu-system-x86_64"
@@ -40,32 +38,7 @@ def ensure(report: BuildReport) -> Path:
 
 def _build(folder: Path, report: BuildReport) -> None:
     cache.need_space(folder, BYTES, "QEMU")
-    mirrors = host_tools.mirrors()
-    mmdebstrap = host_tools.find(host_tools.MMDEBSTRAP)
-    target = folder / "root.tar"
-    run_logged(
-        [
-            # Nothing is run in it, so nobody's rights are needed.
-            str(mmdebstrap), "--mode=chrootless", "--variant=extract", "--format=tar",
-            f"--include={','.join(PACKAGES)}",
-            '--aptopt=APT::Install-Recommends "false"', '--aptopt=Acquire::Languages "none"',
-            "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
-            "--dpkgopt=path-exclude=/usr/share/locale/*",
-            *(f"--aptopt={option}" for option in mirrors.apt_options),
-            image.SUITE, str(target), *image.sources(mirrors),
-        ],
-        log=folder / "build.log",
-        what="fetching QEMU",
-        timeout_s=BUILD_TIMEOUT_S,
-        watch=Watch(what="QEMU", expected_lines=LOG_LINES, report=report),
-        env={
-            **os.environ,
-            "SOURCE_DATE_EPOCH": str(image.DATE_S),
-            "TMPDIR": str(folder),
-            "PATH": f"{mmdebstrap.parent}:{os.environ.get('PATH', '')}",
-        },
+    unpacked.unpack(
+        folder, PACKAGES, places=PLACES, what="QEMU", timeout_s=BUILD_TIMEOUT_S,
+        expected_lines=LOG_LINES, report=report,
     )  # fmt: skip
-    image.unpack(target, folder / "root")
-    for place in PLACES:
-        (folder / "root" / place[1:]).mkdir(parents=True, exist_ok=True)
-    contents.settle(folder)

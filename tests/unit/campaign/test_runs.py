@@ -288,10 +288,10 @@ def test_an_image_set_up_in_another_way_is_told_from_moved_packages(
     ("cells", "message"),
     [
         ([], "the run has no cells"),
-        (cells_on({}), "no such lab: wanted virtual or stock or host or remote, got ''"),
+        (cells_on({}), "no such lab: wanted virtual or stock or host or remote or ns2, got ''"),
         (
             cells_on({"name": "mars"}),
-            "no such lab: wanted virtual or stock or host or remote, got 'mars'",
+            "no such lab: wanted virtual or stock or host or remote or ns2, got 'mars'",
         ),
         (cells_on({"name": "virtual"}), "no such kernel"),
     ],

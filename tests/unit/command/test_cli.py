@@ -51,7 +51,9 @@ def everything(folder: Path) -> dict[str, int]:
     return {str(path): path.lstat().st_mtime_ns for path in folder.rglob("*")}
 
 
-NO_MARS = "groundtruth: LAB: no such lab: wanted virtual or stock or host or remote, got 'mars'"
+NO_MARS = (
+    "groundtruth: LAB: no such lab: wanted virtual or stock or host or remote or ns2, got 'mars'"
+)
 UNUSABLE = [
     ("run nonesuch", "groundtruth: no such study: wanted a file, or "),
     (f"validate {'x' * 5000}", "groundtruth: no such study: wanted a file, or .* got 'xxx"),

@@ -1,0 +1,112 @@
+"""A live simulator's run beside a kernel's: what is taken over, kept, and shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model import run_folder
+from model.errors import ParseError, StudyError
+from model.run_files.comparing.simulated import SIMULATED, Simulated
+from model.run_files.json_file import text_of
+from reports.page.grid import plain
+from reports.page.result_tables import result
+from reports.page.verdicts import claims_table
+from reports.store.run import read_run
+from reports.verdict.files import summary_json
+from reports.verdict.simulated import taken
+from reports.verdict.summary import Summary, summarise
+from tests.support.report_run import build_run
+from tests.support.varied_run import build_varied
+
+NAME = "ns-2.35, era2001"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return build_run(tmp_path / "run")
+
+
+def simulated(run: Path, **metrics: float) -> Simulated:
+    """Return a record with these means at every point of a run, and a verdict on each claim."""
+    summary = summarise(read_run(run))
+    content: dict[str, Any] = {
+        "schema": 1, "simulator": NAME, "run": "its-run", "manifest_sha256": "0" * 64,
+        "points": [
+            {
+                "point": point.point.as_dict(),
+                "metrics": [
+                    {"metric": name, "mean": mean, "ci95": [mean - 1, mean + 1], "n": 10,
+                     "published_in_pi95": True}
+                    for name, mean in metrics.items()
+                ],
+            }
+            for point in summary.points
+        ],
+        "claims": [
+            {"id": one.id, "verdict": "refuted", "evidence": "so it is"} for one in summary.verdicts
+        ],
+    }  # fmt: skip
+    (run / run_folder.SIMULATOR).write_text(json.dumps(content))
+    return SIMULATED.validate_json(json.dumps(content))
+
+
+def attached(run: Path) -> Summary:
+    return summarise(read_run(run))
+
+
+def test_without_a_simulator_nothing_is_shown_of_it(run: Path) -> None:
+    summary = attached(run)
+    assert summary.simulated is None
+    heads = [
+        plain(head) for head in result(summary, summary.metric_table()["pct_increase"]).grid.heads
+    ]
+    assert not any("ns-2" in head for head in heads)
+
+
+def test_its_means_stand_beside_published_and_measured(run: Path) -> None:
+    simulated(run, pct_increase=12.5)
+    summary = attached(run)
+    table = result(summary, summary.metric_table()["pct_increase"]).grid
+    heads = [plain(head) for head in table.heads]
+    at = heads.index(NAME)
+    assert (
+        heads.index("Published")
+        < at
+        < next(i for i, head in enumerate(heads) if head.startswith("Kernel"))
+    )
+    assert {plain(row[at]) for row in table.rows} == {"12.5 (11.5 to 13.5)"}
+    assert {plain(row[heads.index(f"for {NAME}")]) for row in table.rows} == {"inside"}
+    written = json.loads(summary_json(summary))
+    assert {p["metrics"]["pct_increase"]["simulated"] for p in written["points"]} == {12.5}
+    assert {p["metrics"]["utilisation_pct"]["simulated"] for p in written["points"]} == {None}
+
+
+def test_its_verdicts_stand_beside_the_kernels(tmp_path: Path) -> None:
+    run = build_varied(tmp_path / "run")
+    simulated(run)
+    summary = attached(run)
+    assert summary.verdicts
+    table = claims_table(summary.verdicts, summary.simulated)
+    heads = [plain(head) for head in table.heads]
+    assert {plain(row[heads.index(f"By {NAME}")]) for row in table.rows} == {"refuted"}
+
+
+def test_a_record_that_is_none_is_named(run: Path) -> None:
+    (run / run_folder.SIMULATOR).write_text('{"schema": 1, "simulator": 3}')
+    with pytest.raises(ParseError, match=r"simulator\.json"):
+        read_run(run)
+
+
+def test_what_is_written_is_read_again(run: Path) -> None:
+    made = simulated(run, pct_increase=12.5)
+    assert SIMULATED.validate_json(text_of(SIMULATED, made)) == made
+
+
+def test_a_kernels_run_is_no_simulators(run: Path) -> None:
+    read = read_run(run)
+    with pytest.raises(StudyError, match="not a run of one simulator"):
+        taken(summarise(read), read, "run", "0" * 64)
