@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from testbed.labs.booted import image
+from testbed.labs.booted import image, lab_code
 from testbed.labs.confinement import host_tools
+from testbed.labs.confinement.sandbox import Sandbox
 from testbed.labs.stock.stock_lab import StockLab
 from testbed.labs.virtual.virtual_lab import START_NS, VirtualLab
 from testbed.machine import cache
+from testbed.machine.process import run_logged
 from tests.support.machines import emulated
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -31,6 +34,9 @@ NEWER = ("ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libresolv.so.2")
 #: Time jumps when all is idle. Else it goes by: as computing takes it, or not even then.
 CLOCKS = {"computing takes time": "time-travel", "computing takes none": "time-travel=inf-cpu"}
 MEMORY_BYTES = 2 << 30
+#: Preloaded, so that kernels before 6.13 run where processors have larger registers than theirs.
+REGISTERS = "host_registers"
+COMPILE_WITHIN_S = 60.0
 ENTER = """#!/bin/bash
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -113,14 +119,26 @@ def _said(folder: Path) -> str:
     return text
 
 
+def _compile_registers(folder: Path, root: Path) -> None:
+    """Compile what hands registers back as the virtual lab does, and nothing else of its."""
+    shutil.copy(lab_code.GUEST / f"{REGISTERS}.c", folder)
+    sandbox = Sandbox(image=root, writable={"/cell": folder}, uid=os.geteuid())
+    words = ["cc", "-O2", "-fPIC", "-shared", "-o", f"/cell/{REGISTERS}.so", f"/cell/{REGISTERS}.c"]
+    run_logged(
+        sandbox.argv(words), log=folder / "compiled", what=REGISTERS, timeout_s=COMPILE_WITHIN_S
+    )
+
+
 def _process(lab: VirtualLab, folder: Path, root: Path, clock: str) -> list[str]:
     """Return what boots a process that is a kernel."""
+    _compile_registers(folder, root)
     argv = [str(host_tools.find(host_tools.BUBBLEWRAP)), "--die-with-parent", "--unshare-pid"]
     argv += ["--unshare-net", "--unshare-ipc", "--ro-bind", "/", "/", "--dev", "/dev"]
     argv += ["--proc", "/proc", "--tmpfs", "/dev/shm", "--bind", str(folder), str(OUT)]
     for name in NEWER:
         argv += ["--ro-bind", str(root / LIBRARIES / name), str(Path("/", LIBRARIES, name))]
-    argv += ["--cap-drop", "ALL", "--", str(lab.kernel / "linux"), f"mem={MEMORY_BYTES >> 20}M"]
+    argv += ["--setenv", "LD_PRELOAD", str(OUT / f"{REGISTERS}.so"), "--cap-drop", "ALL", "--"]
+    argv += [str(lab.kernel / "linux"), f"mem={MEMORY_BYTES >> 20}M"]
     argv += ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", CLOCKS[clock]]
     argv += [f"time-travel-start={START_NS}", "con=null", "con0=fd:0,fd:1", "panic=-1", "quiet"]
     return [*argv, "umid=quick", f"init={OUT / 'enter'}"]
