@@ -15,6 +15,8 @@ from testbed.labs.virtual import virtual_lab
 from testbed.study.vocabulary import KERNEL_PATCHES
 from tests.lab.kernels.mechanism_facts import BY_PATCH, PLAIN, facts
 
+pytestmark = pytest.mark.timeout(1800)
+
 
 @pytest.mark.parametrize("patch", KERNEL_PATCHES)
 def test_a_patch_changes_one_mechanism(patch: str, tmp_path: Path) -> None:

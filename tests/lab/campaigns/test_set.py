@@ -21,7 +21,10 @@ def _study(name: str, loss: str) -> str:
     )
     text = re.sub(r"^seeds: .*$", "seeds: [1, 2]", text, flags=re.M)
     keep = re.split(r"^(?=[a-z]\w*:)", text, flags=re.M)
-    left_out = ("published:", "claims:", "figures:", "sweep:", "assumptions:", "replication:")
+    left_out = (
+        "published:", "claims:", "figures:", "sweep:", "assumptions:", "replication:",
+        "hypotheses:", "explanations:",
+    )  # fmt: skip
     kept = [part for part in keep if not part.startswith(left_out)]
     return "".join(kept) + f"\nsweep:\n  network.bottleneck.loss.data: [{loss}]\n"
 

@@ -25,6 +25,7 @@ def test_the_kernel_as_it_is(tracing: VirtualLab, tmp_path: Path) -> None:
     assert facts(tracing, tmp_path) == PLAIN
 
 
+@pytest.mark.timeout(1800)  # the first builds a whole kernel, and the other waits for it
 @pytest.mark.parametrize("patches", [SCTP, TCP], ids=["sctp", "tcp"])
 def test_patches_do_what_they_say(patches: tuple[str, ...], tmp_path: Path) -> None:
     lab = virtual_lab.ensure("+".join(["6.12", *patches]), lambda _what, _done: None)
