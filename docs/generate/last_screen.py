@@ -26,7 +26,7 @@ from reports.store.run import read_run
 from reports.terminal.last_screen import last_screen
 from reports.verdict.summary import Summary, summarise
 from reports.verdict.verdicts import Judged, Verdict
-from testbed.command.run_and_report import places
+from testbed.command.runs.run_and_report import places
 
 RECORD = Path(__file__).with_name("last_screen.json")
 BEGIN = "<!-- shown: last screen, written by docs.generate.last_screen -->\n"

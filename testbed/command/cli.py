@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import commands, comparing, labs, listing, new_study, other_tools, plans
+from testbed.command import comparing, labs, listing, new_study, other_tools
 from testbed.command.options import (
     At,
     DataDir,
@@ -31,7 +31,8 @@ from testbed.command.options import (
     Tables,
     WithSensitivity,
 )
-from testbed.command.run_and_report import TOLD
+from testbed.command.runs import commands, plans
+from testbed.command.runs.run_and_report import TOLD
 from testbed.labs import registry
 from testbed.machine.standard_streams import say
 from testbed.study.scaling import FULL

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from testbed.command import crosscheck as crosschecking
-from testbed.command import explain as explaining
-from testbed.command import plans
+from testbed.command.comparisons import crosscheck as crosschecking
+from testbed.command.comparisons import explain as explaining
 from testbed.command.options import At, DataDir, Hosts, Jobs, Kernel, Scale, SeedCount
+from testbed.command.runs import plans
 from testbed.labs import registry
 from testbed.study.scaling import FULL
 

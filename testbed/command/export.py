@@ -17,7 +17,7 @@ from model.errors import GroundtruthError, Interrupted, RunError, StudyError, go
 from model.words import how_many
 from testbed.campaign import digests, saved_runs, study_sets
 from testbed.campaign.progress import Display
-from testbed.command import run_and_report
+from testbed.command.runs import run_and_report
 from testbed.machine.console import out, words
 
 if TYPE_CHECKING:

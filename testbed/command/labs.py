@@ -9,7 +9,7 @@ from pathlib import Path
 from model.errors import StudyError, UnsupportedError
 from testbed.campaign.progress import Display
 from testbed.command import examine_machine
-from testbed.command.plans import check_named
+from testbed.command.runs.plans import check_named
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
 from testbed.machine import carried, workers

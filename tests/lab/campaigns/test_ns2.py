@@ -12,7 +12,7 @@ from model.errors import RunError
 from simulators.ns2 import cell_files
 from testbed.campaign import digests
 from testbed.campaign.run_cell import execute
-from testbed.command import plans
+from testbed.command.runs import plans
 from testbed.labs.contract.lab import Lab
 from testbed.labs.ns2.kind import NS2
 

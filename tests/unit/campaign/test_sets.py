@@ -16,9 +16,9 @@ from model.errors import DisagreementError, ParseError, RunError, StudyError
 from testbed.campaign import manifest, run_cells, saved_runs, study_sets
 from testbed.campaign.run_cell import json_text
 from testbed.campaign.study_sets import Found
-from testbed.command import run_and_report
 from testbed.command.cli import command_status
-from testbed.command.run_and_report import Errors
+from testbed.command.runs import run_and_report
+from testbed.command.runs.run_and_report import Errors
 from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded

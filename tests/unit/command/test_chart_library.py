@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reports.page import zoomable
-from testbed.command import chart_library
+from testbed.command.runs import chart_library
 from testbed.machine import cache
 
 

@@ -25,8 +25,8 @@ from model.errors import (
     VerifyError,
 )
 from testbed import __main__
-from testbed.command import commands, plans
 from testbed.command.cli import command_status
+from testbed.command.runs import commands, plans
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (

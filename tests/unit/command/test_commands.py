@@ -20,9 +20,9 @@ from reports.store.run import read_study
 from reports.verdict.points import CellSummary
 from testbed.campaign import saved_runs
 from testbed.campaign.again import choose
-from testbed.command import commands, plans, run_and_report
 from testbed.command.cli import command_status
-from testbed.command.run_and_report import jobs_or_cores
+from testbed.command.runs import commands, plans, run_and_report
+from testbed.command.runs.run_and_report import jobs_or_cores
 from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded

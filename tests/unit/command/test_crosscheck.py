@@ -16,9 +16,9 @@ from model.errors import Interrupted, RunError
 from model.run_files.comparing.crosscheck import CROSSCHECK, Crosscheck
 from model.run_files.json_file import read
 from testbed.campaign.study_sets import Found
-from testbed.command import commands, plans, run_and_report
 from testbed.command.cli import command_status
-from testbed.command.run_and_report import Errors
+from testbed.command.runs import commands, plans, run_and_report
+from testbed.command.runs.run_and_report import Errors
 from testbed.labs import registry
 from testbed.labs.stock import stock_lab
 from testbed.labs.stock.kind import STOCK

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model.run_files.study import Precision
-from testbed.command.plan_costs import cost_lines, seeds_words
+from testbed.command.runs.plan_costs import cost_lines, seeds_words
 from testbed.labs.booted.expected_traffic import expected_packets
 from testbed.labs.virtual.costs import cell_wall_s
 from testbed.planning.plan import Plan, make_plan

@@ -14,9 +14,9 @@ from model.cell import Cell
 from model.errors import RunError
 from testbed.campaign import new_runs, saved_runs, study_sets
 from testbed.campaign.study_sets import Found
-from testbed.command import commands, run_and_report
 from testbed.command.cli import command_status
-from testbed.command.run_and_report import Errors
+from testbed.command.runs import commands, run_and_report
+from testbed.command.runs.run_and_report import Errors
 from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from model.errors import StudyError
-from testbed.command import plan_costs
+from testbed.command.runs import plan_costs
 from testbed.labs.virtual import costs
 from testbed.planning.findings import find
 from testbed.planning.plan import Plan, calibrated_points, make_plan

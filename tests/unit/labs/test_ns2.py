@@ -9,7 +9,7 @@ import pytest
 
 from model import run_folder
 from model.errors import RunError, StudyError, UnsupportedError
-from testbed.command import plans, simulators
+from testbed.command.runs import plans, simulators
 from testbed.labs import registry
 from testbed.labs.booted import unpacked
 from testbed.labs.contract import accept

@@ -19,8 +19,8 @@ from testbed.campaign import (
 )
 from testbed.campaign.progress import Display
 from testbed.campaign.study_sets import Found
-from testbed.command import plans, run_and_report, simulators
-from testbed.command.run_and_report import jobs_or_cores
+from testbed.command.runs import plans, run_and_report, simulators
+from testbed.command.runs.run_and_report import jobs_or_cores
 from testbed.labs import registry
 from testbed.machine import scratch
 from testbed.machine.console import out, words

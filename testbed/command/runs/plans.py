@@ -14,7 +14,7 @@ from rich.table import Table
 from model.errors import GroundtruthError, StudyError
 from model.words import how_many
 from testbed.campaign import real_time, study_sets
-from testbed.command import plan_costs
+from testbed.command.runs import plan_costs
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
 from testbed.machine.console import out, words

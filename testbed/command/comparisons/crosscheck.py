@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from model import plain_files, run_folder
 from model.errors import DisagreementError, StudyError
 from testbed.campaign import digests, new_runs, saved_runs, study_sets
-from testbed.command import commands, plans, run_and_report
+from testbed.command.runs import commands, plans, run_and_report
 from testbed.labs import registry
 from testbed.machine.console import out
 

@@ -17,7 +17,8 @@ from model.errors import StudyError, going_on
 from model.words import how_many
 from testbed.campaign import new_runs, run_cells, saved_runs, study_sets
 from testbed.campaign.progress import Display
-from testbed.command import crosscheck, plan_costs, plans, run_and_report
+from testbed.command.comparisons import crosscheck
+from testbed.command.runs import plan_costs, plans, run_and_report
 from testbed.labs import registry
 from testbed.machine.console import out, words
 from testbed.planning.mechanism_sets import mechanism_sets, name_of

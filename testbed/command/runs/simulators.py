@@ -16,7 +16,7 @@ from model.run_files.comparing.simulated import SIMULATED, Simulated
 from model.run_files.json_file import text_of
 from testbed.campaign import manifest, run_cells, saved_runs, study_sets
 from testbed.campaign.progress import Display
-from testbed.command import plans, run_and_report
+from testbed.command.runs import plans, run_and_report
 from testbed.labs import registry
 from testbed.machine.console import words
 

@@ -23,7 +23,7 @@ from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
 from testbed.campaign.run_cells import Part
 from testbed.campaign.study_sets import Found, set_of, together
-from testbed.command import chart_library
+from testbed.command.runs import chart_library
 from testbed.machine import workers
 from testbed.machine.console import out, words
 from testbed.planning.plan import PlannedCell

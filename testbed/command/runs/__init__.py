@@ -1,0 +1,1 @@
+"""Studies planned, run and reported: what the commands about runs do."""
