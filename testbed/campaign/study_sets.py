@@ -1,5 +1,7 @@
 """Sets: the run folders of several studies in one folder, made together and found again.
 
+A set may be made for one command to read, once its runs have finished: it says for which.
+
 results/<UTC>-studies/set.json   and   results/<UTC>-studies/<study>/, an ordinary run folder each
 
 Invariants: ``set.json`` is written last, so a folder that has it is whole; it holds names, never
@@ -11,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +36,8 @@ from testbed.points.load_study import find_study
 
 SCHEMA = 1
 NAME = "studies"
+#: What the name of a command is made of.
+_COMMAND = re.compile(r"[a-z]+(-[a-z]+)*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +47,19 @@ class Found:
     folder: Path
     runs: tuple[Path, ...]
     is_set: bool
+    #: The command that a set was made for, which reads it whole; empty: the runs are all there is.
+    then: str = ""
+
+    @property
+    def next_command(self) -> str:
+        """The command line that reads the set once its runs have finished; empty if none does."""
+        return shlex.join(["groundtruth", self.then, str(self.folder)]) if self.then else ""
+
+    @property
+    def go_on(self) -> str:
+        """The command line that goes on after an interrupt, to what this was made for."""
+        resume = shlex.join(["groundtruth", "resume", str(self.folder)])
+        return f"{resume} && {self.next_command}" if self.then else resume
 
     def named(self, run: Path) -> str:
         """Return what a line about one of the runs begins with; empty where there is just one."""
@@ -82,10 +101,12 @@ def create(
     *,
     names: Sequence[str] = (),
     set_name: str = NAME,
+    then: str = "",
 ) -> Found:
     """Make a new run folder, or for several plans a new set, without cells; return it.
 
-    ``names`` are those of a set's run folders, if not the studies' own.
+    ``names`` are those of a set's run folders, if not the studies' own; ``then`` is the command
+    that the set is made for, if there is one.
 
     Raises:
         StudyError: it could not be written.
@@ -100,10 +121,11 @@ def create(
         for name, (plan, findings) in zip(names, planned, strict=True):
             (folder / name).mkdir()
             new_runs.fill(folder / name, plan, findings, started)
-        plain_files.write_text(folder / run_folder.SET, _text(names))
+        plain_files.write_text(folder / run_folder.SET, _text(names, then))
 
     folder = new_runs.new_folder(data_dir, set_name, make)
-    return Found(folder=folder, runs=tuple(folder / name for name in names), is_set=True)
+    runs = tuple(folder / name for name in names)
+    return Found(folder=folder, runs=runs, is_set=True, then=then)
 
 
 def find(text: str) -> Found:
@@ -117,18 +139,22 @@ def find(text: str) -> Found:
     with contextlib.suppress(OSError):  # what cannot be looked at is no set: find_run says why
         if plain_files.is_file(place / run_folder.SET):
             folder = saved_runs.looked_at(place.resolve())
-            runs = tuple(folder / name for name in _names(folder / run_folder.SET))
-            return Found(folder=folder, runs=runs, is_set=True)
+            names, then = _read(folder / run_folder.SET)
+            runs = tuple(folder / name for name in names)
+            return Found(folder=folder, runs=runs, is_set=True, then=then)
     run = saved_runs.looked_at(saved_runs.find_run(text))
     return Found(folder=run, runs=(run,), is_set=False)
 
 
-def _names(path: Path) -> list[str]:
+def _read(path: Path) -> tuple[list[str], str]:
+    """Return the names of a set's run folders, and the command the set was made for, if any."""
     try:
         text = plain_files.read_text(path)
-        names = json.loads(text)["studies"]
+        content = json.loads(text)
+        names, then = content["studies"], content.get("then", "")
         sound = isinstance(names, list) and all(_is_name(name) for name in names)
-        sound = sound and _text(names) == text  # so that no byte of it can be another
+        sound = sound and isinstance(then, str) and (not then or bool(_COMMAND.fullmatch(then)))
+        sound = sound and _text(names, then) == text  # so that no byte of it can be another
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ParseError("cannot read a set", where=str(path), got=str(error)) from error
     if not sound or not names or len(set(names)) != len(names):
@@ -137,12 +163,12 @@ def _names(path: Path) -> list[str]:
             wanted="names of folders beside it, each once, as a set is written",
             got=json.dumps(names)[:200],
         )  # fmt: skip
-    return list(names)
+    return list(names), then
 
 
-def _text(names: Sequence[str]) -> str:
-    """Return the one text of ``set.json`` that holds these names."""
-    return json_text({"schema": SCHEMA, "studies": names})
+def _text(names: Sequence[str], then: str = "") -> str:
+    """Return the one text of ``set.json`` that holds these names, and what the set is for."""
+    return json_text({"schema": SCHEMA, "studies": names, **({"then": then} if then else {})})
 
 
 def _is_name(name: object) -> bool:
@@ -154,7 +180,7 @@ def set_of(run: Path) -> Path | None:
     """Return the folder of the set a run folder belongs to, if it belongs to one."""
     folder = run.parent
     with contextlib.suppress(OSError, GroundtruthError):
-        if run.name in _names(folder / run_folder.SET):
+        if run.name in _read(folder / run_folder.SET)[0]:
             return folder
     return None
 

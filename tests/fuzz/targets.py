@@ -579,7 +579,7 @@ def _sets(place: Path) -> dict[str, Target]:
 
     def names(content: bytes) -> None:
         (place / "names.json").write_bytes(content)
-        study_sets._names(place / "names.json")
+        study_sets._read(place / "names.json")
 
     def section(content: bytes) -> None:
         (place / "section.json").write_bytes(content)
@@ -592,7 +592,10 @@ def _sets(place: Path) -> dict[str, Target]:
 
     return {
         "set.json": Target(
-            corpus=[(place / run_folder.SET).read_bytes()], mutate=json_input, run=names, share=20
+            corpus=[study_sets._text(["one"], then).encode() for then in ("", "explain")],
+            mutate=json_input,
+            run=names,
+            share=20,
         ),
         "section.json": Target(
             corpus=[(run / run_folder.REPORT_SECTION).read_bytes()],

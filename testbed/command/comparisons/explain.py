@@ -67,15 +67,14 @@ def of_study(
     planned = [plans.make_plan(study_name, one, of_kernel=lab.describe) for one in each]
     found = study_sets.create(
         data_dir, planned, sys.argv, names=[name_of(those, ids) for those in sets],
-        set_name=f"{first.study.settings.study}-explain",
+        set_name=f"{first.study.settings.study}-explain", then="explain",
     )  # fmt: skip
     words().print(f"set: {found.folder}", soft_wrap=True)
     parts = []
     for folder, (plan, _) in zip(found.runs, planned, strict=True):
         saved_runs.record_lab(folder, lab.packages())
         parts.append(run_cells.Part(run=folder, cells=plan.first, lab=lab))
-    again = f"groundtruth resume {found.folder} && groundtruth explain {found.folder}"
-    with going_on(again), study_sets.locked(found):
+    with going_on(found.go_on), study_sets.locked(found):
         run_and_report.run_only(found, parts, choices.worker_count())
     _tell(found, left_out, metric)
 

@@ -47,7 +47,7 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
         run_cells.Part(run=folder, cells=plan_.first, lab=lab)
         for folder, (plan_, _) in zip(found.runs, planned, strict=True)
     ]
-    with going_on(f"groundtruth resume {found.folder}"), study_sets.locked(found):
+    with going_on(found.go_on), study_sets.locked(found):
         at_once = choices.worker_count()
         run_and_report.run_and_report(found, parts, {}, at_once, told=_told(tables=choices.tables))
 
@@ -77,15 +77,14 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
     ]
     found = study_sets.create(
         data_dir, planned, sys.argv, names=[one.lab for one in choices],
-        set_name=f"{made[0].study.settings.study}-crosscheck",
+        set_name=f"{made[0].study.settings.study}-crosscheck", then="crosscheck",
     )  # fmt: skip
     words().print(f"set: {found.folder}", soft_wrap=True)
     parts = []
     for folder, (plan, _), lab in zip(found.runs, planned, labs, strict=True):
         saved_runs.record_lab(folder, lab.packages())
         parts.append(run_cells.Part(run=folder, cells=plan.first, lab=lab))
-    again = f"groundtruth resume {found.folder} && groundtruth crosscheck {found.folder}"
-    with going_on(again), study_sets.locked(found):
+    with going_on(found.go_on), study_sets.locked(found):
         at_once = min(one.worker_count() for one in choices)
         run_and_report.run_and_report(found, parts, {}, at_once, told="nothing")
     return found
@@ -95,7 +94,7 @@ def resume(run_name: str, jobs: int | None, *, tables: bool) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
     found = study_sets.find(run_name)
     parts: list[run_cells.Part] = []
-    with going_on(f"groundtruth resume {found.folder}"), study_sets.locked(found):
+    with going_on(found.go_on), study_sets.locked(found):
         for folder in found.runs:
             for prefix in (run_folder.VERIFY_SCRATCH, run_folder.PARSE_SCRATCH):
                 scratch.sweep(folder, prefix)
@@ -106,6 +105,8 @@ def resume(run_name: str, jobs: int | None, *, tables: bool) -> None:
         of_lab = parts[0].lab.properties.name if parts else registry.DEFAULT.properties.name
         at_once = plans.slots(jobs, of_lab)
         run_and_report.run_and_report(found, parts, errors, at_once, told=_told(tables=tables))
+    if found.then:
+        out().print(f"next: {found.next_command}", soft_wrap=True)
 
 
 def _prepare(found: Found, folder: Path, display: Display) -> run_cells.Part:

@@ -59,7 +59,7 @@ def simulate(
         run_cells.Part(run=folder, cells=plan_.first, lab=lab)
         for folder, (plan_, _) in zip(found.runs, planned, strict=True)
     ]
-    with going_on(f"groundtruth resume {found.folder}"), study_sets.locked(found):
+    with going_on(found.go_on), study_sets.locked(found):
         run_and_report.run_and_report(found, parts, {}, its.worker_count(), told="nothing")
     return tuple(map(_taken, found.runs))
 

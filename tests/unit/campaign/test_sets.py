@@ -127,12 +127,41 @@ def test_names_of_folders() -> None:
     "text",
     ["", "[]", "{}", '{"studies": []}', '{"studies": ["a", "a"]}', '{"studies": ["../a"]}',
      '{"studies": [".."]}', '{"studies": [1]}', '{"studies": "ab"}',
-     study_sets._text([".guest-x"]), study_sets._text([".verify-x"])],  # scratch: left alone
+     study_sets._text([".guest-x"]), study_sets._text([".verify-x"]),  # scratch: left alone
+     study_sets._text(["a"], "explain; reboot"), study_sets._text(["a"], "-y"),
+     json_text({"schema": 1, "studies": ["a"], "then": ""}),
+     json_text({"schema": 1, "studies": ["a"], "then": ["explain"]})],
 )  # fmt: skip
 def test_what_is_no_set_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / run_folder.SET).write_text(text)
     with pytest.raises(ParseError, match=r"set\.json: cannot read a set"):
         study_sets.find(str(tmp_path))
+
+
+def test_a_set_says_which_command_reads_it_and_how_to_go_on(tmp_path: Path) -> None:
+    place = tmp_path / "a set"
+    place.mkdir()
+    quoted = f"'{place}'"
+    for then, go_on, next_command in (
+        ("", f"groundtruth resume {quoted}", ""),
+        (
+            "explain",
+            f"groundtruth resume {quoted} && groundtruth explain {quoted}",
+            f"groundtruth explain {quoted}",
+        ),
+    ):
+        (place / run_folder.SET).write_text(study_sets._text(["one"], then))
+        found = study_sets.find(str(place))
+        assert (found.then, found.go_on, found.next_command) == (then, go_on, next_command)
+        assert found.runs == (place / "one",)
+
+
+def test_a_set_of_an_older_version_is_read(tmp_path: Path) -> None:
+    text = '{\n "schema": 1,\n "studies": [\n  "unchanged",\n  "all"\n ]\n}\n'
+    (tmp_path / run_folder.SET).write_text(text)
+    found = study_sets.find(str(tmp_path))
+    assert [run.name for run in found.runs] == ["unchanged", "all"]
+    assert found.then == ""
 
 
 def test_errors_of_several_studies_are_one_of_the_gravest_kind() -> None:

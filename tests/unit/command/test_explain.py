@@ -136,8 +136,17 @@ def test_an_interrupted_one_goes_on(lab: Lab, said: Said) -> None:
     assert interrupted.value.how == f"groundtruth resume {folder} && groundtruth explain {folder}"
     assert command_status(["explain", str(folder)]) == 2
     assert "not finished" in said()[1]
+
+    # An interrupt of the resume says the same, as does the resume that ends.
+    how = interrupted.value.how.replace(str(folder), str(folder.resolve()))
+    lab.stop_at = 8
+    with pytest.raises(Interrupted) as interrupted:
+        command_status(["resume", str(folder), "-j", "1"])
+    assert interrupted.value.how == how
     lab.stop_at = 0
+    said()
     assert command_status(["resume", str(folder), "-j", "1"]) == 0
+    assert said()[0].endswith(f"next: groundtruth explain {folder.resolve()}\n")
     assert command_status(["explain", str(folder)]) == 0
     assert len(explained(folder).runs) == 4
 
