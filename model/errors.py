@@ -65,6 +65,13 @@ class RunError(GroundtruthError):
     """A cell, a build or a program in the lab failed (exit status 3)."""
 
 
+class BuildError(RunError):
+    """A kernel's source does not build: its code, its options or a patch (exit status 3).
+
+    Never for a full disk, too little time or an interrupt: those say nothing about the source.
+    """
+
+
 class VerifyError(GroundtruthError):
     """What was read back or measured is not what was asked for (exit status 3)."""
 

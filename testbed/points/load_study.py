@@ -28,6 +28,7 @@ from testbed.points.claims import Comparison, expand_claims
 from testbed.points.labels import Label, read_labels
 from testbed.points.sweep import Parameter, Point, read_points
 from testbed.points.variations import NO_VARIATIONS, Variation, Variations, read_variations
+from testbed.study import kernel_names
 from testbed.study.find_host_profiles import LoadedProfile, ProfileShelf, named_kernels
 from testbed.study.form_validation import validate_sections
 from testbed.study.problems import Problem, StudyFileError, one_of, suggestion
@@ -104,8 +105,7 @@ class Study:
         if named == OF_HOSTS:
             named = self.profiles[point.settings.hosts].profile.kernel
         named = DEFAULT_KERNEL if named == DEFAULT else named
-        version, *own = named.split("+")
-        return "+".join([version, *sorted({*own, *self.patches})]) if self.patches else named
+        return kernel_names.patched(named, self.patches) if self.patches else named
 
 
 def find_study(name: str) -> Path:

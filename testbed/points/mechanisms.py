@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from model.cell import Knob
 from model.errors import StudyError
 from testbed.points.load_study import Study
+from testbed.study import kernel_names
 from testbed.study.host_profile_form import Profile, ProfileEntry, same_place
 from testbed.study.hypotheses import Hypothesis
 from testbed.study.problems import one_of, suggestion
@@ -66,7 +67,7 @@ def with_mechanisms(study: Study, hypotheses: Collection[Hypothesis]) -> Study:
     return dataclasses.replace(
         study,
         profiles=profiles,
-        patches=tuple(sorted({*study.patches, *patches})),
+        patches=kernel_names.in_order((*study.patches, *patches)),
         mechanisms=tuple(one.id for one in hypotheses),
     )
 

@@ -26,6 +26,7 @@ from testbed.planning.stopping_rule import wanted_precision
 from testbed.points.load_study import find_study, kernels_of_hosts, load_study
 from testbed.points.mechanisms import chosen, with_mechanisms
 from testbed.points.some_points import only_at
+from testbed.study import kernel_names
 from testbed.study.scaling import FULL
 
 
@@ -47,6 +48,8 @@ class Choices:
     mechanisms: tuple[str, ...] = ()
     captures: bool = True
     simulator: str = ""
+    #: Files with patches of the user's; once settled, names of those for each kernel there is.
+    patches: tuple[str, ...] = ()
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -74,6 +77,10 @@ def make_plan(
         find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale
     )
     study = expressible(only_at(study, choices.at), kind)
+    if choices.patches:
+        study = dataclasses.replace(
+            study, patches=kernel_names.in_order((*study.patches, *choices.patches))
+        )
     if not choices.captures:
         study = dataclasses.replace(study, capture_points=())
     if choices.mechanisms:
@@ -99,9 +106,25 @@ def make_plan(
 
 
 def settled(choices: Choices) -> Choices:
-    """Return the choices with the kernel that the lab has instead of all that studies name."""
-    kernel = registry.named(choices.lab).kernel_instead(choices.kernel)
-    return dataclasses.replace(choices, kernel=kernel)
+    """Return the choices with the kernel that the lab has instead of all that studies name.
+
+    A folder and patches are called by their names from then on; what is settled stays as it is.
+    """
+    kernel, patches = kernel_and_patches(
+        registry.named(choices.lab), choices.kernel, choices.patches
+    )
+    return dataclasses.replace(choices, kernel=kernel, patches=patches)
+
+
+def kernel_and_patches(
+    kind: LabKind, asked: str, files: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
+    """Return the kernel that a lab has instead of all others, with patches; "" for none.
+
+    Patches that no such kernel takes are returned: they are for each kernel there is.
+    """
+    patches, kernel = kind.own_patches(files), kind.kernel_instead(asked)
+    return (kernel_names.patched(kernel, patches), ()) if kernel and patches else (kernel, patches)
 
 
 def plans_of(study_names: Sequence[str], choices: Choices) -> list[Plan]:

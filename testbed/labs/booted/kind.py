@@ -6,8 +6,10 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from testbed.labs.contract.lab import BuildsNoKernel
 
-class BootedKind(ABC):
+
+class BootedKind(BuildsNoKernel, ABC):
     """Of :class:`testbed.labs.contract.lab.LabKind` what does not depend on the kernel booted."""
 
     @abstractmethod
@@ -20,7 +22,9 @@ class BootedKind(ABC):
 
     def kernel_instead(self, asked: str) -> str:
         """Return what was asked for: each kernel a study names can be had."""
+        if not self.properties.builds:
+            self.refuse_folder(asked)
         return self.check_kernel(asked) if asked else ""
 
-    def clean(self, say: Callable[[str], None]) -> None:  # noqa: B027  # it is all there is to do
+    def clean(self, say: Callable[[str], None]) -> None:  # it is all there is to do
         """Do nothing: a booted lab changes nothing of the machine."""

@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from model.cell import Cell, Limits
 from model.check import Check as Comparison
+from model.errors import UnsupportedError
 from model.tolerances import Tolerances
 from testbed.machine.process import BuildReport
 
@@ -48,6 +49,8 @@ class Properties:
     simulates: bool = False
     #: How many cells it runs side by side at most; None: as many as are asked for.
     at_once: int | None = None
+    #: Whether it builds kernels of any source: trees and patches of the user's.
+    builds: bool = False
     #: What its calibrations and its cells are held to.
     tolerances: Tolerances
 
@@ -69,6 +72,37 @@ class Ran:
 
     wall_s: float
     checks: tuple[Comparison, ...] = ()
+
+
+class BuildsNoKernel:
+    """Of a :class:`LabKind` what concerns kernels of the user's source: there are none."""
+
+    properties: Properties
+
+    def own_patches(self, files: Sequence[str]) -> tuple[str, ...]:
+        """Refuse patches."""
+        if files:
+            raise self._builds_none("PATCH", files[0])
+        return ()
+
+    def kernel_sources(self, _kernel_versions: Sequence[str]) -> Mapping[str, Any]:
+        """Return nothing: there are none."""
+        return {}
+
+    def keep_sources(self, kernels: object) -> None:
+        """Keep nothing: there are none."""
+
+    def refuse_folder(self, asked: str) -> None:
+        """Raise :class:`UnsupportedError` for a kernel that is asked for by its folder."""
+        if "/" in asked or asked.startswith("~") or asked in (".", ".."):
+            raise self._builds_none("KERNEL", asked)
+
+    def _builds_none(self, where: str, got: str) -> UnsupportedError:
+        name = self.properties.name
+        return UnsupportedError(
+            f"the {name} lab builds no kernel", where=where, got=got,
+            hint="the virtual lab builds any tree and any patch: LAB=virtual",
+        )  # fmt: skip
 
 
 class LabKind(Protocol):
@@ -96,6 +130,18 @@ class LabKind(Protocol):
         ``asked`` is what the command line asked for. Raises as :meth:`check_kernel`, or
         :class:`UnsupportedError` for one that this lab cannot have.
         """
+
+    def own_patches(self, files: Sequence[str]) -> tuple[str, ...]:
+        """Return the names that patches of the user's have in a kernel's name.
+
+        Raises as :meth:`kernel_instead`; a lab that builds no kernel takes none.
+        """
+
+    def kernel_sources(self, kernel_versions: Sequence[str]) -> Mapping[str, Any]:
+        """Return what a run must keep to find kernels of the user's source again, by name."""
+
+    def keep_sources(self, kernels: object) -> None:
+        """Take what a run kept, so that its kernels are found and built by their names."""
 
     def check_offered(self, kernel_versions: Sequence[str]) -> None:
         """Raise :class:`UnsupportedError` for kernels that are neither here nor to be had.

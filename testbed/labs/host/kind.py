@@ -11,7 +11,7 @@ from model.errors import UnsupportedError
 from testbed.guest import calibration
 from testbed.labs.booted import booting, image, lab_code, time_limits
 from testbed.labs.contract import seeded_loss
-from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
+from testbed.labs.contract.lab import BuildsNoKernel, Check, Finding, Lab, Properties, accept_any
 from testbed.labs.host import host_lab, kernel_modules, machine_facts, undo
 from testbed.labs.host.host_lab import HostLab
 from testbed.machine import contents
@@ -28,7 +28,7 @@ OLD_KERNEL = (
 
 
 @dataclass(frozen=True)
-class HostKind:
+class HostKind(BuildsNoKernel):
     """See :class:`testbed.labs.contract.lab.LabKind`."""
 
     properties: Properties = host_lab.PROPERTIES
@@ -71,6 +71,7 @@ class HostKind:
 
     def kernel_instead(self, asked: str) -> str:
         """Return the running kernel's version: it stands for all that studies name."""
+        self.refuse_folder(asked)
         return self.check_kernel(asked) if asked else machine_facts.kernel_version()
 
     def check_offered(self, _kernel_versions: Sequence[str]) -> None:

@@ -49,6 +49,7 @@ class Ns2Kind(BootedKind):
 
     def kernel_instead(self, asked: str) -> str:
         """Return the profile's version: it stands for all kernels that studies name."""
+        self.refuse_folder(asked)
         return self.check_kernel(asked or profiles.DEFAULT)
 
     def check_offered(self, kernel_versions: Sequence[str]) -> None:

@@ -72,6 +72,7 @@ class RemoteKind(HostKind):
 
     def kernel_instead(self, asked: str) -> str:
         """Return the version of the machines with senders and receivers: it stands for all."""
+        self.refuse_folder(asked)
         if asked:
             return self.check_kernel(asked)
         return machine_facts.kernel_version(_releases(inventory.path())[0])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from model.cell import Cell, Limits
 from testbed.labs.booted import image, time_limits
 from testbed.labs.booted.kind import BootedKind
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
-from testbed.labs.virtual import costs, kernel_build, patched_kernel, virtual_lab
+from testbed.labs.virtual import costs, kernel_build, patched_kernel, tree_kernel, virtual_lab
+from testbed.labs.virtual.own_source import given_patch, given_tree, kept
 from testbed.machine import contents
 from testbed.machine.process import BuildReport
 
@@ -30,7 +32,21 @@ class VirtualKind(BootedKind):
 
     def check_kernel(self, version: str) -> str:
         """Return a version of the kernel; raise :class:`StudyError` if it cannot be one."""
+        if given_tree.is_given(version):
+            return tree_kernel.named(version)
         return patched_kernel.checked(version)
+
+    def own_patches(self, files: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of patches that are given as files; they are kept from now on."""
+        return given_patch.named(files)
+
+    def kernel_sources(self, kernel_versions: Sequence[str]) -> Mapping[str, Any]:
+        """Return where the trees of these kernels were, and the texts of users' patches."""
+        return kept.records(kernel_versions)
+
+    def keep_sources(self, kernels: object) -> None:
+        """Take what a run kept of its kernels into the cache, which may not have it any more."""
+        kept.take_in(kernels)
 
     def check_offered(self, kernel_versions: Sequence[str]) -> None:
         """Raise :class:`UnsupportedError` for kernels that are neither here nor to be had."""

@@ -17,6 +17,7 @@ from testbed.labs.virtual import kernel, kernel_build
 from testbed.labs.virtual.kernel_build import Script
 from testbed.machine import cache
 from testbed.machine.process import BuildReport
+from testbed.study import kernel_names
 
 PATCHES = Path(__file__).with_name("patches")
 TREE_SCRIPT, PATCHED_SCRIPT = (
@@ -31,8 +32,11 @@ PATCHED_LINES = 60
 
 def parts(name: str) -> tuple[str, tuple[str, ...]]:
     """Return a kernel's version and the names of its patches."""
-    version, *patches = name.split("+")
-    return version, tuple(patches)
+    found = kernel_names.read(name)
+    if found is None:
+        base, *patches = name.split("+")
+        return base, tuple(patches)
+    return found.version, found.patches
 
 
 def there_are() -> list[str]:
@@ -49,11 +53,13 @@ def checked(name: str) -> str:
     version, patches = parts(name)
     kernel.check_version(version)
     for patch in patches:
-        if patch not in there_are():
+        if patch not in there_are() and not kernel_names.is_own(patch):
             raise StudyError(
-                "no such patch", where="KERNEL", wanted=", ".join(there_are()), got=patch
-            )
-    return "+".join([version, *sorted(set(patches))])
+                "no such patch", where="KERNEL", wanted=", ".join(there_are()), got=patch,
+                hint="--patch FILE adds one of your own",
+            )  # fmt: skip
+    base = name.partition("+")[0]
+    return "+".join([base, *kernel_names.in_order(patches)])
 
 
 def versions(names: Sequence[str]) -> list[str]:

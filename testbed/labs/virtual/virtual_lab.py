@@ -25,6 +25,7 @@ from testbed.labs.contract.lab import Check, Properties, Ran, accept_any
 from testbed.labs.virtual import kernel, patched_kernel
 from testbed.machine import contents
 from testbed.machine.process import BuildReport
+from testbed.study import kernel_names
 
 PROPERTIES = Properties(
     name="virtual",
@@ -32,6 +33,7 @@ PROPERTIES = Properties(
     clock="virtual",
     tick_hz=kernel.TICK_HZ,
     repeatable=True,
+    builds=True,
     tolerances=EXACT,
 )
 #: 2026-01-01T00:00:00Z, the date every capture starts at.
@@ -120,8 +122,7 @@ class VirtualLab(OwnMachine):
 
     def _has_seccomp(self) -> bool:
         version, _ = patched_kernel.parts(self.kernel_version)
-        major, minor = (int(part) for part in version.split("."))
-        return (major, minor) >= (6, 16)
+        return kernel_names.numbers(version) >= (6, 16)
 
     def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
         """Run a prepared folder to its end; return how long that took.

@@ -40,6 +40,7 @@ def test_labs_have_names() -> None:
         clock="virtual",
         tick_hz=250,
         repeatable=True,
+        builds=True,
         tolerances=Tolerances(delay_s=20e-6, rate_frac=0.001),
     )
 

@@ -1,0 +1,1 @@
+"""Kernels of users' own source: git trees, local changes and patches, read and never written."""

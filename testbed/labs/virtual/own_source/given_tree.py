@@ -1,0 +1,188 @@
+"""A kernel that is given as FOLDER[@REVISION]: which tree, which commit, which version of Linux.
+
+Invariant: the tree is looked at through its objects and refs alone; nothing in it is written, and
+nothing that it configures is run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from model.errors import StudyError
+from testbed.labs.virtual.own_source import git
+from testbed.labs.virtual.own_source.git import GitError, Repository
+from testbed.study import kernel_names
+from testbed.study.vocabulary import SOURCE_VERSION
+
+WHERE = "KERNEL"
+#: Before it User-Mode Linux has no virtual time that ends nowhere (time-travel=inf-cpu), or no
+#: event tells a congestion window; and the compiler of the lab's image does not take its source.
+LEAST = (5, 19)
+WANTED = "a git tree of Linux, as FOLDER or FOLDER@REVISION"
+_NUMBER = r"^{name}[ \t]*=[ \t]*([0-9]{{1,5}})[ \t]*$"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenTree:
+    """A tree of Linux: its folder, where git keeps it, a commit, and what that is of.
+
+    ``release`` is what its release begins with, such as ``6.12.5`` or ``6.12.0-rc3``.
+    ``changes_count`` says whether what is checked out there counts: no revision was asked for.
+    """
+
+    folder: Path
+    git_dir: Path
+    common_dir: Path
+    object_format: str
+    commit: str
+    version: str
+    release: str
+    checked_out: bool
+
+    @property
+    def objects(self) -> Path:
+        """Where its objects are."""
+        return self.common_dir / "objects"
+
+    @property
+    def base(self) -> str:
+        """The name of its commit's kernel."""
+        short = self.commit[: kernel_names.COMMIT_DIGITS]
+        return kernel_names.KernelName(version=self.version, commit=short).text
+
+    def borrowed(self, folder: Path, settings: dict[str, str] | None = None) -> Repository:
+        """Return a repository of our own that sees its objects, and its files if checked out."""
+        return git.borrowing(
+            folder, self.objects, object_format=self.object_format, settings=settings,
+            worktree=self.folder if self.checked_out else None,
+        )  # fmt: skip
+
+
+def is_given(text: str) -> bool:
+    """Return whether a kernel is asked for by a folder, not by a name."""
+    if kernel_names.read(text) is not None:
+        return False
+    return text.startswith(("~", ".")) or "/" in text or "@" in text or _is_folder(Path(text))
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # too long a name, or a null in it
+        return False
+
+
+def split(text: str) -> tuple[Path, str]:
+    """Return the folder and the revision, "" for none; a folder's name may have an ``@`` in it.
+
+    Raises:
+        StudyError: there is no such folder.
+    """
+    if _is_folder(whole := _expanded(text)):
+        return whole, ""
+    for at in sorted((found.start() for found in re.finditer("@", text)), reverse=True):
+        folder, revision = _expanded(text[:at]), text[at + 1 :]
+        if at and _is_folder(folder):
+            if not revision or revision.startswith("-") or re.search(r"[\x00-\x20\x7f]", revision):
+                raise StudyError(
+                    "not a revision", where=WHERE, wanted="a commit, tag or branch behind the @",
+                    got=repr(revision),
+                )  # fmt: skip
+            return folder, revision
+    got = "a file" if whole.is_file() else "no such folder"
+    raise StudyError("no such kernel", where=WHERE, wanted=WANTED, got=f"{text}: {got}")
+
+
+def _expanded(text: str) -> Path:
+    """Return a path; ``~`` is one's home also where no shell has put it in."""
+    try:
+        return Path(text).expanduser().absolute() if text.startswith("~") else Path(text).absolute()
+    except RuntimeError:  # no such user
+        return Path(text).absolute()
+
+
+def opened(text: str) -> GivenTree:
+    """Return the tree and the commit that are asked for.
+
+    Raises:
+        StudyError: it is no git tree of Linux, there is no such revision, or it is too old.
+    """
+    folder, revision = split(text)
+    env = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
+
+    def ask(*words: str) -> str:
+        return git.run(["-C", str(folder), *words], env=env).decode(errors="replace").strip()
+
+    try:
+        about = ask(
+            "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir",
+            "--show-object-format", "--is-bare-repository", "--is-inside-git-dir",
+        ).splitlines()  # fmt: skip
+    except GitError as error:
+        raise StudyError(
+            "not a git tree", where=WHERE, wanted=WANTED, got=f"{folder}: {_last(error)}",
+            hint="a folder without git: git init, git add -A and git commit make one of it",
+        ) from error  # fmt: skip
+    git_dir, common_dir, object_format, bare, inside = about
+    checked_out = bare == inside == "false" and not revision
+    try:
+        commit = ask(
+            "rev-parse", "--verify", "--end-of-options", f"{revision or 'HEAD'}^{{commit}}"
+        )
+    except GitError as error:
+        shallow = (Path(common_dir) / "shallow").exists()
+        raise StudyError(
+            "no such revision", where=f"{WHERE} {folder}", wanted="a commit, tag or branch",
+            got=f"{revision or 'HEAD'}: {_last(error)}",
+            hint="the tree is shallow: git fetch --unshallow there gets the rest" if shallow
+            else "",
+        ) from error  # fmt: skip
+    version, release = _version(folder, commit, _makefile(folder, commit))
+    return GivenTree(
+        folder=folder, git_dir=Path(git_dir), common_dir=Path(common_dir),
+        object_format=object_format, commit=commit, version=version, release=release,
+        checked_out=checked_out,
+    )  # fmt: skip
+
+
+def _last(error: GitError) -> str:
+    """Return the last line of what git said, without its prefix."""
+    line = (error.said.splitlines() or ["git failed"])[-1]
+    return re.sub(r"^(fatal|error): ", "", line)
+
+
+def _makefile(folder: Path, commit: str) -> str:
+    try:
+        found = git.run(["-C", str(folder), "cat-file", "blob", f"{commit}:Makefile"])
+    except GitError as error:
+        raise StudyError(
+            "not Linux", where=f"{WHERE} {folder}", wanted=WANTED,
+            got=f"commit {commit[:12]} has no Makefile that can be read: {_last(error)}",
+        ) from error  # fmt: skip
+    return found[:65536].decode(errors="replace")
+
+
+def _version(folder: Path, commit: str, makefile: str) -> tuple[str, str]:
+    """Return the version that a Makefile says, and what the kernel's release begins with."""
+    numbers = []
+    for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL"):
+        found = re.search(_NUMBER.format(name=name), makefile, re.MULTILINE)
+        if found is None and name != "SUBLEVEL":
+            raise StudyError(
+                "not Linux", where=f"{WHERE} {folder}", wanted=WANTED,
+                got=f"the Makefile of commit {commit[:12]} says no {name}",
+            )  # fmt: skip
+        numbers.append(int(found[1]) if found else 0)
+    version = f"{numbers[0]}.{numbers[1]}"
+    if not SOURCE_VERSION.fullmatch(version):
+        raise StudyError("not a version of Linux", where=f"{WHERE} {folder}", got=version)
+    if (numbers[0], numbers[1]) < LEAST:
+        raise StudyError(
+            "too old for the virtual lab", where=f"{WHERE} {folder}",
+            wanted=f"Linux {'.'.join(map(str, LEAST))} or newer", got=version,
+            hint="docs/kernels.md says which versions were tried",
+        )  # fmt: skip
+    extra = re.search(r"^EXTRAVERSION[ \t]*=[ \t]*(\S{0,40})[ \t]*$", makefile, re.MULTILINE)
+    return version, f"{version}.{numbers[2]}{extra[1] if extra else ''}"
