@@ -9,7 +9,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=auto --dist=loadscope
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=
-unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY
 # The machines of LAB=remote.
 export GROUNDTRUTH_INVENTORY := $(or $(INVENTORY),$(GROUNDTRUTH_INVENTORY))
 
@@ -20,7 +20,12 @@ option = $(if $(strip $(2)),--$(1) $(call quote,$(2)))
 study_is_file = $(shell test -f $(call quote,$(STUDY)) && echo yes)
 study_word = $(call quote,$(if $(filter %.yaml %.yml,$(1)),$(1),studies/$(1).yaml))
 study_files = $(if $(study_is_file),$(call quote,$(STUDY)),$(foreach one,$(STUDY),$(call study_word,$(one))))
-run_options = $(call option,reps,$(REPS)) $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL)) \
+# PATCH is the name of one file, whatever is in it, or else names with spaces between them.
+patch_is_file = $(if $(PATCH),$(shell test -f $(call quote,$(PATCH)) && echo yes))
+patches = $(if $(patch_is_file),--patch $(call quote,$(PATCH)),$(foreach one,$(PATCH),--patch $(call quote,$(one))))
+# KERNEL is a version, or a folder with a git tree of Linux and maybe @REVISION; a "~" it begins with is one's home.
+kernel_options = $(call option,kernel,$(KERNEL)) $(patches)
+run_options = $(call option,reps,$(REPS)) $(call option,lab,$(LAB)) $(kernel_options) \
 	$(call option,jobs,$(JOBS)) $(call option,scale,$(SCALE)) $(if $(filter no,$(SENSITIVITY)),--no-sensitivity) \
 	$(foreach one,$(AT),--at $(call quote,$(one)))
 run_folder = $(call quote,$(or $(RUN),results/latest))
@@ -28,10 +33,10 @@ run_folder = $(call quote,$(or $(RUN),results/latest))
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, RUN=results/...'
 
 .PHONY: experiment
-experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= SIMULATOR= JOBS= SCALE= AT=]
+experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= SCALE= AT=]
 	@$(GROUNDTRUTH) run $(study_files) $(run_options) $(call option,simulator,$(SIMULATOR))
 
 # What the README shows; a test fails when the studies are no longer those it was measured with.
@@ -53,11 +58,11 @@ browser: ## find a browser for the tests of the report, or fetch one into the ca
 	@setup/browser >/dev/null
 
 .PHONY: lab
-lab: setup ## build the virtual lab into the cache: [KERNEL=]
-	@$(GROUNDTRUTH) build $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL))
+lab: setup ## build the virtual lab into the cache: [KERNEL= PATCH=]
+	@$(GROUNDTRUTH) build $(call option,lab,$(LAB)) $(kernel_options)
 
 .PHONY: plan
-plan: setup ## show what studies would run and how long that takes: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= JOBS= SCALE= AT=]
+plan: setup ## show what studies would run and how long that takes: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= JOBS= SCALE= AT=]
 	@$(GROUNDTRUTH) plan $(study_files) $(run_options)
 
 .PHONY: validate
@@ -81,8 +86,8 @@ wireshark: setup ## write a run's captures for Wireshark, with comments: [RUN=]
 	@$(GROUNDTRUTH) wireshark $(run_folder)
 
 .PHONY: doctor
-doctor: setup ## say what this machine can and cannot run, and why: [LAB= KERNEL=]
-	@$(GROUNDTRUTH) doctor $(call option,lab,$(LAB)) $(call option,kernel,$(KERNEL))
+doctor: setup ## say what this machine can and cannot run, and why: [LAB= KERNEL= PATCH=]
+	@$(GROUNDTRUTH) doctor $(call option,lab,$(LAB)) $(kernel_options)
 
 .PHONY: lint
 lint: setup-dev ## check style, types, imports, C, shell, Ansible and spelling

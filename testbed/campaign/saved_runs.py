@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from model import plain_files, run_folder
 from model.cell import cell_id, from_dict
@@ -146,9 +147,29 @@ def load_candidates(run: Path) -> list[PlannedCell]:
 
 
 def record_lab(run: Path, packages: Mapping[str, str]) -> None:
-    """Write down a new run's lab in words, so that another one's difference can be told."""
-    content = {"schema": 1, "packages": dict(packages)}
+    """Write down a new run's lab in words, so that another one's difference can be told.
+
+    Of kernels that are not of known source it keeps what is needed to find or build them again.
+    """
+    content: dict[str, Any] = {"schema": 1, "packages": dict(packages)}
+    labs = [planned.cell.lab for planned in load_candidates(run)] if _is_planned(run) else []
+    for name in dict.fromkeys(lab.get("name", "") for lab in labs):
+        names = tuple(dict.fromkeys(lab["kernel"] for lab in labs if lab.get("name") == name))
+        if kernels := registry.named(name).kernel_sources(names):
+            content["kernels"] = {**content.get("kernels", {}), **kernels}
     manifest.write(run, {run_folder.LAB: json_text(content)})
+
+
+def _is_planned(run: Path) -> bool:
+    return plain_files.is_file(run / run_folder.CELLS)
+
+
+def _recorded_kernels(run: Path) -> object:
+    """Return what a run keeps of its kernels; nothing where it keeps none."""
+    try:
+        return json.loads(plain_files.read_text(run / run_folder.LAB)).get("kernels")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
 
 
 def _recorded_packages(run: Path) -> dict[str, str]:
@@ -170,6 +191,9 @@ def lab_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> Lab:
         raise StudyError("the run has no cells")
     wanted = list({json.dumps(planned.cell.lab): planned.cell.lab for planned in cells}.values())
     kinds = [registry.named(one.get("name", "")) for one in wanted]
+
+    for kind in kinds:
+        kind.keep_sources(_recorded_kernels(run))
 
     def check_common(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
         for one in wanted:

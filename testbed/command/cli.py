@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import comparing, labs, listing, new_study, other_tools
+from testbed.command import comparing, listing, new_study, of_labs, other_tools
 from testbed.command.options import (
     At,
     DataDir,
@@ -23,6 +23,7 @@ from testbed.command.options import (
     Jobs,
     Kernel,
     Lab,
+    Patches,
     Reps,
     RunFolder,
     Scale,
@@ -78,6 +79,7 @@ def run(
     reps: Reps = None,
     lab: Lab = registry.DEFAULT.properties.name,
     kernel: Kernel = "",
+    patch: Patches = None,
     jobs: Jobs = None,
     hosts: Hosts = "",
     data_dir: DataDir = Path("results"),
@@ -111,6 +113,7 @@ def run(
             at=tuple(at or ()),
             tables=tables,
             simulator=simulator,
+            patches=tuple(patch or ()),
         ),
         data_dir,
     )
@@ -128,6 +131,7 @@ def plan(
     reps: Reps = None,
     lab: Lab = registry.DEFAULT.properties.name,
     kernel: Kernel = "",
+    patch: Patches = None,
     jobs: Jobs = None,
     hosts: Hosts = "",
     sensitivity: WithSensitivity = True,
@@ -148,14 +152,15 @@ def plan(
             sensitivity=sensitivity,
             scale=scale,
             at=tuple(at or ()),
+            patches=tuple(patch or ()),
         ),
     )
 
 
 @app.command()
-def validate(studies: StudyNames, hosts: Hosts = "") -> None:
+def validate(studies: StudyNames, hosts: Hosts = "", kernel: Kernel = "") -> None:
     """Check study files, also for settings that are legal but mislead."""
-    plans.validate_studies(studies, hosts)
+    plans.validate_studies(studies, hosts, kernel)
 
 
 @app.command(
@@ -251,49 +256,7 @@ comparing.add(app)
 other_tools.add(app)
 
 
-@app.command()
-def build(lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "") -> None:
-    """Build the lab (image, kernel, probes) into the cache, so that later runs start at once."""
-    labs.build(lab, kernel)
-
-
-lab_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Carry a built lab to a machine that cannot build it.",
-)  # fmt: skip
-app.add_typer(lab_app, name="lab")
-
-
-@lab_app.command(name="export")
-def export_lab(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="what to write, such as lab.tar.gz")],
-    lab: Lab = registry.DEFAULT.properties.name,
-    kernel: Kernel = "",
-    force: Annotated[bool, typer.Option("--force", help="overwrite a file that is there")] = False,
-) -> None:
-    """Write image, kernels and code of a lab into a file; built first if needed."""
-    labs.export_lab(file, lab, kernel, force=force)
-
-
-@lab_app.command(name="import")
-def import_lab(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="what lab export has written")],
-) -> None:
-    """Put a lab that was exported into the cache: neither network nor Debian is needed."""
-    labs.import_lab(file)
-
-
-@app.command()
-def doctor(lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "") -> None:
-    """Say what this machine can run, and what stands in the way."""
-    labs.doctor(lab, kernel)
-
-
-@app.command()
-def clean(lab: Lab = registry.DEFAULT.properties.name) -> None:
-    """Undo what a killed run left changed on this machine, and only that."""
-    labs.clean(lab)
+of_labs.add(app)
 
 
 def command_status(argv: Sequence[str]) -> int:

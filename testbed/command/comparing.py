@@ -9,7 +9,7 @@ import typer
 
 from testbed.command.comparisons import crosscheck as crosschecking
 from testbed.command.comparisons import explain as explaining
-from testbed.command.options import At, DataDir, Hosts, Jobs, Kernel, Scale, SeedCount
+from testbed.command.options import At, DataDir, Hosts, Jobs, Kernel, Patches, Scale, SeedCount
 from testbed.command.runs import plans
 from testbed.labs import registry
 from testbed.study.scaling import FULL
@@ -77,6 +77,7 @@ def explain(
     reps: SeedCount = None,
     at: At = None,
     kernel: Kernel = "",
+    patch: Patches = None,
     jobs: Jobs = None,
     hosts: Hosts = "",
     scale: Scale = str(FULL),
@@ -92,12 +93,13 @@ def explain(
     seeds.
     """
     if explaining.is_set(study):
-        if by or reps or at or kernel or jobs or hosts or pcap or scale != FULL:
+        if by or reps or at or kernel or patch or jobs or hosts or pcap or scale != FULL:
             raise typer.BadParameter("goes with a study", param_hint="an option of a run")
         explaining.of_set(study, metric)
         return
     choices = plans.Choices(
         reps=reps, lab=registry.DEFAULT.properties.name, kernel=kernel, jobs=jobs, hosts=hosts,
         pcap=pcap, telemetry=True, sensitivity=False, scale=scale, at=tuple(at or ()),
+        patches=tuple(patch or ()),
     )  # fmt: skip
     explaining.of_study(study, tuple(filter(None, by.split(","))), choices, data_dir, metric)

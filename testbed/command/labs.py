@@ -9,28 +9,35 @@ from pathlib import Path
 from model.errors import StudyError, UnsupportedError
 from testbed.campaign.progress import Display
 from testbed.command import examine_machine
-from testbed.command.runs.plans import check_named
+from testbed.command.runs.plans import check_named, kernel_and_patches
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
 from testbed.machine import carried, workers
 from testbed.machine.console import out, words
 from testbed.points.load_study import kernels_of_hosts
+from testbed.study import kernel_names
 
 
-def build(lab_name: str, version: str) -> None:
+def build(lab_name: str, version: str, patches: Sequence[str] = ()) -> None:
     """Build what labs need and is not in the cache yet; without a version for all own hosts."""
     kind = registry.named(lab_name)
-    versions = kernel_versions(kind, version)
+    versions = kernel_versions(kind, version, patches)
     with Display(words()) as display:
         lab = kind.ready(versions, display.building)
     packages = [lab.describe(one)["kernel_package"] for one in versions]
-    out().print(f"{lab_name} lab with kernel {' and '.join(packages)} is built")
+    names = f": {', '.join(versions)}" if any(map(kernel_names.of_own_source, versions)) else ""
+    built = f"{lab_name} lab with kernel {' and '.join(packages)} is built{names}"
+    out().print(built, soft_wrap=True)
 
 
-def kernel_versions(kind: LabKind, asked: str) -> Sequence[str]:
-    """Return the kernel that was asked for or the lab has; else those of all own hosts."""
-    only = kind.kernel_instead(asked)
-    return [only] if only else kernels_of_hosts()
+def kernel_versions(kind: LabKind, asked: str, patches: Sequence[str] = ()) -> Sequence[str]:
+    """Return the kernel that was asked for or the lab has; else those of all own hosts.
+
+    Each has the patches that files are given of.
+    """
+    only, names = kernel_and_patches(kind, asked, patches)
+    kernels = [only] if only else kernels_of_hosts()
+    return [kernel_names.patched(one, names) for one in kernels] if names else kernels
 
 
 def clean(lab_name: str) -> None:
@@ -44,11 +51,11 @@ def clean(lab_name: str) -> None:
         out().print(f"nothing is left of the {lab_name} lab on this machine")
 
 
-def doctor(lab_name: str, version: str) -> None:
+def doctor(lab_name: str, version: str, patches: Sequence[str] = ()) -> None:
     """Print what this machine can run; raise if that lab is not among it."""
     kind = registry.named(lab_name)
     try:
-        versions = kernel_versions(kind, version)
+        versions = kernel_versions(kind, version, patches)
     except UnsupportedError:
         if version:
             raise
@@ -67,7 +74,9 @@ def doctor(lab_name: str, version: str) -> None:
     out().print(f"the {lab_name} lab can run here")
 
 
-def export_lab(target: Path, lab_name: str, version: str, *, force: bool) -> None:
+def export_lab(
+    target: Path, lab_name: str, version: str, patches: Sequence[str] = (), *, force: bool
+) -> None:
     """Write a lab into a file, built first if needed; without a version for all own hosts.
 
     Raises:
@@ -77,7 +86,7 @@ def export_lab(target: Path, lab_name: str, version: str, *, force: bool) -> Non
         raise StudyError("it is there already", where=str(target), hint="--force, or another name")
     kind = registry.named(lab_name)
     with Display(words()) as display:
-        lab = kind.ready(kernel_versions(kind, version), display.building)
+        lab = kind.ready(kernel_versions(kind, version, patches), display.building)
         carried.pack(lab.parts(), target, display.building)
     _tell_digest(target)
 

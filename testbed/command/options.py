@@ -73,7 +73,20 @@ Simulator = Annotated[
     ),
 ]
 Kernel = Annotated[
-    str, typer.Option("--kernel", help="kernel, such as 6.12 or 7.3, in place of the hosts'")
+    str,
+    typer.Option(
+        "--kernel",
+        metavar="VERSION|FOLDER[@REVISION]",
+        help="kernel in place of the hosts': 6.12, or a git tree of Linux such as ~/linux@v6.12",
+    ),
+]
+Patches = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--patch",
+        metavar="FILE",
+        help="build each kernel with this patch, such as fix.patch; again for another",
+    ),
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")

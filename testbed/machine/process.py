@@ -80,6 +80,10 @@ def namespaces() -> tuple[str, ...]:
     return ()
 
 
+class StatusError(RunError):
+    """A program ended by itself, with a status that says that it failed."""
+
+
 def run_logged(
     argv: Sequence[str],
     *,
@@ -124,7 +128,7 @@ def run_logged(
     if status is None:
         raise RunError(f"{what} did not end", wanted=f"within {timeout_s:.0f} s", got=tail(log))
     if status != 0:
-        raise RunError(f"{what} failed with status {status}", got=tail(log))
+        raise StatusError(f"{what} failed with status {status}", got=tail(log))
 
 
 def _end_guarded(child: subprocess.Popen[bytes], lifeline: contextlib.ExitStack) -> None:

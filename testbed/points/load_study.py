@@ -6,8 +6,9 @@ Invariant: a :class:`Study` is valid at every point, and every point's host prof
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +26,7 @@ from testbed.points.at_points import (
     published_points,
 )
 from testbed.points.claims import Comparison, expand_claims
+from testbed.points.kernel_checks import same_kernels, unknown_controls
 from testbed.points.labels import Label, read_labels
 from testbed.points.sweep import Parameter, Point, read_points
 from testbed.points.variations import NO_VARIATIONS, Variation, Variations, read_variations
@@ -134,30 +136,35 @@ def kernels_of_hosts() -> tuple[str, ...]:
     return tuple(dict.fromkeys([DEFAULT_KERNEL if name == DEFAULT else name for name in named]))
 
 
-def load_study(path: Path, *, hosts: str = "", kernel: str = "", scale: Decimal = FULL) -> Study:
+def load_study(
+    path: Path, *, hosts: str = "", kernel: str = "", scale: Decimal = FULL,
+    patches: tuple[str, ...] = (),
+) -> Study:  # fmt: skip
     """Read and check a study file.
 
-    ``hosts``, if not empty, stands in for its host profile; ``kernel`` for every kernel it names.
-    With either, alternatives that name a kernel are ruled out: they are about the study's hosts.
-    Times of the experiment are multiplied by ``scale``; the study must be valid with and without.
+    ``hosts``, if not empty, stands in for its host profile; ``kernel`` for every kernel it names;
+    each kernel has these ``patches`` besides. With either, alternatives that name a kernel are
+    ruled out: they are about the study's hosts. Times of the experiment are multiplied by
+    ``scale``; the study must be valid with and without.
 
     Raises:
         StudyError: it cannot be used; the message has one line per problem.
     """
     folders = (path.parent / "hosts", HOSTS_FOLDER)
     document = read_document(path)
-    written = study_from(document, folders, hosts=hosts, kernel=kernel)
-    return written if scale == FULL else _scaled(written, folders, hosts, kernel, scale)
+    given = functools.partial(study_from, hosts=hosts, kernel=kernel, patches=patches)
+    written = given(document, folders)
+    return written if scale == FULL else _scaled(written, folders, given, scale)
 
 
 def _scaled(
-    written: Study, folders: Iterable[Path], hosts: str, kernel: str, scale: Decimal
+    written: Study, folders: Iterable[Path], given: Callable[..., Study], scale: Decimal
 ) -> Study:
     """Return a valid study with its times scaled; raises as :func:`load_study`."""
     document = dataclasses.replace(written.document, scale=scale)
     raise_problems(list(_numbered_losses(written, document)), document)
     try:
-        return study_from(document, folders, hosts=hosts, kernel=kernel)
+        return given(document, folders)
     except StudyFileError as error:
         hint = f"times are scaled by {scale}"
         raise StudyFileError(
@@ -187,8 +194,9 @@ def parse_study(
 
 
 def study_from(
-    document: Document, hosts_folders: Iterable[Path], *, hosts: str = "", kernel: str = ""
-) -> Study:
+    document: Document, hosts_folders: Iterable[Path], *, hosts: str = "", kernel: str = "",
+    patches: tuple[str, ...] = (),
+) -> Study:  # fmt: skip
     """Return the study in a document; raises as :func:`load_study`."""
     shelf = ProfileShelf(tuple(hosts_folders))
     given = {key: value for key, value in (("hosts", hosts), ("kernel", kernel)) if value}
@@ -228,23 +236,10 @@ def study_from(
         alternatives=placed.alternatives,
         labels=placed.labels,
         explanation_points=placed.explanations,
+        patches=patches,
     )
-    raise_problems(list(_same_kernels(study)), document)
+    raise_problems([*same_kernels(study), *unknown_controls(study)], document)
     return study
-
-
-def _same_kernels(study: Study) -> Iterator[Problem]:
-    """Yield a problem for each variation whose other kernel is the one the hosts have anyway."""
-    for variation in study.variations:
-        if "kernel" not in variation.settings:
-            continue
-        for base, becomes in zip(variation.of, variation.points, strict=True):
-            point = study.all_points[becomes]
-            if (version := study.kernel_at(point)) == study.kernel_at(study.points[base]):
-                what = "the kernel that the study's hosts have already"
-                yield point.document.problem(
-                    ("kernel",), what, wanted="another kernel", got=version
-                )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from testbed.study.problems import SettingError, one_of, suggestion
 from testbed.study.scaling import of_run
 from testbed.study.vocabulary import (
     CONGESTION_CONTROLS,
+    CONTROL_NAME,
     COUNTED,
     DRAWN_OF,
     FIGURES,
@@ -257,10 +258,26 @@ def _words(words: Collection[str]) -> WithJsonSchema:
 
 TopologyName = Annotated[str, _of("topology", TOPOLOGIES), _words(TOPOLOGIES)]
 RuleName = Annotated[str, _of("rule", RULES), _words(RULES)]
+
+
+def _control(value: object) -> object:
+    """Check that a value can be a congestion control of some kernel; a study knows of which."""
+    known = (OF_HOSTS, *CONGESTION_CONTROLS)
+    if isinstance(value, str) and not CONTROL_NAME.fullmatch(value):
+        hint = suggestion(value, known)
+        raise SettingError(
+            "unknown congestion control", wanted=one_of(known, hint), got=units.shown(value),
+            hint=hint,
+        )  # fmt: skip
+    return value
+
+
 CongestionControl = Annotated[
     str,
-    _of("congestion control", (OF_HOSTS, *CONGESTION_CONTROLS)),
-    _words((OF_HOSTS, *CONGESTION_CONTROLS)),
+    BeforeValidator(_control),
+    WithJsonSchema(
+        {"anyOf": [{"enum": [OF_HOSTS, *CONGESTION_CONTROLS]}, {"pattern": CONTROL_NAME.pattern}]}
+    ),
 ]
 
 

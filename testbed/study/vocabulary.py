@@ -42,6 +42,8 @@ CONGESTION_CONTROLS = {
     "veno": "TCP Veno",
     "westwood": "TCP Westwood+",
 }
+#: What a kernel of somebody's own can call one (TCP_CA_NAME_MAX, and the end of the string).
+CONTROL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")
 #: What a publication may say of one loss episode: columns of episodes.parquet, or in segments.
 EPISODE_VALUES = (
     "dupacks", "new_data_pkts", "new_data_on_dupack_1_pkts", "new_data_on_dupack_2_pkts",

@@ -74,13 +74,10 @@ def make_plan(
     """Return a study's plan and findings; ``of_kernel`` returns the lab of a kernel's version."""
     kind = registry.named(choices.lab)
     study = load_study(
-        find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale
-    )
+        find_study(study_name), hosts=choices.hosts, kernel=choices.kernel, scale=choices.scale,
+        patches=choices.patches,
+    )  # fmt: skip
     study = expressible(only_at(study, choices.at), kind)
-    if choices.patches:
-        study = dataclasses.replace(
-            study, patches=kernel_names.in_order((*study.patches, *choices.patches))
-        )
     if not choices.captures:
         study = dataclasses.replace(study, capture_points=())
     if choices.mechanisms:
@@ -137,6 +134,8 @@ def plans_of(study_names: Sequence[str], choices: Choices) -> list[Plan]:
         plans.append(made)
     if choices.kernel:
         words().print(f"kernel {choices.kernel} stands in for all that hosts and studies name")
+    if choices.patches:
+        words().print(f"kernels are patched: {', '.join(choices.patches)}")
     if choices.scale != FULL:
         words().print(
             f"times of the experiment are scaled by {choices.scale}: not the published ones"
@@ -205,16 +204,17 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
         out().print(building)
 
 
-def validate_studies(study_names: Sequence[str], hosts: str) -> None:
+def validate_studies(study_names: Sequence[str], hosts: str, kernel: str = "") -> None:
     """Check study files and print their findings.
 
     Raises:
         StudyError: some cannot be used; the others were checked.
     """
     errors: dict[str, GroundtruthError | OSError] = {}
+    kernel = registry.DEFAULT.kernel_instead(kernel)
     for name in study_names:
         try:
-            _validate(name, hosts)
+            _validate(name, hosts, kernel)
         except StudyError as error:
             if len(study_names) == 1:
                 raise
@@ -223,8 +223,8 @@ def validate_studies(study_names: Sequence[str], hosts: str) -> None:
         raise study_sets.together(errors, "of the studies cannot be used")
 
 
-def _validate(study_name: str, hosts: str) -> None:
-    study = load_study(find_study(study_name), hosts=hosts)
+def _validate(study_name: str, hosts: str, kernel: str) -> None:
+    study = load_study(find_study(study_name), hosts=hosts, kernel=kernel)
     findings = find(study, seeds=study.settings.seeds)
     _print_findings(out(), findings)
     for item in findings.acknowledged:

@@ -1,15 +1,12 @@
 #!/bin/bash
-# Fetch linux-source-VERSION and build it for User-Mode Linux. Runs inside the lab's image.
-# usage: build-kernel.sh VERSION JOBS TICK_HZ    (in: /cell/{apt.conf,sources.list,kernel.config}  out: /cell/{linux,config,version})
+# Build Debian's linux-source-VERSION for User-Mode Linux. Runs inside the lab's image, without a network.
+# usage: build-kernel.sh VERSION JOBS TICK_HZ    (in: /cell/{linux-source-VERSION_*.deb,kernel.config,kernel-optional.config}
+#                                                 out: /cell/{linux,config,version})
 set -euo pipefail
 version=$1
 jobs=$2
 tick_hz=$3
 cd /cell
-apt=(apt-get -c /cell/apt.conf -q)
-mkdir -p /var/cache/apt/archives/partial
-"${apt[@]}" update
-"${apt[@]}" download "linux-source-$version"
 deb=$(echo linux-source-"$version"_*.deb)
 dpkg-deb -f "$deb" Version >version
 dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/linux-source-$version.tar.xz" | tar -xJ \

@@ -63,6 +63,11 @@ def built(version: str, image_digest: str, tick_hz: int = TICK_HZ) -> Path | Non
     return place if place.is_dir() else None
 
 
+def package(version: str) -> str:
+    """Return the package of Debian's that has the source."""
+    return f"linux-source-{version}"
+
+
 def ensure(
     version: str, root: Path, image_digest: str, report: BuildReport, tick_hz: int = TICK_HZ
 ) -> Path:
@@ -77,5 +82,5 @@ def ensure(
 
 def _build(folder: Path, version: str, root: Path, report: BuildReport, tick_hz: int) -> None:
     words = ["/cell/build-kernel.sh", version, kernel_build.jobs(), str(tick_hz)]
-    script = Script(words=words, inputs=INPUTS, lines=LOG_LINES)
+    script = Script(words=words, inputs=INPUTS, packages=[package(version)], lines=LOG_LINES)
     kernel_build.run(folder, script, f"kernel {version}", root, report)

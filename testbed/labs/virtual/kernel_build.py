@@ -1,39 +1,53 @@
 """Run a script that builds a kernel inside the lab's image, confined to a build folder.
 
-The host needs no compiler. The finished entry holds ``linux``, ``config`` and ``version``, or what
-else the script is to leave.
+The host needs no compiler. Invariants: a source's makefiles are programs, and have no network;
+packages are fetched before, by this machine's apt. The finished entry holds ``linux``, ``config``
+and ``version``, or what else the script is to leave; of one that failed the whole log is kept.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from model import plain_files
+from model.errors import RunError
 from testbed.labs.booted import debian
 from testbed.labs.confinement import lab_user
 from testbed.labs.confinement.sandbox import Sandbox
+from testbed.labs.virtual.own_source import build_failure
 from testbed.machine import cache, contents
-from testbed.machine.process import BuildReport, Watch, run_logged
+from testbed.machine.process import BuildReport, StatusError, Watch, run_logged
 
 BUILD_TIMEOUT_S = 3000.0
 BUILD_BYTES = 4_000_000_000
 KERNEL = ("linux", "config", "version")
+#: In the cache: the logs of builds that failed.
+FAILED = "failed-builds"
+MOST_LOG_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
     """A script with its arguments, the files it finds in ``/cell``, and what it leaves there.
 
-    ``tree`` is a folder it sees as ``/gt``; ``lines`` are about how many it prints.
+    ``texts`` are more such files; ``packages`` are fetched for it; ``tree`` is a folder it sees as
+    ``/gt``. ``moved`` are files that become its own, ``source`` a folder that is meanwhile.
+    ``lines`` are about how many it prints.
     """
 
     words: Sequence[str]
     inputs: Iterable[Path]
     leaves: Sequence[str] = KERNEL
+    texts: Mapping[str, bytes] = field(default_factory=dict)
+    packages: Sequence[str] = ()
     tree: Path | None = None
+    moved: Iterable[Path] = ()
+    source: Path | None = None
     lines: int
 
 
@@ -46,35 +60,72 @@ def run(folder: Path, script: Script, what: str, root: Path, report: BuildReport
     """Run a script in the image at ``root``; what it leaves is put into the folder.
 
     Raises:
-        RunError: it failed, or took too long; the end of its log says why.
+        BuildError: the source is not to be built; its places are named.
+        RunError: it failed for another reason, or took too long; the end of its log says why.
     """
     cache.need_space(folder, BUILD_BYTES, f"building {what}")
     work = folder / "work"
     work.mkdir()
     for source in script.inputs:
         shutil.copy(source, work)
-    options = debian.apt_options(work).replace(f"{work}/", "/cell/")
-    (work / "apt.conf").write_text(options)
-    read_only = {"/etc/resolv.conf": Path("/etc/resolv.conf")}
-    hosts = Path("/etc/hosts")
-    if hosts.is_file():
-        read_only["/etc/hosts"] = hosts
-    if script.tree:
-        read_only["/gt"] = script.tree
-    scratch = dict.fromkeys(("/tmp", "/run", "/var/lib/apt/lists", "/var/cache/apt"), 0)
-    with lab_user.lent(work) as uid:
-        sandbox = Sandbox(
-            image=root, uid=uid, read_only=read_only, writable={"/cell": work}, scratch=scratch,
-            network=script.tree is None,
-        )  # fmt: skip
-        run_logged(
-            sandbox.argv(["bash", *script.words]),
-            log=folder / "build.log",
-            what=f"building {what}",
-            timeout_s=BUILD_TIMEOUT_S,
-            watch=Watch(what=what, expected_lines=script.lines, report=report),
-        )
+    for source in script.moved:
+        source.rename(work / source.name)
+    for name, text in script.texts.items():
+        (work / name).write_bytes(text)
+    if script.packages:
+        report(what, 0.0)
+        with debian.lists() as apt:
+            for package in script.packages:
+                apt.download(package, work)
+    if script.source:
+        script.source.rename(work / script.source.name)
+    try:
+        _run(folder, work, script, what, root, report)
+    finally:
+        if script.source:
+            (work / script.source.name).rename(script.source)
     for name in script.leaves:
+        if not plain_files.is_file(work / name):  # a makefile can leave anything
+            raise RunError(f"building {what} left no plain file", where=name)
         (work / name).rename(folder / name)
     cache.remove_left(work)
     contents.settle(folder)
+
+
+def _run(
+    folder: Path, work: Path, script: Script, what: str, root: Path, report: BuildReport
+) -> None:
+    log = folder / "build.log"
+    scratch = dict.fromkeys(("/tmp", "/run"), 0)
+    with lab_user.lent(work) as uid:
+        sandbox = Sandbox(
+            image=root, uid=uid, read_only={"/gt": script.tree} if script.tree else {},
+            writable={"/cell": work}, scratch=scratch,
+        )  # fmt: skip
+        try:
+            run_logged(
+                sandbox.argv(["bash", *script.words]),
+                log=log,
+                what=f"building {what}",
+                timeout_s=BUILD_TIMEOUT_S,
+                watch=Watch(what=what, expected_lines=script.lines, report=report),
+            )
+        except StatusError as error:
+            text = log.read_bytes()[-MOST_LOG_BYTES:].decode(errors="replace")
+            raise build_failure.judged(what, text, kept_log(what, log), error) from error
+        except RunError as error:
+            raise RunError(
+                error.what, wanted=error.wanted, got=error.got, hint=kept_log(what, log)
+            ) from error
+
+
+def kept_log(what: str, log: Path) -> str:
+    """Keep the log of a build that failed, one for each kernel; return where it is, in words."""
+    name = re.sub(r"[^0-9A-Za-z.+-]+", "-", what)
+    place = cache.root() / FAILED / f"{name}.log"
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(log, place)
+    except OSError as error:  # a full disk: what went wrong must be told all the same
+        return f"its log could not be kept: {error.strerror}"
+    return f"its log: {place}"

@@ -1,10 +1,10 @@
-"""Kernels of the virtual lab by their names: a version, or a version with patches.
+"""Kernels of the virtual lab by their names: a version or a commit, and patches.
 
-``7.3+sctp-4th-duplicate`` is Debian's 7.3 with ``patches/sctp-4th-duplicate.patch``. Each patch
-changes one mechanism; its first lines say which, and what it restores. Such kernels are built in
-the tree of the unpatched one, which is built once more for it and kept: what a patch leaves alone
-is not compiled again. Their release ends in the patches' digest, so no artefact of theirs looks
-like one of an unpatched kernel.
+``7.3+sctp-4th-duplicate`` is Debian's 7.3 with ``patches/sctp-4th-duplicate.patch``. Each patch of
+the project's changes one mechanism; its first lines say which, and what it restores. A user's is
+called by its file's name and its digest. Such kernels are built in the tree of the unpatched one,
+which is built once more for it and kept: what a patch leaves alone is not compiled again. Their
+release ends in the patches' digest, so no artefact of theirs looks like one of an unpatched kernel.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from model.errors import StudyError
-from testbed.labs.virtual import kernel, kernel_build
+from model.errors import StudyError, UnsupportedError
+from testbed.labs.virtual import kernel, kernel_build, tree_kernel
 from testbed.labs.virtual.kernel_build import Script
+from testbed.labs.virtual.own_source import export, kept, patch_text
+from testbed.labs.virtual.own_source.export import Patch
 from testbed.machine import cache
 from testbed.machine.process import BuildReport
 from testbed.study import kernel_names
@@ -67,55 +69,110 @@ def versions(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(parts(name)[0] for name in names))
 
 
-def _files(patches: Sequence[str]) -> list[Path]:
-    return [PATCHES / f"{patch}.patch" for patch in patches]
+def _texts(patches: Sequence[str]) -> list[Patch]:
+    """Return patches with their texts, users' as they were given.
+
+    Raises:
+        UnsupportedError: the text of a user's patch is not kept.
+    """
+    found = []
+    for name in patches:
+        text = kept.patch(name) if kernel_names.is_own(name) else _file(name).read_bytes()
+        if text is None:
+            raise UnsupportedError(
+                f"the patch {name} is not kept here", where="KERNEL",
+                wanted="its text in the cache, or in the run that it was made for",
+                hint="--patch FILE with the same file brings it back",
+            )  # fmt: skip
+        found.append(Patch(name, text))
+    return found
+
+
+def _file(patch: str) -> Path:
+    return PATCHES / f"{patch}.patch"
 
 
 def key(name: str, image_digest: str, tick_hz: int = kernel.TICK_HZ) -> str:
-    """Return the hash of all that decides a patched kernel."""
+    """Return the hash of all that decides a kernel; a user's patch is decided by its name."""
     version, patches = parts(name)
+    ours = [_file(one).read_bytes() for one in patches if not kernel_names.is_own(one)]
+    if _of_tree(name):
+        return tree_kernel.key(name, [cache.digest_of(*ours)], image_digest, tick_hz)
     plain = kernel.key(version, image_digest, tick_hz)
     scripts = (path.read_bytes() for path in (TREE_SCRIPT, PATCHED_SCRIPT))
-    return cache.digest_of(plain, *patches, *(p.read_bytes() for p in _files(patches)), *scripts)
+    return cache.digest_of(plain, *patches, *ours, *scripts)
+
+
+def _of_tree(name: str) -> bool:
+    found = kernel_names.read(name)
+    return found is not None and bool(found.commit)
 
 
 def built(name: str, image_digest: str, tick_hz: int = kernel.TICK_HZ) -> Path | None:
     """Return the kernel's folder if it is in the cache."""
     version, patches = parts(name)
-    if not patches:
+    if not patches and not _of_tree(name):
         return kernel.built(version, image_digest, tick_hz)
     place = cache.root() / f"kernel-{name}-{key(name, image_digest, tick_hz)}"
     return place if place.is_dir() else None
 
 
+def check_offered(names: Sequence[str]) -> None:
+    """Raise :class:`UnsupportedError` unless the sources of these kernels are to be had."""
+    for name in names:
+        found = kernel_names.read(name)
+        if found and found.commit:
+            tree_kernel.found_again(found)
+        _texts(parts(name)[1])
+    of_debian = [name for name in names if not _of_tree(name)]
+    if of_debian:
+        kernel.check_offered(versions(of_debian))
+
+
 def ensure(
     name: str, root: Path, image_digest: str, report: BuildReport, tick_hz: int = kernel.TICK_HZ
 ) -> Path:
-    """Return the folder of that kernel, building it in the image first if needed."""
+    """Return the folder of that kernel, building it in the image first if needed.
+
+    Raises:
+        BuildError: a patch does not apply, or the source is not to be built.
+    """
     version, patches = parts(checked(name))
-    if not patches:
+    of_tree = kernel_names.read(name)
+    if not patches and not _of_tree(name):
         return kernel.ensure(version, root, image_digest, report, tick_hz)
+    if there := built(name, image_digest, tick_hz):
+        return there  # whose patches need not be kept any more
+    texts = _texts(patches)
+    if of_tree and of_tree.commit:
+        place_key = key(name, image_digest, tick_hz)
+        return tree_kernel.ensure(of_tree, place_key, texts, root, image_digest, report, tick_hz)
 
     def tree(folder: Path) -> None:
         words = ["/cell/build-tree.sh", version, kernel_build.jobs(), str(tick_hz)]
         script = Script(
             words=words, inputs=(*kernel.INPUTS, TREE_SCRIPT), leaves=["tree.tar.gz"],
-            lines=kernel.LOG_LINES,
+            packages=[kernel.package(version), "patch"], lines=kernel.LOG_LINES,
         )  # fmt: skip
         kernel_build.run(folder, script, f"the tree of kernel {version}", root, report)
 
     def build(folder: Path) -> None:
         plain = kernel.key(version, image_digest, tick_hz)
         tree_key = cache.digest_of(plain, TREE_SCRIPT.read_bytes())
-        files = _files(patches)
-        digest = cache.digest_of(*(path.read_bytes() for path in files))
+        digest = cache.digest_of(*(one.text for one in texts))
         release_end = f"{PATCHED}{digest[:DIGEST_CHARACTERS]}"
-        names = [path.name for path in files]
+        applied = {f"{one.name}.patch": _applied(one) for one in texts}
+        applied = {file: text for file, text in applied.items() if text}
         script = Script(
-            words=["/cell/build-patched.sh", release_end, kernel_build.jobs(), *names],
-            inputs=(PATCHED_SCRIPT, *files), lines=PATCHED_LINES,
+            words=["/cell/build-patched.sh", release_end, kernel_build.jobs(), *applied],
+            inputs=(PATCHED_SCRIPT,), texts=applied, lines=PATCHED_LINES,
             tree=cache.entry(f"kernel-tree-{version}", tree_key, tree),
         )  # fmt: skip
         kernel_build.run(folder, script, f"kernel {name}", root, report)
 
     return cache.entry(f"kernel-{name}", key(name, image_digest, tick_hz), build)
+
+
+def _applied(patch: Patch) -> bytes:
+    """Return a patch without what it does to files that kernels are built without."""
+    return patch_text.without(patch.text, export.left_out)

@@ -193,7 +193,7 @@ def check_offered(kernel_versions: Sequence[str]) -> None:
     """Raise unless each of these kernels is in the cache or to be had; see :mod:`kernel`."""
     names = [patched_kernel.checked(name) for name in kernel_versions]
     if missing := [name for name in names if not is_built(name)]:
-        kernel.check_offered(patched_kernel.versions(missing))
+        patched_kernel.check_offered(missing)
 
 
 def ensure_per_kernel(

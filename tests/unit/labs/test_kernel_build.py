@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable
@@ -10,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from model.errors import RunError, StudyError, UnsupportedError
+from model.errors import BuildError, RunError, StudyError, UnsupportedError
 from testbed.command.cli import command_status
 from testbed.labs.booted import debian
 from testbed.labs.confinement import host_tools, lab_user
 from testbed.labs.confinement.host_tools import Mirrors
 from testbed.labs.virtual import kernel, kernel_build
 from testbed.machine import cache, process
+from testbed.machine.process import StatusError
 from tests.support.fake_lab import nothing
 
 IMAGE = Path("/img")
@@ -73,6 +75,18 @@ def test_inputs_are_there_and_leave_out_the_hosts_randomness() -> None:
     assert "CONFIG_HW_RANDOM=y" not in options
 
 
+class Debian:
+    """Has the packages that are asked for."""
+
+    @staticmethod
+    def lists() -> contextlib.AbstractContextManager[type[Debian]]:
+        return contextlib.nullcontext(Debian)
+
+    @staticmethod
+    def download(package: str, target: Path) -> None:
+        (target / f"{package}_7.3.4-1.deb").write_text("a package")
+
+
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     """Let the build script run as told; return how it was run."""
@@ -84,6 +98,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
         lambda: Mirrors(main="m", security="", apt_options=('Acquire::http::Proxy "p";', "A b")),
     )
     monkeypatch.setattr(cache, "need_space", lambda *_: None)
+    monkeypatch.setattr(kernel_build, "debian", Debian)
     ran: list[Any] = []
 
     def prepare(log_text: str = "", error: Exception | None = None) -> list[Any]:
@@ -127,14 +142,10 @@ def test_how_the_build_is_confined(
     ((argv, files, options),) = ran
     command = argv[argv.index("bash") :]
     assert command == ["bash", "/cell/build-kernel.sh", "7.3", str(os.cpu_count()), "250"]
-    assert "--share-net" in argv  # it fetches the source
+    assert "--share-net" not in argv
+    assert "--unshare-all" in argv
     assert argv.count("--bind") == 1
-    assert set(files) == {path.name for path in kernel.INPUTS} | {"apt.conf", "sources.list"}
-    assert files["apt.conf"] == (
-        'Acquire::http::Proxy "p";\nA b;\nAPT::Sandbox::User "root";\n'
-        'Acquire::Languages "none";\nDir::Etc::sourcelist "/cell/sources.list";\n'
-    )
-    assert files["sources.list"].splitlines()[0] == "deb m trixie main"
+    assert set(files) == {path.name for path in kernel.INPUTS} | {"linux-source-7.3_7.3.4-1.deb"}
     assert options["watch"].what == "kernel 7.3"
 
 
@@ -200,13 +211,24 @@ def test_no_lists_at_all_are_told_as_such(
         kernel.check_offered(["9.9"])
 
 
-def test_another_failure_is_told_as_it_is(build: Callable[..., list[Any]]) -> None:
-    error = RunError("building kernel 7.3 failed with status 1", got="this kernel did not take: X")
-    build("this kernel did not take: CONFIG_X=y\n", error)
-    with pytest.raises(RunError) as caught:
+def test_what_is_the_sources_fault_is_told_with_its_log(build: Callable[..., list[Any]]) -> None:
+    build("this kernel did not take: CONFIG_X=y\n", StatusError("building failed with status 1"))
+    with pytest.raises(BuildError) as caught:
         kernel.ensure("7.3", IMAGE, "key", nothing)
-    assert caught.value is error
-    assert [path.name for path in cache.root().iterdir() if path.suffix != ".lock"] == []
+    assert caught.value.got == "not taken by Kconfig: CONFIG_X=y"
+    place = cache.root() / kernel_build.FAILED / "kernel-7.3.log"
+    assert caught.value.hint == f"its log: {place}"
+    assert place.read_text() == "this kernel did not take: CONFIG_X=y\n"
+    left = [path.name for path in cache.root().iterdir() if path.suffix != ".lock"]
+    assert left == [kernel_build.FAILED]
+
+
+def test_too_little_time_is_not_the_sources_fault(build: Callable[..., list[Any]]) -> None:
+    late = RunError("building kernel 7.3 did not end", wanted="within 3000 s")
+    build("a.c:1:1: error: x\n", late)
+    with pytest.raises(RunError, match=r"did not end: wanted within 3000 s \(its log: ") as caught:
+        kernel.ensure("7.3", IMAGE, "key", nothing)
+    assert not isinstance(caught.value, BuildError)
 
 
 def test_the_build_needs_space(build: Callable[..., list[Any]], monkeypatch: Any) -> None:

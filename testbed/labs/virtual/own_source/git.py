@@ -2,7 +2,8 @@
 
 Invariants: no hook, filter, monitor, pager or external diff is started, no lock is taken and no
 remote is asked. That is why a tree that belongs to another user is read, too. Whatever needs an
-index or new objects has a repository of our own, which only borrows the tree's objects.
+index or new objects has a repository of our own, which borrows the tree's objects; and what writes
+objects does not see those, because git gives an object that it finds there a new time.
 """
 
 from __future__ import annotations
@@ -97,12 +98,13 @@ def no_git(error: OSError) -> GroundtruthError:
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """A repository of our own in ``folder`` that borrows objects; new ones are its own.
+    """A repository of our own in ``folder`` that can borrow the objects of another.
 
     ``worktree`` is a tree that is only read, with ``index`` in place of its own index.
     """
 
     folder: Path
+    borrowed: Path
     worktree: Path | None = None
     settings: dict[str, str] = field(default_factory=dict)
 
@@ -111,30 +113,35 @@ class Repository:
         """Where its index is."""
         return self.folder / "index"
 
-    def env(self) -> dict[str, str]:
-        """Return what names it to git."""
+    def env(self, *, borrowing: bool = True) -> dict[str, str]:
+        """Return what names it to git, with the objects that it borrows or with its own alone."""
         env = {"GIT_DIR": str(self.folder), "GIT_INDEX_FILE": str(self.index)}
-        return {**env, "GIT_WORK_TREE": str(self.worktree)} if self.worktree else env
+        if self.worktree:
+            env |= {"GIT_WORK_TREE": str(self.worktree)}
+        if borrowing:
+            escaped = str(self.borrowed).replace("\\", "\\\\").replace('"', '\\"')
+            env |= {"GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{escaped}"'}
+        return env
 
     def words(self, words: Sequence[str]) -> list[str]:
         """Return a command's words with the settings before them."""
         given = [w for key, value in self.settings.items() for w in ("-c", f"{key}={value}")]
         return [*given, *(["-C", str(self.worktree)] if self.worktree else []), *words]
 
-    def run(self, *words: str, given: bytes = b"") -> bytes:
-        """Return what a git command in it prints; raises as :func:`run`."""
+    def read(self, *words: str, given: bytes = b"") -> bytes:
+        """Return what a command prints that writes no object; raises as :func:`run`."""
         return run(self.words(words), env=self.env(), given=given)
+
+    def write(self, *words: str, given: bytes = b"") -> bytes:
+        """Return what a command prints that sees our own objects alone; raises as :func:`run`."""
+        return run(self.words(words), env=self.env(borrowing=False), given=given)
 
 
 def borrowing(
     folder: Path, objects: Path, *, object_format: str = "sha1", worktree: Path | None = None,
     settings: dict[str, str] | None = None,
 ) -> Repository:  # fmt: skip
-    """Make a repository in an empty folder that sees the objects of another."""
-    run(
-        ["init", "--quiet", "--bare", "--template=", f"--object-format={object_format}",
-         str(folder)]
-    )  # fmt: skip
-    (folder / "objects" / "info").mkdir(parents=True, exist_ok=True)
-    (folder / "objects" / "info" / "alternates").write_bytes(os.fsencode(objects) + b"\n")
-    return Repository(folder=folder, worktree=worktree, settings=settings or {})
+    """Make a repository in an empty folder that can borrow objects."""
+    words = ["init", "--quiet", "--bare", "--template=", f"--object-format={object_format}"]
+    run([*words, str(folder)])
+    return Repository(folder=folder, borrowed=objects, worktree=worktree, settings=settings or {})

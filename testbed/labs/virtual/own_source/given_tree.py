@@ -20,6 +20,7 @@ WHERE = "KERNEL"
 #: Before it User-Mode Linux has no virtual time that ends nowhere (time-travel=inf-cpu), or no
 #: event tells a congestion window; and the compiler of the lab's image does not take its source.
 LEAST = (5, 19)
+MOST_SHOWN = 300
 WANTED = "a git tree of Linux, as FOLDER or FOLDER@REVISION"
 _NUMBER = r"^{name}[ \t]*=[ \t]*([0-9]{{1,5}})[ \t]*$"
 
@@ -74,6 +75,13 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
+def _what_is(path: Path) -> str:
+    try:
+        return "a file" if path.is_file() else "no such folder"
+    except (OSError, ValueError):
+        return "no such folder"
+
+
 def split(text: str) -> tuple[Path, str]:
     """Return the folder and the revision, "" for none; a folder's name may have an ``@`` in it.
 
@@ -91,8 +99,10 @@ def split(text: str) -> tuple[Path, str]:
                     got=repr(revision),
                 )  # fmt: skip
             return folder, revision
-    got = "a file" if whole.is_file() else "no such folder"
-    raise StudyError("no such kernel", where=WHERE, wanted=WANTED, got=f"{text}: {got}")
+    raise StudyError(
+        "no such kernel", where=WHERE, wanted=WANTED,
+        got=f"{text[:MOST_SHOWN]}: {_what_is(whole)}",
+    )  # fmt: skip
 
 
 def _expanded(text: str) -> Path:

@@ -6,6 +6,7 @@ none; the same changes give the same text.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Sequence
@@ -55,20 +56,23 @@ def text(tree: GivenTree) -> bytes:
 
 
 def _patch(tree: GivenTree, ours: Repository) -> bytes:
-    listed = ours.run("ls-files", "--others", "--exclude-standard", *_excluded(tree), "-z")
+    # Files whose times alone differ are told by their content, once, in our copy of the index.
+    with contextlib.suppress(GitError):  # it says so of files that differ
+        ours.read("update-index", "-q", "--refresh")
+    listed = ours.read("ls-files", "--others", "--exclude-standard", *_excluded(tree), "-z")
     new = listed.split(b"\0")
-    changed = ours.run("diff-files", "--name-only", "--diff-filter=AMT", "-z").split(b"\0")
+    changed = ours.read("diff-files", "--name-only", "--diff-filter=AMT", "-z").split(b"\0")
     _refuse_large(tree, [name for name in (*new, *changed) if name])
-    for options, names in ((("--remove",), changed_all(ours)), ((), new)):
+    for options, names in ((("--remove",), _changed(ours)), ((), new)):
         paths = b"\0".join(name for name in names if name and not name.endswith(b"/"))
         if paths:
-            ours.run("update-index", "--add", *options, "-z", "--stdin", given=paths + b"\0")
-    return ours.run(*_DIFF, tree.commit)
+            ours.write("update-index", "--add", *options, "-z", "--stdin", given=paths + b"\0")
+    return ours.read(*_DIFF, tree.commit)
 
 
-def changed_all(ours: Repository) -> list[bytes]:
+def _changed(ours: Repository) -> list[bytes]:
     """Return the names of tracked files that are not as in the index, those gone too."""
-    return ours.run("diff-files", "--name-only", "--ignore-submodules=all", "-z").split(b"\0")
+    return ours.read("diff-files", "--name-only", "--ignore-submodules=all", "-z").split(b"\0")
 
 
 def _excluded(tree: GivenTree) -> list[str]:

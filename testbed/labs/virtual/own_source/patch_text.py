@@ -121,6 +121,21 @@ def _stripped(name: bytes, *, whole: bool) -> str:
     return text if whole else text.partition("/")[2]
 
 
+def names(text: bytes) -> list[str]:
+    """Return every file that a patch names, as it was and as it becomes."""
+    found: dict[str, None] = {}
+    for one in file_patches(text):
+        for line in one.text.splitlines():
+            if line.startswith(b"@@ "):
+                break
+            for start in (b"--- ", b"+++ ", b"rename from ", b"copy from "):
+                if line.startswith(start):
+                    name = line[len(start) :].split(b"\t")[0].strip(b'"')
+                    found[_stripped(name, whole=start.endswith(b"from "))] = None
+        found[one.path] = None
+    return list(found)
+
+
 def without(text: bytes, left_out: Callable[[str], bool]) -> bytes:
     """Return a patch without what it does to files that are left out; as it is if there is none."""
     found = file_patches(text)

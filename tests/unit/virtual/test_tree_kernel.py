@@ -1,0 +1,189 @@
+"""Kernels of users' trees: built in a kept copy, file by file, found again by their names."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from model.errors import BuildError, RunError, UnsupportedError
+from testbed.labs.virtual import kernel_build, patched_kernel, tree_kernel
+from testbed.labs.virtual.own_source import given_patch
+from testbed.machine import cache
+from testbed.study import kernel_names
+from tests.support.fake_lab import nothing
+from tests.unit.own_source.conftest import commit_all, git_in, linux, own_cache
+from tests.unit.own_source.test_export import PATCH
+
+__all__ = ["linux", "own_cache"]
+IMAGE = Path("/img")
+
+
+class Builds:
+    """The builds there were: what was laid anew in each, and what the copy had before."""
+
+    def __init__(self) -> None:
+        self.laid: list[list[str]] = []
+        self.before: list[set[str]] = []
+        self.ends: list[str] = []
+        self.error: Exception | None = None
+
+    def run(self, folder: Path, script: kernel_build.Script, *_: Any) -> None:
+        assert script.source is not None
+        self.before.append({path.name for path in script.source.iterdir()})
+        moved = {path.name: path for path in script.moved}
+        with tarfile.open(moved["changed.tar"]) as archive:
+            self.laid.append(sorted(archive.getnames()))
+        self.ends.append(script.words[1])
+        (script.source / f"object-{len(self.laid)}").touch()
+        if self.error:
+            raise self.error
+        for name in script.leaves:
+            (folder / name).write_text(name)
+
+
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> Builds:
+    made = Builds()
+    monkeypatch.setattr(kernel_build, "run", made.run)
+    return made
+
+
+def ensure(name: str) -> Path:
+    return patched_kernel.ensure(name, IMAGE, "key", nothing)
+
+
+def copies() -> list[str]:
+    return [path.name for path in cache.root().iterdir() if path.name.startswith("kept-tree-")]
+
+
+def test_a_kernel_is_built_once_and_found_by_its_name(linux: Path, builds: Builds) -> None:
+    name = tree_kernel.named(str(linux))
+    assert patched_kernel.built(name, "key") is None
+    place = ensure(name)
+    assert ensure(name) == patched_kernel.built(name, "key") == place
+    assert place.name.startswith(f"kernel-{name}-")
+    assert len(builds.laid) == 1
+    assert "net/a.c" in builds.laid[0]
+    (linux / ".git" / "HEAD").unlink()  # the tree is gone, the kernel is not
+    assert ensure(name) == place
+
+
+def test_of_the_next_commit_only_what_differs_is_laid(linux: Path, builds: Builds) -> None:
+    first = tree_kernel.named(str(linux))
+    ensure(first)
+    (linux / "net" / "b.c").write_text("int b;\n")
+    commit_all(linux)
+    (linux / "net" / "a.c").write_text("int local;\n")
+    ensure(tree_kernel.named(str(linux)))
+    assert builds.laid[1] == ["net/a.c", "net/b.c"]
+    assert builds.before[1] == {"object-1"}, "what was built is still there"
+    assert len(copies()) == 1
+    ensure(tree_kernel.named(f"{linux}@HEAD"))
+    assert builds.laid[2] == ["net/a.c"], "and what was there before comes back"
+
+
+def test_a_source_that_does_not_build_keeps_the_copy(linux: Path, builds: Builds) -> None:
+    ensure(tree_kernel.named(str(linux)))
+    (linux / "net" / "a.c").write_text("int wrong\n")
+    commit_all(linux)
+    builds.error = BuildError("cannot build")
+    with pytest.raises(BuildError):
+        ensure(tree_kernel.named(str(linux)))
+    builds.error = None
+    (linux / "net" / "a.c").write_text("int right;\n")
+    commit_all(linux)
+    ensure(tree_kernel.named(str(linux)))
+    assert builds.laid[1:] == [["net/a.c"], ["net/a.c"]]
+    assert {"object-1", "object-2"} <= builds.before[2]
+
+
+def test_what_was_interrupted_leaves_no_copy(linux: Path, builds: Builds) -> None:
+    ensure(tree_kernel.named(str(linux)))
+    (linux / "net" / "a.c").write_text("int b;\n")
+    commit_all(linux)
+    builds.error = RunError("the disk is full")
+    with pytest.raises(RunError):
+        ensure(tree_kernel.named(str(linux)))
+    builds.error = None
+    assert copies() == []
+    ensure(tree_kernel.named(str(linux)))
+    assert len(builds.laid[2]) == len(builds.laid[0])
+    assert builds.before[2] == set()
+    assert not [path for path in cache.root().iterdir() if path.name.startswith(".kept-")
+                and path.is_dir()]  # fmt: skip
+
+
+def test_each_tree_has_a_copy_and_the_oldest_goes(
+    linux: Path, builds: Builds, tmp_path: Path
+) -> None:
+    for number in range(tree_kernel.MOST_KEPT + 2):
+        git_in(tmp_path, "clone", "--quiet", str(linux), f"clone-{number}")
+        (tmp_path / f"clone-{number}" / "x").write_text(str(number))
+        commit_all(tmp_path / f"clone-{number}")
+        ensure(tree_kernel.named(str(tmp_path / f"clone-{number}")))
+        for path in cache.root().glob("kept-tree-*"):
+            os.utime(path, ns=(path.stat().st_mtime_ns - 10**10,) * 2)
+    assert len(copies()) == tree_kernel.MOST_KEPT
+    assert all(before == set() for before in builds.before)
+
+
+def test_patches_are_part_of_it(linux: Path, builds: Builds, tmp_path: Path) -> None:
+    (tmp_path / "fix.patch").write_bytes(PATCH)
+    base = tree_kernel.named(str(linux))
+    name = kernel_names.patched(base, given_patch.named([str(tmp_path / "fix.patch")]))
+    ensure(base)
+    ensure(name)
+    assert builds.laid[1] == ["net/a.c"]
+    commit = base.removeprefix("6.12")
+    assert builds.ends == [commit, f"{commit}+{name.partition('+')[2]}"]
+
+
+def test_a_release_has_64_characters_at_most() -> None:
+    name = kernel_names.read("6.12-g2aed543258ce+local-1a2b3c4d")
+    assert name is not None
+    assert tree_kernel.release_end(name, "6.12.5-rc3", 0) == "-g2aed543258ce+local-1a2b3c4d"
+    assert len("6.12.5-rc3-groundtruth-g2aed543258ce+local-1a2b3c4d") == 51
+    assert tree_kernel.release_end(name, "6.12.5-rc3", 12).endswith("+local-1a2b3c4d")
+    for extra in (13, 30):
+        end = tree_kernel.release_end(name, "6.12.5-rc3", extra)
+        assert end.startswith("-g2aed543258ce-patched-")
+    long = name.patched([f"{'x' * 24}-0000000{n}" for n in range(3)])
+    end = tree_kernel.release_end(long, "6.12.5-rc3", 0)
+    assert len(f"6.12.5-rc3-groundtruth{end}") < 64
+    assert end != tree_kernel.release_end(long.patched(["y-00000000"]), "6.12.5-rc3", 0)
+
+
+def test_what_is_needed_is_told_when_kernel_and_tree_are_gone(linux: Path, tmp_path: Path) -> None:
+    name = tree_kernel.named(str(linux))
+    commit = git_in(linux, "rev-parse", "HEAD")
+    linux.rename(tmp_path / "elsewhere")
+    with pytest.raises(UnsupportedError) as caught:
+        patched_kernel.check_offered([name])
+    assert "its tree is not where it was" in str(caught.value)
+    assert caught.value.wanted == f"commit {commit} in {linux}"
+    assert f"groundtruth build --kernel FOLDER@{commit}" in caught.value.hint
+    assert tree_kernel.named(f"{tmp_path / 'elsewhere'}@{commit}") == name
+    patched_kernel.check_offered([name])
+    with pytest.raises(UnsupportedError, match="no tree is known that has it"):
+        patched_kernel.check_offered(["6.12-g0123456789ab"])
+    with pytest.raises(UnsupportedError, match=r"the patch fix-1a2b3c4d is not kept here"):
+        patched_kernel.check_offered([f"{name}+fix-1a2b3c4d"])
+
+
+def test_the_key_follows_commit_patches_image_tick_and_inputs(
+    linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = tree_kernel.named(str(linux))
+    keys = [patched_kernel.key(name, "image"), patched_kernel.key(name, "other")]
+    keys += [patched_kernel.key(name, "image", 1000), patched_kernel.key(name + "0", "image")]
+    keys += [patched_kernel.key(f"{name}+{patch}", "image") for patch in
+             ("fix-1a2b3c4d", "sctp-4th-duplicate")]  # fmt: skip
+    changed = tmp_path / "build-commit.sh"
+    changed.write_text(tree_kernel.SCRIPT.read_text() + "\n")
+    monkeypatch.setattr(tree_kernel, "INPUTS", (*tree_kernel.INPUTS[:-1], changed))
+    keys.append(patched_kernel.key(name, "image"))
+    assert len(set(keys)) == len(keys)
