@@ -24,7 +24,7 @@ from model.run_files.comparing.explanation import (
 from model.run_files.point import Point
 from model.run_files.study import INCREASE, Study
 from reports.explanation.contrasts import Contrast, Floats, Mechanisms, balanced, contrasts
-from reports.explanation.judged import Turns, judged
+from reports.explanation.judged import Turns, in_several, judged
 from reports.inference.estimates import ratio_of_means
 from reports.inference.statistics import estimate, inside
 from reports.store.sample import Quotient
@@ -89,15 +89,29 @@ def explain(
 
 
 def _turned(results: Sequence[MechanismResult]) -> tuple[Turned, ...]:
-    """Return each claim that was judged in some run, with its verdict in all."""
-    by_claim = [
-        Turned(
-            claim=first.id, text=first.text,
-            verdicts=tuple(one.summary.verdicts[i].verdict for one in results),
+    """Return each claim that was judged in some run, with its verdict in all.
+
+    The p-values of a run's own report are corrected for its claims. Where verdicts of several runs
+    are looked at, each is multiplied with their number as well (Bonferroni), so that the chance
+    that any of these verdicts is wrong is at most 5 %.
+    """
+    everything = max(len(one.those) for one in results)
+    looked_at = [len(one.those) in (0, 1, everything) for one in results]
+    by_claim = []
+    for i, first in enumerate(results[0].summary.verdicts):
+        if not first.comparisons:
+            continue
+        verdicts = [one.summary.verdicts[i] for one in results]
+        corrected = tuple(
+            in_several(verdict, sum(looked_at)) if seen else None
+            for verdict, seen in zip(verdicts, looked_at, strict=True)
         )
-        for i, first in enumerate(results[0].summary.verdicts)
-        if first.comparisons
-    ]  # fmt: skip
+        by_claim.append(
+            Turned(
+                claim=first.id, text=first.text, corrected=corrected,
+                verdicts=tuple(verdict.verdict for verdict in verdicts),
+            )
+        )  # fmt: skip
     return tuple(by_claim)
 
 

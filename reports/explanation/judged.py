@@ -24,7 +24,7 @@ from reports.inference.decision import (
     decide_ratio,
     undecided,
 )
-from reports.verdict.verdicts import LEVEL
+from reports.verdict.verdicts import HOLDS, LEVEL, REFUTED, UNDECIDED, Verdict
 
 OfPoint = Callable[[str, Point], Floats]
 
@@ -72,6 +72,12 @@ def _verdict(
     if p_holds is not None and p_holds <= LEVEL:
         return "holds"
     return "refuted" if p_refuted is not None and p_refuted <= LEVEL else "undecided"
+
+
+def in_several(verdict: Verdict, runs: int) -> str:
+    """Return a claim's verdict in one run where those of so many runs are looked at."""
+    p = {HOLDS: verdict.p_holds, REFUTED: verdict.p_refuted}.get(verdict.verdict)
+    return verdict.verdict if p is None or p * runs <= LEVEL else UNDECIDED
 
 
 def _decide(one: Explanation, turns: Turns, point: Point) -> Decision:

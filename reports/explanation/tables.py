@@ -166,29 +166,48 @@ def pairs_grid(found: Explanation, metric: str) -> Grid | None:
 
 
 def claims_grid(found: Explanation) -> Grid:
-    """Return the study's claims whose verdict another set of mechanisms changes."""
+    """Return the study's claims whose verdict another set of mechanisms changes.
+
+    Verdicts are those corrected for the number of runs that are looked at.
+    """
     everything = max(range(len(found.runs)), key=lambda i: len(found.runs[i].mechanisms))
+    base = next(i for i, run in enumerate(found.runs) if not run.mechanisms)
     lone = [i for i, run in enumerate(found.runs) if len(run.mechanisms) == 1]
+    others = [*lone, *([] if everything in lone else [everything])]
     rows: list[tuple[Field, ...]] = []
+    unsure = 0
     for one in found.claims:
-        base, last = one.verdicts[0], one.verdicts[everything]
-        turned = [
-            f"{one.verdicts[i]} with {found.runs[i].mechanisms[0]}"
-            for i in lone
-            if _turns(base, one.verdicts[i])
-        ]
-        if turned or _turns(base, last):
-            rows.append((one.text, judgement(base), judgement(last), "; ".join(turned) or UNKNOWN))
+        turned = [i for i in others if _turns(one.corrected[base], one.corrected[i])]
+        if turned:
+            alone = "; ".join(
+                f"{one.corrected[i]} with {found.runs[i].mechanisms[0]}"
+                for i in turned
+                if i in lone
+            )
+            ends = (judgement(one.corrected[i] or "") for i in (base, everything))
+            rows.append((one.text, *ends, alone or UNKNOWN))
+        elif any(_turns(one.verdicts[base], one.verdicts[i]) for i in others):
+            unsure += 1
     heads = (
         Column("claim", "words"), Column("as it is", "name"), Column("with all", "name"),
         Column("with one alone", "words"),
     )  # fmt: skip
     caption = "Claims that turn from holds to refuted, or back"
-    note = f"{len(rows)} of {how_many(len(found.claims), 'claim')} judged."
-    return Grid(caption + (": none" * (not rows)), heads if rows else (), rows, [note])
+    note = (
+        f"{len(rows)} of {how_many(len(found.claims), 'claim')} judged. A verdict here takes "
+        f"account of all {how_many(len(others) + 1, 'run')} looked at (none, each alone, all): the "
+        "chance that any of them is wrong is at most 5 %."
+    )
+    notes = [note]
+    if unsure:
+        notes.append(
+            f"By the runs' own reports, each of which takes account of its own claims only, "
+            f"{unsure} more would turn."
+        )
+    return Grid(caption + (": none" * (not rows)), heads if rows else (), rows, notes)
 
 
-def _turns(a: str, b: str) -> bool:
+def _turns(a: str | None, b: str | None) -> bool:
     return {a, b} == {"holds", "refuted"}
 
 

@@ -78,11 +78,17 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Turned:
-    """A claim of the study, and its verdict in every run, in their order."""
+    """A claim of the study, and its verdict in every run, in their order.
+
+    ``verdicts`` are those of the runs' own reports. ``corrected`` are the verdicts in the runs with
+    no mechanism, one and all, whose p-values take account of how many such runs there are; of other
+    runs null.
+    """
 
     claim: Name
     text: str
     verdicts: tuple[str, ...]
+    corrected: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

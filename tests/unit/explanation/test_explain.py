@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 from rich.console import Console
+from scipy import stats
 
 from model.errors import StudyError
 from model.run_files.comparing.explanation import EXPLANATION, Effect, Explanation, MechanismRun
 from model.run_files.json_file import parse, text_of
 from reports.explanation import tables
 from reports.explanation.explain import MechanismResult, explain
+from reports.explanation.judged import in_several
 from reports.explanation.page import page
+from reports.inference.decision import by_t
 from reports.page.review_tables import TABLE_FILES
 from reports.store.run import read_run
 from reports.terminal.screen import print_grids
 from reports.verdict.summary import summarise
+from reports.verdict.verdicts import Verdict
 from tests.support.report_run import build_run
 from tests.unit.explanation.claims import CLAIMS
 
@@ -163,9 +167,88 @@ def test_claims_that_turn_are_named(tmp_path: Path) -> None:
     found = explain(every(tmp_path), {})
     above = next(one for one in found.claims if one.claim == "above-18")
     assert above.verdicts == ("refuted", "refuted", "holds", "holds")
+    assert above.corrected == above.verdicts
     grid = tables.claims_grid(found)
     assert [row[0] for row in grid.rows] == ["The increase is above 18 %."]
     assert grid.rows[0][3] == "holds with quiet"
+    (note,) = grid.notes
+    assert note == (
+        "1 of 1 claim judged. A verdict here takes account of all 4 runs looked at (none, each "
+        "alone, all): the chance that any of them is wrong is at most 5 %."
+    )
+
+
+def with_p(run: MechanismResult, verdict: str, p: float | None) -> MechanismResult:
+    """Return a run whose first claim has this verdict, which its own report is so sure of."""
+    first, *rest = run.summary.verdicts
+    p_holds, p_refuted = (p, 1.0) if verdict == "holds" else (1.0, p)
+    changed = dataclasses.replace(first, verdict=verdict, p_holds=p_holds, p_refuted=p_refuted)
+    return dataclasses.replace(
+        run, summary=dataclasses.replace(run.summary, verdicts=(changed, *rest))
+    )
+
+
+@pytest.mark.parametrize(
+    ("p_unchanged", "p_quiet", "corrected", "turns"),
+    [
+        # Four runs are looked at: 4 x 0.0125 = 0.05.
+        (0.0125, 0.0125, ("refuted", "undecided", "holds", "undecided"), True),
+        (0.0125, 0.0126, ("refuted", "undecided", "undecided", "undecided"), False),
+        (0.0126, 0.0125, ("undecided", "undecided", "holds", "undecided"), False),
+    ],
+)
+def test_verdicts_that_turn_take_account_of_the_runs_looked_at(
+    tmp_path: Path, p_unchanged: float, p_quiet: float, corrected: tuple[str, ...], turns: bool
+) -> None:
+    unchanged, fourth, quiet, both = every(tmp_path)
+    runs = [
+        with_p(unchanged, "refuted", p_unchanged), with_p(fourth, "undecided", 0.5),
+        with_p(quiet, "holds", p_quiet), with_p(both, "undecided", None),
+    ]  # fmt: skip
+    found = explain(runs, {})
+    (above,) = found.claims
+    assert above.verdicts == ("refuted", "undecided", "holds", "undecided")
+    assert above.corrected == corrected
+    grid = tables.claims_grid(found)
+    assert bool(grid.rows) == turns
+    if not turns:
+        assert grid.notes[1] == (
+            "By the runs' own reports, each of which takes account of its own claims only, 1 more "
+            "would turn."
+        )
+
+
+def test_runs_that_are_not_looked_at_cost_nothing(tmp_path: Path) -> None:
+    """Of three mechanisms, eight runs, five are: none, each alone, all."""
+    three = (*NAMES, "third")
+    told = [*HYPOTHESES, {**HYPOTHESES[0], "id": "third"}]
+    sets = [those for n in range(4) for those in itertools.combinations(three, n)]
+    runs = [
+        with_p(result(tmp_path / ("+".join(one) or "unchanged"), one, hypotheses=told, seeds=2),
+               "refuted", 0.01)
+        for one in sets
+    ]  # fmt: skip
+    (above,) = explain(runs, {}).claims
+    assert above.corrected == (
+        "refuted", "refuted", "refuted", "refuted", None, None, None, "refuted",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_claim_false_by_a_hair_in_every_run_rarely_turns(seed: int) -> None:
+    """Any wrong verdict among nine runs: at most 5 % of 2000 studies, with 99 % confidence."""
+    draws, runs, studies = np.random.default_rng(seed), 9, 2000
+    p = np.array([by_t(draws.normal(0, 1, (runs, 10)))[0] for _ in range(studies)])
+    wrong = sum(any(in_several(verdict(value), runs) == "holds" for value in row) for row in p)
+    assert wrong <= stats.binom.ppf(0.99, studies, 0.05)
+    assert sum(any(value <= 0.05 for value in row) for row in p) > 0.25 * studies
+
+
+def verdict(p: float) -> Verdict:
+    return Verdict(
+        id="x", text="", where="", verdict="holds" if p <= 0.05 else "undecided", evidence="",
+        p_holds=float(p), p_refuted=None, comparisons=(),
+    )  # fmt: skip
 
 
 def test_runs_that_do_not_tell_mechanisms_apart_are_refused(tmp_path: Path) -> None:
