@@ -164,6 +164,23 @@ class Variation(Record):
     claims: tuple[TriedClaim, ...] = says("The claims that could be judged at these points.")
 
 
+class SimulatedClaim(Record):
+    """A claim of the study and the verdict of the simulator's runs on it."""
+
+    id: Name
+    verdict: Reached | Literal["untested", "not run"]
+    evidence: str = says("The decisive comparison in words and numbers, or why there is none.")
+
+
+class Simulated(Record):
+    """A live simulator's run of the same study: does it still give what was published?"""
+
+    simulator: str = says("What readers call it.")
+    run: Name = says("The name of its run folder.")
+    manifest_sha256: str = says("The digest of that run's manifest.")
+    claims: tuple[SimulatedClaim, ...] = says("Verdicts by its runs, corrected as the kernel's.")
+
+
 class Summary(Record):
     """What the kernel says at each point of a study beside what was published.
 
@@ -197,6 +214,9 @@ class Summary(Record):
     cells: tuple[Cell, ...] = says("Every finished measuring cell, also those that do not count.")
     claims: tuple[Claim, ...] = taken(
         "verdicts", "Verdicts on the study's claims; docs/claims.md says how they are reached."
+    )
+    simulated: Simulated | None = says(
+        "What a live simulator's run says of the claims; its means are in points. Null without one."
     )
     replication: Replication | None = says(
         "As in replication.json; null for a run with a fixed number of seeds."

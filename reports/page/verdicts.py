@@ -12,7 +12,16 @@ from model.words import how_many
 from reports.measures.quantities import UNKNOWN
 from reports.page.grid import NONE, Field, Grid, columns, judgement, part
 from reports.verdict.summary import Summary
-from reports.verdict.verdicts import HOLDS, LEVEL, NOT_RUN, REFUTED, UNDECIDED, UNTESTED, Verdict
+from reports.verdict.verdicts import (
+    COMPARISON_VERDICTS,
+    HOLDS,
+    LEVEL,
+    NOT_RUN,
+    REFUTED,
+    UNDECIDED,
+    UNTESTED,
+    Verdict,
+)
 from reports.verdict.words import p_words
 
 _NEGATIVE = re.compile(r"(?<![\w.])-(?=[0-9])")
@@ -50,7 +59,7 @@ def claims_table(verdicts: Sequence[Verdict], simulated: Simulated | None = None
             part("", f"{one.text} ", part("rule", one.where)),
             judgement(one.verdict, also="verdict"),
             *_of_simulator(one, simulated),
-            part("", *_evidence(one), *[part("of", one.suspected)] * bool(one.suspected)),
+            part("", *_evidence(one), *(part("of", each) for each in _also(one, simulated))),
             part("sure", _together(sure(one)) or UNKNOWN),
         )
         for one in verdicts
@@ -66,6 +75,14 @@ def _of_simulator(verdict: Verdict, simulated: Simulated | None) -> tuple[Field,
         return ()
     found = simulated.claim(verdict.id)
     return (NONE if found is None else judgement(found.verdict),)
+
+
+def _also(verdict: Verdict, simulated: Simulated | None) -> list[str]:
+    """Return what else is told of a claim: suspects, and what a live simulator's runs say of it."""
+    found = simulated.claim(verdict.id) if simulated else None
+    judged = found is not None and found.verdict in COMPARISON_VERDICTS
+    its = f"{simulated.simulator}: {found.evidence}" if simulated and found and judged else ""
+    return [one for one in (verdict.suspected, typographic_words(its)) if one]
 
 
 def _evidence(verdict: Verdict) -> tuple[Field, ...]:
@@ -106,7 +123,7 @@ def attached_verdicts(
             *_of_simulator(one, simulated),
             sure(one),
             f"{one.text} ({one.where})",
-            " ".join(filter(None, (one.evidence, one.suspected))),
+            " ".join((one.evidence, *_also(one, simulated))),
         )
         for one in verdicts
     ]

@@ -30,6 +30,7 @@ from reports.page.verdicts import sure, tally
 from reports.terminal.screen import PLUS_MINUS, STYLES, Screen
 from reports.verdict.points import MetricSummary, PointSummary
 from reports.verdict.summary import Summary
+from reports.verdict.verdicts import COMPARISON_VERDICTS
 from reports.verdict.words import Words
 
 #: Longest place or text of a warning shown here; summary.json and the page have all of it.
@@ -149,7 +150,9 @@ def _print_verdicts(screen: Screen, summary: Summary) -> None:
         style = f"bold {STYLES[found.look]}" if found.sign else ""
         how = sure(verdict)
         live = summary.simulated.claim(verdict.id) if summary.simulated else None
-        its = f"{_simulator(summary)}: {live.verdict}." if live else ""
+        its = f"{_simulator(summary)}: {live.verdict}" if live else ""
+        if live and live.verdict in COMPARISON_VERDICTS:
+            its += f": {live.evidence}"
         said = " ".join(filter(None, (verdict.evidence, verdict.suspected, its)))
         words = screen.text(verdict.text, "bold")
         words.append_text(screen.text(f" ({how})" * bool(how), "not bold")).append("\n")

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from rich.console import Console
 
+from docs.generate.summary_schema import OF_RUN, SCHEMAS
 from model import run_folder
 from model.errors import ParseError, StudyError
 from model.run_files.comparing.simulated import SIMULATED, Simulated
 from model.run_files.json_file import text_of
 from reports.page.grid import plain
 from reports.page.result_tables import result
-from reports.page.verdicts import claims_table
+from reports.page.verdicts import attached_verdicts, claims_table
 from reports.store.run import read_run
+from reports.terminal.study_tables import print_summary
 from reports.verdict.files import summary_json
 from reports.verdict.simulated import taken
 from reports.verdict.summary import Summary, summarise
@@ -93,6 +98,29 @@ def test_its_verdicts_stand_beside_the_kernels(tmp_path: Path) -> None:
     table = claims_table(summary.verdicts, summary.simulated)
     heads = [plain(head) for head in table.heads]
     assert {plain(row[heads.index(f"By {NAME}")]) for row in table.rows} == {"refuted"}
+    evidence = [plain(row[heads.index("Evidence")]) for row in table.rows]
+    assert all(one.endswith(f"{NAME}: so it is") for one in evidence)
+    for row in attached_verdicts(summary.verdicts, 1.0, summary.simulated).rows:
+        assert plain(row[-1]).endswith(f"{NAME}: so it is")
+
+
+def test_its_verdicts_are_in_the_summary_and_on_the_terminal(tmp_path: Path) -> None:
+    run = build_varied(tmp_path / "run")
+    without = json.loads(summary_json(attached(run)))
+    assert without["simulated"] is None
+    simulated(run)
+    summary = attached(run)
+    written = json.loads(summary_json(summary))
+    jsonschema.validate(written, json.loads((SCHEMAS / OF_RUN).read_text()))
+    ids = [one["id"] for one in written["claims"]]
+    assert written["simulated"] == {
+        "simulator": NAME, "run": "its-run", "manifest_sha256": "0" * 64,
+        "claims": [{"id": id_, "verdict": "refuted", "evidence": "so it is"} for id_ in ids],
+    }  # fmt: skip
+    console = Console(file=io.StringIO(), width=400)
+    print_summary(summary, console)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().count(f"{NAME}: refuted: so it is") == len(ids)
 
 
 def test_a_record_that_is_none_is_named(run: Path) -> None:
