@@ -68,6 +68,7 @@ from testbed.planning import plan
 from testbed.planning.findings import find
 from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import parse_study
+from tests.fuzz import own_source
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
 from tests.support.fake_lab import write_calibrated, write_telemetry
 from tests.support.recorded import DATA, value, wireless_cell, with_bottleneck
@@ -103,6 +104,10 @@ def targets(scratch: Path) -> dict[str, Target]:
         **_sets(scratch / "set"),
         **_guests(scratch / "guests"),
         **_ns2(scratch / "ns2"),
+        **{
+            name: Target(corpus=corpus, mutate=mutate, run=run, share=5)
+            for name, (corpus, mutate, run) in own_source.readers(scratch / "own").items()
+        },
     }
 
 

@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from model.errors import BuildError, StudyError, UnsupportedError
+from model.errors import BuildError, GroundtruthError, StudyError, UnsupportedError
 from testbed.labs.virtual import kernel, kernel_build
 from testbed.labs.virtual.kernel_build import Script
 from testbed.labs.virtual.own_source import export, given_tree, kept, local_changes
@@ -167,7 +167,7 @@ def _taken(slot: Path, copy: Path) -> dict[bytes, tuple[str, str]]:
     try:
         slot.rename(copy)
         return export.read_listing((copy / "files").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, GroundtruthError):
         cache.remove_left(copy)
         (copy / "source").mkdir(parents=True)
         return {}

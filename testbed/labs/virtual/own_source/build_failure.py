@@ -21,14 +21,16 @@ _MACHINE = {
     r"Resource temporarily unavailable": "there are too many processes",
 }
 _COMPILER = re.compile(r"(?m)^(\S+?:\d+(?::\d+)?): (?:fatal )?error: (.+)$")
+_FUNCTION = re.compile(r"(?:\S*ld\S*: )?(\S+\.[oa](?:\(\S+\))?): in function `.+':")
 _LINKER = re.compile(
-    r"(?m)^(?:\S*ld(?:\.bfd)?: )?(\S+?):?\(?\S*\)?: "
-    r"((?:undefined reference to|multiple definition of) .+?)(?:;.*)?$"
+    r"(\S*ld\S*: )?(?:\S+\.o:)?([^\s:(]+(?::\d+)?)(?::?\([^)]*\))?: "
+    r"(undefined reference to .+|multiple definition of `[^']+')"
 )
 _KCONFIG = re.compile(
     r"(?m)^(\S*Kconfig\S*:\d+): ?(?:error: )?"
-    r"(syntax error.*|.*recursive dependency.*|can't open .*|invalid .*|unknown .*)$"
+    r"(syntax error.*|choice .*|can't open .*|invalid .*|unknown .*)$"
 )
+_CIRCLE = re.compile(r"(?m)^error: (recursive dependency detected!\n\t?symbol .+)$")
 _NOT_TAKEN = re.compile(r"(?m)^this kernel did not take: (.+?)\s*$")
 _MAKE = re.compile(
     r"(?m)^make(?:\[\d+\])?: \*\*\* (?:\[(?P<where>\S+?): (?P<target>[^\]]+)\] Error \d+|"
@@ -45,8 +47,9 @@ def places(log: str) -> list[str]:
     for found in (
         _not_applied(log),
         [f"{where}: error: {what}" for where, what in _COMPILER.findall(log)],
-        [f"{where}: {what}" for where, what in _LINKER.findall(log)],
+        _not_linked(log),
         [f"{where}: {what}" for where, what in _KCONFIG.findall(log)],
+        [" ".join(what.split()) for what in _CIRCLE.findall(log)],
         [f"not taken by Kconfig: {what}" for what in _NOT_TAKEN.findall(log)],
         [f"{where}: {what}" for where, what in _MAKEFILE.findall(log)],
         [_target(one) for one in _MAKE.finditer(log)],
@@ -58,6 +61,17 @@ def places(log: str) -> list[str]:
 
 def _target(found: re.Match[str]) -> str:
     return found["rule"] or f"{found['target']} (by {found['where']})"
+
+
+def _not_linked(log: str) -> list[str]:
+    """Return what the linker misses or has twice, with the object that needs it."""
+    found, needs = [], ""
+    for line in log.splitlines():
+        if function := _FUNCTION.fullmatch(line):
+            needs = f"{function[1]}: "
+        elif wrong := _LINKER.match(line):
+            found.append(f"{'' if wrong[1] else needs}{wrong[2]}: {wrong[3]}")
+    return found
 
 
 def _not_applied(log: str) -> list[str]:

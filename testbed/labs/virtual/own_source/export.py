@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from model.errors import BuildError, RunError, StudyError
+from model.errors import BuildError, ParseError, RunError, StudyError
 from testbed.labs.virtual.own_source import git, patch_text
 from testbed.labs.virtual.own_source.git import GitError, Repository
 
@@ -102,7 +102,10 @@ def read_listing(text: bytes) -> dict[bytes, tuple[str, str]]:
         if not line:
             continue
         about, _, path = line.partition(b"\t")
-        mode, blob, _ = about.decode("latin-1").split(" ")
+        words = about.decode("latin-1").split(" ")
+        if len(words) != 3:
+            raise ParseError("not a list of files", where="KERNEL", got=repr(line[:100]))
+        mode, blob, _ = words
         name = path.decode(errors="backslashreplace")
         if any(part in ("", ".", "..", ".git") for part in name.split("/")):
             raise StudyError("not a file's name", where="KERNEL", got=name)
