@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 from model import units
 from model.cell import OF_HOSTS
+from testbed.points.sweep import Point
+from testbed.points.variations import Variations
 from testbed.study import kernel_names
 from testbed.study.problems import Problem, one_of, suggestion
 from testbed.study.vocabulary import CONGESTION_CONTROLS
 
-if TYPE_CHECKING:
-    from testbed.points.load_study import Study
+KernelAt = Callable[[Point], str]
 
 
-def same_kernels(study: Study) -> Iterator[Problem]:
+def same_kernels(
+    points: Sequence[Point], alternatives: Variations, kernel_at: KernelAt
+) -> Iterator[Problem]:
     """Yield a problem for each variation whose other kernel is the one the hosts have anyway."""
-    for variation in study.variations:
+    every = (*points, *alternatives.points)
+    for variation in alternatives.variations:
         if "kernel" not in variation.settings:
             continue
         for base, becomes in zip(variation.of, variation.points, strict=True):
-            point = study.all_points[becomes]
-            if (version := study.kernel_at(point)) == study.kernel_at(study.points[base]):
+            point = every[becomes]
+            if (version := kernel_at(point)) == kernel_at(points[base]):
                 what = "the kernel that the study's hosts have already"
                 yield point.document.problem(
                     ("kernel",), what, wanted="another kernel", got=version
                 )
 
 
-def unknown_controls(study: Study) -> Iterator[Problem]:
+def unknown_controls(points: Sequence[Point], kernel_at: KernelAt) -> Iterator[Problem]:
     """Yield a problem for each congestion control that none of the project's kernels has.
 
     Whether a kernel of the user's own source has it is seen when it is read back in the lab.
     """
-    for point in study.all_points:
-        if kernel_names.of_own_source(study.kernel_at(point)):
+    for point in points:
+        if kernel_names.of_own_source(kernel_at(point)):
             continue
         for index, flow in enumerate(point.settings.flows):
             name, known = flow.congestion_control, (OF_HOSTS, *CONGESTION_CONTROLS)

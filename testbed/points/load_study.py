@@ -238,7 +238,8 @@ def study_from(
         explanation_points=placed.explanations,
         patches=patches,
     )
-    raise_problems([*same_kernels(study), *unknown_controls(study)], document)
+    same = same_kernels(points, study.alternatives, study.kernel_at)
+    raise_problems([*same, *unknown_controls(study.all_points, study.kernel_at)], document)
     return study
 
 

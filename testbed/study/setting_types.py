@@ -27,6 +27,7 @@ from testbed.study.scaling import of_run
 from testbed.study.vocabulary import (
     CONGESTION_CONTROLS,
     CONTROL_NAME,
+    CONTROLS_OF_TREES,
     COUNTED,
     DRAWN_OF,
     FIGURES,
@@ -276,7 +277,7 @@ CongestionControl = Annotated[
     str,
     BeforeValidator(_control),
     WithJsonSchema(
-        {"anyOf": [{"enum": [OF_HOSTS, *CONGESTION_CONTROLS]}, {"pattern": CONTROL_NAME.pattern}]}
+        {"enum": [OF_HOSTS, *CONGESTION_CONTROLS, *CONTROLS_OF_TREES]}  # so editors see mistakes
     ),
 ]
 

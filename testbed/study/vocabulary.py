@@ -42,6 +42,8 @@ CONGESTION_CONTROLS = {
     "veno": "TCP Veno",
     "westwood": "TCP Westwood+",
 }
+#: Those that other people's trees are known to have; kernel-tree.config switches them on.
+CONTROLS_OF_TREES = ("bbr1", "bbr2", "bbr3", "dctcp", "prague")
 #: What a kernel of somebody's own can call one (TCP_CA_NAME_MAX, and the end of the string).
 CONTROL_NAME = re.compile(r"[a-z][a-z0-9_-]{0,14}")
 #: What a publication may say of one loss episode: columns of episodes.parquet, or in segments.

@@ -60,6 +60,22 @@ def test_experiment_passes_on_what_was_given_and_nothing_else() -> None:
     assert command("plan", "LAB=stock") == ["plan", *DUMBBELLS, "--lab", "stock"]
 
 
+@pytest.mark.parametrize("name", ["my fix.patch", "it's.patch", "a$(id)b.patch"])
+def test_a_patch_may_be_any_file_and_a_kernel_any_folder(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    given = str(tmp_path / name).replace("$", "$$")
+    kernel = f"{tmp_path}/my linux's@v6.12"
+    patched = command("experiment", "STUDY=wired", f"PATCH={given}", f"KERNEL={kernel}")
+    options = ["--kernel", kernel, "--patch", str(tmp_path / name)]
+    assert patched == ["run", "studies/wired.yaml", *options]
+    several = ["--patch", "a.patch", "--patch", "b.patch"]
+    assert command("plan", "PATCH=a.patch b.patch")[4:] == several
+    assert command("lab", "KERNEL=~/linux", "PATCH=a") == [
+        "build", "--kernel", "~/linux", "--patch", "a"
+    ]  # fmt: skip
+    assert command("doctor", "PATCH=a") == ["doctor", "--patch", "a"]
+
+
 @pytest.mark.parametrize("name", ["my study.yaml", "it's.yaml", "a$(id)b.yaml", "a, b.yaml"])
 def test_a_study_may_be_any_file(name: str, tmp_path: Path) -> None:
     (tmp_path / name).touch()
