@@ -36,8 +36,8 @@ class Script:
     """A script with its arguments, the files it finds in ``/cell``, and what it leaves there.
 
     ``texts`` are more such files; ``packages`` are fetched for it; ``tree`` is a folder it sees as
-    ``/gt``. ``moved`` are files that become its own, ``source`` a folder that is meanwhile.
-    ``lines`` are about how many it prints.
+    ``/gt``. ``moved`` are files that become its own, ``borrowed`` a folder that is meanwhile.
+    ``sources`` are those of its packages, if not the image's; ``lines`` about how many it prints.
     """
 
     words: Sequence[str]
@@ -46,8 +46,9 @@ class Script:
     texts: Mapping[str, bytes] = field(default_factory=dict)
     packages: Sequence[str] = ()
     tree: Path | None = None
+    sources: Sequence[str] = ()
     moved: Iterable[Path] = ()
-    source: Path | None = None
+    borrowed: Path | None = None
     lines: int
 
 
@@ -74,16 +75,16 @@ def run(folder: Path, script: Script, what: str, root: Path, report: BuildReport
         (work / name).write_bytes(text)
     if script.packages:
         report(what, 0.0)
-        with debian.lists() as apt:
+        with debian.lists(script.sources) as apt:
             for package in script.packages:
                 apt.download(package, work)
-    if script.source:
-        script.source.rename(work / script.source.name)
+    if script.borrowed:
+        script.borrowed.rename(work / script.borrowed.name)
     try:
         _run(folder, work, script, what, root, report)
     finally:
-        if script.source:
-            (work / script.source.name).rename(script.source)
+        if script.borrowed:
+            (work / script.borrowed.name).rename(script.borrowed)
     for name in script.leaves:
         if not plain_files.is_file(work / name):  # a makefile can leave anything
             raise RunError(f"building {what} left no plain file", where=name)

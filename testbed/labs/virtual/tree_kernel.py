@@ -126,7 +126,7 @@ def _build(
         script = Script(
             words=["/cell/build-commit.sh", end, kernel_build.jobs(), str(tick_hz)],
             inputs=INPUTS, moved=(version, aside / "changed.tar", aside / "removed"),
-            source=copy / "source", lines=1 + _lines(before, now),
+            borrowed=copy / "source", lines=1 + _lines(before, now),
         )  # fmt: skip
         try:
             kernel_build.run(folder, script, f"kernel {name.text}", root, report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ class Debian:
     """Has the packages that are asked for."""
 
     @staticmethod
-    def lists() -> contextlib.AbstractContextManager[type[Debian]]:
+    def lists(_sources: Sequence[str]) -> contextlib.AbstractContextManager[type[Debian]]:
         return contextlib.nullcontext(Debian)
 
     @staticmethod

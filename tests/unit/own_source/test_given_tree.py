@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from model.errors import StudyError
-from testbed.labs.virtual.own_source import given_tree
+from testbed.labs.virtual.own_source import git, given_tree
 from testbed.labs.virtual.own_source.given_tree import opened, split
 from tests.unit.own_source.conftest import MAKEFILE, commit_all, git_in
 
@@ -89,14 +90,18 @@ def test_bare_trees_linked_worktrees_and_shallow_clones(linux: Path, tmp_path: P
         opened(f"{tmp_path / 'shallow'}@HEAD~1")
 
 
-def test_a_tree_of_another_user_is_read(linux: Path) -> None:
+def test_a_tree_of_another_user_is_read(linux: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = git_in(linux, "rev-parse", "HEAD")
     if os.geteuid() == 0:
         for place, folders, files in os.walk(linux):
             for name in (*folders, *files, "."):
                 os.chown(Path(place, name), 12345, 12345, follow_symlinks=False)
-    else:  # as git would see one that is another's
-        linux.chmod(0o755)
+    # With this git takes every tree for another's, and refuses it unless told that it is safe.
+    anothers, plain = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}, git.environment
+    asked = ["git", "-C", str(linux), "rev-parse", "HEAD"]
+    refused = subprocess.run(asked, env={**os.environ, **anothers}, capture_output=True, timeout=30)
+    assert b"dubious ownership" in refused.stderr
+    monkeypatch.setattr(git, "environment", lambda more=None: {**plain(more), **anothers})
     assert opened(str(linux)).commit == commit
 
 

@@ -32,13 +32,13 @@ class Builds:
         self.error: Exception | None = None
 
     def run(self, folder: Path, script: kernel_build.Script, *_: Any) -> None:
-        assert script.source is not None
-        self.before.append({path.name for path in script.source.iterdir()})
+        assert script.borrowed is not None
+        self.before.append({path.name for path in script.borrowed.iterdir()})
         moved = {path.name: path for path in script.moved}
         with tarfile.open(moved["changed.tar"]) as archive:
             self.laid.append(sorted(archive.getnames()))
         self.ends.append(script.words[1])
-        (script.source / f"object-{len(self.laid)}").touch()
+        (script.borrowed / f"object-{len(self.laid)}").touch()
         if self.error:
             raise self.error
         for name in script.leaves:
