@@ -73,6 +73,8 @@ NUMBERED_DROPS = "raw/numbered_drops.json"
 QUEUE_SAMPLES = "raw/queue.jsonl"
 SOCKET_SAMPLES = "raw/sockets.bin.gz"
 SOCKET_SOURCES = "raw/sockets.json"
+#: What the captures of a cell's packets are in; its tables are made of them.
+CAPTURES = "raw/pcap/"
 TRACE_PAGES = "raw/trace/pages.bin.gz"
 TRACE_FORMATS = "raw/trace/formats.json"
 TRACE_COUNTS = "raw/trace/counts.json"

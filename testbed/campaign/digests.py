@@ -15,8 +15,14 @@ SCHEMA = 1
 MOST_NAMED = 5
 
 
-def of_cell(folder: Path) -> dict[str, str]:
+#: In place of the digest of a file that is there and was not read.
+NOT_READ = "not read"
+
+
+def of_cell(folder: Path, unread: str = "") -> dict[str, str]:
     """Return the SHA-256 of every compared file of a cell by its name in the folder.
+
+    Those whose names begin with ``unread``, if that is anything, need only be there.
 
     Raises:
         ParseError: it is no folder.
@@ -26,7 +32,7 @@ def of_cell(folder: Path) -> dict[str, str]:
         raise ParseError("not a cell's folder", where=str(folder))
     named = sorted(plain_files.files(folder))
     return {
-        name: plain_files.sha256(path)
+        name: NOT_READ if unread and name.startswith(unread) else plain_files.sha256(path)
         for name, path in named
         if name not in run_folder.NOT_COMPARED
     }
@@ -94,8 +100,10 @@ def _another(folder: Path, wanted: str) -> list[str]:
     return [] if found == wanted else [f"{run_folder.CELL}: another cell, {found}"]
 
 
-def changed(run: Path, cell_ids: Iterable[str]) -> dict[str, str]:
+def changed(run: Path, cell_ids: Iterable[str], unread: str = "") -> dict[str, str]:
     """Return the finished cells that are no longer what they were when they finished, and why.
+
+    Of files whose names begin with ``unread``, if that is anything, only their absence is seen.
 
     A file changed, removed, added or no longer readable, and a DONE that is none, are such reasons:
     who damaged a cell or edited it cannot be told, so neither may pass for a measurement. Nor may
@@ -105,7 +113,11 @@ def changed(run: Path, cell_ids: Iterable[str]) -> dict[str, str]:
     for id_ in cell_ids:
         folder = run_folder.cell_folder(run, id_)
         try:
-            lines = differences(read_done(folder), of_cell(folder)) or _another(folder, id_)
+            recorded = {
+                name: NOT_READ if unread and name.startswith(unread) else digest
+                for name, digest in read_done(folder).items()
+            }
+            lines = differences(recorded, of_cell(folder, unread)) or _another(folder, id_)
         except (ParseError, OSError) as error:
             lines = [str(error).replace(f"{folder}/", "")]
         if lines:

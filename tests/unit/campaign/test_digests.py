@@ -123,3 +123,30 @@ def test_problems_are_raised_by_place(tmp_path: Path) -> None:
     files = {"cells/a/DONE": "x", "cells/a/raw/b": "y"}
     with pytest.raises(DisagreementError, match=r"1 differ:\n  cells/a/DONE: x\n  cells/a/raw/b"):
         raise_if_any(files, tmp_path, "differ")
+
+
+def test_of_files_that_are_not_read_only_the_absence_is_seen(tmp_path: Path) -> None:
+    cell = wireless_cell()
+    (id_,) = [cell_id(cell)]
+    folder = run_folder.cell_folder(tmp_path, id_)
+    (folder / "raw" / "pcap").mkdir(parents=True)
+    (folder / run_folder.CELL).write_text(cell_json(cell))
+    (folder / "raw" / "counters.json").write_text("{}")
+    capture = folder / "raw" / "pcap" / "router.pcap"
+    capture.write_bytes(b"packets")
+    (folder / run_folder.DONE).write_text(done_text(of_cell(folder)))
+    assert changed(tmp_path, [id_], run_folder.CAPTURES) == {}
+
+    capture.write_bytes(b"others")
+    assert changed(tmp_path, [id_], run_folder.CAPTURES) == {}
+    assert list(changed(tmp_path, [id_])) == [id_]
+    capture.unlink()
+    gone = {id_: "raw/pcap/router.pcap: missing now"}
+    assert changed(tmp_path, [id_], run_folder.CAPTURES) == gone
+    capture.write_bytes(b"packets")
+    (capture.parent / "more.pcap").touch()
+    added = {id_: "raw/pcap/more.pcap: was not there before"}
+    assert changed(tmp_path, [id_], run_folder.CAPTURES) == added
+    (capture.parent / "more.pcap").unlink()
+    (folder / "raw" / "counters.json").write_text("[]")
+    assert "raw/counters.json: " in changed(tmp_path, [id_], run_folder.CAPTURES)[id_]

@@ -151,6 +151,18 @@ def test_an_interrupted_one_goes_on(lab: Lab, said: Said) -> None:
     assert len(explained(folder).runs) == 4
 
 
+@pytest.mark.parametrize("name", [run_folder.FLOWS_TABLE, run_folder.LEDGER, "raw/counters.json"])
+def test_a_damaged_cell_explains_nothing(lab: Lab, said: Said, name: str) -> None:
+    assert command_status([*ALL.split(), "--by", "fourth"]) == 0
+    before = Path("r/latest", run_folder.EXPLANATION_JSON).read_bytes()
+    path = sorted(Path("r/latest/fourth/cells").glob(f"*/{name}"))[-1]
+    path.write_bytes(path.read_bytes()[:-1])
+    said()
+    assert command_status(["explain", "r/latest"]) == 1
+    assert f"1 cells are changed:\n  {path.parents[name.count('/')].name}: {name}: " in said()[1]
+    assert Path("r/latest", run_folder.EXPLANATION_JSON).read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
