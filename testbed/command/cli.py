@@ -16,6 +16,7 @@ import typer
 
 from model.errors import GroundtruthError, StudyError
 from testbed.command import comparing, listing, new_study, of_labs, other_tools
+from testbed.command.comparisons.attach import attach
 from testbed.command.options import (
     At,
     DataDir,
@@ -27,9 +28,11 @@ from testbed.command.options import (
     Reps,
     RunFolder,
     Scale,
+    SimulatedRun,
     Simulator,
     StudyNames,
     Tables,
+    TestFormat,
     WithSensitivity,
 )
 from testbed.command.runs import commands, plans
@@ -216,19 +219,14 @@ def new(
 def report(
     run: RunFolder,
     tables: Tables = False,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="screen|tables|ktap|junit",
-            help="what to end with; ktap and junit: claims as test results, for a kernel's CI",
-            autocompletion=lambda: list(TOLD),
-        ),
-    ] = "screen",
+    form: TestFormat = "screen",
+    simulated: SimulatedRun = "",
 ) -> None:
     """Compute a run's summary and report again from its tables."""
     if form not in TOLD:
         raise typer.BadParameter(f"wanted one of {', '.join(TOLD)}", param_hint="--format")
+    if simulated:
+        attach(run, simulated)
     commands.report(run, "tables" if tables else form)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from testbed.command import listing
+from testbed.command.runs.run_and_report import TOLD
 from testbed.labs import registry
 from testbed.study.scaling import parse_scale
 
@@ -20,6 +21,23 @@ StudyNames = Annotated[
         metavar="STUDY...",
         help="names or files of studies; several make a set",
         autocompletion=lambda: [name for name, _ in listing.KINDS["studies"][1]()],
+    ),
+]
+SimulatedRun = Annotated[
+    str,
+    typer.Option(
+        "--simulated",
+        metavar="RUN",
+        help="a finished run of the same study with --lab ns2: the report shows both",
+    ),
+]
+TestFormat = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        metavar="screen|tables|ktap|junit",
+        help="what to end with; ktap and junit: claims as test results, for a kernel's CI",
+        autocompletion=lambda: list(TOLD),
     ),
 ]
 RunFolder = Annotated[

@@ -61,10 +61,11 @@ def simulate(
     ]
     with going_on(found.go_on), study_sets.locked(found):
         run_and_report.run_and_report(found, parts, {}, its.worker_count(), told="nothing")
-    return tuple(map(_taken, found.runs))
+    return tuple(map(taken_from, found.runs))
 
 
-def _taken(run: Path) -> Simulated:
+def taken_from(run: Path) -> Simulated:
+    """Return what a simulator's run gave; raise :class:`StudyError` if it is none."""
     # When needed: tables and statistics take longer to load than most commands.
     from reports.store.run import read_run
     from reports.verdict.simulated import taken
