@@ -36,8 +36,8 @@ def chosen(choices: plans.Choices) -> plans.Choices:
         raise StudyError("a simulator beside itself", where="LAB", wanted="a lab with a kernel",
                          got=choices.lab)  # fmt: skip
     its = dataclasses.replace(
-        choices, lab=lab, kernel=profile, simulator="", sensitivity=False, pcap=False,
-        telemetry=True, jobs=None,
+        choices, lab=lab, kernel=profile, patches=(), simulator="", sensitivity=False,
+        pcap=False, telemetry=True, jobs=None,
     )  # fmt: skip
     return plans.settled(its)
 

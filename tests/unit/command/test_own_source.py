@@ -13,7 +13,7 @@ from model import run_folder
 from model.errors import StudyError, UnsupportedError
 from testbed.campaign import saved_runs, study_sets
 from testbed.command.cli import command_status
-from testbed.command.runs import plans
+from testbed.command.runs import plans, simulators
 from testbed.command.runs.plans import Choices, settled
 from testbed.labs.virtual import kernel
 from testbed.labs.virtual.own_source import kept
@@ -62,6 +62,11 @@ def test_patches_alone_are_for_each_kernel_of_the_study(patch: str) -> None:
     assert settled(first) == first
     made, _ = plans.make_plan("wireless", dataclasses.replace(first, sensitivity=True))
     assert made.kernels == (f"6.12+{name}", f"7.3+{name}")
+
+
+def test_a_simulator_beside_it_has_no_patches(patch: str) -> None:
+    first = settled(choices(patches=(patch,), simulator="ns2"))
+    assert simulators.chosen(first).patches == ()
 
 
 def test_patches_of_hypotheses_come_after_the_users(patch: str) -> None:

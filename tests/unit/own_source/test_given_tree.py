@@ -116,12 +116,19 @@ def test_what_cannot_be_a_revision(linux: Path, revision: str) -> None:
 def test_what_is_no_tree(linux: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
+    (tmp_path / "to-net").symlink_to(linux / "net")
+    at_colon = tmp_path / "a:b"
+    linux_there = at_colon / "linux"
+    at_colon.mkdir()
+    git_in(tmp_path, "clone", "--quiet", str(linux), str(linux_there))
     for text, said in (
         (f"{tmp_path}/nowhere", "no such folder"),
         (f"{tmp_path}/nowhere@v6.12", "no such folder"),
         (f"{tmp_path}/file", "a file"),
         (f"{tmp_path}/empty", "not a git repository"),
         (f"{linux}/net", "not a git repository"),
+        (f"{tmp_path}/to-net", "not a git repository"),
+        (f"{linux_there}/net", "inside a git tree, and not its top folder"),
         ("x" * 5000, "no such folder"),
         ("/x\0y", "no such folder"),
     ):

@@ -120,7 +120,7 @@ def opened(text: str) -> GivenTree:
         StudyError: it is no git tree of Linux, there is no such revision, or it is too old.
     """
     folder, revision = split(text)
-    env = {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    env = {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
 
     def ask(*words: str) -> str:
         return git.run(["-C", str(folder), *words], env=env).decode(errors="replace").strip()
@@ -130,6 +130,8 @@ def opened(text: str) -> GivenTree:
             "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir",
             "--show-object-format", "--is-bare-repository", "--is-inside-git-dir",
         ).splitlines()  # fmt: skip
+        if ask("rev-parse", "--show-prefix"):
+            raise GitError("inside a git tree, and not its top folder")
     except GitError as error:
         raise StudyError(
             "not a git tree", where=WHERE, wanted=WANTED, got=f"{folder}: {_last(error)}",
