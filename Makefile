@@ -33,7 +33,7 @@ run_folder = $(call quote,$(or $(RUN),results/latest))
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, RUN=results/...'
 
 .PHONY: experiment
 experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= SCALE= AT=]

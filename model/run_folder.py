@@ -8,6 +8,7 @@
 
 <set>/ set.json <run>/ <run>/ ... summary.json report/index.html
 <comparison of labs>/ crosscheck.json crosscheck.md
+<comparison of kernels>/ set.json <run>/ ... kernels.json kernels.md kernels.html
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ CROSSCHECK_JSON, CROSSCHECK_MD = "crosscheck.json", "crosscheck.md"
 #: What an explanation by mechanisms leaves, in a set of one run per set of mechanisms.
 EXPLANATION_JSON, EXPLANATION_MD = "explanation.json", "explanation.md"
 EXPLANATION_HTML = "explanation.html"
+#: What a comparison of kernels leaves, in a set of one run per kernel.
+KERNELS_JSON, KERNELS_MD, KERNELS_HTML = "kernels.json", "kernels.md", "kernels.html"
 #: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
 VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
 #: The same, beside runs: where a run's folder is made before it has its name.
@@ -53,7 +56,7 @@ MAKING = ".making-"
 #: Names in a set's folder that no run in it can have.
 OF_SET = frozenset({
     SET, SUMMARY_JSON, REPORT, CROSSCHECK_JSON, CROSSCHECK_MD, EXPLANATION_JSON, EXPLANATION_MD,
-    EXPLANATION_HTML,
+    EXPLANATION_HTML, KERNELS_JSON, KERNELS_MD, KERNELS_HTML,
 })  # fmt: skip
 
 CELL = "cell.json"

@@ -57,19 +57,36 @@ def _claim(one: Verdict) -> Result:
     )
 
 
-def ktap(summaries: Sequence[Summary]) -> str:
-    """Return the results as KTAP, version 1: a test per study, with its claims as subtests."""
+def names_of(summaries: Sequence[Summary], runs: Sequence[str] = ()) -> list[str]:
+    """Return a name for each study; one that is there more than once is told by its run as well.
+
+    >>> names_of([wireless, wireless], ["6.12", "7.3"])
+    ['wireless@6.12', 'wireless@7.3']
+    """
+    studies = [one.study for one in summaries]
+    return [
+        f"{study}@{run}" if studies.count(study) > 1 else study
+        for study, run in zip(studies, runs or studies, strict=True)
+    ]
+
+
+def ktap(summaries: Sequence[Summary], runs: Sequence[str] = ()) -> str:
+    """Return the results as KTAP, version 1: a test per study, with its claims as subtests.
+
+    ``runs`` are the names of the studies' runs in their set, if they are of one.
+    """
     lines = ["KTAP version 1", f"1..{len(summaries)}"]
-    for number, summary in enumerate(summaries, 1):
+    names = map(_line, names_of(summaries, runs))
+    for number, (summary, name) in enumerate(zip(summaries, names, strict=True), 1):
         tests = results(summary)
-        lines += [f"  KTAP version 1\n  # Subtest: {_line(summary.study)}\n  1..{len(tests)}"]
+        lines += [f"  KTAP version 1\n  # Subtest: {name}\n  1..{len(tests)}"]
         for place, one in enumerate(tests, 1):
             lines += [f"  # {_line(one.asked)}", f"  # {_line(one.found)}"]
             result = "not ok" if one.outcome == "fail" else "ok"
             skip = f" # SKIP {_line(one.found)}" if one.outcome == "skip" else ""
             lines.append(f"  {result} {place} {one.name}{skip}")
         failed = any(one.outcome == "fail" for one in tests)
-        lines.append(f"{'not ok' if failed else 'ok'} {number} {_line(summary.study)}")
+        lines.append(f"{'not ok' if failed else 'ok'} {number} {name}")
     return "\n".join(lines) + "\n"
 
 
@@ -79,18 +96,22 @@ def _line(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in plain)
 
 
-def junit(summaries: Sequence[Summary]) -> str:
-    """Return the results as JUnit's XML: a suite per study, with its claims as cases."""
+def junit(summaries: Sequence[Summary], runs: Sequence[str] = ()) -> str:
+    """Return the results as JUnit's XML: a suite per study, with its claims as cases.
+
+    ``runs`` are the names of the studies' runs in their set, if they are of one.
+    """
     root = ET.Element("testsuites")
-    for summary in summaries:
+    names = map(_xml, names_of(summaries, runs))
+    for summary, name in zip(summaries, names, strict=True):
         tests = results(summary)
         counts = {name: sum(one.outcome == name for one in tests) for name in ("fail", "skip")}
         suite = ET.SubElement(
-            root, "testsuite", name=_xml(summary.study), tests=str(len(tests)),
+            root, "testsuite", name=name, tests=str(len(tests)),
             failures=str(counts["fail"]), skipped=str(counts["skip"]), errors="0",
         )  # fmt: skip
         for one in tests:
-            case = ET.SubElement(suite, "testcase", classname=_xml(summary.study), name=one.name)
+            case = ET.SubElement(suite, "testcase", classname=name, name=one.name)
             if one.outcome != "pass":
                 tag = "failure" if one.outcome == "fail" else "skipped"
                 ET.SubElement(case, tag, message=_xml(one.found)).text = _xml(one.asked)

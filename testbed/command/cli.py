@@ -16,6 +16,7 @@ import typer
 
 from model.errors import GroundtruthError, StudyError
 from testbed.command import comparing, listing, new_study, of_labs, other_tools
+from testbed.command.comparisons import several_kernels
 from testbed.command.comparisons.attach import attach
 from testbed.command.options import (
     At,
@@ -23,6 +24,7 @@ from testbed.command.options import (
     Hosts,
     Jobs,
     Kernel,
+    Kernels,
     Lab,
     Patches,
     Reps,
@@ -81,7 +83,7 @@ def run(
     studies: StudyNames,
     reps: Reps = None,
     lab: Lab = registry.DEFAULT.properties.name,
-    kernel: Kernel = "",
+    kernel: Kernels = "",
     patch: Patches = None,
     jobs: Jobs = None,
     hosts: Hosts = "",
@@ -101,7 +103,7 @@ def run(
     simulator: Simulator = "",
 ) -> None:
     """Run one or several studies and report what holds."""
-    commands.run(
+    several_kernels.run(
         studies,
         plans.Choices(
             reps=reps,
@@ -125,7 +127,7 @@ def run(
 @app.command()
 def resume(run: RunFolder, jobs: Jobs = None, tables: Tables = False) -> None:
     """Run the cells of a run that are not finished, then report."""
-    commands.resume(run, jobs, tables=tables)
+    several_kernels.resume(run, jobs, tables=tables)
 
 
 @app.command()
@@ -133,7 +135,7 @@ def plan(
     studies: StudyNames,
     reps: Reps = None,
     lab: Lab = registry.DEFAULT.properties.name,
-    kernel: Kernel = "",
+    kernel: Kernels = "",
     patch: Patches = None,
     jobs: Jobs = None,
     hosts: Hosts = "",
@@ -142,7 +144,7 @@ def plan(
     at: At = None,
 ) -> None:
     """Show the cells of studies and what they cost, without running anything."""
-    plans.plan(
+    several_kernels.plan(
         studies,
         plans.Choices(
             reps=reps,
@@ -227,7 +229,7 @@ def report(
         raise typer.BadParameter(f"wanted one of {', '.join(TOLD)}", param_hint="--format")
     if simulated:
         attach(run, simulated)
-    commands.report(run, "tables" if tables else form)
+    several_kernels.report(run, "tables" if tables else form)
 
 
 @app.command()

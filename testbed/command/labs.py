@@ -9,7 +9,7 @@ from pathlib import Path
 from model.errors import StudyError, UnsupportedError
 from testbed.campaign.progress import Display
 from testbed.command import examine_machine
-from testbed.command.runs.plans import check_named, kernel_and_patches
+from testbed.command.runs.plans import check_named, kernel_and_patches, named_kernels
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
 from testbed.machine import carried, workers
@@ -31,10 +31,12 @@ def build(lab_name: str, version: str, patches: Sequence[str] = ()) -> None:
 
 
 def kernel_versions(kind: LabKind, asked: str, patches: Sequence[str] = ()) -> Sequence[str]:
-    """Return the kernel that was asked for or the lab has; else those of all own hosts.
+    """Return the kernels that were asked for or the lab has; else those of all own hosts.
 
     Each has the patches that files are given of.
     """
+    if "," in asked:
+        return named_kernels(kind, asked, patches)
     only, names = kernel_and_patches(kind, asked, patches)
     kernels = [only] if only else kernels_of_hosts()
     return [kernel_names.patched(one, names) for one in kernels] if names else kernels

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from testbed.command import labs
-from testbed.command.options import Kernel, Lab, Patches
+from testbed.command.options import Kernels, Lab, Patches
 from testbed.labs import registry
 
 _BUILD = (
@@ -33,7 +33,7 @@ def add(app: typer.Typer) -> None:
 
 
 def build(
-    lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "", patch: Patches = None
+    lab: Lab = registry.DEFAULT.properties.name, kernel: Kernels = "", patch: Patches = None
 ) -> None:
     """Build the lab (image, kernel, probes) into the cache, so that later runs start at once."""
     labs.build(lab, kernel, patch or ())
@@ -42,7 +42,7 @@ def build(
 def export_lab(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="what to write, such as lab.tar.gz")],
     lab: Lab = registry.DEFAULT.properties.name,
-    kernel: Kernel = "",
+    kernel: Kernels = "",
     patch: Patches = None,
     force: Annotated[bool, typer.Option("--force", help="overwrite a file that is there")] = False,
 ) -> None:
@@ -58,7 +58,7 @@ def import_lab(
 
 
 def doctor(
-    lab: Lab = registry.DEFAULT.properties.name, kernel: Kernel = "", patch: Patches = None
+    lab: Lab = registry.DEFAULT.properties.name, kernel: Kernels = "", patch: Patches = None
 ) -> None:
     """Say what this machine can run, and what stands in the way."""
     labs.doctor(lab, kernel, patch or ())

@@ -106,6 +106,15 @@ Patches = Annotated[
         help="build each kernel with this patch, such as fix.patch; again for another",
     ),
 ]
+Kernels = Annotated[
+    str,
+    typer.Option(
+        "--kernel",
+        metavar="VERSION|FOLDER[@REVISION][,...]",
+        help="kernel in place of the hosts': 6.12, or a git tree of Linux such as ~/linux@v6.12; "
+        "several with commas, such as 6.1,6.12,7.3: a run on each, and what changed between them",
+    ),
+]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")
 ]

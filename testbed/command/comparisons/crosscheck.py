@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from model.run_files.comparing.crosscheck import Crosscheck
     from reports.agreement.comparable import Measured
     from reports.store.run import Run
+    from reports.verdict.points import CellSummary
 
 
 def of_study(study_name: str, labs: Sequence[str], choices: plans.Choices, data_dir: Path) -> None:
@@ -127,29 +128,33 @@ def _write(made: Crosscheck, folder: Path) -> None:
 
 def _measured(runs: Sequence[Path]) -> list[Measured]:
     """Return what whole runs hold, each with a label that tells it from the others."""
-    from reports.agreement.comparable import Measured
-    from reports.agreement.lab_facts import facts
     from reports.store.run import read_run
-    from reports.store.timer import read_timer_hz
     from reports.verdict.points import ordered_metrics, summarise_cells
 
     for run in runs:
         check_whole(run)
     read = [read_run(run) for run in runs]
-    labels = _labels(runs, read)
-    found = []
-    for path, one, label in zip(runs, read, labels, strict=True):
-        timers = dict.fromkeys(read_timer_hz(path, cell.plan.id) for cell in one.measured())
-        measured = Measured(
-            label=label,
-            name=path.name,
-            manifest_sha256=plain_files.sha256(path / run_folder.MANIFEST),
-            facts=facts(one, [hz for hz in timers if hz is not None]),
-            run=one,
-            cells=summarise_cells(one, ordered_metrics(one.study)),
-        )
-        found.append(measured)
-    return found
+    return [
+        measured(path, one, label, summarise_cells(one, ordered_metrics(one.study)))
+        for path, one, label in zip(runs, read, _labels(runs, read), strict=True)
+    ]
+
+
+def measured(path: Path, run: Run, label: str, cells: tuple[CellSummary, ...]) -> Measured:
+    """Return what a run holds, under a label; ``cells`` are the values of its cells."""
+    from reports.agreement.comparable import Measured
+    from reports.agreement.lab_facts import facts
+    from reports.store.timer import read_timer_hz
+
+    timers = dict.fromkeys(read_timer_hz(path, cell.plan.id) for cell in run.measured())
+    return Measured(
+        label=label,
+        name=path.name,
+        manifest_sha256=plain_files.sha256(path / run_folder.MANIFEST),
+        facts=facts(run, [hz for hz in timers if hz is not None]),
+        run=run,
+        cells=cells,
+    )
 
 
 def check_whole(run: Path) -> None:

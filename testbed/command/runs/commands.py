@@ -90,7 +90,7 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
     return found
 
 
-def resume(run_name: str, jobs: int | None, *, tables: bool) -> None:
+def resume(run_name: str, jobs: int | None, told: str = "screen") -> None:
     """Run what is not finished in a run folder or a set, then report it."""
     found = study_sets.find(run_name)
     parts: list[run_cells.Part] = []
@@ -104,8 +104,8 @@ def resume(run_name: str, jobs: int | None, *, tables: bool) -> None:
             )
         of_lab = parts[0].lab.properties.name if parts else registry.DEFAULT.properties.name
         at_once = plans.slots(jobs, of_lab)
-        run_and_report.run_and_report(found, parts, errors, at_once, told=_told(tables=tables))
-    if found.then:
+        run_and_report.run_and_report(found, parts, errors, at_once, told=told)
+    if found.then and told != "nothing":
         out().print(f"next: {found.next_command}", soft_wrap=True)
 
 

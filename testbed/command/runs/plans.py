@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
@@ -20,7 +20,7 @@ from testbed.labs.contract.lab import LabKind
 from testbed.machine.console import out, words
 from testbed.planning import plan as planning
 from testbed.planning.expressible import expressible
-from testbed.planning.findings import Findings, find
+from testbed.planning.findings import Finding, Findings, find
 from testbed.planning.plan import Plan
 from testbed.planning.stopping_rule import wanted_precision
 from testbed.points.load_study import find_study, kernels_of_hosts, load_study
@@ -124,13 +124,34 @@ def kernel_and_patches(
     return (kernel_names.patched(kernel, patches), ()) if kernel and patches else (kernel, patches)
 
 
+def named_kernels(kind: LabKind, text: str, patches: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the kernels of a list with commas between, by the names that the lab has for them.
+
+    Each has the patches that files are given of.
+
+    Raises:
+        StudyError: a name is empty, is no kernel's, or is there twice.
+    """
+    found: list[str] = []
+    for one in text.split(","):
+        name = kernel_and_patches(kind, one.strip(), patches)[0] if one.strip() else ""
+        if not name or name in found:
+            problem = "the same kernel twice" if name else "no kernel named"
+            raise StudyError(
+                problem, where="KERNEL", wanted="kernels with commas between, each once", got=text,
+                hint="for example --kernel 6.12,7.3",
+            )  # fmt: skip
+        found.append(name)
+    return tuple(found)
+
+
 def plans_of(study_names: Sequence[str], choices: Choices) -> list[Plan]:
     """Return the plans of studies on labs of which only name and kernel are known; say findings."""
     study_sets.check_names(study_names)
     plans = []
     for name in study_names:
         made, findings = make_plan(name, choices)
-        _print_findings(words(), findings)
+        _print_findings(words(), findings.warnings)
         plans.append(made)
     if choices.kernel:
         words().print(f"kernel {choices.kernel} stands in for all that hosts and studies name")
@@ -156,6 +177,19 @@ def plans_of(study_names: Sequence[str], choices: Choices) -> list[Plan]:
             given = f"the {choices.lab} lab"
         words().print(f"not tried, because of {given}: {', '.join(ruled_out)}")
     return plans
+
+
+def plans_on_kernels(study_name: str, each: Sequence[Choices]) -> list[Plan]:
+    """Return a study's plan for each of the choices, which differ in kernel; say findings once."""
+    study_sets.check_names([study_name])
+    made = [make_plan(study_name, one) for one in each]
+    told = {finding.text: finding for _, findings in made for finding in findings.warnings}
+    _print_findings(words(), told.values())
+    if gone := len(made[0][0].study.left_out):
+        here = len(made[0][0].study.points)
+        words().print(f"{here} of {here + gone} points; claims that need others are not judged")
+    words().print("sensitivity to assumptions is not tried on several kernels")
+    return [plan for plan, _ in made]
 
 
 def check_named(kind: LabKind, kernel_versions: Sequence[str]) -> None:
@@ -185,11 +219,7 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
     for made in planned:
         if len(planned) > 1:
             out().print(f"{made.study.settings.study}:")
-        table = Table("point", "seeds", "cells", box=None, pad_edge=False)
-        for point in made.study.points:
-            text = ", ".join(f"{name}={value}" for name, value in point.values.items())
-            table.add_row(text or "the study's settings", *plan_costs.seeds_words(made))
-        out().print(table)
+        print_points(made)
         for line in plan_costs.cost_lines([made], choices.worker_count()):
             out().print(line)
         out().print(plan_costs.kernels_line(made))
@@ -202,6 +232,15 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
     building = kind.built_first(kernels(planned))
     if building:
         out().print(building)
+
+
+def print_points(made: Plan) -> None:
+    """Print a plan's points with their seeds and cells."""
+    table = Table("point", "seeds", "cells", box=None, pad_edge=False)
+    for point in made.study.points:
+        text = ", ".join(f"{name}={value}" for name, value in point.values.items())
+        table.add_row(text or "the study's settings", *plan_costs.seeds_words(made))
+    out().print(table)
 
 
 def validate_studies(study_names: Sequence[str], hosts: str, kernel: str = "") -> None:
@@ -226,7 +265,7 @@ def validate_studies(study_names: Sequence[str], hosts: str, kernel: str = "") -
 def _validate(study_name: str, hosts: str, kernel: str) -> None:
     study = load_study(find_study(study_name), hosts=hosts, kernel=kernel)
     findings = find(study, seeds=study.settings.seeds)
-    _print_findings(out(), findings)
+    _print_findings(out(), findings.warnings)
     for item in findings.acknowledged:
         out().print(f"acknowledged: {item.where}: {item.rule}: {item.text}")
         out().print(f"  because: {item.why}")
@@ -236,7 +275,7 @@ def _validate(study_name: str, hosts: str, kernel: str) -> None:
     )
 
 
-def _print_findings(console: Console, findings: Findings) -> None:
-    for finding in findings.warnings:
+def _print_findings(console: Console, findings: Iterable[Finding]) -> None:
+    for finding in findings:
         line = f"warning: {finding.where}: {finding.rule}: {finding.text}"
         console.print(line, soft_wrap=True)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 #: A report takes seconds; one that takes this long never ends.
 REPORT_WITHIN_S = 3600.0
 #: What is printed of reports: the answer on one screen, all tables, test results, or nothing.
-TOLD = ("screen", "tables", "ktap", "junit")
+AS_TESTS = ("ktap", "junit")
+TOLD = ("screen", "tables", *AS_TESTS)
 #: What went wrong with which run, by its folder's name.
 Errors = dict[str, GroundtruthError | OSError]
 
@@ -210,19 +211,20 @@ def report_set(
         except GroundtruthError as error:
             errors[run.name] = error
     write_set(found.folder, found.runs, chart_library.library, unsound)
-    _tell(summaries, found.folder, told)
+    runs = [run.name for run, summary in reported.items() if not isinstance(summary, Exception)]
+    _tell(summaries, found.folder, told, runs)
     return errors
 
 
-def _tell(summaries: Sequence[Summary], folder: Path, told: str) -> None:
-    """Print what is to be told of reports, and where they are."""
+def _tell(summaries: Sequence[Summary], folder: Path, told: str, runs: Sequence[str] = ()) -> None:
+    """Print what is to be told of reports, and where they are; ``runs`` are names in a set."""
     from reports.terminal.last_screen import print_last_screen  # when needed, as above
     from reports.terminal.study_tables import print_summary
 
-    if told in ("ktap", "junit"):
+    if told in AS_TESTS:
         from reports.terminal import test_results  # when needed, as above
 
-        written = {"ktap": test_results.ktap, "junit": test_results.junit}[told](summaries)
+        written = {"ktap": test_results.ktap, "junit": test_results.junit}[told](summaries, runs)
         out().print(written, end="", soft_wrap=True, markup=False, highlight=False)
         return
     report, *more = places(summaries, folder)

@@ -67,6 +67,16 @@ def lists(sources: Sequence[str] = ()) -> Iterator[Lists]:
         yield Lists(folder)
 
 
+def of_debian_12() -> list[str]:
+    """Return the lines of apt's sources for Debian 12, from the mirrors that the image comes from.
+
+    Which Debian this machine is does not matter: each has the keys of both.
+    """
+    mirrors = host_tools.mirrors()
+    security = [f"deb {mirrors.security} bookworm-security main"] if mirrors.security else []
+    return [f"deb {mirrors.main} bookworm main", *security]
+
+
 def apt_options(folder: Path, sources: Sequence[str] = ()) -> str:
     """Write sources, the image's unless told, into a folder; return an apt's options for them."""
     mirrors = host_tools.mirrors()

@@ -76,12 +76,6 @@ class Distribution:
         return release
 
 
-def _bookworm() -> list[str]:
-    mirrors = host_tools.mirrors()
-    security = [f"deb {mirrors.security} bookworm-security main"] if mirrors.security else []
-    return [f"deb {mirrors.main} bookworm main", *security]
-
-
 def ubuntu_mirror() -> str:
     """Return the address of Ubuntu's mirror; raise :class:`UnsupportedError` if none is known."""
     mirror = os.environ.get(UBUNTU_MIRROR)
@@ -128,7 +122,7 @@ DEBIAN_12 = Distribution(
     asked=re.compile(r"6\.1(\.0(-[0-9]{1,4})?)?"),
     names=re.compile(r"linux-image-(?P<version>6\.1\.0)(?P<revision>-[0-9]+)-amd64"),
     parts=("linux-image-{}",),
-    sources=_bookworm,
+    sources=debian.of_debian_12,
 )
 UBUNTU = Distribution(
     name="Ubuntu 24.04",

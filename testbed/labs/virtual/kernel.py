@@ -21,6 +21,8 @@ INPUTS = tuple(
     for name in ("kernel.config", "kernel-optional.config", "build-kernel.sh")
 )
 LOG_LINES = 1200
+#: Versions of which Debian 12 has the source, and Debian 13, the image's, has none.
+OF_DEBIAN_12 = ("6.1",)
 
 
 def check_version(version: str) -> str:
@@ -37,7 +39,17 @@ def check_offered(versions: Sequence[str]) -> None:
 
     Asked with this machine's apt, of the mirrors the image comes from, before anything is built.
     """
-    with debian.lists() as apt:
+    older = [version for version in versions if version in OF_DEBIAN_12]
+    newer = [version for version in versions if version not in OF_DEBIAN_12]
+    if newer:
+        _check_listed(newer, sources(newer[0]), "a kernel of Debian 13 or its backports")
+    if older:
+        _check_listed(older, sources(older[0]), "a kernel of Debian 12")
+
+
+def _check_listed(versions: Sequence[str], of: Sequence[str], wanted: str) -> None:
+    """Raise :class:`UnsupportedError` for a version whose source these lists do not have."""
+    with debian.lists(of) as apt:
         names = apt.names("^linux-source-[0-9.]+$")
     offered = [name.removeprefix("linux-source-") for name in names]
     for version in versions:
@@ -45,10 +57,15 @@ def check_offered(versions: Sequence[str]) -> None:
             raise UnsupportedError(
                 f"Debian has no kernel source package linux-source-{version}",
                 where="KERNEL",
-                wanted="a kernel of Debian 13 or its backports",
+                wanted=wanted,
                 got=version,
                 hint=debian.on_offer(sorted(offered, key=debian.number)),
             )
+
+
+def sources(version: str) -> list[str]:
+    """Return the lines of apt's sources that a version's source comes from; none: the image's."""
+    return debian.of_debian_12() if version in OF_DEBIAN_12 else []
 
 
 def key(version: str, image_digest: str, tick_hz: int = TICK_HZ) -> str:
@@ -82,5 +99,8 @@ def ensure(
 
 def _build(folder: Path, version: str, root: Path, report: BuildReport, tick_hz: int) -> None:
     words = ["/cell/build-kernel.sh", version, kernel_build.jobs(), str(tick_hz)]
-    script = Script(words=words, inputs=INPUTS, packages=[package(version)], lines=LOG_LINES)
+    script = Script(
+        words=words, inputs=INPUTS, packages=[package(version)], sources=sources(version),
+        lines=LOG_LINES,
+    )  # fmt: skip
     kernel_build.run(folder, script, f"kernel {version}", root, report)

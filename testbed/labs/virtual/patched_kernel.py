@@ -5,6 +5,8 @@ the project's changes one mechanism; its first lines say which, and what it rest
 called by its file's name and its digest. Such kernels are built in the tree of the unpatched one,
 which is built once more for it and kept: what a patch leaves alone is not compiled again. Their
 release ends in the patches' digest, so no artefact of theirs looks like one of an unpatched kernel.
+A version that no cell could run on as it is has patches that the lab needs, in ``needed/``: they
+come with it, and are in its name.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from testbed.machine.process import BuildReport
 from testbed.study import kernel_names
 
 PATCHES = Path(__file__).with_name("patches")
+#: What the lab cannot do without, and newer kernels have: none changes what is studied.
+NEEDED_PATCHES = Path(__file__).with_name("needed")
+NEEDED = {"6.1": ("netem-seed",)}
 TREE_SCRIPT, PATCHED_SCRIPT = (
     Path(__file__).with_name(name) for name in ("build-tree.sh", "build-patched.sh")
 )
@@ -47,21 +52,38 @@ def there_are() -> list[str]:
 
 
 def checked(name: str) -> str:
-    """Return a kernel's name, its patches in order and each once.
+    """Return a kernel's name: its patches, and those it needs, in order and each once.
 
     Raises:
         StudyError: it is no version, or there is no such patch.
     """
     version, patches = parts(name)
     kernel.check_version(version)
+    needed = _needed(name)
     for patch in patches:
-        if patch not in there_are() and not kernel_names.is_own(patch):
+        if patch not in (*there_are(), *needed) and not kernel_names.is_own(patch):
             raise StudyError(
                 "no such patch", where="KERNEL", wanted=", ".join(there_are()), got=patch,
                 hint="--patch FILE adds one of your own",
             )  # fmt: skip
     base = name.partition("+")[0]
-    return "+".join([base, *kernel_names.in_order(patches)])
+    return "+".join([base, *kernel_names.in_order([*patches, *needed])])
+
+
+def check_complete(name: str) -> None:
+    """Raise :class:`StudyError` for a kernel that is named without a patch it needs."""
+    version, patches = parts(name)
+    missing = [patch for patch in _needed(name) if patch not in patches]
+    if missing:
+        raise StudyError(
+            f"this lab has no kernel {version} as it is", where="KERNEL", wanted=checked(name),
+            got=name, hint=f"--kernel {version} brings it along; docs/kernels.md says what it is",
+        )  # fmt: skip
+
+
+def _needed(name: str) -> tuple[str, ...]:
+    """Return the patches that the lab needs of Debian's kernel of that version; of trees none."""
+    return () if _of_tree(name) else NEEDED.get(parts(name)[0], ())
 
 
 def versions(names: Sequence[str]) -> list[str]:
@@ -89,7 +111,8 @@ def _texts(patches: Sequence[str]) -> list[Patch]:
 
 
 def _file(patch: str) -> Path:
-    return PATCHES / f"{patch}.patch"
+    folder = PATCHES if patch in there_are() else NEEDED_PATCHES
+    return folder / f"{patch}.patch"
 
 
 def key(name: str, image_digest: str, tick_hz: int = kernel.TICK_HZ) -> str:
@@ -153,6 +176,7 @@ def ensure(
         script = Script(
             words=words, inputs=(*kernel.INPUTS, TREE_SCRIPT), leaves=["tree.tar.gz"],
             packages=[kernel.package(version), "patch"], lines=kernel.LOG_LINES,
+            sources=kernel.sources(version),
         )  # fmt: skip
         kernel_build.run(folder, script, f"the tree of kernel {version}", root, report)
 

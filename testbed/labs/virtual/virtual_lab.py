@@ -66,10 +66,16 @@ class VirtualLab(OwnMachine):
             "clock": self.properties.clock,
             "tick_hz": str(self.properties.tick_hz),
             "kernel": self.kernel_version,
-            "kernel_package": (self.kernel / "version").read_text().strip(),
+            "kernel_package": self._package(),
             "kernel_digest": contents.digest(self.kernel),
             **booting.built_first(self.image, self.code),
         }
+
+    def _package(self) -> str:
+        """Return the version of the kernel's package, and which patches were applied to it."""
+        _, patches = patched_kernel.parts(self.kernel_version)
+        package = (self.kernel / "version").read_text().strip()
+        return " +".join([package, *patches])
 
     def packages(self) -> dict[str, str]:
         """Return the version of each package in the image, by name."""
@@ -192,6 +198,8 @@ def ensure_each(
 def check_offered(kernel_versions: Sequence[str]) -> None:
     """Raise unless each of these kernels is in the cache or to be had; see :mod:`kernel`."""
     names = [patched_kernel.checked(name) for name in kernel_versions]
+    for name in kernel_versions:
+        patched_kernel.check_complete(name)
     if missing := [name for name in names if not is_built(name)]:
         patched_kernel.check_offered(missing)
 

@@ -177,6 +177,28 @@ def test_a_kernel_debian_has(requested: list[list[str]]) -> None:
     assert list(cache.root().iterdir()) == []
 
 
+def test_an_older_kernel_is_asked_for_where_debian_12_is(
+    requested: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    apt_options = debian.apt_options
+
+    def options(folder: Path, sources: Sequence[str] = ()) -> str:
+        found = apt_options(folder, sources)
+        written.append((folder / "sources.list").read_text())
+        return found
+
+    monkeypatch.setattr(debian, "apt_options", options)
+    monkeypatch.setattr(debian, "output_of", lambda argv: "linux-source-6.1 - x\n")
+    kernel.check_offered(["6.1"])
+    (bookworm,) = written
+    assert [line.split()[2] for line in bookworm.splitlines()] == ["bookworm"]
+    monkeypatch.setattr(debian, "output_of", lambda argv: "linux-source-6.12 - x\n")
+    with pytest.raises(UnsupportedError, match=r"wanted a kernel of Debian 12, got 6\.1"):
+        kernel.check_offered(["6.12", "6.1"])
+    assert ["trixie" in text for text in written[1:]] == [True, False]
+
+
 def test_a_kernel_debian_does_not_have(requested: list[list[str]]) -> None:
     with pytest.raises(UnsupportedError) as caught:
         kernel.check_offered(["7.3", "9.9"])

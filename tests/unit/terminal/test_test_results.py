@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reports.store.run import read_run
-from reports.terminal.test_results import junit, ktap, results
+from reports.terminal.test_results import junit, ktap, names_of, results
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import build_run, only_cell
 from tests.support.varied_run import CLAIMS, claim
@@ -27,6 +27,26 @@ def summary(folder: Path) -> Summary:
     """Return a run whose claims hold, are refuted, undecided and untested, in this order."""
     claims = [CLAIMS[1], NEVER, OPEN, UNTESTED]
     return summarise(read_run(build_run(folder, changes={"claims": claims})))
+
+
+def test_runs_of_one_study_are_told_apart(tmp_path: Path) -> None:
+    found = summary(tmp_path)
+    other = dataclasses.replace(found, study="other")
+    assert names_of([found, other], ["wireless", "other"]) == ["wireless", "other"]
+    several = [found, found, other]
+    runs = ["6.12", "7.3", "other"]
+    names = ["wireless@6.12", "wireless@7.3", "other"]
+    assert names_of(several, runs) == names
+    lines = ktap(several, runs).splitlines()
+    assert [line.split(": ")[1] for line in lines if "# Subtest: " in line] == names
+    assert [line for line in lines if line[0] in "no"] == [
+        f"not ok {place} {name}" for place, name in enumerate(names, 1)
+    ]
+    suites = ET.fromstring(junit(several, runs)).findall("testsuite")
+    assert [suite.get("name") for suite in suites] == names
+    assert [{case.get("classname") for case in suite.iter("testcase")} for suite in suites] == [
+        {name} for name in names
+    ]
 
 
 def test_a_studys_claims_are_subtests(tmp_path: Path) -> None:

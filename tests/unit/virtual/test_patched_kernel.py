@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from model.errors import StudyError
+from testbed.labs.confinement import host_tools
+from testbed.labs.confinement.host_tools import Mirrors
 from testbed.labs.virtual import kernel, kernel_build, patched_kernel
 from testbed.machine import cache, process
 from testbed.study.vocabulary import KERNEL_PATCHES
 from tests.support.fake_lab import nothing
 
 IMAGE = Path("/img")
+MIRRORS = Mirrors(main="http://mirror/debian", security="http://mirror/security", apt_options=())
 ONE, OTHER = "sctp-4th-duplicate", "sctp-ssthresh-2-mtu"
+NEEDED = "netem-seed"
 
 
 def test_a_name_is_a_version_and_patches_in_order() -> None:
@@ -39,6 +43,38 @@ def test_every_patch_says_what_it_restores_and_touches_few_lines() -> None:
         assert re.search(r"RFC \d+|simulators' TCP", told), name
         changed = [line for line in changes.splitlines() if re.match(r"[-+](?!\+\+|--)", line)]
         assert 1 <= len(changed) <= 10, name
+
+
+def test_a_version_brings_along_what_the_lab_needs_there() -> None:
+    assert patched_kernel.checked("6.1") == f"6.1+{NEEDED}"
+    assert patched_kernel.checked(f"6.1+{OTHER}+{NEEDED}") == f"6.1+{NEEDED}+{OTHER}"
+    patched_kernel.check_complete(f"6.1+{NEEDED}")
+    patched_kernel.check_complete("6.12")
+    with pytest.raises(StudyError) as caught:
+        patched_kernel.check_complete(f"6.1+{ONE}")
+    assert str(caught.value) == (
+        f"KERNEL: this lab has no kernel 6.1 as it is: wanted 6.1+{NEEDED}+{ONE}, got 6.1+{ONE} "
+        "(--kernel 6.1 brings it along; docs/kernels.md says what it is)"
+    )
+    with pytest.raises(StudyError, match="no such patch"):
+        patched_kernel.checked(f"6.12+{NEEDED}")
+    for version, patches in patched_kernel.NEEDED.items():
+        assert version in kernel.OF_DEBIAN_12
+        assert not set(patches) & set(patched_kernel.there_are())
+        for patch in patches:
+            text = (patched_kernel.NEEDED_PATCHES / f"{patch}.patch").read_text()
+            assert re.match(r"[^\n]+, as of Linux 6\.6 [^\n]+\n--- a/", text)
+
+
+def test_an_older_kernel_comes_from_the_debian_that_has_it(ran: list[kernel_build.Script]) -> None:
+    patched_kernel.ensure("6.1", IMAGE, "key", nothing)
+    tree, patched = ran
+    assert [line.split()[2] for line in tree.sources] == ["bookworm", "bookworm-security"]
+    assert tree.words[1] == "6.1"
+    assert list(patched.words[3:]) == [f"{NEEDED}.patch"]
+    assert patched.words[1].startswith("-patched-")
+    patched_kernel.ensure(f"6.12+{ONE}", IMAGE, "key", nothing)
+    assert [script.sources for script in ran[2:]] == [[], ()]
 
 
 def test_studies_can_name_just_the_patches_there_are() -> None:
@@ -70,6 +106,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[kernel_build.Sc
             (folder / name).write_text(name)
 
     monkeypatch.setattr(kernel_build, "run", run)
+    monkeypatch.setattr(host_tools, "mirrors", lambda: MIRRORS)
     return scripts
 
 

@@ -1,0 +1,1 @@
+"""One study on several kernels: what changed from each to the next, and in words."""
