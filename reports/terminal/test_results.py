@@ -34,6 +34,14 @@ class Result:
     found: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Tests that belong together, such as a study's claims."""
+
+    name: str
+    tests: tuple[Result, ...]
+
+
 def results(summary: Summary) -> tuple[Result, ...]:
     """Return a study's tests: its cells, then its claims in order."""
     return (_cells(summary), *map(_claim, summary.verdicts))
@@ -57,36 +65,40 @@ def _claim(one: Verdict) -> Result:
     )
 
 
-def names_of(summaries: Sequence[Summary], runs: Sequence[str] = ()) -> list[str]:
-    """Return a name for each study; one that is there more than once is told by its run as well.
+def suites_of(summaries: Sequence[Summary], runs: Sequence[str] = ()) -> list[Suite]:
+    """Return a suite per study; studies that are there more than once are told by their runs.
 
-    >>> names_of([wireless, wireless], ["6.12", "7.3"])
-    ['wireless@6.12', 'wireless@7.3']
+    ``runs`` are the names of the studies' runs in their set, if they are of one: of ``wireless`` on
+    two kernels ``wireless@6.12`` and ``wireless@7.3``.
     """
     studies = [one.study for one in summaries]
     return [
-        f"{study}@{run}" if studies.count(study) > 1 else study
-        for study, run in zip(studies, runs or studies, strict=True)
+        Suite(
+            name=f"{one.study}@{run}" if studies.count(one.study) > 1 else one.study,
+            tests=results(one),
+        )
+        for one, run in zip(summaries, runs or studies, strict=True)
     ]
 
 
 def ktap(summaries: Sequence[Summary], runs: Sequence[str] = ()) -> str:
-    """Return the results as KTAP, version 1: a test per study, with its claims as subtests.
+    """Return the results as KTAP, version 1; ``runs`` as for :func:`suites_of`."""
+    return ktap_of(suites_of(summaries, runs))
 
-    ``runs`` are the names of the studies' runs in their set, if they are of one.
-    """
-    lines = ["KTAP version 1", f"1..{len(summaries)}"]
-    names = map(_line, names_of(summaries, runs))
-    for number, (summary, name) in enumerate(zip(summaries, names, strict=True), 1):
-        tests = results(summary)
-        lines += [f"  KTAP version 1\n  # Subtest: {name}\n  1..{len(tests)}"]
+
+def ktap_of(suites: Sequence[Suite]) -> str:
+    """Return tests as KTAP, version 1: one per suite, with what is in it as subtests."""
+    lines = ["KTAP version 1", f"1..{len(suites)}"]
+    for number, suite in enumerate(suites, 1):
+        tests = suite.tests
+        lines += [f"  KTAP version 1\n  # Subtest: {_line(suite.name)}\n  1..{len(tests)}"]
         for place, one in enumerate(tests, 1):
-            lines += [f"  # {_line(one.asked)}", f"  # {_line(one.found)}"]
+            lines += [f"  # {_line(words)}" for words in (one.asked, one.found) if words]
             result = "not ok" if one.outcome == "fail" else "ok"
             skip = f" # SKIP {_line(one.found)}" if one.outcome == "skip" else ""
             lines.append(f"  {result} {place} {one.name}{skip}")
         failed = any(one.outcome == "fail" for one in tests)
-        lines.append(f"{'not ok' if failed else 'ok'} {number} {name}")
+        lines.append(f"{'not ok' if failed else 'ok'} {number} {_line(suite.name)}")
     return "\n".join(lines) + "\n"
 
 
@@ -97,21 +109,22 @@ def _line(text: str) -> str:
 
 
 def junit(summaries: Sequence[Summary], runs: Sequence[str] = ()) -> str:
-    """Return the results as JUnit's XML: a suite per study, with its claims as cases.
+    """Return the results as JUnit's XML; ``runs`` as for :func:`suites_of`."""
+    return junit_of(suites_of(summaries, runs))
 
-    ``runs`` are the names of the studies' runs in their set, if they are of one.
-    """
+
+def junit_of(suites: Sequence[Suite]) -> str:
+    """Return tests as JUnit's XML."""
     root = ET.Element("testsuites")
-    names = map(_xml, names_of(summaries, runs))
-    for summary, name in zip(summaries, names, strict=True):
-        tests = results(summary)
+    for each in suites:
+        tests = each.tests
         counts = {name: sum(one.outcome == name for one in tests) for name in ("fail", "skip")}
         suite = ET.SubElement(
-            root, "testsuite", name=name, tests=str(len(tests)),
+            root, "testsuite", name=_xml(each.name), tests=str(len(tests)),
             failures=str(counts["fail"]), skipped=str(counts["skip"]), errors="0",
         )  # fmt: skip
         for one in tests:
-            case = ET.SubElement(suite, "testcase", classname=name, name=one.name)
+            case = ET.SubElement(suite, "testcase", classname=_xml(each.name), name=one.name)
             if one.outcome != "pass":
                 tag = "failure" if one.outcome == "fail" else "skipped"
                 ET.SubElement(case, tag, message=_xml(one.found)).text = _xml(one.asked)

@@ -80,6 +80,13 @@ class Display:
         done_frac = done_files / (total_files or 1)
         self._show("exporting", done_frac, f"{done_files}/{total_files} files")
 
+    def cases(self, done_cases: int, total_cases: int) -> None:
+        """Show how many of a test suite's cases have run."""
+        name, done_frac = "running scripts", done_cases / (total_cases or 1)
+        left = self._left(name, done_frac)
+        note = f"{done_cases}/{total_cases} cases{', ' if left else ''}{left}"
+        self._show(name, done_frac, note)
+
     def reporting(self, done_runs: int, total_runs: int) -> None:
         """Show how many of a set's reports are written."""
         self._show("writing reports", done_runs / total_runs, f"{done_runs}/{total_runs} studies")

@@ -1,4 +1,6 @@
-"""The commands that write a run for other tools: Wireshark, flent, OMNeT++, whatever reads CSV."""
+"""The commands for other tools: what writes a run for them (Wireshark, flent, OMNeT++, whatever
+reads CSV), and packetdrill, which the lab runs.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,10 @@ from typing import Annotated
 import typer
 
 from testbed.command import export as exporting
+from testbed.command import packetdrill as drilling
 from testbed.command import wireshark as tracing
-from testbed.command.options import RunFolder
+from testbed.command.options import DataDir, Jobs, Kernel, RunFolder
+from testbed.study.vocabulary import DEFAULT_KERNEL
 
 _WIRESHARK = (
     "Examples: groundtruth wireshark results/latest; groundtruth wireshark results/latest "
@@ -22,12 +26,18 @@ _EXPORT = (
     "cell; omnetpp, a scalar file for each cell; qlog, a trace for each TCP and SCTP flow; csv, "
     "every table and all metrics."
 )
+_PACKETDRILL = (
+    "Examples: groundtruth packetdrill --with ~/packetdrill; groundtruth packetdrill --with "
+    "~/packetdrill --kernel 7.3 --format ktap; groundtruth packetdrill --with ~/packetdrill "
+    "my-test.pkt tests/. Status 1: scripts fail."
+)
 
 
 def add(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command(epilog=_WIRESHARK)(wireshark)
     app.command(epilog=_EXPORT)(export)
+    app.command(epilog=_PACKETDRILL)(packetdrill)
 
 
 def wireshark(
@@ -105,3 +115,67 @@ def export(
         formats=tuple(dict.fromkeys(formats)), cells=tuple(cells or ()), to=to, force=force
     )
     exporting.command(run, chosen)
+
+
+def packetdrill(
+    source: Annotated[
+        Path,
+        typer.Option("--with", metavar="DIR", help="packetdrill's source, which the lab builds"),
+    ],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...", help="scripts, or folders of them; default: the kernel's own"
+        ),
+    ] = None,
+    kernel: Kernel = DEFAULT_KERNEL,
+    jobs: Jobs = None,
+    data_dir: DataDir = Path("results"),
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="screen|ktap|junit",
+            help="what to end with; ktap and junit: test results, for a kernel's CI",
+            autocompletion=lambda: list(drilling.FORMATS),
+        ),
+    ] = "screen",
+    pcap: Annotated[
+        bool, typer.Option("--pcap", help="keep the packets of every case, not of failures only")
+    ] = False,
+    tolerance_usecs: Annotated[
+        int | None,
+        typer.Option(
+            "--tolerance-usecs",
+            min=0,
+            max=10_000_000,
+            help="how far off an event may be, in place of packetdrill's own tolerance",
+        ),
+    ] = None,
+    limit_s: Annotated[
+        float,
+        typer.Option(
+            "--limit",
+            min=1,
+            max=100_000,
+            metavar="SECONDS",
+            help="how long a case may take, in the lab's time",
+        ),
+    ] = 300.0,
+) -> None:
+    """Run packetdrill scripts on the lab's kernel, in virtual time.
+
+    packetdrill is built from your copy of its source inside the lab's image. Without FILES the
+    scripts are those that come with the source of the kernel, run over IPv4, IPv6 and IPv4-mapped
+    IPv6 as the kernel's own runner does. Each case is a boot of its own.
+    """  # fmt: skip
+    if form not in drilling.FORMATS:
+        raise typer.BadParameter(
+            f"wanted one of {', '.join(drilling.FORMATS)}", param_hint="--format"
+        )
+    drilling.command(
+        drilling.Wanted(
+            source=source, files=tuple(files or ()), kernel=kernel, jobs=jobs, data_dir=data_dir,
+            form=form, captures=pcap, tolerance_usecs=tolerance_usecs, virtual_limit_s=limit_s,
+        )
+    )  # fmt: skip

@@ -10,8 +10,8 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from model import run_folder
@@ -49,12 +49,16 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True, kw_only=True)
 class Boot:
-    """One boot: the seed of all randomness, when to give up, what to take, and what to run."""
+    """One boot: the seed of all randomness, when to give up, what to take, and what to run.
+
+    ``shown`` are folders it sees besides, by their place below ``/gt``; it cannot write there.
+    """
 
     seed: int
     limits: Limits
     allowed: Allowance = allowance.LEAST
     program: tuple[str, ...] = AGENT
+    shown: Mapping[str, Path] = field(default_factory=dict)
 
 
 def run_to_end(

@@ -128,18 +128,24 @@ def folders(names: Mapping[str, int]) -> frozenset[str]:
 
 
 def take(guest: Path, into: Path, cell: Cell) -> None:
+    """Look at all a lab left of a cell, and take it over; see :func:`take_files`."""
+    take_files(guest, into, expected(cell), given=run_folder.CELL)
+
+
+def take_files(guest: Path, into: Path, allowed: Mapping[str, int], *, given: str) -> None:
     """Look at all a lab left in ``guest``, move it into ``into``, and remove ``guest``.
 
-    What the host gave, ``cell.json``, stays as it was. The lab must have ended.
+    ``allowed`` are the files there may be, and their most bytes. What the host gave, the file
+    ``given``, stays as it was. The lab must have ended.
 
     Raises:
-        RunError: there is anything that a lab of this cell does not leave; nothing was moved.
+        RunError: there is anything else; nothing was moved.
     """
     try:
         handle = os.open(guest, plain_files.FOLDER_FLAGS)
         try:
-            top = _take_over(handle, expected(cell), into)
-            for name in sorted(top - {run_folder.CELL}):
+            top = _take_over(handle, allowed, into)
+            for name in sorted(top - {given}):
                 os.rename(name, into / name, src_dir_fd=handle)
         finally:
             os.close(handle)

@@ -94,7 +94,7 @@ class VirtualLab(OwnMachine):
         allowed = boot.allowed
         sandbox = Sandbox(
             image=self.image,
-            read_only={"/gt/kernel": self.kernel, "/gt/code": self.code},
+            read_only={"/gt/kernel": self.kernel, "/gt/code": self.code, **boot.shown},
             writable={"/cell": folder},
             scratch={"/dev/shm": allowed.memory_bytes + SHM_SLACK_BYTES, "/tmp": TMP_BYTES},
             env={"LD_PRELOAD": "/gt/code/preload.so", "LAB_SEED": str(boot.seed)},

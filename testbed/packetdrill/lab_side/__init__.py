@@ -1,0 +1,1 @@
+"""What the lab is shown beside packetdrill; needs nothing of this project there."""
