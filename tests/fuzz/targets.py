@@ -9,10 +9,12 @@ import dataclasses
 import datetime
 import functools
 import gzip
+import io
 import json
 import os
 import random
 import shutil
+import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +66,8 @@ from testbed.campaign.run_cell import json_text
 from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
 from testbed.labs.virtual import virtual_lab
+from testbed.packetdrill import kernel as scripts_kernel
+from testbed.packetdrill import results, scripts
 from testbed.planning import plan
 from testbed.planning.findings import find
 from testbed.planning.resolved import resolved_json
@@ -108,7 +112,52 @@ def targets(scratch: Path) -> dict[str, Target]:
             name: Target(corpus=corpus, mutate=mutate, run=run, share=5)
             for name, (corpus, mutate, run) in own_source.readers(scratch / "own").items()
         },
+        **_packetdrill(scratch / "packetdrill"),
     }
+
+
+def _packetdrill(place: Path) -> dict[str, Target]:
+    """Return the readers of what packetdrill and its scripts left, and of what users give."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name in ("packetdrill/a.pkt", "packetdrill/defaults.sh"):
+            info = tarfile.TarInfo(name)
+            info.size = 4
+            archive.addfile(info, io.BytesIO(b"text"))
+
+    def ended(content: bytes) -> None:
+        try:
+            value = json.loads(content)
+        except (ValueError, RecursionError):
+            return
+        try:
+            results.why_not(results.read_ended(value), content.decode(errors="replace"), 300.0)
+        except ValueError:
+            return
+
+    def script(content: bytes) -> None:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        (place / "a.pkt").write_bytes(content)
+        for case in scripts.of_user([place]).cases():
+            run_words = case.words("packetdrill")
+            assert run_words[-1] == "a.pkt"
+            assert "/" not in case.place
+
+    return {
+        "packetdrill's end": Target(
+            corpus=[b'{"late": false, "status": 1, "virtual_s": 1.25}\n'], mutate=json_input,
+            run=ended, share=10,
+        ),
+        "a packetdrill script": Target(
+            corpus=[b"--ip_version=ipv6\n`./defaults.sh`\n0 socket(..., SOCK_STREAM, 0) = 3\n"],
+            mutate=text_input, run=script, share=5,
+        ),
+        "a kernel's scripts": Target(
+            corpus=[made.getvalue()], mutate=bytes_input,
+            run=lambda content: scripts_kernel.unpacked(content, "scripts.tar"), share=5,
+        ),
+    }  # fmt: skip
 
 
 def _ns2(place: Path) -> dict[str, Target]:

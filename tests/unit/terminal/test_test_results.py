@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reports.store.run import read_run
-from reports.terminal.test_results import junit, ktap, names_of, results
+from reports.terminal.test_results import junit, ktap, results, suites_of
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_run import build_run, only_cell
 from tests.support.varied_run import CLAIMS, claim
@@ -32,11 +32,12 @@ def summary(folder: Path) -> Summary:
 def test_runs_of_one_study_are_told_apart(tmp_path: Path) -> None:
     found = summary(tmp_path)
     other = dataclasses.replace(found, study="other")
-    assert names_of([found, other], ["wireless", "other"]) == ["wireless", "other"]
+    alone = suites_of([found, other], ["wireless", "other"])
+    assert [one.name for one in alone] == ["wireless", "other"]
     several = [found, found, other]
     runs = ["6.12", "7.3", "other"]
     names = ["wireless@6.12", "wireless@7.3", "other"]
-    assert names_of(several, runs) == names
+    assert [one.name for one in suites_of(several, runs)] == names
     lines = ktap(several, runs).splitlines()
     assert [line.split(": ")[1] for line in lines if "# Subtest: " in line] == names
     assert [line for line in lines if line[0] in "no"] == [
