@@ -140,7 +140,7 @@ def test_a_folder_of_results_and_what_is_told(
     assert capsys.readouterr().out.splitlines() == [
         "KTAP version 1", "1..2",
         "  KTAP version 1", f"  # Subtest: {tmp_path}/bad .pkt", "  1..1",
-        "  # bad .pkt:3: it", "  not ok 1 ipv4",
+        "  # .pkt:3: it", "  not ok 1 ipv4",
         f"not ok 1 {tmp_path}/bad .pkt",
         "  KTAP version 1", f"  # Subtest: {tmp_path}/good.pkt", "  1..1", "  ok 1 ipv4",
         f"ok 2 {tmp_path}/good.pkt",
