@@ -12,7 +12,7 @@ import typer
 from testbed.command import export as exporting
 from testbed.command import packetdrill as drilling
 from testbed.command import wireshark as tracing
-from testbed.command.options import DataDir, Jobs, Kernel, RunFolder
+from testbed.command.options import DataDir, Jobs, RunFolder
 from testbed.study.vocabulary import DEFAULT_KERNEL
 
 _WIRESHARK = (
@@ -128,7 +128,12 @@ def packetdrill(
             metavar="[FILE]...", help="scripts, or folders of them; default: the kernel's own"
         ),
     ] = None,
-    kernel: Kernel = DEFAULT_KERNEL,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            "--kernel", metavar="VERSION", help="kernel, of Debian's sources, such as 6.12 or 7.3"
+        ),
+    ] = DEFAULT_KERNEL,
     jobs: Jobs = None,
     data_dir: DataDir = Path("results"),
     form: Annotated[

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import io
 import tarfile
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
 from model import plain_files
 from model.errors import ParseError, StudyError, UnsupportedError
-from testbed.labs.booted import booting, debian, image, lab_code
+from testbed.labs.booted import booting, image, lab_code
 from testbed.labs.confinement import preflight
 from testbed.labs.virtual import kernel, kernel_build
 from testbed.labs.virtual.kernel_build import Script
@@ -83,19 +82,12 @@ def _place(version: str, image_digest: str) -> Path:
 
 def _ensure(version: str, root: Path, image_digest: str, report: BuildReport) -> Path:
     def build(folder: Path) -> None:
-        what = f"kernel {version} for packetdrill"
-        report(what, 0.0)
-        with (
-            debian.lists() as apt,
-            tempfile.TemporaryDirectory(prefix=".source-", dir=cache.root()) as fetched,
-        ):
-            package = apt.download(f"linux-source-{version}", Path(fetched))
-            words = ["/cell/build-with-scripts.sh", version, kernel_build.jobs(), str(TICK_HZ)]
-            script = Script(
-                words=words, inputs=(*kernel.INPUTS, CONFIG, BUILD, package), leaves=LEAVES,
-                lines=kernel.LOG_LINES,
-            )  # fmt: skip
-            kernel_build.run(folder, script, what, root, report)
+        words = ["/cell/build-with-scripts.sh", version, kernel_build.jobs(), str(TICK_HZ)]
+        script = Script(
+            words=words, inputs=(*kernel.INPUTS, CONFIG, BUILD), leaves=LEAVES,
+            packages=[kernel.package(version)], lines=kernel.LOG_LINES,
+        )  # fmt: skip
+        kernel_build.run(folder, script, f"kernel {version} for packetdrill", root, report)
 
     return cache.entry(_kind(version), key(version, image_digest), build)
 
