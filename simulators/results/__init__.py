@@ -1,0 +1,1 @@
+"""Readers of results that users bring from simulators of their own: streams in, readings out."""

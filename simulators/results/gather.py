@@ -1,0 +1,286 @@
+"""From files and a mapping to readings: which file is which point and replicate, and what it gives.
+
+Invariants: nothing is returned unless every file was read whole; a point, a replicate's number or
+flow that comes twice is refused, and so is what belongs to no point of the study.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from model.errors import ParseError
+from model.own_results import (
+    Brought,
+    FileRead,
+    FlowReading,
+    Format,
+    GroupFlow,
+    KnownPoint,
+    Listed,
+    Reading,
+    ResultsMapping,
+    Selector,
+    Span,
+    SummaryReading,
+)
+from model.run_files.point import Point
+from simulators.results import captures, flow_monitor, names, ns2_traces
+from simulators.results.formats import CALLED, format_of
+from simulators.results.omnet_values import omnet_readings
+from simulators.results.places import Lookup, Places
+from simulators.results.streams import Stream, head_of, opened
+from simulators.results.table_values import table_readings
+
+FLOW_FORMATS: frozenset[Format] = frozenset({"flowmonitor", "pcap", "ns2"})
+#: How many flows of a file a message names, and how many replicates there may be in all.
+MOST_NAMED, MOST_READINGS = 6, 200_000
+Key = tuple[Point, str]
+#: Told of each file that has been read, of how many.
+Told = Callable[[int, int], None]
+
+
+def gather(
+    mapping: ResultsMapping, files: Sequence[Path], points: Sequence[KnownPoint], told: Told
+) -> Brought:
+    """Return what files give.
+
+    Raises:
+        ParseError: a file cannot be read, or what it gives belongs nowhere; file, line, reason.
+    """
+    gathered = _Gathered(mapping, Places(mapping, points))
+    for done, path in enumerate(files):
+        told(done, len(files))
+        gathered.take(path)
+    told(len(files), len(files))
+    return gathered.brought()
+
+
+class _Gathered:
+    """What has been read so far."""
+
+    def __init__(self, mapping: ResultsMapping, places: Places) -> None:
+        self._mapping, self._places = mapping, places
+        self._readings: dict[Key, Reading] = {}
+        self._summaries: dict[tuple[Point, str], SummaryReading] = {}
+        self._files: dict[Path, FileRead] = {}
+        self._notes: dict[str, None] = {}
+        self._others: dict[Key, list[str]] = {}
+
+    def take(self, path: Path) -> None:
+        """Read a file whole."""
+        resolved = path.resolve()
+        if resolved in self._files:
+            raise ParseError("a file for the second time", where=str(path))
+        parts = _parts(self._mapping, path)
+        kind = self._mapping.format or format_of(head_of(path), str(path))
+        _check_asked(self._mapping, kind, path)
+        with opened(path) as stream:
+            if kind in FLOW_FORMATS:
+                self._take_flows(stream, kind, path, parts)
+            else:
+                self._take_values(stream, kind, path, parts)
+        self._files[resolved] = FileRead(
+            file=str(path), format=kind, stored_bytes=stream.stored_bytes,
+            sha256=stream.digest.hexdigest(),
+        )  # fmt: skip
+
+    def _take_flows(self, stream: Stream, kind: Format, path: Path, parts: dict[str, str]) -> None:
+        place = self._places.find(parts.get, stream.where)
+        replicate = self._places.replicate(parts.get, stream.where) or path.name
+        found, notes = _flows(stream, kind, self._mapping, place)
+        self._notes.update(dict.fromkeys(notes))
+        flows, others = _chosen(found, self._mapping.selectors)
+        self._others.setdefault((place.point, replicate), []).extend(others)
+        one = Reading(where=stream.where, point=place.point, replicate=replicate, flows=flows)
+        _merge(self._readings, one)
+
+    def _take_values(self, stream: Stream, kind: Format, path: Path, parts: dict[str, str]) -> None:
+        lookup: Lookup = parts.get
+        values = omnet_readings if kind == "omnetpp" else table_readings
+        for one in values(stream, self._mapping, self._places, lookup, path.name):
+            if isinstance(one, Reading):
+                _merge(self._readings, one)
+            else:
+                self._summary(one)
+
+    def _summary(self, one: SummaryReading) -> None:
+        key = one.point, one.metric
+        if key in self._summaries:
+            raise ParseError(
+                f"{one.metric} for the second time", where=one.where, got=words(one.point),
+                hint=f"it is in {self._summaries[key].where}, too",
+            )  # fmt: skip
+        self._summaries[key] = one
+
+    def brought(self) -> Brought:
+        """Return it all; raise :class:`ParseError` for a replicate that lacks a group's flows."""
+        for key, one in self._readings.items():
+            self._check_groups(one, self._others.get(key, []))
+        if not self._readings and not self._summaries:
+            raise ParseError("nothing in the files", where=", ".join(
+                one.file for one in list(self._files.values())[:MOST_NAMED]
+            ))  # fmt: skip
+        for summary in self._summaries.values():
+            both = [
+                one for (point, _), one in self._readings.items()
+                if point == summary.point and summary.metric in one.metrics
+            ]  # fmt: skip
+            if both:
+                raise ParseError(
+                    f"{summary.metric} as replicates and as a summary", where=summary.where,
+                    hint=f"it is in {both[0].where}, too",
+                )  # fmt: skip
+        return Brought(
+            source=self._mapping.source, files=tuple(self._files.values()),
+            readings=tuple(self._readings.values()), summaries=tuple(self._summaries.values()),
+            notes=tuple(self._notes),
+        )  # fmt: skip
+
+    def _check_groups(self, one: Reading, others: Sequence[str]) -> None:
+        wanted = dict.fromkeys((chosen.group, chosen.flow) for chosen in self._mapping.selectors)
+        there = {(flow.group, flow.flow) for flow in one.flows}
+        for group, flow in wanted:
+            if (group, flow) not in there and (one.flows or others):
+                more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+                raise ParseError(
+                    f"no flow of {'flow ' + flow if flow else 'group ' + group}", where=one.where,
+                    wanted="one that the mapping's words for it fit",
+                    got=f"{'; '.join(others[:MOST_NAMED])}{more}" if others else "none at all",
+                )  # fmt: skip
+
+
+def merged(readings: Iterable[Reading]) -> tuple[Reading, ...]:
+    """Return one reading for each replicate of a point; raises as :func:`gather`."""
+    found: dict[Key, Reading] = {}
+    for one in readings:
+        _merge(found, one)
+    return tuple(found.values())
+
+
+def _merge(found: dict[Key, Reading], one: Reading) -> None:
+    """Add what a file gives of a replicate to what others gave of it."""
+    before = found.get((one.point, one.replicate))
+    if before is None:
+        if len(found) >= MOST_READINGS:
+            raise ParseError(
+                "too many replicates", where=one.where, wanted=f"at most {MOST_READINGS}"
+            )
+        found[one.point, one.replicate] = one
+        return
+    twice = before.metrics.keys() & one.metrics.keys()
+    known = {(flow.group, flow.found.words) for flow in before.flows}
+    again = [
+        flow.found.words for flow in one.flows if (flow.group, flow.found.words) in known
+    ]
+    if twice or again:
+        raise ParseError(
+            f"{min([*twice, *again])} for the second time", where=one.where,
+            got=f"replicate {one.replicate[:60]} at {words(one.point)}",
+            hint=f"it is in {before.where}, too",
+        )  # fmt: skip
+    found[one.point, one.replicate] = dataclasses.replace(
+        before, flows=(*before.flows, *one.flows), metrics={**before.metrics, **one.metrics}
+    )
+
+
+def words(point: Point) -> str:
+    """Return a point in words."""
+    return ", ".join(f"{name} {value}" for name, value in point.settings) or "the study's point"
+
+
+def _parts(mapping: ResultsMapping, path: Path) -> dict[str, str]:
+    """Return the parts of a file's name, as the mapping tells."""
+    if mapping.listed:
+        listed = _listed(mapping.listed, path)
+        if listed is None:
+            raise ParseError("a file that the mapping does not list", where=str(path),
+                             hint=f"files: in {mapping.where}")  # fmt: skip
+        return dict(listed.parts)
+    if not mapping.pattern:
+        return {}
+    found = names.fitted(mapping.pattern, path.name)
+    if found is None:
+        raise ParseError(
+            "a name that does not fit the mapping", where=str(path),
+            wanted=f"as {mapping.pattern}", hint=f"files: in {mapping.where}",
+        )  # fmt: skip
+    return found
+
+
+def _listed(listed: Iterable[Listed], path: Path) -> Listed | None:
+    return next((one for one in listed if path.name == one.file or str(path) == one.file), None)
+
+
+def _check_asked(mapping: ResultsMapping, kind: Format, path: Path) -> None:
+    """Refuse a file of which the mapping asks nothing."""
+    if kind in FLOW_FORMATS and not mapping.selectors:
+        raise ParseError(f"{CALLED[kind]}, and nothing says whose its flows are", where=str(path),
+                         wanted=f"groups: or flows: in {mapping.where}")  # fmt: skip
+    if kind not in FLOW_FORMATS and not mapping.sought:
+        raise ParseError(f"{CALLED[kind]}, and nothing says what its numbers are", where=str(path),
+                         wanted=f"values: in {mapping.where}")  # fmt: skip
+
+
+def _flows(
+    stream: Stream, kind: Format, mapping: ResultsMapping, place: KnownPoint
+) -> tuple[list[FlowReading], tuple[str, ...]]:
+    if kind == "pcap":
+        return captures.read(stream, span=place.span, first_packet=mapping.first_packet)
+    if kind == "ns2":
+        return ns2_traces.read(stream, span=place.span, headers_bytes=mapping.headers_bytes)
+    counted = mapping.counted or Span(from_s=0.0, to_s=place.duration_s)
+    found, _ = flow_monitor.read(
+        stream, headers_bytes=mapping.headers_bytes, counted=counted, lost_in=mapping.lost_in
+    )
+    return found, _about_totals(counted, place)
+
+
+def _about_totals(counted: Span, place: KnownPoint) -> tuple[str, ...]:
+    notes = [
+        "FlowMonitor counts what arrived, repeated data too: goodput from it is the higher by that"
+    ]
+    if counted != place.span:
+        notes.append(
+            f"its totals are of {counted.from_s:g} s to {counted.to_s:g} s, the study's goodput of "
+            f"{place.span.from_s:g} s to {place.span.to_s:g} s: FlowMonitor's StartTime makes "
+            "them the same"
+        )
+    return tuple(notes)
+
+
+def _chosen(
+    found: Sequence[FlowReading], selectors: Sequence[Selector]
+) -> tuple[tuple[GroupFlow, ...], list[str]]:
+    """Return the flows that are a group's, and the others' names."""
+    chosen, others = [], []
+    for flow in found:
+        fits = [one for one in selectors if _fits(one, flow)]
+        groups = {(one.group, one.flow) for one in fits}
+        if len(groups) > 1:
+            raise ParseError(
+                f"{flow.words} is of more than one group", where=flow.where,
+                wanted="words in the mapping that tell groups apart",
+                got=", ".join(sorted(name or group for group, name in groups)),
+            )  # fmt: skip
+        if fits:
+            chosen.append(GroupFlow(group=fits[0].group, flow=fits[0].flow, found=flow))
+        else:
+            others.append(flow.words)
+    return tuple(chosen), others
+
+
+def _fits(one: Selector, flow: FlowReading) -> bool:
+    return (
+        one.protocol in ("", flow.protocol)
+        and one.source in ("", flow.source)
+        and one.destination in ("", flow.destination)
+        and (one.number is None or one.number == flow.number)
+        and _inside(one.source_ports, flow.source_port)
+        and _inside(one.destination_ports, flow.destination_port)
+    )
+
+
+def _inside(ports: tuple[int, int] | None, port: int) -> bool:
+    return ports is None or ports[0] <= port <= ports[1]

@@ -1,0 +1,74 @@
+"""Rows of CSV as readings: replicates, a row each, or means with their spread. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model.errors import ParseError
+from model.own_results import Reading, ResultsMapping, Sought, SummaryReading
+from simulators.results import tables
+from simulators.results.numbers import number, whole
+from simulators.results.places import Lookup, Places
+from simulators.results.streams import Stream
+
+MOST_REPLICATES = 10**9
+
+
+def table_readings(
+    stream: Stream, mapping: ResultsMapping, places: Places, lookup: Lookup, name: str
+) -> Iterator[Reading | SummaryReading]:
+    """Yield what each row gives.
+
+    Raises:
+        ParseError: no such table; file, line and reason.
+    """
+    for line, row in tables.rows(stream, mapping.delimiter):
+        where = f"{stream.where}:{line}"
+
+        def of_row(part: str, row: dict[str, str] = row) -> str | None:
+            told = lookup(part)
+            return row.get(part) if told is None else told
+
+        place = places.find(of_row, where)
+        values = [one for one in mapping.sought if not one.summary]
+        metrics = {
+            one.metric: _value(row, one.column, where) * one.factor / _per(one, place.span.length_s)
+            for one in values
+        }
+        if metrics:
+            replicate = places.replicate(of_row, where) or f"{name}:{line}"
+            yield Reading(where=where, point=place.point, replicate=replicate, metrics=metrics)
+        for one in mapping.sought:
+            if one.summary:
+                scale = one.factor / _per(one, place.span.length_s)
+                n = _n(row, one, where)
+                yield SummaryReading(
+                    where=where, point=place.point, metric=one.metric, n=n,
+                    mean=_value(row, one.column, where) * scale,
+                    sd=_sd(row, one, n, where, scale),
+                )  # fmt: skip
+
+
+def _per(one: Sought, span_s: float) -> float:
+    return span_s if one.per_second else 1.0
+
+
+def _value(row: dict[str, str], column: str, where: str, *, least: float | None = None) -> float:
+    if column not in row:
+        raise ParseError(
+            "no such column", where=where, wanted=repr(column),
+            got=", ".join(name[:30] for name in list(row)[:12]),
+        )  # fmt: skip
+    return number(row[column], where, f"column {column}", least=least)
+
+
+def _n(row: dict[str, str], one: Sought, where: str) -> int:
+    text = row.get(one.n, one.n)
+    return whole(text, where, f"n of {one.metric}", least=1, most=MOST_REPLICATES)
+
+
+def _sd(row: dict[str, str], one: Sought, n: int, where: str, scale: float) -> float | None:
+    """Return the standard deviation; of one replicate there is none."""
+    if n == 1 or not one.sd:
+        return None
+    return _value(row, one.sd, where, least=0) * abs(scale)
