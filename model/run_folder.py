@@ -4,7 +4,7 @@
       warnings.json lab.json manifest.json
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
-<run>/summary.json summary.csv report/index.html pcap/ export/<format>/
+<run>/summary.json summary.csv report/index.html pcap/ export/<format>/ compared/<source>/
 
 <set>/ set.json <run>/ <run>/ ... summary.json report/index.html
 <comparison of labs>/ crosscheck.json crosscheck.md
@@ -49,6 +49,10 @@ EXPLANATION_JSON, EXPLANATION_MD = "explanation.json", "explanation.md"
 EXPLANATION_HTML = "explanation.html"
 #: What a comparison of kernels leaves, in a set of one run per kernel.
 KERNELS_JSON, KERNELS_MD, KERNELS_HTML = "kernels.json", "kernels.md", "kernels.html"
+#: What users' own results beside the run give: a folder for each source of them.
+COMPARED = "compared"
+COMPARISON_JSON, COMPARISON_MD = "comparison.json", "comparison.md"
+COMPARISON_HTML = "comparison.html"
 #: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
 VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
 #: The same, beside runs: where a run's folder is made before it has its name.

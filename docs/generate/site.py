@@ -25,7 +25,7 @@ LINKED = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
 
 def pages() -> list[Path]:
     """Return the pages of the project: those of its root, of docs, and each part's own."""
-    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("[a-z]*/README.md")])
+    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("[a-z]*/README.md")])
 
 
 def written(site: Path) -> None:

@@ -87,6 +87,11 @@ class Display:
         note = f"{done_cases}/{total_cases} cases{', ' if left else ''}{left}"
         self._show(name, done_frac, note)
 
+    def reading(self, done_files: int, total_files: int) -> None:
+        """Show how many files that a user brings are read."""
+        done_frac = done_files / (total_files or 1)
+        self._show("reading", done_frac, f"{done_files}/{total_files} files")
+
     def reporting(self, done_runs: int, total_runs: int) -> None:
         """Show how many of a set's reports are written."""
         self._show("writing reports", done_runs / total_runs, f"{done_runs}/{total_runs} studies")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from testbed.command import own_results
 from testbed.command.comparisons import crosscheck as crosschecking
 from testbed.command.comparisons import explain as explaining
 from testbed.command.options import At, DataDir, Hosts, Jobs, Kernel, Patches, Scale, SeedCount
@@ -28,6 +29,7 @@ def add(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command(epilog=_CROSSCHECK)(crosscheck)
     app.command(epilog=_EXPLAIN)(explain)
+    own_results.add(app)
 
 
 def crosscheck(

@@ -16,7 +16,6 @@ import random
 import shutil
 import tarfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +73,8 @@ from testbed.planning.resolved import resolved_json
 from testbed.points.load_study import parse_study
 from tests.fuzz import own_source
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
+from tests.fuzz.own_results import own_results
+from tests.fuzz.target import Target
 from tests.support.fake_lab import write_calibrated, write_telemetry
 from tests.support.recorded import DATA, value, wireless_cell, with_bottleneck
 from tests.support.report_run import build_run, only_cell
@@ -85,16 +86,6 @@ from tests.support.simulators.ns2 import windows_text as ns2_windows
 from tests.support.study_file import HOSTS, PAPER, WIRELESS
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """A reader: its inputs, how they are changed, and how many of a thousand inputs it gets."""
-
-    corpus: Sequence[bytes]
-    mutate: Mutate
-    run: Callable[[bytes], object]
-    share: int
 
 
 def targets(scratch: Path) -> dict[str, Target]:
@@ -113,6 +104,7 @@ def targets(scratch: Path) -> dict[str, Target]:
             for name, (corpus, mutate, run) in own_source.readers(scratch / "own").items()
         },
         **_packetdrill(scratch / "packetdrill"),
+        **own_results(scratch / "own-results"),
     }
 
 

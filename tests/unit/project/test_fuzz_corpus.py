@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.fuzz import content_of, planned, try_one
-from tests.fuzz.targets import Target, targets
+from tests.fuzz.target import Target
+from tests.fuzz.targets import targets
 
 SEED, INPUTS = 2026, 12
 HUGE = b"1" + b"0" * 400
