@@ -9,6 +9,7 @@
 <set>/ set.json <run>/ <run>/ ... summary.json report/index.html
 <comparison of labs>/ crosscheck.json crosscheck.md
 <comparison of kernels>/ set.json <run>/ ... kernels.json kernels.md kernels.html
+<bisection>/ bisect.json bisect.md set.json <run>/ <run>/ ...
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ KERNELS_JSON, KERNELS_MD, KERNELS_HTML = "kernels.json", "kernels.md", "kernels.
 COMPARED = "compared"
 COMPARISON_JSON, COMPARISON_MD = "comparison.json", "comparison.md"
 COMPARISON_HTML = "comparison.html"
+#: What a bisection leaves, in a set of one run per kernel it tried.
+BISECTION_JSON, BISECTION_MD = "bisect.json", "bisect.md"
 #: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
 VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
 #: The same, beside runs: where a run's folder is made before it has its name.
@@ -60,7 +63,7 @@ MAKING = ".making-"
 #: Names in a set's folder that no run in it can have.
 OF_SET = frozenset({
     SET, SUMMARY_JSON, REPORT, CROSSCHECK_JSON, CROSSCHECK_MD, EXPLANATION_JSON, EXPLANATION_MD,
-    EXPLANATION_HTML, KERNELS_JSON, KERNELS_MD, KERNELS_HTML,
+    EXPLANATION_HTML, KERNELS_JSON, KERNELS_MD, KERNELS_HTML, BISECTION_JSON, BISECTION_MD,
 })  # fmt: skip
 
 CELL = "cell.json"

@@ -175,8 +175,10 @@ class Study:
     ``all_points`` are the study's own, ``base_points`` of them (None: all), then those of
     variations alone, which may have settings of their own, ``variation_parameters``. ``left_out``
     names variations that were not run; without ``precision`` seeds are given. ``at`` is what chose
-    the points, if it was not all: ``points_left_out`` of the study are not here. ``mechanisms`` are
-    the hypotheses that were in force.
+    the points, if it was not all: ``points_left_out`` of the study are not here. Nor are they where
+    only the points that the claim ``of_claim`` needs were run; ``rounds`` are the numbers of seeds
+    at which such a run is over if the claim is decided. ``mechanisms`` are the hypotheses that were
+    in force.
     """
 
     schema: int = 1
@@ -199,6 +201,8 @@ class Study:
     base_points: int | None = None
     at: tuple[str, ...] = ()
     points_left_out: Annotated[int, Field(ge=0)] = 0
+    of_claim: Name | None = None
+    rounds: tuple[Annotated[int, Field(ge=1)], ...] = ()
     paths: tuple[PointPath, ...] = ()
     variations: tuple[Variation, ...] = ()
     variation_parameters: tuple[Parameter, ...] = ()

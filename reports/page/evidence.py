@@ -135,7 +135,8 @@ _MOST_VALUES = 4
 
 def repeat_options(run: Run) -> tuple[str, ...]:
     """Return what ``make experiment`` takes besides the study to run the same cells again."""
-    words = [f"REPS={'auto' if run.study.precision else len(run.study.seeds)}"]
+    seeds = [one.replicate for one in run.plan] if run.study.rounds else [len(run.study.seeds)]
+    words = [f"REPS={'auto' if run.study.precision else max(seeds, default=1)}"]
     words += ["SENSITIVITY=no"] * bool(run.study.left_out)
     words += [f"SCALE={run.study.scale:g}"] * (run.study.scale != 1)
     words += [f"AT={' '.join(run.study.at)}"] * bool(run.study.at)

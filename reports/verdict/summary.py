@@ -158,7 +158,7 @@ def _summarise(run: Run) -> Summary:
     planned = {point.point: point.cells_planned for point in points}
     judged = functools.partial(
         judge, study.claims, tuple(every_point.values()), every, words=words,
-        looks=looks(study.precision, planned.values()),
+        looks=len(study.rounds) or looks(study.precision, planned.values()),
     )  # fmt: skip
     tried = sensitivity(study, every_point, every, lambda moved: judged(moved=moved))
     return Summary(

@@ -262,12 +262,14 @@ def _scaled(run: Run) -> Iterable[RunWarning]:
 
 def _some_points(run: Run) -> Iterable[RunWarning]:
     here, gone = len(run.study.points), run.study.points_left_out
+    at = [" ".join(run.study.at)] * bool(run.study.at)
+    at += [f"the points of the claim {run.study.of_claim}"] * bool(run.study.of_claim)
     if gone:
         yield RunWarning(
             rule="points-left-out",
             where="resolved.json",
             text=f"{here} of {here + gone} points of the study were run, those at "
-            f"{' '.join(run.study.at)}: claims that need others are not judged.",
+            f"{', '.join(at)}: claims that need others are not judged.",
         )
 
 

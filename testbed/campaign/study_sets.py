@@ -30,6 +30,7 @@ from model.errors import (
 )
 from testbed.campaign import new_runs, saved_runs
 from testbed.campaign.run_cell import json_text
+from testbed.machine import scratch, trees
 from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan
 from testbed.points.load_study import find_study
@@ -126,6 +127,37 @@ def create(
     folder = new_runs.new_folder(data_dir, set_name, make)
     runs = tuple(folder / name for name in names)
     return Found(folder=folder, runs=runs, is_set=True, then=then)
+
+
+def add(
+    folder: Path, name: str, planned: tuple[Plan, Findings], argv: Sequence[str], then: str
+) -> Path:
+    """Put a new run folder into a set, which may have none yet; return it.
+
+    ``then`` is the command that the set is made for.
+
+    Raises:
+        StudyError: it could not be written.
+    """
+    run = folder / name
+    names = names_of(folder)
+    try:
+        with scratch.scratch(folder, run_folder.MAKING) as place:
+            (place / name).mkdir()
+            started = new_runs.provenance(datetime.datetime.now(tz=datetime.UTC), argv)
+            new_runs.fill(place / name, *planned, started)
+            trees.remove(run)  # whose maker was killed before the set named it: nothing ran there
+            (place / name).rename(run)
+        plain_files.write_text(folder / run_folder.SET, _text([*names, name], then))
+    except OSError as error:
+        raise StudyError("cannot write results", where=str(folder), got=str(error)) from error
+    return run
+
+
+def names_of(folder: Path) -> list[str]:
+    """Return the names of a set's runs, none where it has none yet; raises as :func:`find`."""
+    path = folder / run_folder.SET
+    return _read(path)[0] if plain_files.is_file(path) else []
 
 
 def find(text: str) -> Found:

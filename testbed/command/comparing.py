@@ -1,4 +1,4 @@
-"""The commands that set runs of one study beside each other: in several labs, or by mechanism."""
+"""The commands that set runs of one study beside each other: labs, mechanisms, commits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,20 @@ from typing import Annotated
 import typer
 
 from testbed.command import own_results
+from testbed.command.comparisons import bisect as bisecting
 from testbed.command.comparisons import crosscheck as crosschecking
 from testbed.command.comparisons import explain as explaining
-from testbed.command.options import At, DataDir, Hosts, Jobs, Kernel, Patches, Scale, SeedCount
+from testbed.command.options import (
+    At,
+    DataDir,
+    Hosts,
+    Jobs,
+    Kernel,
+    Lab,
+    Patches,
+    Scale,
+    SeedCount,
+)
 from testbed.command.runs import plans
 from testbed.labs import registry
 from testbed.study.scaling import FULL
@@ -23,6 +34,10 @@ _EXPLAIN = (
     "Examples: groundtruth explain wireless --reps 10 --at loss=1%; groundtruth explain "
     "results/latest --metric goodput_T_bps."
 )
+_BISECT = (
+    "Examples: groundtruth bisect wireless --claim lost-again 6.12 7.3; groundtruth bisect anatomy "
+    "--claim C --tree ~/linux v6.12 v6.13; to go on with one: groundtruth bisect results/latest."
+)
 
 
 def add(app: typer.Typer) -> None:
@@ -30,6 +45,7 @@ def add(app: typer.Typer) -> None:
     app.command(epilog=_CROSSCHECK)(crosscheck)
     app.command(epilog=_EXPLAIN)(explain)
     own_results.add(app)
+    app.command(epilog=_BISECT)(bisect)
 
 
 def crosscheck(
@@ -105,3 +121,50 @@ def explain(
         patches=tuple(patch or ()),
     )  # fmt: skip
     explaining.of_study(study, tuple(filter(None, by.split(","))), choices, data_dir, metric)
+
+
+def bisect(
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY|SET", help="a study, or the set of a bisection")
+    ],
+    ends: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="GOOD BAD", help="versions such as 6.12 7.3, or revisions of the tree"
+        ),
+    ] = None,
+    claim: Annotated[
+        str, typer.Option("--claim", metavar="ID", help="the claim whose verdict turns")
+    ] = "",
+    tree: Annotated[
+        str, typer.Option("--tree", metavar="FOLDER", help="a git tree of Linux; it is only read")
+    ] = "",
+    reps: SeedCount = None,
+    at: At = None,
+    lab: Lab = registry.DEFAULT.properties.name,
+    jobs: Jobs = None,
+    hosts: Hosts = "",
+    scale: Scale = str(FULL),
+    pcap: Annotated[bool, typer.Option("--pcap", help="capture packets of every cell")] = False,
+    data_dir: DataDir = Path("results"),
+) -> None:
+    """Find the commit, or version, of the kernel with which a claim's verdict turns.
+
+    GOOD is the older end, whatever it gives; one must hold, the other refute the claim. Where a
+    claim stays undecided it gets up to four times the seeds; a commit that does not build, or still
+    is undecided, is skipped.
+    """
+    if bisecting.is_set(study):
+        if ends or claim or tree or reps or at or hosts or pcap or scale != FULL:
+            raise typer.BadParameter("goes with a study", param_hint="an option of a run")
+        bisecting.of_set(study, jobs)
+        return
+    if ends is None or len(ends) != 2:
+        raise typer.BadParameter("wanted two: GOOD BAD", param_hint="GOOD BAD")
+    if not claim:
+        raise typer.BadParameter("wanted the ID of a claim", param_hint="--claim")
+    choices = plans.Choices(
+        reps=reps, lab=lab, kernel="", jobs=jobs, hosts=hosts, pcap=pcap, telemetry=True,
+        sensitivity=False, scale=scale, at=tuple(at or ()), claim=claim,
+    )  # fmt: skip
+    bisecting.of_study(study, tree, (ends[0], ends[1]), choices, data_dir)

@@ -39,7 +39,8 @@ class Plan:
     """All cells of a run: calibrations first, then replicate by replicate over all points.
 
     Those of variations follow, in the same order; ``base_cells`` is how many are before them. With
-    ``precision`` the run begins with the first replicates and adds some until it is reached.
+    ``precision`` the run begins with the first replicates and adds some until it is reached; with
+    ``rounds`` it has so many replicates, one number after the other, while a claim is undecided.
     """
 
     study: Study
@@ -49,6 +50,7 @@ class Plan:
     base_cells: int
     sensitivity: bool
     precision: Precision | None = None
+    rounds: tuple[int, ...] = ()
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -63,7 +65,9 @@ class Plan:
     @property
     def first(self) -> tuple[PlannedCell, ...]:
         """The cells the run begins with."""
-        least = self.precision.at_least if self.precision else len(self.seeds)
+        least = (*self.rounds, len(self.seeds))[0]
+        if self.precision:
+            least = self.precision.at_least
         base = self.cells[: self.base_cells]
         return (*(c for c in base if c.cell.replicate <= least), *self.of_variations)
 
@@ -106,6 +110,7 @@ def make_plan(
     telemetry: bool = True,
     sensitivity: bool = True,
     precision: Precision | None = None,
+    rounds: tuple[int, ...] = (),
 ) -> Plan:
     """Return the plan that measures every point with every seed, each point calibrated once.
 
@@ -158,6 +163,7 @@ def make_plan(
         base_cells=base_cells,
         sensitivity=sensitivity,
         precision=precision,
+        rounds=rounds,
     )
 
 

@@ -81,6 +81,8 @@ def resolved(plan: Plan, findings: Findings) -> study.Study:
         base_points=len(read.points),
         at=read.at,
         points_left_out=len(read.left_out),
+        of_claim=read.of_claim,
+        rounds=plan.rounds,
         paths=tuple(
             _path(
                 Point.of(point.values),

@@ -58,7 +58,8 @@ class Study:
 
     Of a study at some of its points alone ``at`` says which, and the others are ``left_out``: what
     is captured or claimed there counts them on behind the points. ``explanation_points`` are those
-    of each explanation; ``mechanisms`` are the hypotheses in force, ``patches`` what the kernels of
+    of each explanation; ``of_claim`` is the claim whose points alone are kept, if they are;
+    ``mechanisms`` are the hypotheses in force, ``patches`` what the kernels of
     all points have besides their own name.
     """
 
@@ -77,6 +78,7 @@ class Study:
     explanation_points: tuple[tuple[int, ...], ...] = ()
     at: tuple[str, ...] = ()
     left_out: tuple[Point, ...] = ()
+    of_claim: str | None = None
     patches: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
 

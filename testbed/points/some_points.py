@@ -1,4 +1,4 @@
-"""Some points of a study alone: those that ``--at`` names, and all that lies at them. Pure.
+"""Some points of a study alone: those that ``--at`` names, or that a claim needs. Pure.
 
 Invariants: a point keeps its values and settings, so its cells are those it has in the whole study;
 what needs a point that is left out keeps naming it, so that nothing is judged by the rest.
@@ -52,6 +52,33 @@ def only_at(study: Study, asked: Sequence[str]) -> Study:
     return dataclasses.replace(_kept(study, kept), at=at) if at else study
 
 
+def only_of_claim(study: Study, id_: str) -> Study:
+    """Return the study at the points that a claim needs, and at no other.
+
+    Raises:
+        StudyError: there is no such claim, none that can be judged, or not at the study's points.
+    """
+    claims, where = study.settings.claims, f"{study.settings.study}: --claim"
+    ids = [one.id for one in claims]
+    if id_ not in ids:
+        hint = suggestion(id_, ids)
+        wanted = one_of(ids, hint) if ids else "a study with claims"
+        raise StudyError(
+            "no such claim", where=where, wanted=wanted, got=units.shown(id_), hint=hint
+        )
+    index = ids.index(id_)
+    if why := claims[index].untested:
+        raise StudyError("this claim cannot be judged", where=where, got=f"{id_}: {why}")
+    ends = ((one.point, one.versus and one.versus[1]) for one in study.comparisons[index])
+    needed = {place for pair in ends for place in pair if place is not None}
+    if any(place >= len(study.points) for place in needed):
+        raise StudyError(
+            "this claim cannot be judged", where=where, wanted="all the points it needs",
+            got=f"{id_} at {' '.join(study.at)}", hint="leave --at out",
+        )  # fmt: skip
+    return dataclasses.replace(_kept(study, sorted(needed)), of_claim=id_)
+
+
 def _swept(study: Study, called: str) -> Parameter:
     """Return the swept setting of that name, or that has it in its path."""
     swept = study.parameters
@@ -96,7 +123,8 @@ def _value(study: Study, parameter: Parameter, text: str) -> PointValue:
 
 def _kept(study: Study, kept: Sequence[int]) -> Study:
     """Return the study with these points, the others behind them as left out."""
-    gone = [index for index in range(len(study.points)) if index not in kept]
+    every = (*study.points, *study.left_out)
+    gone = [index for index in range(len(every)) if index not in kept]
     place = {old: new for new, old in enumerate((*kept, *gone))}
 
     def here(indexes: Sequence[int]) -> tuple[int, ...]:
@@ -104,8 +132,8 @@ def _kept(study: Study, kept: Sequence[int]) -> Study:
 
     return dataclasses.replace(
         study,
-        points=tuple(study.points[index] for index in kept),
-        left_out=tuple(study.points[index] for index in gone),
+        points=tuple(every[index] for index in kept),
+        left_out=tuple(every[index] for index in gone),
         published_points=tuple(map(here, study.published_points)),
         figure_points=tuple(map(here, study.figure_points)),
         episode_points=tuple(map(here, study.episode_points)),

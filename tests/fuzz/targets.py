@@ -46,6 +46,8 @@ from model import run_folder
 from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, cell_id, from_dict, to_dict
 from model.check import Check
 from model.run_files import json_file
+from model.run_files.comparing.bisection import BISECTION
+from reports.explanation import bisected
 from reports.page.section import SCHEMA, SECTION
 from reports.page.write_set import write_set
 from reports.store.run import read_run, read_study
@@ -75,6 +77,7 @@ from tests.fuzz import own_source
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
 from tests.fuzz.own_results import own_results
 from tests.fuzz.target import Target
+from tests.support.bisection import FOUND
 from tests.support.fake_lab import write_calibrated, write_telemetry
 from tests.support.recorded import DATA, value, wireless_cell, with_bottleneck
 from tests.support.report_run import build_run, only_cell
@@ -636,7 +639,17 @@ def _sets(place: Path) -> dict[str, Target]:
         path.write_bytes(content)
         write_set(place, [run], lambda: "")
 
+    def bisection(content: bytes) -> None:
+        state = json_file.parse(BISECTION, _text(content), "bisect.json")
+        bisected.attachment(state)
+
     return {
+        "bisect.json": Target(
+            corpus=[json_file.text_of(BISECTION, FOUND).encode()],
+            mutate=json_input,
+            run=bisection,
+            share=15,
+        ),
         "set.json": Target(
             corpus=[study_sets._text(["one"], then).encode() for then in ("", "explain")],
             mutate=json_input,

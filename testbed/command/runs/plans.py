@@ -19,13 +19,14 @@ from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
 from testbed.machine.console import out, words
 from testbed.planning import plan as planning
+from testbed.planning.bisection import rounds_of
 from testbed.planning.expressible import expressible
 from testbed.planning.findings import Finding, Findings, find
 from testbed.planning.plan import Plan
 from testbed.planning.stopping_rule import wanted_precision
 from testbed.points.load_study import find_study, kernels_of_hosts, load_study
 from testbed.points.mechanisms import chosen, with_mechanisms
-from testbed.points.some_points import only_at
+from testbed.points.some_points import only_at, only_of_claim
 from testbed.study import kernel_names
 from testbed.study.scaling import FULL
 
@@ -50,6 +51,8 @@ class Choices:
     simulator: str = ""
     #: Files with patches of the user's; once settled, names of those for each kernel there is.
     patches: tuple[str, ...] = ()
+    #: Only what this claim needs, with more seeds while it is undecided.
+    claim: str = ""
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -78,6 +81,8 @@ def make_plan(
         patches=choices.patches,
     )  # fmt: skip
     study = expressible(only_at(study, choices.at), kind)
+    if choices.claim:
+        study = only_of_claim(study, choices.claim)
     if not choices.captures:
         study = dataclasses.replace(study, capture_points=())
     if choices.mechanisms:
@@ -87,6 +92,9 @@ def make_plan(
     seeds: Sequence[int] = study.settings.seeds
     if isinstance(reps, int):
         seeds = planning.replicate_seeds(seeds, reps)
+    rounds = rounds_of(len(seeds)) if choices.claim else ()
+    if rounds:
+        seeds = planning.replicate_seeds(seeds, rounds[-1])
     findings = find(study, seeds=seeds, simulated=kind.properties.simulates)
     made = planning.make_plan(
         study,
@@ -98,6 +106,7 @@ def make_plan(
         telemetry=choices.telemetry,
         sensitivity=choices.sensitivity,
         precision=precision,
+        rounds=rounds,
     )
     return made, findings
 

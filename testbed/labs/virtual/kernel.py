@@ -49,23 +49,33 @@ def check_offered(versions: Sequence[str]) -> None:
 
 def _check_listed(versions: Sequence[str], of: Sequence[str], wanted: str) -> None:
     """Raise :class:`UnsupportedError` for a version whose source these lists do not have."""
-    with debian.lists(of) as apt:
-        names = apt.names("^linux-source-[0-9.]+$")
-    offered = [name.removeprefix("linux-source-") for name in names]
+    there_are = _listed(of)
     for version in versions:
-        if version not in offered:
+        if version not in there_are:
             raise UnsupportedError(
                 f"Debian has no kernel source package linux-source-{version}",
                 where="KERNEL",
                 wanted=wanted,
                 got=version,
-                hint=debian.on_offer(sorted(offered, key=debian.number)),
+                hint=debian.on_offer(there_are),
             )
 
 
 def sources(version: str) -> list[str]:
     """Return the lines of apt's sources that a version's source comes from; none: the image's."""
     return debian.of_debian_12() if version in OF_DEBIAN_12 else []
+
+
+def offered() -> list[str]:
+    """Return the versions whose source Debian has, in order; asks as :func:`check_offered` does."""
+    return sorted({*OF_DEBIAN_12, *_listed(())}, key=debian.number)
+
+
+def _listed(of: Sequence[str]) -> list[str]:
+    """Return the versions whose source these lists have, in order."""
+    with debian.lists(of) as apt:
+        names = apt.names("^linux-source-[0-9.]+$")
+    return sorted((name.removeprefix("linux-source-") for name in names), key=debian.number)
 
 
 def key(version: str, image_digest: str, tick_hz: int = TICK_HZ) -> str:

@@ -13,7 +13,7 @@ from testbed.planning.findings import find
 from testbed.planning.plan import Plan, PlannedCell, calibrated_points, make_plan
 from testbed.planning.resolved import resolved, resolved_json
 from testbed.points.load_study import STUDIES_FOLDER, Study, load_study
-from testbed.points.some_points import only_at
+from testbed.points.some_points import only_at, only_of_claim
 from tests.support.study_file import SWEEP, UNPUBLISHED, study
 
 WIRELESS = load_study(STUDIES_FOLDER / "wireless.yaml")
@@ -153,3 +153,44 @@ def test_an_alternative_that_is_a_point_left_out_is_run_for_itself() -> None:
     assert calibrated_points(some)[variation.points[0]] == variation.points[0]
     gone = only_at(whole, ["loss=3%"])
     assert [one for one in gone.variations if one.assumption == "loss"] == []
+
+
+def claim_alone(whole: Study, id_: str) -> Plan:
+    return plan(only_of_claim(whole, id_), sensitivity=False, rounds=(1, 2, 3))
+
+
+def test_the_points_a_claim_needs_alone() -> None:
+    made = claim_alone(WIRELESS, "lost-again-times-out")
+    assert losses(made.study) == [0.03]
+    every = cells(WIRELESS)
+    assert all(every[planned.id] == planned.cell for planned in made.cells)
+    # It begins with the first round, and knows the cells of all.
+    assert [planned.cell.seed for planned in made.first] == [1, 1]
+    assert [planned.cell.seed for planned in made.cells] == [1, 1, 2, 3]
+    read = read_resolved(resolved_json(made, find(made.study, seeds=made.seeds)), "resolved.json")
+    assert (read.of_claim, read.rounds, read.points_left_out) == (
+        "lost-again-times-out", (1, 2, 3), 6
+    )  # fmt: skip
+    judged = [claim.id for claim in read.claims if claim.comparisons]
+    assert "lost-again-times-out" in judged
+    assert "peak" not in judged
+
+
+def test_a_claim_across_points_keeps_all_of_them() -> None:
+    peak = only_of_claim(WIRELESS, "peak")
+    assert losses(peak) == losses(WIRELESS)
+    falls = only_of_claim(only_at(SATELLITE, ["rate=0.2Mbit/s"]), "utilisation-high")
+    assert {point.values["rate_bps"] for point in falls.points} == {200_000}
+
+
+@pytest.mark.parametrize(
+    ("whole", "id_", "message"),
+    [
+        (WIRELESS, "peek", r"no such claim: .*got 'peek' \(did you mean peak\?\)"),
+        (only_at(WIRELESS, ["loss=1%"]), "peak", r"cannot be judged: .*loss.data=1%.*leave --at"),
+        (study(UNPUBLISHED), "peak", "no such claim: wanted a study with claims"),
+    ],
+)
+def test_claims_that_no_run_can_judge(whole: Study, id_: str, message: str) -> None:
+    with pytest.raises(StudyError, match=message):
+        only_of_claim(whole, id_)
