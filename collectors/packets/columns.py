@@ -72,13 +72,13 @@ class Columns:
         self._series[name] = joined.select(lists.alias(name)).to_series()
 
     def frame(self) -> pl.DataFrame:
-        """Return all columns as a frame."""
+        """Return all columns as a frame, once: each is let go as it is taken."""
         for name, kind in COLUMNS.items():
             if name not in self._series:
                 self._series[name] = pl.Series(name, [None], dtype=kind).extend_constant(
                     None, max(self.count - 1, 0)
                 )[: self.count]
-        return pl.DataFrame([self._series[name].cast(kind) for name, kind in COLUMNS.items()])
+        return pl.DataFrame([self._series.pop(name).cast(kind) for name, kind in COLUMNS.items()])
 
 
 @dataclass(frozen=True, kw_only=True)

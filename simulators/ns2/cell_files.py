@@ -39,6 +39,8 @@ from simulators.ns2.packets import Told, packets_frame, tell
 #: Lines of a trace for each packet: one for each place, and for what it changes; as many again.
 LINES_PER_PACKET, LEAST_LINES = 32, 100_000
 START_S = 2e-6
+#: Columns that say nothing of the path, and take a third of the table's memory.
+NOT_OF_THE_PATH = ("sack_blocks", "gap_blocks", "duplicate_tsns", "chunk_types", "protocol")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +132,7 @@ def _write_tables(folder: Path, cell: Cell, left: Left) -> None:
     if cell.collect.pcap:
         packets = packets_frame(told, cell)
         write_parquet(packets, folder / run_folder.PACKETS_TABLE)
+        packets = packets.drop(NOT_OF_THE_PATH)
         write_rows(path_rows(cell, packets), PathRow, folder / run_folder.PATH_TABLE)
     checks = account.checks(told, left.trace, cell, audit)
     content = {

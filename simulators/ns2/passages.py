@@ -18,6 +18,8 @@ from simulators.ns2.packet_lines import ARRIVES, DROPPED, ENTERS, LEAVES, LOST, 
 from simulators.ns2.settings import FIRST_SOURCE, R1, R2
 
 Bools = npt.NDArray[np.bool_]
+#: A byte each: of a trace there are as many as lines.
+Codes = npt.NDArray[np.int8]
 UNKNOWN = -1
 SENT, QUEUE_OFFERED, LOSS_OFFERED, LOSS_PASSED, DELIVERED = range(len(POINTS))
 DATA, ACKS = range(len(DIRECTIONS))
@@ -29,9 +31,9 @@ FIRST, BOTTLENECK, LAST = range(3)
 class Passages:
     """Of each line its link and way, and its point or ``UNKNOWN``; drops have none."""
 
-    link: Ints
-    way: Ints
-    point: Ints
+    link: Codes
+    way: Codes
+    point: Codes
     dropped: Bools
 
     def at(self, way: int, point: int) -> Ints:
@@ -51,14 +53,14 @@ def passages(packets: Packets, cell: Cell) -> Passages:
     to_destination = (source == R2) & _is_destination(target, cell)
     from_destination = _is_destination(source, cell) & (target == R2)
     there, back = (source == R1) & (target == R2), (source == R2) & (target == R1)
-    link = np.full(len(what), UNKNOWN)
+    link = np.full(len(what), UNKNOWN, np.int8)
     link[from_source | from_destination] = FIRST
     link[there | back] = BOTTLENECK
     link[to_destination | to_source] = LAST
-    way = np.full(len(what), UNKNOWN)
+    way = np.full(len(what), UNKNOWN, np.int8)
     way[from_source | there | to_destination] = DATA
     way[from_destination | back | to_source] = ACKS
-    point = np.full(len(what), UNKNOWN)
+    point = np.full(len(what), UNKNOWN, np.int8)
     point[(link == FIRST) & (what == ENTERS)] = SENT
     point[there & (what == ENTERS)] = QUEUE_OFFERED
     point[there & (what == LEAVES)] = LOSS_OFFERED

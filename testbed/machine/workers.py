@@ -49,6 +49,12 @@ LAST = -200
 _CONTEXT = multiprocessing.get_context("forkserver")
 #: What parsing and checking take a second to load: the server has it for all.
 _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"]
+#: Memory that is let go goes back to the machine, of C's allocator and of polars': many cells are
+#: parsed in one process after the other, and peaks of one would be kept for all.
+_ALLOCATORS = {
+    "MALLOC_MMAP_THRESHOLD_": "131072",
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0",
+}
 _CANCEL = signal.SIGUSR1
 #: Sent by a terminal to the caller as well, who decides what is to end.
 _PASSED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -143,6 +149,8 @@ class _Worker:
 
     def _start(self) -> None:
         _settle_down()
+        for name, value in _ALLOCATORS.items():
+            os.environ.setdefault(name, value)  # the server is started with these
         self.pipe, theirs = _CONTEXT.Pipe()
         tied, self._lifeline = _CONTEXT.Pipe(duplex=False)
         _CONTEXT.set_forkserver_preload(_LOADED_ONCE)
