@@ -5,8 +5,8 @@ compiler, whatever the host has. The kernel of a lab runs like this: a guest tha
 can mount any folder its own process can see, so the process must see nothing else. No network,
 no host processes, no privileges, no host user with any, and everything ends when the parent does.
 
-What builds sees devices and processes of its own. A lab's kernel sees none, and gets second walls
-from its first program (``labs/booted/boot/walls.c``).
+What builds sees devices and processes of its own. A simulator sees none. Nor does a lab's kernel,
+which gets second walls from its first program (``labs/booted/boot/walls.c``).
 """
 
 from __future__ import annotations
@@ -60,13 +60,17 @@ class Sandbox:
     network: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     walls: Walls | None = None
+    #: It sees neither devices nor processes: folders of those names in its image are empty.
+    bare: bool = False
 
     def argv(self, command: Sequence[str]) -> list[str]:
         """Return the command line that runs ``command`` inside."""
         args = [str(host_tools.find(host_tools.BUBBLEWRAP)), *self.namespaces()]
         args += ["--die-with-parent", "--new-session", "--hostname", "lab"]
         args += ["--ro-bind", str(self.image), "/"]
-        if not self.walls:
+        if self.bare:
+            pass
+        elif not self.walls:
             args += ["--dev", "/dev", "--proc", "/proc"]
         elif self.walls.own_processes:
             args += ["--proc", "/proc", "--remount-ro", "/proc"]

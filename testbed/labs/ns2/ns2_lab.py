@@ -44,6 +44,8 @@ PLACE = "/gt/code"
 #: Far more than the 20 MB that the largest studies were seen to take.
 MEMORY_BYTES = 1 << 30
 FILE_BYTES = 4 << 30
+#: It was seen to need fewer than 20.
+OPEN_FILES = 64
 #: Says that all went well: how the sandbox ended is all its supervisor sees.
 WELL = "lab: ns-2 exited 0"
 SCRIPT = f'"$@" && echo "{WELL}"'
@@ -94,6 +96,7 @@ class Ns2Lab:
             read_only={PLACE: self.code},
             writable={"/cell": folder},
             scratch={"/tmp": 1 << 20},
+            bare=True,
             # grep is to take bytes as they are.
             env={"LC_ALL": "C"},
         )
@@ -102,7 +105,8 @@ class Ns2Lab:
         return sandbox.argv(
             [
                 "sh", "-c", SCRIPT, "sh", "prlimit", f"--as={MEMORY_BYTES}",
-                f"--fsize={FILE_BYTES}", "--core=0", "--", "ns", f"{PLACE}/dumbbell.tcl",
+                f"--fsize={FILE_BYTES}", f"--nofile={OPEN_FILES}", "--core=0", "--",
+                "ns", f"{PLACE}/dumbbell.tcl",
                 *(f"/cell/{name}" for name in files),
             ]
         )  # fmt: skip
