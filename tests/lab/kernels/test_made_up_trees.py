@@ -1,0 +1,156 @@
+"""Trees that call themselves Linux, built for real: what is compiled again, what makefiles may do.
+
+The walls, the archive, the kept copy and the errors are those of any tree; the source is small.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from model.errors import BuildError, RunError
+from testbed.labs.booted import image
+from testbed.labs.virtual import patched_kernel, tree_kernel
+from testbed.machine import cache, contents, trees
+
+MAKEFILE = """\
+VERSION = 6
+PATCHLEVEL = 12
+SUBLEVEL = 5
+
+allnoconfig:
+\tgrep -v '^#' $(KCONFIG_ALLCONFIG) >.config
+linux: a.o net/b.o
+\tcat a.o net/b.o >$@
+%.o: %.c
+\t@echo '  CC      $@' && echo $@ >>compiled && gcc -c -o $@ $<
+"""
+
+
+class Tree:
+    """A git tree, and the kernels that are built of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.built: list[Path] = []
+        self.git("init", "--quiet", "--initial-branch=main", str(folder))
+        self.write("Makefile", MAKEFILE)
+        self.write("a.c", "int a;\n")
+        self.write("net/b.c", "int b;\n")
+
+    def git(self, *words: str) -> None:
+        named = ("-c", "user.name=one", "-c", "user.email=one@example.org")
+        place = self.folder if self.folder.exists() else self.folder.parent
+        subprocess.run(["git", "-C", str(place), *named, *words], check=True, timeout=60)
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).parent.mkdir(exist_ok=True)
+        (self.folder / name).write_text(text)
+
+    def build(self, *, commit: bool = True) -> Path:
+        if commit:
+            self.git("add", "--all")
+            self.git("commit", "--quiet", "--allow-empty", "--message", "x")
+        name = tree_kernel.named(str(self.folder))
+        root = image.ensure(lambda _what, _done: None)
+        place = patched_kernel.ensure(
+            name, root, contents.digest(root.parent), lambda _what, _done: None
+        )
+        self.built.append(place)
+        return place
+
+    def compiled(self) -> list[str]:
+        """Return what was compiled, over all builds in the kept copy, sorted."""
+        (copy,) = (one for one in cache.root().glob("kept-tree-6.12-*") if one not in BEFORE)
+        return sorted((copy / "source" / "compiled").read_text().split())
+
+
+BEFORE: set[Path] = set()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[Tree]:
+    BEFORE.clear()
+    BEFORE.update(cache.root().glob("kept-tree-*"))
+    made = Tree(tmp_path / "linux")
+    yield made
+    for place in (*made.built, *(set(cache.root().glob("kept-tree-*")) - BEFORE)):
+        trees.remove(place)
+
+
+def test_of_the_next_commit_only_what_differs_is_compiled(tree: Tree) -> None:
+    first = tree.build()
+    assert tree.compiled() == ["a.o", "net/b.o"]
+    assert sorted(os.listdir(first)) == ["build.log", "built", "config", "linux", "version"]  # noqa: PTH208
+    tree.write("a.c", "int other;\n")
+    second = tree.build()
+    assert tree.compiled() == ["a.o", "a.o", "net/b.o"]
+    tree.write("net/b.c", "int local;\n")  # not committed
+    third = tree.build(commit=False)
+    assert tree.compiled() == ["a.o", "a.o", "net/b.o", "net/b.o"]
+    release = f'CONFIG_LOCALVERSION="-groundtruth-g{second.name.split("-g")[1][:12]}'
+    assert f'{release}"' in (second / "config").read_text()
+    assert f"{release}+local-" in (third / "config").read_text()
+    assert "6.12.5 at commit " in (second / "version").read_text()
+
+
+def test_files_that_become_folders_and_back(tree: Tree) -> None:
+    tree.write("thing", "x")
+    tree.build()
+    (tree.folder / "thing").unlink()
+    tree.write("thing/inside", "x")
+    tree.build()
+    shutil.rmtree(tree.folder / "thing")
+    (tree.folder / "thing").symlink_to("a.c")
+    tree.build()
+    (copy,) = set(cache.root().glob("kept-tree-6.12-*")) - BEFORE
+    assert (copy / "source" / "thing").readlink() == Path("a.c")
+
+
+def test_errors_are_told_by_file_and_line_and_the_next_build_goes_on(tree: Tree) -> None:
+    tree.build()
+    tree.write("net/b.c", "int b;\nint wrong(\n")
+    with pytest.raises(BuildError, match=r"got net/b\.c:2:\d+: error: expected"):
+        tree.build()
+    tree.write("net/b.c", "int right;\n")
+    tree.build()
+    assert tree.compiled() == ["a.o", "net/b.o", "net/b.o", "net/b.o"]
+    tree.write("Makefile", MAKEFILE.replace("grep -v '^#'", "grep -v '^#\\|IP_SCTP=\\|VETH='"))
+    with pytest.raises(BuildError, match=r"not taken by Kconfig: CONFIG_IP_SCTP=y CONFIG_VETH=y"):
+        tree.build()
+
+
+def test_a_makefile_has_no_network_and_sees_nothing_of_the_machine(tree: Tree) -> None:
+    look = "\tcat /proc/net/dev | tail -n +3 | cut -d: -f1 >net-devices; id -u >>net-devices\n"
+    look += f"\t! ls {tree.folder} && ! touch /etc/x && ! touch /gt/x\n"
+    tree.write("Makefile", MAKEFILE.replace("\tcat a.o", f"{look}\tcat a.o"))
+    tree.build()
+    (copy,) = set(cache.root().glob("kept-tree-6.12-*")) - BEFORE
+    devices, uid = (copy / "source" / "net-devices").read_text().split()
+    assert devices == "lo"
+    assert uid != "0" or os.geteuid() != 0
+
+
+def test_a_makefile_cannot_make_the_host_read_or_write_elsewhere(
+    tree: Tree, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "outside").mkdir()
+    links = f"\trm -rf net && ln -s {tmp_path / 'outside'} net\n"
+    tree.write("Makefile", MAKEFILE.replace("\tcat a.o net/b.o >$@\n", f"\tcat a.o >$@\n{links}"))
+    tree.build()
+    tree.write("net/b.c", "int other;\n")
+    with pytest.raises(RunError, match=r"tar: net/b\.c: Cannot open"):  # the link leads nowhere
+        tree.build()
+    assert os.listdir(tmp_path / "outside") == []  # noqa: PTH208
+    tree.build()  # in a new copy
+    assert os.listdir(tmp_path / "outside") == []  # noqa: PTH208
+    leave = f"\trm -f $@ && ln -s {tmp_path / 'secret'} $@\n"
+    tree.write("Makefile", MAKEFILE.replace("\tcat a.o net/b.o >$@\n", leave))
+    with pytest.raises(RunError):
+        tree.build()
