@@ -97,11 +97,11 @@ def test_a_tree_of_another_user_is_read(linux: Path, monkeypatch: pytest.MonkeyP
             for name in (*folders, *files, "."):
                 os.chown(Path(place, name), 12345, 12345, follow_symlinks=False)
     # With this git takes every tree for another's, and refuses it unless told that it is safe.
-    anothers, plain = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}, git.environment
+    foreign, plain = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}, git.environment
     asked = ["git", "-C", str(linux), "rev-parse", "HEAD"]
-    refused = subprocess.run(asked, env={**os.environ, **anothers}, capture_output=True, timeout=30)
+    refused = subprocess.run(asked, env={**os.environ, **foreign}, capture_output=True, timeout=30)
     assert b"dubious ownership" in refused.stderr
-    monkeypatch.setattr(git, "environment", lambda more=None: {**plain(more), **anothers})
+    monkeypatch.setattr(git, "environment", lambda more=None: {**plain(more), **foreign})
     assert opened(str(linux)).commit == commit
 
 
