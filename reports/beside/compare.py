@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from model.cell import Cell
 from model.errors import StudyError
-from model.own_results import Brought, FileRead, Reading, SummaryReading
+from model.run_files.comparing.brought import Brought, FileRead, Reading, SummaryReading
 from model.run_files.comparing.crosscheck import Verdict
 from model.run_files.comparing.margins import Margin
 from model.run_files.comparing.own_results import (

@@ -11,7 +11,7 @@ from typing import cast
 
 from model.cell import Cell
 from model.errors import ParseError
-from model.own_results import GroupFlow, Reading
+from model.run_files.comparing.brought import GroupFlow, Reading
 from model.run_files.metrics import ALWAYS, ASKED
 from model.run_files.point import Point
 from model.run_files.study import Study

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from model.errors import ParseError
-from model.own_results import FlowReading, Span
+from model.run_files.comparing.brought import FlowReading, Span
 from model.units import average_rate_bps
 from simulators.results.numbers import number, whole
 from simulators.results.streams import Stream

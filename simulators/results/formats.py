@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from model.errors import ParseError
-from model.own_results import Format
+from model.run_files.comparing.brought import Format
 from simulators.results import captures, ns2_traces
 from simulators.results.streams import BOM
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from model.errors import ParseError
-from model.own_results import (
+from model.run_files.comparing.brought import (
     Brought,
     FileRead,
     FlowReading,

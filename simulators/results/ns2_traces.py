@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, field
 
 from model.errors import ParseError
-from model.own_results import FlowReading, Span
+from model.run_files.comparing.brought import FlowReading, Span
 from model.units import average_rate_bps
 from simulators.results.in_order import InOrder, TooManyHolesError
 from simulators.results.numbers import number, whole

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from model.errors import ParseError
-from model.own_results import Reading, ResultsMapping, Sought, SummaryReading, Take
+from model.run_files.comparing.brought import Reading, ResultsMapping, Sought, SummaryReading, Take
 from simulators.results.names import matches
 from simulators.results.omnetpp import Kept, OmnetRun, Samples, read
 from simulators.results.places import Lookup, Places

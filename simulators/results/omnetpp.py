@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from model.errors import ParseError
-from model.own_results import Span
+from model.run_files.comparing.brought import Span
 from simulators.results.numbers import number, whole
 from simulators.results.streams import Stream
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from model.errors import ParseError
-from model.own_results import FileRead, Format, KnownPoint, Reading
+from model.run_files.comparing.brought import FileRead, Format, KnownPoint, Reading
 from simulators.results import omnetpp, tables
 from simulators.results.formats import format_of
 from simulators.results.numbers import number

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from model import units
 from model.errors import ParseError
-from model.own_results import KnownPoint, ResultsMapping, Setting, Span
+from model.run_files.comparing.brought import KnownPoint, ResultsMapping, Setting, Span
 from model.run_files.point import Point, Scalar
 
 #: Gives the text of a named part; None: there is none.

@@ -191,7 +191,7 @@ def opened(path: Path) -> Iterator[Stream]:
         file = plain_files.opened(path.resolve(strict=True))
     except (OSError, RuntimeError, ValueError) as error:  # a circle of links; a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
-        raise ParseError("cannot be read", where=str(path), got=reason) from error
+        raise ParseError(f"cannot be read: {reason}", where=str(path)) from error
     with file:
         before = _state(file)
         yield Stream(where=str(path), file=file)

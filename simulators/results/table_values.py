@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from model.errors import ParseError
-from model.own_results import Reading, ResultsMapping, Sought, SummaryReading
+from model.run_files.comparing.brought import Reading, ResultsMapping, Sought, SummaryReading
 from simulators.results import tables
 from simulators.results.numbers import number, whole
 from simulators.results.places import Lookup, Places

@@ -24,7 +24,7 @@ def add(app: typer.Typer) -> None:
 def compare(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="RUN [FILE]...", help="a run folder, then files as after --with"),
+        typer.Argument(metavar="RUN", help="a run folder; more files for --with may follow it"),
     ],
     with_files: Annotated[
         list[Path],

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from model import units
-from model.own_results import (
+from model.run_files.comparing.brought import (
     Format,
     Listed,
     Ports,

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from model.own_results import KnownPoint, Span
+from model.run_files.comparing.brought import KnownPoint, Span
 from model.run_files.study import Study
 from reports.beside.compare import RunSide, compare
 from reports.beside.tables import attachment
@@ -24,8 +24,8 @@ from testbed.study.results_mapping import mapping_of
 from testbed.study.yaml_document import parse_document
 from tests.fuzz.mutate import Mutate, bytes_input, text_input
 from tests.fuzz.target import Target
-from tests.support.own_results import NS3, SCA, VEC
 from tests.support.report_run import build_run
+from tests.support.simulators.own_results import NS3, SCA, VEC
 
 FLOWS = """\
 mapping: 1

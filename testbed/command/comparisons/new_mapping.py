@@ -13,7 +13,7 @@ from pathlib import Path
 
 from model import plain_files
 from model.errors import StudyError
-from model.own_results import FlowReading, Format, Span
+from model.run_files.comparing.brought import FlowReading, Format, Span
 from model.run_files.study import Study
 from simulators.results import captures, flow_monitor, ns2_traces, omnetpp, tables
 from simulators.results.formats import CALLED, format_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
 from model.errors import DisagreementError, StudyError
-from model.own_results import Brought, KnownPoint, Reading, Span
+from model.run_files.comparing.brought import Brought, KnownPoint, Reading, Span
 from model.run_files.point import Point
 from simulators.results import own_exports
 from simulators.results.gather import gather, merged

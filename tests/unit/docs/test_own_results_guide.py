@@ -18,7 +18,7 @@ from testbed.planning.resolved import resolved
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 from testbed.study.results_mapping import form_keys, mapping_of
 from testbed.study.yaml_document import parse_document
-from tests.support.own_results import NS3, POINTS
+from tests.support.simulators.own_results import NS3, POINTS
 
 pytestmark = pytest.mark.unit
 
@@ -55,7 +55,7 @@ def test_the_guide_explains_every_key() -> None:
 def test_the_guide_s_numbers_are_of_the_recorded_files(planned: Plan, study: Study) -> None:
     text = MAPPINGS[0].replace(".xml'", ".xml.gz'")
     mapping = mapping_of(parse_document(text, "m.yaml"), study, GROUPS)
-    files = sorted(NS3.glob("queue-*.xml.gz"))
+    files = sorted(NS3.glob("*/queue-*.xml.gz"))
     assert len(files) == 24
     brought = gather(mapping, files, POINTS, lambda *_: None)
     assert {one.format for one in brought.files} == {"flowmonitor"}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from model.errors import ParseError
-from model.own_results import FlowReading, Span
+from model.run_files.comparing.brought import FlowReading, Span
 from simulators.results import captures
 from simulators.results.streams import Stream, opened
-from tests.support.own_results import NS3, SPAN, stream_of
+from tests.support.simulators.own_results import NS3, SPAN, stream_of
 
 pytestmark = pytest.mark.unit
 

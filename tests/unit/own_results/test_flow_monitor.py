@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from model.errors import ParseError
-from model.own_results import FlowReading, Span
+from model.run_files.comparing.brought import FlowReading, Span
 from simulators.results import flow_monitor
 from simulators.results.streams import Stream, opened
-from tests.support.own_results import NS3, SPAN, stream_of
+from tests.support.simulators.own_results import NS3, SPAN, stream_of
 
 pytestmark = pytest.mark.unit
 
@@ -62,7 +62,7 @@ def test_ns3_s_own_file_is_read_to_the_last_digit() -> None:
 
 
 def test_a_packed_file_gives_the_same(tmp_path: Path) -> None:
-    with opened(NS3 / "queue-100-run-1.xml.gz") as stream:
+    with opened(NS3 / "100" / "queue-100-run-1.xml.gz") as stream:
         found, _ = flow_monitor.read(
             stream, headers_bytes=52, counted=Span(from_s=10, to_s=60), lost_in="buffer"
         )

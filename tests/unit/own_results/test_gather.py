@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from model.errors import ParseError
-from model.own_results import (
+from model.run_files.comparing.brought import (
     Brought,
     KnownPoint,
     Listed,
@@ -20,7 +20,7 @@ from model.own_results import (
 )
 from model.run_files.point import Point
 from simulators.results.gather import gather
-from tests.support.own_results import NS3, POINTS, SCA, VEC
+from tests.support.simulators.own_results import NS3, POINTS, SCA, VEC
 
 pytestmark = pytest.mark.unit
 
@@ -60,7 +60,11 @@ def gathered(
 
 
 def test_names_tell_points_and_replicates() -> None:
-    files = [NS3 / f"queue-{queue}-run-{run}.xml.gz" for queue in (100, 400) for run in (1, 2)]
+    files = [
+        NS3 / str(queue) / f"queue-{queue}-run-{run}.xml.gz"
+        for queue in (100, 400)
+        for run in (1, 2)
+    ]
     found = gathered(MONITOR, *files)
     assert [(dict(one.point.settings)["queue_pkts"], one.replicate) for one in found.readings] == [
         (100, "1"), (100, "2"), (400, "1"), (400, "2")
@@ -109,12 +113,13 @@ def test_vectors_become_what_is_taken_of_them(tmp_path: Path) -> None:
         )
 
 
-FILE = NS3 / "queue-100-run-1.xml.gz"
+FILE = NS3 / "100" / "queue-100-run-1.xml.gz"
 REFUSED = {
     "name": ({"pattern": "q{queue}.xml"}, [FILE], "a name that does not fit the mapping"),
     "twice": ({}, [FILE, FILE], "a file for the second time"),
     "replicates": ({"pattern": "queue-{queue}-*.xml.gz", "replicate": "queue"},
-                   [FILE, NS3 / "queue-100-run-2.xml.gz"], "for the second time: got replicate"),
+                   [FILE, FILE.with_name("queue-100-run-2.xml.gz")],
+                   "for the second time: got replicate"),
     "point": ({"settings": (Setting(name="queue_pkts", text="26 packets"),)}, [FILE],
               "no point of the run"),
     "unit": ({"settings": (Setting(name="queue_pkts", part="queue", unit="ms"),)}, [FILE],
@@ -143,6 +148,6 @@ def test_what_does_not_fit_is_refused(case: str) -> None:
 
 def test_the_first_file_that_cannot_be_read_ends_it(tmp_path: Path) -> None:
     bad = tmp_path / "queue-400-run-1.xml.gz"
-    bad.write_bytes((NS3 / bad.name).read_bytes()[:-100])
+    bad.write_bytes((NS3 / "400" / bad.name).read_bytes()[:-100])
     with pytest.raises(ParseError, match="cannot be read as gzip"):
         gathered(MONITOR, FILE, bad)

@@ -9,13 +9,13 @@ import pytest
 
 from collectors.raw.flows import Received
 from model.errors import ParseError
-from model.own_results import Span
+from model.run_files.comparing.brought import Span
 from simulators.results import names, ns2_traces, omnetpp, tables
 from simulators.results.formats import format_of
 from simulators.results.numbers import number
 from simulators.results.streams import opened
-from tests.support.own_results import SCA, VEC, stream_of
 from tests.support.simulators.ns2 import RECORDED, ns2_cell
+from tests.support.simulators.own_results import SCA, VEC, stream_of
 
 pytestmark = pytest.mark.unit
 

@@ -16,7 +16,7 @@ import pytest
 
 from model.errors import ParseError
 from simulators.results.streams import head_of, opened
-from tests.support.own_results import stream_of
+from tests.support.simulators.own_results import stream_of
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from model.own_results import KnownPoint, Span
+from model.run_files.comparing.brought import KnownPoint, Span
 from model.run_files.point import Point
 from simulators.results.streams import Stream, opened
 from tests.support.recorded import DATA
