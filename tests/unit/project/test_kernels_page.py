@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from docs.generate import kernels
+from docs.generate import kernel_matrix, kernels
 from docs.generate.marks import between
+from model.run_files.comparing.kernels import KERNELS
+from model.run_files.json_file import read
+from testbed.points.load_study import find_study, load_study
 
 
 def summary(verdict: str, increase_pct: float, by_time: int, timeouts: int) -> dict[str, Any]:
@@ -52,3 +55,18 @@ def test_what_is_written_by_hand_stays() -> None:
         between(page, "BEGIN\n", "", "STOP\n", "page")
     text = kernels.FILE.read_text(encoding="utf-8")
     assert between(text, kernels.BEGIN, "", kernels.END, "kernels.md") != text
+
+
+def test_the_matrix_on_the_page_is_what_is_kept() -> None:
+    text = kernel_matrix.FILE.read_text(encoding="utf-8")
+    assert kernel_matrix.written(text) == text, "write it: python -m docs.generate.kernel_matrix"
+    found = read(KERNELS, kernel_matrix.KEPT)
+    study = load_study(find_study(found.study))
+    assert {one.metric for one in found.levels} >= set(study.settings.metrics)
+    assert [one.claim for one in found.claims] == [one.id for one in study.settings.claims]
+    assert all(run.seeds >= 4 and not run.excluded for run in found.runs)
+    assert len({run.facts["kernel"] for run in found.runs}) == len(found.runs)
+    for run in found.runs:
+        patched = "+" in run.kernel
+        assert ("-patched-" in run.facts["kernel"]) == patched
+        assert (" +" in run.facts["kernel's package"]) == patched
