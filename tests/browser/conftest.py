@@ -23,8 +23,8 @@ from playwright.sync_api import (
 from model import run_folder
 from reports.page.write import write_report
 from reports.page.write_set import write_set
-from tests.support.figure_run import build_figure_run
-from tests.support.set_run import build_set
+from tests.support.runs.figure_run import build_figure_run
+from tests.support.runs.set_run import build_set
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Fetching a browser may take minutes; finding one takes none.

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 from model import run_folder
 from reports.page.write import write_report
 from tests.browser.conftest import HEIGHT_PX, Show, showing, unfold
-from tests.support.report_run import build_grid, build_run
-from tests.support.set_run import DRAWN, SENSITIVE, program, report_set
+from tests.support.runs.report_run import build_grid, build_run
+from tests.support.runs.set_run import DRAWN, SENSITIVE, program, report_set
 
 LAPTOP_PX, PHONE_PX = 1440, 390
 #: A page nobody has opened anything on is at most so many windows high.

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Show, figures, unfold
-from tests.support.set_run import DRAWN, NAMES, SENSITIVE
+from tests.support.runs.set_run import DRAWN, NAMES, SENSITIVE
 
 PHONE_PX, LAPTOP_PX = 390, 1280
 CWND = f"{DRAWN}.figure-cwnd-loss_frac_0.01-T"

@@ -24,7 +24,7 @@ from testbed.study.results_mapping import mapping_of
 from testbed.study.yaml_document import parse_document
 from tests.fuzz.mutate import Mutate, bytes_input, text_input
 from tests.fuzz.target import Target
-from tests.support.report_run import build_run
+from tests.support.runs.report_run import build_run
 from tests.support.simulators.own_results import NS3, SCA, VEC
 
 FLOWS = """\

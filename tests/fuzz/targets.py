@@ -77,10 +77,10 @@ from tests.fuzz import own_source
 from tests.fuzz.mutate import Mutate, bytes_input, json_input, lines_input, text_input
 from tests.fuzz.own_results import own_results
 from tests.fuzz.target import Target
-from tests.support.bisection import FOUND
 from tests.support.fake_lab import write_calibrated, write_telemetry
 from tests.support.recorded import DATA, value, wireless_cell, with_bottleneck
-from tests.support.report_run import build_run, only_cell
+from tests.support.runs.bisection import FOUND
+from tests.support.runs.report_run import build_run, only_cell
 from tests.support.simulators.ns2 import RECORDED as RECORDED_NS2
 from tests.support.simulators.ns2 import leave as leave_ns2
 from tests.support.simulators.ns2 import ns2_cell

@@ -12,7 +12,7 @@ from model.run_files.network_path import PathFlow, PointPath
 from model.run_files.point import Point
 from model.run_files.publication import Published, PublishedRow
 from model.run_files.study import Study, parse_study
-from tests.support.report_run import resolved
+from tests.support.runs.report_run import resolved
 
 SETTINGS = Mapping[str, Any]
 

@@ -32,7 +32,7 @@ from reports.store.run import read_run
 from reports.store.timer import read_timer_hz
 from reports.terminal.screen import print_grids
 from reports.verdict.points import ordered_metrics, summarise_cells
-from tests.support.report_run import Goodputs, build_run, only_cell, write_json
+from tests.support.runs.report_run import Goodputs, build_run, only_cell, write_json
 
 LOSSES = (0.008, 0.01)
 #: Of each seed at each point, how far its runs lie from the mean, as a part of it.

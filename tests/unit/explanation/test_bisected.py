@@ -11,7 +11,7 @@ from model.run_files.comparing.bisection import BISECTION
 from model.run_files.json_file import parse, text_of
 from reports.explanation.bisected import answer, attachment, steps_grid, title
 from reports.page.grid import plain
-from tests.support.bisection import ASKED, CULPRIT, FOUND, PARENT, step
+from tests.support.runs.bisection import ASKED, CULPRIT, FOUND, PARENT, step
 
 
 def test_the_commit_with_its_number_before_and_after() -> None:

@@ -27,7 +27,7 @@ from reports.store.run import read_run
 from reports.terminal.screen import print_grids
 from reports.verdict.summary import summarise
 from reports.verdict.verdicts import Verdict
-from tests.support.report_run import build_run
+from tests.support.runs.report_run import build_run
 from tests.unit.explanation.claims import CLAIMS
 
 LOSSES = (0.008, 0.01)

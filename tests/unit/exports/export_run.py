@@ -20,8 +20,8 @@ from testbed.campaign.run_cell import finish, json_text, write_json
 from testbed.planning.plan import PlannedCell
 from testbed.planning.resolved import plan_json
 from tests.support import exported_cell
-from tests.support.figure_run import TABLES
-from tests.support.report_run import CHECK, LEDGER, RESOLVED
+from tests.support.runs.figure_run import TABLES
+from tests.support.runs.report_run import CHECK, LEDGER, RESOLVED
 
 #: Time zero of the recorded cell stands in its raw/epoch.json.
 EPOCH = exported_cell.RECORDED / run_folder.EPOCH

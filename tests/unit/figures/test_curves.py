@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reports.figures.congestion import Curve, curve, top
 from reports.figures.goodput_bins import Bins, binned, from_intervals, from_packets, in_order
 from reports.figures.thinning import MOST_ROWS, STRETCHES, held_until, outline
-from tests.support.figure_run import S, T, recorded
+from tests.support.runs.figure_run import S, T, recorded
 
 CONGESTION = recorded("congestion").schema
 

@@ -18,8 +18,8 @@ from reports.figures.chart import render_svg
 from reports.figures.distribution import SHARES, Values, distribution_figure, steps
 from reports.figures.unasked import unasked
 from reports.store.run import read_run
-from tests.support.figure_run import POINT, build_figure_run, columns, recorded, sets
-from tests.support.report_run import only_cell
+from tests.support.runs.figure_run import POINT, build_figure_run, columns, recorded, sets
+from tests.support.runs.report_run import only_cell
 
 CDF = {"kind": "cdf", "from_s": 0.0, "to_s": 12.0, "points": POINT}
 

@@ -12,7 +12,7 @@ from reports.figures.chart import Figure, render_svg
 from reports.figures.headline import headline_figures
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
-from tests.support.report_run import build_run
+from tests.support.runs.report_run import build_run
 
 NAME = "goodput_T_bps"
 

@@ -14,7 +14,7 @@ from reports.page.write import write_report
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_page import Page
-from tests.support.report_run import GRID, build_grid
+from tests.support.runs.report_run import GRID, build_grid
 
 
 @pytest.fixture(scope="module")

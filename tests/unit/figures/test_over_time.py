@@ -19,7 +19,7 @@ from reports.figures.over_time import (
     over_time_figure,
     per_bin,
 )
-from tests.support.figure_run import S, T, columns, packets, recorded
+from tests.support.runs.figure_run import S, T, columns, packets, recorded
 
 
 def no_chunks(_flow: str, _point: str) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from reports.figures.plain.shapes import picture, ticks, words
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_page import HOSTILE
-from tests.support.report_run import LOSSES, METRICS, build_run
+from tests.support.runs.report_run import LOSSES, METRICS, build_run
 
 
 @pytest.fixture(scope="module")

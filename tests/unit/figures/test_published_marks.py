@@ -13,8 +13,8 @@ from reports.figures.chart import render_pdf, render_svg
 from reports.figures.congestion import Curve, congestion_figure, mark_heights, window_marks
 from reports.figures.published_marks import Detected, Marks
 from reports.figures.sequence import Diagram, segment_marks, sequence_figure
-from tests.support.figure_run import columns
-from tests.support.report_run import make_cell
+from tests.support.runs.figure_run import columns
+from tests.support.runs.report_run import make_cell
 
 T = make_cell("measure", 0.01, 1).flows[0]
 

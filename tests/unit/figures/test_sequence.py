@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reports.figures.sequence import losses, segment_bytes, sequence, single_loss_s
-from tests.support.figure_run import S, T, packets, recorded
+from tests.support.runs.figure_run import S, T, packets, recorded
 
 WAY = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
 

@@ -25,8 +25,8 @@ from reports.page.write import write_report
 from reports.store.run import read_run
 from testbed.study.vocabulary import COUNTED, DRAWN_OF
 from testbed.study.vocabulary import FIGURES as FIGURES_OF_STUDIES
-from tests.support.figure_run import FIGURES, POINT, TABLES, build_figure_run, sets
-from tests.support.report_run import only_cell, write_json
+from tests.support.runs.figure_run import FIGURES, POINT, TABLES, build_figure_run, sets
+from tests.support.runs.report_run import only_cell, write_json
 
 BINS = {"kind": "goodput_bins", "bin_s": 0.1, "from_s": 0.0, "to_s": 12.0, "points": POINT}
 

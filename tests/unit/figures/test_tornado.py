@@ -12,7 +12,7 @@ from reports.figures.plain.tornado import Tornado, drawn
 from reports.page.repeats import repeats_page
 from reports.store.run import read_run
 from reports.verdict.summary import summarise
-from tests.support.varied_run import build_varied
+from tests.support.runs.varied_run import build_varied
 
 
 @pytest.fixture(scope="module")

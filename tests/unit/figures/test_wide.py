@@ -13,7 +13,7 @@ from reports.figures.sequence_wide import (
     together_figure,
     wrapped_figure,
 )
-from tests.support.figure_run import S, T, columns, recorded
+from tests.support.runs.figure_run import S, T, columns, recorded
 
 SCHEMA = recorded("packets").schema
 PASSED = ("queue_offered", "loss_offered", "loss_passed", "delivered")

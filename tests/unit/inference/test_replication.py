@@ -18,7 +18,7 @@ from reports.inference.replication import looks, next_runs, replication
 from reports.inference.statistics import student_t
 from reports.measures.metrics import Value
 from reports.verdict.files import replication_record
-from tests.support.report_run import METRICS, resolved
+from tests.support.runs.report_run import METRICS, resolved
 
 POINT = Point.of({"loss_frac": 0.008})
 

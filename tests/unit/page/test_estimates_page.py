@@ -19,7 +19,7 @@ from reports.page.places import shared_settings
 from reports.page.result_tables import adjustment_words, estimates_table
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
-from tests.support.report_run import build_run, only_cell
+from tests.support.runs.report_run import build_run, only_cell
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from reports.page.html import Drawn, render_reports
 from reports.page.packets import PacketEvidence, packet_evidence
 from reports.store.run import Run, read_run
 from reports.verdict.summary import summarise
-from tests.support.report_run import build_run, only_cell, write_json
+from tests.support.runs.report_run import build_run, only_cell, write_json
 
 CHECK = {"check": "captured", "where": "flow T", "wanted": "9", "got": "9", "agrees": True}
 

@@ -21,7 +21,7 @@ from reports.page.write import write_report
 from reports.store.run import read_run
 from reports.verdict.summary import Summary, summarise
 from reports.verdict.verdicts import Verdict
-from tests.support.report_run import PUBLISHED, build_run
+from tests.support.runs.report_run import PUBLISHED, build_run
 
 HOSTILE = (
     "<b>a</b> | `x` *y* _z_ [t](http://evil.example) ~~s~~ ![i](j) "

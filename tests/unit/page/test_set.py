@@ -17,8 +17,8 @@ from reports.page.section import GAP
 from reports.page.write import write_report
 from reports.page.write_set import write_set
 from tests.support.report_page import HOSTILE, Page, outputs
-from tests.support.report_run import build_run
-from tests.support.set_run import (
+from tests.support.runs.report_run import build_run
+from tests.support.runs.set_run import (
     DRAWN,
     NAMES,
     SENSITIVE,

@@ -18,7 +18,7 @@ from reports.page.result_tables import result
 from reports.store.run import read_run
 from reports.verdict.files import summary_json
 from reports.verdict.summary import Summary, summarise
-from tests.support.report_run import build_run, only_cell
+from tests.support.runs.report_run import build_run, only_cell
 
 ROOT = Path(__file__).parents[3]
 POINT = {"loss_frac": 0.01}

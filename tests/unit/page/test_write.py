@@ -13,7 +13,7 @@ import pytest
 from model import plain_files, run_folder
 from reports.page.write import write_report
 from tests.support.report_page import HOSTILE, Page, outputs
-from tests.support.report_run import PUBLISHED, build_run, only_cell
+from tests.support.runs.report_run import PUBLISHED, build_run, only_cell
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from model.run_files.publication import PublishedRow
 from model.run_files.study import Compare, Group
 from model.run_files.summary_points import Contradiction
 from reports.published.rounding import contradictions, increase_span, rounding_span
-from tests.support.report_run import LOSSES, METRICS, PUBLISHED
+from tests.support.runs.report_run import LOSSES, METRICS, PUBLISHED
 
 GROUPS = (Group(id="T", label="TCP SACK"), Group(id="S", label="SCTP"))
 COMPARE = Compare(of="S", over="T")

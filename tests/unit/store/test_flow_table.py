@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from reports.store.flow_table import read_variation
-from tests.support.report_run import make_cell
+from tests.support.runs.report_run import make_cell
 
 
 def test_bins_are_whole_ones_of_the_window_and_silence_counts(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from model import run_folder
 from model.errors import ParseError
 from model.run_files.point import Point
 from reports.store.run import read_run
-from tests.support.report_run import build_run, cell_name, only_cell, write_json
+from tests.support.runs.report_run import build_run, cell_name, only_cell, write_json
 
 LOSSES = (0.01, 0.02)
 

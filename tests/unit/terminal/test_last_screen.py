@@ -16,7 +16,7 @@ from reports.store.run import read_run
 from reports.terminal.last_screen import LINES, cut, last_screen, print_last_screen
 from reports.verdict.summary import Summary, summarise
 from reports.verdict.verdicts import HOLDS, REFUTED, UNDECIDED, UNTESTED, Judged, Verdict
-from tests.support.report_run import build_run
+from tests.support.runs.report_run import build_run
 
 PLACES = ("report: /a/very/long/place" + "/x" * 60 + "/index.html", "tables: groundtruth report X")
 

@@ -13,8 +13,8 @@ from model.run_files.study import Parameter
 from reports.store.run import read_run
 from reports.terminal.study_tables import print_summary
 from reports.verdict.summary import Summary, summarise
-from tests.support.report_run import PUBLISHED, build_run, only_cell
-from tests.support.varied_run import build_varied
+from tests.support.runs.report_run import PUBLISHED, build_run, only_cell
+from tests.support.runs.varied_run import build_varied
 
 
 @pytest.fixture(scope="module")

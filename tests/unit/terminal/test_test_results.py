@@ -12,8 +12,8 @@ import pytest
 from reports.store.run import read_run
 from reports.terminal.test_results import junit, ktap, results, suites_of
 from reports.verdict.summary import Summary, summarise
-from tests.support.report_run import build_run, only_cell
-from tests.support.varied_run import CLAIMS, claim
+from tests.support.runs.report_run import build_run, only_cell
+from tests.support.runs.varied_run import CLAIMS, claim
 
 UNTESTED = {
     "id": "why", "text": "It is why.", "where": "Section 6", "untested": "No run can say # it.",

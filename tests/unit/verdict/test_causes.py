@@ -24,7 +24,7 @@ from reports.store.story_tables import read_episodes, read_limits, read_windows
 from reports.verdict.causes import distribution, stories
 from reports.verdict.summary import summarise
 from testbed.study.vocabulary import EPISODE_VALUES
-from tests.support.report_run import build_run, only_cell
+from tests.support.runs.report_run import build_run, only_cell
 
 FIRST = EpisodeRow(
     flow="T", protocol="tcp", episode=0, basis="captures", lost_s=1.0, lost_pkts=1,

@@ -17,7 +17,7 @@ from reports.verdict.summary import summarise
 from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
-from tests.support.report_run import build_run
+from tests.support.runs.report_run import build_run
 from tests.support.study_file import SWEEP, UNPUBLISHED, study
 
 LOSSES = (0.008, 0.01, 0.02)

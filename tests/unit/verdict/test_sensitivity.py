@@ -21,8 +21,8 @@ from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.sensitivity import DEPENDS
 from reports.verdict.summary import Summary, summarise
 from reports.verdict.trust import exclusions
-from tests.support.report_run import ENV, LOSSES, build_run, only_cell, write_json
-from tests.support.varied_run import build_varied
+from tests.support.runs.report_run import ENV, LOSSES, build_run, only_cell, write_json
+from tests.support.runs.varied_run import build_varied
 
 SCHEMA = json.loads(
     (Path(__file__).parents[3] / "docs" / "schemas" / "summary.schema.json").read_text(

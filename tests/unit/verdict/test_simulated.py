@@ -24,8 +24,8 @@ from reports.terminal.study_tables import print_summary
 from reports.verdict.files import summary_json
 from reports.verdict.simulated import taken
 from reports.verdict.summary import Summary, summarise
-from tests.support.report_run import build_run
-from tests.support.varied_run import build_varied
+from tests.support.runs.report_run import build_run
+from tests.support.runs.varied_run import build_varied
 
 NAME = "ns-2.35, era2001"
 

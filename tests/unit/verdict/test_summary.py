@@ -16,7 +16,14 @@ from model.run_files.summary_fields import rounded
 from reports.store.run import read_run
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import summarise
-from tests.support.report_run import LOSSES, METRICS, PUBLISHED, build_run, only_cell, write_json
+from tests.support.runs.report_run import (
+    LOSSES,
+    METRICS,
+    PUBLISHED,
+    build_run,
+    only_cell,
+    write_json,
+)
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs/schemas/summary.schema.json").read_text())

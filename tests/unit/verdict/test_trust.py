@@ -9,8 +9,8 @@ import pytest
 from model import run_folder
 from reports.store.run import read_run
 from reports.verdict.trust import collect_warnings, exclusions
-from tests.support.report_run import ENV, LEDGER, build_run, cell_name, only_cell, write_json
-from tests.support.set_run import edit_json
+from tests.support.runs.report_run import ENV, LEDGER, build_run, cell_name, only_cell, write_json
+from tests.support.runs.set_run import edit_json
 
 LOSSES = (0.01, 0.02)
 FAILED = {

@@ -18,7 +18,7 @@ from reports.terminal.study_tables import print_summary
 from reports.verdict.files import summary_csv, summary_json
 from reports.verdict.summary import Summary, summarise
 from tests.support.report_page import HOSTILE, Page
-from tests.support.report_run import build_run, only_cell, write_json
+from tests.support.runs.report_run import build_run, only_cell, write_json
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((ROOT / "docs/schemas/summary.schema.json").read_text())

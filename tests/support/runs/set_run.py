@@ -9,9 +9,9 @@ from typing import Any
 from model import run_folder
 from reports.page.write import write_report
 from reports.page.write_set import write_set
-from tests.support.figure_run import build_figure_run
-from tests.support.report_run import write_json
-from tests.support.varied_run import CLAIMS, build_varied
+from tests.support.runs.figure_run import build_figure_run
+from tests.support.runs.report_run import write_json
+from tests.support.runs.varied_run import CLAIMS, build_varied
 
 DRAWN, SENSITIVE = "wireless", "satellite"
 NAMES = (DRAWN, SENSITIVE)

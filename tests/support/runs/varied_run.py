@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.support.report_run import LOSSES, build_run
+from tests.support.runs.report_run import LOSSES, build_run
 
 
 def claim(name: str, points: tuple[int, ...], low: float) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from reports.figures.chart import Figure
 from reports.figures.study_figures import FigureSet, study_figures
 from reports.store.run import read_run
 from reports.verdict.summary import summarise
-from tests.support.report_run import build_run, make_cell, only_cell
+from tests.support.runs.report_run import build_run, make_cell, only_cell
 
-TABLES = Path(__file__).parents[1] / "data" / "tables-7.3"
+TABLES = Path(__file__).parents[2] / "data" / "tables-7.3"
 LOSSES = (0.008, 0.01)
 POINT = [{"loss_frac": 0.01}]
 T, S = make_cell("measure", 0.01, 1).flows
