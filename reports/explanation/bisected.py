@@ -142,6 +142,25 @@ def steps_grid(found: Bisection) -> Grid:
     return Grid(f"{how_many(len(found.steps), 'step')}, in the order they were made", heads, rows)
 
 
+def screen_grid(found: Bisection) -> Grid:
+    """Return the steps as a terminal has room for: numbers without their intervals, no reasons.
+
+    A commit's kernel is called by the commit, so only that of a version is named.
+    """
+    whole = steps_grid(found)
+    left_out = {"skipped because", *(["kernel"] if found.asked.tree else [])}
+    kept = [place for place, head in enumerate(whole.columns) if head.head not in left_out]
+    number = next(place for place, head in enumerate(whole.columns) if head.head == "number")
+    rows = [
+        tuple(
+            str(row[place]).partition(",")[0].partition(" (")[0] if place == number else row[place]
+            for place in kept
+        )
+        for row in whole.rows
+    ]
+    return Grid(whole.caption, [whole.columns[place] for place in kept], rows)
+
+
 def files_grid(found: Bisection) -> Grid | None:
     """Return the files that the commit touches, as far as they are kept; None where none are."""
     rows: list[tuple[Field, ...]] = [

@@ -278,5 +278,5 @@ def _tell(state: Bisection, folder: Path) -> None:
     (markdown,) = (one for one in TABLE_FILES if one.name == run_folder.TABLES_MD)
     text = markdown.text(bisected.attachment(state))
     plain_files.write_text(folder / run_folder.BISECTION_MD, text)
-    print_grids(bisected.title(state), [bisected.steps_grid(state)], bisected.answer(state), out())
+    print_grids(bisected.title(state), [bisected.screen_grid(state)], bisected.answer(state), out())
     out().print(f"bisection: {folder / run_folder.BISECTION_MD}", soft_wrap=True)

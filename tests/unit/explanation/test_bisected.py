@@ -9,7 +9,7 @@ import pytest
 from model.errors import ParseError
 from model.run_files.comparing.bisection import BISECTION
 from model.run_files.json_file import parse, text_of
-from reports.explanation.bisected import answer, attachment, steps_grid, title
+from reports.explanation.bisected import answer, attachment, screen_grid, steps_grid, title
 from reports.page.grid import plain
 from tests.support.runs.bisection import ASKED, CULPRIT, FOUND, PARENT, step
 
@@ -34,6 +34,21 @@ def test_a_table_of_all_steps() -> None:
     skipped = dataclasses.replace(FOUND, steps=(*FOUND.steps, step("5" * 40, "skipped", None)))
     assert plain(steps_grid(skipped).rows[4][-1]) == "does not build: net/sctp/x.c:7: no"
     assert plain(steps_grid(skipped).rows[0][-1]) == ""
+
+
+def test_the_screen_has_numbers_alone_and_calls_a_commits_kernel_by_the_commit() -> None:
+    long = dataclasses.replace(
+        FOUND.steps[0],
+        compared=tuple(
+            dataclasses.replace(one, result="2.0 % (95 % CI 0.0 to 7.6), 5 runs")
+            for one in FOUND.steps[0].compared
+        ),
+    )
+    grid = screen_grid(dataclasses.replace(FOUND, steps=(long, *FOUND.steps[1:])))
+    assert grid.heads == ("commit", "seeds", "verdict", "so it is", "number")
+    assert [plain(one) for one in grid.rows[0]] == ["111111111111", "3", "refuted", "good", "2.0 %"]
+    versions = dataclasses.replace(FOUND, asked=dataclasses.replace(ASKED, tree=None))
+    assert "kernel" in screen_grid(versions).heads
 
 
 def test_several_candidates_are_all_named() -> None:
