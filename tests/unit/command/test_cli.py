@@ -31,7 +31,8 @@ from testbed.command.runs import commands, plans
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     "run", "resume", "plan", "validate", "list", "new", "report", "parse", "verify", "crosscheck",
-    "explain", "wireshark", "export", "build", "doctor", "clean", "lab",
+    "explain", "compare", "bisect", "wireshark", "export", "packetdrill", "build", "doctor", "clean",
+    "lab",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 
@@ -323,8 +324,8 @@ def test_a_full_disk_is_told_with_the_way_on(said: Said, monkeypatch: pytest.Mon
     def act(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(commands, "report", act)
-    assert command_status(["report", "x"]) == 3
+    monkeypatch.setattr(commands, "parse", act)
+    assert command_status(["parse", "x"]) == 3
     assert said()[1] == (
         "groundtruth: [Errno 28] No space left on device "
         "(free some space; finished cells are kept, see: groundtruth resume)\n"

@@ -33,6 +33,7 @@ COUNTS = {
     "seed": "names a random sequence",
     "seeds": "names of random sequences",
     "replicate": "number of a repetition",
+    "rounds": "numbers of replicates",
     "sources": "number of hosts",
     "destinations": "number of hosts",
     "source": "index of a host",
