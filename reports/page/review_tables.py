@@ -94,7 +94,8 @@ class TableFile:
         return template.render(vars(attachment)).rstrip("\n") + "\n"
 
 
+MARKDOWN = TableFile(run_folder.TABLES_MD, markdown.escaped, markdown.row, markdown.rule)
 TABLE_FILES = (
-    TableFile(run_folder.TABLES_MD, markdown.escaped, markdown.row, markdown.rule),
+    MARKDOWN,
     TableFile(run_folder.TABLES_TEX, latex.escaped, latex.row, latex.rule),
 )

@@ -272,11 +272,10 @@ def _tell(state: Bisection, folder: Path) -> None:
     """Write and print what was found."""
     # Imported when needed: they take longer to load than most commands.
     from reports.explanation import bisected
-    from reports.page.review_tables import TABLE_FILES
+    from reports.page.review_tables import MARKDOWN
     from reports.terminal.screen import print_grids
 
-    (markdown,) = (one for one in TABLE_FILES if one.name == run_folder.TABLES_MD)
-    text = markdown.text(bisected.attachment(state))
+    text = MARKDOWN.text(bisected.attachment(state))
     plain_files.write_text(folder / run_folder.BISECTION_MD, text)
     print_grids(bisected.title(state), [bisected.screen_grid(state)], bisected.answer(state), out())
     out().print(f"bisection: {folder / run_folder.BISECTION_MD}", soft_wrap=True)

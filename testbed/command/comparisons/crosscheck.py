@@ -116,12 +116,11 @@ def _write(made: Crosscheck, folder: Path) -> None:
     from model.run_files.comparing.crosscheck import CROSSCHECK
     from model.run_files.json_file import text_of
     from reports.agreement.tables import attachment
-    from reports.page.review_tables import TABLE_FILES
+    from reports.page.review_tables import MARKDOWN
 
-    (markdown,) = (one for one in TABLE_FILES if one.name == run_folder.TABLES_MD)
     files = {
         folder / run_folder.CROSSCHECK_JSON: text_of(CROSSCHECK, made),
-        folder / run_folder.CROSSCHECK_MD: markdown.text(attachment(made)),
+        folder / run_folder.CROSSCHECK_MD: MARKDOWN.text(attachment(made)),
     }
     plain_files.write_together({path: text.encode() for path, text in files.items()})
 

@@ -160,12 +160,11 @@ def _write(made: Explanation, folder: Path) -> None:
     from model.run_files.json_file import text_of
     from reports.explanation.page import page
     from reports.explanation.tables import attachment
-    from reports.page.review_tables import TABLE_FILES
+    from reports.page.review_tables import MARKDOWN
 
-    (markdown,) = (one for one in TABLE_FILES if one.name == run_folder.TABLES_MD)
     files = {
         folder / run_folder.EXPLANATION_JSON: text_of(EXPLANATION, made),
-        folder / run_folder.EXPLANATION_MD: markdown.text(attachment(made)),
+        folder / run_folder.EXPLANATION_MD: MARKDOWN.text(attachment(made)),
         folder / run_folder.EXPLANATION_HTML: page(made),
     }
     plain_files.write_together({path: text.encode() for path, text in files.items()})

@@ -174,12 +174,11 @@ def _write(made: OwnResults, folder: Path) -> None:
     from model.run_files.json_file import text_of
     from reports.beside.page import page
     from reports.beside.tables import attachment
-    from reports.page.review_tables import TABLE_FILES
+    from reports.page.review_tables import MARKDOWN
 
-    (markdown,) = (one for one in TABLE_FILES if one.name == run_folder.TABLES_MD)
     files = {
         folder / run_folder.COMPARISON_JSON: text_of(OWN_RESULTS, made),
-        folder / run_folder.COMPARISON_MD: markdown.text(attachment(made)),
+        folder / run_folder.COMPARISON_MD: MARKDOWN.text(attachment(made)),
         folder / run_folder.COMPARISON_HTML: page(made),
     }
     plain_files.write_together({path: text.encode() for path, text in files.items()})

@@ -187,12 +187,11 @@ def _write(made: Kernels, folder: Path) -> None:
     from model.run_files.json_file import text_of
     from reports.kernels.page import page
     from reports.kernels.tables import attachment
-    from reports.page.review_tables import TABLE_FILES
+    from reports.page.review_tables import MARKDOWN
 
-    (markdown,) = (one for one in TABLE_FILES if one.name == run_folder.TABLES_MD)
     files = {
         folder / run_folder.KERNELS_JSON: text_of(KERNELS, made),
-        folder / run_folder.KERNELS_MD: markdown.text(attachment(made)),
+        folder / run_folder.KERNELS_MD: MARKDOWN.text(attachment(made)),
         folder / run_folder.KERNELS_HTML: page(made),
     }
     plain_files.write_together({path: text.encode() for path, text in files.items()})
