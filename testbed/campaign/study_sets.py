@@ -28,8 +28,9 @@ from model.errors import (
     StudyError,
     UnsupportedError,
 )
-from testbed.campaign import new_runs, saved_runs
+from testbed.campaign import new_runs, run_cells, saved_runs
 from testbed.campaign.run_cell import json_text
+from testbed.labs.contract.lab import Lab
 from testbed.machine import scratch, trees
 from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan
@@ -127,6 +128,17 @@ def create(
     folder = new_runs.new_folder(data_dir, set_name, make)
     runs = tuple(folder / name for name in names)
     return Found(folder=folder, runs=runs, is_set=True, then=then)
+
+
+def parts(
+    made: Found, planned: Sequence[tuple[Plan, Findings]], labs: Sequence[Lab]
+) -> list[run_cells.Part]:
+    """Return new runs as parts of a campaign, each with its lab, which the run now names."""
+    found = []
+    for run, (plan, _), lab in zip(made.runs, planned, labs, strict=True):
+        saved_runs.record_lab(run, lab.packages())
+        found.append(run_cells.Part(run=run, cells=plan.first, lab=lab))
+    return found
 
 
 def add(

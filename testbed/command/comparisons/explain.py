@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from model import plain_files, run_folder
 from model.errors import StudyError, going_on
 from model.words import how_many
-from testbed.campaign import new_runs, run_cells, saved_runs, study_sets
+from testbed.campaign import new_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.command.comparisons import crosscheck
 from testbed.command.runs import plan_costs, plans, run_and_report
@@ -70,10 +70,7 @@ def of_study(
         set_name=f"{first.study.settings.study}-explain", then="explain",
     )  # fmt: skip
     words().print(f"set: {found.folder}", soft_wrap=True)
-    parts = []
-    for folder, (plan, _) in zip(found.runs, planned, strict=True):
-        saved_runs.record_lab(folder, lab.packages())
-        parts.append(run_cells.Part(run=folder, cells=plan.first, lab=lab))
+    parts = study_sets.parts(found, planned, [lab] * len(planned))
     with going_on(found.go_on), study_sets.locked(found):
         run_and_report.run_only(found, parts, choices.worker_count())
     _tell(found, left_out, metric)

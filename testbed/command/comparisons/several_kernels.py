@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
 from model.errors import StudyError, going_on
-from testbed.campaign import new_runs, run_cells, saved_runs, study_sets
+from testbed.campaign import new_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.command.comparisons import crosscheck
 from testbed.command.runs import commands, plan_costs, plans, run_and_report
@@ -55,10 +55,7 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
         set_name=f"{made[0].study.settings.study}-kernels", then=THEN,
     )  # fmt: skip
     words().print(f"set: {found.folder}", soft_wrap=True)
-    parts = []
-    for folder, (plan_, _) in zip(found.runs, planned, strict=True):
-        saved_runs.record_lab(folder, lab.packages())
-        parts.append(run_cells.Part(run=folder, cells=plan_.first, lab=lab))
+    parts = study_sets.parts(found, planned, [lab] * len(planned))
     with going_on(found.go_on), study_sets.locked(found):
         at_once = each[0].worker_count()
         run_and_report.run_and_report(found, parts, {}, at_once, told="nothing")

@@ -38,15 +38,10 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
         lab = registry.named(choices.lab).ready(plans.kernels(first), display.building)
     planned = [plans.make_plan(name, choices, of_kernel=lab.describe) for name in study_names]
     found = study_sets.create(data_dir, planned, sys.argv)
-    for folder in found.runs:
-        saved_runs.record_lab(folder, lab.packages())
+    parts = study_sets.parts(found, planned, [lab] * len(planned))
     for folder, simulated in zip(found.runs, live, strict=bool(live)):
         simulators.record(folder, simulated)
     words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
-    parts = [
-        run_cells.Part(run=folder, cells=plan_.first, lab=lab)
-        for folder, (plan_, _) in zip(found.runs, planned, strict=True)
-    ]
     with going_on(found.go_on), study_sets.locked(found):
         at_once = choices.worker_count()
         run_and_report.run_and_report(found, parts, {}, at_once, told=_told(tables=choices.tables))
@@ -80,10 +75,7 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
         set_name=f"{made[0].study.settings.study}-crosscheck", then="crosscheck",
     )  # fmt: skip
     words().print(f"set: {found.folder}", soft_wrap=True)
-    parts = []
-    for folder, (plan, _), lab in zip(found.runs, planned, labs, strict=True):
-        saved_runs.record_lab(folder, lab.packages())
-        parts.append(run_cells.Part(run=folder, cells=plan.first, lab=lab))
+    parts = study_sets.parts(found, planned, labs)
     with going_on(found.go_on), study_sets.locked(found):
         at_once = min(one.worker_count() for one in choices)
         run_and_report.run_and_report(found, parts, {}, at_once, told="nothing")

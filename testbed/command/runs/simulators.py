@@ -14,7 +14,7 @@ from model import plain_files, run_folder
 from model.errors import StudyError, going_on
 from model.run_files.comparing.simulated import SIMULATED, Simulated
 from model.run_files.json_file import text_of
-from testbed.campaign import manifest, run_cells, saved_runs, study_sets
+from testbed.campaign import manifest, study_sets
 from testbed.campaign.progress import Display
 from testbed.command.runs import plans, run_and_report
 from testbed.labs import registry
@@ -52,13 +52,8 @@ def simulate(
         lab = registry.named(its.lab).ready(plans.kernels(first), display.building)
     planned = [plans.make_plan(name, its, of_kernel=lab.describe) for name in study_names]
     found = study_sets.create(data_dir, planned, sys.argv)
-    for folder in found.runs:
-        saved_runs.record_lab(folder, lab.packages())
+    parts = study_sets.parts(found, planned, [lab] * len(planned))
     words().print(f"simulated in: {found.folder}", soft_wrap=True)
-    parts = [
-        run_cells.Part(run=folder, cells=plan_.first, lab=lab)
-        for folder, (plan_, _) in zip(found.runs, planned, strict=True)
-    ]
     with going_on(found.go_on), study_sets.locked(found):
         run_and_report.run_and_report(found, parts, {}, its.worker_count(), told="nothing")
     return tuple(map(taken_from, found.runs))
