@@ -62,7 +62,10 @@ class Doubt:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A study's first screen; ``picture`` is empty if the kernel has nothing beside published."""
+    """A study's first screen; ``picture`` is empty if the kernel has nothing beside published.
+
+    ``live`` says how the verdicts of a simulator's runs are spread; empty where none was run.
+    """
 
     study: str
     title: str
@@ -70,6 +73,7 @@ class Answer:
     scale: float
     reference: Reference | None
     lines: tuple[Line, ...]
+    live: str
     picture: str
     pictured: str
     doubts: tuple[Doubt, ...]
@@ -86,12 +90,27 @@ def answer(study: Study, summary: Summary) -> Answer:
         scale=summary.scale,
         reference=reference(study.source, summary.study, summary.ran),
         lines=tuple(_line(one) for one in summary.verdicts),
+        live=_live(summary),
         picture=str(overview(found, label)) if found else "",
         pictured=_pictured(found),
         doubts=tuple(
             Doubt(rule=one.rule, text=one.text, grave=one.rule in GRAVE) for one in summary.warnings
         ),
     )
+
+
+def _live(summary: Summary) -> str:
+    """Return how a simulator's verdicts are spread, beside the kernel's."""
+    live = summary.simulated
+    if live is None or not live.claims:
+        return ""
+    decided = [
+        one.verdict == its.verdict
+        for one in summary.verdicts
+        if (its := live.claim(one.id)) and {one.verdict, its.verdict} <= {HOLDS, REFUTED}
+    ]
+    both = f" Both decide {len(decided)}, {sum(decided)} of them alike." if decided else ""
+    return f"{live.simulator} itself: {tally(one.verdict for one in live.claims)}{both}"
 
 
 def _line(verdict: Verdict) -> Line:

@@ -97,7 +97,8 @@ def _heads(summaries: Sequence[Summary], width: int) -> Iterable[str]:
     if verdicts:
         signs = {kind: f" ({_sign(kind)})" for kind in FIRST}
         words = tallied(verdicts, min(one.scale for one in summaries), signs)
-        yield from textwrap.wrap(words, max(width, LEAST_WORDS))
+        whose = "kernel: " if live else ""
+        yield from textwrap.wrap(f"{whose}{words}", max(width, LEAST_WORDS))
 
 
 def _claims(summaries: Sequence[Summary], room: int, width: int) -> list[Line]:

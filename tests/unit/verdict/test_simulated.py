@@ -16,10 +16,12 @@ from model import run_folder
 from model.errors import ParseError, StudyError
 from model.run_files.comparing.simulated import SIMULATED, Simulated
 from model.run_files.json_file import text_of
+from reports.page.first_screen import answer
 from reports.page.grid import plain
 from reports.page.result_tables import result
-from reports.page.verdicts import attached_verdicts, claims_table
+from reports.page.verdicts import attached_verdicts, claims_table, tally
 from reports.store.run import read_run
+from reports.terminal.last_screen import print_last_screen
 from reports.terminal.study_tables import print_summary
 from reports.verdict.files import summary_json
 from reports.verdict.simulated import taken
@@ -138,3 +140,23 @@ def test_a_kernels_run_is_no_simulators(run: Path) -> None:
     read = read_run(run)
     with pytest.raises(StudyError, match="not a run of one simulator"):
         taken(summarise(read), read, "run", "0" * 64)
+
+
+def test_the_first_screens_say_how_its_verdicts_are_spread(tmp_path: Path) -> None:
+    run = build_varied(tmp_path / "run")
+    assert answer(read_run(run).study, attached(run)).live == ""
+    simulated(run)
+    summary = attached(run)
+    verdicts = [one.verdict for one in summary.verdicts]
+    decided = [one for one in verdicts if one in ("holds", "refuted")]
+    assert decided
+    assert answer(read_run(run).study, summary).live == (
+        f"{NAME} itself: {tally(['refuted'] * len(verdicts))} "
+        f"Both decide {len(decided)}, {decided.count('refuted')} of them alike."
+    )
+    console = Console(file=io.StringIO(), width=120)
+    print_last_screen([summary], [], console)
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    (theirs,) = (number for number, line in enumerate(lines) if line.startswith(f"{NAME}: Of "))
+    assert lines[theirs + 1].startswith(f"kernel: Of {len(verdicts)} claim")
