@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(8 * 3600)
 NAME = "GROUNDTRUTH_PACKETDRILL"
 REPEATS = int(os.environ.get(f"{NAME}_REPEATS", "20"))
 KERNEL = os.environ.get(f"{NAME}_KERNEL", "7.3")
-#: What the issue of a pass is: so many scripts at least.
+#: So many scripts pass at the least.
 LEAST_PASSING = 30
 
 
