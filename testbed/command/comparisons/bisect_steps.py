@@ -105,6 +105,7 @@ class Steps:
         try:
             return kind.kernel_instead(self.kernels.asked_for(commit))
         except StudyError as error:
+            self.kernels.check_there()
             raise SkipError(str(error)) from error
 
     def _judged(self, name: str, kernel: str, commit: str) -> Judged:

@@ -31,6 +31,11 @@ class Kernels:
         """Return what names a commit's kernel to the lab; its own changes count, no local ones."""
         return f"{self.tree}@{commit}" if self.tree else commit
 
+    def check_there(self) -> None:
+        """Raise :class:`StudyError` if the tree is gone: no fault of one of its commits."""
+        if self.tree:
+            given_tree.opened(self.asked_for(self.ends[0]))
+
     def described(self, commits: Sequence[str]) -> tuple[Commit, ...]:
         """Return what git tells of commits; nothing of versions."""
         return tuple(history.described(self.tree, one) for one in commits) if self.tree else ()

@@ -200,6 +200,24 @@ def test_what_does_not_build_is_skipped_and_named(tree: Tree, lab: Lab, said: Sa
     assert "net/sctp/x.c:7" in (Path("r/latest") / run_folder.BISECTION_MD).read_text()
 
 
+def test_a_tree_that_goes_away_ends_it_and_skips_nothing(tree: Tree, lab: Lab, said: Said) -> None:
+    behaviours = {commit[:12]: tree.behaviour(commit) for commit in tree.commits.values()}
+    lab.of_kernel = lambda name: behaviours[name.partition("-g")[2]]
+
+    def leave_without_the_tree(cell: Cell, folder: Path) -> None:
+        lab.leave(cell, folder)
+        if len(lab.built) == 3 and tree.folder.exists():
+            tree.folder.rename("elsewhere")
+
+    lab.act = leave_without_the_tree
+    assert command_status([*BISECT.split(), "main~7", "main"]) == 2
+    assert "no such folder" in said()[1]
+    assert "skipped" not in {one.outcome for one in state().steps[2:]}
+    Path("elsewhere").rename(tree.folder)
+    assert command_status(["bisect", "r/latest", "-j", "1"]) == 0
+    assert state().candidates == (tree.commits["culprit"],)
+
+
 def test_a_kernel_on_which_nothing_runs_is_skipped(tree: Tree, lab: Lab, said: Said) -> None:
     tree.git("checkout", "-q", "-b", "worse", tree.commits["begin"])
     for name, behaviour in (("x", "panics"), ("y", "much")):
