@@ -60,6 +60,9 @@ def test_another_text_than_the_name_says_is_not_taken(own_cache: Path) -> None:
         None, [], "x", {"6.12": None}, {1: {}}, {"../x": {"tree": "/x", "commit": "2" * 40}},
         {"6.12-g222222222222": {"tree": "/x", "commit": "1" * 40}},
         {"6.12-g222222222222": {"tree": 1, "commit": "2" * 40}},
+        *({"6.12-g222222222222": {"tree": "/x", "commit": "2" * 40 + more}}
+          for more in ("~1", "^2", "^{/x}", "2", "\n")),
+        {"6.12-g222222222222": {"tree": "/x", "commit": "2" * 12}},
         {"6.12-g222222222222": {"patches": {"../x-1a2b3c4d": "x", "y": 1, "z-1a2b3c4d": "\u20ac"}}},
         {"6.12+z-1a2b3c4d": {"patches": {"z-1a2b3c4d": "\u20ac", 1: 2}}},
         {"6.12": {"tree": "/x", "commit": "2" * 40}},

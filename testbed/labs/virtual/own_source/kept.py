@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ from testbed.study import kernel_names
 
 FOLDER = "kernel-sources"
 MOST_BYTES = 64 << 20
+#: A whole name, and no words that lead on from one: ``2aed...~1`` is another commit.
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ def _origin(base: str, value: object) -> Origin | None:
     tree, commit = value.get("tree"), value.get("commit")
     if not isinstance(tree, str) or not isinstance(commit, str):
         return None
-    return Origin(tree, commit) if found.commit and commit.startswith(found.commit) else None
+    whole = _COMMIT.fullmatch(commit) and found.commit and commit.startswith(found.commit)
+    return Origin(tree, commit) if whole else None
 
 
 def records(names: Sequence[str]) -> dict[str, Any]:
