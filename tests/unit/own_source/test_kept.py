@@ -80,3 +80,13 @@ def test_two_commits_with_the_same_first_digits(linux: Path) -> None:
     kept._keep_origin(tree.base, other)
     with pytest.raises(StudyError, match="another commit has the same first digits"):
         kept.keep_origin(tree)
+
+
+def test_two_patches_with_the_same_name_and_first_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_digest", lambda _text: "1a2b3c4d" + "0" * 56)
+    name = kept.keep_patch("fix", TEXT)
+    assert kept.keep_patch("fix", TEXT) == name
+    with pytest.raises(StudyError, match="another patch has the same name and first digits"):
+        kept.keep_patch("fix", TEXT + b"\n")
+    assert kept.patch(name) == TEXT
+    assert kept.keep_patch("other", TEXT + b"\n") != name

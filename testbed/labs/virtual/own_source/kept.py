@@ -40,9 +40,19 @@ def _place(name: str) -> Path:
 
 
 def keep_patch(stem: str, text: bytes) -> str:
-    """Keep a patch; return its name."""
+    """Keep a patch; return its name.
+
+    Raises:
+        StudyError: another patch has the same name.
+    """
     name = kernel_names.own_patch(stem, _digest(text))
-    if patch(name) != text:
+    before = patch(name)
+    if before not in (None, text):
+        raise StudyError(
+            "another patch has the same name and first digits", where="PATCH", wanted="one text",
+            got=f"{name}, which is kept with another", hint="give the file another name",
+        )  # fmt: skip
+    if before is None:
         plain_files.write(_place(f"{name}.patch"), text, unlocked=True)
     return name
 
