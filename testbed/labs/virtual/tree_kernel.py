@@ -120,13 +120,14 @@ def _build(
         copy = aside / "copy"
         before = _taken(slot, copy)
         export.write_changes(ours, before, now, aside)
-        version = aside / "version"
-        version.write_text(f"{tree.release} at commit {tree.commit}\n")
+        # Not for the makefiles to say: what a cell's identity calls the kernel's package.
+        (folder / "version").write_text(f"{tree.release} at commit {tree.commit}\n")
         end = release_end(name, tree.release, _own_local_version(ours, now))
         script = Script(
             words=["/cell/build-commit.sh", end, kernel_build.jobs(), str(tick_hz)],
-            inputs=INPUTS, moved=(version, aside / "changed.tar", aside / "removed"),
-            borrowed=copy / "source", lines=1 + _lines(before, now),
+            inputs=INPUTS, moved=(aside / "changed.tar", aside / "removed"),
+            borrowed=copy / "source", leaves=("linux", "config"),
+            lines=1 + _lines(before, now),
         )  # fmt: skip
         try:
             kernel_build.run(folder, script, f"kernel {name.text}", root, report)

@@ -136,6 +136,12 @@ def test_a_makefile_has_no_network_and_sees_nothing_of_the_machine(tree: Tree) -
     assert uid != "0" or os.geteuid() != 0
 
 
+def test_a_makefile_does_not_say_which_commit_it_is_of(tree: Tree) -> None:
+    lie = "\techo 6.12.118-1 >/cell/version\n"
+    tree.write("Makefile", MAKEFILE.replace("\tcat a.o", f"{lie}\tcat a.o"))
+    assert "6.12.5 at commit " in (tree.build() / "version").read_text()
+
+
 def test_a_makefile_cannot_make_the_host_read_or_write_elsewhere(
     tree: Tree, tmp_path: Path
 ) -> None:

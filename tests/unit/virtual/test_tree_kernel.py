@@ -68,6 +68,8 @@ def test_a_kernel_is_built_once_and_found_by_its_name(linux: Path, builds: Build
     assert place.name.startswith(f"kernel-{name}-")
     assert len(builds.laid) == 1
     assert "net/a.c" in builds.laid[0]
+    commit = git_in(linux, "rev-parse", "HEAD")
+    assert (place / "version").read_text() == f"6.12.5-rc3 at commit {commit}\n"
     (linux / ".git" / "HEAD").unlink()  # the tree is gone, the kernel is not
     assert ensure(name) == place
 
