@@ -9,6 +9,15 @@ jobs=$2
 tick_hz=$3
 cd /cell/source
 xargs -0 --no-run-if-empty rm -rf -- </cell/removed
+# A new header may be found before another of its name, which no time of a file tells: what has one of that name is
+# compiled again, because make has its command (.NAME.cmd) no more.
+tar --list --quoting-style=literal -f /cell/changed.tar | while IFS= read -r file; do
+	if [[ $file == */*.h && ! -e $file ]]; then echo "/${file##*/}"; fi
+done | sort -u >/cell/new-headers
+if [ -s /cell/new-headers ]; then
+	find . -name '.*.cmd' -type f -print0 | { xargs -0 --no-run-if-empty grep -lZFf /cell/new-headers || true; } |
+		xargs -0 --no-run-if-empty rm -f --
+fi
 tar -x --touch --recursive-unlink --no-same-owner -f /cell/changed.tar
 rm -f /cell/changed.tar
 # As in build-kernel.sh; a file that has its prompt already is left alone.

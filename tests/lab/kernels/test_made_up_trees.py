@@ -31,6 +31,16 @@ linux: a.o net/b.o
 \t@echo '  CC      $@' && echo $@ >>compiled && gcc -c -o $@ $<
 """
 
+#: Objects with what Linux's makefiles keep of them: a command, and which headers were found.
+WITH_COMMANDS = """
+cmd = $(dir $1).$(notdir $1).cmd
+%.o: %.c FORCE
+\t$(if $(filter-out FORCE,$?)$(if $(wildcard $(call cmd,$@)),,new),\
+\t\techo $@ >>compiled && gcc -Ifirst -Ilast -MMD -MF $(call cmd,$@) -c -o $@ $<,@:)
+-include .a.o.cmd net/.b.o.cmd
+FORCE:
+"""
+
 
 class Tree:
     """A git tree, and the kernels that are built of it."""
@@ -110,6 +120,18 @@ def test_files_that_become_folders_and_back(tree: Tree) -> None:
     tree.build()
     (copy,) = set(cache.root().glob("kept-tree-6.12-*")) - BEFORE
     assert (copy / "source" / "thing").readlink() == Path("a.c")
+
+
+def test_a_new_header_that_is_found_before_another_is_seen(tree: Tree) -> None:
+    tree.write("Makefile", MAKEFILE.partition("%.o")[0] + WITH_COMMANDS)
+    tree.write("last/x.h", "#define NUMBER 1\n")
+    tree.write("last/y.h", "#define NUMBER 1\n")
+    for name, header in (("a.c", "x.h"), ("net/b.c", "y.h")):
+        tree.write(name, f"#include <{header}>\nint {name[-3]} = NUMBER;\n")
+    tree.build()
+    tree.write("first/x.h", "#define NUMBER 2\n")
+    tree.build()
+    assert tree.compiled() == ["a.o", "a.o", "net/b.o"]
 
 
 def test_errors_are_told_by_file_and_line_and_the_next_build_goes_on(tree: Tree) -> None:
