@@ -17,6 +17,8 @@ from testbed.study.vocabulary import KERNEL_PATCHES, SOURCE_VERSION
 COMMIT_DIGITS, DIGEST_DIGITS = 12, 8
 #: Characters of a patch's own name, in a name.
 STEM_CHARACTERS = 24
+#: Of a name so many stand in those of files: file systems take 255, with what stands around it.
+FILE_CHARACTERS = 200
 _BASE = re.compile(rf"({SOURCE_VERSION.pattern})(?:-g([0-9a-f]{{{COMMIT_DIGITS}}}))?")
 _OWN = re.compile(
     rf"[0-9a-z](?:[0-9a-z-]{{0,{STEM_CHARACTERS - 2}}}[0-9a-z])?-[0-9a-f]{{{DIGEST_DIGITS}}}"
@@ -90,6 +92,11 @@ def of_own_source(name: str) -> bool:
     """Return whether a kernel is of a tree or has a patch of somebody's own."""
     found = read(name)
     return found is not None and found.own_source
+
+
+def in_files(name: str) -> str:
+    """Return what files of a kernel are called: its name, as far as there is room for it."""
+    return name[:FILE_CHARACTERS]
 
 
 def numbers(version: str) -> tuple[int, int]:

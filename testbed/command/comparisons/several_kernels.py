@@ -23,6 +23,7 @@ from testbed.command.runs import commands, plan_costs, plans, run_and_report
 from testbed.labs import registry
 from testbed.machine.console import out, words
 from testbed.planning.plan import Plan
+from testbed.study import kernel_names
 
 if TYPE_CHECKING:
     from model.run_files.comparing.kernels import Kernels
@@ -93,7 +94,7 @@ def _each(choices: plans.Choices) -> list[plans.Choices]:
 def folder_names(kernels: Sequence[str]) -> list[str]:
     """Return a folder's name for each kernel: its own, without what no such name may have."""
     return study_sets.folder_names(
-        [_PLAIN.sub("-", name).strip("-.") or "kernel" for name in kernels]
+        [kernel_names.in_files(_PLAIN.sub("-", name)).strip("-.") or "kernel" for name in kernels]
     )
 
 

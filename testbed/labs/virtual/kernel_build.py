@@ -22,6 +22,7 @@ from testbed.labs.confinement.sandbox import Sandbox
 from testbed.labs.virtual.own_source import build_failure
 from testbed.machine import cache, contents
 from testbed.machine.process import BuildReport, StatusError, Watch, run_logged
+from testbed.study import kernel_names
 
 BUILD_TIMEOUT_S = 3000.0
 BUILD_BYTES = 4_000_000_000
@@ -122,7 +123,7 @@ def _run(
 
 def kept_log(what: str, log: Path) -> str:
     """Keep the log of a build that failed, one for each kernel; return where it is, in words."""
-    name = re.sub(r"[^0-9A-Za-z.+-]+", "-", what)
+    name = kernel_names.in_files(re.sub(r"[^0-9A-Za-z.+-]+", "-", what))
     place = cache.root() / FAILED / f"{name}.log"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -136,7 +136,8 @@ def built(name: str, image_digest: str, tick_hz: int = kernel.TICK_HZ) -> Path |
     version, patches = parts(name)
     if not patches and not _of_tree(name):
         return kernel.built(version, image_digest, tick_hz)
-    place = cache.root() / f"kernel-{name}-{key(name, image_digest, tick_hz)}"
+    named = kernel_names.in_files(name)
+    place = cache.root() / f"kernel-{named}-{key(name, image_digest, tick_hz)}"
     return place if place.is_dir() else None
 
 
@@ -194,7 +195,8 @@ def ensure(
         )  # fmt: skip
         kernel_build.run(folder, script, f"kernel {name}", root, report)
 
-    return cache.entry(f"kernel-{name}", key(name, image_digest, tick_hz), build)
+    named = kernel_names.in_files(name)
+    return cache.entry(f"kernel-{named}", key(name, image_digest, tick_hz), build)
 
 
 def _applied(patch: Patch) -> bytes:

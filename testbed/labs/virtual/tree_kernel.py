@@ -100,7 +100,7 @@ def ensure(
         tree = found_again(name)
         _build(folder, name, tree, patches, root, image_digest, report, tick_hz)
 
-    return cache.entry(f"kernel-{name.text}", place_key, build)
+    return cache.entry(f"kernel-{kernel_names.in_files(name.text)}", place_key, build)
 
 
 def _build(

@@ -200,3 +200,7 @@ def test_several_studies_are_refused(lab: Lab, said: Said) -> None:
 def test_a_folders_name_is_what_a_kernels_can_be() -> None:
     names = folder_names(["6.12+a-patch", "/src/linux@v6.9", "src-linux@v6.9", "../..", "set.json"])
     assert names == ["6.12+a-patch", "src-linux@v6.9", "src-linux@v6.9-2", "kernel", "set.json-2"]
+    long = f"6.12-g2aed543258ce{'+a-patch-1a2b3c4d' * 20}"
+    names = folder_names([long, f"{long}+b"])
+    assert len(set(names)) == 2
+    assert max(map(len, names)) < 255

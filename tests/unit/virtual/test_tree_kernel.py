@@ -144,6 +144,25 @@ def test_patches_are_part_of_it(linux: Path, builds: Builds, tmp_path: Path) -> 
     assert builds.ends == [commit, f"{commit}+{name.partition('+')[2]}"]
 
 
+def test_a_name_may_be_longer_than_a_file_s(linux: Path, builds: Builds, tmp_path: Path) -> None:
+    files = [tmp_path / f"{'a-long-name-of-a-patch'}-{number}.patch" for number in range(4)]
+    for number, file in enumerate(files):
+        file.write_bytes(PATCH.replace(b"net/a.c", f"net/a{number}.c".encode()))
+        (linux / "net" / f"a{number}.c").write_bytes((linux / "net" / "a.c").read_bytes())
+    commit_all(linux)
+    own = given_patch.named([str(file) for file in files])
+    base = kernel_names.patched(tree_kernel.named(str(linux)), own)
+    project = patched_kernel.there_are()
+    # Not applied here: their files are none of this tree.
+    names = [kernel_names.patched(base, project[:most]) for most in (len(project), 6)]
+    assert len(names[1]) > 255
+    for name in names:
+        assert patched_kernel.built(name, "key") is None
+        with pytest.raises(BuildError, match="does not apply"):
+            ensure(name)
+    assert len({patched_kernel.key(name, "key") for name in names}) == 2
+
+
 def test_a_release_has_64_characters_at_most() -> None:
     name = kernel_names.read("6.12-g2aed543258ce+local-1a2b3c4d")
     assert name is not None
