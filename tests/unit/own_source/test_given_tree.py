@@ -185,3 +185,9 @@ def test_nothing_that_a_tree_configures_is_run(linux: Path, tmp_path: Path) -> N
 def test_a_copy_of_a_tree_is_the_same_kernel(linux: Path, tmp_path: Path) -> None:
     shutil.copytree(linux, tmp_path / "copy", symlinks=True)
     assert opened(str(tmp_path / "copy")).base == opened(str(linux)).base
+
+
+def test_a_folder_with_a_line_end_in_its_name_is_told(linux: Path) -> None:
+    linux = linux.rename(linux.with_name("li\nnux"))
+    with pytest.raises(StudyError, match=r"(?s)not a git tree.*a line end in the folder's name"):
+        opened(str(linux))

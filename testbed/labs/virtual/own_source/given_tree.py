@@ -30,7 +30,7 @@ class GivenTree:
     """A tree of Linux: its folder, where git keeps it, a commit, and what that is of.
 
     ``release`` is what its release begins with, such as ``6.12.5`` or ``6.12.0-rc3``.
-    ``changes_count`` says whether what is checked out there counts: no revision was asked for.
+    ``checked_out`` says whether what is checked out there counts: no revision was asked for.
     """
 
     folder: Path
@@ -130,6 +130,8 @@ def opened(text: str) -> GivenTree:
             "rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir",
             "--show-object-format", "--is-bare-repository", "--is-inside-git-dir",
         ).splitlines()  # fmt: skip
+        if len(about) != 5:
+            raise GitError("a line end in the folder's name")
         if ask("rev-parse", "--show-prefix"):
             raise GitError("inside a git tree, and not its top folder")
     except GitError as error:
