@@ -25,6 +25,8 @@ GRACE_S = 1.0
 #: How long a guard may take to end what is left, on a machine that has other things to do.
 GUARD_S = 30.0
 POLL_S = 0.5
+#: Of a log so much is looked at to tell how far a build is.
+MOST_LOOKED_BYTES = 16 << 20
 GUARD = Path(__file__).with_name("guard.py")
 MOUNTS = Path("/proc/self/mountinfo")
 
@@ -42,7 +44,8 @@ class Watch:
 
     def look(self, log: Path) -> None:
         """Report how far the build is; never quite the end, which only its exit tells."""
-        lines = log.read_bytes().count(b"\n")
+        with log.open("rb") as file:
+            lines = file.read(MOST_LOOKED_BYTES).count(b"\n")
         self.report(self.what, min(0.99, lines / self.expected_lines))
 
 
@@ -156,9 +159,16 @@ def _watched(
     return None
 
 
+def ending(log: Path, most_bytes: int) -> bytes:
+    """Return the last bytes of a log, of which a program may have written any number."""
+    with log.open("rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most_bytes))
+        return file.read(most_bytes)
+
+
 def tail(log: Path, lines: int = 15) -> str:
     """Return the last lines of a log as text for a message."""
-    text = log.read_bytes()[-8192:].decode(errors="replace")
+    text = ending(log, 8192).decode(errors="replace")
     return "\n  " + "\n  ".join(text.strip().splitlines()[-lines:])
 
 

@@ -21,7 +21,7 @@ from testbed.labs.confinement import lab_user
 from testbed.labs.confinement.sandbox import Sandbox
 from testbed.labs.virtual.own_source import build_failure
 from testbed.machine import cache, contents
-from testbed.machine.process import BuildReport, StatusError, Watch, run_logged
+from testbed.machine.process import BuildReport, StatusError, Watch, ending, run_logged
 from testbed.study import kernel_names
 
 BUILD_TIMEOUT_S = 3000.0
@@ -113,7 +113,7 @@ def _run(
                 watch=Watch(what=what, expected_lines=script.lines, report=report),
             )
         except StatusError as error:
-            text = log.read_bytes()[-MOST_LOG_BYTES:].decode(errors="replace")
+            text = ending(log, MOST_LOG_BYTES).decode(errors="replace")
             raise build_failure.judged(what, text, kept_log(what, log), error) from error
         except RunError as error:
             raise RunError(

@@ -265,6 +265,19 @@ def test_tail(log: Path) -> None:
     assert tail(log) == "\n  "
 
 
+def test_a_log_of_any_size_is_not_held(log: Path) -> None:
+    with log.open("wb") as file:
+        file.write(b"first\n")
+        file.truncate(1 << 40)  # no memory holds that; the disk has two blocks of it
+        file.seek(0, os.SEEK_END)
+        file.write(b"\nlast\n")
+    told: list[tuple[str, float]] = []
+    Watch(what="x", expected_lines=4, report=lambda *report: told.append(report)).look(log)
+    assert told == [("x", 0.25)]
+    assert process.ending(log, 6) == b"\nlast\n"
+    assert process.tail(log).endswith("\n  last")
+
+
 def test_output_of() -> None:
     assert output_of(["sh", "-c", "echo out; echo err >&2"]) == "out\n"
     with pytest.raises(RunError, match=r"^sh -c echo why >&2; exit 2 failed: got why$"):
