@@ -29,7 +29,7 @@ BUILD_BYTES = 4_000_000_000
 KERNEL = ("linux", "config", "version")
 #: In the cache: the logs of builds that failed.
 FAILED = "failed-builds"
-MOST_LOG_BYTES = 64 << 20
+MOST_LOG_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from model.errors import BuildError, RunError
@@ -114,3 +116,11 @@ def test_what_nobody_understands_is_told_as_it_ended() -> None:
     error = judged("kernel 6.12", "?", "its log: /x", RunError("failed with status 9", got="?"))
     assert not isinstance(error, BuildError)
     assert str(error) == "failed with status 9: got ? (its log: /x)"
+
+
+@pytest.mark.parametrize("text", ["ld", "Kconfig:1", "Makefile:1", "x.o(", "a:1"])
+def test_a_line_without_end_takes_no_time(text: str) -> None:
+    began_s = time.process_time()
+    places(text * 100_000 + "\nnet/a.c:7:1: error: expected x\n")
+    assert time.process_time() - began_s < 5
+    assert places(text * 100_000 + "\nnet/a.c:7:1: error: x\n") == ["net/a.c:7:1: error: x"]

@@ -13,6 +13,8 @@ from model.errors import BuildError, RunError
 #: How many places are named.
 MOST_NAMED = 3
 MOST_CHARACTERS = 300
+#: Of a line so much is looked at: what finds places takes long with a makefile's endless ones.
+MOST_LOOKED_AT = 600
 _MACHINE = {
     r"No space left on device|Disk quota exceeded": "the disk is full",
     r"Cannot allocate memory|virtual memory exhausted|out of memory|"
@@ -44,6 +46,7 @@ _NO_FILE = re.compile(r"can't find file to patch at input line (\d+)")
 
 def places(log: str) -> list[str]:
     """Return what in the source is wrong, the most telling kind of it; empty for nothing."""
+    log = "\n".join(line[:MOST_LOOKED_AT] for line in log.splitlines())
     for found in (
         _not_applied(log),
         [f"{where}: error: {what}" for where, what in _COMPILER.findall(log)],
