@@ -151,6 +151,8 @@ def add(
     Raises:
         StudyError: it could not be written.
     """
+    if not _is_name(name):  # what is there already under that name is removed
+        raise StudyError("not a folder's name", where=str(folder), got=repr(name))
     run = folder / name
     names = names_of(folder)
     try:

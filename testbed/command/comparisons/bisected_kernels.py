@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from model.errors import GroundtruthError, StudyError
+from model import run_folder
+from model.errors import GroundtruthError, ParseError, StudyError
 from model.run_files.comparing.bisection import Asked, Commit
 from testbed.labs.booted import debian
 from testbed.labs.virtual import kernel
@@ -103,9 +104,22 @@ def _between(good: str, bad: str) -> list[str]:
 def as_asked(asked: Asked) -> Kernels:
     """Return what an earlier command bisected: the same commits, whatever branches are now.
 
+    What is asked for may be somebody else's file: its words become names of folders.
+
     Raises:
         StudyError: the tree is not there any more, or has not these commits.
+        ParseError: these are no versions, or no whole commits.
     """
     if asked.tree is None:
-        return versions_of(asked.versions)
-    return of_tree(asked.tree, *asked.ends)
+        sound = all(SOURCE_VERSION.fullmatch(one) for one in asked.versions)
+        sound = sound and asked.versions[:1] + asked.versions[-1:] == asked.ends
+        found = versions_of(asked.versions) if sound else None
+    else:
+        found = of_tree(asked.tree, *asked.ends)
+    if found is None or found.ends != asked.ends:
+        raise ParseError(
+            "not what a bisection is between", where=run_folder.BISECTION_JSON,
+            wanted="versions in order with the ends first and last, or whole commits",
+            got=", ".join(asked.ends),
+        )  # fmt: skip
+    return found

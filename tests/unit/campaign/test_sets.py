@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,6 +137,16 @@ def test_what_is_no_set_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / run_folder.SET).write_text(text)
     with pytest.raises(ParseError, match=r"set\.json: cannot read a set"):
         study_sets.find(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/x", ".making-x", "a\0b"])
+def test_a_run_is_put_into_its_set_and_nowhere_else(name: str, tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "set").mkdir()
+    planned: Any = None  # not looked at
+    with pytest.raises(StudyError, match="not a folder's name"):
+        study_sets.add(tmp_path / "set", name, planned, [], "bisect")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["set", "x"]
 
 
 def test_a_set_says_which_command_reads_it_and_how_to_go_on(tmp_path: Path) -> None:

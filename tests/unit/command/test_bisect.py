@@ -373,6 +373,25 @@ def test_versions_that_can_be_had_are_bisected(versions: Lab, said: Said) -> Non
     assert command_status(["bisect", "r/latest"]) == 0
 
 
+def test_a_bisection_of_somebody_else_names_no_folder_elsewhere(
+    versions: Lab, said: Said, place: Path
+) -> None:
+    (place / "victim").mkdir()
+    victim = Tree(place / "victim")
+    victim.commit("kept")
+    versions.stop_at = 8
+    with pytest.raises(Interrupted):
+        command_status([*WORDS.split(), "6.12", "7.3"])
+    versions.stop_at = 0
+    file = Path("r/latest") / run_folder.BISECTION_JSON
+    content = json.loads(file.read_text())
+    content["asked"]["versions"] = ["6.12", str(victim.folder), "7.3"]
+    file.write_text(json.dumps(content))
+    assert command_status(["bisect", "r/latest", "-j", "1"]) == 3
+    assert "not what a bisection is between" in said()[1]
+    assert (victim.folder / "kept.c").read_text() == "kept"
+
+
 def test_neighbouring_versions_need_no_further_step(
     versions: Lab, said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
