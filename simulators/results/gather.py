@@ -89,7 +89,7 @@ class _Gathered:
     def _take_flows(self, stream: Stream, kind: Format, path: Path, parts: dict[str, str]) -> None:
         place = self._places.find(parts.get, stream.where)
         replicate = self._places.replicate(parts.get, stream.where) or path.name
-        found, notes = _flows(stream, kind, self._mapping, place)
+        found, notes = _flows(stream, kind, self._mapping, place, self._places.totals_of(place))
         self._notes.update(dict.fromkeys(notes))
         flows, others = _chosen(found, self._mapping.selectors)
         self._others.setdefault((place.point, replicate), []).extend(others)
@@ -104,6 +104,11 @@ class _Gathered:
                 _merge(self._readings, one)
             else:
                 self._summary(one)
+            if any(sought.per_second for sought in self._mapping.sought):
+                place = self._places.at(one.point)
+                hint = "; vectors' samples are of that, too" if kind == "omnetpp" else ""
+                note = _about_time(self._places.totals_of(place), place, hint)
+                self._notes.update(dict.fromkeys(note))
 
     def _summary(self, one: SummaryReading) -> None:
         key = one.point, one.metric
@@ -171,9 +176,7 @@ def _merge(found: dict[Key, Reading], one: Reading) -> None:
         return
     twice = before.metrics.keys() & one.metrics.keys()
     known = {(flow.group, flow.found.words) for flow in before.flows}
-    again = [
-        flow.found.words for flow in one.flows if (flow.group, flow.found.words) in known
-    ]
+    again = [flow.found.words for flow in one.flows if (flow.group, flow.found.words) in known]
     if twice or again:
         raise ParseError(
             f"{min([*twice, *again])} for the second time", where=one.where,
@@ -224,13 +227,12 @@ def _check_asked(mapping: ResultsMapping, kind: Format, path: Path) -> None:
 
 
 def _flows(
-    stream: Stream, kind: Format, mapping: ResultsMapping, place: KnownPoint
+    stream: Stream, kind: Format, mapping: ResultsMapping, place: KnownPoint, counted: Span
 ) -> tuple[list[FlowReading], tuple[str, ...]]:
     if kind == "pcap":
         return captures.read(stream, span=place.span, first_packet=mapping.first_packet)
     if kind == "ns2":
         return ns2_traces.read(stream, span=place.span, headers_bytes=mapping.headers_bytes)
-    counted = mapping.counted or Span(from_s=0.0, to_s=place.duration_s)
     found, _ = flow_monitor.read(
         stream, headers_bytes=mapping.headers_bytes, counted=counted, lost_in=mapping.lost_in
     )
@@ -238,16 +240,20 @@ def _flows(
 
 
 def _about_totals(counted: Span, place: KnownPoint) -> tuple[str, ...]:
-    notes = [
-        "FlowMonitor counts what arrived, repeated data too: goodput from it is the higher by that"
-    ]
-    if counted != place.span:
-        notes.append(
-            f"its totals are of {counted.from_s:g} s to {counted.to_s:g} s, the study's goodput of "
-            f"{place.span.from_s:g} s to {place.span.to_s:g} s: FlowMonitor's StartTime makes "
-            "them the same"
-        )
-    return tuple(notes)
+    return (
+        "FlowMonitor counts what arrived, repeated data too: goodput from it is the higher by that",
+        *_about_time(counted, place, ": FlowMonitor's StartTime makes them the same"),
+    )
+
+
+def _about_time(counted: Span, place: KnownPoint, hint: str = "") -> tuple[str, ...]:
+    if counted == place.span:
+        return ()
+    told = (
+        f"its totals are of {counted.from_s:g} s to {counted.to_s:g} s, the study's goodput of "
+        f"{place.span.from_s:g} s to {place.span.to_s:g} s{hint}"
+    )
+    return (told,)
 
 
 def _chosen(

@@ -6,7 +6,15 @@ import math
 from collections.abc import Callable, Iterator
 
 from model.errors import ParseError
-from model.run_files.comparing.brought import Reading, ResultsMapping, Sought, SummaryReading, Take
+from model.run_files.comparing.brought import (
+    KnownPoint,
+    Reading,
+    ResultsMapping,
+    Sought,
+    Span,
+    SummaryReading,
+    Take,
+)
 from simulators.results.names import matches
 from simulators.results.omnetpp import Kept, OmnetRun, Samples, read
 from simulators.results.places import Lookup, Places
@@ -49,7 +57,7 @@ def omnet_readings(
             found = [kept for kept in run.kept if _is(one, kept.module, kept.name)]
             value = _together(run, one, found)
             if value is not None:
-                per = place.span.length_s if one.per_second else 1.0
+                per = _counted(found, place, places).length_s if one.per_second else 1.0
                 metrics[one.metric] = value * one.factor / per
         if not metrics:
             raise ParseError(
@@ -60,6 +68,12 @@ def omnet_readings(
             )  # fmt: skip
         replicate = places.replicate(of_run, run.where) or f"{name}: {run.name}"
         yield Reading(where=run.where, point=place.point, replicate=replicate, metrics=metrics)
+
+
+def _counted(found: list[Kept], place: KnownPoint, places: Places) -> Span:
+    """Return what a total is of: of a vector's samples those of the study's time were taken."""
+    samples = any(isinstance(kept.value, Samples) for kept in found)
+    return place.span if samples else places.totals_of(place)
 
 
 def _is(one: Sought, module: str, number: str) -> bool:

@@ -47,6 +47,14 @@ class Places:
         spans = {one.span for one in self._points}
         return next(iter(spans)) if len(spans) == 1 else self.find(lookup, where).span
 
+    def totals_of(self, place: KnownPoint) -> Span:
+        """Return what a simulator's totals are of: as the mapping says, or the whole run."""
+        return self._mapping.counted or Span(from_s=0.0, to_s=place.duration_s)
+
+    def at(self, point: Point) -> KnownPoint:
+        """Return what is known of a point that was found."""
+        return next(one for one in self._points if one.point == point)
+
     def replicate(self, lookup: Lookup, where: str) -> str:
         """Return the replicate's name; empty if the mapping does not say what tells replicates."""
         if not self._mapping.replicate:

@@ -30,9 +30,10 @@ def table_readings(
             return row.get(part) if told is None else told
 
         place = places.find(of_row, where)
+        totals_s = places.totals_of(place).length_s
         values = [one for one in mapping.sought if not one.summary]
         metrics = {
-            one.metric: _value(row, one.column, where) * one.factor / _per(one, place.span.length_s)
+            one.metric: _value(row, one.column, where) * one.factor / _per(one, totals_s)
             for one in values
         }
         if metrics:
@@ -40,7 +41,7 @@ def table_readings(
             yield Reading(where=where, point=place.point, replicate=replicate, metrics=metrics)
         for one in mapping.sought:
             if one.summary:
-                scale = one.factor / _per(one, place.span.length_s)
+                scale = one.factor / _per(one, totals_s)
                 n = _n(row, one, where)
                 yield SummaryReading(
                     where=where, point=place.point, metric=one.metric, n=n,
@@ -49,8 +50,8 @@ def table_readings(
                 )  # fmt: skip
 
 
-def _per(one: Sought, span_s: float) -> float:
-    return span_s if one.per_second else 1.0
+def _per(one: Sought, totals_s: float) -> float:
+    return totals_s if one.per_second else 1.0
 
 
 def _value(row: dict[str, str], column: str, where: str, *, least: float | None = None) -> float:

@@ -91,7 +91,8 @@ def test_captures_of_one_replicate_are_put_together() -> None:
 def test_runs_of_omnetpp_are_replicates(tmp_path: Path) -> None:
     path = tmp_path / "General.sca"
     path.write_text(SCA)
-    first, second = gathered(OMNET, path).readings
+    counted = dataclasses.replace(OMNET, counted=POINTS[0].span)
+    first, second = gathered(counted, path).readings
     assert (first.replicate, second.replicate) == ("0", "1")
     assert first.metrics == {
         "goodput_bbr_bps": 12_500_000 * 8 / 50, "goodput_cubic_bps": 37_500_000 * 8 / 50,
@@ -151,3 +152,29 @@ def test_the_first_file_that_cannot_be_read_ends_it(tmp_path: Path) -> None:
     bad.write_bytes((NS3 / "400" / bad.name).read_bytes()[:-100])
     with pytest.raises(ParseError, match="cannot be read as gzip"):
         gathered(MONITOR, FILE, bad)
+
+
+def test_totals_of_another_time_than_the_study_s_are_rates_of_that_time(tmp_path: Path) -> None:
+    """As FlowMonitor's: of what ``counted`` says, without it of the whole simulation."""
+    scalars, table = tmp_path / "General.sca", tmp_path / "totals.csv"
+    scalars.write_text(SCA)
+    table.write_text("queue,repetition,bytes\n25,7,12500000\n")
+    column = Sought(metric="goodput_bbr_bps", factor=8.0, per_second=True, column="bytes")
+    of_table = dataclasses.replace(OMNET, sought=(column,))
+    for counted, seconds in ((None, 60), (Span(from_s=20, to_s=60), 40)):
+        for mapping, path in ((OMNET, scalars), (of_table, table)):
+            found = gathered(dataclasses.replace(mapping, counted=counted), path)
+            assert found.readings[0].metrics["goodput_bbr_bps"] == 12_500_000 * 8 / seconds
+            (note,) = found.notes
+            assert "of 10 s to 60 s" in note
+    assert gathered(dataclasses.replace(OMNET, counted=POINTS[0].span), scalars).notes == ()
+
+
+def test_a_vector_s_sum_is_of_the_study_s_time(tmp_path: Path) -> None:
+    path = tmp_path / "General.vec"
+    path.write_text(VEC)
+    total = Sought(metric="goodput_bbr_bps", factor=8.0, per_second=True, module="*.source[0]",
+                   name="cwnd:vector", take="sum")  # fmt: skip
+    mapping = dataclasses.replace(OMNET, sought=(total,), counted=Span(from_s=0, to_s=60))
+    (one,) = gathered(mapping, path).readings
+    assert one.metrics == {"goodput_bbr_bps": (4 + 6) * 8 / 50}
