@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from model.errors import ParseError
 from model.run_files.comparing.brought import FlowReading, Span
 from model.units import average_rate_bps
-from simulators.results.in_order import InOrder, TooManyHolesError
+from simulators.results.in_order import MOST_HELD_IN_ALL, InOrder, TooManyHolesError
+from simulators.results.places import ended_early
 from simulators.results.streams import Stream
 
 LONGEST_RECORD_BYTES = 262_144
-MOST_FLOWS, MOST_CHUNKS = 100_000, 200
+MOST_FLOWS, MOST_CHUNKS, MOST_HELD = 100_000, 200, MOST_HELD_IN_ALL
 #: A capture's time that is no simulation's: its clock counts from 1970.
 NO_SIMULATION_S = 100_000_000
 _MAGIC = {
@@ -46,6 +47,11 @@ class _Flow:
     packets: int = 0
     from_start: bool = False
 
+    @property
+    def held(self) -> int:
+        """How much is held beyond holes."""
+        return len(self.sizes) + (len(self.order.starts) if self.order else 0)
+
 
 @dataclass(kw_only=True)
 class _Capture:
@@ -57,6 +63,8 @@ class _Capture:
     flows: dict[_Key, _Flow] = field(default_factory=dict)
     passed_over: int = 0
     packets: int = 0
+    held: int = 0
+    last_s: float = 0.0
 
 
 def read(
@@ -82,7 +90,7 @@ def read(
                 wanted="seconds since the simulation began", got=f"{t_s:.0f} s",
                 hint="in the mapping: zero: first packet",
             )  # fmt: skip
-        found.packets = number
+        found.packets, found.last_s = number, t_s - found.zero_s
         try:
             _take(found, t_s - found.zero_s, network, wire_bytes)
         except TooManyHolesError:
@@ -103,7 +111,7 @@ def _notes(found: _Capture) -> tuple[str, ...]:
         notes.append(
             f"{found.where}: {cut} flows have no beginning here; counted from their first data"
         )
-    return tuple(notes)
+    return (*notes, *ended_early(found.where, found.last_s, found.span))
 
 
 class _Reader:
@@ -208,7 +216,11 @@ def _take(found: _Capture, t_s: float, packet: bytes, wire_bytes: int) -> None:
                              wanted=f"at most {MOST_FLOWS}")  # fmt: skip
         flow = found.flows[key] = _Flow(first=found.packets)
     flow.packets += 1
+    before = flow.held
     new = _NEW[packet[9]](flow, packet, header, end)
+    found.held += flow.held - before
+    if found.held > MOST_HELD:
+        raise TooManyHolesError
     if found.span.from_s <= t_s < found.span.to_s:
         flow.new_bytes += new
 

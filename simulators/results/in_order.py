@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
-#: Pieces beyond holes that are held for one flow.
-MOST_HELD = 100_000
+#: Pieces beyond holes that are held for one flow, and for all flows of a file together.
+MOST_HELD, MOST_HELD_IN_ALL = 100_000, 1_000_000
 
 
 class TooManyHolesError(Exception):

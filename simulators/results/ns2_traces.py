@@ -4,7 +4,8 @@
     + 22.3 0 1 sctp 1496 -------D 2 3.0 4.1 1 9 238 0 8   flags, flow, ends, number, packet
 
 ``d`` is a packet that a buffer dropped, ``e`` one that an error model with a trace of its own lost;
-lines of variables, and of nam, are passed over. Invariants: time goes forward; of a packet under
+lines of variables, and of nam, are passed over. Where packets are gone and no line says so, losses
+are not known. Invariants: time goes forward; of a packet under
 way only its number and when it was sent are in memory, of so many at most; anything else is a
 :class:`ParseError` with file, line and reason.
 """
@@ -18,11 +19,12 @@ from dataclasses import dataclass, field
 from model.errors import ParseError
 from model.run_files.comparing.brought import FlowReading, Span
 from model.units import average_rate_bps
-from simulators.results.in_order import InOrder, TooManyHolesError
+from simulators.results.in_order import MOST_HELD_IN_ALL, InOrder, TooManyHolesError
 from simulators.results.numbers import number, whole
+from simulators.results.places import ended_early
 from simulators.results.streams import Stream
 
-MOST_FLOWS, MOST_UNDER_WAY = 100_000, 2_000_000
+MOST_FLOWS, MOST_UNDER_WAY, MOST_HELD = 100_000, 2_000_000, MOST_HELD_IN_ALL
 #: What carries users' data: UDP's sources are named by what paces them.
 DATA_KINDS = frozenset({"tcp", "sctp", "cbr", "exp", "pareto", "udp"})
 PACKET = re.compile(r"[+rde-] [0-9][0-9.e+-]* ")
@@ -53,7 +55,13 @@ class _Flow:
     sent: int = 0
     queue_dropped: int = 0
     lost: int = 0
+    arrived_sent_s: float = -math.inf
     under_way: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def gone(self) -> int:
+        """How many packets neither arrived nor were dropped, and one sent later arrived."""
+        return sum(sent_s < self.arrived_sent_s for sent_s in self.under_way.values())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +95,7 @@ def read(
         ParseError: it is no such trace; file, line and reason.
     """
     flows: dict[int, _Flow] = {}
-    last_s, under_way, packets = 0.0, 0, 0
+    last_s, under_way, held, packets = 0.0, 0, 0, 0
     for at, text in stream.lines():
         if not PACKET.match(text):
             _check_other(stream, at, text)
@@ -101,9 +109,12 @@ def read(
         if line.kind not in DATA_KINDS:
             continue
         flow = _flow(stream, at, line, flows)
-        before = len(flow.under_way)
+        before, held_before = len(flow.under_way), len(flow.order.starts)
         try:
             _take(flow, line, span, headers_bytes)
+            held += len(flow.order.starts) - held_before
+            if held > MOST_HELD:
+                raise TooManyHolesError
         except TooManyHolesError:
             raise stream.error(at, "a flow with too many holes to follow") from None
         except ValueError as error:
@@ -117,7 +128,16 @@ def read(
         _made(stream.where, flow_id, flow, span, known=headers_bytes is not None)
         for flow_id, flow in sorted(flows.items())
     ]
-    return made, ()
+    return made, (*ended_early(stream.where, last_s, span), *_about_gone(stream.where, flows))
+
+
+def _about_gone(where: str, flows: dict[int, _Flow]) -> tuple[str, ...]:
+    return tuple(
+        f"{where}: {flow.gone} packets of flow {flow_id} neither arrived nor were dropped: its "
+        "losses are not known (an error model without a trace?)"
+        for flow_id, flow in sorted(flows.items())
+        if flow.gone
+    )
 
 
 def _check_other(stream: Stream, at: int, text: str) -> None:
@@ -184,6 +204,8 @@ def _take(flow: _Flow, line: _Line, span: Span, headers_bytes: int | None) -> No
 
 def _arrived(flow: _Flow, line: _Line, span: Span, headers_bytes: int | None) -> None:
     sent_s = flow.under_way.pop(line.packet, None)
+    if sent_s is not None:
+        flow.arrived_sent_s = max(flow.arrived_sent_s, sent_s)
     if sent_s is not None and span.from_s <= sent_s < span.to_s:
         delay_s = line.t_s - sent_s
         if flow.last_delay_s is not None:
@@ -208,7 +230,7 @@ def _arrived(flow: _Flow, line: _Line, span: Span, headers_bytes: int | None) ->
 
 
 def _made(where: str, flow_id: int, flow: _Flow, span: Span, *, known: bool) -> FlowReading:
-    offered = flow.sent - flow.queue_dropped
+    known_losses = not flow.gone
     some = flow.jitters > 0
     return FlowReading(
         where=f"{where}:{flow.line}", protocol=flow.kind, source=flow.source[0],
@@ -220,6 +242,7 @@ def _made(where: str, flow_id: int, flow: _Flow, span: Span, *, known: bool) -> 
         jitter_mean_s=flow.jitter_sum_s / flow.jitters if some else None,
         jitter_min_s=flow.jitter_min_s if some else None,
         jitter_max_s=flow.jitter_max_s if some else None,
-        loss_offered_pkts=offered, loss_dropped_pkts=flow.lost,
+        loss_offered_pkts=flow.sent - flow.queue_dropped if known_losses else None,
+        loss_dropped_pkts=flow.lost if known_losses else None,
         queue_dropped_pkts=flow.queue_dropped,
     )  # fmt: skip

@@ -18,7 +18,17 @@ KINDS = {
 }  # fmt: skip
 #: Two numbers that are the same setting, written with other digits.
 SAME = 1e-9
+#: A simulation in whose last part of the counted time, so large, there is no packet may be shorter.
+SILENT_FRAC = 0.05
 MOST_NAMED, MOST_REPLICATE = 8, 200
+
+
+def ended_early(where: str, last_s: float, span: Span) -> tuple[str, ...]:
+    """Return what is to be told of a file whose packets end long before what is counted does."""
+    if span.to_s - last_s <= SILENT_FRAC * span.length_s:
+        return ()
+    told = f"its last packet is at {last_s:g} s, and goodput is counted to {span.to_s:g} s"
+    return (f"{where}: {told}: was less simulated?",)
 
 
 class Places:

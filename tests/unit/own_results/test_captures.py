@@ -183,3 +183,30 @@ def test_other_files_are_refused_with_place_and_reason(case: str, tmp_path: Path
     with stream_of(tmp_path, content) as stream, pytest.raises(ParseError) as refused:
         flows(stream)
     assert words in str(refused.value)
+
+
+def test_what_is_held_beyond_holes_is_bounded_for_all_flows_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of SCTP every chunk is held, though chunks in a row are one piece; many flows are no way."""
+    monkeypatch.setattr(captures, "MOST_HELD", 30)
+    one_hole = [(1.0, sctp((5, 10)))] + [(1.0, sctp((tsn, 10))) for tsn in range(7, 47)]
+    many_flows = []
+    for port in range(1, 41):
+        for seq in (1, 100):
+            packet = tcp(seq, 10)
+            many_flows.append((1.0, packet[:20] + port.to_bytes(2, "big") + packet[22:]))
+    for packets, place in ((one_hole, 31), (many_flows, 62)):
+        with stream_of(tmp_path, pcap(packets)) as stream, pytest.raises(ParseError) as refused:
+            flows(stream)
+        assert f"packet {place}: a flow with too many holes to follow" in str(refused.value)
+
+
+def test_a_capture_that_ends_before_the_time_that_is_counted_is_told(tmp_path: Path) -> None:
+    packets = [(1.0, tcp(1, 10)), (29.0, tcp(11, 10))]
+    for to_s, told in ((30.0, []), (60.0, ["its last packet is at 29 s, and goodput is counted"])):
+        with stream_of(tmp_path, pcap(packets)) as stream:
+            _, notes = captures.read(stream, span=Span(from_s=0, to_s=to_s), first_packet=False)
+        found = [note for note in notes if "last packet" in note]
+        assert len(found) == len(told)
+        assert all(words in note for words, note in zip(told, found, strict=True))

@@ -253,3 +253,34 @@ def test_formats_are_told_by_how_files_begin(head: bytes, kind: str) -> None:
 def test_a_format_that_is_not_known_is_named() -> None:
     with pytest.raises(ParseError, match="a format that is not known"):
         format_of(b"\x7fELF\0\0", "f")
+
+
+def test_a_trace_that_ends_before_the_time_that_is_counted_is_told(tmp_path: Path) -> None:
+    for to_s, told in ((3.1, 0), (60.0, 1)):
+        with stream_of(tmp_path, TRACE) as stream:
+            _, notes = ns2_traces.read(stream, span=Span(from_s=0, to_s=to_s), headers_bytes=40)
+        assert len(notes) == told
+        assert all("its last packet is at 3 s, and goodput is counted to 60 s" in n for n in notes)
+
+
+def test_losses_that_no_line_tells_of_are_not_known(tmp_path: Path) -> None:
+    """An error model without a trace of its own: what was sent later has arrived."""
+    silent = TRACE.replace("e 2.1 2 1 tcp 1040 ------- 1 0.0 1.0 1 4\n", "")
+    with stream_of(tmp_path, silent) as stream:
+        (one,), notes = ns2_traces.read(stream, span=Span(from_s=0, to_s=3), headers_bytes=40)
+    assert (one.queue_dropped_pkts, one.loss_dropped_pkts, one.loss_offered_pkts) == (1, None, None)
+    assert "1 packets of flow 1 neither arrived nor were dropped" in notes[0]
+
+
+def test_what_a_trace_holds_beyond_holes_is_bounded_for_all_flows_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ns2_traces, "MOST_HELD", 30)
+    lines = [
+        f"r 1 0 1 tcp 1040 ------- {flow} 0.0 1.0 {number} {flow}\n"
+        for flow in range(1, 41)
+        for number in (0, 2)
+    ]
+    with stream_of(tmp_path, "".join(lines)) as stream, pytest.raises(ParseError) as refused:
+        ns2_traces.read(stream, span=WHOLE, headers_bytes=40)
+    assert "in:62: a flow with too many holes to follow" in str(refused.value)
