@@ -82,8 +82,8 @@ def between(first: Batch, second: Batch, *, margin: float | None, unit: float = 
     size = max(abs(first.mean), abs(second.mean))
     if max(first.sd, second.sd) <= ROUNDING * size:
         return _by_the_values(difference, margin)
-    parts = [(one.sd or 0.0) ** 2 / one.n / unit**2 for one in (first, second)]
-    error, df = math.sqrt(sum(parts)), _freedom(parts, first.n, second.n)
+    errors = [(one.sd or 0.0) / unit / math.sqrt(one.n) for one in (first, second)]
+    error, df = math.hypot(*errors), _freedom(errors, first.n, second.n)
     inside = None if margin is None else (margin - abs(difference)) / error
     return Between(
         difference=difference,
@@ -97,17 +97,19 @@ def between(first: Batch, second: Batch, *, margin: float | None, unit: float = 
     )
 
 
-def _freedom(parts: Sequence[float], *numbers: int) -> float:
+def _freedom(errors: Sequence[float], *numbers: int) -> float:
     """Return Welch's and Satterthwaite's degrees of freedom; scaled, so that no square is lost."""
-    most = max(parts)
-    scaled = [part / most for part in parts]
+    most = max(errors)
+    scaled = [(error / most) ** 2 for error in errors]
     below = sum(part**2 / (n - 1) for part, n in zip(scaled, numbers, strict=True))
     return sum(scaled) ** 2 / below
 
 
 def _pooled(first: Batch, second: Batch) -> float:
-    squares = sum((one.n - 1) * (one.sd or 0.0) ** 2 for one in (first, second))
-    return math.sqrt(squares / (first.n + second.n - 2))
+    freedom = first.n + second.n - 2
+    return math.hypot(
+        *((one.sd or 0.0) * math.sqrt((one.n - 1) / freedom) for one in (first, second))
+    )
 
 
 def _by_the_values(difference: float, margin: float | None) -> Between:

@@ -102,3 +102,25 @@ def test_the_order_of_replicates_changes_nothing(values: list[float], rng: objec
     shuffled = list(values)
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
     assert between(batch(values), batch(shuffled), margin=None).difference == 0.0
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "unit"),
+    [
+        (Batch(n=3, mean=1.0, sd=1.0), Batch(n=3, mean=1e200, sd=1e200), 5e199),
+        (Batch(n=3, mean=0.0, sd=0.0), Batch(n=3, mean=1e-200, sd=1e-200), 5e-201),
+        (Batch(n=3, mean=1e-200, sd=1e-200), Batch(n=10**9, mean=2e-200, sd=3e-200), 1.5e-200),
+    ],
+)
+def test_numbers_whose_squares_no_float_holds_are_compared(
+    first: Batch, second: Batch, unit: float
+) -> None:
+    """The same as of numbers near 1: what is told does not change with scale."""
+    scale = max(abs(first.mean), abs(second.mean))
+    near = [
+        Batch(n=one.n, mean=one.mean / scale, sd=(one.sd or 0.0) / scale) for one in (first, second)
+    ]
+    found = between(first, second, margin=0.03, unit=unit)
+    wanted = between(*near, margin=0.03, unit=unit / scale)
+    for name in ("difference", "p_equivalent", "p_different", "standardised", "ci95"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name), rel=1e-9)
