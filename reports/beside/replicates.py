@@ -19,6 +19,9 @@ from model.run_files.traffic_tables import AuditRow, FlowRow, PathRow
 from reports.measures.metrics import evaluate, metrics_of, study_metrics_of
 from reports.store.sample import Sample
 
+#: Sums of what is larger, no float may hold.
+LARGEST = 1e120
+
 #: Of a group, and yet of all flows.
 _OF_ALL = "share_{group}_pct"
 #: What goodputs of all groups, each as a whole, are enough for.
@@ -47,7 +50,12 @@ def values(one: Reading, study: Study, cell: Cell) -> dict[str, float]:
         derived = _evaluated(_sample(study, cell, rows, (), ()), study)
         names = (*_OF_GROUPS, *(_OF_ALL.format(group=group.id) for group in study.groups))
         made = {name: derived[name] for name in names if name in derived} | made
-    return made | dict(one.metrics)
+    made |= one.metrics
+    for name, value in made.items():
+        if not abs(value) <= LARGEST:
+            raise ParseError(f"{name} is too large", where=one.where, got=f"{value:g}",
+                             wanted=f"at most {LARGEST:g}", hint="computed of others")  # fmt: skip
+    return made
 
 
 def _of_flows(one: Reading, study: Study, cell: Cell) -> dict[str, float]:

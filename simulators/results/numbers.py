@@ -1,17 +1,16 @@
 """Numbers as simulators write them, and what is said of those that are none. Pure.
 
-Invariant: what is returned is finite; not-a-numbers and infinities are refused, and so is whatever
-a float cannot hold.
+Invariant: what is returned is finite, and so are sums and products of it; not-a-numbers and
+infinities are refused, and so is what is larger than anything that was ever measured.
 """
 
 from __future__ import annotations
 
-import math
 import re
 
 from model.errors import ParseError
 
-MOST_CHARACTERS = 400
+MOST_CHARACTERS, LARGEST = 400, 1e100
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,5})?", re.ASCII)
 _COMMA = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})*,\d+|[+-]?\d+,\d+", re.ASCII)
 _NONE = {"nan", "-nan", "inf", "-inf", "+inf", "infinity", "-infinity", "na", "n/a", "null", "none"}
@@ -32,7 +31,7 @@ def number(text: str, where: str, what: str, *, least: float | None = None) -> f
         raise ParseError(f"{what} is no number", where=where, wanted=wanted,
                          got=repr(text[:60]) if text else "nothing", hint=_hint(text))  # fmt: skip
     value = float(text)
-    if not math.isfinite(value):
+    if not abs(value) <= LARGEST:
         raise ParseError(f"{what} is too large", where=where, wanted=wanted, got=text[:60])
     if least is not None and value < least:
         raise ParseError(f"{what} is out of range", where=where, wanted=wanted, got=text[:60])

@@ -277,3 +277,16 @@ def test_what_is_written_is_json_of_its_declaration(here: Path) -> None:
     content = json.loads(path.read_text())
     assert content["schema"] == 1
     assert content["files"][0]["file"] == "mine.csv"
+
+
+@pytest.mark.parametrize(
+    ("tcp", "words"),
+    [("1e300", "column tcp is too large"), ("1e-300", "pct_increase is too large")],
+)
+def test_numbers_whose_sums_no_float_holds_are_refused(
+    here: Path, said: Said, tcp: str, words: str
+) -> None:
+    table(f"1,1,{tcp},5e90", f"1,2,{tcp},5e90")
+    assert status("--with mine.csv --mapping m.yaml") == 3
+    assert words in said()[1]
+    assert not Path("r/latest/compared").exists()
