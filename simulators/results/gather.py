@@ -30,7 +30,7 @@ from simulators.results import captures, flow_monitor, names, ns2_traces
 from simulators.results.formats import CALLED, format_of
 from simulators.results.omnet_values import omnet_readings
 from simulators.results.places import Lookup, Places
-from simulators.results.streams import Stream, head_of, opened
+from simulators.results.streams import Stream, head_of, opened, resolved_file
 from simulators.results.table_values import table_readings
 
 FLOW_FORMATS: frozenset[Format] = frozenset({"flowmonitor", "pcap", "ns2"})
@@ -70,7 +70,7 @@ class _Gathered:
 
     def take(self, path: Path) -> None:
         """Read a file whole."""
-        resolved = path.resolve()
+        resolved = resolved_file(path)
         if resolved in self._files:
             raise ParseError("a file for the second time", where=str(path))
         parts = _parts(self._mapping, path)

@@ -187,11 +187,11 @@ def opened(path: Path) -> Iterator[Stream]:
     Raises:
         ParseError: it is no plain file, or was changed meanwhile.
     """
+    resolved = resolved_file(path)
     try:
-        file = plain_files.opened(path.resolve(strict=True))
-    except (OSError, RuntimeError, ValueError) as error:  # a circle of links; a NUL in the name
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ParseError(f"cannot be read: {reason}", where=str(path)) from error
+        file = plain_files.opened(resolved)
+    except OSError as error:
+        raise _unreadable(path, error) from error
     with file:
         before = _state(file)
         yield Stream(where=str(path), file=file)
@@ -200,6 +200,19 @@ def opened(path: Path) -> Iterator[Stream]:
                 "changed while it was read", where=str(path),
                 hint="wait until the simulator has ended",
             )  # fmt: skip
+
+
+def resolved_file(path: Path) -> Path:
+    """Return a file's own path, links followed; raise :class:`ParseError` if there is none."""
+    try:
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:  # a circle of links; a NUL in the name
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> ParseError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return ParseError(f"cannot be read: {reason}", where=str(path))
 
 
 def _state(file: BinaryIO) -> tuple[int, int]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from reports.beside.compare import RunSide
     from reports.store.run import Run
 
-MOST_FILES = 100_000
+MOST_FILES, MOST_NAME = 100_000, 60
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _AN_EXPORT = "an export"
 
@@ -53,6 +53,9 @@ def command(run_name: str, wanted: Wanted) -> None:
         ParseError: a file cannot be read, or gives what belongs nowhere.
         StudyError: run, mapping or margins cannot be used.
     """
+    if len(wanted.source) > MOST_NAME:
+        raise StudyError("too long", where="--name", wanted=f"at most {MOST_NAME} characters",
+                         got=str(len(wanted.source)))  # fmt: skip
     run = one_run(run_name)
     crosscheck.check_whole(run)
     from testbed.command.comparisons.given_margins import margins_of

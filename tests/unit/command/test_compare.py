@@ -290,3 +290,29 @@ def test_numbers_whose_sums_no_float_holds_are_refused(
     assert status("--with mine.csv --mapping m.yaml") == 3
     assert words in said()[1]
     assert not Path("r/latest/compared").exists()
+
+
+def test_a_circle_of_links_is_told(here: Path, said: Said) -> None:
+    table("1,1,500,400")
+    for one, other in (("a.csv", "b.csv"), ("b.csv", "a.csv")):
+        Path(one).symlink_to(other)
+    assert status("--with a.csv --mapping m.yaml") == 3
+    assert "a.csv: cannot be read" in said()[1]
+
+
+def test_nothing_is_written_through_a_link_in_the_run(here: Path, said: Said) -> None:
+    table("1,1,500,400")
+    elsewhere = here / "elsewhere"
+    elsewhere.mkdir()
+    Path("r/latest/compared").symlink_to(elsewhere)
+    assert status("--with mine.csv --mapping m.yaml") != 0
+    assert "compared" in said()[1]
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_name_too_long_for_a_folder_is_refused_before_anything_is_read(
+    here: Path, said: Said
+) -> None:
+    table("not a number")
+    assert status(f"--with mine.csv --mapping m.yaml --name {'x' * 61}") == 2
+    assert "--name: too long: wanted at most 60 characters, got 61" in said()[1]
