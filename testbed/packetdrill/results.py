@@ -17,6 +17,8 @@ from testbed.packetdrill.scripts import Case
 
 #: Of what a failing script said, at most so many lines are told; all of it is kept.
 MOST_LINES, MOST_CHARACTERS = 8, 2000
+#: No script's limit is as long; scripts can write what is read here.
+LONGEST_S = 1e9
 _AT_LINE = re.compile(r"^\S.*:\d+: ")
 
 
@@ -76,7 +78,8 @@ def read_ended(value: Any) -> Ended:
     if not isinstance(value, Mapping):
         raise ValueError(f"not an object: {value!r:.80}")
     status, late, virtual_s = (value.get(name) for name in ("status", "late", "virtual_s"))
-    if type(status) is not int or type(late) is not bool or type(virtual_s) not in (int, float):
+    known = type(status) is int and type(late) is bool and type(virtual_s) in (int, float)
+    if not known or not 0 <= virtual_s <= LONGEST_S:  # type: ignore[operator]  # it is a number
         raise ValueError(f"status {status!r:.80}, late {late!r:.80}, virtual_s {virtual_s!r:.80}")
     return Ended(status=status, late=late, virtual_s=float(virtual_s))  # type: ignore[arg-type]
 

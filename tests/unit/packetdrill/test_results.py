@@ -46,6 +46,8 @@ def test_a_message_is_short_and_moves_no_cursor() -> None:
     [
         None, [], {}, {**ENDED, "status": "0"}, {**ENDED, "status": True}, {**ENDED, "late": 0},
         {**ENDED, "virtual_s": None}, {**ENDED, "virtual_s": True},
+        {**ENDED, "virtual_s": float("nan")}, {**ENDED, "virtual_s": float("inf")},
+        {**ENDED, "virtual_s": 10**400}, {**ENDED, "virtual_s": -1.0},
     ],
 )  # fmt: skip
 def test_what_the_lab_does_not_write_is_refused(value: Any) -> None:
