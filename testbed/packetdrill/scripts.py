@@ -165,14 +165,18 @@ def _named(given: Path) -> list[Path]:
     """Return the scripts that a name stands for, in order."""
     if plain_files.is_folder(given):
         return _in_folder(given)
-    if not plain_files.is_file(given):
-        got = "no such file"
-        if os.path.lexists(given):
-            got = plain_files.kind(given.lstat().st_mode)
-        raise _unreadable(given, "a file or a folder", got)
+    _check_file(given, "a file or a folder")
     if given.suffix != SCRIPT:
         raise _unreadable(given, f"a name that ends in {SCRIPT}", given.name)
     return [given]
+
+
+def _check_file(path: Path, wanted: str) -> None:
+    if not plain_files.is_file(path):
+        got = "no such file"
+        if os.path.lexists(path):
+            got = plain_files.kind(path.lstat().st_mode)
+        raise _unreadable(path, wanted, got)
 
 
 def _in_folder(folder: Path) -> list[Path]:
@@ -183,7 +187,8 @@ def _in_folder(folder: Path) -> list[Path]:
             below.clear()
         for name in sorted(names):
             path = Path(place, name)
-            if path.suffix == SCRIPT and plain_files.is_file(path):
+            if path.suffix == SCRIPT:
+                _check_file(path, "a plain file")
                 found.append(path)
         if len(found) > MOST_SCRIPTS:
             raise StudyError(

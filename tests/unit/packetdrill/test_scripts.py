@@ -113,3 +113,11 @@ def test_a_huge_script_is_refused(tmp_path: Path) -> None:
         file.truncate(scripts.MOST_SCRIPT_BYTES + 1)
     with pytest.raises(StudyError, match="at most 4 MiB"):
         of_user([tmp_path / "a.pkt"])
+
+
+def test_a_script_in_a_folder_that_cannot_be_run_is_told_and_not_left_out(tmp_path: Path) -> None:
+    """Left out, it would count among those that pass."""
+    (tmp_path / "a.pkt").write_text("x\n")
+    (tmp_path / "b.pkt").symlink_to("a.pkt")
+    with pytest.raises(StudyError, match=r"b\.pkt: cannot read a script.*a link"):
+        of_user([tmp_path])
