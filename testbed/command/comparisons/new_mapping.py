@@ -50,12 +50,17 @@ def command(run_name: str, files: Sequence[Path], to: Path) -> None:
         *(_of_flows(side.run.study, kind, first, span) if kind in _FLOWS
           else _of_values(side.run.study, kind, first, span)),
     ]  # fmt: skip
-    plain_files.write_text(to, "\n".join(lines) + "\n")
+    plain_files.write_text(to, "\n".join(map(_printable, lines)) + "\n")
     out().print(f"{to}: a mapping of {CALLED[kind]} to start from", soft_wrap=True)
     words().print(
         f"next: fill in what is ???, then groundtruth compare {run_name} --with FILE... "
         f"--mapping {to}", soft_wrap=True,
     )  # fmt: skip
+
+
+def _printable(line: str) -> str:
+    """Return a line as one: texts of files may have ends of lines in them."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
 
 
 def _files(study: Study, files: Sequence[Path]) -> Iterator[str]:
@@ -122,17 +127,21 @@ def _of_values(study: Study, kind: Format, path: Path, span: Span) -> Iterator[s
     yield f"values:  # in {path.name}:"
     if kind == "csv":
         with opened(path) as stream:
-            row = [one for _, one in tables.rows(stream)][:1]
-        names = list(row[0]) if row else []
-        yield from (f"  # column {name!r}, such as {row[0][name][:40]!r}" for name in names)
+            _, row = next(tables.rows(stream), (0, dict[str, str]()))
+        yield from (f"  # column {name!r}, such as {text[:40]!r}" for name, text in row.items())
         key = "column: ???"
     else:
         with opened(path) as stream:
-            runs = omnetpp.read(stream, wanted=lambda *_: True, span=span)
+            shown: dict[tuple[str, str], None] = {}
+
+            def wanted(module: str, name: str) -> bool:
+                if len(shown) < MOST_SHOWN:
+                    shown[module, name] = None
+                return False
+
+            runs = omnetpp.read(stream, wanted=wanted, span=span)
         yield f"  # variables of its runs: {', '.join(runs[0].settings) or 'none'}"
-        yield from (
-            f"  # module {one.module!r}, name {one.name!r}" for one in runs[0].kept[:MOST_SHOWN]
-        )
+        yield from (f"  # module {module!r}, name {name!r}" for module, name in shown)
         key = "module: ???, name: ???"
     for group in study.groups:
         yield f"  - {{metric: goodput_{group.id}_bps, {key}, unit: Mbit/s}}  # {group.label}"

@@ -316,3 +316,24 @@ def test_a_name_too_long_for_a_folder_is_refused_before_anything_is_read(
     table("not a number")
     assert status(f"--with mine.csv --mapping m.yaml --name {'x' * 61}") == 2
     assert "--name: too long: wanted at most 60 characters, got 61" in said()[1]
+
+
+def test_a_mapping_to_start_from_needs_no_more_than_the_first_row(
+    here: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table("1,1,500,400", "a row that is never looked at")
+    assert status("--with mine.csv --new-mapping new.yaml") == 0
+    assert "column 'tcp', such as '500'" in Path("new.yaml").read_text()
+
+
+def test_a_mapping_to_start_from_keeps_few_numbers_and_no_line_of_a_file_s(
+    here: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of OMNeT++ everything was kept, up to the bound; a name's line end ended the comment."""
+    monkeypatch.setattr("simulators.results.omnetpp.MOST_KEPT", 50)
+    numbers = "".join(f"scalar Net.sink[{n}] bytes 1\n" for n in range(100))
+    Path("a.sca").write_text(f'version 3\nrun R\nitervar "a\\nreplicate: x" 1\n{numbers}')
+    assert status("--with a.sca --new-mapping new.yaml") == 0
+    text = Path("new.yaml").read_text()
+    assert text.count("# module 'Net.sink[") == 12
+    assert not any(line.startswith("replicate: x") for line in text.splitlines())
