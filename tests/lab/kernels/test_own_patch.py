@@ -51,10 +51,10 @@ def test_a_patch_that_does_not_apply_or_compile_is_told_by_file_and_line(tmp_pat
     with pytest.raises(BuildError) as caught:
         virtual_lab.ensure(named(file), nothing)
     assert caught.value.got.startswith("net/sctp/tsnmap.c:1: hunk 1 does not apply")
-    file.write_text(f"{header}@@ -1,0 +1 @@\n+#error x\n")
+    file.write_text(f"{header}@@ -1,0 +2 @@\n+#error x\n")
     with pytest.raises(BuildError) as caught:
         virtual_lab.ensure(named(file), nothing)
-    assert caught.value.got.startswith("net/sctp/tsnmap.c:1:2: error: #error x")
+    assert caught.value.got.startswith("net/sctp/tsnmap.c:2:2: error: #error x")
     log = Path(caught.value.hint.removeprefix("its log: "))
     assert log.parent == cache.root() / "failed-builds"
     assert "#error x" in log.read_text()
