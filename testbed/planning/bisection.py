@@ -141,8 +141,8 @@ def rounds_of(seeds: int) -> tuple[int, ...]:
 
 
 def more_seeds(verdict: str, had: int, rounds: Sequence[int]) -> int | None:
-    """Return how many seeds a commit gets next; None once it is decided, or has had them all."""
-    if verdict in ("holds", "refuted"):
+    """Return how many seeds a commit gets next; None where more would decide nothing."""
+    if verdict != "undecided":
         return None
     return next((number for number in rounds if number > had), None)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -140,21 +141,34 @@ class Steps:
         return run, list(planned[0].first), lab
 
     def _run(self, part: run_cells.Part) -> None:
-        """Run what is not finished.
+        """Run what is not finished; where only some runs fail, those once more.
+
+        What failed twice is taken for the kernel's doing: a lost run may have been the host's.
 
         Raises:
-            SkipError: no run of the study came to its end on this kernel, though there is room.
-            RunError: some did not.
+            SkipError: runs do not come to their end on this kernel, though there is room.
+            RunError: there is none.
         """
         found = study_sets.Found(folder=part.run, runs=(part.run,), is_set=False)
-        try:
-            run_and_report.run_only(found, [part], self.choices.worker_count())
-        except RunError as error:
-            done = run_and_report.finished(part.run, part.cells)
-            measured = any(planned.cell.purpose == "measure" for planned in done)
-            if measured or shutil.disk_usage(part.run).free < LEAST_FREE_BYTES:
-                raise
-            raise SkipError(f"no run comes to its end on it: {error}") from error
+        for tried in (1, 2):
+            try:
+                run_and_report.run_only(found, [part], self.choices.worker_count())
+                return
+            except RunError as error:
+                if shutil.disk_usage(part.run).free < LEAST_FREE_BYTES:
+                    raise
+                done = _measured(run_and_report.finished(part.run, part.cells))
+                every = _measured(part.cells)
+                if not done:
+                    raise SkipError(f"no run comes to its end on it: {error}") from error
+                if tried > 1:
+                    got = f"{every - done} of {how_many(every, 'run')} do not come to their end"
+                    raise SkipError(f"{got} on it: {error}") from error
+                words().print(f"{how_many(every - done, 'run')} failed; once more")
+
+
+def _measured(cells: Sequence[PlannedCell]) -> int:
+    return sum(planned.cell.purpose == "measure" for planned in cells)
 
 
 def _verdict(run: Path, claim: str, seeds: int) -> Judged:

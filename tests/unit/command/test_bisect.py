@@ -78,6 +78,7 @@ class Lab(FakeLab):
         self.built: list[str] = []
         self.seeds: dict[str, list[int]] = {}
         self.stop_at = 0
+        self.lost = False
 
     def ready(self, versions: list[str], *_: object) -> Lab:
         (version,) = versions
@@ -94,7 +95,12 @@ class Lab(FakeLab):
         if self.stop_at and sum(map(len, self.seeds.values())) >= self.stop_at:
             raise Interrupted
         does = self.of_kernel(name)
-        if does == "panics" and cell.purpose == "measure":
+        if cell.purpose == "measure" and (
+            does == "panics"
+            or (does == "panics with seed 2" and cell.seed == 2)
+            or (does == "loses a run" and cell.seed == 2 and not self.lost)
+        ):
+            self.lost = True
             raise RunError("the lab's kernel panicked")
         self.seeds.setdefault(name, []).append(cell.seed)
         write_recorded(cell, folder)
@@ -102,7 +108,7 @@ class Lab(FakeLab):
             path = folder / "raw" / "flows" / "S.receiver.jsonl"
             text = path.read_text()
             got = int(text.split(GOODPUT)[1].split(",")[0].rstrip("}\n"))
-            factor = {"little": 1.0, "much": 40.0}.get(does, 1.0 + 1.6 * (cell.seed % 2))
+            factor = {"little": 1.0, "loses a run": 1.0, "much": 40.0}.get(does, 1.0 + 1.6 * (cell.seed % 2))
             more = factor * (1 + 0.001 * cell.seed)
             path.write_text(text.replace(f"{GOODPUT}{got}", f"{GOODPUT}{round(got * more)}"))
 
@@ -227,6 +233,30 @@ def test_a_kernel_on_which_nothing_runs_is_skipped(tree: Tree, lab: Lab, said: S
     assert found.candidates == (tree.commits["x"], tree.commits["y"])
     assert "no run comes to its end on it" in str(found.steps[2].reason)
     assert found.steps[2].run is not None
+
+
+def test_a_kernel_on_which_some_runs_fail_twice_is_skipped(
+    tree: Tree, lab: Lab, said: Said
+) -> None:
+    tree.git("checkout", "-q", "-b", "worse", tree.commits["begin"])
+    for name, behaviour in (("x", "panics with seed 2"), ("y", "much")):
+        tree.commit(name, behaviour)
+    assert command_status([*BISECT.split(), tree.commits["begin"], "worse"]) == 0
+    found = state()
+    assert found.candidates == (tree.commits["x"], tree.commits["y"])
+    reason = str(found.steps[2].reason)
+    assert reason.startswith("1 of 3 runs do not come to their end on it: ")
+    assert "kernel panicked" in reason
+    assert "1 run failed; once more" in said()[1]
+
+
+def test_a_run_that_fails_once_skips_nothing(tree: Tree, lab: Lab, said: Said) -> None:
+    tree.git("checkout", "-q", "-b", "worse", tree.commits["begin"])
+    for name, behaviour in (("x", "loses a run"), ("y", "much")):
+        tree.commit(name, behaviour)
+    assert command_status([*BISECT.split(), tree.commits["begin"], "worse"]) == 0
+    assert state().candidates == (tree.commits["y"],)
+    assert "skipped" not in {one.outcome for one in state().steps}
 
 
 def test_undecided_gets_more_seeds_then_is_skipped(tree: Tree, lab: Lab, said: Said) -> None:

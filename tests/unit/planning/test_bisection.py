@@ -161,6 +161,8 @@ def test_undecided_gets_twice_the_seeds_and_twice_again() -> None:
     assert [more_seeds("undecided", had, rounds) for had in rounds] == [10, 20, None]
     assert more_seeds("holds", 5, rounds) is None
     assert more_seeds("refuted", 10, rounds) is None
+    # What a kernel's runs cannot say at all, more of them do not say.
+    assert more_seeds("untested", 5, rounds) is None
     # One that was interrupted between two of them goes on to the next.
     assert more_seeds("undecided", 7, rounds) == 10
 
