@@ -108,7 +108,9 @@ class Lab(FakeLab):
             path = folder / "raw" / "flows" / "S.receiver.jsonl"
             text = path.read_text()
             got = int(text.split(GOODPUT)[1].split(",")[0].rstrip("}\n"))
-            factor = {"little": 1.0, "loses a run": 1.0, "much": 40.0}.get(does, 1.0 + 1.6 * (cell.seed % 2))
+            factor = {"little": 1.0, "loses a run": 1.0, "much": 40.0}.get(
+                does, 1.0 + 1.6 * (cell.seed % 2)
+            )
             more = factor * (1 + 0.001 * cell.seed)
             path.write_text(text.replace(f"{GOODPUT}{got}", f"{GOODPUT}{round(got * more)}"))
 
