@@ -1,10 +1,12 @@
 #!/bin/bash
 # Patch a tree in which a kernel was built, and build what that changes. Runs inside the lab's image, without a network.
-# usage: build-patched.sh RELEASE_END JOBS PATCH...    (in: /gt/tree.tar.gz, /cell/PATCH  out: /cell/{linux,config,version})
+# usage: build-patched.sh RELEASE_END JOBS TICK_HZ PATCH...
+#        (in: /gt/tree.tar.gz, /cell/PATCH, and as configure-and-make.sh  out: /cell/{linux,config,version})
 set -euo pipefail
 release_end=$1
 jobs=$2
-shift 2
+tick_hz=$3
+shift 3
 cd /cell
 tar -xzf /gt/tree.tar.gz
 cd linux-source-*
@@ -12,9 +14,5 @@ for patch in "$@"; do
 	# A patch is for just these lines: nothing is taken that only looks like them.
 	/cell/tool/usr/bin/patch --strip=1 --fuzz=0 --forward --no-backup-if-mismatch <"/cell/$patch"
 done
-sed -i "s/^\(CONFIG_LOCALVERSION=\"[^\"]*\)\"/\1$release_end\"/" .config
-export KBUILD_BUILD_TIMESTAMP='Thu Jan  1 00:00:00 UTC 2026' KBUILD_BUILD_VERSION=1
-export KBUILD_BUILD_USER=groundtruth KBUILD_BUILD_HOST=lab
-make ARCH=um -j"$jobs" linux
-cp .config /cell/config
-cp linux /cell/linux
+# What is off or on is asked again: a patch may change Kconfig's files. What stays as it was is not compiled again.
+exec bash /cell/configure-and-make.sh "$release_end" "$jobs" "$tick_hz"

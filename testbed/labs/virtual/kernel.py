@@ -16,10 +16,12 @@ from testbed.study.vocabulary import DEFAULT_KERNEL, SOURCE_VERSION
 DEFAULT = DEFAULT_KERNEL
 #: Timer interrupts a second, as Debian's own kernels have them.
 TICK_HZ = 250
-INPUTS = tuple(
+#: What every kernel is configured and built by, whatever its source.
+SHARED = tuple(
     Path(__file__).with_name(name)
-    for name in ("kernel.config", "kernel-optional.config", "build-kernel.sh")
+    for name in ("kernel.config", "kernel-optional.config", "configure-and-make.sh")
 )
+INPUTS = (*SHARED, Path(__file__).with_name("build-kernel.sh"))
 LOG_LINES = 1200
 #: Versions of which Debian 12 has the source, and Debian 13, the image's, has none.
 OF_DEBIAN_12 = ("6.1",)

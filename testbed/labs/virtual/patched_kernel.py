@@ -189,8 +189,10 @@ def ensure(
         applied = {f"{one.name}.patch": _applied(one) for one in texts}
         applied = {file: text for file, text in applied.items() if text}
         script = Script(
-            words=["/cell/build-patched.sh", release_end, kernel_build.jobs(), *applied],
-            inputs=(PATCHED_SCRIPT,), texts=applied, lines=PATCHED_LINES,
+            words=[
+                "/cell/build-patched.sh", release_end, kernel_build.jobs(), str(tick_hz), *applied
+            ],
+            inputs=(*kernel.SHARED, PATCHED_SCRIPT), texts=applied, lines=PATCHED_LINES,
             tree=cache.entry(f"kernel-tree-{version}", tree_key, tree),
         )  # fmt: skip
         kernel_build.run(folder, script, f"kernel {name}", root, report)

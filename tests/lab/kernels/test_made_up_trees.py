@@ -143,8 +143,13 @@ def test_errors_are_told_by_file_and_line_and_the_next_build_goes_on(tree: Tree)
     tree.build()
     assert tree.compiled() == ["a.o", "net/b.o", "net/b.o", "net/b.o"]
     tree.write("Makefile", MAKEFILE.replace("grep -v '^#'", "grep -v '^#\\|IP_SCTP=\\|VETH='"))
-    with pytest.raises(BuildError, match=r"not taken by Kconfig: CONFIG_IP_SCTP=y CONFIG_VETH=y"):
+    tree.write("net/Kconfig", "config OTHER\n\nmenuconfig IP_SCTP\n\tbool\n")
+    with pytest.raises(BuildError) as caught:
         tree.build()
+    assert caught.value.got == (
+        "not taken by Kconfig: CONFIG_IP_SCTP=y (net/Kconfig:3); "
+        "not taken by Kconfig: CONFIG_VETH=y (in no Kconfig file)"
+    )
 
 
 def test_a_makefile_has_no_network_and_sees_nothing_of_the_machine(tree: Tree) -> None:

@@ -58,3 +58,44 @@ def test_a_patch_that_does_not_apply_or_compile_is_told_by_file_and_line(tmp_pat
     log = Path(caught.value.hint.removeprefix("its log: "))
     assert log.parent == cache.root() / "failed-builds"
     assert "#error x" in log.read_text()
+
+
+ADDED = """\
+--- a/net/sctp/Kconfig
++++ b/net/sctp/Kconfig
+@@ -1,0 +2,8 @@
++config FOLLOWS
++\tdef_bool y
++\tdepends on IP_SCTP
++
++config ASKED_FOR
++\tbool "is asked for"
++\tdefault y
++\tdepends on IP_SCTP
+"""
+
+
+@pytest.mark.timeout(1800)
+def test_what_a_patch_changes_of_kconfig_is_configured_as_in_any_source(tmp_path: Path) -> None:
+    file = tmp_path / "fix.patch"
+    file.write_text(ADDED)
+    lab = virtual_lab.ensure(named(file), nothing)
+    config = (lab.kernel / "config").read_text().splitlines()
+    assert "CONFIG_FOLLOWS=y" in config
+    assert "# CONFIG_ASKED_FOR is not set" in config  # nor is anything else that nobody asks for
+    plain = virtual_lab.ensure("6.12", nothing).kernel / "config"
+    assert [line for line in config if line not in plain.read_text().splitlines()] == [
+        next(line for line in config if line.startswith("CONFIG_LOCALVERSION=")),
+        "CONFIG_FOLLOWS=y", "# CONFIG_ASKED_FOR is not set",
+    ]  # fmt: skip
+
+
+@pytest.mark.timeout(1800)
+def test_a_patch_that_takes_an_option_of_the_labs_away_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "fix.patch"
+    header = "--- a/net/sctp/Kconfig\n+++ b/net/sctp/Kconfig\n"
+    file.write_text(f"{header}@@ -6 +6 @@\n-menuconfig IP_SCTP\n+menuconfig NO_SCTP\n")
+    with pytest.raises(BuildError) as caught:
+        virtual_lab.ensure(named(file), nothing)
+    assert "not taken by Kconfig: CONFIG_IP_SCTP=y (in no Kconfig file); " in caught.value.got
+    assert "not taken by Kconfig: CONFIG_INET_SCTP_DIAG=y (net/sctp/Kconfig:" in caught.value.got

@@ -66,6 +66,7 @@ def test_inputs_are_there_and_leave_out_the_hosts_randomness() -> None:
     assert [path.name for path in kernel.INPUTS] == [
         "kernel.config",
         "kernel-optional.config",
+        "configure-and-make.sh",
         "build-kernel.sh",
     ]
     wanted = kernel.INPUTS[0].read_text().splitlines()
@@ -267,5 +268,6 @@ def test_the_build_needs_space(build: Callable[..., list[Any]], monkeypatch: Any
 
 
 def test_the_script_is_what_bash_can_read(tmp_path: Path) -> None:
-    script = str(kernel.INPUTS[2])
-    process.run_logged(["bash", "-n", script], log=tmp_path / "log", what="x", timeout_s=20)
+    for script in kernel.INPUTS[2:]:
+        words = ["bash", "-n", str(script)]
+        process.run_logged(words, log=tmp_path / "log", what="x", timeout_s=20)

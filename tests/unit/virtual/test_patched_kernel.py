@@ -71,7 +71,7 @@ def test_an_older_kernel_comes_from_the_debian_that_has_it(ran: list[kernel_buil
     tree, patched = ran
     assert [line.split()[2] for line in tree.sources] == ["bookworm", "bookworm-security"]
     assert tree.words[1] == "6.1"
-    assert list(patched.words[3:]) == [f"{NEEDED}.patch"]
+    assert list(patched.words[4:]) == [f"{NEEDED}.patch"]
     assert patched.words[1].startswith("-patched-")
     patched_kernel.ensure(f"6.12+{ONE}", IMAGE, "key", nothing)
     assert [script.sources for script in ran[2:]] == [[], ()]
@@ -90,6 +90,10 @@ def test_each_patch_makes_another_kernel(tmp_path: Path, monkeypatch: pytest.Mon
     for path in patched_kernel.PATCHES.iterdir():
         (copies / path.name).write_bytes(path.read_bytes() + b"\n")
     monkeypatch.setattr(patched_kernel, "PATCHES", copies)
+    keys.append(patched_kernel.key(names[0], "image"))
+    changed = tmp_path / "configure-and-make.sh"
+    changed.write_text(kernel.SHARED[-1].read_text() + "\n")
+    monkeypatch.setattr(kernel, "INPUTS", (*kernel.SHARED[:-1], changed, kernel.INPUTS[-1]))
     keys.append(patched_kernel.key(names[0], "image"))
     assert len({*keys, kernel.key("7.3", "image")}) == len(keys) + 1
 
@@ -123,7 +127,9 @@ def test_patched_kernels_are_built_in_one_tree_and_once(ran: list[kernel_build.S
     assert one.tree == both.tree
     assert one.tree is not None
     assert one.tree.parent == cache.root()
-    assert list(both.words[3:]) == [f"{ONE}.patch", f"{OTHER}.patch"]
+    assert list(both.words[3:]) == ["250", f"{ONE}.patch", f"{OTHER}.patch"]
+    for script in (tree, one, both):  # what is on is asked in each: a patch may change Kconfig
+        assert set(kernel.SHARED) < set(script.inputs)
     ends = {one.words[1], both.words[1]}
     assert len(ends) == 2
     # A release has 64 characters: 6.12.117-groundtruth and what is after it.

@@ -203,8 +203,12 @@ def test_the_key_follows_commit_patches_image_tick_and_inputs(
     keys += [patched_kernel.key(name, "image", 1000), patched_kernel.key(name + "0", "image")]
     keys += [patched_kernel.key(f"{name}+{patch}", "image") for patch in
              ("fix-1a2b3c4d", "sctp-4th-duplicate")]  # fmt: skip
-    changed = tmp_path / "build-commit.sh"
-    changed.write_text(tree_kernel.SCRIPT.read_text() + "\n")
-    monkeypatch.setattr(tree_kernel, "INPUTS", (*tree_kernel.INPUTS[:-1], changed))
-    keys.append(patched_kernel.key(name, "image"))
+    for number, script in enumerate(tree_kernel.INPUTS):
+        changed = tmp_path / script.name
+        changed.write_text(script.read_text() + "\n")
+        others = list(tree_kernel.INPUTS)
+        others[number] = changed
+        with monkeypatch.context() as patched:
+            patched.setattr(tree_kernel, "INPUTS", tuple(others))
+            keys.append(patched_kernel.key(name, "image"))
     assert len(set(keys)) == len(keys)
