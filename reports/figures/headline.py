@@ -19,8 +19,8 @@ from reports.verdict.limits import limits_of, within
 from reports.verdict.points import PointSummary
 from reports.verdict.summary import Summary
 
-PAPER, MEAN, RUN, BAND = "published", "kernel mean, 95 % CI", "one run", "95 % of single runs"
-ALONE = "kernel, one run"
+PAPER, MEAN, RUN, BAND = "published", "mean, 95 % CI", "one run", "95 % of single runs"
+ALONE = "a run alone"
 
 #: Series in the order of the legend, and how each is drawn.
 _MARKS: dict[str, dict[str, Any]] = {
@@ -160,7 +160,7 @@ def headline_figures(
             present = [name for name in _MARKS if any(row["series"] == name for row in rows)]
             spec, zoomable = layered(
                 _layers(rows, metric, axis, present),
-                [Key(one, _MARKS[one], "bar" if one == BAND else "point") for one in present],
+                [_key(one, summary.system) for one in present],
                 zoom=("x", "y") if axis.numeric else ("y",),
             )
             found.append(
@@ -176,12 +176,17 @@ def headline_figures(
     return tuple(found)
 
 
+def _key(series: str, system: str) -> Key:
+    called = {MEAN: f"{system} {MEAN}", ALONE: f"{system}, one run"}
+    return Key(called.get(series, series), _MARKS[series], "bar" if series == BAND else "point")
+
+
 def _caption(present: list[str], tables: str) -> str:
     words = {
         PAPER: f"Diamonds: published ({tables}).",
-        MEAN: "Discs with bars: the kernel's mean and its 95 % confidence interval.",
+        MEAN: "Discs with bars: the mean of the runs and its 95 % confidence interval.",
         ALONE: "Discs without bars: single runs." if MEAN in present else "Discs: single runs.",
-        RUN: "Dots: single kernel runs.",
+        RUN: "Dots: single runs.",
         BAND: "Bands: where one further run falls with 95 % probability.",
     }
     return " ".join(text for name, text in words.items() if name in present)

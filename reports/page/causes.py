@@ -153,7 +153,7 @@ def claims_table(summary: Summary) -> Grid | None:
     caption = (
         "Published of single loss episodes, beside the same episode of the first run that counts"
     )
-    heads = ("Flow", "Episode", "What", "Published", "Kernel")
+    heads = ("Flow", "Episode", "What", "Published", summary.system.capitalize())
     return _table(summary, caption, heads, rows, "name")
 
 

@@ -77,7 +77,8 @@ def ledger(run: Run, summary: Summary) -> Grid:
         for entry, where in readings.items()
     ]
     heads = ("Parameter", "Published", "Fidelity", "Settings and what was read back", "Note")
-    return Grid("Published parameters on this kernel", columns("words", *heads), rows, look="wide")
+    caption = f"Published parameters on this {summary.system}"
+    return Grid(caption, columns("words", *heads), rows, look="wide")
 
 
 _FIDELITY = {"exact": "inside", "approximated": "published", "cannot_be_set": "outside"}

@@ -62,7 +62,7 @@ class Doubt:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A study's first screen; ``picture`` is empty if the kernel has nothing beside published.
+    """A study's first screen; ``picture`` is empty if nothing stands beside the published.
 
     ``live`` says how the verdicts of a simulator's runs are spread; empty where none was run.
     """
@@ -77,22 +77,24 @@ class Answer:
     picture: str
     pictured: str
     doubts: tuple[Doubt, ...]
+    system: str = "kernel"
 
 
 def answer(study: Study, summary: Summary) -> Answer:
     """Return what the first screen says of a study."""
     found = offsets(summary)
-    label = f"Kernel against everything published: {summary.title}"
+    label = f"{summary.system.capitalize()} against everything published: {summary.title}"
     return Answer(
         study=summary.study,
         title=summary.title,
         ran=summary.ran,
         scale=summary.scale,
+        system=summary.system,
         reference=reference(study.source, summary.study, summary.ran),
         lines=tuple(_line(one) for one in summary.verdicts),
         live=_live(summary),
         picture=str(overview(found, label)) if found else "",
-        pictured=_pictured(found),
+        pictured=_pictured(found, summary.system),
         doubts=tuple(
             Doubt(rule=one.rule, text=one.text, grave=one.rule in GRAVE) for one in summary.warnings
         ),
@@ -129,14 +131,14 @@ def _line(verdict: Verdict) -> Line:
     )
 
 
-def _pictured(found: Sequence[Quantity]) -> str:
+def _pictured(found: Sequence[Quantity], system: str) -> str:
     """Return what the picture shows, in words, with all there is to count."""
     every = [one for part in found for one in part.offsets]
     judged = [one.judged for one in every if one.judged is not None]
     quantities = how_many(len(found), "quantity", "quantities")
     text = f"{how_many(len(every), 'published value')} of {quantities}."
     if judged:
-        text += f" {sum(judged)} of {len(judged)} could be one run of this kernel."
+        text += f" {sum(judged)} of {len(judged)} could be one run of this {system}."
     zeros = sum(part.without for part in found)
     return text + (f" Not shown: {zeros} published as 0." if zeros else "")
 
@@ -188,6 +190,12 @@ class Screen:
     """The studies of a page, in its order."""
 
     studies: Sequence[Shown]
+
+    @property
+    def system(self) -> str:
+        """What was run: "kernel" or "simulator"; "runs" where both are on the page."""
+        (found, *others) = sorted({one.answer.system for one in self.studies}) or ["kernel"]
+        return "runs" if others else found
 
     @cached_property
     def _verdicts(self) -> list[str]:

@@ -82,6 +82,7 @@ def result(summary: Summary, metric: Metric) -> Result:
     spread = any(one.ci95 for one in estimates)
     live = summary.simulated if any(one.live for one in found) else None
     its = live.simulator if live else ""
+    system = summary.system.capitalize()
 
     means = [typographic(number(one.mean, quantity)) for one in estimates]
     ci95 = [_possible(metric, one.ci95) for one in estimates]
@@ -90,7 +91,7 @@ def result(summary: Summary, metric: Metric) -> Result:
         *setting_columns(named(summary.parameters), summary),
         *[(Column("Published"), [_published(point, metric) for point in points])] * paper,
         *[(Column(its), [_simulated(one, metric) for one in found])] * bool(live),
-        (Column("Kernel mean" if spread else "Kernel"), [part("kernel", mean) for mean in means]),
+        (Column(f"{system} mean" if spread else system), [part("kernel", mean) for mean in means]),
         *[(Column("Difference"), [_difference(one, metric) for one in found])] * paper,
         *[(Column(f"95{_GAP}% CI of the mean"), ci95)] * spread,
         *[(Column(f"95{_GAP}% of single runs"), pi95)] * spread,
@@ -106,7 +107,7 @@ def result(summary: Summary, metric: Metric) -> Result:
     )
     return Result(
         metric=metric,
-        verdict=_verdict(found) if paper else "",
+        verdict=_verdict(found, summary.system) if paper else "",
         grid=side_by_side(f"{in_unit(metric)}: {where}measured", fields, notes),
     )
 
@@ -173,11 +174,11 @@ def _judgement(found: MetricSummary) -> Field:
     return judgement({None: "not known", True: "inside", False: "outside"}[found.published_in_pi95])
 
 
-def _verdict(found: list[MetricSummary]) -> str:
+def _verdict(found: list[MetricSummary], system: str) -> str:
     inside = [one.published_in_pi95 for one in found if one.published_in_pi95 is not None]
     if not inside:
         return "no published value could be judged"
-    return f"{sum(inside)} of {len(inside)} published values could be one run of this kernel"
+    return f"{sum(inside)} of {len(inside)} published values could be one run of this {system}"
 
 
 def estimates_table(summary: Summary, metric: Metric) -> Grid | None:

@@ -40,9 +40,8 @@ def _also_measured(summary: Summary) -> tuple[list[str], list[str]]:
 
 def _forest(summary: Summary) -> Markup | None:
     found = offsets(summary)
-    return (
-        forest(found, f"Everything published, and the kernel: {summary.title}") if found else None
-    )
+    caption = f"Everything published, and the {summary.system}: {summary.title}"
+    return forest(found, caption) if found else None
 
 
 def study_content(run: Run, summary: Summary) -> dict[str, Any]:

@@ -44,16 +44,17 @@ def verdict_page(summary: Summary) -> VerdictPage | None:
     return VerdictPage(
         tally=tally((one.verdict for one in summary.verdicts), summary.scale),
         rule=rule(summary.verdicts),
-        claims=claims_table(summary.verdicts, summary.simulated),
+        claims=claims_table(summary),
         comparisons=tuple(_comparisons(one) for one in summary.verdicts if one.comparisons),
     )
 
 
-def claims_table(verdicts: Sequence[Verdict], simulated: Simulated | None = None) -> Grid:
+def claims_table(summary: Summary) -> Grid:
     """Return the verdict of each claim, the decisive comparison before what else is known.
 
     Beside it stands that of a live simulator, where there is one.
     """
+    simulated = summary.simulated
     rows = [
         (
             part("", f"{one.text} ", part("rule", one.where)),
@@ -62,11 +63,11 @@ def claims_table(verdicts: Sequence[Verdict], simulated: Simulated | None = None
             part("", *_evidence(one), *(part("of", each) for each in _also(one, simulated))),
             part("sure", _together(sure(one)) or UNKNOWN),
         )
-        for one in verdicts
+        for one in summary.verdicts
     ]
     its = [f"By {simulated.simulator}"] if simulated else []
     heads = columns("words", "Claim", "Verdict", *its, "Evidence", "How sure")
-    return Grid("What is claimed, and what this kernel says", heads, rows, look="claims")
+    return Grid(f"What is claimed, and what this {summary.system} says", heads, rows, look="claims")
 
 
 def _of_simulator(verdict: Verdict, simulated: Simulated | None) -> tuple[Field, ...]:

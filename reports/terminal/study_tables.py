@@ -163,13 +163,13 @@ def _print_verdicts(screen: Screen, summary: Summary) -> None:
 
 def _print_footnotes(screen: Screen, summary: Summary) -> None:
     metrics = [m for p in summary.points for m in p.metrics.values()]
-    legend = "kernel mean"
+    legend = f"{summary.system} mean"
     if any(m.estimate.ci95 for m in metrics):
         legend += f" {PLUS_MINUS} half its 95 % confidence interval"
     if any(m.published is not None for m in metrics):
         legend += (
-            "; paper: published; diff.: kernel - paper. ✓ published value inside the 95 % "
-            "prediction interval of one run (an ordinary draw), ✗ outside, "
+            f"; paper: published; diff.: {summary.system} - paper. ✓ published value inside the "
+            "95 % prediction interval of one run (an ordinary draw), ✗ outside, "
             f"{UNKNOWN} not known."
         )
     screen.print(legend)

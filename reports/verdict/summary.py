@@ -46,7 +46,8 @@ class Summary:
 
     ``points`` and ``cells`` are of the study itself; what its variations gave is ``sensitivity``.
     ``scale`` is what the times of the experiment were multiplied by;
-    ``ran`` says in words what ran, ``simulated`` what a live simulator's run of the study gave.
+    ``ran`` says in words what ran, ``system`` what that is, "kernel" or "simulator";
+    ``simulated`` is what a live simulator's run gave beside a kernel's.
     """
 
     study: str
@@ -67,6 +68,7 @@ class Summary:
     sensitivity: Sensitivity = NO_SENSITIVITY
     scale: float = 1.0
     ran: str = ""
+    system: str = "kernel"
     simulated: Simulated | None = None
 
     @property
@@ -186,8 +188,13 @@ def _summarise(run: Run) -> Summary:
         sensitivity=tried,
         scale=study.scale,
         ran=_ran(run, points, variations=len(tried.cells)),
+        system=_system(run),
         simulated=run.simulated,
     )
+
+
+def _system(run: Run) -> str:
+    return "simulator" if any(one.cell.simulated() for one in run.finished) else "kernel"
 
 
 def _ran(run: Run, points: Sequence[PointSummary], *, variations: int) -> str:
@@ -203,8 +210,8 @@ def _ran(run: Run, points: Sequence[PointSummary], *, variations: int) -> str:
     own = {point.point for point in points}
     kernels = {str(c.env["kernel_release"]) for c in run.finished if c.plan.point in own}
     others = {str(cell.env["kernel_release"]) for cell in run.finished} - kernels
-    system = "" if any(cell.cell.simulated() for cell in run.finished) else "Linux "
-    words += f" on {system}{', '.join(sorted(kernels))}" * bool(kernels)
+    on = "on Linux" if _system(run) == "kernel" else "on"
+    words += f" {on} {', '.join(sorted(kernels))}" * bool(kernels)
     if variations:
         words += f", {how_many(variations, 'run')} of variations"
         words += f", some on Linux {', '.join(sorted(others))}" * bool(others)

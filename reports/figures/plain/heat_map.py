@@ -76,7 +76,7 @@ def heat_map(summary: Summary, links: Mapping[Point, str]) -> HeatMap | None:
     unit = f" in {metric.quantity.unit}" if metric.quantity.unit else ""
     shade = _Shade([point.metrics[name] for point in at.values()], centred=name == INCREASE)
     return HeatMap(
-        caption=f"{metric.label}{unit}: the kernel's mean, and its 95 % interval",
+        caption=f"{metric.label}{unit}: the mean of the runs, and its 95 % interval",
         metric=name,
         corner=setting_label(down.path),
         across=setting_label(across.path),

@@ -44,7 +44,7 @@ def multiple(summary: Summary, metric: Metric) -> Markup | None:
     step = (_WIDTH_PX - _LEFT_PX) / len(found)
     places = _places(summary)
     for index, (place, one) in enumerate(zip(places, found, strict=True)):
-        parts += _point(one, metric, _LEFT_PX + step * (index + 0.5), place, height)
+        parts += _point(one, metric, summary.system, _LEFT_PX + step * (index + 0.5), place, height)
     parts += _below(places, step)
     label = f"{metric.label} at {len(found)} points" if len(found) > 1 else metric.label
     return picture(label, _WIDTH_PX, _HEIGHT_PX, parts)
@@ -61,15 +61,16 @@ def _ci95(found: MetricSummary, metric: Metric) -> tuple[float, ...]:
 
 
 def _point(
-    found: MetricSummary, metric: Metric, x: float, place: str, height: Callable[[float], float]
-) -> list[Markup]:
+    found: MetricSummary, metric: Metric, system: str, x: float, place: str,
+    height: Callable[[float], float],
+) -> list[Markup]:  # fmt: skip
     quantity, parts = metric.quantity, []
     mean, published = found.estimate.mean, found.published
     if mean is not None:
         if found.estimate.ci95:
             low, high = (end * quantity.scale for end in _ci95(found, metric))
             parts.append(line(x - 3, height(low), x - 3, height(high), "bar"))
-        told = f"{place}: kernel {typographic(number(mean, quantity))}{quantity.suffix}"
+        told = f"{place}: {system} {typographic(number(mean, quantity))}{quantity.suffix}"
         parts.append(mark("kernel", x - 3, height(mean * quantity.scale), told, 3.2))
     if published is not None:
         printed = typographic(as_printed(published, quantity))

@@ -47,8 +47,8 @@ def y_of(figure: Figure) -> Any:
 
 def test_several_runs_have_bars_and_dots(tmp_path: Path) -> None:
     figure = drawn(summary_of(tmp_path, seeds=2))
-    assert "Discs with bars: the kernel's mean and its 95 % confidence interval." in figure.caption
-    assert "Dots: single kernel runs." in figure.caption
+    assert "bars: the mean of the runs and its 95 % confidence interval." in figure.caption
+    assert "Dots: single runs." in figure.caption
     assert "kernel mean, 95 % CI" in render_svg(figure)
     assert "Discs: single runs." not in figure.caption
 

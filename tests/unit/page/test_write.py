@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from model import plain_files, run_folder
+from model.cell import Cell
 from reports.page.write import write_report
 from tests.support.report_page import HOSTILE, Page, outputs
 from tests.support.runs.report_run import PUBLISHED, build_run, only_cell
@@ -49,6 +50,23 @@ def test_writing_again_gives_the_same_bytes(run: Path) -> None:
     assert outputs(run) == before
     assert (run / run_folder.PLAN).read_bytes() == plan
     assert summary.study == "wireless"
+
+
+def test_what_a_simulator_ran_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = build_run(tmp_path / "run")
+    monkeypatch.setattr(Cell, "simulated", lambda _: True)
+    write_report(run)
+    found = Page((run / run_folder.REPORT_HTML).read_text()).text()
+    assert "Published against the simulator" in found
+    assert "could be one run of this simulator" in found
+    for words in (
+        "Kernel mean",
+        "this kernel",
+        "the kernel's mean",
+        "against the kernel",
+        "on Linux",
+    ):
+        assert words not in found
 
 
 def test_an_equal_run_elsewhere_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_its_verdicts_stand_beside_the_kernels(tmp_path: Path) -> None:
     simulated(run)
     summary = attached(run)
     assert summary.verdicts
-    table = claims_table(summary.verdicts, summary.simulated)
+    table = claims_table(summary)
     heads = [plain(head) for head in table.heads]
     assert {plain(row[heads.index(f"By {NAME}")]) for row in table.rows} == {"refuted"}
     evidence = [plain(row[heads.index("Evidence")]) for row in table.rows]
