@@ -16,3 +16,8 @@ class Target:
     mutate: Mutate
     run: Callable[[bytes], object]
     share: int
+
+
+def text(content: bytes) -> str:
+    """Return an input as text, whatever it holds."""
+    return content.decode(errors="replace")
