@@ -6,6 +6,7 @@ function for every one of them; docs/metrics.md gives formulas and sources.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -25,6 +26,25 @@ from model.run_files.quantity import (
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """What a metric can be at least and at most, in its own unit."""
+
+    least: float = 0.0
+    most: float = math.inf
+
+    @property
+    def words(self) -> str:
+        """What messages want."""
+        if self.most == math.inf:
+            return f"{self.least:g} or more"
+        return f"{self.least:g} to {self.most:g}"
+
+
+#: Parts of a whole, by what a metric's name ends in; fairness is an index (Jain, DEC-TR-301, 1984).
+_PARTS = {"share_{group}_pct": 100.0, "jain_flows": 1.0, "jain_protocols": 1.0}
+
+
+@dataclass(frozen=True)
 class Declared:
     """A metric: its name, what readers see, how it is shown, and what it means in words.
 
@@ -36,6 +56,14 @@ class Declared:
     quantity: Quantity
     meaning: str
     needs: str | None = None
+
+    @property
+    def bounds(self) -> Bounds:
+        """What it can be: only an increase may be negative, and is no fall by more than all."""
+        if self.name == "pct_increase":
+            return Bounds(least=-100.0)
+        whole = 1.0 if self.name.endswith("_frac") else math.inf
+        return Bounds(most=_PARTS.get(self.name, whole))
 
     def each(self, groups: Iterable[str], flows: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield its name for every group or flow, with that; once, with "", if it is of neither."""
@@ -297,6 +325,12 @@ def metric_names(groups: Iterable[str], flows: Iterable[str] = ()) -> tuple[str,
     """Return every metric's name for a study with these groups and flows."""
     groups, flows = list(groups), list(flows)
     return tuple(name for one in (*ALWAYS, *ASKED) for name, _ in one.each(groups, flows))
+
+
+def metric_bounds(groups: Iterable[str], flows: Iterable[str] = ()) -> dict[str, Bounds]:
+    """Return what each metric of a study with these groups and flows can be."""
+    groups, flows = list(groups), list(flows)
+    return {name: one.bounds for one in (*ALWAYS, *ASKED) for name, _ in one.each(groups, flows)}
 
 
 def metric_needs(groups: Iterable[str]) -> dict[str, str]:

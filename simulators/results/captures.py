@@ -2,9 +2,10 @@
 
 Of a capture at the receiver: TCP by its sequence numbers, SCTP by its TSNs, UDP by its datagrams.
 ns-3 captures PPP where its links are point-to-point, others Ethernet, raw IP or Linux cooked.
-Invariants: a record at a time is in memory, and of each flow what is beyond holes; a capture cut
-short or damaged is a :class:`ParseError` with the packet's number and byte; what is no IPv4 packet,
-a fragment or not whole enough to tell is passed over, and how many is told.
+Invariants: a record at a time is in memory, and of each flow what is beyond holes; a connection
+between ends that had another before is a flow of its own; a capture cut short or damaged, or of
+packets cut before what counts, is a :class:`ParseError` with the packet's number; what is no IPv4
+packet, a fragment or not whole enough to tell is passed over, and how many is told.
 """
 
 from __future__ import annotations
@@ -16,12 +17,20 @@ from dataclasses import dataclass, field
 from model.errors import ParseError
 from model.run_files.comparing.brought import FlowReading, Span
 from model.units import average_rate_bps
-from simulators.results.in_order import MOST_HELD_IN_ALL, InOrder, TooManyHolesError
+from simulators.results.capture_flows import (
+    LEAST_BYTES,
+    MOST_FLOWS,
+    PROTOCOLS,
+    CutPacketError,
+    Flow,
+    Flows,
+    TooManyFlowsError,
+)
+from simulators.results.in_order import TooManyHolesError
 from simulators.results.places import ended_early
 from simulators.results.streams import Stream
 
 LONGEST_RECORD_BYTES = 262_144
-MOST_FLOWS, MOST_CHUNKS, MOST_HELD = 100_000, 200, MOST_HELD_IN_ALL
 #: A capture's time that is no simulation's: its clock counts from 1970.
 NO_SIMULATION_S = 100_000_000
 _MAGIC = {
@@ -30,27 +39,6 @@ _MAGIC = {
 }  # fmt: skip
 MAGIC = frozenset(_MAGIC)
 _PCAPNG = b"\x0a\x0d\x0d\x0a"
-_IPV4 = 0x0800
-_PROTOCOLS = {6: "tcp", 17: "udp", 132: "sctp"}
-_SYN, _FIN, _DATA, _INIT, _INIT_ACK = 0x02, 0x01, 0, 1, 2
-_Key = tuple[int, bytes, bytes, int, int]
-
-
-@dataclass(kw_only=True)
-class _Flow:
-    """One direction of a connection; ``sizes`` are of SCTP's chunks beyond the edge."""
-
-    first: int
-    order: InOrder | None = None
-    sizes: dict[int, int] = field(default_factory=dict)
-    new_bytes: int = 0
-    packets: int = 0
-    from_start: bool = False
-
-    @property
-    def held(self) -> int:
-        """How much is held beyond holes."""
-        return len(self.sizes) + (len(self.order.starts) if self.order else 0)
 
 
 @dataclass(kw_only=True)
@@ -60,10 +48,9 @@ class _Capture:
     span: Span
     where: str
     zero_s: float
-    flows: dict[_Key, _Flow] = field(default_factory=dict)
+    flows: Flows = field(default_factory=Flows)
     passed_over: int = 0
     packets: int = 0
-    held: int = 0
     last_s: float = 0.0
 
 
@@ -91,12 +78,8 @@ def read(
                 hint="in the mapping: zero: first packet",
             )  # fmt: skip
         found.packets, found.last_s = number, t_s - found.zero_s
-        try:
-            _take(found, t_s - found.zero_s, network, wire_bytes)
-        except TooManyHolesError:
-            where = f"{stream.where}: packet {number}"
-            raise ParseError("a flow with too many holes to follow", where=where) from None
-    return [_made(found, *one) for one in found.flows.items()], _notes(found)
+        _take(found, found.last_s, network, wire_bytes)
+    return [_made(found, one) for one in found.flows.all], _notes(found)
 
 
 def _notes(found: _Capture) -> tuple[str, ...]:
@@ -106,7 +89,7 @@ def _notes(found: _Capture) -> tuple[str, ...]:
             f"{found.where}: {found.passed_over} of {found.packets} packets are no whole IPv4 "
             "packets of TCP, UDP or SCTP, and were passed over"
         )
-    cut = sum(bool(one.new_bytes) and not one.from_start for one in found.flows.values())
+    cut = sum(bool(one.new_bytes) and not one.from_start for one in found.flows.all)
     if cut:
         notes.append(
             f"{found.where}: {cut} flows have no beginning here; counted from their first data"
@@ -197,104 +180,42 @@ _LINKS: dict[int, tuple[str, Callable[[bytes], bytes]]] = {
 
 def _take(found: _Capture, t_s: float, packet: bytes, wire_bytes: int) -> None:
     """Take a packet, from IP's header on."""
-    if len(packet) < 20 or packet[0] >> 4 != 4 or packet[9] not in _PROTOCOLS:
+    if len(packet) < 20 or packet[0] >> 4 != 4 or packet[9] not in PROTOCOLS:
         found.passed_over += 1
         return
     header = (packet[0] & 15) * 4
     end = min(int.from_bytes(packet[2:4], "big"), wire_bytes)
     fragment = int.from_bytes(packet[6:8], "big") & 0x3FFF
-    least = {6: 20, 17: 8, 132: 12}[packet[9]]
-    if header < 20 or fragment or end < header + least or len(packet) < header + least:
+    least = header + LEAST_BYTES[packet[9]]
+    if header < 20 or fragment or end < least or len(packet) < least:
         found.passed_over += 1
         return
-    ports = struct.unpack_from(">HH", packet, header)
-    key = (packet[9], packet[12:16], packet[16:20], *ports)
-    flow = found.flows.get(key)
-    if flow is None:
-        if len(found.flows) >= MOST_FLOWS:
-            raise ParseError("too many flows", where=f"{found.where}: packet {found.packets}",
-                             wanted=f"at most {MOST_FLOWS}")  # fmt: skip
-        flow = found.flows[key] = _Flow(first=found.packets)
-    flow.packets += 1
-    before = flow.held
-    new = _NEW[packet[9]](flow, packet, header, end)
-    found.held += flow.held - before
-    if found.held > MOST_HELD:
-        raise TooManyHolesError
+    where = f"{found.where}: packet {found.packets}"
+    try:
+        flow, ready = found.flows.take(found.packets, packet, header, end)
+    except TooManyFlowsError:
+        raise ParseError("too many flows", where=where, wanted=f"at most {MOST_FLOWS}") from None
+    except TooManyHolesError:
+        raise ParseError("a flow with too many holes to follow", where=where) from None
+    except CutPacketError:
+        raise ParseError(
+            "cut before its last chunk of SCTP", where=where, wanted=f"{end} bytes of IP",
+            got=str(len(packet)), hint="capture packets whole: tcpdump -s 0",
+        ) from None  # fmt: skip
     if found.span.from_s <= t_s < found.span.to_s:
-        flow.new_bytes += new
+        flow.new_bytes += ready
 
 
-def _tcp(flow: _Flow, packet: bytes, at: int, end: int) -> int:
-    """Return how many bytes a segment makes ready to be handed over."""
-    header = (packet[at + 12] >> 4) * 4
-    if header < 20 or at + header > end:
-        return 0
-    raw, flags = int.from_bytes(packet[at + 4 : at + 8], "big"), packet[at + 13]
-    size = end - at - header
-    if flags & _SYN:
-        if flow.order is None:
-            flow.order, flow.from_start = InOrder(edge=raw + 1), True
-        return 0
-    if size == 0:
-        return 0
-    if flow.order is None:
-        flow.order = InOrder(edge=raw)
-    start = _unwrapped(raw, flow.order.edge)
-    return flow.order.arrived(start, start + size)
-
-
-def _udp(flow: _Flow, packet: bytes, at: int, end: int) -> int:
-    flow.from_start = True
-    return max(0, min(end - at, int.from_bytes(packet[at + 4 : at + 6], "big")) - 8)
-
-
-def _sctp(flow: _Flow, packet: bytes, at: int, end: int) -> int:
-    """Return the user data that a packet's chunks make ready; whole TSNs, whatever the stream."""
-    ready, at, chunks = 0, at + 12, 0
-    while at + 16 <= min(end, len(packet)) and chunks < MOST_CHUNKS:
-        kind, size = packet[at], int.from_bytes(packet[at + 2 : at + 4], "big")
-        if size < 4 or at + size > end:
-            break
-        if kind == _DATA and size > 16:
-            ready += _chunk(flow, int.from_bytes(packet[at + 4 : at + 8], "big"), size - 16)
-        elif kind in (_INIT, _INIT_ACK) and size >= 20 and len(packet) >= at + 20:
-            flow.order = InOrder(edge=int.from_bytes(packet[at + 16 : at + 20], "big"))
-            flow.sizes, flow.from_start = {}, True
-        at += (size + 3) & ~3
-        chunks += 1
-    return ready
-
-
-def _chunk(flow: _Flow, raw: int, size: int) -> int:
-    if flow.order is None:
-        flow.order = InOrder(edge=raw)
-    tsn, before = _unwrapped(raw, flow.order.edge), flow.order.edge
-    if tsn < before:
-        return 0
-    flow.sizes[tsn] = size
-    moved = flow.order.arrived(tsn, tsn + 1)
-    return sum(flow.sizes.pop(one) for one in range(before, before + moved))
-
-
-_NEW: dict[int, Callable[[_Flow, bytes, int, int], int]] = {6: _tcp, 17: _udp, 132: _sctp}
-
-
-def _unwrapped(raw: int, near: int) -> int:
-    """Return the number of 32 bits that lies nearest to another, which has more."""
-    ahead = (raw - near) & 0xFFFF_FFFF
-    return near + (ahead if ahead < 0x8000_0000 else ahead - 0x1_0000_0000)
-
-
-def _made(found: _Capture, key: _Key, flow: _Flow) -> FlowReading:
-    protocol, source, destination, source_port, destination_port = key
+def _made(found: _Capture, flow: Flow) -> FlowReading:
+    protocol, source, destination, source_port, destination_port = flow.key
     return FlowReading(
         where=f"{found.where}: packet {flow.first}",
-        protocol=_PROTOCOLS[protocol],
+        protocol=PROTOCOLS[protocol],
         source=".".join(map(str, source)),
         source_port=source_port,
         destination=".".join(map(str, destination)),
         destination_port=destination_port,
+        connection=flow.connection,
         goodput_bytes=flow.new_bytes,
         goodput_bps=average_rate_bps(flow.new_bytes, found.span.length_s),
     )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from model.run_files.metrics import Bounds
 from model.run_files.point import Point
 
 Format = Literal["flowmonitor", "pcap", "ns2", "omnetpp", "csv"]
@@ -78,6 +79,7 @@ class Sought:
     ``column`` is CSV's; ``module`` and ``name`` are patterns of OMNeT++'s. ``factor`` makes it the
     metric's unit; ``per_second`` says that it is a total over the span that was counted. Where the
     file has summaries, ``column`` has means, ``sd`` and ``n`` are columns or, of n, a number.
+    ``bounds`` are what the metric can be.
     """
 
     metric: str
@@ -89,6 +91,7 @@ class Sought:
     take: Take = "only"
     sd: str = ""
     n: str = ""
+    bounds: Bounds = field(default_factory=Bounds)
 
     @property
     def summary(self) -> bool:
@@ -134,7 +137,8 @@ class ResultsMapping:
 class FlowReading:
     """One flow as a file tells of it; what it does not tell is null.
 
-    ``source`` and ``destination`` are addresses with ports, ``number`` is ns-2's flow id.
+    ``source`` and ``destination`` are addresses with ports, ``number`` is ns-2's flow id;
+    ``connection`` tells connections of a capture between the same ends apart.
     """
 
     where: str
@@ -144,6 +148,7 @@ class FlowReading:
     destination: str = ""
     destination_port: int = 0
     number: int | None = None
+    connection: int = 1
     goodput_bytes: int | None = None
     goodput_bps: float | None = None
     owd_mean_s: float | None = None
@@ -160,7 +165,8 @@ class FlowReading:
         if self.number is not None:
             return f"flow {self.number}"
         ends = f"{self.source}:{self.source_port} -> {self.destination}:{self.destination_port}"
-        return f"{self.protocol} {ends}"
+        again = f", connection {self.connection}" if self.connection > 1 else ""
+        return f"{self.protocol} {ends}{again}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import pytest
 
 from model.errors import ParseError
 from model.run_files.comparing.brought import FlowReading, Span
-from simulators.results import captures
+from simulators.results import capture_flows, captures
 from simulators.results.streams import Stream, opened
 from tests.support.simulators.own_results import NS3, SPAN, stream_of
 
@@ -189,7 +189,7 @@ def test_what_is_held_beyond_holes_is_bounded_for_all_flows_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of SCTP every chunk is held, though chunks in a row are one piece; many flows are no way."""
-    monkeypatch.setattr(captures, "MOST_HELD", 30)
+    monkeypatch.setattr(capture_flows, "MOST_HELD", 30)
     one_hole = [(1.0, sctp((5, 10)))] + [(1.0, sctp((tsn, 10))) for tsn in range(7, 47)]
     many_flows = []
     for port in range(1, 41):
@@ -210,3 +210,88 @@ def test_a_capture_that_ends_before_the_time_that_is_counted_is_told(tmp_path: P
         found = [note for note in notes if "last packet" in note]
         assert len(found) == len(told)
         assert all(words in note for words, note in zip(told, found, strict=True))
+
+
+def test_a_port_used_again_is_a_flow_of_its_own(tmp_path: Path) -> None:
+    """ns-3's TCP begins at 0 every time; what came after the second SYN was taken for repeated."""
+    packets = [
+        (0.0, tcp(0, 0, flags=2)), (0.1, tcp(0, 0, flags=2)), (1.0, tcp(1, 100)),
+        (2.0, tcp(101, 0, flags=0x11)), (3.0, tcp(0, 0, flags=2)), (4.0, tcp(1, 60)),
+        (5.0, tcp(900_000, 0, flags=2)), (6.0, tcp(900_001, 7)),
+    ]  # fmt: skip
+    with stream_of(tmp_path, pcap(packets)) as stream:
+        found = flows(stream)
+    assert [(one.goodput_bytes, one.where.rpartition(" ")[2]) for one in found] == [
+        (100, "1"), (60, "5"), (7, "7")
+    ]  # fmt: skip
+    assert [one.words.partition(", ")[2] for one in found] == ["", "connection 2", "connection 3"]
+
+
+def test_an_attempt_that_led_to_nothing_is_no_flow_of_its_own(tmp_path: Path) -> None:
+    packets = [(0.0, tcp(5, 0, flags=2)), (1.0, tcp(70_000, 0, flags=2)), (2.0, tcp(70_001, 9))]
+    with stream_of(tmp_path, pcap(packets)) as stream:
+        (one,) = flows(stream)
+    assert one.goodput_bytes == 9
+
+
+def test_what_stands_in_a_syn_is_data_too(tmp_path: Path) -> None:
+    with stream_of(tmp_path, pcap([(0.0, tcp(0, 40, flags=2)), (1.0, tcp(41, 10))])) as stream:
+        (one,) = flows(stream)
+    assert one.goodput_bytes == 50
+
+
+def init(tsn: int) -> bytes:
+    head = struct.pack(">HHII", 1000, 2000, 0, 0)
+    return ip(132, head + struct.pack(">BBHIIHHI", 1, 0, 20, 7, 65535, 1, 1, tsn))
+
+
+def test_an_association_between_the_same_ends_is_a_flow_of_its_own(tmp_path: Path) -> None:
+    """An INIT after data began the count anew, in the same flow."""
+    packets = [(0.0, init(5)), (0.1, init(5)), (1.0, sctp((5, 10), (6, 10))), (2.0, init(5)),
+               (3.0, sctp((5, 7)))]  # fmt: skip
+    with stream_of(tmp_path, pcap(packets)) as stream:
+        assert [one.goodput_bytes for one in flows(stream)] == [20, 7]
+
+
+def test_held_pieces_of_an_earlier_connection_are_not_counted_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture_flows, "MOST_HELD", 3)
+    packets = []
+    for _ in range(5):
+        packets += [(1.0, init(1)), (1.0, sctp((2, 5))), (1.0, tcp(0, 0, flags=2)),
+                    (1.0, tcp(10, 5))]  # fmt: skip
+    with stream_of(tmp_path, pcap(packets)) as stream:
+        assert [one.goodput_bytes for one in flows(stream)] == [0] * 10
+
+
+def test_chunks_that_were_not_captured_are_no_guess(tmp_path: Path) -> None:
+    """Sizes stand in the chunks' heads: with all heads there, what was cut off does not matter."""
+    bundled = [(1.0, sctp((5, 40), (6, 300)))]
+    for cut in (96, 120, 500):  # 20 of IP, 12, 16 + 40, then at least 8 of the second chunk
+        with stream_of(tmp_path, pcap(bundled, cut=cut)) as stream:
+            assert [one.goodput_bytes for one in flows(stream)] == [340]
+    for cut in (40, 60, 91):
+        capture = pcap(bundled, cut=cut)
+        with stream_of(tmp_path, capture) as stream, pytest.raises(ParseError) as refused:
+            flows(stream)
+        told = str(refused.value)
+        assert "packet 1: cut before its last chunk of SCTP: wanted 404 bytes of IP" in told
+        assert "tcpdump -s 0" in told
+
+
+def test_packets_of_very_many_chunks_are_counted_whole(tmp_path: Path) -> None:
+    with stream_of(tmp_path, pcap([(1.0, sctp(*((n, 4) for n in range(1, 1001))))])) as stream:
+        (one,) = flows(stream)
+    assert one.goodput_bytes == 4000
+
+
+def test_interleaved_data_counts_and_what_was_given_up_does_not(tmp_path: Path) -> None:
+    head = struct.pack(">HHII", 1000, 2000, 7, 0)
+    interleaved = struct.pack(">BBHIHHII", 64, 3, 20 + 8, 5, 0, 0, 0, 0) + bytes(8)
+    given_up = struct.pack(">BBHI", 192, 0, 8, 8)
+    packets = [(1.0, ip(132, head + interleaved)), (2.0, sctp((8, 30), (10, 5))),
+               (3.0, ip(132, head + given_up)), (4.0, sctp((9, 6)))]  # fmt: skip
+    with stream_of(tmp_path, pcap(packets)) as stream:
+        (one,) = flows(stream)
+    assert one.goodput_bytes == 8 + 30 + 6 + 5
