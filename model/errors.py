@@ -84,6 +84,12 @@ class ParseError(GroundtruthError):
     """A tool's output is not what its parser expects; ``where`` names file and line."""
 
 
+class NothingJudgedError(GroundtruthError):
+    """Agreement was asked for, and nothing could be judged (exit status 5)."""
+
+    exit_status = 5
+
+
 class DisagreementError(GroundtruthError):
     """Results disagree where agreement was asked for (exit status 1)."""
 

@@ -19,17 +19,10 @@ from model import run_folder
 from model.run_files.comparing.crosscheck import CROSSCHECK, Comparison, Crosscheck
 from model.run_files.comparing.margins import MARGINS
 from model.run_files.json_file import read, text_of
-from reports.agreement.tables import (
-    PART,
-    all_grid,
-    facts_grid,
-    metric_table,
-    notes,
-    ranked,
-    verdict_words,
-)
+from reports.agreement.tables import all_grid, facts_grid, notes, verdict_words
 from reports.page import markdown
 from reports.page.grid import Grid
+from reports.page.judged import PART, metric_table, ranked
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "benchmarks" / "agreement"

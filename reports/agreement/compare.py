@@ -19,18 +19,17 @@ from model.run_files.comparing.crosscheck import (
     LabRun,
     Pairing,
     Side,
-    Verdict,
 )
 from model.run_files.comparing.margins import Margin, margins
 from model.run_files.point import Point
 from reports.agreement.comparable import Measured, check
 from reports.inference.equivalence import (
-    LEVEL,
     Pairs,
     apart,
     corrected,
     correlation,
     same_distribution_p,
+    verdict,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -176,23 +175,15 @@ def _judged(found: Sequence[Comparison]) -> tuple[Comparison, ...]:
     made = []
     for one, p_distributions in zip(found, unlike, strict=True):
         p_different = None if one.p_different is None else next(beyond)
-        verdict = _verdict(one, p_different)
-        seeds_wanted = one.seeds_wanted if verdict == "not shown" else None
+        found_verdict = verdict(one.p_equivalent, p_different)
+        seeds_wanted = one.seeds_wanted if found_verdict == "not shown" else None
         made.append(
             dataclasses.replace(
-                one, p_different=p_different, p_distributions=p_distributions, verdict=verdict,
-                seeds_wanted=seeds_wanted,
+                one, p_different=p_different, p_distributions=p_distributions,
+                verdict=found_verdict, seeds_wanted=seeds_wanted,
             )
         )  # fmt: skip
     return tuple(made)
-
-
-def _verdict(one: Comparison, p_different: float | None) -> Verdict:
-    if one.p_equivalent is None or p_different is None:
-        return "not judged"
-    if one.p_equivalent <= LEVEL:
-        return "equivalent"
-    return "different" if p_different <= LEVEL else "not shown"
 
 
 def _pairing(name: str, pair: _Pair) -> Pairing:

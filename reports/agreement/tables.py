@@ -8,50 +8,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from model.run_files.comparing.crosscheck import Comparison, Crosscheck
-from model.run_files.point import Point
 from model.run_files.quantity import Quantity
 from model.words import how_many
 from reports.inference.equivalence import LEVEL
-from reports.measures.metrics import Metric, metrics_of, study_metrics_of
-from reports.measures.quantities import UNKNOWN, interval, number, setting
+from reports.measures.quantities import UNKNOWN, with_interval, with_unit
+from reports.page import judged
 from reports.page.grid import Column, Field, Grid, columns, judgement
+from reports.page.judged import (
+    difference_words,
+    margin_words,
+    metric_table,
+    p_words,
+    point_words,
+    ranked,
+    shown_in,
+)
 from reports.page.review_tables import Attachment
 
 #: How many comparisons a terminal shows: of two labs, and of more.
 MOST_SHOWN, MOST_OF_MANY = 12, 8
-#: A relative difference, as shown.
-PART = Quantity("%", 100, 2)
-
-
-def metric_table(found: Crosscheck) -> dict[str, Metric]:
-    """Return the metrics of the study, for labels and units."""
-    return metrics_of(found.groups, found.compare) | study_metrics_of(found.groups, found.flows)
+#: Differences are shown with a digit more than the metric, as labs differ little.
+FINER = 1
 
 
 def verdict_words(found: Crosscheck) -> str:
     """Return in a sentence how many comparisons came to which verdict."""
     first, *others = (lab.label for lab in found.labs)
-    judged = len(found.comparisons) - len(found.having("not judged"))
-    said = ", ".join(
-        f"{len(found.having(verdict))} {verdict}"
-        for verdict in ("equivalent", "different", "not shown")
-    )
-    return (
-        f"{' and '.join(others)} against {first}, {seeds_words(found)}: {judged} comparisons "
-        f"judged, {said}"
-    )
+    said = judged.verdict_words(found)
+    return f"{' and '.join(others)} against {first}, {seeds_words(found)}: {said}"
 
 
 def seeds_words(found: Crosscheck) -> str:
     """Return how many seeds each lab had: one number if it is the same in all."""
     seeds = dict.fromkeys(lab.seeds for lab in found.labs)
     return f"{' and '.join(map(str, seeds))} seeds"
-
-
-def ranked(found: Crosscheck) -> list[Comparison]:
-    """Return what was judged: what differs first, then by size in units of its margin."""
-    judged = [one for one in found.comparisons if one.verdict != "not judged"]
-    return sorted(judged, key=lambda one: (one.verdict != "different", -(one.in_margins or 0.0)))
 
 
 def facts_grid(found: Crosscheck) -> Grid:
@@ -70,14 +60,14 @@ def facts_grid(found: Crosscheck) -> Grid:
 
 def worst_grid(found: Crosscheck) -> Grid:
     """Return the comparisons that differ most, in units of their margins."""
-    many = len(found.labs) > 2
+    many, names = len(found.labs) > 2, metric_table(found)
     shown = ranked(found)[: MOST_OF_MANY if many else MOST_SHOWN]
     heads = ("metric", "at", *(("lab",) if many else ()))
     rows: list[tuple[Field, ...]] = [
         (
             one.metric, point_words(one.point), *((one.lab,) if many else ()),
-            difference_words(one, metric_table(found)[one.metric].quantity),
-            margin_words(one, metric_table(found)[one.metric].quantity),
+            difference_words(one, names[one.metric].quantity, finer=FINER),
+            margin_words(one, names[one.metric].quantity),
             judgement_of(one),
         )
         for one in shown
@@ -101,8 +91,8 @@ def all_grid(found: Crosscheck, comparisons: Sequence[Comparison]) -> Grid:
         rows.append((
             names[one.metric].label, point_words(one.point), one.lab,
             with_unit(one.first.mean, quantity), with_unit(one.other.mean, quantity),
-            difference_words(one, quantity), margin_words(one, quantity), judgement_of(one),
-            plain_words(one, quantity), _p(one.p_distributions),
+            difference_words(one, quantity, finer=FINER), margin_words(one, quantity),
+            judgement_of(one), plain_words(one, quantity), p_words(one.p_distributions),
         ))  # fmt: skip
     return Grid(
         "",
@@ -162,10 +152,9 @@ def notes(found: Crosscheck) -> tuple[str, ...]:
 
 def attachment(found: Crosscheck) -> Attachment:
     """Return everything, for ``crosscheck.md``."""
-    judged = ranked(found)
     others = [one for one in found.comparisons if one.verdict == "not judged"]
     tables = [facts_grid(found)]
-    for caption, these in (("Judged, what differs most first", judged),
+    for caption, these in (("Judged, what differs most first", ranked(found)),
                            ("Compared, without a margin", others)):  # fmt: skip
         grid = all_grid(found, these)
         tables.append(Grid(caption, grid.columns, grid.rows))
@@ -180,57 +169,15 @@ def attachment(found: Crosscheck) -> Attachment:
     )
 
 
-def point_words(point: Point) -> str:
-    """Return a point's settings without their names, which are the study's one table away."""
-    return ", ".join(setting(name, value) for name, value in point.settings) or "the study"
-
-
-def with_unit(value: float | None, quantity: Quantity) -> str:
-    """Return a value with its unit."""
-    return f"{number(value, quantity)}{quantity.suffix}"
-
-
-def difference_words(one: Comparison, quantity: Quantity) -> str:
-    """Return the difference with its interval, in the metric's unit or in % of the mean of both."""
-    return _with_interval(one.difference, one.ci95, PART if one.relative else _finer(quantity))
-
-
 def plain_words(one: Comparison, quantity: Quantity) -> str:
     """Return the difference of the means where another is judged: the one at equal loss."""
     if not one.at_equal_loss:
         return "the same"
-    shown = PART if one.relative else _finer(quantity)
-    return _with_interval(one.plain_difference, one.plain_ci95, shown)
-
-
-def _with_interval(value: float | None, ci95: tuple[float, float] | None, shown: Quantity) -> str:
-    text = with_unit(value, shown)
-    return text if ci95 is None else f"{text} ({interval(ci95, shown)})"
-
-
-def _finer(quantity: Quantity) -> Quantity:
-    """Return how a difference of a quantity is shown: with a digit more, as labs differ little."""
-    return Quantity(_unit_of_difference(quantity), quantity.scale, quantity.decimals + 1)
-
-
-def _unit_of_difference(quantity: Quantity) -> str:
-    """Return the unit of a difference: percentages differ by points."""
-    return "points" if quantity.unit == "%" else quantity.unit
-
-
-def margin_words(one: Comparison, quantity: Quantity) -> str:
-    """Return the margin as studies and docs state it."""
-    if one.margin is None:
-        return UNKNOWN
-    shown = PART if one.relative else _finer(quantity)
-    return f"{one.margin * shown.scale:g}{shown.suffix}"
+    shown = shown_in(one, quantity, finer=FINER)
+    return with_interval(one.plain_difference, one.plain_ci95, shown)
 
 
 def judgement_of(one: Comparison) -> Field:
     """Return the verdict, marked; of what is not shown also how many seeds would tell."""
     wanted = f" ({one.seeds_wanted})" if one.seeds_wanted else ""
     return judgement(one.verdict, wanted)
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"

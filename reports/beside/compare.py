@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from model.cell import Cell
 from model.errors import StudyError
-from model.run_files.comparing.brought import Brought, FileRead, Reading, SummaryReading
-from model.run_files.comparing.crosscheck import Verdict
+from model.run_files.comparing.brought import Brought, FileRead, SummaryReading
 from model.run_files.comparing.margins import Margin
 from model.run_files.comparing.own_results import (
     Batch,
@@ -23,31 +22,14 @@ from model.run_files.comparing.own_results import (
     ResultFile,
 )
 from model.run_files.point import Point
-from model.words import how_many
-from reports.beside import replicates
+from reports.beside import about, replicates
+from reports.beside.replicates import Row
+from reports.beside.run_side import RunSide, point_words
 from reports.inference import independent
-from reports.inference.equivalence import LEVEL, corrected
+from reports.inference.equivalence import corrected, verdict
 from reports.store.run import Run
-from reports.verdict.points import CellSummary
 
-#: What is told once if both sides are one: the same numbers, replicate by replicate.
-SAME_NUMBERS = "its numbers are the run's own, one by one: an export of this run?"
 LACKS = "at {point}: {why}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunSide:
-    """A run: its folder's name, digest, kernels, and the values of its cells."""
-
-    name: str
-    manifest_sha256: str
-    kernels: tuple[str, ...]
-    run: Run
-    cells: tuple[CellSummary, ...]
-
-    def counted_at(self, point: Point) -> list[CellSummary]:
-        """Return the cells that count at a point."""
-        return [cell for cell in self.cells if cell.excluded is None and cell.point == point]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,11 +52,11 @@ def compare(
     """
     study = side.run.study
     cells = cells_by_point(side.run)
-    there = replicates.by_point(brought.readings, study, cells)
+    there = replicates.by_point(brought.readings, brought.summaries, study, cells)
     summaries = {(one.point, one.metric): one for one in brought.summaries}
     told_of = {name for rows in there.values() for _, found in rows for name in found}
     told_of |= {metric for _, metric in summaries}
-    names = [name for name in _run_metrics(side) if name in told_of]
+    names = [name for name in side.metrics if name in told_of]
     found, missing = [], dict[str, str]()
     for name in names:
         for point in study.points:
@@ -82,7 +64,7 @@ def compare(
             if sides.run and sides.own:
                 found.append(_beside(name, point, sides.run, sides.own, margins.get(name)))
             elif sides.why:
-                missing.setdefault(name, LACKS.format(point=_words(point), why=sides.why))
+                missing.setdefault(name, LACKS.format(point=point_words(point), why=sides.why))
     if not found:
         raise StudyError(
             "nothing to compare", where=brought.source,
@@ -92,15 +74,15 @@ def compare(
         )  # fmt: skip
     for name in sorted(told_of - set(names)):
         missing[name] = "the run has no such metric: the study does not ask for it"
-    points = [one for one in study.points if one not in there
-              and not any(point == one for point, _ in summaries)]  # fmt: skip
+    told_at = {*there, *(point for point, _ in summaries)}
     return OwnResults(
         study=study.id, title=study.title, duration_s=study.duration_s, groups=study.groups,
         compare=study.compare, flows=study.flows, parameters=study.parameters, run=side.name,
         manifest_sha256=side.manifest_sha256, kernels=side.kernels,
         excluded=sum(cell.excluded is not None for cell in side.cells), source=brought.source,
         files=tuple(map(_file, brought.files)), margins=tuple(given), comparisons=_judged(found),
-        missing=missing, points_without=tuple(points), notes=_notes(side, brought, there),
+        missing=missing, points_without=tuple(one for one in study.points if one not in told_at),
+        notes=about.notes(side, brought, there, cells),
     )  # fmt: skip
 
 
@@ -111,15 +93,11 @@ def cells_by_point(run: Run) -> dict[Point, Cell]:
     }
 
 
-def _run_metrics(side: RunSide) -> list[str]:
-    return list(side.cells[0].values) if side.cells else []
-
-
 def _sides(
     name: str,
     point: Point,
     side: RunSide,
-    rows: Sequence[tuple[Reading, dict[str, float]]],
+    rows: Sequence[Row],
     summaries: Mapping[tuple[Point, str], SummaryReading],
 ) -> _Sides:
     summary = summaries.get((point, name))
@@ -185,57 +163,13 @@ def _judged(found: Sequence[Beside]) -> tuple[Beside, ...]:
                 one,
                 p_different=p_different,
                 p_distributions=None if one.p_distributions is None else next(unlike),
-                verdict=_verdict(one.p_equivalent, p_different),
+                verdict=verdict(one.p_equivalent, p_different),
             )
         )
     return tuple(made)
-
-
-def _verdict(p_equivalent: float | None, p_different: float | None) -> Verdict:
-    if p_equivalent is None or p_different is None:
-        return "not judged"
-    if p_equivalent <= LEVEL:
-        return "equivalent"
-    return "different" if p_different <= LEVEL else "not shown"
 
 
 def _file(one: FileRead) -> ResultFile:
     return ResultFile(
         file=one.file, format=one.format, stored_bytes=one.stored_bytes, sha256=one.sha256
     )
-
-
-def _notes(
-    side: RunSide, brought: Brought, there: Mapping[Point, list[tuple[Reading, dict[str, float]]]]
-) -> tuple[str, ...]:
-    notes = list(brought.notes)
-    unlike = [
-        f"{len(rows)} at {_words(point)}"
-        for point, rows in there.items()
-        if len(rows) != max(map(len, there.values()))
-    ]
-    if unlike:
-        most = how_many(max(map(len, there.values())), "replicate")
-        notes.append(f"not as many replicates everywhere: {most} at most, {', '.join(unlike[:4])}")
-    if there and all(_same(side, point, rows) for point, rows in there.items()):
-        notes.append(SAME_NUMBERS)
-    return tuple(notes)
-
-
-def _same(side: RunSide, point: Point, rows: Sequence[tuple[Reading, dict[str, float]]]) -> bool:
-    """Return whether replicates have the numbers of the run's cells, in whatever order."""
-    cells = side.counted_at(point)
-    names = {name for _, found in rows for name in found} & set(_run_metrics(side))
-    return bool(names) and len(cells) == len(rows) and all(
-        sorted(found.get(name, float("inf")) for _, found in rows)
-        == sorted(_or_inf(cell.values[name].value) for cell in cells)
-        for name in names
-    )  # fmt: skip
-
-
-def _or_inf(value: float | None) -> float:
-    return float("inf") if value is None else value
-
-
-def _words(point: Point) -> str:
-    return ", ".join(f"{name} {value}" for name, value in point.settings) or "the study's point"

@@ -6,12 +6,13 @@ of some; a group has as many flows as in the study.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import cast
 
 from model.cell import Cell
 from model.errors import ParseError
-from model.run_files.comparing.brought import GroupFlow, Reading
+from model.run_files.comparing.brought import GroupFlow, Reading, SummaryReading
 from model.run_files.metrics import ALWAYS, ASKED
 from model.run_files.point import Point
 from model.run_files.study import Study
@@ -21,6 +22,10 @@ from reports.store.sample import Sample
 
 #: Sums of what is larger, no float may hold.
 LARGEST = 1e120
+#: A replicate, and its metrics by name.
+Row = tuple[Reading, dict[str, float]]
+#: How many flows a message names.
+MOST_NAMED = 6
 
 #: Of a group, and yet of all flows.
 _OF_ALL = "share_{group}_pct"
@@ -30,20 +35,25 @@ _OF_GROUPS = ("pct_increase", "utilisation_pct", "jain_protocols")
 _UNKNOWN = cast(float, None)
 
 
-def values(one: Reading, study: Study, cell: Cell) -> dict[str, float]:
+def values(
+    one: Reading, study: Study, cell: Cell, summaries: Mapping[str, SummaryReading]
+) -> dict[str, float]:
     """Return a replicate's metrics by name.
 
     Args:
         one: what files tell of it.
         study: the study.
         cell: one of the run's cells at that point, for its flows and its bottleneck.
+        summaries: what is told of that point by means alone, by metric.
 
     Raises:
-        ParseError: a group has other flows than in the study, or two ways give one metric.
+        ParseError: a group has other flows than in the study, or flows and numbers of files both
+            give a metric.
     """
     made: dict[str, float] = {}
     if one.flows:
         made = _of_flows(one, study, cell)
+        _check_one_way(one, made, summaries)
     goodputs = {group.id: one.metrics.get(f"goodput_{group.id}_bps") for group in study.groups}
     if all(value is not None for value in goodputs.values()):
         rows = tuple(_row(group, group, bps, cell) for group, bps in goodputs.items())
@@ -56,6 +66,22 @@ def values(one: Reading, study: Study, cell: Cell) -> dict[str, float]:
             raise ParseError(f"{name} is too large", where=one.where, got=f"{value:g}",
                              wanted=f"at most {LARGEST:g}", hint="computed of others")  # fmt: skip
     return made
+
+
+def _check_one_way(
+    one: Reading, of_flows: Mapping[str, float], summaries: Mapping[str, SummaryReading]
+) -> None:
+    """Raise if numbers of files are of what flows give, too: which is right is not ours to say."""
+    both = sorted(of_flows.keys() & (one.metrics.keys() | summaries.keys()))
+    if both:
+        elsewhere = (
+            summaries[both[0]].where if both[0] in summaries else f"replicate {one.replicate[:60]}"
+        )
+        raise ParseError(
+            f"{both[0]} from flows and from values", where=one.where, wanted="one of the two",
+            got=f"flows from {one.flows[0].found.where}, values of {elsewhere}",
+            hint="leave it out of values: in the mapping",
+        )  # fmt: skip
 
 
 def _of_flows(one: Reading, study: Study, cell: Cell) -> dict[str, float]:
@@ -75,13 +101,15 @@ def _of_flows(one: Reading, study: Study, cell: Cell) -> dict[str, float]:
 
 def _counted(one: Reading, cell: Cell) -> set[str]:
     """Return the groups that have flows; raise if they are not as many as in the study."""
-    for group in dict.fromkeys(flow.group for flow in one.flows):
-        wanted = sum(flow.group == group for flow in cell.flows)
-        got = sum(flow.group == group for flow in one.flows)
+    planned = Counter(flow.group for flow in cell.flows)
+    for group, got in Counter(flow.group for flow in one.flows).items():
+        wanted = planned[group]
         if got != wanted:
+            words = [flow.found.words for flow in one.flows if flow.group == group]
+            named = "; ".join(words[:MOST_NAMED]) + ("; ..." if got > MOST_NAMED else "")
             raise ParseError(
                 f"other flows than the study has in group {group}", where=one.where,
-                wanted=str(wanted), got=f"{got} in replicate {one.replicate[:60]}",
+                wanted=str(wanted), got=f"{got} in replicate {one.replicate[:60]}: {named}",
                 hint="groups: in the mapping",
             )  # fmt: skip
     return {flow.group for flow in one.flows}
@@ -96,6 +124,11 @@ def _named(flows: Sequence[GroupFlow], cell: Cell) -> dict[str, GroupFlow]:
     for flow in flows:
         alone = of_group.get(flow.group, [])
         name = flow.flow or (alone[0] if len(alone) == 1 else f"{flow.group} {len(made) + 1}")
+        if name in made:
+            raise ParseError(
+                f"two flows for flow {name} of the study", where=flow.found.where, wanted="one",
+                got=f"{made[name].found.words}; {flow.found.words}", hint="flows: in the mapping",
+            )  # fmt: skip
         made[name] = flow
     return made
 
@@ -169,10 +202,17 @@ def _audit(name: str, flow: GroupFlow) -> AuditRow:
 
 
 def by_point(
-    readings: Sequence[Reading], study: Study, cells: Mapping[Point, Cell]
-) -> dict[Point, list[tuple[Reading, dict[str, float]]]]:
+    readings: Sequence[Reading],
+    summaries: Sequence[SummaryReading],
+    study: Study,
+    cells: Mapping[Point, Cell],
+) -> dict[Point, list[Row]]:
     """Return the replicates at each point with their metrics, in the order they came."""
-    made: dict[Point, list[tuple[Reading, dict[str, float]]]] = {}
+    means: dict[Point, dict[str, SummaryReading]] = {}
+    for told in summaries:
+        means.setdefault(told.point, {})[told.metric] = told
+    made: dict[Point, list[Row]] = {}
     for one in readings:
-        made.setdefault(one.point, []).append((one, values(one, study, cells[one.point])))
+        found = values(one, study, cells[one.point], means.get(one.point, {}))
+        made.setdefault(one.point, []).append((one, found))
     return made

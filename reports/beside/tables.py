@@ -11,31 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from model.run_files.comparing.own_results import Batch, Beside, OwnResults
-from model.run_files.point import Point
+from model.run_files.comparing.own_results import Beside, OwnResults
 from model.run_files.quantity import Quantity
 from model.words import how_many
 from reports.inference.equivalence import LEVEL
-from reports.measures.metrics import Metric, metrics_of, study_metrics_of
-from reports.measures.quantities import UNKNOWN, interval, number, setting
+from reports.measures.quantities import UNKNOWN, number, with_interval, with_unit
+from reports.page import judged
 from reports.page.grid import Column, Field, Grid, columns, judgement
+from reports.page.judged import (
+    difference_words,
+    margin_words,
+    metric_table,
+    p_words,
+    point_words,
+    ranked,
+)
 from reports.page.review_tables import Attachment
 
 #: How many comparisons a terminal shows, and how many notes.
 MOST_SHOWN, MOST_NOTES = 12, 5
-#: A relative difference, as shown.
-PART = Quantity("%", 100, 2)
-
-
-def metric_table(found: OwnResults) -> dict[str, Metric]:
-    """Return the metrics of the study, for labels and units."""
-    return metrics_of(found.groups, found.compare) | study_metrics_of(found.groups, found.flows)
-
-
-def ranked(found: OwnResults) -> list[Beside]:
-    """Return what is judged, what differs first, then by size in margins."""
-    judged = [one for one in found.comparisons if one.verdict != "not judged"]
-    return sorted(judged, key=lambda one: (one.verdict != "different", -(one.in_margins or 0.0)))
 
 
 def unjudged(found: OwnResults) -> list[Beside]:
@@ -46,15 +40,8 @@ def unjudged(found: OwnResults) -> list[Beside]:
 
 def verdict_words(found: OwnResults) -> str:
     """Return in a sentence how many comparisons came to which verdict."""
-    judged = len(found.comparisons) - len(found.having("not judged"))
-    said = ", ".join(
-        f"{len(found.having(verdict))} {verdict}"
-        for verdict in ("equivalent", "different", "not shown")
-    )
-    return (
-        f"{found.source} beside {' and '.join(found.kernels)}: {how_many(judged, 'comparison')} "
-        f"judged, {said}"
-    )
+    kernels = " and ".join(found.kernels)
+    return f"{found.source} beside {kernels}: {judged.verdict_words(found)}"
 
 
 def worst_grid(found: OwnResults) -> Grid:
@@ -89,7 +76,8 @@ def all_grid(found: OwnResults, caption: str, comparisons: Sequence[Beside]) -> 
         quantity = names[one.metric].quantity
         rows.append((
             names[one.metric].label, point_words(one.point),
-            _batch(one.run, quantity), str(one.run.n), _batch(one.own, quantity), str(one.own.n),
+            with_interval(one.run.mean, one.run.ci95, quantity), str(one.run.n),
+            with_interval(one.own.mean, one.own.ci95, quantity), str(one.own.n),
             difference_words(one, quantity), margin_words(one, quantity), in_margins_words(one),
             number(one.standardised, Quantity("", 1, 2)), judgement(one.verdict),
             distributions_words(one),
@@ -175,42 +163,6 @@ def attachment(found: OwnResults) -> Attachment:
     )  # fmt: skip
 
 
-def point_words(point: Point) -> str:
-    """Return a point's settings."""
-    return ", ".join(setting(name, value) for name, value in point.settings) or "the study"
-
-
-def with_unit(value: float | None, quantity: Quantity) -> str:
-    """Return a value with its unit."""
-    return f"{number(value, quantity)}{quantity.suffix}"
-
-
-def _batch(one: Batch, quantity: Quantity) -> str:
-    text = with_unit(one.mean, quantity)
-    return text if one.ci95 is None else f"{text} ({interval(one.ci95, quantity)})"
-
-
-def difference_words(one: Beside, quantity: Quantity) -> str:
-    """Return the difference with its interval, in the metric's unit or in % of the mean of both."""
-    shown = PART if one.relative else _of_difference(quantity)
-    text = with_unit(one.difference, shown)
-    return text if one.ci95 is None else f"{text} ({interval(one.ci95, shown)})"
-
-
-def _of_difference(quantity: Quantity) -> Quantity:
-    """Return how a difference is shown: percentages differ by points."""
-    unit = "points" if quantity.unit == "%" else quantity.unit
-    return Quantity(unit, quantity.scale, quantity.decimals)
-
-
-def margin_words(one: Beside, quantity: Quantity) -> str:
-    """Return the margin as docs state it."""
-    if one.margin is None:
-        return UNKNOWN
-    shown = PART if one.relative else _of_difference(quantity)
-    return f"{one.margin * shown.scale:g}{shown.suffix}"
-
-
 def in_margins_words(one: Beside) -> str:
     """Return how many margins the difference is."""
     return UNKNOWN if one.in_margins is None else f"{one.in_margins:.1f}"
@@ -220,5 +172,4 @@ def distributions_words(one: Beside) -> str:
     """Return what the test of distributions says, or why it says nothing."""
     if one.p_distributions is None:
         return one.distributions_reason or UNKNOWN
-    p = one.p_distributions
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return p_words(one.p_distributions)

@@ -12,7 +12,7 @@ from model.run_files.point import Point
 from model.run_files.quantity import Quantity
 from model.words import how_many
 from reports.measures.metrics import metrics_of, study_metrics_of
-from reports.measures.quantities import UNKNOWN, interval, number, point_words
+from reports.measures.quantities import UNKNOWN, interval, number, point_words, with_unit
 from reports.page.grid import Column, Field, Grid, columns, judgement
 from reports.page.review_tables import Attachment
 
@@ -59,7 +59,7 @@ def levels_grid(found: Explanation, metric: str) -> Grid:
         rows.append((head, *(_level(by[run.run, point], quantity) for point in points)))
     first = [by[found.runs[0].run, point] for point in points]
     if any(one.published is not None for one in first):
-        rows.append(("published", *(_with_unit(one.published, quantity) for one in first)))
+        rows.append(("published", *(with_unit(one.published, quantity) for one in first)))
     seeds = {one.n for one in first}
     note = f"Means over {'/'.join(map(str, sorted(seeds)))} seeds with 95 % intervals."
     caption = f"{label_of(found, metric)}, with one mechanism as published at a time"
@@ -246,7 +246,7 @@ def _shown_in(found: Explanation, one: Explained) -> Quantity:
 
 
 def _by(found: Explanation, one: Explained, value: float | None) -> str:
-    return _with_unit(value, _shown_in(found, one))
+    return with_unit(value, _shown_in(found, one))
 
 
 def _bounds(found: Explanation, one: Explained, ci95: tuple[float, float] | None) -> str:
@@ -321,7 +321,7 @@ def _clear(one: Effect) -> bool:
 def _level(one: Level, quantity: Quantity) -> str:
     if one.mean is None:
         return UNKNOWN
-    return f"{_with_unit(one.mean, quantity)} ({interval(one.ci95, quantity)})"
+    return f"{with_unit(one.mean, quantity)} ({interval(one.ci95, quantity)})"
 
 
 def _change(one: Effect, quantity: Quantity) -> str:
@@ -334,11 +334,7 @@ def _change(one: Effect, quantity: Quantity) -> str:
 def _share(one: Effect) -> str:
     if one.share is None:
         return UNKNOWN
-    return f"{_with_unit(one.share, SHARE)} ({interval(one.share_ci95, SHARE)})"
-
-
-def _with_unit(value: float | None, quantity: Quantity) -> str:
-    return UNKNOWN if value is None else f"{number(value, quantity)}{quantity.suffix}"
+    return f"{with_unit(one.share, SHARE)} ({interval(one.share_ci95, SHARE)})"
 
 
 def _lower(label: str) -> str:

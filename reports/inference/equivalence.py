@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from model.run_files.comparing.judged import Verdict
 from reports.inference.statistics import Interval
 
 Floats = npt.NDArray[np.float64]
@@ -207,6 +208,15 @@ def corrected(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
         found[index] = largest
     return found
+
+
+def verdict(p_equivalent: float | None, p_different: float | None) -> Verdict:
+    """Return what the p-values of both tests show, the second one corrected; null: not judged."""
+    if p_equivalent is None or p_different is None:
+        return "not judged"
+    if p_equivalent <= LEVEL:
+        return "equivalent"
+    return "different" if p_different <= LEVEL else "not shown"
 
 
 def correlation(points: Sequence[Floats]) -> float | None:

@@ -14,7 +14,14 @@ from model.run_files.study import INCREASE
 from model.words import how_many
 from reports.inference.equivalence import LEVEL
 from reports.measures.metrics import Metric, metrics_of, study_metrics_of
-from reports.measures.quantities import UNKNOWN, interval, number, point_words
+from reports.measures.quantities import (
+    UNKNOWN,
+    interval,
+    number,
+    point_words,
+    with_interval,
+    with_unit,
+)
 from reports.page.grid import NONE, Column, Field, Grid, columns, judgement
 from reports.page.review_tables import Attachment
 from reports.verdict.verdicts import COMPARISON_VERDICTS
@@ -104,7 +111,7 @@ def metrics_grid(found: Kernels, metrics: Sequence[str], *, changed_only: bool =
             *(() if alone else (known[metric].label,)), point_words(point, found.parameters),
             *(level_words(one, quantity) for one in here),
             *(change_words(one, quantity) if one.told_apart else NONE for one in between),
-            *((_with_unit(here[0].published, quantity),) if published else ()),
+            *((with_unit(here[0].published, quantity),) if published else ()),
         ))  # fmt: skip
     heads = [*kernels, *(f"{after} less {before}" for before, after in pairs)]
     heads += ["published"] if published else []
@@ -206,8 +213,7 @@ def attachment(found: Kernels) -> Attachment:
 
 def level_words(one: Level, quantity: Quantity) -> str:
     """Return a mean with its interval."""
-    text = _with_unit(one.mean, quantity)
-    return text if one.ci95 is None else f"{text} ({interval(one.ci95, quantity)})"
+    return with_interval(one.mean, one.ci95, quantity)
 
 
 def change_words(one: Change, quantity: Quantity) -> str:
@@ -218,7 +224,3 @@ def change_words(one: Change, quantity: Quantity) -> str:
     sign = "" if text.startswith("-") else "+"
     bounds = "" if one.ci95 is None else f" ({interval(one.ci95, quantity)})"
     return f"{sign}{text}{bounds}"
-
-
-def _with_unit(value: float | None, quantity: Quantity) -> str:
-    return UNKNOWN if value is None else f"{number(value, quantity)}{quantity.suffix}"

@@ -88,6 +88,17 @@ def number(value: float | None, quantity: Quantity) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
+def with_unit(value: float | None, quantity: Quantity) -> str:
+    """Return a value with its unit; a dash for null."""
+    return UNKNOWN if value is None else f"{number(value, quantity)}{quantity.suffix}"
+
+
+def with_interval(value: float | None, ci95: tuple[float, float] | None, quantity: Quantity) -> str:
+    """Return a value with its unit and, where there is one, its interval."""
+    text = with_unit(value, quantity)
+    return text if ci95 is None else f"{text} ({interval(ci95, quantity)})"
+
+
 def interval(bounds: tuple[float, float] | None, quantity: Quantity) -> str:
     """Return ``lo to hi`` as shown; a dash for null."""
     if bounds is None:

@@ -6,8 +6,7 @@ flow that comes twice is refused, and so is what belongs to no point of the stud
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from model.errors import ParseError
@@ -18,7 +17,6 @@ from model.run_files.comparing.brought import (
     Format,
     GroupFlow,
     KnownPoint,
-    Listed,
     Reading,
     ResultsMapping,
     Selector,
@@ -30,13 +28,13 @@ from simulators.results import captures, flow_monitor, names, ns2_traces
 from simulators.results.formats import CALLED, format_of
 from simulators.results.omnet_values import omnet_readings
 from simulators.results.places import Lookup, Places
+from simulators.results.replicates import Key, Replicate, merge, words
 from simulators.results.streams import Stream, head_of, opened, resolved_file
 from simulators.results.table_values import table_readings
 
 FLOW_FORMATS: frozenset[Format] = frozenset({"flowmonitor", "pcap", "ns2"})
-#: How many flows of a file a message names, and how many replicates there may be in all.
-MOST_NAMED, MOST_READINGS = 6, 200_000
-Key = tuple[Point, str]
+#: How many flows of a file a message names.
+MOST_NAMED = 6
 #: Told of each file that has been read, of how many.
 Told = Callable[[int, int], None]
 
@@ -62,7 +60,8 @@ class _Gathered:
 
     def __init__(self, mapping: ResultsMapping, places: Places) -> None:
         self._mapping, self._places = mapping, places
-        self._readings: dict[Key, Reading] = {}
+        self._listed = {one.file: one.parts for one in mapping.listed}
+        self._replicates: dict[Key, Replicate] = {}
         self._summaries: dict[tuple[Point, str], SummaryReading] = {}
         self._files: dict[Path, FileRead] = {}
         self._notes: dict[str, None] = {}
@@ -73,7 +72,7 @@ class _Gathered:
         resolved = resolved_file(path)
         if resolved in self._files:
             raise ParseError("a file for the second time", where=str(path))
-        parts = _parts(self._mapping, path)
+        parts = self._parts(path)
         kind = self._mapping.format or format_of(head_of(path), str(path))
         _check_asked(self._mapping, kind, path)
         with opened(path) as stream:
@@ -86,7 +85,26 @@ class _Gathered:
             sha256=stream.digest.hexdigest(),
         )  # fmt: skip
 
-    def _take_flows(self, stream: Stream, kind: Format, path: Path, parts: dict[str, str]) -> None:
+    def _parts(self, path: Path) -> Mapping[str, str]:
+        """Return the parts of a file's name, as the mapping tells."""
+        mapping = self._mapping
+        if self._listed:
+            for name in (path.name, str(path)):
+                if name in self._listed:
+                    return self._listed[name]
+            raise ParseError("a file that the mapping does not list", where=str(path),
+                             hint=f"files: in {mapping.where}")  # fmt: skip
+        if not mapping.pattern:
+            return {}
+        found = names.fitted(mapping.pattern, path.name)
+        if found is None:
+            raise ParseError(
+                "a name that does not fit the mapping", where=str(path),
+                wanted=f"as {mapping.pattern}", hint=f"files: in {mapping.where}",
+            )  # fmt: skip
+        return found
+
+    def _take_flows(self, stream: Stream, kind: Format, path: Path, parts: Mapping[str, str]) -> None:
         place = self._places.find(parts.get, stream.where)
         replicate = self._places.replicate(parts.get, stream.where) or path.name
         found, notes = _flows(stream, kind, self._mapping, place, self._places.totals_of(place))
@@ -94,14 +112,14 @@ class _Gathered:
         flows, others = _chosen(found, self._mapping.selectors)
         self._others.setdefault((place.point, replicate), []).extend(others)
         one = Reading(where=stream.where, point=place.point, replicate=replicate, flows=flows)
-        _merge(self._readings, one)
+        merge(self._replicates, one)
 
-    def _take_values(self, stream: Stream, kind: Format, path: Path, parts: dict[str, str]) -> None:
+    def _take_values(self, stream: Stream, kind: Format, path: Path, parts: Mapping[str, str]) -> None:
         lookup: Lookup = parts.get
         values = omnet_readings if kind == "omnetpp" else table_readings
         for one in values(stream, self._mapping, self._places, lookup, path.name):
             if isinstance(one, Reading):
-                _merge(self._readings, one)
+                merge(self._replicates, one)
             else:
                 self._summary(one)
             if any(sought.per_second for sought in self._mapping.sought):
@@ -121,25 +139,23 @@ class _Gathered:
 
     def brought(self) -> Brought:
         """Return it all; raise :class:`ParseError` for a replicate that lacks a group's flows."""
-        for key, one in self._readings.items():
-            self._check_groups(one, self._others.get(key, []))
-        if not self._readings and not self._summaries:
+        readings = tuple(one.reading() for one in self._replicates.values())
+        for one in readings:
+            self._check_groups(one, self._others.get((one.point, one.replicate), []))
+        if not readings and not self._summaries:
             raise ParseError("nothing in the files", where=", ".join(
                 one.file for one in list(self._files.values())[:MOST_NAMED]
             ))  # fmt: skip
-        for summary in self._summaries.values():
-            both = [
-                one for (point, _), one in self._readings.items()
-                if point == summary.point and summary.metric in one.metrics
-            ]  # fmt: skip
-            if both:
+        told = {(one.point, name): one.where for one in readings for name in one.metrics}
+        for key, summary in self._summaries.items():
+            if key in told:
                 raise ParseError(
                     f"{summary.metric} as replicates and as a summary", where=summary.where,
-                    hint=f"it is in {both[0].where}, too",
+                    hint=f"it is in {told[key]}, too",
                 )  # fmt: skip
         return Brought(
             source=self._mapping.source, files=tuple(self._files.values()),
-            readings=tuple(self._readings.values()), summaries=tuple(self._summaries.values()),
+            readings=readings, summaries=tuple(self._summaries.values()),
             notes=tuple(self._notes),
         )  # fmt: skip
 
@@ -154,66 +170,6 @@ class _Gathered:
                     wanted="one that the mapping's words for it fit",
                     got=f"{'; '.join(others[:MOST_NAMED])}{more}" if others else "none at all",
                 )  # fmt: skip
-
-
-def merged(readings: Iterable[Reading]) -> tuple[Reading, ...]:
-    """Return one reading for each replicate of a point; raises as :func:`gather`."""
-    found: dict[Key, Reading] = {}
-    for one in readings:
-        _merge(found, one)
-    return tuple(found.values())
-
-
-def _merge(found: dict[Key, Reading], one: Reading) -> None:
-    """Add what a file gives of a replicate to what others gave of it."""
-    before = found.get((one.point, one.replicate))
-    if before is None:
-        if len(found) >= MOST_READINGS:
-            raise ParseError(
-                "too many replicates", where=one.where, wanted=f"at most {MOST_READINGS}"
-            )
-        found[one.point, one.replicate] = one
-        return
-    twice = before.metrics.keys() & one.metrics.keys()
-    known = {(flow.group, flow.found.words) for flow in before.flows}
-    again = [flow.found.words for flow in one.flows if (flow.group, flow.found.words) in known]
-    if twice or again:
-        raise ParseError(
-            f"{min([*twice, *again])} for the second time", where=one.where,
-            got=f"replicate {one.replicate[:60]} at {words(one.point)}",
-            hint=f"it is in {before.where}, too",
-        )  # fmt: skip
-    found[one.point, one.replicate] = dataclasses.replace(
-        before, flows=(*before.flows, *one.flows), metrics={**before.metrics, **one.metrics}
-    )
-
-
-def words(point: Point) -> str:
-    """Return a point in words."""
-    return ", ".join(f"{name} {value}" for name, value in point.settings) or "the study's point"
-
-
-def _parts(mapping: ResultsMapping, path: Path) -> dict[str, str]:
-    """Return the parts of a file's name, as the mapping tells."""
-    if mapping.listed:
-        listed = _listed(mapping.listed, path)
-        if listed is None:
-            raise ParseError("a file that the mapping does not list", where=str(path),
-                             hint=f"files: in {mapping.where}")  # fmt: skip
-        return dict(listed.parts)
-    if not mapping.pattern:
-        return {}
-    found = names.fitted(mapping.pattern, path.name)
-    if found is None:
-        raise ParseError(
-            "a name that does not fit the mapping", where=str(path),
-            wanted=f"as {mapping.pattern}", hint=f"files: in {mapping.where}",
-        )  # fmt: skip
-    return found
-
-
-def _listed(listed: Iterable[Listed], path: Path) -> Listed | None:
-    return next((one for one in listed if path.name == one.file or str(path) == one.file), None)
 
 
 def _check_asked(mapping: ResultsMapping, kind: Format, path: Path) -> None:

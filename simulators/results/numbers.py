@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 
 from model.errors import ParseError
+from model.run_files.metrics import Bounds
 
 MOST_CHARACTERS, LARGEST = 400, 1e100
+#: By how much of itself a whole may be exceeded: the rounding of what was printed.
+ROUNDING = 1e-9
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,5})?", re.ASCII)
 _COMMA = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})*,\d+|[+-]?\d+,\d+", re.ASCII)
 _NONE = {"nan", "-nan", "inf", "-inf", "+inf", "infinity", "-infinity", "na", "n/a", "null", "none"}
@@ -47,6 +50,21 @@ def whole(text: str, where: str, what: str, *, least: int = 0, most: int = (1 <<
             got=repr(text[:60]) if text else "nothing",
         )  # fmt: skip
     return int(text)
+
+
+def possible(value: float, bounds: Bounds, where: str, what: str) -> float:
+    """Return a metric's value; raise :class:`ParseError` if nothing measured can be so.
+
+    Args:
+        value: in the metric's unit.
+        bounds: what the metric can be.
+        where: file and line.
+        what: what it is, such as ``goodput_T_bps of column tcp``.
+    """
+    if bounds.least <= value <= bounds.most * (1 + ROUNDING):
+        return value
+    raise ParseError(f"{what} is impossible", where=where, wanted=bounds.words, got=f"{value:.6g}",
+                     hint="is it that metric, in that unit?")  # fmt: skip
 
 
 def _hint(text: str) -> str:

@@ -16,6 +16,7 @@ from model.run_files.comparing.brought import (
     Take,
 )
 from simulators.results.names import matches
+from simulators.results.numbers import possible
 from simulators.results.omnetpp import Kept, OmnetRun, Samples, read
 from simulators.results.places import Lookup, Places
 from simulators.results.streams import Stream
@@ -58,7 +59,10 @@ def omnet_readings(
             value = _together(run, one, found)
             if value is not None:
                 per = _counted(found, place, places).length_s if one.per_second else 1.0
-                metrics[one.metric] = value * one.factor / per
+                metrics[one.metric] = possible(
+                    value * one.factor / per, one.bounds, found[0].where,
+                    f"{one.metric} of {found[0].module} {found[0].name}",
+                )  # fmt: skip
         if not metrics:
             raise ParseError(
                 "none of the numbers asked for", where=run.where,
@@ -85,6 +89,9 @@ def _together(run: OmnetRun, one: Sought, found: list[Kept]) -> float | None:
     values = []
     for kept in found:
         value = kept.value
+        least = value.least if isinstance(value, Samples) and value.count else value
+        if isinstance(least, float) and least < 0 <= one.bounds.least:
+            possible(least * one.factor, one.bounds, kept.where, f"{kept.name} of {kept.module}")
         if isinstance(value, Samples):
             value = _of_samples(kept, value, one.take)
         values.append(value)

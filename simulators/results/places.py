@@ -11,6 +11,8 @@ from model.run_files.point import Point, Scalar
 
 #: Gives the text of a named part; None: there is none.
 Lookup = Callable[[str], str | None]
+#: What settings are written as, one after the other.
+Texts = tuple[str | None, ...]
 #: What a setting's value is, by the unit that its name ends in.
 KINDS = {
     "bps": units.RATE, "s": units.TIME, "bytes": units.SIZE, "pkts": units.PACKETS,
@@ -36,10 +38,22 @@ class Places:
 
     def __init__(self, mapping: ResultsMapping, points: Sequence[KnownPoint]) -> None:
         self._mapping, self._points = mapping, points
+        self._at = {one.point: one for one in points}
+        self._spans = {one.span for one in points}
+        self._found: dict[Texts, KnownPoint] = {}
 
     def find(self, lookup: Lookup, where: str) -> KnownPoint:
         """Return the point; raise :class:`ParseError` if it is none of the study's."""
+        texts = tuple(one.part and lookup(one.part) for one in self._mapping.settings)
+        if texts not in self._found:
+            self._found[texts] = self._sought(lookup, where)
+        return self._found[texts]
+
+    def _sought(self, lookup: Lookup, where: str) -> KnownPoint:
         settings = {one.name: self._value(one, lookup, where) for one in self._mapping.settings}
+        exact = self._at.get(Point.of(settings))
+        if exact is not None:
+            return exact
         found = [one for one in self._points if _is_at(one.point, settings)]
         if len(found) != 1:
             known = [_words(one.point) for one in self._points]
@@ -54,8 +68,7 @@ class Places:
 
     def span(self, lookup: Lookup, where: str) -> Span:
         """Return what is counted of a file before its points are known: the same at all of them."""
-        spans = {one.span for one in self._points}
-        return next(iter(spans)) if len(spans) == 1 else self.find(lookup, where).span
+        return next(iter(self._spans)) if len(self._spans) == 1 else self.find(lookup, where).span
 
     def totals_of(self, place: KnownPoint) -> Span:
         """Return what a simulator's totals are of: as the mapping says, or the whole run."""
@@ -63,7 +76,7 @@ class Places:
 
     def at(self, point: Point) -> KnownPoint:
         """Return what is known of a point that was found."""
-        return next(one for one in self._points if one.point == point)
+        return self._at[point]
 
     def replicate(self, lookup: Lookup, where: str) -> str:
         """Return the replicate's name; empty if the mapping does not say what tells replicates."""
@@ -91,10 +104,7 @@ def value_of(name: str, text: str, where: str) -> Scalar:
     """Return a setting's value in its base unit; what is no quantity is text, or a number."""
     kind = KINDS.get(name.rpartition("_")[2])
     if kind is None:
-        try:
-            return float(text)
-        except ValueError:
-            return text
+        return scalar(text)
     try:
         return float(units.parse(text, kind))
     except units.UnitError as error:
@@ -104,12 +114,15 @@ def value_of(name: str, text: str, where: str) -> Scalar:
 
 def same_setting(value: Scalar, text: str) -> bool:
     """Return whether a text in base units is a setting's value."""
-    if isinstance(value, str):
-        return value == text
+    return value == text if isinstance(value, str) else _same(value, scalar(text))
+
+
+def scalar(text: str) -> Scalar:
+    """Return the number that a text is, or the text."""
     try:
-        return _same(value, float(text))
+        return float(text)
     except ValueError:
-        return False
+        return text
 
 
 def _is_at(point: Point, settings: dict[str, Scalar]) -> bool:

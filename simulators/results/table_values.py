@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from model.errors import ParseError
 from model.run_files.comparing.brought import Reading, ResultsMapping, Sought, SummaryReading
 from simulators.results import tables
-from simulators.results.numbers import number, whole
+from simulators.results.numbers import number, possible, whole
 from simulators.results.places import Lookup, Places
 from simulators.results.streams import Stream
 
@@ -33,7 +33,7 @@ def table_readings(
         totals_s = places.totals_of(place).length_s
         values = [one for one in mapping.sought if not one.summary]
         metrics = {
-            one.metric: _value(row, one.column, where) * one.factor / _per(one, totals_s)
+            one.metric: _metric(row, one, where, one.factor / _per(one, totals_s))
             for one in values
         }
         if metrics:
@@ -45,13 +45,18 @@ def table_readings(
                 n = _n(row, one, where)
                 yield SummaryReading(
                     where=where, point=place.point, metric=one.metric, n=n,
-                    mean=_value(row, one.column, where) * scale,
+                    mean=_metric(row, one, where, scale),
                     sd=_sd(row, one, n, where, scale),
                 )  # fmt: skip
 
 
 def _per(one: Sought, totals_s: float) -> float:
     return totals_s if one.per_second else 1.0
+
+
+def _metric(row: dict[str, str], one: Sought, where: str, scale: float) -> float:
+    value = _value(row, one.column, where) * scale
+    return possible(value, one.bounds, where, f"{one.metric} of column {one.column}")
 
 
 def _value(row: dict[str, str], column: str, where: str, *, least: float | None = None) -> float:

@@ -52,11 +52,13 @@ def _head(stream: Stream, line: int, row: list[str]) -> list[str]:
     head = [name.strip() for name in row]
     if len(head) > MOST_COLUMNS:
         raise stream.error(line, "too many columns", wanted=f"at most {MOST_COLUMNS}")
+    seen: set[str] = set()
     for name in head:
-        if not name or head.count(name) > 1:
+        if not name or name in seen:
             raise stream.error(
                 line, "a column without a name, or one for the second time", got=repr(name[:60])
             )
+        seen.add(name)
     return head
 
 

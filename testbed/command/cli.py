@@ -1,7 +1,7 @@
 """The command ``groundtruth``: words in, exit status out. Wiring only.
 
 Exit status: 0 ok, 1 results disagree where agreement was asked for, 2 usage or study file, 3 a
-run failed, 4 not possible here.
+run failed, 4 not possible here, 5 agreement was asked for and nothing could be judged.
 """
 
 from __future__ import annotations

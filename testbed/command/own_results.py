@@ -55,7 +55,10 @@ def compare(
     ] = None,
     agreement: Annotated[
         bool,
-        typer.Option("--assert", help="status 1 if anything differs by more than its margin"),
+        typer.Option(
+            "--assert",
+            help="status 1 if anything differs by more than its margin, 5 if nothing is judged",
+        ),
     ] = False,
 ) -> None:
     """Set results of your own simulator beside a run: what differs, by how much, how sure.

@@ -18,9 +18,14 @@ _OTHERS: dict[str, dict[str, float]] = {
 }
 
 
+def _ending(metric: str) -> str:
+    """Return the unit that a metric's name tells; an increase has it in front."""
+    return "pct" if metric.startswith("pct_") else metric.rpartition("_")[2]
+
+
 def units_of(metric: str) -> list[str]:
     """Return the units a metric may be in; of an index there is none."""
-    ending = metric.rpartition("_")[2]
+    ending = _ending(metric)
     return [*_RATES, *_TOTALS] if ending == "bps" else list(_OTHERS.get(ending, {}))
 
 
@@ -29,11 +34,11 @@ def factor_of(metric: str, unit: str) -> tuple[float, bool] | None:
 
     A total, of bytes or bits, becomes a rate by what was counted of the run.
     """
-    ending = metric.rpartition("_")[2]
+    ending = _ending(metric)
     if ending == "bps":
         if unit in _RATES:
             return _RATES[unit], False
         return (_TOTALS[unit], True) if unit in _TOTALS else None
-    if ending in _OTHERS:
+    if ending in _OTHERS and (unit or ending == metric.rpartition("_")[2]):
         return (_OTHERS[ending][unit], False) if unit in _OTHERS[ending] else None
     return (1.0, False) if unit in ("", "1") else None

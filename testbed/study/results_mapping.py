@@ -25,7 +25,7 @@ from model.run_files.comparing.brought import (
     Span,
     Take,
 )
-from model.run_files.metrics import metric_names
+from model.run_files.metrics import metric_bounds
 from model.run_files.study import Study
 from testbed.study.form_validation import validate
 from testbed.study.metric_units import factor_of, units_of
@@ -251,7 +251,7 @@ class _Made:
         return low, high
 
     def _sought(self) -> Iterator[Sought]:
-        known = metric_names([one.id for one in self._study.groups], self._study.flows)
+        known = metric_bounds([one.id for one in self._study.groups], self._study.flows)
         seen = set()
         for index, one in enumerate(self._form.values):
             loc: Loc = ("values", index)
@@ -263,7 +263,8 @@ class _Made:
             seen.add(one.metric)
             factor = factor_of(one.metric, one.unit)
             if factor is None:
-                wanted = one_of(units_of(one.metric)) or "no unit"
+                fitting = units_of(one.metric)
+                wanted = one_of(fitting) if fitting else "no unit"
                 self._problem((*loc, "unit"), f"no unit of {one.metric}", wanted, repr(one.unit))
                 continue
             self._check_value(loc, one)
@@ -271,6 +272,7 @@ class _Made:
                 metric=one.metric, factor=factor[0], per_second=factor[1],
                 column=one.column or "", module=one.module or "*", name=one.name or "",
                 take=one.take, sd=one.sd or "", n="" if one.n is None else str(one.n),
+                bounds=known[one.metric],
             )  # fmt: skip
 
     def _check_value(self, loc: Loc, one: Value) -> None:
@@ -278,6 +280,8 @@ class _Made:
             self._problem(loc, "one of two keys", "column (CSV) or name (OMNeT++)")
         if one.n is not None and not one.column:
             self._problem((*loc, "n"), "of CSV alone", "with column")
+        if isinstance(one.n, int) and one.n < 1:
+            self._problem((*loc, "n"), "no number of replicates", "1 or more", str(one.n))
         if one.sd and one.n is None:
             self._problem((*loc, "sd"), "a spread of how many is not told", "n")
 

@@ -10,14 +10,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from model.run_files.comparing.brought import KnownPoint, Span
+from model.run_files.metrics import metric_bounds
 from model.run_files.study import Study
-from reports.beside.compare import RunSide, compare
+from reports.beside.compare import compare
+from reports.beside.run_side import RunSide
 from reports.beside.tables import attachment
 from reports.page.review_tables import TABLE_FILES
 from reports.store.run import read_run
 from reports.verdict.points import ordered_metrics, summarise_cells
-from simulators.results import own_exports
-from simulators.results.gather import gather, merged
+from simulators.results.gather import gather
+from simulators.results.own_exports import OwnExports
+from simulators.results.replicates import merged
 from simulators.results.streams import head_of
 from testbed.command.comparisons.given_margins import margins_of
 from testbed.study.results_mapping import mapping_of
@@ -144,7 +147,9 @@ class _Reader:
     def exported(self, content: bytes) -> object:
         """Read a file as an export of this program."""
         self._file.write_bytes(content)
-        _, readings = own_exports.read(self._file, self._side.run.study.id, self._points)
+        study = self._side.run.study
+        bounds = metric_bounds([group.id for group in study.groups], study.flows)
+        _, readings = OwnExports(study.id, self._points, bounds).read(self._file)
         return merged(readings)
 
 

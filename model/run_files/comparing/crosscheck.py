@@ -7,16 +7,13 @@ in; every comparison is of a lab with the first one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from model.run_files.json_file import Name
+from model.run_files.comparing.judged import Compared, OfMetric, OfStudy, Verdict
 from model.run_files.point import Point
-from model.run_files.study import Compare, Group, Parameter
 from model.run_files.summary_fields import Interval, Number, Rounded
-
-Verdict = Literal["equivalent", "different", "not shown", "not judged"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +42,7 @@ class Side:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class Comparison(OfMetric):
     """A metric at a point in one lab against the first lab.
 
     ``difference`` is the lab's less the first one's, in the metric's unit or, if ``relative``, as a
@@ -79,13 +76,6 @@ class Comparison:
     seeds_wanted: int | None
     reason: str | None
 
-    @property
-    def in_margins(self) -> float | None:
-        """The size of the difference in units of its margin; None if either is not known."""
-        if self.difference is None or self.margin is None:
-            return None
-        return abs(self.difference) / self.margin
-
 
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
@@ -98,25 +88,13 @@ class Pairing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crosscheck:
+class Crosscheck(Compared[Comparison], OfStudy):
     """Labs compared on one study; the first of ``labs`` is what the others are compared with."""
 
-    schema: int = 1
-    study: Name
-    title: str
-    duration_s: float
-    groups: tuple[Group, ...]
-    compare: Compare | None
-    flows: tuple[Name, ...]
-    parameters: tuple[Parameter, ...]
     labs: tuple[LabRun, ...]
     comparisons: tuple[Comparison, ...]
     pairings: tuple[Pairing, ...]
     missing: dict[str, str]
-
-    def having(self, verdict: Verdict) -> tuple[Comparison, ...]:
-        """Return the comparisons with this verdict."""
-        return tuple(one for one in self.comparisons if one.verdict == verdict)
 
 
 CROSSCHECK = TypeAdapter(Crosscheck)

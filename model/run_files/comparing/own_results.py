@@ -11,10 +11,8 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
-from model.run_files.comparing.crosscheck import Verdict
-from model.run_files.json_file import Name
+from model.run_files.comparing.judged import Compared, OfMetric, OfStudy, Verdict
 from model.run_files.point import Point
-from model.run_files.study import Compare, Group, Parameter
 from model.run_files.summary_fields import Interval, Number
 
 Count = Annotated[int, Field(ge=0)]
@@ -41,7 +39,7 @@ class Batch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class Beside(OfMetric):
     """A metric at a point: the run's cells, and the user's results.
 
     ``difference`` is the user's less the run's, in the metric's unit or, if ``relative``, as a part
@@ -68,13 +66,6 @@ class Beside:
     verdict: Verdict
     reason: str | None
 
-    @property
-    def in_margins(self) -> float | None:
-        """The size of the difference in units of its margin; None if either is not known."""
-        if self.difference is None or not self.margin:
-            return None
-        return abs(self.difference) / self.margin
-
 
 @dataclass(frozen=True, kw_only=True)
 class GivenMargin:
@@ -85,21 +76,13 @@ class GivenMargin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnResults:
+class OwnResults(Compared[Beside], OfStudy):
     """A user's results, called ``source``, beside a run; the run is told by folder and digest.
 
     ``missing`` says of metrics that one side has and the other lacks, why; ``points_without`` are
     the run's points of which the user's results say nothing.
     """
 
-    schema: int = 1
-    study: Name
-    title: str
-    duration_s: float
-    groups: tuple[Group, ...]
-    compare: Compare | None
-    flows: tuple[Name, ...]
-    parameters: tuple[Parameter, ...]
     run: str
     manifest_sha256: str
     kernels: tuple[str, ...]
@@ -111,10 +94,6 @@ class OwnResults:
     missing: dict[str, str]
     points_without: tuple[Point, ...]
     notes: tuple[str, ...]
-
-    def having(self, verdict: Verdict) -> tuple[Beside, ...]:
-        """Return the comparisons with this verdict."""
-        return tuple(one for one in self.comparisons if one.verdict == verdict)
 
 
 OWN_RESULTS = TypeAdapter(OwnResults)

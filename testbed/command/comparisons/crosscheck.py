@@ -19,6 +19,7 @@ from testbed.machine.console import out
 
 if TYPE_CHECKING:
     from model.run_files.comparing.crosscheck import Crosscheck
+    from model.run_files.comparing.own_results import OwnResults
     from reports.agreement.comparable import Measured
     from reports.store.run import Run
     from reports.verdict.points import CellSummary
@@ -102,13 +103,19 @@ def _tell(made: Crosscheck, folder: Path) -> None:
         out(),
     )
     out().print(f"crosscheck: {folder / run_folder.CROSSCHECK_MD}")
+    check_agreement(made, "labs differ", str(folder))
+
+
+def check_agreement(made: Crosscheck | OwnResults, differ: str, where: str) -> None:
+    """Raise :class:`DisagreementError` if anything differs by more than its margin."""
+    from reports.page.judged import point_words
+
     different = made.having("different")
     if different:
-        named = [f"{one.metric} at {tables.point_words(one.point)}" for one in different]
+        named = [f"{one.metric} at {point_words(one.point)}" for one in different]
         raise DisagreementError(
-            f"labs differ by more than the margin in {len(different)} of "
-            f"{len(made.comparisons) - len(made.having('not judged'))} comparisons",
-            where=str(folder), got="; ".join(named[:5]) + ("; ..." if len(named) > 5 else ""),
+            f"{differ} by more than the margin in {len(different)} of {made.judged} comparisons",
+            where=where, got="; ".join(named[:5]) + ("; ..." if len(named) > 5 else ""),
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ Invariants: nothing is written unless every file was read whole; a run is whole 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
-from model.errors import DisagreementError, StudyError
+from model.errors import NothingJudgedError, StudyError
 from model.run_files.comparing.brought import Brought, KnownPoint, Reading, Span
+from model.run_files.metrics import metric_bounds
 from model.run_files.point import Point
-from simulators.results import own_exports
-from simulators.results.gather import gather, merged
+from simulators.results.gather import gather
+from simulators.results.own_exports import OwnExports
+from simulators.results.replicates import merged
 from testbed.campaign import study_sets
 from testbed.campaign.progress import Display
 from testbed.command.comparisons import crosscheck
@@ -26,7 +29,7 @@ from testbed.study.results_mapping import read_mapping
 if TYPE_CHECKING:
     from model.cell import Cell
     from model.run_files.comparing.own_results import OwnResults
-    from reports.beside.compare import RunSide
+    from reports.beside.run_side import RunSide
     from reports.store.run import Run
 
 MOST_FILES, MOST_NAME = 100_000, 60
@@ -50,6 +53,7 @@ def command(run_name: str, wanted: Wanted) -> None:
 
     Raises:
         DisagreementError: agreement was asked for, and something differs by more than its margin.
+        NothingJudgedError: agreement was asked for, and nothing has a margin and an interval.
         ParseError: a file cannot be read, or gives what belongs nowhere.
         StudyError: run, mapping or margins cannot be used.
     """
@@ -62,20 +66,26 @@ def command(run_name: str, wanted: Wanted) -> None:
 
     side = run_side(run)
     margins, given = margins_of(wanted.margins, side.run.study)
-    brought = _brought(wanted, side)
+    brought = _brought(wanted, side, run)
     from reports.beside.compare import compare
 
     made = compare(side, brought, margins, given)
     folder = run / run_folder.COMPARED / folder_name(made.source)
     _write(made, folder)
     _tell(made, folder)
-    different = made.having("different")
-    if different and wanted.agreement:
-        named = [f"{one.metric} at {one.point.as_dict()}" for one in different]
-        raise DisagreementError(
-            f"differs by more than the margin in {len(different)} comparisons", where=str(folder),
-            got="; ".join(named[:5]) + ("; ..." if len(named) > 5 else ""),
+    if wanted.agreement:
+        _check_agreement(made, folder)
+
+
+def _check_agreement(made: OwnResults, folder: Path) -> None:
+    if not made.judged:
+        reasons = dict.fromkeys(one.reason or "without a margin" for one in made.comparisons)
+        raise NothingJudgedError(
+            "nothing could be judged", where=str(folder), got="; ".join(reasons),
+            wanted="a comparison with a margin and an interval, for --assert",
+            hint="bring two replicates or more of each point; --margin METRIC=VALUE",
         )  # fmt: skip
+    crosscheck.check_agreement(made, "differs", str(folder))
 
 
 def one_run(name: str) -> Path:
@@ -94,7 +104,7 @@ def run_side(path: Path) -> RunSide:
     """Return what a run has to be compared with."""
     # Imported when needed, here and below: they take longer to load than most commands.
     from reports.agreement.lab_facts import facts
-    from reports.beside.compare import RunSide
+    from reports.beside.run_side import RunSide
     from reports.store.run import read_run
     from reports.verdict.points import ordered_metrics, summarise_cells
 
@@ -136,7 +146,22 @@ def folder_name(source: str) -> str:
     return _NAME.sub("-", source).strip(".-") or "own"
 
 
-def _brought(wanted: Wanted, side: RunSide) -> Brought:
+def _check_free(run: Path, source: str) -> None:
+    """Raise :class:`StudyError` if the folder for a source is that of another one's comparison."""
+    from model.run_files.comparing.own_results import OWN_RESULTS
+    from model.run_files.json_file import read
+
+    folder = run / run_folder.COMPARED / folder_name(source)
+    path = folder / run_folder.COMPARISON_JSON
+    there = read(OWN_RESULTS, path).source if path.exists() else source
+    if there != source:
+        raise StudyError(
+            "the folder of another comparison", where=str(folder), wanted=f"one for {source!r}",
+            got=f"that of {there!r}", hint="call it something else: --name",
+        )  # fmt: skip
+
+
+def _brought(wanted: Wanted, side: RunSide, run: Path) -> Brought:
     if not wanted.files:
         raise StudyError("no file to compare with", where="--with", wanted="FILE...")
     if len(wanted.files) > MOST_FILES:
@@ -144,30 +169,32 @@ def _brought(wanted: Wanted, side: RunSide) -> Brought:
                          got=str(len(wanted.files)))  # fmt: skip
     points = known_points(side.run)
     if wanted.mapping is None:
-        return _exported(wanted, side, points)
+        source = wanted.source or _AN_EXPORT
+        _check_free(run, source)
+        return _exported(wanted, source, side, points)
     mapping = read_mapping(wanted.mapping, side.run.study, flow_groups(side.run))
-    with Display(words()) as display:
-        brought = gather(mapping, wanted.files, points, display.reading)
     if wanted.source:
-        return Brought(
-            source=wanted.source, files=brought.files, readings=brought.readings,
-            summaries=brought.summaries, notes=brought.notes,
-        )  # fmt: skip
-    return brought
+        mapping = dataclasses.replace(mapping, source=wanted.source)
+    _check_free(run, mapping.source)
+    with Display(words()) as display:
+        return gather(mapping, wanted.files, points, display.reading)
 
 
-def _exported(wanted: Wanted, side: RunSide, points: Sequence[KnownPoint]) -> Brought:
+def _exported(wanted: Wanted, source: str, side: RunSide, points: Sequence[KnownPoint]) -> Brought:
     """Return what this program's own exports give, which need no mapping."""
+    study = side.run.study
+    bounds = metric_bounds((group.id for group in study.groups), study.flows)
+    exports = OwnExports(study.id, points, bounds)
     files, readings = [], list[Reading]()
     with Display(words()) as display:
         for done, path in enumerate(wanted.files):
             display.reading(done, len(wanted.files))
-            file, found = own_exports.read(path, side.run.study.id, points)
+            file, found = exports.read(path)
             files.append(file)
             readings += found
         display.reading(len(wanted.files), len(wanted.files))
     return Brought(
-        source=wanted.source or _AN_EXPORT, files=tuple(files), readings=merged(readings),
+        source=source, files=tuple(files), readings=merged(readings),
         summaries=(), notes=(),
     )  # fmt: skip
 

@@ -27,6 +27,7 @@ from reports.agreement.compare import crosscheck
 from reports.agreement.lab_facts import facts
 from reports.inference.equivalence import LEVEL
 from reports.measures.metrics import Value
+from reports.page import judged
 from reports.page.review_tables import TABLE_FILES
 from reports.store.run import read_run
 from reports.store.timer import read_timer_hz
@@ -102,7 +103,7 @@ def test_a_planted_difference_is_found_and_named_first(tmp_path: Path) -> None:
     assert at(found, "goodput_T_bps").verdict == "equivalent"
     # 20 % more are 27.2 %.
     assert at(found, "pct_increase").difference == pytest.approx(7.2)
-    ranked = agreement.ranked(found)
+    ranked = judged.ranked(found)
     assert {row.verdict for row in ranked[: len(found.having("different"))]} == {"different"}
     assert ranked[0].metric == "pct_increase"  # 2.4 of its margin
     words = agreement.verdict_words(found)
@@ -182,11 +183,11 @@ def test_what_unequal_luck_with_losses_does_is_taken_off(tmp_path: Path) -> None
     assert np.ptp(one.plain_ci95) > 5 * np.ptp(one.ci95)
     assert one.plain_p_equivalent is not None
     assert one.plain_p_equivalent > LEVEL
-    judged = [c for c in crosscheck(runs).comparisons if c.margin is not None]
-    shown = sum(c.plain_p_equivalent is not None and c.plain_p_equivalent <= LEVEL for c in judged)
-    assert shown < len(judged)
+    told_of = [c for c in crosscheck(runs).comparisons if c.margin is not None]
+    shown = sum(c.plain_p_equivalent is not None and c.plain_p_equivalent <= LEVEL for c in told_of)
+    assert shown < len(told_of)
     (told,) = (line for line in agreement.notes(crosscheck(runs)) if "the luck of loss" in line)
-    assert f"show {shown} of the {len(judged)} equivalent" in told
+    assert f"show {shown} of the {len(told_of)} equivalent" in told
     assert agreement.plain_words(one, Quantity("kbit/s", 1e-3, 1)).count("%") == 1
     assert not at(crosscheck(runs), "loss_T_frac").at_equal_loss
 

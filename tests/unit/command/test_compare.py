@@ -183,6 +183,10 @@ REFUSED = {
     "twice": (["1,1,5,4", "1,1,5,4"], "mine.csv:3: goodput_S_bps for the second time"),
     "replicate": (["1,,500,400"], "mine.csv:2: no replicate"),
     "nothing": ([], "nothing in the files"),
+    "negative": (
+        ["1,1,-500,400"],
+        "mine.csv:2: goodput_T_bps of column tcp is impossible: wanted 0 or more, got -500000",
+    ),
 }
 
 
@@ -206,6 +210,10 @@ def test_bad_rows_are_told_and_nothing_is_written(case: str, here: Path, said: S
         (("network.bottleneck.loss.data", "loss"), "points.loss: unknown swept setting"),
         (("mapping: 1", "mapping: 2"), "m.yaml:1: mapping: "),
         (("column: tcp, ", ""), "m.yaml:6: values[0]: one of two keys"),
+        (
+            ("column: tcp,", "column: tcp, n: 0,"),
+            "values[0].n: no number of replicates: wanted 1 or",
+        ),
         (("values:", "groups: {Q: {destination_port: 1}}\nvalues:"), "groups.Q: unknown group"),
     ],
 )

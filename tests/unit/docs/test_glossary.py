@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from model.cell import Fidelity
-from model.run_files.comparing import crosscheck
+from model.run_files.comparing import judged
 from reports.verdict.verdicts import VERDICTS
 from testbed.labs.registry import LABS
 from testbed.points.load_study import HOSTS_FOLDER
@@ -22,7 +22,7 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("verdict", [*VERDICTS, *get_args(crosscheck.Verdict)])
+@pytest.mark.parametrize("verdict", [*VERDICTS, *get_args(judged.Verdict)])
 def test_each_verdict_is_a_word_of_its_own(verdict: str) -> None:
     assert ENTRIES[verdict].endswith((".", ")."))
 

@@ -60,7 +60,7 @@ def test_the_guide_s_numbers_are_of_the_recorded_files(planned: Plan, study: Stu
     brought = gather(mapping, files, POINTS, lambda *_: None)
     assert {one.format for one in brought.files} == {"flowmonitor"}
     cells = {Point.of(one.cell.point): one.cell for one in planned.first if one.cell.flows}
-    there = replicates.by_point(brought.readings, study, cells)
+    there = replicates.by_point(brought.readings, brought.summaries, study, cells)
     means = {
         (dict(point.settings)["queue_pkts"], name): sum(found[name] for _, found in rows) / 8
         for point, rows in there.items()

@@ -178,3 +178,20 @@ def test_a_vector_s_sum_is_of_the_study_s_time(tmp_path: Path) -> None:
     mapping = dataclasses.replace(OMNET, sought=(total,), counted=Span(from_s=0, to_s=60))
     (one,) = gathered(mapping, path).readings
     assert one.metrics == {"goodput_bbr_bps": (4 + 6) * 8 / 50}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [("bytes:sum\" 37500000", "bytes:sum\" -5", "bytes:sum of Net.sink[1] is impossible"),
+     ("0 18 10.5 4", "0 18 10.5 -4", "cwnd:vector of Net.source[0] is impossible")],
+)  # fmt: skip
+def test_what_is_taken_of_several_hides_no_impossible_one(
+    old: str, new: str, name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "General.any"
+    path.write_text((SCA if old in SCA else VEC).replace(old, new))
+    sums = Sought(metric="goodput_bbr_bps", factor=8.0, per_second=True, module="*",
+                  name="bytes:sum" if old in SCA else "cwnd:vector", take="sum")  # fmt: skip
+    with pytest.raises(ParseError, match="impossible: wanted 0 or more") as refused:
+        gathered(dataclasses.replace(OMNET, sought=(sums,)), path)
+    assert name in str(refused.value)
