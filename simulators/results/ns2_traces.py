@@ -44,6 +44,7 @@ class _Flow:
     source: tuple[str, str]
     destination: tuple[str, str]
     order: InOrder
+    sizes: dict[int, int] = field(default_factory=dict)
     new_bytes: int = 0
     delays: int = 0
     delay_sum_s: float = 0.0
@@ -109,10 +110,10 @@ def read(
         if line.kind not in DATA_KINDS:
             continue
         flow = _flow(stream, at, line, flows)
-        before, held_before = len(flow.under_way), len(flow.order.starts)
+        before, held_before = len(flow.under_way), len(flow.sizes)
         try:
             _take(flow, line, span, headers_bytes)
-            held += len(flow.order.starts) - held_before
+            held += len(flow.sizes) - held_before
             if held > MOST_HELD:
                 raise TooManyHolesError
         except TooManyHolesError:
@@ -223,8 +224,12 @@ def _arrived(flow: _Flow, line: _Line, span: Span, headers_bytes: int | None) ->
     if payload < 0:
         raise ValueError(f"a packet smaller than its headers of {headers_bytes} bytes")
     if flow.kind in ("tcp", "sctp"):
-        # ns-2 numbers packets, all of a flow as large but for those of a handshake.
-        payload *= flow.order.arrived(line.number, line.number + 1)
+        # ns-2 numbers packets, which need not all be as large.
+        before = flow.order.edge
+        if line.number >= before:
+            flow.sizes[line.number] = payload
+        moved = flow.order.arrived(line.number, line.number + 1)
+        payload = sum(flow.sizes.pop(one) for one in range(before, before + moved))
     if span.from_s <= line.t_s < span.to_s:
         flow.new_bytes += payload
 

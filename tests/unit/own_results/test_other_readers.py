@@ -284,3 +284,14 @@ def test_what_a_trace_holds_beyond_holes_is_bounded_for_all_flows_together(
     with stream_of(tmp_path, "".join(lines)) as stream, pytest.raises(ParseError) as refused:
         ns2_traces.read(stream, span=WHOLE, headers_bytes=40)
     assert "in:62: a flow with too many holes to follow" in str(refused.value)
+
+
+def test_a_packet_of_another_size_counts_as_large_as_it_is(tmp_path: Path) -> None:
+    """What a hole's end made ready was taken for as large as the packet that filled it."""
+    lines = [
+        f"r {t} 2 1 tcp {size} ------- 1 0.0 1.0 {number} {t}"
+        for t, number, size in ((1, 0, 1040), (2, 2, 540), (3, 2, 540), (4, 1, 1040), (5, 1, 1040))
+    ]
+    with stream_of(tmp_path, "\n".join(lines)) as stream:
+        (one,), _ = ns2_traces.read(stream, span=Span(from_s=0, to_s=6), headers_bytes=40)
+    assert one.goodput_bytes == 1000 + 1000 + 500
