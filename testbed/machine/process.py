@@ -96,9 +96,11 @@ def run_logged(
     env: Mapping[str, str] | None = None,
     watch: Watch | None = None,
     within: Sequence[str] = (),
+    check: Callable[[int], None] | None = None,
 ) -> None:
     """Run a program with its output in ``log``; raise naming the log's last lines if it fails.
 
+    ``check`` is called now and then with its process, and ends it by an error of its own;
     ``within`` is what :func:`namespaces` returned, for a program that mounts.
     """
     deadline_s = time.monotonic() + timeout_s
@@ -125,7 +127,7 @@ def run_logged(
         finally:
             os.close(watched)
         try:
-            status = _watched(child, deadline_s, log, watch)
+            status = _watched(child, deadline_s, log, watch, check)
         finally:
             _end_guarded(child, held)
     if status is None:
@@ -148,12 +150,15 @@ def _end_guarded(child: subprocess.Popen[bytes], lifeline: contextlib.ExitStack)
 
 
 def _watched(
-    child: subprocess.Popen[bytes], deadline_s: float, log: Path, watch: Watch | None
-) -> int | None:
+    child: subprocess.Popen[bytes], deadline_s: float, log: Path, watch: Watch | None,
+    check: Callable[[int], None] | None,
+) -> int | None:  # fmt: skip
     """Wait for the child, reporting now and then; return its status, or None at the deadline."""
     while (left_s := deadline_s - time.monotonic()) > 0:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return child.wait(timeout=min(left_s, POLL_S))
+        if check:
+            check(child.pid)
         if watch:
             watch.look(log)
     return None

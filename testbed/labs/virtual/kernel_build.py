@@ -1,7 +1,8 @@
 """Run a script that builds a kernel inside the lab's image, confined to a build folder.
 
 The host needs no compiler. Invariants: a source's makefiles are programs, and have no network;
-packages are fetched before, by this machine's apt. The finished entry holds ``linux``, ``config``
+packages are fetched before, by this machine's apt. What one takes of the disk is bounded. The
+finished entry holds ``linux``, ``config``
 and ``version``, or what else the script is to leave; of one that failed the whole log is kept.
 """
 
@@ -17,7 +18,7 @@ from pathlib import Path
 from model import plain_files
 from model.errors import RunError
 from testbed.labs.booted import debian
-from testbed.labs.confinement import lab_user
+from testbed.labs.confinement import build_room, lab_user
 from testbed.labs.confinement.sandbox import Sandbox
 from testbed.labs.virtual.own_source import build_failure
 from testbed.machine import cache, contents
@@ -25,10 +26,12 @@ from testbed.machine.process import BuildReport, StatusError, Watch, ending, run
 from testbed.study import kernel_names
 
 BUILD_TIMEOUT_S = 3000.0
-BUILD_BYTES = 4_000_000_000
+#: Free before a build begins; more it may not take.
+BUILD_BYTES = build_room.DISK_BYTES
 KERNEL = ("linux", "config", "version")
 #: In the cache: the logs of builds that failed.
 FAILED = "failed-builds"
+LOG, WORK = "build.log", "work"
 MOST_LOG_BYTES = 8 << 20
 
 
@@ -63,10 +66,12 @@ def run(folder: Path, script: Script, what: str, root: Path, report: BuildReport
 
     Raises:
         BuildError: the source is not to be built; its places are named.
-        RunError: it failed for another reason, or took too long; the end of its log says why.
+        TooMuchError: it took more of the disk than it may.
+        StatusError: it failed for a reason that nobody understands; the end of its log says why.
+        RunError: the machine failed, or it took too long.
     """
     cache.need_space(folder, BUILD_BYTES, f"building {what}")
-    work = folder / "work"
+    work = folder / WORK
     work.mkdir()
     for source in script.inputs:
         shutil.copy(source, work)
@@ -94,29 +99,41 @@ def run(folder: Path, script: Script, what: str, root: Path, report: BuildReport
     contents.settle(folder)
 
 
+def said(folder: Path) -> str:
+    """Return what the build in that folder said, of much the end."""
+    return ending(folder / LOG, MOST_LOG_BYTES).decode(errors="replace")
+
+
+def begin_again(folder: Path) -> None:
+    """Remove what a build that failed has left, so that another can run in the folder."""
+    cache.remove_left(folder / WORK)
+    (folder / LOG).unlink(missing_ok=True)
+
+
 def _run(
     folder: Path, work: Path, script: Script, what: str, root: Path, report: BuildReport
 ) -> None:
-    log = folder / "build.log"
-    scratch = dict.fromkeys(("/tmp", "/run"), 0)
+    log = folder / LOG
+    room = build_room.Room(what=what, folder=folder, log=log, disk_bytes=BUILD_BYTES)
     with lab_user.lent(work) as uid:
         sandbox = Sandbox(
             image=root, uid=uid, read_only={"/gt": script.tree} if script.tree else {},
-            writable={"/cell": work}, scratch=scratch,
+            writable={"/cell": work}, scratch=build_room.SCRATCH_BYTES,
         )  # fmt: skip
         try:
             run_logged(
-                sandbox.argv(["bash", *script.words]),
+                sandbox.argv([*build_room.LIMITED, "bash", *script.words]),
                 log=log,
                 what=f"building {what}",
                 timeout_s=BUILD_TIMEOUT_S,
                 watch=Watch(what=what, expected_lines=script.lines, report=report),
+                check=room.check,
             )
         except StatusError as error:
-            text = ending(log, MOST_LOG_BYTES).decode(errors="replace")
-            raise build_failure.judged(what, text, kept_log(what, log), error) from error
+            hint = kept_log(what, log)
+            raise build_failure.judged(what, said(folder), hint, error) from error
         except RunError as error:
-            raise RunError(
+            raise type(error)(
                 error.what, wanted=error.wanted, got=error.got, hint=kept_log(what, log)
             ) from error
 

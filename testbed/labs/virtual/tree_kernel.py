@@ -1,9 +1,10 @@
 """Kernels of the virtual lab that are built from a commit of a user's git tree.
 
 Each tree has, for each version, one kept copy in which its commits are built one after the other:
-of the next one only what differs is laid anew and compiled. Invariants: a copy is moved away while
-something is built in it, so whoever is killed leaves none, and the next build is a whole one; what
-is built depends on the commit and the patches alone, not on what was built before
+of the next one only what differs is laid anew and compiled. What fails there for more than its
+source (``own_source/leavings.py``) is built once more, as a whole. Invariants: a copy is moved away
+while something is built in it, so whoever is killed leaves none, and the next build is a whole one;
+what is built depends on the commit and the patches alone, not on what was built before
 (``tests/long/changed_kernels.py`` compares the bytes).
 """
 
@@ -15,14 +16,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from model.errors import BuildError, GroundtruthError, StudyError, UnsupportedError
+from testbed.labs.confinement.build_room import TooMuchError
 from testbed.labs.virtual import kernel, kernel_build
 from testbed.labs.virtual.kernel_build import Script
-from testbed.labs.virtual.own_source import export, given_tree, kept, local_changes
+from testbed.labs.virtual.own_source import export, given_tree, kept, leavings, local_changes
 from testbed.labs.virtual.own_source.export import Patch
 from testbed.labs.virtual.own_source.git import Repository
 from testbed.labs.virtual.own_source.given_tree import WHERE, GivenTree
 from testbed.machine import cache, scratch
-from testbed.machine.process import BuildReport
+from testbed.machine.process import BuildReport, StatusError
 from testbed.study import kernel_names
 from testbed.study.kernel_names import KernelName
 
@@ -119,18 +121,33 @@ def _build(
         now = export.patched(ours, tree.commit, patches)
         copy = aside / "copy"
         before = _taken(slot, copy)
-        export.write_changes(ours, before, now, aside)
         # Not for the makefiles to say: what a cell's identity calls the kernel's package.
         (folder / "version").write_text(f"{tree.release} at commit {tree.commit}\n")
         end = release_end(name, tree.release, _own_local_version(ours, now))
-        script = Script(
-            words=["/cell/build-commit.sh", end, kernel_build.jobs(), str(tick_hz)],
-            inputs=INPUTS, moved=(aside / "changed.tar", aside / "removed"),
-            borrowed=copy / "source", leaves=("linux", "config"),
-            lines=1 + _lines(before, now),
-        )  # fmt: skip
-        try:
+
+        def make(before: export.Listing) -> None:
+            export.write_changes(ours, before, now, aside)
+            script = Script(
+                words=["/cell/build-commit.sh", end, kernel_build.jobs(), str(tick_hz)],
+                inputs=INPUTS, moved=(aside / "changed.tar", aside / "removed"),
+                borrowed=copy / "source", leaves=("linux", "config"),
+                lines=1 + _lines(before, now),
+            )  # fmt: skip
             kernel_build.run(folder, script, f"kernel {name.text}", root, report)
+
+        try:
+            try:
+                make(before)
+            except (BuildError, StatusError):
+                if not before or not leavings.may_be_why(
+                    kernel_build.said(folder), copy / "source", now
+                ):
+                    raise
+                kernel_build.begin_again(folder)
+                _empty(copy)
+                make({})
+        except TooMuchError:
+            raise
         except BuildError:
             _kept(copy, slot, now)  # the next commit may differ from it in one file
             raise
@@ -169,9 +186,14 @@ def _taken(slot: Path, copy: Path) -> dict[bytes, tuple[str, str]]:
         slot.rename(copy)
         return export.read_listing((copy / "files").read_bytes())
     except (OSError, GroundtruthError):
-        cache.remove_left(copy)
-        (copy / "source").mkdir(parents=True)
+        _empty(copy)
         return {}
+
+
+def _empty(copy: Path) -> None:
+    """Make a copy one that nothing was built in."""
+    cache.remove_left(copy)
+    (copy / "source").mkdir(parents=True)
 
 
 def _kept(copy: Path, slot: Path, now: export.Listing) -> None:

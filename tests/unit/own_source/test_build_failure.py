@@ -6,9 +6,10 @@ import time
 
 import pytest
 
-from model.errors import BuildError, RunError
+from model.errors import BuildError
 from testbed.labs.virtual.own_source import build_failure
 from testbed.labs.virtual.own_source.build_failure import judged, machine, places
+from testbed.machine.process import StatusError
 
 COMPILER = """\
 net/sctp/a.c: In function \u2018f\u2019:
@@ -68,6 +69,11 @@ CASES = {
     "make[1]: *** No rule to make target 'net/x.o', needed by 'net/built-in.a'.  Stop.\n": [
         "No rule to make target 'net/x.o', needed by 'net/built-in.a'"
     ],
+    "Makefile:7: *** [Makefile:7: linux] File size limit exceeded\n": [
+        "a file is larger than a build's may be"
+    ],
+    "truncate: failed to truncate 'x' at 2147483648 bytes: File too large\n"
+    "make: *** [Makefile:7: linux] Error 1\n": ["a file is larger than a build's may be"],
     "net/Makefile:7: *** missing separator.  Stop.\n": ["net/Makefile:7: missing separator"],
     "Makefile:7: *** broken.  Stop.\n": ["Makefile:7: broken"],
     "make[3]: *** [scripts/Makefile.build:478: net/sctp] Error 2\n": [
@@ -85,6 +91,25 @@ def test_places_are_named(log: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("log", "found"),
+    [
+        (COMPILER, {"net/sctp/a.c"}),
+        ("././include/x.h:1:1: error: y\n/cell/source/net/a.c:2: error: z\n",
+         {"include/x.h", "net/a.c"}),
+        ("net/sctp/Kconfig:12: syntax error\n", {"net/sctp/Kconfig"}),
+        ("this kernel did not take: CONFIG_A=y (in no Kconfig file)\n", set()),
+        ("this kernel did not take: CONFIG_A=y (a/Kconfig:1 b/Kconfig:2)\n",
+         {"a/Kconfig", "b/Kconfig"}),
+        (LINKER, None),
+        ("make[1]: *** No rule to make target 'net/x.o', needed by 'y'.  Stop.\n", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_files_that_are_wrong_in_themselves(log: str, found: set[str] | None) -> None:
+    assert build_failure.files(log) == found
+
+
+@pytest.mark.parametrize(
     ("line", "why"),
     [
         ("/tmp/cc.s: No space left on device", "the disk is full"),
@@ -97,7 +122,7 @@ def test_places_are_named(log: str) -> None:
 def test_the_machine_is_not_the_source(line: str, why: str) -> None:
     log = f"{COMPILER}{line}\n"
     assert machine(log) == why
-    error = judged("kernel 6.12", log, "its log: /x", RunError("failed", got="the end"))
+    error = judged("kernel 6.12", log, "its log: /x", StatusError("failed", got="the end"))
     assert not isinstance(error, BuildError)
     assert str(error) == (
         f"building kernel 6.12 failed: {why}: got the end (not the source's fault; its log: /x)"
@@ -105,7 +130,7 @@ def test_the_machine_is_not_the_source(line: str, why: str) -> None:
 
 
 def test_the_error_of_a_source() -> None:
-    error = judged("kernel 6.12", LINKER, "its log: /x", RunError("failed", got="the end"))
+    error = judged("kernel 6.12", LINKER, "its log: /x", StatusError("failed", got="the end"))
     assert isinstance(error, BuildError)
     assert error.what == "cannot build kernel 6.12"
     assert error.got == "; ".join(CASES[LINKER][: build_failure.MOST_NAMED]) + "; and 1 more"
@@ -113,8 +138,8 @@ def test_the_error_of_a_source() -> None:
 
 
 def test_what_nobody_understands_is_told_as_it_ended() -> None:
-    error = judged("kernel 6.12", "?", "its log: /x", RunError("failed with status 9", got="?"))
-    assert not isinstance(error, BuildError)
+    error = judged("kernel 6.12", "?", "its log: /x", StatusError("failed with status 9", got="?"))
+    assert isinstance(error, StatusError)
     assert str(error) == "failed with status 9: got ? (its log: /x)"
 
 

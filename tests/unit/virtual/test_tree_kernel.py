@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 
 from model.errors import BuildError, RunError, UnsupportedError
+from testbed.labs.confinement.build_room import TooMuchError
 from testbed.labs.virtual import kernel_build, patched_kernel, tree_kernel
 from testbed.labs.virtual.own_source import given_patch
 from testbed.machine import cache
+from testbed.machine.process import StatusError
 from testbed.study import kernel_names
 from tests.support.fake_lab import nothing
 from tests.unit.own_source.conftest import commit_all, git_in, linux, own_cache
@@ -30,6 +33,8 @@ class Builds:
         self.before: list[set[str]] = []
         self.ends: list[str] = []
         self.error: Exception | None = None
+        self.errors: list[Exception] = []
+        self.log = "net/a.c:1:1: error: wrong\n"
 
     def run(self, folder: Path, script: kernel_build.Script, *_: Any) -> None:
         assert script.borrowed is not None
@@ -37,8 +42,12 @@ class Builds:
         moved = {path.name: path for path in script.moved}
         with tarfile.open(moved["changed.tar"]) as archive:
             self.laid.append(sorted(archive.getnames()))
+        subprocess.run(["tar", "-x", "-C", script.borrowed, "-f", moved["changed.tar"]], check=True)
         self.ends.append(script.words[1])
         (script.borrowed / f"object-{len(self.laid)}").touch()
+        (folder / kernel_build.LOG).write_text(self.log)
+        if self.errors:
+            raise self.errors.pop(0)
         if self.error:
             raise self.error
         for name in script.leaves:
@@ -82,7 +91,7 @@ def test_of_the_next_commit_only_what_differs_is_laid(linux: Path, builds: Build
     (linux / "net" / "a.c").write_text("int local;\n")
     ensure(tree_kernel.named(str(linux)))
     assert builds.laid[1] == ["net/a.c", "net/b.c"]
-    assert builds.before[1] == {"object-1"}, "what was built is still there"
+    assert "object-1" in builds.before[1], "what was built is still there"
     assert len(copies()) == 1
     ensure(tree_kernel.named(f"{linux}@HEAD"))
     assert builds.laid[2] == ["net/a.c"], "and what was there before comes back"
@@ -101,6 +110,60 @@ def test_a_source_that_does_not_build_keeps_the_copy(linux: Path, builds: Builds
     ensure(tree_kernel.named(str(linux)))
     assert builds.laid[1:] == [["net/a.c"], ["net/a.c"]]
     assert {"object-1", "object-2"} <= builds.before[2]
+
+
+def whole_again(linux: Path, builds: Builds) -> bool:
+    """Let the next commit's build fail once; return whether a whole one was made then."""
+    (linux / "net" / "a.c").write_text(f"int a{len(builds.laid)};\n")
+    commit_all(linux)
+    before = len(builds.laid)
+    try:
+        ensure(tree_kernel.named(str(linux)))
+    except BuildError:
+        assert len(builds.laid) == before + 1
+        return False
+    assert builds.laid[before] == ["net/a.c"]
+    assert builds.laid[before + 1] == builds.laid[0]
+    assert builds.before[before + 1] == set(), "in a new copy"
+    return True
+
+
+def test_what_fails_for_more_than_its_source_is_built_once_more(
+    linux: Path, builds: Builds
+) -> None:
+    ensure(tree_kernel.named(str(linux)))
+    builds.log = "tar: net/a.c: Cannot open: Not a directory\n"
+    builds.errors = [StatusError("failed with status 2")]
+    assert whole_again(linux, builds)
+    builds.log = "include/generated/x.h:1:1: error: wrong\n"  # no file of the source's
+    builds.errors = [BuildError("cannot build")]
+    assert whole_again(linux, builds)
+    builds.errors = [TooMuchError("too much of the disk")]
+    builds.log = ""
+    assert whole_again(linux, builds)
+    builds.log = "net/a.c:1:1: error: wrong\n"
+    builds.errors = [BuildError("cannot build")]
+    assert not whole_again(linux, builds)
+    (copy,) = cache.root().glob("kept-tree-*")
+    (copy / "source" / "Makefile").write_text("# by a makefile\n")
+    builds.errors = [BuildError("cannot build")]
+    assert whole_again(linux, builds)
+
+
+def test_a_whole_build_is_not_made_twice_and_too_much_is_not_kept(
+    linux: Path, builds: Builds
+) -> None:
+    builds.log = "ld: no\n"
+    builds.errors = [BuildError("cannot build")]
+    with pytest.raises(BuildError):
+        ensure(tree_kernel.named(str(linux)))
+    assert len(builds.laid) == 1
+    assert len(copies()) == 1
+    builds.error = TooMuchError("too much of the disk")
+    with pytest.raises(TooMuchError):
+        ensure(tree_kernel.named(str(linux)))
+    assert len(builds.laid) == 3
+    assert copies() == []
 
 
 def test_what_was_interrupted_leaves_no_copy(linux: Path, builds: Builds) -> None:

@@ -6,15 +6,19 @@ killed) is never called the source's fault.
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 from model.errors import BuildError, RunError
+from testbed.machine.process import StatusError
 
 #: How many places are named.
 MOST_NAMED = 3
 MOST_CHARACTERS = 300
 #: Of a line so much is looked at: what finds places takes long with a makefile's endless ones.
 MOST_LOOKED_AT = 600
+#: Where a tree is while it is built.
+SOURCE = "/cell/source"
 _MACHINE = {
     r"No space left on device|Disk quota exceeded": "the disk is full",
     r"Cannot allocate memory|virtual memory exhausted|out of memory|"
@@ -34,6 +38,7 @@ _KCONFIG = re.compile(
 )
 _CIRCLE = re.compile(r"(?m)^error: (recursive dependency detected!\n\t?symbol .+)$")
 _NOT_TAKEN = re.compile(r"(?m)^this kernel did not take: (.+?)\s*$")
+_TOO_LARGE = re.compile("File size limit exceeded|File too large")
 _MAKE = re.compile(
     r"(?m)^make(?:\[\d+\])?: \*\*\* (?:\[(?P<where>\S+?): (?P<target>[^\]]+)\] Error \d+|"
     r"(?P<rule>No rule to make target .+?))(?:\.  Stop\.)?$"
@@ -54,12 +59,32 @@ def places(log: str) -> list[str]:
         [f"{where}: {what}" for where, what in _KCONFIG.findall(log)],
         [" ".join(what.split()) for what in _CIRCLE.findall(log)],
         [f"not taken by Kconfig: {what}" for what in _NOT_TAKEN.findall(log)],
+        ["a file is larger than a build's may be"] if _TOO_LARGE.search(log) else [],
         [f"{where}: {what}" for where, what in _MAKEFILE.findall(log)],
         [_target(one) for one in _MAKE.finditer(log)],
     ):
         if found:
             return [text[:MOST_CHARACTERS] for text in dict.fromkeys(found)]
     return []
+
+
+def files(log: str) -> set[str] | None:
+    """Return the files that the compiler or Kconfig finds wrong; None where it is something else.
+
+    Options that were not taken are wrong in the files that have them, or in none.
+    """
+    log = "\n".join(line[:MOST_LOOKED_AT] for line in log.splitlines())
+    for pattern in (_COMPILER, _KCONFIG):
+        if places := [where for where, _ in pattern.findall(log)]:
+            return {_in_source(where.partition(":")[0]) for where in places}
+    if taken := _NOT_TAKEN.findall(log):
+        named = " ".join(re.findall(r"\((\S+:\d+(?: \S+:\d+)*)\)", " ".join(taken)))
+        return {where.partition(":")[0] for where in named.split()}
+    return None
+
+
+def _in_source(file: str) -> str:
+    return posixpath.normpath(file).removeprefix(f"{SOURCE}/")
 
 
 def _target(found: re.Match[str]) -> str:
@@ -95,7 +120,7 @@ def machine(log: str) -> str:
     return next((why for words, why in _MACHINE.items() if re.search(words, log)), "")
 
 
-def judged(what: str, log: str, hint: str, otherwise: RunError) -> RunError:
+def judged(what: str, log: str, hint: str, otherwise: StatusError) -> RunError:
     """Return the error for a build that ended with a status other than 0.
 
     Args:
@@ -112,7 +137,7 @@ def judged(what: str, log: str, hint: str, otherwise: RunError) -> RunError:
         )
     found = places(log)
     if not found:
-        return RunError(otherwise.what, got=otherwise.got, hint=hint)
+        return StatusError(otherwise.what, got=otherwise.got, hint=hint)
     more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     got = "; ".join(found[:MOST_NAMED]) + more
     return BuildError(f"cannot build {what}", got=got, hint=hint)

@@ -26,7 +26,7 @@ LEFT_OUT = re.compile(
     re.DOTALL,
 )
 _MODES = {"100644": 0o644, "100664": 0o644, "100755": 0o755}
-_LINK, _MODULE = "120000", "160000"
+LINK, _MODULE = "120000", "160000"
 #: By path: a file's mode and the name of its content.
 Listing = Mapping[bytes, tuple[str, str]]
 
@@ -177,7 +177,7 @@ def _add_one(
         raise _unreadable(f"{path.decode(errors='replace')}: {b' '.join(words).decode()}")
     info = tarfile.TarInfo(path.decode("utf-8", "surrogateescape"))
     size = int(words[2])
-    if mode == _LINK:
+    if mode == LINK:
         info.type = tarfile.SYMTYPE
         info.linkname = child.stdout.read(size).decode("utf-8", "surrogateescape")
         archive.addfile(info)
