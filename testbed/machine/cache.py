@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 from model.errors import RunError, UnsupportedError
 from testbed.machine import scratch, trees
@@ -64,11 +65,12 @@ def need_space(folder: Path, wanted_bytes: int, what: str) -> None:
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold the cache's lock of that name; a second process waits."""
+    """Hold the cache's lock of that name; a second process waits. Its file is gone afterwards."""
     folder = root()
+    place = folder / f".{name}.lock"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = (folder / f".{name}.lock").open("w")
+        handle = _held(place)
     except OSError as error:
         raise UnsupportedError(
             "cannot write to the cache",
@@ -77,8 +79,21 @@ def locked(name: str) -> Iterator[None]:
             hint="set XDG_CACHE_HOME to a folder of yours",
         ) from error
     with handle:
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)  # before it is given back: who waits for it looks
+
+
+def _held(place: Path) -> TextIO:
+    """Return a lock's file once it is held and still the one of that name."""
+    while True:
+        handle = place.open("w")
         fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle.fileno()), place.stat()):
+                return handle
+        handle.close()
 
 
 def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:

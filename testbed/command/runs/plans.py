@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
@@ -143,7 +146,10 @@ def named_kernels(kind: LabKind, text: str, patches: Sequence[str] = ()) -> tupl
     """
     found: list[str] = []
     for one in text.split(","):
-        name = kernel_and_patches(kind, one.strip(), patches)[0] if one.strip() else ""
+        try:
+            name = kernel_and_patches(kind, one.strip(), patches)[0] if one.strip() else ""
+        except StudyError as error:
+            raise _of_a_comma(text) or error from error
         if not name or name in found:
             problem = "the same kernel twice" if name else "no kernel named"
             raise StudyError(
@@ -152,6 +158,28 @@ def named_kernels(kind: LabKind, text: str, patches: Sequence[str] = ()) -> tupl
             )  # fmt: skip
         found.append(name)
     return tuple(found)
+
+
+def _of_a_comma(text: str) -> StudyError | None:
+    """Return the error for a list of kernels that a folder's own comma has taken apart."""
+    words = text.split(",")
+    for begin, end in itertools.combinations(range(len(words) + 1), 2):
+        joined = ",".join(words[begin:end]).strip()
+        for folder in (joined, joined.rpartition("@")[0]):
+            if "," in folder and _is_folder(folder):
+                return StudyError(
+                    "a folder's name has a comma in it", where="KERNEL", got=folder,
+                    wanted="kernels with commas between",
+                    hint=f"name a link to it: ln -s {shlex.quote(folder)} linux",
+                )  # fmt: skip
+    return None
+
+
+def _is_folder(text: str) -> bool:
+    try:
+        return Path(text).expanduser().is_dir()
+    except (OSError, ValueError, RuntimeError):  # no name, or of no such user's
+        return False
 
 
 def plans_of(study_names: Sequence[str], choices: Choices) -> list[Plan]:

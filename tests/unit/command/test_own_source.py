@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 from pathlib import Path
 
@@ -62,6 +63,37 @@ def test_patches_alone_are_for_each_kernel_of_the_study(patch: str) -> None:
     assert settled(first) == first
     made, _ = plans.make_plan("wireless", dataclasses.replace(first, sensitivity=True))
     assert made.kernels == (f"6.12+{name}", f"7.3+{name}")
+
+
+@pytest.mark.parametrize("words", [["plan", "wireless"], ["build"]])
+@pytest.mark.parametrize("revision", ["", "@main"])
+def test_a_folder_with_a_comma_is_refused_with_a_way_out(
+    words: list[str], revision: str, linux: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    odd = linux.rename(tmp_path / "linux,net next")
+    assert command_status([*words, "--kernel", f"7.3,{odd}{revision}"]) == StudyError.exit_status
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        "KERNEL: a folder's name has a comma in it: wanted kernels with commas between, got "
+        f"{odd} (name a link to it: ln -s '{odd}' linux)"
+    ) in said
+    (tmp_path / "linux").symlink_to(odd)
+    assert plans.settled(choices(kernel=str(tmp_path / "linux"))).kernel.startswith("6.12-g")
+
+
+def test_a_patch_whose_name_is_not_of_ascii(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / os.fsdecode("\u00dcber ".encode() + b"\xff.patch")
+    words = ["plan", "wireless", "--patch", str(file)]
+    assert command_status(words) == StudyError.exit_status
+    said = capsys.readouterr().err
+    assert "not a patch" in said
+    assert "\u00dcber" in said
+    file.write_bytes(PATCH)
+    assert command_status(words) == 0
+    assert "ber-" in capsys.readouterr().out
 
 
 def test_a_simulator_beside_it_has_no_patches(patch: str) -> None:

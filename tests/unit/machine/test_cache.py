@@ -26,7 +26,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def entries(root: Path) -> list[str]:
     """Return what is in the cache but for its locks."""
-    return sorted(path.name for path in root.iterdir() if path.suffix != ".lock")
+    return sorted(path.name for path in root.iterdir())
 
 
 def test_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -181,6 +181,32 @@ def test_a_lock_is_held_against_others_and_given_back(root: Path) -> None:
             assert not got.wait(0.05)
     assert got.wait(5)
     thread.join(5)
+
+
+def test_a_lock_leaves_no_file_and_lets_in_one_at_a_time(root: Path) -> None:
+    inside, most, times = 0, 0, 0
+    guard = threading.Lock()
+
+    def enter() -> None:
+        nonlocal inside, most, times
+        for _ in range(50):
+            with cache.locked("kernel-6.12"):
+                with guard:
+                    inside, times = inside + 1, times + 1
+                    most = max(most, inside)
+                with guard:
+                    inside -= 1
+
+    threads = [threading.Thread(target=enter) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert (most, times, inside) == (1, 400, 0)
+    assert list(root.iterdir()) == []
+    with pytest.raises(RunError), cache.locked("kernel-6.12"):
+        raise RunError("the block failed")
+    assert list(root.iterdir()) == []
 
 
 def test_a_cache_that_cannot_be_written_is_named(

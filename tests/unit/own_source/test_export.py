@@ -135,6 +135,20 @@ def test_what_does_not_apply_is_told_by_file_hunk_and_line(
     assert got in caught.value.got
 
 
+def test_names_that_git_quotes_are_found(linux: Path, tmp_path: Path) -> None:
+    odd = 'net/\u00fc "x"\ty.c'
+    for name in (odd, "net/\u00e4.sh"):
+        (linux / name).write_text("int a;\nint b;\n")
+    commit_all(linux)
+    (linux / odd).write_text("int a;\nint other;\n")
+    (linux / "net/\u00e4.sh").chmod(0o755)
+    text = local_changes.text(opened(str(linux)))
+    assert b'+++ "b/net/\\303\\274 \\"x\\"\\ty.c"' in text
+    before, now = (listed(linux, tmp_path, *some) for some in ((), (Patch("local", text),)))
+    differ = sorted(path.decode() for path in now if now[path] != before[path])
+    assert differ == sorted([odd, "net/\u00e4.sh"])
+
+
 def test_what_cannot_be_in_a_tree() -> None:
     blob = b"0" * 40
     with pytest.raises(StudyError, match=r"a submodule is in the tree: .*got inner"):

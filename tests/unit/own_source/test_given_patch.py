@@ -28,6 +28,18 @@ def test_a_patch_has_a_name_and_is_kept(tmp_path: Path) -> None:
     assert given_patch.named([name]) == (name,), "what is kept is found by its name"
 
 
+@pytest.mark.parametrize(
+    ("file", "stem"),
+    [("\u00dcber-fix.patch", "ber-fix"), ("\u4fee\u590d.patch", "patch"), ("\u212a.diff", "k"),
+     ("na\u00efve 2.patch", "na-ve-2"), (os.fsdecode(b"\xff\xfe-fix.patch"), "fix")],
+)  # fmt: skip
+def test_of_a_file_s_name_what_is_plain_is_kept(file: str, stem: str, tmp_path: Path) -> None:
+    (name,) = given_patch.named([write(tmp_path, file)])
+    assert name == f"{stem}-{hashlib.sha256(TEXT).hexdigest()[:8]}"
+    assert kept.patch(name) == TEXT
+    assert given_patch.named([name]) == (name,)
+
+
 def test_the_text_decides_and_not_the_place(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     first = given_patch.named([write(tmp_path, "x.patch")])

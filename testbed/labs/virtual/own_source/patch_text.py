@@ -12,6 +12,16 @@ from dataclasses import dataclass
 
 _HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _NOTHING = b"/dev/null"
+_ESCAPE = re.compile(rb"\\(?:([0-7]{3})|(.))", re.DOTALL)
+_LETTERS = {
+    b"n": b"\n",
+    b"t": b"\t",
+    b"r": b"\r",
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"v": b"\v",
+}
 
 
 @dataclass(frozen=True)
@@ -109,11 +119,25 @@ def _path(lines: list[bytes]) -> str:
             if line.startswith(b"@@ "):
                 break
             if line.startswith(start):
-                name = line[len(start) :].rstrip(b"\r\n").split(b"\t")[0].strip(b'"')
+                name = _named(line[len(start) :].rstrip(b"\r\n"))
                 if name and name != _NOTHING:
                     return _stripped(name, whole=start.endswith(b"to "))
-    found = re.fullmatch(rb"diff --git a/(.+) b/\1", lines[0].rstrip(b"\r\n"))
-    return found[1].decode(errors="replace") if found else ""
+    found = re.fullmatch(rb'diff --git "?a/(.+?)("?) "?b/\1\2', lines[0].rstrip(b"\r\n"))
+    return _named(b"%b%b%b" % (found[2], *found.groups())).decode(errors="replace") if found else ""
+
+
+def _named(text: bytes) -> bytes:
+    """Return a file's name as a header has it: quoted, with escapes, where it is not of ASCII."""
+    name = text.split(b"\t")[0]
+    if not (name.startswith(b'"') and name.endswith(b'"') and len(name) > 1):
+        return name
+    return _ESCAPE.sub(_unescaped, name[1:-1])
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    if digits := found[1]:
+        return bytes([int(digits, 8) & 0xFF])
+    return _LETTERS.get(found[2], found[2])
 
 
 def _stripped(name: bytes, *, whole: bool) -> str:
@@ -130,7 +154,7 @@ def names(text: bytes) -> list[str]:
                 break
             for start in (b"--- ", b"+++ ", b"rename from ", b"copy from "):
                 if line.startswith(start):
-                    name = line[len(start) :].split(b"\t")[0].strip(b'"')
+                    name = _named(line[len(start) :])
                     found[_stripped(name, whole=start.endswith(b"from "))] = None
         found[one.path] = None
     return list(found)
