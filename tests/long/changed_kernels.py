@@ -25,6 +25,8 @@ from tests.lab.kernels.mechanism_facts import BY_PATCH, PLAIN, facts
 
 pytestmark = pytest.mark.timeout(7200)
 PATCH = "sctp-4th-duplicate"
+#: Of the kernel's, 16 duplicates fit in a report; User-Mode Linux looks for it elsewhere first.
+HEADER = "net/sctp/constants.h"
 #: What a commit takes that differs in one file; a whole build takes minutes.
 INCREMENTAL_S = 90.0
 UNPACK = (
@@ -105,6 +107,13 @@ def test_commits_one_after_the_other(tree: Tree, tmp_path: Path) -> None:
     lab = virtual_lab.ensure(changed, lambda _what, _done: None)
     assert facts(lab, tmp_path) == PLAIN | BY_PATCH[PATCH]
 
+    before = tree.folder / "arch" / "um" / "include" / HEADER
+    before.parent.mkdir(parents=True)
+    before.write_text(f"#include_next <{HEADER}>\n#define SCTP_MAX_DUP_TSNS 8\n")
+    shadowed = tree.commit("a header that is found before another of its name")
+    third, _ = built(shadowed)
+    assert third != second
+
     (tree.folder / "net" / "sctp" / "tsnmap.c").write_text("#error x\n")
     with pytest.raises(BuildError, match=r"net/sctp/tsnmap.c:1:2: error: #error x"):
         built(tree.commit("broken"))
@@ -112,6 +121,8 @@ def test_commits_one_after_the_other(tree: Tree, tmp_path: Path) -> None:
     # From the copy in which all that was built, back to where it began.
     forget(plain, copies=False)
     assert built(plain)[0] == first
-    # And the changed one in a copy that nothing was built in before.
-    forget(changed, copies=True)
+    # The last one in a copy that nothing was built in before, and the one before it after that.
+    forget(shadowed, copies=True)
+    assert built(shadowed)[0] == third
+    forget(changed, copies=False)
     assert built(changed)[0] == second
