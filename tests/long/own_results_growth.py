@@ -1,12 +1,13 @@
-"""What reading takes grows with what is read, not with its square."""
+"""What reading takes grows with what is read, not with its square: by processor time, so by hand.
+
+python -m pytest tests/long/own_results_growth.py
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from pathlib import Path
-
-import pytest
 
 from model.run_files.comparing.brought import (
     FlowReading,
@@ -26,7 +27,6 @@ from simulators.results.own_exports import OwnExports
 from simulators.results.replicates import merged
 from tests.support.simulators.own_results import stream_of
 
-pytestmark = pytest.mark.unit
 #: Ten times as much may take so many times as long: a square would take a hundred.
 MOST_TIMES, FEWEST_S = 40, 0.02
 AT = Point.of({"queue_pkts": 25})
