@@ -188,7 +188,8 @@ def test_a_makefile_cannot_make_the_host_read_or_write_elsewhere(
 
 def test_what_a_makefile_leaves_in_the_way_costs_a_whole_build_and_no_error(tree: Tree) -> None:
     listed = MAKEFILE + "-include $(wildcard *.left)\n"
-    write = "\techo '#error written by a makefile' >>net/b.c\n"
+    # Files written in one tick of the host's clock are as old as each other to make.
+    write = "\tsleep 0.1; echo '#error written by a makefile' >>net/b.c\n"
     tree.write("Makefile", MAKEFILE.replace("\tcat a.o", f"{write}\tcat a.o"))
     tree.build()
     tree.write("Makefile", listed)
