@@ -65,6 +65,10 @@ class RunError(GroundtruthError):
     """A cell, a build or a program in the lab failed (exit status 3)."""
 
 
+class MachineError(RunError):
+    """What ran in a lab did not end it: its machine did, or gave it too little (exit status 3)."""
+
+
 class BuildError(RunError):
     """A kernel's source does not build: its code, its options or a patch (exit status 3).
 

@@ -19,7 +19,7 @@ from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
 from testbed.command.runs.run_and_report import jobs_or_cores
 from testbed.machine.console import out, words
-from testbed.packetdrill import kernel, program, results, run, scripts
+from testbed.packetdrill import canary, kernel, program, results, run, scripts
 from testbed.packetdrill.results import CaseResult, Setup
 
 FORMATS = ("screen", "ktap", "junit")
@@ -57,6 +57,7 @@ def command(wanted: Wanted) -> None:
 
     Raises:
         DisagreementError: scripts fail.
+        VerifyError: packetdrill does not tell right from wrong on this kernel.
     """
     kernel.checked(wanted.kernel)
     program.source_folder(wanted.source)
@@ -81,12 +82,13 @@ def command(wanted: Wanted) -> None:
                 lab=lab, tools=built.folder, scripts=shown, more_words=setup.more_words,
                 virtual_limit_s=wanted.virtual_limit_s, captures=wanted.captures,
             )  # fmt: skip
+            jobs = jobs_or_cores(wanted.jobs)
+            canary.check(asked, folder, f"--with {wanted.source}, kernel {wanted.kernel}", jobs)
             found.extend(
                 run.run_cases(
-                    chosen.cases(), asked, folder / CASES, jobs=jobs_or_cores(wanted.jobs),
-                    report=display.cases,
+                    chosen.cases(), asked, folder / CASES, jobs=jobs, report=display.cases
                 )
-            )  # fmt: skip
+            )
             _write(folder, found, setup, now)
 
         folder = new_runs.new_folder(wanted.data_dir, NAME, make, latest=False)

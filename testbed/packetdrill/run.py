@@ -2,14 +2,15 @@
 
 A boot takes a fraction of a second, so nothing of one script (settings, connections, a panic) can
 reach another. Invariants: what a lab left is looked at before it is moved or read; captures are
-kept of failures, and of all cases if asked for; a case that could not be run at all is an error and
-no failure.
+kept of failures, and of all cases if asked for; a lab that did not come as far as the script, that
+was killed, or whose machine gave it too little, is an error of the run and no script's failure.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from model import plain_files, run_folder
 from model.cell import Limits
-from model.errors import GroundtruthError, RunError
+from model.errors import GroundtruthError, MachineError, RunError
 from testbed.labs.booted.booting import Boot
 from testbed.labs.contract import accept
 from testbed.labs.virtual.virtual_lab import VirtualLab
@@ -38,6 +39,8 @@ GIVEN, RESULT, STDOUT, STDERR, CAPTURE = (
 LEFT = {
     GIVEN: 1 << 16, RESULT: 1 << 16, STDOUT: 1 << 19, STDERR: 1 << 19, CAPTURE: 128 << 20,
 }  # fmt: skip
+#: What the lab says before any script of a user's can say it.
+_BEGUN = re.compile(rb"^lab: phase script\r?$", re.MULTILINE)
 #: What the lab's own program needs beside the script's limit: readiness and a last block.
 ROOM_S = 120.0
 
@@ -90,7 +93,11 @@ def run_cases(
 
 
 def run_case(case: Case, *, asked: Asked, above: Path) -> CaseResult:
-    """Run one case in a boot of its own; its folder in ``above`` is new."""
+    """Run one case in a boot of its own; its folder in ``above`` is new.
+
+    Raises:
+        RunError: the script never began, or the machine ended the lab: nothing is known of it.
+    """
     folder = above / case.place
     guest = folder / run_folder.GUEST
     guest.mkdir(parents=True)
@@ -110,7 +117,7 @@ def run_case(case: Case, *, asked: Asked, above: Path) -> CaseResult:
         accept.take_files(guest, folder, LEFT, given=GIVEN)
         why, virtual_s = _judged(folder, asked.virtual_limit_s)
     except RunError as error:
-        if workers.CANCELLED.is_set():
+        if workers.CANCELLED.is_set() or isinstance(error, MachineError) or not _begun(folder):
             raise
         why, virtual_s = results.printable(_words(error, case)), None
         trees.remove(guest)
@@ -120,6 +127,11 @@ def run_case(case: Case, *, asked: Asked, above: Path) -> CaseResult:
     if made.passed and not asked.captures:
         (folder / CAPTURE).unlink()
     return made
+
+
+def _begun(folder: Path) -> bool:
+    """Return whether the lab came as far as the script: what follows can be its doing."""
+    return _BEGUN.search((folder / run_folder.CONSOLE).read_bytes()) is not None
 
 
 def _judged(folder: Path, limit_s: float) -> tuple[str, float]:

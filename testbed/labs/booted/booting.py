@@ -16,7 +16,7 @@ from pathlib import Path
 
 from model import run_folder
 from model.cell import Limits
-from model.errors import RunError, UnsupportedError
+from model.errors import MachineError, RunError, UnsupportedError
 from testbed.labs.confinement import allowance, lab_user
 from testbed.labs.confinement.allowance import Allowance
 from testbed.labs.confinement.supervise import LOOK_S, Ending, supervise
@@ -26,6 +26,8 @@ from testbed.machine.process import tail
 
 #: What init and walls say of how a lab ended.
 ENDS = r"^lab: (virtual-time limit .+?|agent .+?|init: .+?|walls: .+?)\r?$"
+#: Whoever ends a kernel in the lab has it say so; one that was killed says nothing.
+ENDED_EARLY = "the lab's kernel ended before its agent"
 RUNS_WILD = "a cell of this size needs far less; a program in the lab runs wild"
 #: What is said where the host gives it no more (EAGAIN, EMFILE), of what, by which limit.
 REFUSALS = (
@@ -79,7 +81,8 @@ def run_to_end(
 
     Raises:
         RunError: the guest panicked, hung, spun, was killed, or its program failed. The
-            message names the phase and the console's last lines, which are also kept.
+            message names the phase and the console's last lines, which are also kept. A
+            :class:`MachineError` if it was killed, or this machine gave it too little.
     """
     console = folder.parent / run_folder.CONSOLE  # a guest cannot reach it
     began_s = time.monotonic()
@@ -161,18 +164,19 @@ def _problem(
     if "Kernel panic" in text:
         what = "the lab's kernel panicked"
     else:
-        what = found.group(1) if found else "the lab's kernel ended before its agent"
-    return RunError(what, where=where, got=tail(console))
+        what = found.group(1) if found else ENDED_EARLY
+    silent = what == ENDED_EARLY and not re.search(r"^reboot: ", text, re.MULTILINE)
+    return (MachineError if silent else RunError)(what, where=where, got=tail(console))
 
 
 def _ran_out_of(what: str, limit: int, allowed: Allowance, where: str, last_words: str) -> RunError:
     may = {"processes": allowed.processes, "open files": allowed.open_files}[what]
     granted = resource.getrlimit(limit)[1]
-    hint = RUNS_WILD
+    hint, kind = RUNS_WILD, RunError
     if granted != resource.RLIM_INFINITY and granted < may:
         hint = f"this machine grants {granted} (ulimit -H), a cell of this size may need {may}"
-        may = granted
-    return RunError(
+        may, kind = granted, MachineError
+    return kind(
         f"the lab ran out of {what}",
         where=where,
         wanted=f"at most {may} on the host",

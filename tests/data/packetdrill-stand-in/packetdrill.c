@@ -14,6 +14,7 @@
  *   spin        compute for ever
  *   crash       end by a signal
  *   reboot      end the kernel
+ *   +0 > PACKET expect a packet, as of a kernel whose packets all say "ack 1"
  */
 #include <arpa/inet.h>
 #include <signal.h>
@@ -103,6 +104,11 @@ int main(int argc, char **argv)
 		if (!strcmp(word, "fail")) {
 			fprintf(stderr, "%s:%d: %s\n", script, number,
 				line + length);
+			return 1;
+		}
+		if (line[length] == '>' && !strstr(line, " ack 1 ")) {
+			fprintf(stderr, "%s:%d: expected another packet\n",
+				script, number);
 			return 1;
 		}
 		act(word, line + length, argc, argv);

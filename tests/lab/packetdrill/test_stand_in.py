@@ -14,43 +14,7 @@ from typing import Any
 
 import pytest
 
-from model.errors import DisagreementError
-from testbed.command import packetdrill
-from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.packetdrill import kernel, program, run
-from testbed.packetdrill.results import CaseResult
-from testbed.packetdrill.scripts import of_user
-from tests.support.recorded import DATA
-
-STAND_IN = DATA / "packetdrill-stand-in"
-#: Each is run over IPv4 only, which takes one boot.
-ONCE = "--ip_version=ipv4\n"
-Run = Callable[..., CaseResult]
-
-
-@pytest.fixture(scope="module")
-def run_one(lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run a script of this text in a boot of its own."""
-    built = program.ensure(STAND_IN, lab.image)
-
-    def run_text(
-        text: str, above: Path | None = None, virtual_limit_s: float = 60.0,
-        wall_limit_s: float = 300.0,
-    ) -> CaseResult:  # fmt: skip
-        place = above or tmp_path_factory.mktemp("case")
-        (place / "own").mkdir()
-        (place / "own" / "a.pkt").write_text(ONCE + text)
-        given = of_user([place / "own"])
-        (place / "shown").mkdir()
-        given.write(place / "shown")
-        asked = run.Asked(
-            lab=lab, tools=built.folder, scripts=place / "shown", captures=True,
-            virtual_limit_s=virtual_limit_s, wall_limit_s=wall_limit_s,
-        )  # fmt: skip
-        (case,) = given.cases()
-        return run.run_case(case, asked=asked, above=place)
-
-    return run_text
+from tests.lab.packetdrill.conftest import ONCE, Run
 
 
 def test_a_script_is_told_what_the_kernels_runner_says_and_ticks_pass(run_one: Run) -> None:
@@ -89,6 +53,12 @@ def test_a_panic_is_that_cases_failure(run_one: Run) -> None:
     assert found.said.startswith("phase script: the lab's kernel panicked")
 
 
+def test_a_script_that_ends_the_kernel_fails(run_one: Run) -> None:
+    said = run_one("reboot\n").said
+    assert said.startswith("phase script: ")
+    assert "reboot: Restarting system" in said
+
+
 def test_of_much_output_the_beginning_and_the_end_are_kept(run_one: Run, tmp_path: Path) -> None:
     found = run_one("say 1000000\n", tmp_path)
     kept = (tmp_path / found.case.place / "stdout").read_text().splitlines()
@@ -105,30 +75,6 @@ def test_a_file_that_no_case_leaves_fails_it_unopened(run_one: Run) -> None:
 def test_a_folder_in_the_place_of_a_result_fails_the_case(run_one: Run) -> None:
     found = run_one("run mkdir /cell/stdout\n")
     assert (found.passed, found.sha256["stdout"]) == (False, "")
-
-
-@pytest.fixture
-def command(
-    lab: VirtualLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Path]:
-    """Run the command on the lab's usual kernel; return the folder of results."""
-    monkeypatch.setattr(kernel, "ensure", lambda _version, _report: lab)
-
-    def run_command(*files: Path, name: str, form: str = "screen", failing: bool) -> Path:
-        wanted = packetdrill.Wanted(
-            source=STAND_IN, files=files, kernel=lab.kernel_version, jobs=2,
-            data_dir=tmp_path / name, form=form, captures=not failing, tolerance_usecs=0,
-            virtual_limit_s=60.0,
-        )  # fmt: skip
-        if failing:
-            with pytest.raises(DisagreementError, match="1 of 2 scripts fail"):
-                packetdrill.command(wanted)
-        else:
-            packetdrill.command(wanted)
-        (folder,) = (tmp_path / name).iterdir()
-        return folder
-
-    return run_command
 
 
 def test_a_folder_of_results_and_what_is_told(

@@ -15,7 +15,7 @@ import pytest
 
 from model import run_folder
 from model.cell import Limits
-from model.errors import RunError, UnsupportedError
+from model.errors import MachineError, RunError, UnsupportedError
 from testbed.labs.booted import booting
 from testbed.labs.booted.booting import Boot
 from testbed.labs.confinement import allowance
@@ -77,6 +77,16 @@ def test_each_failure_is_named_with_its_phase_and_the_console(
     assert str(found).startswith(message)
 
 
+def test_a_kernel_that_ended_without_a_word_was_ended_by_its_machine(folder: Path) -> None:
+    for name in ("panic", "agent-killed", "agent-exited-7", "virtual-limit"):
+        assert not isinstance(problem(folder, name), MachineError)
+    assert isinstance(problem(folder, "spinning"), MachineError)
+    console = folder.parent / run_folder.CONSOLE
+    console.write_text("lab: phase spin\r\nreboot: Restarting system\r\n")
+    found = booting._problem(folder, console, BOOT, Ending(by_itself=True), False)
+    assert type(found) is RunError
+
+
 def test_a_lab_past_its_wall_clock_limit(folder: Path) -> None:
     found = problem(folder, "spinning", ended=False)
     assert str(found) == (
@@ -131,7 +141,9 @@ def test_who_granted_too_little_is_said(
     monkeypatch.setattr(resource, "getrlimit", lambda _limit: (1, granted))
     (folder.parent / run_folder.CONSOLE).write_text(console)
     path = folder.parent / run_folder.CONSOLE
-    found = str(booting._problem(folder, path, BOOT, Ending(by_itself=True), False))
+    error = booting._problem(folder, path, BOOT, Ending(by_itself=True), False)
+    assert isinstance(error, MachineError) is (granted == 100)
+    found = str(error)
     if granted == 100:
         assert f"ran out of {what}: wanted at most 100 on the host" in found
         assert f"this machine grants 100 (ulimit -H), a cell of this size may need {may}" in found
