@@ -28,7 +28,7 @@ from scipy import stats
 from model import run_folder
 from model.cell import Cell
 from testbed.campaign.run_cell import execute
-from testbed.labs.virtual import virtual_lab
+from testbed.labs.virtual import kernel, virtual_lab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import trees
 from testbed.points.load_study import find_study, load_study
@@ -88,8 +88,12 @@ def main() -> None:
     parser.add_argument("--ticks", nargs="+", type=int, default=[250, 100, 1000])
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
-    built = virtual_lab.ensure(args.kernel, lambda _what, _done: None)
-    labs = {hz: virtual_lab.with_tick(built, hz, lambda _what, _done: None) for hz in args.ticks}
+    labs = {
+        hz: virtual_lab.ensure(
+            args.kernel, lambda _what, _done: None, config=kernel.Config(tick_hz=hz)
+        )
+        for hz in args.ticks
+    }
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     found: dict[tuple[str, int], list[Found]] = {}
     times_s: dict[tuple[str, int], list[float]] = {}

@@ -12,7 +12,7 @@ import typer
 from testbed.command import export as exporting
 from testbed.command import packetdrill as drilling
 from testbed.command import wireshark as tracing
-from testbed.command.options import DataDir, Jobs, RunFolder
+from testbed.command.options import DataDir, Jobs, Patches, RunFolder
 from testbed.study.vocabulary import DEFAULT_KERNEL
 
 _WIRESHARK = (
@@ -28,8 +28,8 @@ _EXPORT = (
 )
 _PACKETDRILL = (
     "Examples: groundtruth packetdrill --with ~/packetdrill; groundtruth packetdrill --with "
-    "~/packetdrill --kernel 7.3 --format ktap; groundtruth packetdrill --with ~/packetdrill "
-    "my-test.pkt tests/. Status 1: scripts fail."
+    "~/packetdrill --kernel ~/linux --format ktap; groundtruth packetdrill --with ~/packetdrill "
+    "--patch fix.patch my-test.pkt tests/. Status 1: scripts fail."
 )
 
 
@@ -131,9 +131,12 @@ def packetdrill(
     kernel: Annotated[
         str,
         typer.Option(
-            "--kernel", metavar="VERSION", help="kernel, of Debian's sources, such as 6.12 or 7.3"
+            "--kernel",
+            metavar="VERSION|FOLDER[@REVISION]",
+            help="kernel: 6.12 or 7.3, of Debian's sources, or a git tree such as ~/linux@v6.12",
         ),
     ] = DEFAULT_KERNEL,
+    patch: Patches = None,
     jobs: Jobs = None,
     data_dir: DataDir = Path("results"),
     form: Annotated[
@@ -152,7 +155,7 @@ def packetdrill(
         int | None,
         typer.Option(
             "--tolerance-usecs",
-            min=0,
+            min=1,
             max=10_000_000,
             help="how far off an event may be, in place of packetdrill's own tolerance",
         ),
@@ -180,7 +183,8 @@ def packetdrill(
         )
     drilling.command(
         drilling.Wanted(
-            source=source, files=tuple(files or ()), kernel=kernel, jobs=jobs, data_dir=data_dir,
-            form=form, captures=pcap, tolerance_usecs=tolerance_usecs, virtual_limit_s=limit_s,
+            source=source, files=tuple(files or ()), kernel=kernel, patches=tuple(patch or ()),
+            jobs=jobs, data_dir=data_dir, form=form, captures=pcap,
+            tolerance_usecs=tolerance_usecs, virtual_limit_s=limit_s,
         )
     )  # fmt: skip

@@ -17,7 +17,9 @@ from model.errors import DisagreementError
 from testbed.campaign import new_runs
 from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
+from testbed.command.runs.plans import kernel_and_patches
 from testbed.command.runs.run_and_report import jobs_or_cores
+from testbed.labs.virtual.kind import VIRTUAL
 from testbed.machine.console import out, words
 from testbed.packetdrill import canary, kernel, program, results, run, scripts
 from testbed.packetdrill.results import CaseResult, Setup
@@ -38,6 +40,7 @@ class Wanted:
     source: Path
     files: tuple[Path, ...]
     kernel: str
+    patches: tuple[str, ...] = ()
     jobs: int | None
     data_dir: Path
     form: str
@@ -59,16 +62,16 @@ def command(wanted: Wanted) -> None:
         DisagreementError: scripts fail.
         VerifyError: packetdrill does not tell right from wrong on this kernel.
     """
-    kernel.checked(wanted.kernel)
+    name, _ = kernel_and_patches(VIRTUAL, wanted.kernel, wanted.patches)
     program.source_folder(wanted.source)
     given = scripts.of_user(wanted.files) if wanted.files else None
     new_runs.check_writable(wanted.data_dir)
     with Display(words()) as display:
-        lab = kernel.ensure(wanted.kernel, display.building)
+        lab = kernel.ensure(name, display.building)
         built = program.ensure(wanted.source, lab.image)
         chosen = given or scripts.of_kernel(kernel.own_scripts(lab))
         setup = Setup(
-            lab=lab.describe(),
+            lab=lab.describe(), kernels=VIRTUAL.kernel_sources([name]),
             packetdrill={"source": built.source_sha256, "program": built.program_sha256},
             more_words=wanted.more_words(), seed=run.SEED, virtual_limit_s=wanted.virtual_limit_s,
         )  # fmt: skip
@@ -83,7 +86,7 @@ def command(wanted: Wanted) -> None:
                 virtual_limit_s=wanted.virtual_limit_s, captures=wanted.captures,
             )  # fmt: skip
             jobs = jobs_or_cores(wanted.jobs)
-            canary.check(asked, folder, f"--with {wanted.source}, kernel {wanted.kernel}", jobs)
+            canary.check(asked, folder, f"--with {wanted.source}, kernel {name}", jobs)
             found.extend(
                 run.run_cases(
                     chosen.cases(), asked, folder / CASES, jobs=jobs, report=display.cases

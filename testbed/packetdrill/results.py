@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from reports.terminal.test_results import Result, Suite
@@ -56,9 +56,13 @@ class CaseResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """With what scripts were run: lab, packetdrill, and what it was told besides."""
+    """With what scripts were run: lab, packetdrill, and what it was told besides.
+
+    ``kernels`` is what a kernel of a user's own source is found or built again by.
+    """
 
     lab: dict[str, str]
+    kernels: Mapping[str, Any] = field(default_factory=dict)
     packetdrill: dict[str, str]
     more_words: tuple[str, ...]
     seed: int

@@ -11,7 +11,8 @@ deb=$(echo linux-source-"$version"_*.deb)
 dpkg-deb -f "$deb" Version >version
 dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/linux-source-$version.tar.xz" | tar -xJ \
 	--exclude='*/drivers/gpu/*.[ch]' --exclude='*/drivers/net/ethernet/*.[ch]' --exclude='*/sound/*.[ch]' \
-	--exclude='*/Documentation/*/*' --exclude='*/tools/testing/*'
+	--exclude='*/Documentation/*/*' --exclude='*/tools/testing/[!s]*' --exclude='*/tools/testing/selftests/[!n]*' \
+	--exclude='*/tools/testing/selftests/net/[!p]*' # packetdrill's scripts are there
 rm -f "$deb"
 cd linux-source-*
 exec bash /cell/configure-and-make.sh '' "$jobs" "$tick_hz"

@@ -2,11 +2,14 @@
 # Configure the source in this folder for User-Mode Linux, see that it took every option, and build what is not built yet.
 # Runs inside the lab's image, without a network.
 # usage: configure-and-make.sh RELEASE_END JOBS TICK_HZ
-#        (in: the source, /cell/{kernel.config,kernel-*.config}  out: /cell/{linux,config})
+#        (in: the source, /cell/{kernel.config,kernel-*.config}  out: /cell/{linux,config,scripts.tar})
 set -euo pipefail
 release_end=$1
 jobs=$2
 tick_hz=$3
+# packetdrill's scripts of this source, for kernels that are to run them.
+mkdir -p tools/testing/selftests/net/packetdrill
+tar -C tools/testing/selftests/net --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -cf /cell/scripts.tar packetdrill
 # User-Mode Linux's timer frequency is 100 Hz unless it can be asked for: a Kconfig symbol can if it has a prompt.
 if [ -f arch/um/Kconfig ] && ! grep -q '"Timer frequency"' arch/um/Kconfig; then
 	sed -i '/^config HZ$/,/default/ s/^\tint$/\tint "Timer frequency"/' arch/um/Kconfig

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from model.errors import StudyError, UnsupportedError
@@ -23,8 +24,38 @@ SHARED = tuple(
 )
 INPUTS = (*SHARED, Path(__file__).with_name("build-kernel.sh"))
 LOG_LINES = 1200
+#: In a build's folder: packetdrill's scripts of the same source.
+SCRIPTS = "scripts.tar"
 #: Versions of which Debian 12 has the source, and Debian 13, the image's, has none.
 OF_DEBIAN_12 = ("6.1",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What a kernel is built with: its tick, and options beside those that all have.
+
+    With ``scripts`` the packetdrill scripts of its source are kept beside it, as patched as it is.
+    """
+
+    tick_hz: int = TICK_HZ
+    options: bytes = b""
+    scripts: bool = False
+
+    def key_parts(self) -> tuple[str | bytes, ...]:
+        """Return what decides a kernel of it; that of studies is decided by its tick alone."""
+        more = (self.options, SCRIPTS) if self.scripts else (self.options,) * bool(self.options)
+        return (str(self.tick_hz), *more)
+
+    def texts(self) -> Mapping[str, bytes]:
+        """Return the files that a build finds in place of those that all kernels have."""
+        return {INPUTS[0].name: INPUTS[0].read_bytes() + self.options} if self.options else {}
+
+    def leaves(self) -> tuple[str, ...]:
+        """Return what a build leaves besides the kernel."""
+        return (SCRIPTS,) if self.scripts else ()
+
+
+USUAL = Config()
 
 
 def check_version(version: str) -> str:
@@ -80,15 +111,15 @@ def _listed(of: Sequence[str]) -> list[str]:
     return sorted((name.removeprefix("linux-source-") for name in names), key=debian.number)
 
 
-def key(version: str, image_digest: str, tick_hz: int = TICK_HZ) -> str:
+def key(version: str, image_digest: str, config: Config = USUAL) -> str:
     """Return the hash of all that decides the kernel; the image's compiler is in its digest."""
     inputs = (path.read_bytes() for path in INPUTS)
-    return cache.digest_of(version, image_digest, str(tick_hz), *inputs)
+    return cache.digest_of(version, image_digest, *config.key_parts(), *inputs)
 
 
-def built(version: str, image_digest: str, tick_hz: int = TICK_HZ) -> Path | None:
+def built(version: str, image_digest: str, config: Config = USUAL) -> Path | None:
     """Return the kernel's folder if it is in the cache."""
-    place = cache.root() / f"kernel-{version}-{key(version, image_digest, tick_hz)}"
+    place = cache.root() / f"kernel-{version}-{key(version, image_digest, config)}"
     return place if place.is_dir() else None
 
 
@@ -98,21 +129,22 @@ def package(version: str) -> str:
 
 
 def ensure(
-    version: str, root: Path, image_digest: str, report: BuildReport, tick_hz: int = TICK_HZ
+    version: str, root: Path, image_digest: str, report: BuildReport, config: Config = USUAL
 ) -> Path:
     """Return the folder of that kernel, fetching and building it in the image first if needed."""
     check_version(version)
 
     def build(folder: Path) -> None:
-        _build(folder, version, root, report, tick_hz)
+        _build(folder, version, root, report, config)
 
-    return cache.entry(f"kernel-{version}", key(version, image_digest, tick_hz), build)
+    return cache.entry(f"kernel-{version}", key(version, image_digest, config), build)
 
 
-def _build(folder: Path, version: str, root: Path, report: BuildReport, tick_hz: int) -> None:
-    words = ["/cell/build-kernel.sh", version, kernel_build.jobs(), str(tick_hz)]
+def _build(folder: Path, version: str, root: Path, report: BuildReport, config: Config) -> None:
+    words = ["/cell/build-kernel.sh", version, kernel_build.jobs(), str(config.tick_hz)]
     script = Script(
-        words=words, inputs=INPUTS, packages=[package(version)], sources=sources(version),
+        words=words, inputs=INPUTS, texts=config.texts(), packages=[package(version)],
+        leaves=(*kernel_build.KERNEL, *config.leaves()), sources=sources(version),
         lines=LOG_LINES,
     )  # fmt: skip
     kernel_build.run(folder, script, f"kernel {version}", root, report)

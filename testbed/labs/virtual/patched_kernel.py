@@ -16,6 +16,7 @@ from pathlib import Path
 
 from model.errors import StudyError, UnsupportedError
 from testbed.labs.virtual import kernel, kernel_build, tree_kernel
+from testbed.labs.virtual.kernel import Config
 from testbed.labs.virtual.kernel_build import Script
 from testbed.labs.virtual.own_source import export, kept, patch_text
 from testbed.labs.virtual.own_source.export import Patch
@@ -115,13 +116,13 @@ def _file(patch: str) -> Path:
     return folder / f"{patch}.patch"
 
 
-def key(name: str, image_digest: str, tick_hz: int = kernel.TICK_HZ) -> str:
+def key(name: str, image_digest: str, config: Config = kernel.USUAL) -> str:
     """Return the hash of all that decides a kernel; a user's patch is decided by its name."""
     version, patches = parts(name)
     ours = [_file(one).read_bytes() for one in patches if not kernel_names.is_own(one)]
     if _of_tree(name):
-        return tree_kernel.key(name, [cache.digest_of(*ours)], image_digest, tick_hz)
-    plain = kernel.key(version, image_digest, tick_hz)
+        return tree_kernel.key(name, [cache.digest_of(*ours)], image_digest, config)
+    plain = kernel.key(version, image_digest, config)
     scripts = (path.read_bytes() for path in (TREE_SCRIPT, PATCHED_SCRIPT))
     return cache.digest_of(plain, *patches, *ours, *scripts)
 
@@ -131,13 +132,13 @@ def _of_tree(name: str) -> bool:
     return found is not None and bool(found.commit)
 
 
-def built(name: str, image_digest: str, tick_hz: int = kernel.TICK_HZ) -> Path | None:
+def built(name: str, image_digest: str, config: Config = kernel.USUAL) -> Path | None:
     """Return the kernel's folder if it is in the cache."""
     version, patches = parts(name)
     if not patches and not _of_tree(name):
-        return kernel.built(version, image_digest, tick_hz)
+        return kernel.built(version, image_digest, config)
     named = kernel_names.in_files(name)
-    place = cache.root() / f"kernel-{named}-{key(name, image_digest, tick_hz)}"
+    place = cache.root() / f"kernel-{named}-{key(name, image_digest, config)}"
     return place if place.is_dir() else None
 
 
@@ -154,7 +155,7 @@ def check_offered(names: Sequence[str]) -> None:
 
 
 def ensure(
-    name: str, root: Path, image_digest: str, report: BuildReport, tick_hz: int = kernel.TICK_HZ
+    name: str, root: Path, image_digest: str, report: BuildReport, config: Config = kernel.USUAL
 ) -> Path:
     """Return the folder of that kernel, building it in the image first if needed.
 
@@ -164,43 +165,47 @@ def ensure(
     version, patches = parts(checked(name))
     of_tree = kernel_names.read(name)
     if not patches and not _of_tree(name):
-        return kernel.ensure(version, root, image_digest, report, tick_hz)
-    if there := built(name, image_digest, tick_hz):
+        return kernel.ensure(version, root, image_digest, report, config)
+    if there := built(name, image_digest, config):
         return there  # whose patches need not be kept any more
     texts = _texts(patches)
     if of_tree and of_tree.commit:
-        place_key = key(name, image_digest, tick_hz)
-        return tree_kernel.ensure(of_tree, place_key, texts, root, image_digest, report, tick_hz)
+        place_key = key(name, image_digest, config)
+        return tree_kernel.ensure(of_tree, place_key, texts, root, image_digest, report, config)
 
     def tree(folder: Path) -> None:
-        words = ["/cell/build-tree.sh", version, kernel_build.jobs(), str(tick_hz)]
+        words = ["/cell/build-tree.sh", version, kernel_build.jobs(), str(config.tick_hz)]
         script = Script(
-            words=words, inputs=(*kernel.INPUTS, TREE_SCRIPT), leaves=["tree.tar.gz"],
-            packages=[kernel.package(version), "patch"], lines=kernel.LOG_LINES,
-            sources=kernel.sources(version),
+            words=words, inputs=(*kernel.INPUTS, TREE_SCRIPT), texts=config.texts(),
+            leaves=["tree.tar.gz"], packages=[kernel.package(version), "patch"],
+            sources=kernel.sources(version), lines=kernel.LOG_LINES,
         )  # fmt: skip
         kernel_build.run(folder, script, f"the tree of kernel {version}", root, report)
 
     def build(folder: Path) -> None:
-        plain = kernel.key(version, image_digest, tick_hz)
+        plain = kernel.key(version, image_digest, config)
         tree_key = cache.digest_of(plain, TREE_SCRIPT.read_bytes())
         digest = cache.digest_of(*(one.text for one in texts))
         release_end = f"{PATCHED}{digest[:DIGEST_CHARACTERS]}"
-        applied = {f"{one.name}.patch": _applied(one) for one in texts}
+        applied = {f"{one.name}.patch": _applied(one, config) for one in texts}
         applied = {file: text for file, text in applied.items() if text}
         script = Script(
             words=[
-                "/cell/build-patched.sh", release_end, kernel_build.jobs(), str(tick_hz), *applied
+                "/cell/build-patched.sh", release_end, kernel_build.jobs(), str(config.tick_hz),
+                *applied,
             ],
-            inputs=(*kernel.SHARED, PATCHED_SCRIPT), texts=applied, lines=PATCHED_LINES,
+            inputs=(*kernel.SHARED, PATCHED_SCRIPT), texts={**config.texts(), **applied},
+            leaves=(*kernel_build.KERNEL, *config.leaves()), lines=PATCHED_LINES,
             tree=cache.entry(f"kernel-tree-{version}", tree_key, tree),
         )  # fmt: skip
         kernel_build.run(folder, script, f"kernel {name}", root, report)
 
     named = kernel_names.in_files(name)
-    return cache.entry(f"kernel-{named}", key(name, image_digest, tick_hz), build)
+    return cache.entry(f"kernel-{named}", key(name, image_digest, config), build)
 
 
-def _applied(patch: Patch) -> bytes:
+def _applied(patch: Patch, config: Config) -> bytes:
     """Return a patch without what it does to files that kernels are built without."""
-    return patch_text.without(patch.text, export.left_out)
+    return patch_text.without(
+        patch.text, lambda path: export.left_out(path, scripts=config.scripts)
+    )

@@ -18,6 +18,7 @@ from pathlib import Path
 from model.errors import BuildError, GroundtruthError, StudyError, UnsupportedError
 from testbed.labs.confinement.build_room import TooMuchError
 from testbed.labs.virtual import kernel, kernel_build
+from testbed.labs.virtual.kernel import Config
 from testbed.labs.virtual.kernel_build import Script
 from testbed.labs.virtual.own_source import export, given_tree, kept, leavings, local_changes
 from testbed.labs.virtual.own_source.export import Patch
@@ -56,10 +57,10 @@ def named(text: str) -> str:
     return kernel_names.patched(tree.base, patches)
 
 
-def key(name: str, digests: Sequence[str], image_digest: str, tick_hz: int) -> str:
+def key(name: str, digests: Sequence[str], image_digest: str, config: Config) -> str:
     """Return the hash of all that decides a kernel; ``digests`` are those of its patches."""
     inputs = (path.read_bytes() for path in INPUTS)
-    return cache.digest_of(name, *digests, image_digest, str(tick_hz), *inputs)
+    return cache.digest_of(name, *digests, image_digest, *config.key_parts(), *inputs)
 
 
 def found_again(name: KernelName) -> GivenTree:
@@ -89,7 +90,7 @@ def found_again(name: KernelName) -> GivenTree:
 
 def ensure(
     name: KernelName, place_key: str, patches: Sequence[Patch], root: Path, image_digest: str,
-    report: BuildReport, tick_hz: int,
+    report: BuildReport, config: Config,
 ) -> Path:  # fmt: skip
     """Return the folder of a kernel, building it in the image first if needed.
 
@@ -100,25 +101,25 @@ def ensure(
 
     def build(folder: Path) -> None:
         tree = found_again(name)
-        _build(folder, name, tree, patches, root, image_digest, report, tick_hz)
+        _build(folder, name, tree, patches, root, image_digest, report, config)
 
     return cache.entry(f"kernel-{kernel_names.in_files(name.text)}", place_key, build)
 
 
 def _build(
     folder: Path, name: KernelName, tree: GivenTree, patches: Sequence[Patch], root: Path,
-    image_digest: str, report: BuildReport, tick_hz: int,
+    image_digest: str, report: BuildReport, config: Config,
 ) -> None:  # fmt: skip
     inputs = (path.read_bytes() for path in INPUTS)
     place = str(tree.common_dir.resolve())
-    kept_key = cache.digest_of(place, name.version, image_digest, str(tick_hz), *inputs)
+    kept_key = cache.digest_of(place, name.version, image_digest, *config.key_parts(), *inputs)
     slot = cache.root() / f"{KEPT}-{name.version}-{kept_key}"
     with (
         cache.locked(slot.name),
         scratch.scratch(cache.root(), ASIDE, cache.remove_left) as aside,
     ):
         ours = tree.borrowed(aside / "git")
-        now = export.patched(ours, tree.commit, patches)
+        now = export.patched(ours, tree.commit, patches, scripts=config.scripts)
         copy = aside / "copy"
         before = _taken(slot, copy)
         # Not for the makefiles to say: what a cell's identity calls the kernel's package.
@@ -128,9 +129,10 @@ def _build(
         def make(before: export.Listing) -> None:
             export.write_changes(ours, before, now, aside)
             script = Script(
-                words=["/cell/build-commit.sh", end, kernel_build.jobs(), str(tick_hz)],
-                inputs=INPUTS, moved=(aside / "changed.tar", aside / "removed"),
-                borrowed=copy / "source", leaves=("linux", "config"),
+                words=["/cell/build-commit.sh", end, kernel_build.jobs(), str(config.tick_hz)],
+                inputs=INPUTS, texts=config.texts(),
+                moved=(aside / "changed.tar", aside / "removed"),
+                borrowed=copy / "source", leaves=("linux", "config", *config.leaves()),
                 lines=1 + _lines(before, now),
             )  # fmt: skip
             kernel_build.run(folder, script, f"kernel {name.text}", root, report)

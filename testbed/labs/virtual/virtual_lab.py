@@ -23,6 +23,7 @@ from testbed.labs.confinement import allowance, preflight
 from testbed.labs.confinement.sandbox import Sandbox, Walls
 from testbed.labs.contract.lab import Check, Properties, Ran, accept_any
 from testbed.labs.virtual import kernel, patched_kernel
+from testbed.labs.virtual.kernel import USUAL, Config
 from testbed.machine import contents
 from testbed.machine.process import BuildReport
 from testbed.study import kernel_names
@@ -148,24 +149,19 @@ class VirtualLab(OwnMachine):
         return booting.run_to_end(self.command(folder, boot), boot, folder, cancelled)
 
 
-def ensure(kernel_version: str, report: BuildReport, check: Check = accept_any) -> VirtualLab:
+def ensure(
+    kernel_version: str, report: BuildReport, check: Check = accept_any, config: Config = USUAL
+) -> VirtualLab:
     """Return the lab of one kernel; see :func:`ensure_each`."""
-    (lab,) = ensure_each([kernel_version], report, check)
+    (lab,) = ensure_each([kernel_version], report, check, config)
     return lab
 
 
-def with_tick(lab: VirtualLab, tick_hz: int, report: BuildReport) -> VirtualLab:
-    """Return the lab with its kernel built for that many timer interrupts a second instead."""
-    digest = contents.digest(lab.image.parent)
-    return replace(
-        lab,
-        kernel=patched_kernel.ensure(lab.kernel_version, lab.image, digest, report, tick_hz),
-        properties=replace(lab.properties, tick_hz=tick_hz),
-    )
-
-
 def ensure_each(
-    kernel_versions: Sequence[str], report: BuildReport, check: Check = accept_any
+    kernel_versions: Sequence[str],
+    report: BuildReport,
+    check: Check = accept_any,
+    config: Config = USUAL,
 ) -> tuple[VirtualLab, ...]:
     """Return a lab per kernel, building image, code and kernels that are not in the cache yet.
 
@@ -174,9 +170,9 @@ def ensure_each(
             before anything is built; or a file in the cache was edited, removed or added since.
 
     ``check`` may refuse what it is told of the labs, and the image's packages, before a kernel is
-    built, which takes minutes.
+    built, which takes minutes. Every kernel is built with ``config``.
     """
-    check_offered(kernel_versions)
+    check_offered(kernel_versions, config)
     preflight.check()
     root = image.ensure(report)
     image_digest = contents.digest(root.parent)
@@ -185,9 +181,10 @@ def ensure_each(
     labs = tuple(
         VirtualLab(
             image=root,
-            kernel=patched_kernel.ensure(version, root, image_digest, report),
+            kernel=patched_kernel.ensure(version, root, image_digest, report, config),
             code=code,
             kernel_version=version,
+            properties=replace(PROPERTIES, tick_hz=config.tick_hz),
         )
         for version in kernel_versions
     )
@@ -195,12 +192,12 @@ def ensure_each(
     return labs
 
 
-def check_offered(kernel_versions: Sequence[str]) -> None:
+def check_offered(kernel_versions: Sequence[str], config: Config = USUAL) -> None:
     """Raise unless each of these kernels is in the cache or to be had; see :mod:`kernel`."""
     names = [patched_kernel.checked(name) for name in kernel_versions]
     for name in kernel_versions:
         patched_kernel.check_complete(name)
-    if missing := [name for name in names if not is_built(name)]:
+    if missing := [name for name in names if not is_built(name, config)]:
         patched_kernel.check_offered(missing)
 
 
@@ -213,9 +210,9 @@ def ensure_per_kernel(
     return LabPerKernel(by_kernel=dict(zip(versions, labs, strict=True)), properties=PROPERTIES)
 
 
-def is_built(kernel_version: str) -> bool:
+def is_built(kernel_version: str, config: Config = USUAL) -> bool:
     """Return whether image and kernel are in the cache."""
     root = image.built()
     if root is None:
         return False
-    return patched_kernel.built(kernel_version, contents.digest(root.parent)) is not None
+    return patched_kernel.built(kernel_version, contents.digest(root.parent), config) is not None

@@ -16,7 +16,10 @@ import pytest
 from model.errors import BuildError, RunError
 from testbed.labs.booted import image
 from testbed.labs.virtual import kernel_build, patched_kernel, tree_kernel
+from testbed.labs.virtual.kernel import SCRIPTS, USUAL, Config
+from testbed.labs.virtual.own_source import export
 from testbed.machine import cache, contents, trees
+from testbed.packetdrill import kernel as scripts_kernel
 
 MAKEFILE = """\
 VERSION = 6
@@ -62,14 +65,14 @@ class Tree:
         (self.folder / name).parent.mkdir(exist_ok=True)
         (self.folder / name).write_text(text)
 
-    def build(self, *, commit: bool = True) -> Path:
+    def build(self, *, commit: bool = True, config: Config = USUAL) -> Path:
         if commit:
             self.git("add", "--all")
             self.git("commit", "--quiet", "--allow-empty", "--message", "x")
         name = tree_kernel.named(str(self.folder))
         root = image.ensure(lambda _what, _done: None)
         place = patched_kernel.ensure(
-            name, root, contents.digest(root.parent), lambda _what, _done: None
+            name, root, contents.digest(root.parent), lambda _what, _done: None, config
         )
         self.built.append(place)
         return place
@@ -107,6 +110,18 @@ def test_of_the_next_commit_only_what_differs_is_compiled(tree: Tree) -> None:
     assert f'{release}"' in (second / "config").read_text()
     assert f"{release}+local-" in (third / "config").read_text()
     assert "6.12.5 at commit " in (second / "version").read_text()
+
+
+def test_scripts_are_kept_beside_the_kernel_that_runs_them(tree: Tree) -> None:
+    (tree.folder / export.SCRIPTS).mkdir(parents=True)
+    tree.write(f"{export.SCRIPTS}a.pkt", "as committed")
+    first = tree.build(config=scripts_kernel.CONFIG)
+    assert "CONFIG_TUN=y" in (first / "config").read_text().splitlines()
+    tree.write(f"{export.SCRIPTS}b.pkt", "not committed")
+    second = tree.build(commit=False, config=scripts_kernel.CONFIG)
+    for place, scripts in ((first, {"a.pkt"}), (second, {"a.pkt", "b.pkt"})):
+        archive = (place / SCRIPTS).read_bytes()
+        assert set(scripts_kernel.unpacked(archive, "there")) == scripts
 
 
 def test_files_that_become_folders_and_back(tree: Tree) -> None:

@@ -8,13 +8,14 @@ no package, is asked by ``tests/long/packetdrill_repeats.py``.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab.packetdrill.conftest import ONCE, Run
+from tests.lab.packetdrill.conftest import ONCE, STAND_IN, Run
 
 
 def test_a_script_is_told_what_the_kernels_runner_says_and_ticks_pass(run_one: Run) -> None:
@@ -23,6 +24,17 @@ def test_a_script_is_told_what_the_kernels_runner_says_and_ticks_pass(run_one: R
     # Ten edges of a clock of 100 Hz: the wait for them ends, where nothing takes time.
     assert found.virtual_s is not None
     assert 0.09 < found.virtual_s < 0.11
+
+
+def test_a_program_that_is_linked_statically_is_not(
+    command: Callable[..., Path], tmp_path: Path
+) -> None:
+    source = tmp_path / "static"
+    shutil.copytree(STAND_IN, source)
+    makefile = (source / "Makefile.Linux").read_text()
+    (source / "Makefile.Linux").write_text(makefile.rstrip() + " -lrt -static\n")
+    (tmp_path / "a.pkt").write_text(f"{ONCE}tick\n")
+    command(tmp_path / "a.pkt", name="r", failing=False, source=source)
 
 
 def test_a_failure_is_told_with_its_line(run_one: Run) -> None:

@@ -52,9 +52,12 @@ def test_key_follows_version_image_tick_and_inputs(
     first = kernel.key("7.3", "image")
     monkeypatch.setattr(kernel, "INPUTS", twice)
     assert kernel.key("7.3", "image") == first
-    assert kernel.key("7.3", "image", kernel.TICK_HZ) == first
+    assert kernel.key("7.3", "image", kernel.Config()) == first
     keys = [first, kernel.key("6.12", "image"), kernel.key("7.3", "another")]
-    keys.append(kernel.key("7.3", "image", 1000))
+    keys += [
+        kernel.key("7.3", "image", config) for config in
+        (kernel.Config(tick_hz=1000), kernel.Config(options=b"A=y\n"), kernel.Config(scripts=True))
+    ]  # fmt: skip
     for copy in twice:
         with copy.open("a") as file:
             file.write("\n")

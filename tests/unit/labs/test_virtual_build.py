@@ -52,7 +52,7 @@ def test_what_is_built_is_not_asked_for(
     lab: VirtualLab, steps: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(image, "built", lambda: lab.image)
-    monkeypatch.setattr(kernel, "built", lambda _version, _digest, _tick_hz: lab.kernel)
+    monkeypatch.setattr(kernel, "built", lambda _version, _digest, _config: lab.kernel)
     virtual_lab.ensure("7.3", nothing)
     assert steps == ["image", "code", "kernel"]
 
@@ -108,6 +108,7 @@ def test_another_lab_is_refused_before_the_kernel_is_built(
     assert steps == ["ask for the kernel", "image", "code"]
 
 
+@pytest.mark.usefixtures("steps")
 def test_a_lab_with_another_tick_differs_in_its_kernel_alone(
     lab: VirtualLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,9 +119,10 @@ def test_a_lab_with_another_tick_differs_in_its_kernel_alone(
         return lab.kernel
 
     monkeypatch.setattr(kernel, "ensure", ensure)
-    changed = virtual_lab.with_tick(lab, 1000, nothing)
+    config = kernel.Config(tick_hz=1000)
+    changed = virtual_lab.ensure("7.3", nothing, config=config)
     digest = contents.digest(lab.image.parent)
-    assert requested == [("7.3", lab.image, digest, nothing, 1000)]
+    assert requested == [("7.3", lab.image, digest, nothing, config)]
     assert changed.describe() == lab.describe() | {"tick_hz": "1000"}
 
 

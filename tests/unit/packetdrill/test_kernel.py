@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import re
 import tarfile
+from dataclasses import replace
 
 import pytest
 
-from model.errors import ParseError, StudyError
+from model.errors import ParseError
 from testbed.labs.virtual import kernel as lab_kernel
+from testbed.labs.virtual import patched_kernel
+from testbed.labs.virtual.kernel import Config
 from testbed.packetdrill import kernel
 
 
@@ -40,21 +43,18 @@ def test_what_is_no_archive_is_refused(damaged: bytes) -> None:
 
 
 def test_a_kernel_of_its_own_is_built() -> None:
-    plain = lab_kernel.key("7.3", "image", kernel.TICK_HZ)
-    assert kernel.key("7.3", "image") not in (plain, kernel.key("6.12", "image"))
+    for name in ("7.3", "7.3+sctp-4th-duplicate", "7.3-g123456789abc"):
+        assert patched_kernel.key(name, "i", kernel.CONFIG) not in (
+            patched_kernel.key(name, "i"),
+            patched_kernel.key(name, "i", Config(tick_hz=kernel.CONFIG.tick_hz)),
+            patched_kernel.key(name, "i", replace(kernel.CONFIG, options=b"")),
+        )
 
 
 def test_no_option_is_said_twice() -> None:
-    words = re.findall(r"(?m)^(CONFIG_\w+)=", kernel.CONFIG.read_text())
+    words = re.findall(r"(?m)^(CONFIG_\w+)=", kernel.OPTIONS.read_text())
     lab = {
         name for path in lab_kernel.INPUTS for name in re.findall(r"CONFIG_\w+", path.read_text())
     }
     assert words
     assert not lab.intersection(words)
-
-
-def test_names_that_are_no_version_are_refused() -> None:
-    assert kernel.checked("7.3") == "7.3"
-    for name in ("7.3+sctp-4th-duplicate", "latest", ""):
-        with pytest.raises(StudyError, match=r"a version such as 6\.12"):
-            kernel.checked(name)

@@ -12,7 +12,10 @@ from model.errors import StudyError
 from testbed.labs.confinement import host_tools
 from testbed.labs.confinement.host_tools import Mirrors
 from testbed.labs.virtual import kernel, kernel_build, patched_kernel
+from testbed.labs.virtual.own_source import given_patch
 from testbed.machine import cache, process
+from testbed.packetdrill import kernel as scripts_kernel
+from testbed.study import kernel_names
 from testbed.study.vocabulary import KERNEL_PATCHES
 from tests.support.fake_lab import nothing
 
@@ -84,7 +87,8 @@ def test_studies_can_name_just_the_patches_there_are() -> None:
 def test_each_patch_makes_another_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["7.3+" + ONE, "6.12+" + ONE, "7.3+" + OTHER, f"7.3+{ONE}+{OTHER}"]
     keys = [patched_kernel.key(name, "image") for name in names]
-    keys += [patched_kernel.key(names[0], "another"), patched_kernel.key(names[0], "image", 1000)]
+    keys += [patched_kernel.key(names[0], "another")]
+    keys.append(patched_kernel.key(names[0], "image", kernel.Config(tick_hz=1000)))
     copies = tmp_path / "patches"
     copies.mkdir()
     for path in patched_kernel.PATCHES.iterdir():
@@ -134,6 +138,26 @@ def test_patched_kernels_are_built_in_one_tree_and_once(ran: list[kernel_build.S
     assert len(ends) == 2
     # A release has 64 characters: 6.12.117-groundtruth and what is after it.
     assert all(re.fullmatch(r"-patched-[0-9a-f]{8}", end) for end in ends)
+
+
+def test_a_patchs_scripts_are_for_the_kernel_that_runs_them_alone(
+    ran: list[kernel_build.Script], tmp_path: Path
+) -> None:
+    hunk = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-a\n+b\n"
+    folder = "tools/testing/selftests/net"
+    files = ("net/a.c", f"{folder}/packetdrill/a.pkt", f"{folder}/b.sh")
+    (tmp_path / "fix.patch").write_text("".join(hunk.format(file) for file in files))
+    name = kernel_names.patched("7.3", given_patch.named([str(tmp_path / "fix.patch")]))
+    place = patched_kernel.ensure(name, IMAGE, "key", nothing, scripts_kernel.CONFIG)
+    assert patched_kernel.ensure(name, IMAGE, "key", nothing) != place
+    with_scripts, usual = (script for script in ran if script.tree)
+    assert with_scripts.tree != usual.tree
+    text = "".join(map(hunk.format, files[:2])).encode()
+    (patch,) = (one for one in with_scripts.texts if one.endswith(".patch"))
+    assert with_scripts.texts[patch] == text
+    assert usual.texts == {patch: hunk.format(files[0]).encode()}
+    assert b"CONFIG_TUN=y" in with_scripts.texts["kernel.config"]
+    assert (place / "scripts.tar").is_file()
 
 
 def test_a_kernel_without_patches_is_debians(

@@ -13,9 +13,10 @@ import pytest
 from model.errors import BuildError, RunError, UnsupportedError
 from testbed.labs.confinement.build_room import TooMuchError
 from testbed.labs.virtual import kernel_build, patched_kernel, tree_kernel
-from testbed.labs.virtual.own_source import given_patch
+from testbed.labs.virtual.own_source import export, given_patch
 from testbed.machine import cache
 from testbed.machine.process import StatusError
+from testbed.packetdrill import kernel
 from testbed.study import kernel_names
 from tests.support.fake_lab import nothing
 from tests.unit.own_source.conftest import commit_all, git_in, linux, own_cache
@@ -95,6 +96,24 @@ def test_of_the_next_commit_only_what_differs_is_laid(linux: Path, builds: Build
     assert len(copies()) == 1
     ensure(tree_kernel.named(f"{linux}@HEAD"))
     assert builds.laid[2] == ["net/a.c"], "and what was there before comes back"
+
+
+def test_scripts_are_laid_for_the_kernel_that_runs_them_alone(linux: Path, builds: Builds) -> None:
+    script = linux / export.SCRIPTS / "a.pkt"
+    script.parent.mkdir(parents=True)
+    script.write_text("0 close(3) = 0\n")
+    (script.parent.parent / "other.sh").write_text("exit\n")
+    commit_all(linux)
+    script.write_text("1 close(3) = 0\n")
+    name = tree_kernel.named(str(linux))
+    place = patched_kernel.ensure(name, IMAGE, "key", nothing, kernel.CONFIG)
+    testing = [one for one in builds.laid[0] if one.startswith("tools/")]
+    assert testing == [f"{export.SCRIPTS}a.pkt"]
+    assert "scripts.tar" in {path.name for path in place.iterdir()}
+    usual = ensure(name)
+    assert not [one for one in builds.laid[1] if one.startswith("tools/")]
+    assert "scripts.tar" not in {path.name for path in usual.iterdir()}
+    assert len(copies()) == 2
 
 
 def test_a_source_that_does_not_build_keeps_the_copy(linux: Path, builds: Builds) -> None:
@@ -263,7 +282,8 @@ def test_the_key_follows_commit_patches_image_tick_and_inputs(
 ) -> None:
     name = tree_kernel.named(str(linux))
     keys = [patched_kernel.key(name, "image"), patched_kernel.key(name, "other")]
-    keys += [patched_kernel.key(name, "image", 1000), patched_kernel.key(name + "0", "image")]
+    keys.append(patched_kernel.key(name, "image", kernel.CONFIG))
+    keys.append(patched_kernel.key(name + "0", "image"))
     keys += [patched_kernel.key(f"{name}+{patch}", "image") for patch in
              ("fix-1a2b3c4d", "sctp-4th-duplicate")]  # fmt: skip
     for number, script in enumerate(tree_kernel.INPUTS):

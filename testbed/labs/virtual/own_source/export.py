@@ -27,6 +27,8 @@ LEFT_OUT = re.compile(
 )
 _MODES = {"100644": 0o644, "100664": 0o644, "100755": 0o755}
 LINK, _MODULE = "120000", "160000"
+#: Of them packetdrill's scripts are asked for with some kernels.
+SCRIPTS = "tools/testing/selftests/net/packetdrill/"
 #: By path: a file's mode and the name of its content.
 Listing = Mapping[bytes, tuple[str, str]]
 
@@ -39,15 +41,15 @@ class Patch:
     text: bytes
 
 
-def left_out(path: str) -> bool:
-    """Return whether the lab's kernels are built without that file."""
-    return LEFT_OUT.fullmatch(path) is not None
+def left_out(path: str, *, scripts: bool = False) -> bool:
+    """Return whether the lab's kernels are built without that file, or with scripts besides."""
+    return LEFT_OUT.fullmatch(path) is not None and not (scripts and path.startswith(SCRIPTS))
 
 
 def patched(
-    ours: Repository, commit: str, patches: Sequence[Patch]
+    ours: Repository, commit: str, patches: Sequence[Patch], *, scripts: bool = False
 ) -> dict[bytes, tuple[str, str]]:
-    """Return every file of a commit with patches that kernels are built from.
+    """Return every file of a commit with patches that kernels are built from, or with scripts.
 
     Raises:
         BuildError: a patch does not apply.
@@ -60,7 +62,10 @@ def patched(
         found = read_listing(ours.read("ls-files", "--stage", "-z"))
     except GitError as error:
         raise _unreadable(error.said) from error
-    return {path: what for path, what in found.items() if not left_out(path.decode("latin-1"))}
+    return {
+        path: what for path, what in found.items()
+        if not left_out(path.decode("latin-1"), scripts=scripts)
+    }  # fmt: skip
 
 
 def _apply(ours: Repository, patch: Patch) -> None:
