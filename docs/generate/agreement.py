@@ -20,9 +20,9 @@ from model.run_files.comparing.crosscheck import CROSSCHECK, Comparison, Crossch
 from model.run_files.comparing.margins import MARGINS
 from model.run_files.json_file import read, text_of
 from reports.agreement.tables import all_grid, facts_grid, notes, verdict_words
+from reports.measures.judged import PART, metric_table, ranked
 from reports.page import markdown
 from reports.page.grid import Grid
-from reports.page.judged import PART, metric_table, ranked
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "benchmarks" / "agreement"

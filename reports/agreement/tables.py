@@ -11,10 +11,8 @@ from model.run_files.comparing.crosscheck import Comparison, Crosscheck
 from model.run_files.quantity import Quantity
 from model.words import how_many
 from reports.inference.equivalence import LEVEL
-from reports.measures.quantities import UNKNOWN, with_interval, with_unit
-from reports.page import judged
-from reports.page.grid import Column, Field, Grid, columns, judgement
-from reports.page.judged import (
+from reports.measures import judged
+from reports.measures.judged import (
     difference_words,
     margin_words,
     metric_table,
@@ -23,6 +21,8 @@ from reports.page.judged import (
     ranked,
     shown_in,
 )
+from reports.measures.quantities import UNKNOWN, with_interval, with_unit
+from reports.page.grid import Column, Field, Grid, columns, judgement
 from reports.page.review_tables import Attachment
 
 #: How many comparisons a terminal shows: of two labs, and of more.

@@ -10,7 +10,7 @@ from model.run_files.comparing.own_results import Beside, OwnResults
 from reports.beside.tables import unjudged
 from reports.figures.chart import GOOD, KERNEL, Figure, Key, layered, marked
 from reports.figures.sweep_axis import axis_of
-from reports.page.judged import metric_table, ranked
+from reports.measures.judged import metric_table, ranked
 
 #: What is at one place stands side by side.
 _ASIDE_PX = 7

@@ -15,10 +15,8 @@ from model.run_files.comparing.own_results import Beside, OwnResults
 from model.run_files.quantity import Quantity
 from model.words import how_many
 from reports.inference.equivalence import LEVEL
-from reports.measures.quantities import UNKNOWN, number, with_interval, with_unit
-from reports.page import judged
-from reports.page.grid import Column, Field, Grid, columns, judgement
-from reports.page.judged import (
+from reports.measures import judged
+from reports.measures.judged import (
     difference_words,
     margin_words,
     metric_table,
@@ -26,6 +24,8 @@ from reports.page.judged import (
     point_words,
     ranked,
 )
+from reports.measures.quantities import UNKNOWN, number, with_interval, with_unit
+from reports.page.grid import Column, Field, Grid, columns, judgement
 from reports.page.review_tables import Attachment
 
 #: How many comparisons a terminal shows, and how many notes.

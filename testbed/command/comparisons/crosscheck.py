@@ -108,7 +108,7 @@ def _tell(made: Crosscheck, folder: Path) -> None:
 
 def check_agreement(made: Crosscheck | OwnResults, differ: str, where: str) -> None:
     """Raise :class:`DisagreementError` if anything differs by more than its margin."""
-    from reports.page.judged import point_words
+    from reports.measures.judged import point_words
 
     different = made.having("different")
     if different:

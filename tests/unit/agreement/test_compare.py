@@ -26,8 +26,8 @@ from reports.agreement.comparable import Measured
 from reports.agreement.compare import crosscheck
 from reports.agreement.lab_facts import facts
 from reports.inference.equivalence import LEVEL
+from reports.measures import judged
 from reports.measures.metrics import Value
-from reports.page import judged
 from reports.page.review_tables import TABLE_FILES
 from reports.store.run import read_run
 from reports.store.timer import read_timer_hz
