@@ -1,7 +1,8 @@
 #!/bin/bash
-# Build Debian's linux-source-VERSION for User-Mode Linux. Runs inside the lab's image, without a network.
-# usage: build-kernel.sh VERSION JOBS TICK_HZ    (in: /cell/linux-source-VERSION_*.deb, and as configure-and-make.sh
-#                                                 out: /cell/{linux,config,version})
+# Build Debian's linux-source-VERSION for User-Mode Linux, and leave what patches are applied in, with what applies them.
+# Runs inside the lab's image, without a network.
+# usage: build-kernel.sh VERSION JOBS TICK_HZ    (in: /cell/{linux-source-VERSION,patch}_*.deb, and as configure-and-make.sh
+#                                                 out: /cell/{linux,config,version,tree.tar.gz})
 set -euo pipefail
 version=$1
 jobs=$2
@@ -14,5 +15,8 @@ dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/linux-source-$version.tar.xz
 	--exclude='*/Documentation/*/*' --exclude='*/tools/testing/[!s]*' --exclude='*/tools/testing/selftests/[!n]*' \
 	--exclude='*/tools/testing/selftests/net/[!p]*' # packetdrill's scripts are there
 rm -f "$deb"
-cd linux-source-*
-exec bash /cell/configure-and-make.sh '' "$jobs" "$tick_hz"
+(cd linux-source-* && bash /cell/configure-and-make.sh '' "$jobs" "$tick_hz")
+dpkg-deb -x patch_*.deb tool
+# What is linked is linked again, with whatever a patch changes.
+tar -c --exclude='vmlinux*' --exclude='.tmp_vmlinux*' --exclude='linux-source-*/linux' linux-source-* tool version |
+	gzip -1 >tree.tar.gz

@@ -1,7 +1,12 @@
-"""User-Mode Linux kernels with virtual time, built from Debian's unpatched kernel source."""
+"""User-Mode Linux kernels with virtual time, built from Debian's unpatched kernel source.
+
+The tree that one was built in is kept beside it: a patched kernel then compiles what its patch
+changes, and nothing is built twice. It decides nothing about the kernel, and may be removed.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +15,7 @@ from model.errors import StudyError, UnsupportedError
 from testbed.labs.booted import debian
 from testbed.labs.virtual import kernel_build
 from testbed.labs.virtual.kernel_build import Script
-from testbed.machine import cache
+from testbed.machine import cache, contents
 from testbed.machine.process import BuildReport
 from testbed.study.vocabulary import DEFAULT_KERNEL, SOURCE_VERSION
 
@@ -26,6 +31,8 @@ INPUTS = (*SHARED, Path(__file__).with_name("build-kernel.sh"))
 LOG_LINES = 1200
 #: In a build's folder: packetdrill's scripts of the same source.
 SCRIPTS = "scripts.tar"
+#: In a build's folder: the source with all that was compiled of it.
+TREE = "tree.tar.gz"
 #: Versions of which Debian 12 has the source, and Debian 13, the image's, has none.
 OF_DEBIAN_12 = ("6.1",)
 
@@ -134,17 +141,25 @@ def ensure(
     """Return the folder of that kernel, fetching and building it in the image first if needed."""
     check_version(version)
 
+    def take(folder: Path) -> None:
+        made = tree(version, root, image_digest, report, config)
+        for name in (*kernel_build.KERNEL, *config.leaves(), kernel_build.LOG):
+            shutil.copy(made / name, folder)
+        contents.settle(folder)
+
+    return cache.entry(f"kernel-{version}", key(version, image_digest, config), take)
+
+
+def tree(version: str, root: Path, image_digest: str, report: BuildReport, config: Config) -> Path:
+    """Return a folder with that kernel and, as :data:`TREE`, what it was built in."""
+
     def build(folder: Path) -> None:
-        _build(folder, version, root, report, config)
+        script = Script(
+            words=["/cell/build-kernel.sh", version, kernel_build.jobs(), str(config.tick_hz)],
+            inputs=INPUTS, texts=config.texts(), packages=[package(version), "patch"],
+            leaves=(*kernel_build.KERNEL, *config.leaves(), TREE), sources=sources(version),
+            lines=LOG_LINES,
+        )  # fmt: skip
+        kernel_build.run(folder, script, f"kernel {version}", root, report)
 
-    return cache.entry(f"kernel-{version}", key(version, image_digest, config), build)
-
-
-def _build(folder: Path, version: str, root: Path, report: BuildReport, config: Config) -> None:
-    words = ["/cell/build-kernel.sh", version, kernel_build.jobs(), str(config.tick_hz)]
-    script = Script(
-        words=words, inputs=INPUTS, texts=config.texts(), packages=[package(version)],
-        leaves=(*kernel_build.KERNEL, *config.leaves()), sources=sources(version),
-        lines=LOG_LINES,
-    )  # fmt: skip
-    kernel_build.run(folder, script, f"kernel {version}", root, report)
+    return cache.entry(f"kernel-tree-{version}", key(version, image_digest, config), build)

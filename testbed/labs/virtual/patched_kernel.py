@@ -3,10 +3,10 @@
 ``7.3+sctp-4th-duplicate`` is Debian's 7.3 with ``patches/sctp-4th-duplicate.patch``. Each patch of
 the project's changes one mechanism; its first lines say which, and what it restores. A user's is
 called by its file's name and its digest. Such kernels are built in the tree of the unpatched one,
-which is built once more for it and kept: what a patch leaves alone is not compiled again. Their
-release ends in the patches' digest, so no artefact of theirs looks like one of an unpatched kernel.
-A version that no cell could run on as it is has patches that the lab needs, in ``needed/``: they
-come with it, and are in its name.
+which is kept: what a patch leaves alone is not compiled again. Their release ends in the patches'
+digest, so no artefact of theirs looks like one of an unpatched kernel. A version that no cell could
+run on as it is has patches that the lab needs, in ``needed/``: they come with it, and are in its
+name.
 """
 
 from __future__ import annotations
@@ -28,9 +28,7 @@ PATCHES = Path(__file__).with_name("patches")
 #: What the lab cannot do without, and newer kernels have: none changes what is studied.
 NEEDED_PATCHES = Path(__file__).with_name("needed")
 NEEDED = {"6.1": ("netem-seed",)}
-TREE_SCRIPT, PATCHED_SCRIPT = (
-    Path(__file__).with_name(name) for name in ("build-tree.sh", "build-patched.sh")
-)
+SCRIPT = Path(__file__).with_name("build-patched.sh")
 #: What begins the end of a patched kernel's release.
 PATCHED = "-patched-"
 #: Characters of the digest in a release, which may have 64 in all.
@@ -123,8 +121,7 @@ def key(name: str, image_digest: str, config: Config = kernel.USUAL) -> str:
     if _of_tree(name):
         return tree_kernel.key(name, [cache.digest_of(*ours)], image_digest, config)
     plain = kernel.key(version, image_digest, config)
-    scripts = (path.read_bytes() for path in (TREE_SCRIPT, PATCHED_SCRIPT))
-    return cache.digest_of(plain, *patches, *ours, *scripts)
+    return cache.digest_of(plain, *patches, *ours, SCRIPT.read_bytes())
 
 
 def _of_tree(name: str) -> bool:
@@ -173,18 +170,7 @@ def ensure(
         place_key = key(name, image_digest, config)
         return tree_kernel.ensure(of_tree, place_key, texts, root, image_digest, report, config)
 
-    def tree(folder: Path) -> None:
-        words = ["/cell/build-tree.sh", version, kernel_build.jobs(), str(config.tick_hz)]
-        script = Script(
-            words=words, inputs=(*kernel.INPUTS, TREE_SCRIPT), texts=config.texts(),
-            leaves=["tree.tar.gz"], packages=[kernel.package(version), "patch"],
-            sources=kernel.sources(version), lines=kernel.LOG_LINES,
-        )  # fmt: skip
-        kernel_build.run(folder, script, f"the tree of kernel {version}", root, report)
-
     def build(folder: Path) -> None:
-        plain = kernel.key(version, image_digest, config)
-        tree_key = cache.digest_of(plain, TREE_SCRIPT.read_bytes())
         digest = cache.digest_of(*(one.text for one in texts))
         release_end = f"{PATCHED}{digest[:DIGEST_CHARACTERS]}"
         applied = {f"{one.name}.patch": _applied(one, config) for one in texts}
@@ -194,9 +180,9 @@ def ensure(
                 "/cell/build-patched.sh", release_end, kernel_build.jobs(), str(config.tick_hz),
                 *applied,
             ],
-            inputs=(*kernel.SHARED, PATCHED_SCRIPT), texts={**config.texts(), **applied},
+            inputs=(*kernel.SHARED, SCRIPT), texts={**config.texts(), **applied},
             leaves=(*kernel_build.KERNEL, *config.leaves()), lines=PATCHED_LINES,
-            tree=cache.entry(f"kernel-tree-{version}", tree_key, tree),
+            tree=kernel.tree(version, root, image_digest, report, config),
         )  # fmt: skip
         kernel_build.run(folder, script, f"kernel {name}", root, report)
 

@@ -112,7 +112,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list
             log.write_text(log_text)
             if error:
                 raise error
-            for name in ("linux", "config", "version", "left.o"):
+            for name in ("linux", "config", "version", "tree.tar.gz", "left.o"):
                 (work / name).write_text(name)
 
         monkeypatch.setattr(kernel_build, "run_logged", run_logged)
@@ -153,7 +153,8 @@ def test_how_the_build_is_confined(
     assert argv[argv.index("prlimit") : argv.index("bash")] == ["prlimit", *limits]
     for place in ("/tmp", "/run"):
         assert argv[argv.index(place) - 3] == "--size"
-    assert set(files) == {path.name for path in kernel.INPUTS} | {"linux-source-7.3_7.3.4-1.deb"}
+    packages = {"linux-source-7.3_7.3.4-1.deb", "patch_7.3.4-1.deb"}
+    assert set(files) == {path.name for path in kernel.INPUTS} | packages
     assert options["watch"].what == "kernel 7.3"
 
 

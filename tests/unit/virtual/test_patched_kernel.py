@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,7 @@ def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[kernel_build.Sc
         scripts.append(script)
         for name in script.leaves:
             (folder / name).write_text(name)
+        (folder / kernel_build.LOG).write_text("")
 
     monkeypatch.setattr(kernel_build, "run", run)
     monkeypatch.setattr(host_tools, "mirrors", lambda: MIRRORS)
@@ -124,10 +126,10 @@ def test_patched_kernels_are_built_in_one_tree_and_once(ran: list[kernel_build.S
     again = patched_kernel.ensure(f"7.3+{ONE}", IMAGE, "key", nothing)
     assert first == again == patched_kernel.built(f"7.3+{ONE}", "key") != second
     assert [Path(script.words[0]).name for script in ran] == [
-        "build-tree.sh", "build-patched.sh", "build-patched.sh"
+        "build-kernel.sh", "build-patched.sh", "build-patched.sh"
     ]  # fmt: skip
     tree, one, both = ran
-    assert list(tree.leaves) == ["tree.tar.gz"]
+    assert "tree.tar.gz" in tree.leaves
     assert one.tree == both.tree
     assert one.tree is not None
     assert one.tree.parent == cache.root()
@@ -166,10 +168,25 @@ def test_a_kernel_without_patches_is_debians(
     place = patched_kernel.ensure("7.3", IMAGE, "key", nothing)
     assert place == kernel.built("7.3", "key") == patched_kernel.built("7.3", "key")
     assert [Path(script.words[0]).name for script in ran] == ["build-kernel.sh"]
+    patched_kernel.ensure(f"7.3+{ONE}", IMAGE, "key", nothing)  # in the tree of the first
+    assert [Path(script.words[0]).name for script in ran[1:]] == ["build-patched.sh"]
+
+
+def test_a_tree_that_was_removed_is_built_again_only_for_a_patch(
+    ran: list[kernel_build.Script],
+) -> None:
+    place = patched_kernel.ensure("7.3", IMAGE, "key", nothing)
+    shutil.rmtree(next(cache.root().glob("kernel-tree-*")))
+    assert patched_kernel.ensure("7.3", IMAGE, "key", nothing) == place
+    assert len(ran) == 1
+    patched_kernel.ensure(f"7.3+{ONE}", IMAGE, "key", nothing)
+    assert [Path(script.words[0]).name for script in ran[1:]] == [
+        "build-kernel.sh", "build-patched.sh"
+    ]  # fmt: skip
 
 
 def test_the_scripts_are_what_bash_can_read(tmp_path: Path) -> None:
-    for script in (patched_kernel.TREE_SCRIPT, patched_kernel.PATCHED_SCRIPT):
+    for script in (kernel.INPUTS[-1], patched_kernel.SCRIPT):
         process.run_logged(
             ["bash", "-n", str(script)], log=tmp_path / "log", what="x", timeout_s=20
         )
