@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from collectors.episodes.sent_data import Acks, Bools, Data, Ints
+from collectors.packets.seen import Floats
 
 NEVER = np.inf
 
@@ -48,27 +49,30 @@ class _Walk:
         self.lost = np.flatnonzero(~np.isnan(data.lost_s))
         self.missed = self.lost[_missed(data, acks, self.lost)]
         self.again = np.flatnonzero(data.again)
+        self.lost_s, self.missed_s, self.again_s = (
+            data.t_s[rows] for rows in (self.lost, self.missed, self.again)
+        )
         self.timeouts = timeouts[self.again]
         self.done_s = -NEVER
 
     def next_trouble_s(self) -> float:
         """Return when the first packet was sent that is in no episode yet: lost, or repeated."""
-        pending = [rows[self._from(rows) :][:1] for rows in (self.missed, self.again)]
-        return min((float(self.data.t_s[rows[0]]) for rows in pending if len(rows)), default=NEVER)
+        pending = [sent_s[self._from(sent_s) :][:1] for sent_s in (self.missed_s, self.again_s)]
+        return min((float(sent_s[0]) for sent_s in pending if len(sent_s)), default=NEVER)
 
-    def _from(self, rows: Ints) -> int:
-        """Return the first place in rows of a packet sent after the last episode."""
-        return int(np.searchsorted(self.data.t_s[rows], self.done_s))
+    def _from(self, sent_s: Floats) -> int:
+        """Return the first of some packets, by when they were sent, after the last episode."""
+        return int(sent_s.searchsorted(self.done_s))
 
     def episode(self, begins_s: float) -> Bounds:
         """Return the episode whose first packet left at a time, and step to its end."""
         self.done_s = begins_s
-        first_lost, first_again = self._from(self.lost), self._from(self.again)
+        first_lost, first_again = self._from(self.lost_s), self._from(self.again_s)
         recovered_s = self._recovered_s(first_again)
         self.done_s = recovered_s
         return Bounds(
-            lost=self.lost[first_lost : self._from(self.lost)],
-            again=self.again[first_again : self._from(self.again)],
+            lost=self.lost[first_lost : self._from(self.lost_s)],
+            again=self.again[first_again : self._from(self.again_s)],
             recovered_s=recovered_s,
         )
 
@@ -89,20 +93,20 @@ class _Walk:
         return NEVER
 
     def _acknowledged_s(self, target: int) -> float:
-        row = int(np.searchsorted(self.acks.reached, target))
+        row = int(self.acks.reached.searchsorted(target))
         return float(self.acks.t_s[row]) if row < len(self.acks.t_s) else NEVER
 
     def _acts_anew(self, acted: int, target: int, over_s: float) -> int | None:
         """Return the next retransmission before the end that moves it, if there is one."""
         rows = self.again[acted + 1 :]
-        rows = rows[: np.searchsorted(self.data.t_s[rows], over_s)]
+        rows = rows[: self.again_s[acted + 1 :].searchsorted(over_s)]
         moves = self.timeouts[acted + 1 :][: len(rows)] | (self.data.start[rows] >= target)
         return acted + 1 + int(np.argmax(moves)) if moves.any() else None
 
     def _lost_beyond(self, acted: int, target: int, over_s: float) -> bool:
         """Return whether data beyond the end, sent before it was reached, was lost."""
-        first = np.searchsorted(self.lost, self.again[acted])
-        end = np.searchsorted(self.data.t_s[self.lost], over_s)
+        first = self.lost.searchsorted(self.again[acted])
+        end = self.lost_s.searchsorted(over_s)
         return bool((self.data.start[self.lost[first:end]] >= target).any())
 
     def _repairs(self, acted: int, target: int) -> int:

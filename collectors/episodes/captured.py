@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from collectors.episodes import retransmissions as why
 from collectors.episodes.bounds import NEVER, Bounds, bounds
@@ -114,11 +114,11 @@ def _duplicates(story: Story, first: int | None, acted: int | None) -> why.Dupli
     until_s = NEVER if acted is None else float(data.t_s[acted])
     if first is not None:
         return why.duplicates(captured, int(data.start[first]), float(data.lost_s[first]), until_s)
-    seen = int(np.searchsorted(acks.t_s, until_s, side="right"))
+    seen = int(acks.t_s.searchsorted(until_s, side="right"))
     if not seen:
         return why.Duplicates(t_s=(), reported=0)
     hole = int(acks.reached[seen - 1])
-    advanced_s = float(acks.t_s[np.searchsorted(acks.reached, hole)])
+    advanced_s = float(acks.t_s[acks.reached.searchsorted(hole)])
     return why.duplicates(captured, hole, advanced_s, until_s)
 
 
@@ -139,11 +139,11 @@ def _new_data(story: Story, seen: why.Duplicates, acted: int | None) -> dict[str
     if acted is None:
         return {"new_data_pkts": None}
     data, acks = story.captured.data, story.captured.acks
-    following = np.append(acks.t_s, NEVER)[np.searchsorted(acks.t_s, seen.t_s, side="right")]
-    rows = (np.minimum(np.searchsorted(data.t_s, t_s), acted) for t_s in (seen.t_s, following))
-    first, end = (np.searchsorted(data.fresh, row) for row in rows)
+    following = np.append(acks.t_s, NEVER)[acks.t_s.searchsorted(seen.t_s, side="right")]
+    rows = (np.minimum(data.t_s.searchsorted(t_s), acted) for t_s in (seen.t_s, following))
+    first, end = (data.fresh.searchsorted(row) for row in rows)
     on = (end - first).tolist()
-    total = int(np.searchsorted(data.fresh, acted) - first[0]) if seen.count else 0
+    total = int(data.fresh.searchsorted(acted) - first[0]) if seen.count else 0
     return {"new_data_pkts": total, **dict(zip(EACH_DUPACK.values(), on, strict=False))}
 
 
@@ -160,7 +160,7 @@ def _first_new(
     data, acks = story.captured.data, story.captured.acks
 
     def next_row(t_s: float) -> int | None:
-        later = data.fresh[np.searchsorted(data.fresh, np.searchsorted(data.t_s, t_s)) :]
+        later = data.fresh[data.fresh.searchsorted(data.t_s.searchsorted(t_s)) :]
         return int(later[0]) if len(later) else None
 
     found: dict[str, int | None] = {}
@@ -172,7 +172,7 @@ def _first_new(
         found["first_new_segment"] = _segment(story.captured, sent)
     if resumed is not None:
         between = (data.t_s[acted], data.t_s[resumed])
-        came = np.searchsorted(acks.t_s, between, side="right")
+        came = acks.t_s.searchsorted(between, side="right")
         found["acks_to_new_data_pkts"] = int(came[1] - came[0])
     return found
 
@@ -184,10 +184,10 @@ def _flight_bytes(captured: Captured, acted: int) -> int:
     what was selectively acknowledged, before the SACK it acted on.
     """
     data, acks = captured.data, captured.acks
-    seen = int(np.searchsorted(acks.t_s, data.t_s[acted] - why.AT_ONCE_S))
+    seen = int(acks.t_s.searchsorted(data.t_s[acted] - why.AT_ONCE_S))
     reached = int(acks.reached[seen - 1]) if seen else int(data.start[0])
     if captured.unit_bytes == 1:
-        return _outstanding_bytes(captured, acted, reached, acks.blocks[max(seen - 1, 0) : seen])
+        return _outstanding_bytes(captured, acted, reached, acks.listed[max(seen - 1, 0) : seen])
     return (max(reached, int(data.furthest[acted - 1])) if acted else reached) - reached
 
 
@@ -197,23 +197,25 @@ def _flight_at_act_bytes(captured: Captured, acted: int) -> int:
     As the studies count it: of both protocols without what acknowledgements report, lost or not.
     """
     data, acks = captured.data, captured.acks
-    seen = int(np.searchsorted(acks.t_s, data.t_s[acted], side="right"))
+    seen = int(acks.t_s.searchsorted(data.t_s[acted], side="right"))
     reached = int(acks.reached[seen - 1]) if seen else int(data.start[0])
-    first = int(np.searchsorted(data.furthest[: acted + 1], reached, side="right"))
+    first = int(data.furthest[: acted + 1].searchsorted(reached, side="right"))
     if first > acted:  # all that left is acknowledged
         return 0
-    since = int(np.searchsorted(acks.t_s, data.t_s[first]))
-    return _outstanding_bytes(captured, acted, reached, acks.blocks[since:seen])
+    since = int(acks.t_s.searchsorted(data.t_s[first]))
+    return _outstanding_bytes(captured, acted, reached, acks.listed[since:seen])
 
 
-def _outstanding_bytes(captured: Captured, acted: int, reached: int, reports: pl.Series) -> int:
+def _outstanding_bytes(
+    captured: Captured, acted: int, reached: int, reports: Sequence[Iterable[tuple[int, int]]]
+) -> int:
     """Return the user data sent by then that is neither acknowledged nor reported."""
     data = captured.data
     # Whatever left before the first packet that reaches further is acknowledged.
-    out = slice(int(np.searchsorted(data.furthest[:acted], reached, side="right")), acted)
+    out = slice(int(data.furthest[:acted].searchsorted(reached, side="right")), acted)
     start = data.start[out]
     left = ~data.again[out] & (data.end[out] > reached)
-    for blocks in reports.to_list():
-        for begin, end in why.ranges(blocks or (), reached, captured.unit_bytes):
+    for blocks in reports:
+        for begin, end in why.ranges(blocks, reached, captured.unit_bytes):
             left &= (start < begin) | (start >= end)
     return int(data.payload_bytes[out][left].sum())

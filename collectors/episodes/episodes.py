@@ -25,10 +25,10 @@ def episodes(
     cell: Cell, packets: pl.DataFrame | None, congestion: pl.DataFrame | None
 ) -> list[EpisodeRow] | None:
     """Return the episodes of all TCP and SCTP flows in the study's order; None: nothing tells."""
-    flows = [flow for flow in cell.flows if flow.protocol != "udp"]
     if packets is not None:
-        return _captured(cell, flows, packets, congestion)
+        return _captured(cell, packets, congestion)
     if congestion is not None:
+        flows = (flow for flow in cell.flows if flow.protocol != "udp")
         return [row for flow in flows for row in _told(flow, congestion)]
     return None
 
@@ -44,14 +44,13 @@ def _told(flow: Flow, congestion: pl.DataFrame) -> Iterator[EpisodeRow]:
 
 
 def _captured(
-    cell: Cell, flows: list[Flow], packets: pl.DataFrame, congestion: pl.DataFrame | None
+    cell: Cell, packets: pl.DataFrame, congestion: pl.DataFrame | None
 ) -> list[EpisodeRow]:
     found: list[EpisodeRow] = []
-    captured = captured_flows(cell, packets)
-    for flow in flows:
-        if flow.id in captured:
+    for flow, captured in captured_flows(cell, packets):
+        if flow.protocol != "udp":
             cwnd = None if congestion is None else window(congestion, flow.id)
-            rows = captured_rows(flow, captured[flow.id], _kinds(flow, congestion), cwnd)
+            rows = captured_rows(flow, captured, _kinds(flow, congestion), cwnd)
             found += rows if cwnd is None else with_windows(rows, cwnd, flow.message_bytes)
     return found
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -94,7 +93,7 @@ def _timer(captured: Captured, index: int, rtt_s: float) -> str:
     """Return which of TCP's timers repeated a packet, by what it is and how long that waited."""
     data, acks = captured.data, captured.acks
     t_s, start = data.t_s[index], data.start[index]
-    seen = int(np.searchsorted(acks.t_s, t_s, side="right"))
+    seen = int(acks.t_s.searchsorted(t_s, side="right"))
     if not seen:
         return TIMEOUT
     reached = acks.reached[seen - 1]
@@ -103,8 +102,7 @@ def _timer(captured: Captured, index: int, rtt_s: float) -> str:
     before = np.flatnonzero(data.start[:index] == start)
     progress_s = acks.t_s[np.searchsorted(acks.reached, reached)]
     since_s = max(float(data.t_s[before[-1]]), progress_s) if len(before) else progress_s
-    reports = bool(acks.blocks[seen - 1 : seen].list.len().fill_null(0)[0])
-    return REORDERING if reports and t_s - since_s < rtt_s + RTO_MIN_S else TIMEOUT
+    return REORDERING if acks.listed[seen - 1] and t_s - since_s < rtt_s + RTO_MIN_S else TIMEOUT
 
 
 def least_rtt_s(captured: Captured) -> float:
@@ -130,14 +128,14 @@ def duplicates(captured: Captured, hole: int, since_s: float, until_s: float) ->
     the hole may have been reported before ``since_s``. Without SACK as RFC 5681, section 2.
     """
     acks = captured.acks
-    first, end = map(int, np.searchsorted(acks.t_s, [since_s, until_s], side="right"))
-    end = min(end, int(np.searchsorted(acks.reached, hole, side="right")))
-    listed = acks.blocks[first:end].to_list()
+    first, end = map(int, acks.t_s.searchsorted([since_s, until_s], side="right"))
+    end = min(end, int(acks.reached.searchsorted(hole, side="right")))
+    listed = acks.listed[first:end]
     reported: list[tuple[int, int]] = []
     telling = []
     for index, blocks in enumerate(listed, start=first):
         before = reported
-        reported = joined(before, ranges(blocks or (), hole, captured.unit_bytes))
+        reported = joined(before, ranges(blocks, hole, captured.unit_bytes))
         if reported != before:
             telling.append(index)
     if not any(listed):
@@ -149,14 +147,13 @@ def duplicates(captured: Captured, hole: int, since_s: float, until_s: float) ->
     )
 
 
-def ranges(blocks: Iterable[Any], hole: int, unit_bytes: int) -> list[tuple[int, int]]:
+def ranges(blocks: Iterable[tuple[int, int]], hole: int, unit_bytes: int) -> list[tuple[int, int]]:
     """Return what blocks report beyond the hole, each up to what follows its last.
 
     SCTP's include their last TSN, TCP's end after it.
     """
     last = 1 if unit_bytes == 1 else 0
-    found = [(block["start"], block["end"] + last) for block in blocks]
-    return [(start, end) for start, end in found if start > hole]
+    return [(start, end + last) for start, end in blocks if start > hole]
 
 
 def joined(some: list[tuple[int, int]], more: list[tuple[int, int]]) -> list[tuple[int, int]]:

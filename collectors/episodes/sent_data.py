@@ -8,6 +8,7 @@ the last. A packet that may still be under way when the capture ends is not lost
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,9 @@ STAGES = (
     ("loss_offered", "loss_passed", "loss"),
     ("loss_passed", "delivered", None),
 )
-POINTS = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
+BETWEEN = ["queue_offered", "loss_offered", "loss_passed"]
+#: What is asked of a packet there.
+PASSAGE = ("flow", "packet", "point", "t_s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +68,22 @@ class Data:
 class Acks:
     """Acknowledgements; ``reached`` is the highest cumulative one so far, as an end.
 
-    ``blocks`` is what each reports beyond that: ``sack_blocks`` or ``gap_blocks`` as captured.
+    ``blocks`` is what each reports beyond that: ``sack_blocks`` or ``gap_blocks`` as captured; of
+    TCP's a block ends after its last byte, of SCTP's with its last TSN.
     """
 
     t_s: Floats
     reached: Ints
     blocks: pl.Series
     dupack_count: pl.Series
+
+    @functools.cached_property
+    def listed(self) -> list[list[tuple[int, int]]]:
+        """The start and end of each block of each acknowledgement; empty where it has none."""
+        items = self.blocks.explode(empty_as_null=False, keep_nulls=False).struct
+        pairs = list(zip(*(items.field(name).to_list() for name in ("start", "end")), strict=True))
+        ends = self.blocks.list.len().fill_null(0).cum_sum().to_list()
+        return [pairs[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,24 +96,39 @@ class Captured:
     unit_bytes: int
 
 
-def captured_flows(cell: Cell, packets: pl.DataFrame) -> dict[str, Captured]:
-    """Return every flow that has data in the packets table and counts them (UDP does not)."""
-    chosen = (
-        packets.select(USED)
-        .with_row_index("row")
-        .filter(pl.col("flow").is_not_null(), pl.col("packet").is_not_null(), protocol_counts())
+def captured_flows(cell: Cell, packets: pl.DataFrame) -> Iterator[tuple[Flow, Captured]]:
+    """Yield every flow that has data in the packets table and counts them (UDP does not).
+
+    A flow at a time, and of packets between their ends those that did not arrive: all others are
+    most of the table, and copies of them were most of the memory and the time that this took.
+    """
+    known = pl.col("flow").is_not_null() & pl.col("packet").is_not_null() & protocol_counts()
+    data = known & (pl.col("payload_bytes") > 0) & (pl.col("direction") == "data")
+    delivered = pl.col("point") == "delivered"
+    answers = known & (pl.col("direction") == "ack") & delivered
+    rows = packets.select(
+        "flow",
+        "packet",
+        row=pl.int_range(pl.len()),
+        ends=answers | (data & (delivered | (pl.col("point") == "sent"))),
+        arrived=data & delivered,
+        between=data & pl.col("point").is_in(BETWEEN),
     )
+    arrived = rows.filter("arrived")["packet"].implode()
+    stayed = rows.filter(pl.col("between") & ~pl.col("packet").is_in(arrived))["row"]
+    trails = packets.select(PASSAGE)[stayed]
+    parts = rows.filter("ends").select("flow", "row").partition_by("flow", as_dict=True)
+    del rows, arrived
     ended_s = packets["t_s"].max()
-    parts = chosen.partition_by("flow", as_dict=True)
-    found = {}
     for flow in cell.flows:
-        part = parts.get((flow.id,))
+        part = parts.pop((flow.id,), None)
         if part is not None and isinstance(ended_s, float):
+            chosen = _main_connection(packets.select(USED)[part["row"]].with_columns(part["row"]))
+            trail = trails.filter(flow=flow.id)
             settled_s = ended_s - longest_s(cell)
-            captured = captured_flow(flow, _main_connection(part), packets, settled_s)
+            captured = captured_flow(flow, chosen, trail, packets, settled_s)
             if captured is not None:
-                found[flow.id] = captured
-    return found
+                yield flow, captured
 
 
 def protocol_counts() -> pl.Expr:
@@ -127,12 +154,13 @@ def _main_connection(packets: pl.DataFrame) -> pl.DataFrame:
 
 
 def captured_flow(
-    flow: Flow, chosen: pl.DataFrame, packets: pl.DataFrame, settled_s: float
+    flow: Flow, chosen: pl.DataFrame, trail: pl.DataFrame, packets: pl.DataFrame, settled_s: float
 ) -> Captured | None:
     """Return a flow's data and acknowledgements; None if it sent no data.
 
-    ``chosen`` has its packets, ``row`` being their place in ``packets``. ``settled_s``: what was
-    sent before and did not arrive was lost.
+    ``chosen`` has its packets at their ends, ``row`` being their place in ``packets``, and
+    ``trail`` where those that did not arrive were seen between. ``settled_s``: what was sent before
+    and did not arrive was lost.
     """
     data = chosen.filter(pl.col("payload_bytes") > 0, pl.col("direction") == "data")
     sent = data.filter(pl.col("point") == "sent").sort("packet")
@@ -141,7 +169,8 @@ def captured_flow(
     arriving = chosen.filter(direction="ack", point="delivered")
     acks = arriving.filter(is_acknowledgement())
     start, end = _ranges(flow, sent, packets)
-    lost_s, lost_at = _losses(sent, data, settled_s)
+    arrived = data.filter(point="delivered")["packet"].to_numpy()
+    lost_s, lost_at = _losses(sent, arrived, trail, settled_s)
     tcp = flow.protocol == "tcp"
     cumulative = acks["ack"] if tcp else acks["cum_tsn_ack"] + 1
     reached = np.maximum.accumulate(cumulative.to_numpy().astype(np.int64))
@@ -181,14 +210,14 @@ def _ranges(flow: Flow, sent: pl.DataFrame, packets: pl.DataFrame) -> tuple[Ints
 
 
 def _losses(
-    sent: pl.DataFrame, data: pl.DataFrame, settled_s: float
+    sent: pl.DataFrame, arrived: Ints, trail: pl.DataFrame, settled_s: float
 ) -> tuple[Floats, npt.NDArray[np.object_]]:
     """Return when each sent packet was lost (NaN: it was not) and by what."""
-    number = sent["packet"].to_numpy()
-    arrived = data.filter(pl.col("point") == "delivered")["packet"].to_numpy()
-    gone = (sent["t_s"].to_numpy() < settled_s) & ~np.isin(number, arrived)
-    trail = data.filter(pl.col("packet").is_in(pl.Series(number[gone]).implode()))
-    at_s = {point: _times_s(trail.filter(point=point), number) for point in POINTS}
+    number, sent_s = sent["packet"].to_numpy(), sent["t_s"].to_numpy()
+    gone = (sent_s < settled_s) & ~np.isin(number, arrived)
+    trail = trail.filter(pl.col("packet").is_in(pl.Series(number[gone]).implode()))
+    at_s = {point: _times_s(trail.filter(point=point), number) for point in BETWEEN}
+    at_s |= {"sent": sent_s, "delivered": np.full(len(number), np.nan)}
     lost_s = np.full(len(number), np.nan)
     lost_at = np.full(len(number), None, dtype=object)
     for before, after, what in STAGES:

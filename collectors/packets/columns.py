@@ -73,12 +73,11 @@ class Columns:
 
     def frame(self) -> pl.DataFrame:
         """Return all columns as a frame, once: each is let go as it is taken."""
-        for name, kind in COLUMNS.items():
-            if name not in self._series:
-                self._series[name] = pl.Series(name, [None], dtype=kind).extend_constant(
-                    None, max(self.count - 1, 0)
-                )[: self.count]
-        return pl.DataFrame([self._series.pop(name).cast(kind) for name, kind in COLUMNS.items()])
+        there = [name for name in COLUMNS if name in self._series]
+        frame = pl.DataFrame([self._series.pop(name).cast(COLUMNS[name]) for name in there])
+        # As a literal a column that was never put takes no memory.
+        never = {name: pl.lit(None, kind) for name, kind in COLUMNS.items() if name not in there}
+        return frame.with_columns(**never).select(*COLUMNS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ network, and equal charts give equal bytes.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any, Literal
 import altair as alt
 import polars as pl
 import vl_convert
+from altair.utils import schemapi
 
 #: Of a whole figure, and of what its axes enclose.
 WIDTH_PX, HEIGHT_PX = 500, 250
@@ -86,6 +88,16 @@ class Key:
     form: Literal["point", "line", "bar"] = "point"
 
 
+def unchecked() -> contextlib.AbstractContextManager[None]:
+    """Return a block in which charts are not held against Vega-Lite's schema.
+
+    Altair does that for every part of every chart, which is a third of a report's time; the tests
+    of each figure, which are outside such a block, have it do so.
+    """
+    block: contextlib.AbstractContextManager[None] = schemapi.debug_mode(False)
+    return block
+
+
 def look(number: int, name: str = "") -> dict[str, Any]:
     """Return colour and stroke of one of several lines, or those its name always has."""
     place = _PROTOCOLS.get(name, number)
@@ -123,7 +135,8 @@ def layered(
         name=_ZOOM, bind="scales", encodings=list(zoom), zoom=_WHEEL, translate=_DRAG
     )
     first, *rest = layers
-    zoomable = _chart([first.add_params(select), *hover, *rest]).to_dict()
+    whole = _chart([first.add_params(select), *hover, *rest])
+    zoomable = whole.to_dict(validate=schemapi.DEBUG_MODE)
     # Otherwise a name made by the library, which its versions may change.
     zoomable["layer"][0]["name"] = zoomable["params"][0]["views"][0] = "zoomed"
     legend = _legend(keys)

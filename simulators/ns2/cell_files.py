@@ -109,15 +109,18 @@ def conclude(folder: Path, cell: Cell) -> None:
             wanted=wrong[0].wanted, got=wrong[0].got,
             hint=f"{len(wrong)} of {len(made)} checks disagree; all are in {run_folder.VERIFY}",
         )  # fmt: skip
-    _write_tables(folder, cell, left)
+    packets, congestion = _write_told(folder, cell, left)
+    del left  # no smaller than the tables of it
+    _write_seen(folder, cell, packets, congestion)
 
 
 def write_tables(folder: Path, cell: Cell) -> None:
     """Write a cell's tables and its audit."""
-    _write_tables(folder, cell, read(folder, cell))
+    _write_seen(folder, cell, *_write_told(folder, cell, read(folder, cell)))
 
 
-def _write_tables(folder: Path, cell: Cell, left: Left) -> None:
+def _write_told(folder: Path, cell: Cell, left: Left) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Write what follows from the trace itself; return its packets and congestion windows."""
     told = left.told
     congestion = windows.congestion(told, left.trace.changes, left.sctp, cell)
     flows, intervals = _flows(told, cell, congestion)
@@ -127,13 +130,7 @@ def _write_tables(folder: Path, cell: Cell, left: Left) -> None:
     write_parquet(congestion, folder / run_folder.CONGESTION_TABLE)
     write_rows(account.drops(told, cell), DropRow, folder / run_folder.DROPS_TABLE)
     write_rows(account.queue_at_end(told, cell), QueueRow, folder / run_folder.QUEUE_TABLE)
-    write_rows(_episodes(told, cell, congestion), EpisodeRow, folder / run_folder.EPISODES_TABLE)
     write_rows(audit, AuditRow, folder / run_folder.AUDIT_TABLE)
-    if cell.collect.pcap:
-        packets = packets_frame(told, cell)
-        write_parquet(packets, folder / run_folder.PACKETS_TABLE)
-        packets = packets.drop(NOT_OF_THE_PATH)
-        write_rows(path_rows(cell, packets), PathRow, folder / run_folder.PATH_TABLE)
     checks = account.checks(told, left.trace, cell, audit)
     content = {
         "schema": 1,
@@ -141,15 +138,17 @@ def _write_tables(folder: Path, cell: Cell, left: Left) -> None:
         "warnings": warnings(checks),
     }
     _write(folder / run_folder.AUDIT, content)
+    return packets_frame(told, cell), congestion
 
 
-def _episodes(told: Told, cell: Cell, congestion: pl.DataFrame) -> list[EpisodeRow]:
-    """Return all flows' episodes; one flow's packets are in memory at a time."""
-    found: list[EpisodeRow] = []
-    for number, flow in enumerate(cell.flows, 1):
-        alone = dataclasses.replace(cell, flows=(flow,))
-        found += episodes(alone, packets_frame(told, cell, number), congestion) or []
-    return found
+def _write_seen(folder: Path, cell: Cell, packets: pl.DataFrame, congestion: pl.DataFrame) -> None:
+    """Write what follows from packets as captures would have seen them."""
+    lost = episodes(cell, packets, congestion) or []
+    write_rows(lost, EpisodeRow, folder / run_folder.EPISODES_TABLE)
+    if cell.collect.pcap:
+        write_parquet(packets, folder / run_folder.PACKETS_TABLE)
+        packets = packets.drop(NOT_OF_THE_PATH)
+        write_rows(path_rows(cell, packets), PathRow, folder / run_folder.PATH_TABLE)
 
 
 def _flows(

@@ -82,13 +82,12 @@ def tell(packets: Packets, cell: Cell) -> Told:
     return Told(packets=packets, places=places, t_s=t_s, got=got, repeats=frozenset(repeats))
 
 
-def packets_frame(told: Told, cell: Cell, only: int | None = None) -> pl.DataFrame:
-    """Return the packets table.
-
-    ``only`` is the number of the flow whose packets are wanted, for its losses: without the lists
-    of chunks, which say nothing new where a packet has one.
-    """
-    lines, points = _rows(told, only)
+def packets_frame(told: Told, cell: Cell) -> pl.DataFrame:
+    """Return the packets table; of a cell without captures what its loss episodes need of it."""
+    lines, points = _rows(told)
+    if not cell.collect.pcap:
+        needed = _needed(told, lines, points)
+        lines, points = lines[needed], points[needed]
     rows = _Rows(told=told, cell=cell, lines=lines)
     columns = Columns(len(lines))
     every = np.ones(len(lines), np.bool_)
@@ -104,16 +103,15 @@ def packets_frame(told: Told, cell: Cell, only: int | None = None) -> pl.DataFra
     rows.put_data(columns)
     rows.put_tcp(columns)
     rows.put_sctp(columns)
-    if only is None:
+    if cell.collect.pcap:
         rows.put_chunks(columns)
     return columns.frame()
 
 
-def _rows(told: Told, only: int | None) -> tuple[Ints, Ints]:
+def _rows(told: Told) -> tuple[Ints, Ints]:
     """Return the lines that are rows, in order, and their points: what is not lost has passed."""
     places, packet = told.places, told.packets.packet
-    wanted = np.bool_(True) if only is None else told.packets.flow == only
-    seen = np.flatnonzero((places.point >= 0) & wanted)
+    seen = np.flatnonzero(places.point >= 0)
     offered = seen[(places.way[seen] == where.DATA) & (places.point[seen] == where.LOSS_OFFERED)]
     lost = packet[places.lost(where.DATA, where.BOTTLENECK)]
     passed = offered[~np.isin(packet[offered], lost)]
@@ -121,6 +119,16 @@ def _rows(told: Told, only: int | None) -> tuple[Ints, Ints]:
     points = np.concatenate([places.point[seen], np.full(len(passed), where.LOSS_PASSED)])
     order = np.lexsort((points, lines, told.t_s[lines]))
     return lines[order], points[order]
+
+
+def _needed(told: Told, lines: Ints, points: Ints) -> Bools:
+    """Return the rows of packets at their ends, of lost ones between, and the last of all."""
+    to, packet = told.places.way[lines] == where.DATA, told.packets.packet[lines]
+    there = points == where.DELIVERED
+    arrived = np.isin(packet, packet[to & there])
+    needed: Bools = there | (to & ((points == where.SENT) | ~arrived))
+    needed[-1:] = True  # it tells when the run ended
+    return needed
 
 
 @dataclass(frozen=True, kw_only=True)

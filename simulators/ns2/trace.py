@@ -28,9 +28,12 @@ import numpy.typing as npt
 from model.errors import ParseError
 from simulators.ns2.packet_lines import EVENTS, Packets, Within, columns, why_not
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 2 << 20
 LINE_BYTES = 1024
 END = (b"E", b"time: end")
+_LINE = re.compile(rb"\n[^\n]*")
+#: One that begins with no event.
+_OTHER = re.compile(rb"\n[^-+rde\n][^\n]*")
 _CWND = re.compile(
     rb"(\d{1,9}\.\d+) +(\d+) +(\d+) +\d+ +\d+ +(cwnd_|ssthresh_) (\d{1,9}(?:\.\d+)?) *", re.ASCII
 )
@@ -125,15 +128,15 @@ def read_windows(
 
 
 def _read(stream: BinaryIO, found: _Read) -> None:
-    for lines in _blocks(stream, found):
-        _block(found, lines)
-        found.lines += len(lines)
+    for text in _blocks(stream, found):
+        _block(found, text)
+        found.lines += text.count(b"\n")
     if not found.ended:
         raise found.error(found.lines + 1, "it is cut short: its last line is missing")
 
 
-def _blocks(stream: BinaryIO, found: _Read) -> Iterator[list[bytes]]:
-    """Yield whole lines, a block of them at a time."""
+def _blocks(stream: BinaryIO, found: _Read) -> Iterator[bytes]:
+    """Yield whole lines, a block of them at a time, each with a line's end before it."""
     rest = b""
     while True:
         try:
@@ -145,33 +148,44 @@ def _blocks(stream: BinaryIO, found: _Read) -> Iterator[list[bytes]]:
             break
         whole, cut, rest = (rest + piece).rpartition(b"\n")
         if cut:
-            yield whole.split(b"\n")
+            yield b"\n" + whole
         if len(rest) > LINE_BYTES:
             raise found.error(found.lines + 1, f"a line of more than {LINE_BYTES} bytes", rest)
     if rest:
         raise found.error(found.lines + 1, "it is cut short within a line", rest)
 
 
-def _block(found: _Read, lines: list[bytes]) -> None:
-    if found.lines + len(lines) > found.bounds.most_lines:
+def _block(found: _Read, text: bytes) -> None:
+    if found.lines + text.count(b"\n") > found.bounds.most_lines:
         raise found.error(
             found.bounds.most_lines + 1,
             f"more than the {found.bounds.most_lines} lines it may have",
         )
-    chosen: list[int] = []
-    for index, line in enumerate(lines):
-        if found.packets and line[:1] and line[0] in EVENTS and not found.ended:
-            chosen.append(index)
-        else:
-            _other(found, found.lines + index + 1, line, found.rows + len(chosen))
-    if chosen:
-        _packets(found, lines, chosen)
+    packets: list[bytes] = []
+    at = 0
+    others = list((_OTHER if found.packets else _LINE).finditer(text))
+    line_starts = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    before = line_starts.searchsorted([match.start() for match in others]).tolist()
+    for index, (match, lines) in enumerate(zip(others, before, strict=True)):
+        _not_ended(found, text, at)
+        packets.append(text[at : match.start()])
+        _other(found, found.lines + lines + 1, match[0][1:], found.rows + lines - index)
+        at = match.end()
+    packets.append(text[at:])
+    _not_ended(found, text, at)
+    if together := b"".join(packets):
+        _packets(found, text, together)
+
+
+def _not_ended(found: _Read, text: bytes, at: int) -> None:
+    """Raise if the trace has ended and a line of a block begins there."""
+    if found.ended and at < len(text):
+        line, number = text[at + 1 :].partition(b"\n")[0], found.lines + text.count(b"\n", 0, at)
+        raise found.error(number + 1, "something follows its end", line)
 
 
 def _other(found: _Read, number: int, line: bytes, after: int) -> None:
     """Take a line that is no packet's."""
-    if found.ended:
-        raise found.error(number, "something follows its end", line)
     if len(line) > LINE_BYTES:
         raise found.error(number, f"a line of more than {LINE_BYTES} bytes", line)
     if (match := _CWND.fullmatch(line)) is not None:
@@ -215,22 +229,31 @@ def _change(
     found.changes.append(Change(after=after, t_s=t_s, flow=flow, cwnd=cwnd, ssthresh=ssthresh))
 
 
-def _packets(found: _Read, lines: list[bytes], chosen: list[int]) -> None:
+def _packets(found: _Read, text: bytes, packets: bytes) -> None:
     """Take the packets' lines of a block; raise for the first that is not as it must be."""
     bounds = found.bounds
     within = Within(
         flows=frozenset(found.ends.values()), nodes=bounds.nodes, from_s=found.last_s,
         until_s=bounds.until_s, most_number=bounds.most_lines,
     )  # fmt: skip
-    part = columns([lines[index] for index in chosen], within)
+    rows = packets.count(b"\n")
+    part = columns(packets[1:], rows, within)
     if part is None:
-        last_s = found.last_s
-        for index in chosen:
-            why = why_not(lines[index], last_s, within)
-            if why:
-                raise found.error(found.lines + index + 1, why, lines[index])
-            last_s = float(lines[index].split(b" ")[1])
-        raise found.error(found.lines + chosen[0] + 1, "lines that cannot be read together")
+        raise _wrong(found, text, within)
     found.last_s = float(part["t_s"][-1])
-    found.rows += len(chosen)
+    found.rows += rows
     found.parts.append(part)
+
+
+def _wrong(found: _Read, text: bytes, within: Within) -> ParseError:
+    """Return the error of the first line of a block that is none, or not a packet's as it is."""
+    last_s = found.last_s
+    for number, line in enumerate(text[1:].split(b"\n"), found.lines + 1):
+        if not line:
+            return found.error(number, "no such line")
+        if line[0] in EVENTS:
+            why = why_not(line, last_s, within)
+            if why:
+                return found.error(number, why, line)
+            last_s = float(line.split(b" ")[1])
+    return found.error(found.lines + 1, "lines that cannot be read together")

@@ -49,12 +49,9 @@ LAST = -200
 _CONTEXT = multiprocessing.get_context("forkserver")
 #: What parsing and checking take a second to load: the server has it for all.
 _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"]
-#: Memory that is let go goes back to the machine, of C's allocator and of polars': many cells are
-#: parsed in one process after the other, and peaks of one would be kept for all.
-_ALLOCATORS = {
-    "MALLOC_MMAP_THRESHOLD_": "131072",
-    "_RJEM_MALLOC_CONF": "dirty_decay_ms:0,muzzy_decay_ms:0",
-}
+#: Memory that polars lets go goes back to the machine soon: many cells are parsed in one process
+#: after the other. Not at once, which takes half as long again as the parsing itself.
+_ALLOCATORS = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:500,muzzy_decay_ms:0"}
 _CANCEL = signal.SIGUSR1
 #: Sent by a terminal to the caller as well, who decides what is to end.
 _PASSED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import altair as alt
 import polars as pl
+import pytest
+from altair.utils import schemapi
 
-from reports.figures.chart import KERNEL, Figure, Key, drawn, layered, render_svg
+from reports.figures.chart import KERNEL, Figure, Key, drawn, layered, render_svg, unchecked
 
 MARK = {"type": "point", "filled": True, "opacity": 1, "color": KERNEL, "shape": "square"}
 
@@ -38,6 +41,14 @@ def test_places_have_two_decimals_and_texts_are_left_alone() -> None:
     assert ' opacity="1"' not in text
     labels = [element.text for element in tree.iter() if element.tag.endswith("text")]
     assert {"0.5", "what"} <= set(labels)
+
+
+def test_what_is_no_chart_is_found_where_figures_are_tested() -> None:
+    wrong = [alt.Chart(alt.InlineData(values=[{}]), mark="no such mark")]  # type: ignore[arg-type]
+    with unchecked():
+        layered(wrong, [])
+    with pytest.raises(schemapi.SchemaValidationError):
+        layered(wrong, [])
 
 
 def test_the_picture_has_no_hover_and_nothing_to_zoom() -> None:
