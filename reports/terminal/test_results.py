@@ -36,9 +36,10 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """Tests that belong together, such as a study's claims."""
+    """Tests that belong together, such as a study's claims, and in words what ran on what."""
 
     name: str
+    ran: str
     tests: tuple[Result, ...]
 
 
@@ -75,6 +76,7 @@ def suites_of(summaries: Sequence[Summary], runs: Sequence[str] = ()) -> list[Su
     return [
         Suite(
             name=f"{one.study}@{run}" if studies.count(one.study) > 1 else one.study,
+            ran=one.ran,
             tests=results(one),
         )
         for one, run in zip(summaries, runs or studies, strict=True)
@@ -91,7 +93,8 @@ def ktap_of(suites: Sequence[Suite]) -> str:
     lines = ["KTAP version 1", f"1..{len(suites)}"]
     for number, suite in enumerate(suites, 1):
         tests = suite.tests
-        lines += [f"  KTAP version 1\n  # Subtest: {_line(suite.name)}\n  1..{len(tests)}"]
+        lines += ["  KTAP version 1", f"  # Subtest: {_line(suite.name)}", f"  1..{len(tests)}"]
+        lines += [f"  # {_line(suite.ran)}"]
         for place, one in enumerate(tests, 1):
             lines += [f"  # {_line(words)}" for words in (one.asked, one.found) if words]
             result = "not ok" if one.outcome == "fail" else "ok"
@@ -123,6 +126,8 @@ def junit_of(suites: Sequence[Suite]) -> str:
             root, "testsuite", name=_xml(each.name), tests=str(len(tests)),
             failures=str(counts["fail"]), skipped=str(counts["skip"]), errors="0",
         )  # fmt: skip
+        properties = ET.SubElement(suite, "properties")
+        ET.SubElement(properties, "property", name="ran", value=_xml(each.ran))
         for one in tests:
             case = ET.SubElement(suite, "testcase", classname=_xml(each.name), name=one.name)
             if one.outcome != "pass":

@@ -105,7 +105,7 @@ def _write(folder: Path, found: Sequence[CaseResult], setup: Setup, now: datetim
         "schema": 1, **setup.record(), "provenance": new_runs.provenance(now, sys.argv),
         "cases": [one.record() for one in found],
     }  # fmt: skip
-    suites = results.suites(found)
+    suites = results.suites(found, setup)
     plain_files.write_text(folder / RECORD, json_text(record))
     plain_files.write_text(folder / KTAP, ktap_of(suites))
     plain_files.write_text(folder / JUNIT, junit_of(suites))

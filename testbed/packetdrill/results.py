@@ -125,7 +125,7 @@ def one_line(name: str) -> str:
     return printable(name).replace("\n", "\N{REPLACEMENT CHARACTER}")
 
 
-def suites(found: Sequence[CaseResult]) -> list[Suite]:
+def suites(found: Sequence[CaseResult], setup: Setup) -> list[Suite]:
     """Return the results as tests: a suite per script, with a test for each way it is run."""
     by_script: dict[str, list[CaseResult]] = {}
     for one in found:
@@ -133,6 +133,7 @@ def suites(found: Sequence[CaseResult]) -> list[Suite]:
     return [
         Suite(
             name=printable(name),
+            ran=_ran(setup),
             tests=tuple(
                 Result(
                     name=printable(one.case.way), outcome="pass" if one.passed else "fail",
@@ -145,17 +146,18 @@ def suites(found: Sequence[CaseResult]) -> list[Suite]:
     ]  # fmt: skip
 
 
+def _ran(setup: Setup) -> str:
+    lab = setup.lab
+    return f"packetdrill on Linux {lab['kernel_package']}, {lab['tick_hz']} Hz, virtual time"
+
+
 def lines(found: Sequence[CaseResult], setup: Setup, folder: str) -> list[str]:
     """Return the lines that tell of results: failures in full, a count of the rest."""
     failed = [one for one in found if not one.passed]
     scripts = {one.case.script.name for one in found}
     bad = {one.case.script.name for one in failed}
-    heading = (
-        f"packetdrill on Linux {setup.lab['kernel_package']}, {setup.lab['tick_hz']} Hz, virtual "
-        f"time: {len(scripts) - len(bad)} of {len(scripts)} scripts pass, "
-        f"{len(found) - len(failed)} of {len(found)} cases"
-    )
-    told = [heading]
+    passing = f"{len(scripts) - len(bad)} of {len(scripts)} scripts pass"
+    told = [f"{_ran(setup)}: {passing}, {len(found) - len(failed)} of {len(found)} cases"]
     alike: dict[tuple[str, str], list[Case]] = {}
     for one in failed:
         alike.setdefault((one.case.script.name, one.said), []).append(one.case)

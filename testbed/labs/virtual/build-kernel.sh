@@ -17,6 +17,6 @@ dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/src/linux-source-$version.tar.xz
 rm -f "$deb"
 (cd linux-source-* && bash /cell/configure-and-make.sh '' "$jobs" "$tick_hz")
 dpkg-deb -x patch_*.deb tool
-# What is linked is linked again, with whatever a patch changes.
-tar -c --exclude='vmlinux*' --exclude='.tmp_vmlinux*' --exclude='linux-source-*/linux' linux-source-* tool version |
-	gzip -1 >tree.tar.gz
+# What was linked is linked again, with whatever a patch changes.
+rm -f linux-source-*/{linux,vmlinux,vmlinux.o,vmlinux.a,.tmp_vmlinux*}
+tar -c linux-source-* tool version | gzip -1 >tree.tar.gz

@@ -91,16 +91,18 @@ def test_ways_that_fail_alike_are_told_once() -> None:
 
 
 def test_results_as_ktap_and_junit() -> None:
-    suites = results.suites(_found())
+    suites = results.suites(_found(), SETUP)
+    ran = "  # packetdrill on Linux 7.3.4-1, 1000 Hz, virtual time"
     assert ktap_of(suites).splitlines() == [
         "KTAP version 1", "1..2",
-        "  KTAP version 1", "  # Subtest: a.pkt", "  1..2", "  ok 1 ipv4", "  ok 2 ipv6",
+        "  KTAP version 1", "  # Subtest: a.pkt", "  1..2", ran, "  ok 1 ipv4", "  ok 2 ipv6",
         "ok 1 a.pkt",
-        "  KTAP version 1", "  # Subtest: b no..pkt", "  1..2", "  ok 1 ipv4",
+        "  KTAP version 1", "  # Subtest: b no..pkt", "  1..2", ran, "  ok 1 ipv4",
         "  # b.pkt:7: no more", "  not ok 2 ipv6",
         "not ok 2 b no..pkt",
     ]  # fmt: skip
     assert 'tests="2" failures="1"' in junit_of(suites)
+    assert junit_of(suites).count(f'<property name="ran" value="{ran[4:]}" />') == 2
 
 
 def test_the_record_names_what_a_case_left() -> None:

@@ -59,6 +59,7 @@ def test_a_studys_claims_are_subtests(tmp_path: Path) -> None:
         "  KTAP version 1",
         "  # Subtest: wireless",
         "  1..5",
+        f"  # {found.ran}",
         "  # All measuring cells ran, and none of their checks failed.",
         "  # 35 of 35 count",
         "  ok 1 cells",
@@ -102,7 +103,10 @@ def test_junit_says_the_same(tmp_path: Path) -> None:
     assert counts == {
         "name": "wireless", "tests": "5", "failures": "1", "skipped": "2", "errors": "0",
     }  # fmt: skip
-    cases = {case.get("name"): [child.tag for child in case] for case in suite}
+    about, *tests = suite
+    assert [one.attrib for one in about] == [{"name": "ran", "value": found.ran}]
+    assert "on Linux" in found.ran
+    cases = {case.get("name"): [child.tag for child in case] for case in tests}
     assert cases == {
         "cells": ["system-out"], "positive": ["system-out"], "never": ["failure", "system-out"],
         "open": ["skipped", "system-out"], "why": ["skipped", "system-out"],
@@ -115,7 +119,7 @@ def test_no_text_of_a_study_breaks_the_form(tmp_path: Path, text: str) -> None:
     first = dataclasses.replace(found.verdicts[0], text=text, evidence=text)
     hostile = dataclasses.replace(found, verdicts=(first,), study="study")
     lines = ktap([hostile]).splitlines()
-    assert len(lines) == 12
+    assert len(lines) == 13
     assert all(line.isprintable() for line in lines)
     (suite,) = ET.fromstring(junit([hostile]).encode("utf-8"))
-    assert len(suite) == 2
+    assert len(suite) == 3
