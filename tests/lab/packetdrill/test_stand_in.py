@@ -95,15 +95,17 @@ def test_a_folder_of_results_and_what_is_told(
     (tmp_path / "bad\n.pkt").write_text(f"{ONCE}packets 3\nfail it\n")
     (tmp_path / "good.pkt").write_text(f"{ONCE}options\n")
     folder = command(tmp_path, name="results", form="ktap", failing=True)
+    record: dict[str, Any] = json.loads((folder / "packetdrill.json").read_text())
+    version = record["lab"]["kernel_package"]
+    ran = f"  # packetdrill on Linux {version}, 250 Hz, virtual time"
     assert capsys.readouterr().out.splitlines() == [
         "KTAP version 1", "1..2",
-        "  KTAP version 1", f"  # Subtest: {tmp_path}/bad .pkt", "  1..1",
+        "  KTAP version 1", f"  # Subtest: {tmp_path}/bad .pkt", "  1..1", ran,
         "  # .pkt:3: it", "  not ok 1 ipv4",
         f"not ok 1 {tmp_path}/bad .pkt",
-        "  KTAP version 1", f"  # Subtest: {tmp_path}/good.pkt", "  1..1", "  ok 1 ipv4",
+        "  KTAP version 1", f"  # Subtest: {tmp_path}/good.pkt", "  1..1", ran, "  ok 1 ipv4",
         f"ok 2 {tmp_path}/good.pkt",
     ]  # fmt: skip
-    record: dict[str, Any] = json.loads((folder / "packetdrill.json").read_text())
     assert [one["passed"] for one in record["cases"]] == [False, True]
     assert record["more_words"] == ["--tolerance_usecs=0", "--tolerance_percent=0"]
     bad, good = (folder / "cases" / one["folder"] for one in record["cases"])
