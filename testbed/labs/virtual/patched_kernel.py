@@ -11,6 +11,7 @@ name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,6 +35,9 @@ PATCHED = "-patched-"
 #: Characters of the digest in a release, which may have 64 in all.
 DIGEST_CHARACTERS = 8
 PATCHED_LINES = 60
+#: A build's file of options that are switched on because a patch brings them.
+ADDED_CONFIG = "kernel-patched.config"
+_ADDED_SYMBOL = re.compile(rb"^\+(?:menu)?config[ \t]+(\w+)", re.MULTILINE)
 
 
 def parts(name: str) -> tuple[str, tuple[str, ...]]:
@@ -121,7 +125,8 @@ def key(name: str, image_digest: str, config: Config = kernel.USUAL) -> str:
     if _of_tree(name):
         return tree_kernel.key(name, [cache.digest_of(*ours)], image_digest, config)
     plain = kernel.key(version, image_digest, config)
-    return cache.digest_of(plain, *patches, *ours, SCRIPT.read_bytes())
+    asked = [tree_kernel.TREE_CONFIG.read_bytes()] if len(ours) < len(patches) else []
+    return cache.digest_of(plain, *patches, *ours, *asked, SCRIPT.read_bytes())
 
 
 def _of_tree(name: str) -> bool:
@@ -175,12 +180,15 @@ def ensure(
         release_end = f"{PATCHED}{digest[:DIGEST_CHARACTERS]}"
         applied = {f"{one.name}.patch": _applied(one, config) for one in texts}
         applied = {file: text for file, text in applied.items() if text}
+        options = added_options(texts)
+        added = {ADDED_CONFIG: options} if options else {}
         script = Script(
             words=[
                 "/cell/build-patched.sh", release_end, kernel_build.jobs(), str(config.tick_hz),
                 *applied,
             ],
-            inputs=(*kernel.SHARED, SCRIPT), texts={**config.texts(), **applied},
+            inputs=(*kernel.SHARED, SCRIPT),
+            texts={**config.texts(), **added, **applied},
             leaves=(*kernel_build.KERNEL, *config.leaves()), lines=PATCHED_LINES,
             tree=kernel.tree(version, root, image_digest, report, config),
         )  # fmt: skip
@@ -188,6 +196,16 @@ def ensure(
 
     named = kernel_names.in_files(name)
     return cache.entry(f"kernel-{named}", key(name, image_digest, config), build)
+
+
+def added_options(patches: Sequence[Patch]) -> bytes:
+    """Return those lines of ``kernel-tree.config`` that are about symbols which patches add.
+
+    A patch that brings a congestion control is to have it; all else stays as without the patch.
+    """
+    added = {symbol for one in patches for symbol in _ADDED_SYMBOL.findall(one.text)}
+    lines = tree_kernel.TREE_CONFIG.read_bytes().splitlines(keepends=True)
+    return b"".join(line for line in lines if line[len("CONFIG_") :].split(b"=")[0] in added)
 
 
 def _applied(patch: Patch, config: Config) -> bytes:

@@ -63,7 +63,7 @@ def test_a_patch_that_does_not_apply_or_compile_is_told_by_file_and_line(tmp_pat
 ADDED = """\
 --- a/net/sctp/Kconfig
 +++ b/net/sctp/Kconfig
-@@ -1,0 +2,8 @@
+@@ -1,0 +2,12 @@
 +config FOLLOWS
 +\tdef_bool y
 +\tdepends on IP_SCTP
@@ -72,6 +72,10 @@ ADDED = """\
 +\tbool "is asked for"
 +\tdefault y
 +\tdepends on IP_SCTP
++
++config TCP_CONG_PRAGUE
++\tbool "known by its name"
++
 """
 
 
@@ -83,10 +87,11 @@ def test_what_a_patch_changes_of_kconfig_is_configured_as_in_any_source(tmp_path
     config = (lab.kernel / "config").read_text().splitlines()
     assert "CONFIG_FOLLOWS=y" in config
     assert "# CONFIG_ASKED_FOR is not set" in config  # nor is anything else that nobody asks for
+    assert "CONFIG_TCP_CONG_PRAGUE=y" in config  # a study can ask for it by name
     plain = virtual_lab.ensure("6.12", nothing).kernel / "config"
     assert [line for line in config if line not in plain.read_text().splitlines()] == [
         next(line for line in config if line.startswith("CONFIG_LOCALVERSION=")),
-        "CONFIG_FOLLOWS=y", "# CONFIG_ASKED_FOR is not set",
+        "CONFIG_FOLLOWS=y", "# CONFIG_ASKED_FOR is not set", "CONFIG_TCP_CONG_PRAGUE=y",
     ]  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from testbed.labs.confinement import host_tools
 from testbed.labs.confinement.host_tools import Mirrors
 from testbed.labs.virtual import kernel, kernel_build, patched_kernel
 from testbed.labs.virtual.own_source import given_patch
+from testbed.labs.virtual.own_source.export import Patch
 from testbed.machine import cache, process
 from testbed.packetdrill import kernel as scripts_kernel
 from testbed.study import kernel_names
@@ -160,6 +161,19 @@ def test_a_patchs_scripts_are_for_the_kernel_that_runs_them_alone(
     assert usual.texts == {patch: hunk.format(files[0]).encode()}
     assert b"CONFIG_TUN=y" in with_scripts.texts["kernel.config"]
     assert (place / "scripts.tar").is_file()
+
+
+def test_what_a_patch_brings_is_switched_on_and_nothing_else() -> None:
+    text = (
+        b"--- a/net/ipv4/Kconfig\n+++ b/net/ipv4/Kconfig\n@@ -1,2 +1,4 @@\n config TCP_CONG_BBR2\n"
+        b'+config TCP_CONG_PRAGUE\n+\ttristate "Prague"\n+config TCP_CONG_OTHER\n # end\n'
+    )
+    assert patched_kernel.added_options([Patch("prague-01234567", text)]) == (
+        b"CONFIG_TCP_CONG_PRAGUE=y\n"
+    )
+    for name in patched_kernel.there_are():
+        ours = (patched_kernel.PATCHES / f"{name}.patch").read_bytes()
+        assert patched_kernel.added_options([Patch(name, ours)]) == b""
 
 
 def test_a_kernel_without_patches_is_debians(
