@@ -20,6 +20,7 @@ MOST_LOOKED_AT = 600
 #: Where a tree is while it is built.
 SOURCE = "/cell/source"
 _MACHINE = {
+    r"/tmp/\S*: No space left on device": "the build's own /tmp is full, which holds 1 GiB",
     r"No space left on device|Disk quota exceeded": "the disk is full",
     r"Cannot allocate memory|virtual memory exhausted|out of memory|"
     r"Killed signal terminated program": "there is too little memory",
