@@ -35,7 +35,7 @@ STAGES = (
     ("loss_offered", "loss_passed", "loss"),
     ("loss_passed", "delivered", None),
 )
-BETWEEN = ["queue_offered", "loss_offered", "loss_passed"]
+BETWEEN = [after for _, after, _ in STAGES[:-1]]
 #: What is asked of a packet there.
 PASSAGE = ("flow", "packet", "point", "t_s")
 

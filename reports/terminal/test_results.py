@@ -93,8 +93,10 @@ def ktap_of(suites: Sequence[Suite]) -> str:
     lines = ["KTAP version 1", f"1..{len(suites)}"]
     for number, suite in enumerate(suites, 1):
         tests = suite.tests
-        lines += ["  KTAP version 1", f"  # Subtest: {_line(suite.name)}", f"  1..{len(tests)}"]
-        lines += [f"  # {_line(suite.ran)}"]
+        lines += [
+            "  KTAP version 1", f"  # Subtest: {_line(suite.name)}", f"  1..{len(tests)}",
+            f"  # {_line(suite.ran)}",
+        ]  # fmt: skip
         for place, one in enumerate(tests, 1):
             lines += [f"  # {_line(words)}" for words in (one.asked, one.found) if words]
             result = "not ok" if one.outcome == "fail" else "ok"

@@ -130,7 +130,6 @@ def read_windows(
 def _read(stream: BinaryIO, found: _Read) -> None:
     for text in _blocks(stream, found):
         _block(found, text)
-        found.lines += text.count(b"\n")
     if not found.ended:
         raise found.error(found.lines + 1, "it is cut short: its last line is missing")
 
@@ -156,7 +155,8 @@ def _blocks(stream: BinaryIO, found: _Read) -> Iterator[bytes]:
 
 
 def _block(found: _Read, text: bytes) -> None:
-    if found.lines + text.count(b"\n") > found.bounds.most_lines:
+    line_starts = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
+    if found.lines + len(line_starts) > found.bounds.most_lines:
         raise found.error(
             found.bounds.most_lines + 1,
             f"more than the {found.bounds.most_lines} lines it may have",
@@ -164,7 +164,6 @@ def _block(found: _Read, text: bytes) -> None:
     packets: list[bytes] = []
     at = 0
     others = list((_OTHER if found.packets else _LINE).finditer(text))
-    line_starts = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
     before = line_starts.searchsorted([match.start() for match in others]).tolist()
     for index, (match, lines) in enumerate(zip(others, before, strict=True)):
         _not_ended(found, text, at)
@@ -173,8 +172,9 @@ def _block(found: _Read, text: bytes) -> None:
         at = match.end()
     packets.append(text[at:])
     _not_ended(found, text, at)
-    if together := b"".join(packets):
-        _packets(found, text, together)
+    if rows := len(line_starts) - len(others):
+        _packets(found, text, b"".join(packets)[1:], rows)
+    found.lines += len(line_starts)
 
 
 def _not_ended(found: _Read, text: bytes, at: int) -> None:
@@ -229,15 +229,14 @@ def _change(
     found.changes.append(Change(after=after, t_s=t_s, flow=flow, cwnd=cwnd, ssthresh=ssthresh))
 
 
-def _packets(found: _Read, text: bytes, packets: bytes) -> None:
+def _packets(found: _Read, text: bytes, packets: bytes, rows: int) -> None:
     """Take the packets' lines of a block; raise for the first that is not as it must be."""
     bounds = found.bounds
     within = Within(
         flows=frozenset(found.ends.values()), nodes=bounds.nodes, from_s=found.last_s,
         until_s=bounds.until_s, most_number=bounds.most_lines,
     )  # fmt: skip
-    rows = packets.count(b"\n")
-    part = columns(packets[1:], rows, within)
+    part = columns(packets, rows, within)
     if part is None:
         raise _wrong(found, text, within)
     found.last_s = float(part["t_s"][-1])

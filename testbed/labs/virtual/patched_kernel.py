@@ -125,7 +125,8 @@ def key(name: str, image_digest: str, config: Config = kernel.USUAL) -> str:
     if _of_tree(name):
         return tree_kernel.key(name, [cache.digest_of(*ours)], image_digest, config)
     plain = kernel.key(version, image_digest, config)
-    asked = [tree_kernel.TREE_CONFIG.read_bytes()] if len(ours) < len(patches) else []
+    of_user = any(map(kernel_names.is_own, patches))
+    asked = [tree_kernel.TREE_CONFIG.read_bytes()] if of_user else []
     return cache.digest_of(plain, *patches, *ours, *asked, SCRIPT.read_bytes())
 
 

@@ -12,8 +12,8 @@ from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.machines import quick
 
 HERE = Path(__file__).parent
-#: Moments of SIGKILL, drawn from a seed; tests/long has many.
-KILLS, SEED = 2, 20261
+#: Moments of SIGKILL, drawn from a seed; tests/long has more.
+KILLS, SEED = 5, 20261
 
 
 def check_endings(
@@ -38,7 +38,7 @@ def check_endings(
     assert terminated["status"] == interrupted["status"] == 3
     assert len(killed) == kills
     # A moment can be after the end, but not many are.
-    assert sum(one["status"] == -9 for one in killed) >= kills / 2
+    assert sum(one["status"] == -9 for one in killed) > kills / 2
 
 
 @pytest.mark.timeout(900)

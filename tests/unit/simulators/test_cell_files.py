@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import json
 import re
 from pathlib import Path
@@ -9,13 +11,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from collectors.episodes.episodes import episodes
 from model import run_folder
 from model.errors import ParseError, VerifyError
 from model.run_files.tables import TABLES, schema
-from simulators.ns2 import account, cell_files, windows
+from simulators.ns2 import account, cell_files, packets, trace, windows
 from simulators.ns2 import passages as where
 from simulators.ns2.receivers import arrivals
-from tests.support.simulators.ns2 import leave, ns2_cell, trace_text
+from tests.support.simulators.ns2 import BOUNDS, leave, ns2_cell, trace_text
 
 import numpy as np  # isort: skip
 
@@ -163,13 +166,26 @@ def test_what_was_not_dropped_by_list_is_seen(made: Path) -> None:
     assert [(one.wanted, one.got, one.agrees) for one in found] == [("[9]", "[8]", False)] * 2
 
 
+@pytest.mark.parametrize("lines", [10_000, 900, 600, 400, 250, 120, 60])
+def test_losses_are_the_same_without_captures(lines: int) -> None:
+    """Also where the trace ends while lost packets are being repeated."""
+    text = b"".join([*trace_text().splitlines(keepends=True)[:lines], b"E\n"])
+    found = trace.read(io.BytesIO(text.replace(b"E\nE\n", b"E\n")), "t", BOUNDS)
+    made = []
+    for pcap in (True, False):
+        collect = dataclasses.replace(ns2_cell().collect, pcap=pcap)
+        cell = dataclasses.replace(ns2_cell(), collect=collect)
+        told = packets.tell(found.packets, cell)
+        congestion = windows.congestion(told, found.changes, (), cell)
+        frame = packets.packets_frame(told, cell)
+        made.append((frame.height, episodes(cell, frame, congestion)))
+    (rows, with_captures), (fewer, without) = made
+    assert fewer < rows
+    assert without == with_captures
+    assert without or lines < 250
+
+
 def test_a_packet_that_vanishes_is_unexplained(made: Path) -> None:
-    import dataclasses
-    import io
-
-    from simulators.ns2 import packets, trace
-    from tests.support.simulators.ns2 import BOUNDS
-
     text = trace_text().replace(b"r 0.769491 1 4 tcp 1488 ------- 1 2.0 4.0 2 5\n", b"", 1)
     found = trace.read(io.BytesIO(text), "t", BOUNDS)
     cell = ns2_cell()
