@@ -21,7 +21,7 @@ from testbed.labs.virtual import virtual_lab
 from testbed.machine import trees
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import DATA
-from tests.unit.command.test_commands import STUDY
+from tests.support.runs.one_point import STUDY
 from tests.unit.labs.test_accept import nested
 
 COMMANDS = (

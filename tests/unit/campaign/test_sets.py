@@ -24,8 +24,8 @@ from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
+from tests.support.runs.one_point import STUDY
 from tests.support.runs.report_run import build_run
-from tests.unit.command.test_commands import STUDY
 
 
 @pytest.fixture

@@ -1,6 +1,15 @@
+from __future__ import annotations
+
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from testbed.command.runs import run_and_report
+from testbed.labs.virtual import virtual_lab
+from tests.support.fake_lab import FakeLab
+from tests.support.runs.one_point import STUDY, Broken
 
 Said = Callable[[], tuple[str, str]]
 
@@ -14,3 +23,30 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
         return captured.out, captured.err
 
     return read
+
+
+@pytest.fixture
+def broken() -> Broken:
+    return Broken()
+
+
+@pytest.fixture
+def lab(
+    cells_here: None, broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> FakeLab:
+    made = FakeLab(broken)
+    monkeypatch.setattr(virtual_lab, "ensure_per_kernel", lambda versions, report, check=None: made)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(Path(__file__).parents[2] / "data" / "study" / "hosts", tmp_path / "hosts")
+    (tmp_path / "w.yaml").write_text(STUDY)
+    return made
+
+
+@pytest.fixture
+def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Remember which runs were reported."""
+    runs: list[Path] = []
+    monkeypatch.setattr(
+        run_and_report, "report_run", lambda run, changed, told="screen": runs.append(run)
+    )
+    return runs

@@ -21,7 +21,7 @@ from testbed.command.comparisons.attach import attach
 from testbed.command.runs import commands, plans, simulators
 from testbed.labs.ns2.kind import NS2
 from tests.support.fake_lab import FakeLab
-from tests.unit.command.test_commands import STUDY
+from tests.support.runs.one_point import STUDY
 
 Said = Callable[[], tuple[str, str]]
 Make = Callable[..., Path]

@@ -3,78 +3,24 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from model import run_folder
 from model.cell import Cell
-from model.errors import RunError
-from reports.inference.replication import Replication, replication
-from reports.measures.metrics import Value
-from reports.page import write
 from reports.store.run import read_study
-from reports.verdict.points import CellSummary
-from testbed.campaign import saved_runs
 from testbed.campaign.again import choose
 from testbed.command.cli import command_status
-from testbed.command.runs import commands, plans, run_and_report
+from testbed.command.runs import run_and_report
 from testbed.command.runs.run_and_report import jobs_or_cores
-from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
-from tests.support.study_file import WIRELESS
+from tests.support.runs.one_point import STUDY, Broken
 
 Said = Callable[[], tuple[str, str]]
-#: One point, so that a run is one calibration and as many measuring cells as seeds.
-SWEEP = "[0.8 %, 0.9 %, 1 %, 1.5 %, 2 %, 2.5 %, 3 %]"
-STUDY = (
-    WIRELESS[: WIRELESS.index("published:")].replace(SWEEP, "[1 %]")
-    + (WIRELESS[WIRELESS.index("assumptions:") :])
-)
-
-
-class Broken:
-    """A lab whose cells fail while it is switched on."""
-
-    def __init__(self) -> None:
-        self.seeds: set[int] = set()
-
-    def __call__(self, cell: Cell, folder: Path) -> None:
-        if cell.seed in self.seeds and cell.purpose == "measure":
-            raise RunError("the lab's kernel panicked", where=f"cell {folder.name}")
-        write_recorded(cell, folder)
-
-
-@pytest.fixture
-def broken() -> Broken:
-    return Broken()
-
-
-@pytest.fixture
-def lab(
-    cells_here: None, broken: Broken, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> FakeLab:
-    made = FakeLab(broken)
-    monkeypatch.setattr(virtual_lab, "ensure_per_kernel", lambda versions, report, check=None: made)
-    monkeypatch.chdir(tmp_path)
-    shutil.copytree(Path(__file__).parents[2] / "data" / "study" / "hosts", tmp_path / "hosts")
-    (tmp_path / "w.yaml").write_text(STUDY)
-    return made
-
-
-@pytest.fixture
-def reported(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Remember which runs were reported."""
-    runs: list[Path] = []
-    monkeypatch.setattr(
-        run_and_report, "report_run", lambda run, changed, told="screen": runs.append(run)
-    )
-    return runs
 
 
 def cells_of(run: Path) -> list[Path]:
@@ -305,103 +251,6 @@ def test_a_cell_whose_raw_files_cannot_be_parsed_fails_alone_and_says_where(
     assert changes == [{}]
     assert "1 cell failed:" in said()[1]
     assert sum((cell / run_folder.DONE).is_file() for cell in cells_of(run)) == 3
-
-
-AUTO = "replication: {metric: pct_increase, half_width: 3, at_least: 2, at_most: 7}\nmetrics:"
-
-
-@pytest.fixture
-def spread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[int]:
-    """Make runs as far apart as their seeds; return how many each look saw."""
-    seen: list[int] = []
-
-    def read_replication(run: Path) -> Replication | None:
-        study = read_study(run)
-        if study.precision is None:
-            return None
-        plan = json.loads((run / run_folder.PLAN).read_text())["cells"]
-        cells = [
-            CellSummary(
-                id=entry["id"], point=study.points[0], replicate=entry["replicate"],
-                seed=entry["seed"], excluded=None,
-                values={"pct_increase": Value(3.0 * entry["seed"], None)},
-            )
-            for entry in plan if entry["purpose"] == "measure"
-        ]  # fmt: skip
-        seen.append(len(cells))
-        return replication(study, cells, {study.points[0]: len(cells)})
-
-    monkeypatch.setattr(write, "read_replication", read_replication)
-    (tmp_path / "w.yaml").write_text(STUDY.replace("metrics:", AUTO, 1))
-    return seen
-
-
-def planned_seeds(run: Path) -> list[int]:
-    cells = json.loads((run / run_folder.PLAN).read_text())["cells"]
-    return [cell["seed"] for cell in cells if cell["purpose"] == "measure"]
-
-
-def test_seeds_are_added_round_by_round_until_the_limit(
-    lab: FakeLab, reported: list[Path], spread: list[int], tmp_path: Path
-) -> None:
-    assert command_status(["run", "w.yaml", "--reps", "auto", "-j", "1", "-D", "r"]) == 0
-    run = tmp_path / "r" / "latest"
-    # Twice as many as before at most, and seven in all.
-    assert spread == [2, 4, 7]
-    assert planned_seeds(run) == [1, 2, 3, 4, 5, 6, 7]
-    assert lab.ran == [1, 1, 2, 3, 4, 5, 6, 7]
-    record = json.loads((run / run_folder.REPLICATION).read_text())
-    assert [(p["runs"], p["stopped"]) for p in record["points"]] == [(7, "limit")]
-    assert len(json.loads((run / run_folder.CELLS).read_text())) == 1 + 7
-    assert len(reported) == 1
-
-    assert command_status(["resume", "r/latest"]) == 0
-    assert len(lab.ran) == 8
-    assert spread == [2, 4, 7, 7]
-
-
-def test_an_interrupted_round_goes_on_where_it_was(
-    lab: FakeLab, broken: Broken, reported: list[Path], spread: list[int], tmp_path: Path
-) -> None:
-    whole = tmp_path / "whole"
-    assert command_status(["run", "w.yaml", "--reps", "auto", "-j", "1", "-D", str(whole)]) == 0
-    broken.seeds = {3}
-    assert command_status(["run", "w.yaml", "--reps", "auto", "-j", "1", "-D", "r"]) == 3
-    assert planned_seeds(Path("r/latest")) == [1, 2, 3, 4]  # no round follows one with a failure
-    broken.seeds = set()
-    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
-    for name in (run_folder.PLAN, run_folder.CELLS, run_folder.REPLICATION, run_folder.RESOLVED):
-        assert Path("r/latest", name).read_bytes() == (whole / "latest" / name).read_bytes()
-
-
-def test_a_run_killed_between_two_rounds_goes_on(
-    lab: FakeLab, reported: list[Path], spread: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(run: Path, cells: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(saved_runs, "record_plan", killed)
-        with pytest.raises(KeyboardInterrupt):
-            commands.run(["w.yaml"], choices(reps="auto"), Path("r"))
-    assert planned_seeds(Path("r/latest")) == [1, 2]
-    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
-    assert planned_seeds(Path("r/latest")) == [1, 2, 3, 4, 5, 6, 7]
-
-
-def choices(reps: int | Literal["auto"]) -> plans.Choices:
-    return plans.Choices(
-        reps=reps, lab="virtual", kernel="7.3", jobs=1, hosts="", pcap=False, telemetry=True
-    )
-
-
-def test_a_fixed_number_of_seeds_is_left_alone(
-    lab: FakeLab, reported: list[Path], spread: list[int]
-) -> None:
-    assert command_status(["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r"]) == 0
-    assert spread == []
-    assert not Path("r/latest", run_folder.REPLICATION).exists()
-    assert lab.ran == [1, 1, 2]
 
 
 def test_variations_are_run_unless_they_are_left_out(

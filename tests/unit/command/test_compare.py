@@ -18,7 +18,7 @@ from testbed.command.cli import command_status
 from testbed.command.runs import run_and_report
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
-from tests.unit.command.test_commands import STUDY
+from tests.support.runs.one_point import STUDY
 
 pytestmark = pytest.mark.unit
 

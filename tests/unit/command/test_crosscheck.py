@@ -24,7 +24,7 @@ from testbed.labs.stock import stock_lab
 from testbed.labs.stock.kind import STOCK
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
-from tests.unit.command.test_commands import STUDY
+from tests.support.runs.one_point import STUDY
 
 Said = Callable[[], tuple[str, str]]
 #: What the recorded receiver of TCP says it got, in bytes.

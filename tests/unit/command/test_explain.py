@@ -17,7 +17,7 @@ from model.run_files.json_file import read
 from testbed.command.cli import command_status
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
-from tests.unit.command.test_commands import STUDY
+from tests.support.runs.one_point import STUDY
 
 Said = Callable[[], tuple[str, str]]
 HYPOTHESES = """\

@@ -20,7 +20,7 @@ from testbed.command.runs.run_and_report import Errors
 from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
-from tests.unit.command.test_commands import STUDY, choices
+from tests.support.runs.one_point import STUDY, choices
 
 Said = Callable[[], tuple[str, str]]
 

@@ -18,7 +18,7 @@ from testbed.command.cli import command_status
 from testbed.command.comparisons.several_kernels import folder_names
 from testbed.labs.virtual import kernel, virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
-from tests.unit.command.test_commands import STUDY
+from tests.support.runs.one_point import STUDY
 
 Said = Callable[[], tuple[str, str]]
 #: What the recorded receiver of SCTP says it got, in bytes.

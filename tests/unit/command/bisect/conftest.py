@@ -16,7 +16,7 @@ from model.run_files.comparing.bisection import BISECTION, Bisection
 from model.run_files.json_file import read
 from testbed.labs.virtual import kernel, virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
-from tests.unit.command.test_commands import STUDY
+from tests.support.runs.one_point import STUDY
 
 Said = Callable[[], tuple[str, str]]
 CLAIMS = """\
