@@ -45,6 +45,12 @@ def setting(name: str, value: float | int | str) -> str:
     return f"{setting_number(name, value):.10g}{setting_quantity(name).suffix}"
 
 
+def setting_name(name: str) -> str:
+    """Return a setting's name without the unit, which its shown value has: ``ack loss``."""
+    units = (one for one in SETTING_UNITS if one.startswith("_"))
+    return name.removesuffix(next(filter(name.endswith, units), "")).replace("_", " ")
+
+
 def named(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     """Return the settings that points are named by: those with labels, all where none has one."""
     return tuple(one for one in parameters if one.label) or tuple(parameters)
@@ -59,7 +65,7 @@ def called(parameter: Parameter, value: Scalar, plain: str = "{value}") -> str:
 
 
 def point_words(point: Point, parameters: Sequence[Parameter]) -> str:
-    """Return a point in words: ``loss_frac 0.8 %``; ``the whole study`` if nothing is swept.
+    """Return a point in words: ``loss 0.8 %``; ``the whole study`` if nothing is swept.
 
     It is named by the labels of settings, if there are any, and what it alone has besides.
     """
@@ -67,7 +73,11 @@ def point_words(point: Point, parameters: Sequence[Parameter]) -> str:
     labelled = [one for one in parameters if one.label and one.name in values]
     hidden = [one.name for one in parameters] if labelled else []
     words = [called(one, values[one.name]) for one in labelled]
-    words += [f"{name} {setting(name, at)}" for name, at in values.items() if name not in hidden]
+    words += [
+        f"{setting_name(name)} {setting(name, at)}"
+        for name, at in values.items()
+        if name not in hidden
+    ]
     return ", ".join(words) or "the whole study"
 
 

@@ -41,7 +41,7 @@ def test_an_alternative_keeps_the_name_and_says_what_it_is(satellite: Study) -> 
     point = satellite.points[5]
     moved = Point.of({**point.as_dict(), "source_access_queue_pkts": 50})
     assert point_words(moved, satellite.parameters) == (
-        "4 sources, 0.2 Mbit/s, source_access_queue_pkts 50 packets"
+        "4 sources, 0.2 Mbit/s, source access queue 50 packets"
     )
 
 
@@ -59,5 +59,5 @@ def test_without_labels_all_settings_are_told() -> None:
     run = run_of("wireless")
     assert [one.label for one in run.parameters] == [None]
     assert named(run.parameters) == run.parameters
-    assert point_words(run.points[2], run.parameters) == "loss_frac 1 %"
+    assert point_words(run.points[2], run.parameters) == "loss 1 %"
     assert called(run.parameters[0], 0.01, "loss {value}") == "loss 1 %"

@@ -101,7 +101,7 @@ def test_warnings_come_first_and_contradictions_last(summary: Summary) -> None:
         "Read this before trusting the run (3 warnings)",
         "cannot-be-set: SCTP fast retransmit",
         "utilisation",
-        "† loss_frac 0.8 %: printed increase 6.1 %, but the printed shares give (50.2 - 49.8)",
+        "† loss 0.8 %: printed increase 6.1 %, but the printed shares give (50.2 - 49.8)",
     ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)

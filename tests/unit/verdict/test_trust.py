@@ -56,7 +56,7 @@ def test_a_failed_check_excludes_its_cell_and_names_it(run: Path) -> None:
     words = "loss at r1-eth2: wanted 1 % +- 0.1 %, got 1.4 %"
     assert exclusions(read_run(run)) == {name: words}
     assert text_of(run, "cell-excluded") == (
-        f"loss_frac 1 %, seed 2 (cells/{name})",
+        f"loss 1 %, seed 2 (cells/{name})",
         f"This cell does not count: {words}.",
     )
 
@@ -95,7 +95,7 @@ def test_a_check_that_could_not_be_made_excludes_nothing(run: Path) -> None:
 
 def test_missing_calibration_is_said(run: Path) -> None:
     (only_cell(run, "calibrate", 0.02) / run_folder.DONE).unlink()
-    assert text_of(run, "not-calibrated")[0] == "loss_frac 2 %"
+    assert text_of(run, "not-calibrated")[0] == "loss 2 %"
     (only_cell(run, "calibrate", 0.01) / run_folder.DONE).unlink()
     assert text_of(run, "not-calibrated")[0] == "every point"
 
@@ -105,7 +105,7 @@ def test_unfinished_cells_are_listed_together(run: Path) -> None:
         (only_cell(run, seed=seed) / run_folder.DONE).unlink()
     where, text = text_of(run, "cells-unfinished")
     assert where == "; ".join(
-        f"loss_frac 1 %, seed {s} (cells/{cell_name('measure', 0.01, s)})" for s in (1, 3)
+        f"loss 1 %, seed {s} (cells/{cell_name('measure', 0.01, s)})" for s in (1, 3)
     )
     assert text == "2 planned measurements started but did not finish; not part of any number here."
 
@@ -175,7 +175,7 @@ def test_a_published_row_without_a_point_is_said(tmp_path: Path) -> None:
     write_json(run / run_folder.PLAN, {**plan, "cells": kept})
     assert text_of(run, "published-row-unused") == (
         "Table 2",
-        "1 published row without a point in this run: loss_frac 2 %.",
+        "1 published row without a point in this run: loss 2 %.",
     )
     assert rules(run).count("cell-unplanned") == 2
 
@@ -188,7 +188,7 @@ def test_two_cells_with_one_seed_are_not_independent(run: Path) -> None:
     write_json(run / run_folder.PLAN, plan)
     path = only_cell(run, seed=2) / run_folder.CELL
     write_json(path, {**json.loads(path.read_text()), "seed": 1})
-    assert text_of(run, "seed-repeated")[0] == "loss_frac 1 %, seed 1"
+    assert text_of(run, "seed-repeated")[0] == "loss 1 %, seed 1"
 
 
 def test_packets_that_do_not_add_up_are_told_with_their_cell(run: Path) -> None:
@@ -198,7 +198,7 @@ def test_packets_that_do_not_add_up_are_told_with_their_cell(run: Path) -> None:
     write_json(only_cell(run, seed=1) / run_folder.AUDIT, {**audit, "warnings": []})
     name = cell_name("measure", 0.01, 2)
     assert text_of(run, "does-not-add-up") == (
-        f"flow T, data, loss_frac 1 %, seed 2 (cells/{name})",
+        f"flow T, data, loss 1 %, seed 2 (cells/{name})",
         "2 packets are missing.",
     )
     assert exclusions(read_run(run)) == {}
@@ -208,7 +208,7 @@ def test_a_changed_cell_is_left_out_and_said_so(run: Path) -> None:
     folder = only_cell(run, seed=2)
     found = read_run(run, {folder.name: "raw/pcap/r1.pcap: missing now"})
     (warning,) = [w for w in collect_warnings(found) if w.rule == "cell-damaged"]
-    assert warning.where == f"loss_frac 1 %, seed 2 (cells/{folder.name})"
+    assert warning.where == f"loss 1 %, seed 2 (cells/{folder.name})"
     assert warning.text == (
         "This cell is not what its run left; not part of any number here: "
         "raw/pcap/r1.pcap: missing now."
@@ -237,9 +237,9 @@ def test_why_a_cell_failed_is_said_once(run: Path) -> None:
         ],
     )
     where, said = text_of(run, "cell-failed")
-    assert where == f"loss_frac 1 %, seed 2 (cells/{folder.name})"
+    assert where == f"loss 1 %, seed 2 (cells/{folder.name})"
     assert said == f"This cell failed; not part of any number here: {text}"
-    assert text_of(run, "cells-unfinished")[0] == f"loss_frac 1 %, seed 3 (cells/{other.name})"
+    assert text_of(run, "cells-unfinished")[0] == f"loss 1 %, seed 3 (cells/{other.name})"
 
 
 def test_scaled_times_are_told_from_what_to_what(run: Path) -> None:
