@@ -23,12 +23,12 @@ from model.run_files.comparing.crosscheck import (
 from model.run_files.comparing.margins import Margin, margins
 from model.run_files.point import Point
 from reports.agreement.comparable import Measured, check
+from reports.inference.distributions import same_distribution_p
 from reports.inference.equivalence import (
     Pairs,
     apart,
     corrected,
     correlation,
-    same_distribution_p,
     verdict,
 )
 

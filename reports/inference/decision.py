@@ -13,8 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
+from reports.inference.distributions import (
+    chi2_quantile,
+    normal_below,
+    normal_density,
+    t_above,
+    t_below,
+)
 from reports.inference.estimates import ratio_of_means
 from reports.inference.statistics import Interval, estimate
 from reports.store.sample import Quotient, Share
@@ -273,7 +279,7 @@ def by_t(margin: Floats) -> tuple[Floats, Floats]:
     size = np.abs(margin).max(axis=-1)  # in its units no square leaves the range of numbers
     scaled = margin / size[..., None]
     t = scaled.mean(axis=-1) / (scaled.std(axis=-1, ddof=1) / np.sqrt(n))
-    return stats.t.sf(t, n - 1), stats.t.cdf(t, n - 1)
+    return t_above(t, n - 1), t_below(t, n - 1)
 
 
 def by_fourth_root(room: Floats, edge: float) -> tuple[Floats, Floats]:
@@ -289,12 +295,12 @@ def by_fourth_root(room: Floats, edge: float) -> tuple[Floats, Floats]:
     n = room.shape[-1]
     size = max(float(np.abs(room).max()), edge) or 1.0
     roots = (np.maximum(room, 0.0) / size) ** 0.25
-    share = stats.chi2.ppf(stats.norm.cdf(QUANTILES), n - 1)
-    weight = stats.norm.pdf(QUANTILES) / stats.norm.pdf(QUANTILES).sum()
+    share = chi2_quantile(normal_below(QUANTILES), n - 1)
+    weight = normal_density(QUANTILES) / normal_density(QUANTILES).sum()
     v = ((n - 1) * roots.var(axis=-1, ddof=1))[..., None] / share
     squared = np.sqrt(6 * v**2 + edge / size) - 3 * v  # m**2 that makes the mean the edge
     m = np.sqrt(np.maximum(squared, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        beyond = stats.norm.cdf((roots.mean(axis=-1)[..., None] - m) / np.sqrt(v / n))
+        beyond = normal_below((roots.mean(axis=-1)[..., None] - m) / np.sqrt(v / n))
     beyond = np.where(squared <= 0, 1.0, np.nan_to_num(beyond, nan=1.0)) @ weight
     return beyond, 1 - beyond

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from model.run_files.summary_points import LossAdjustment
 from model.words import how_many
+from reports.inference.distributions import f_above, same_spread_p
 from reports.inference.statistics import Estimate, around, student_t, unknown
 
 Floats = npt.NDArray[np.float64]
@@ -75,7 +75,7 @@ def _equal_slopes_p(data: _Data, common: Floats, rank: int) -> float | None:
     if left < 1 or own_rank == rank or noise == 0:
         return None
     gained = float(common @ common) - noise
-    return float(stats.f.sf(gained / (own_rank - rank) / (noise / left), own_rank - rank, left))
+    return f_above(gained / (own_rank - rank) / (noise / left), own_rank - rank, left)
 
 
 def _equal_spread_p(data: _Data, residuals: Floats) -> float | None:
@@ -85,7 +85,7 @@ def _equal_spread_p(data: _Data, residuals: Floats) -> float | None:
         return None
     if not residuals.any():
         return None
-    return float(stats.levene(*groups, center="median").pvalue)
+    return same_spread_p(groups)
 
 
 def _fit(data: _Data) -> tuple[LossAdjustment, list[Estimate]]:

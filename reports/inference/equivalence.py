@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from model.run_files.comparing.judged import Verdict
+from reports.inference import distributions
 from reports.inference.statistics import Interval
 
 Floats = npt.NDArray[np.float64]
@@ -130,7 +130,7 @@ def _judged(found: _Estimate, margin: float | None, tests: int) -> Apart:
         return _without_spread(found, margin)
 
     def interval(level: float) -> Interval:
-        half = _quantile((1 + level) / 2, found.df) * found.error
+        half = distributions.t_quantile((1 + level) / 2, found.df) * found.error
         return found.difference - half, found.difference + half
 
     # How far inside the nearer bound, in standard errors.
@@ -149,11 +149,7 @@ def _judged(found: _Estimate, margin: float | None, tests: int) -> Apart:
 
 
 def _below(t: float, df: float) -> float:
-    return float(stats.t.cdf(t, df))
-
-
-def _quantile(p: float, df: float) -> float:
-    return float(stats.t.ppf(p, df))
+    return float(distributions.t_below(t, df))
 
 
 def _without_spread(found: _Estimate, margin: float | None) -> Apart:
@@ -176,9 +172,9 @@ def _seeds(found: _Estimate, margin: float, tests: int) -> int | None:
     def enough(n: int) -> bool:
         df, error = n - 1, found.sd / math.sqrt(n)
         if size >= margin:
-            t = _quantile(1 - LEVEL / tests / 2, df)
+            t = distributions.t_quantile(1 - LEVEL / tests / 2, df)
             return _below((size - margin) / error - t, df) >= POWER
-        t = _quantile(1 - LEVEL, df)
+        t = distributions.t_quantile(1 - LEVEL, df)
         ends = ((margin - size) / error - t, (margin + size) / error - t)
         return sum(_below(end, df) for end in ends) - 1 >= POWER
 
@@ -189,11 +185,6 @@ def _seeds(found: _Estimate, margin: float, tests: int) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def same_distribution_p(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float:
-    """Return the p-value of Kolmogorov and Smirnov's exact test of two samples."""
-    return float(stats.ks_2samp(x, y, method="exact").pvalue)
 
 
 def corrected(p_values: Sequence[float]) -> list[float]:

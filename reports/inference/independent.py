@@ -12,9 +12,13 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
-
-from reports.inference.equivalence import LEVEL, ROUNDING, same_distribution_p
+from reports.inference.distributions import (
+    same_distribution_p,
+    t_above,
+    t_below,
+    t_quantile,
+)
+from reports.inference.equivalence import LEVEL, ROUNDING
 from reports.inference.statistics import Interval, around, student_t
 
 ONE = "one replicate: no spread can be estimated"
@@ -87,11 +91,11 @@ def between(first: Batch, second: Batch, *, margin: float | None, unit: float = 
     inside = None if margin is None else (margin - abs(difference)) / error
     return Between(
         difference=difference,
-        ci90=around(difference, float(stats.t.ppf(1 - LEVEL, df)) * error),
-        ci95=around(difference, float(stats.t.ppf(1 - LEVEL / 2, df)) * error),
-        p_equivalent=None if inside is None else float(stats.t.sf(inside, df)),
+        ci90=around(difference, t_quantile(1 - LEVEL, df) * error),
+        ci95=around(difference, t_quantile(1 - LEVEL / 2, df) * error),
+        p_equivalent=None if inside is None else float(t_above(inside, df)),
         # Beyond one bound or the other: two tests, so twice the smaller.
-        p_different=None if inside is None else min(1.0, 2 * float(stats.t.cdf(inside, df))),
+        p_different=None if inside is None else min(1.0, 2 * float(t_below(inside, df))),
         standardised=difference * unit / _pooled(first, second),
         reason=None,
     )

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import stats
+from reports.inference.distributions import t_quantile
 
 LEVEL = 0.95
 #: Why one run has no interval.
@@ -35,7 +35,7 @@ class Estimate:
 
 def student_t(degrees_of_freedom: int) -> float:
     """Return the two-sided 95 % quantile of Student's t (2.776 for 4 degrees of freedom)."""
-    return float(stats.t.ppf((1 + LEVEL) / 2, degrees_of_freedom))
+    return t_quantile((1 + LEVEL) / 2, degrees_of_freedom)
 
 
 def around(centre: float, half: float) -> Interval:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from reports.inference.distributions import same_distribution_p
 from reports.inference.equivalence import (
     NO_SPREAD,
     Apart,
@@ -15,7 +16,6 @@ from reports.inference.equivalence import (
     apart,
     corrected,
     correlation,
-    same_distribution_p,
 )
 
 
