@@ -4,19 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from model.cell import Cell, Limits, cell_json
+from testbed.labs.booted import booting
 from testbed.labs.booted.booting import Boot
 from testbed.labs.virtual import kernel, virtual_lab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
+from tests.support.own_core import own_core
 
 Scripted = Callable[..., Path]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _labs_of_tests_have_one_core() -> Iterator[None]:
+    """Bind a lab that a test boots by itself to a core, as a campaign does."""
+    run_to_end = booting.run_to_end
+
+    def bound(*boot: Any, **named: Any) -> float:
+        with own_core():
+            return run_to_end(*boot, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(booting, "run_to_end", bound)
+        yield
 
 
 @pytest.fixture(scope="session")

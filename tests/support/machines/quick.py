@@ -24,6 +24,7 @@ from testbed.labs.virtual.virtual_lab import START_NS, VirtualLab
 from testbed.machine import cache
 from testbed.machine.process import run_logged
 from tests.support.machines import emulated
+from tests.support.own_core import own_core
 
 PROJECT = Path(__file__).resolve().parents[3]
 #: Where the folder that can be written is, inside.
@@ -82,7 +83,8 @@ def started(
         if isinstance(lab, StockLab)
         else _process(lab, folder, root, clock)
     )
-    with (folder / "console").open("wb") as console:
+    bound = contextlib.nullcontext() if isinstance(lab, StockLab) else own_core()
+    with (folder / "console").open("wb") as console, bound:
         child = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=console, stderr=console,
             env={"TMPDIR": "/dev/shm", "HOME": "/dev/shm", "PATH": os.environ["PATH"]},
