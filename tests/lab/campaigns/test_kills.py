@@ -36,17 +36,20 @@ def before(tmp_path: Path, lab: VirtualLab) -> Iterator[Machine]:
     assert left_behind(seen, tmp_path) == []
 
 
-@pytest.fixture
-def campaign(tmp_path: Path, before: Machine) -> Campaign:
+@pytest.fixture(scope="module")
+def campaign(lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     """A short study, run once without a disturbance."""
-    study = tmp_path / "study.yaml"
+    folder = tmp_path_factory.mktemp("campaign")
+    assert lab.image.is_dir()  # built before the time runs
+    study = folder / "study.yaml"
     study.write_text(short_wireless(duration="20 s", seeds="[1]"))
-    made = Campaign(study=study, folder=tmp_path / "runs", chance=random.Random(1))
+    made = Campaign(study=study, folder=folder / "runs", chance=random.Random(1))
     made.undisturbed()
     return made
 
 
 @pytest.mark.timeout(1800)  # on a machine that does much else
+@pytest.mark.usefixtures("before")
 def test_a_campaign_killed_at_any_moment_ends_as_if_it_had_not_been(campaign: Campaign) -> None:
     campaign.disturbed(5, lambda _: None)
     assert campaign.kills == 5
@@ -86,10 +89,12 @@ def test_an_image_build_leaves_nothing_and_the_next_removes_the_rest(
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.3, 1.0, 2.0, 3.0])
+@pytest.mark.usefixtures("before")
 def test_a_report_killed_while_it_is_written_is_the_old_one_or_can_be_written_again(
     tmp_path: Path, campaign: Campaign, after_s: float
 ) -> None:
-    (run,) = (campaign.folder / "undisturbed").glob("2*")
+    (undisturbed,) = (campaign.folder / "undisturbed").glob("2*")
+    run = shutil.copytree(undisturbed, tmp_path / undisturbed.name, symlinks=True)
     child = start(["report", str(run)], tmp_path / "log")
     time.sleep(after_s)
     child.kill()
