@@ -1,0 +1,1 @@
+"""Where a mobile network's nodes are, who is in range of whom, and what is said of both."""
