@@ -17,6 +17,7 @@ from model.errors import StudyError
 
 NS_PER_S = 1_000_000_000
 BITS_PER_BYTE = 8
+MM_PER_M = 1000
 
 #: Numbers are limited to 18 digits either side of the point, so 60 digits hold every product.
 _EXACT = Context(prec=60, traps=[Inexact, InvalidOperation])
@@ -101,6 +102,26 @@ FRACTION = Kind(
     step=Decimal("1e-12"),
     step_text="steps of 1e-10 %",
 )
+LENGTH = Kind(
+    name="a length",
+    example="250 m",
+    units=_factors(mm="1e-3", cm="1e-2", m="1", km="1e3"),
+    step=Decimal("1e-3"),
+    step_text="whole millimetres",
+    hints={"metre": "write m", "metres": "write m", "meter": "write m", "meters": "write m",
+           "M": "did you mean m?", "KM": "did you mean km?", "ms": "lengths are in metres: write m",
+           "ft": "lengths are in metres: 1 ft is 0.3048 m"},
+)  # fmt: skip
+SPEED = Kind(
+    name="a speed",
+    example="20 m/s",
+    units={"m/s": Decimal(1)},
+    step=Decimal("1e-3"),
+    step_text="whole millimetres per second",
+    hints={"mps": "did you mean m/s?", "ms": "did you mean m/s?", "m": "write m/s",
+           "mph": "write m/s: 100 mph are 44.704 m/s", "km/h": "write m/s: 36 km/h are 10 m/s",
+           "kmh": "write m/s: 36 km/h are 10 m/s", "kph": "write m/s: 36 km/h are 10 m/s"},
+)  # fmt: skip
 
 
 def shown(value: object) -> str:
@@ -209,6 +230,16 @@ def parse_frac(text: object, *, at_most: str = "") -> float:
     return float(parse(text, FRACTION, at_most=at_most))
 
 
+def parse_length_m(text: object, *, more_than: str = "", at_most: str = "") -> float:
+    """Return ``"250 m"`` in metres; raise :class:`UnitError`."""
+    return float(parse(text, LENGTH, more_than=more_than, at_most=at_most))
+
+
+def parse_speed_mps(text: object, *, at_least: str = "", at_most: str = "") -> float:
+    """Return ``"20 m/s"`` in metres per second; raise :class:`UnitError`."""
+    return float(parse(text, SPEED, at_least=at_least, at_most=at_most))
+
+
 def _plain(value: Decimal, digits: int) -> str:
     """Return a decimal without exponent or trailing zeros, to so many significant digits."""
     rounded = Context(prec=digits).plus(value)
@@ -252,6 +283,21 @@ def format_packets(count_pkts: float, *, digits: int = 12) -> str:
 def format_frac(value_frac: float, *, digits: int = 12) -> str:
     """Return a fraction in percent: ``"0.8 %"``."""
     return f"{_plain(Decimal(str(value_frac)) * 100, digits)} %"
+
+
+def format_length(length_m: float, *, digits: int = 12) -> str:
+    """Return a length in metres: ``"250 m"``."""
+    return f"{_plain(Decimal(str(length_m)), digits)} m"
+
+
+def format_speed(speed_mps: float, *, digits: int = 12) -> str:
+    """Return a speed: ``"20 m/s"``."""
+    return f"{_plain(Decimal(str(speed_mps)), digits)} m/s"
+
+
+def metres_to_mm(length_m: float) -> int:
+    """Return the nearest whole millimetre (a parsed length is one)."""
+    return round(length_m * MM_PER_M)
 
 
 def seconds_to_ns(time_s: float) -> int:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 
-from model.movement.paths import MM_PER_M, Field
+from model.movement.paths import Field
+from model.units import MM_PER_M
 
 _LN_2, _ROOT_HALF = 0.6931471805599453, 0.7071067811865476
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.movement.closeness import Links, changes
-from model.movement.paths import MM_PER_M, Movement
-from model.units import NS_PER_S
+from model.movement.paths import Movement
+from model.units import MM_PER_M, NS_PER_S
 
 
 @dataclass(frozen=True, kw_only=True)

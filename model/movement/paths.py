@@ -12,9 +12,8 @@ import functools
 import math
 from dataclasses import dataclass
 
-from model.units import NS_PER_S
+from model.units import MM_PER_M, NS_PER_S
 
-MM_PER_M = 1000
 #: What a movement may hold: a C program keeps places in 32 bits, times in 64.
 MOST_NODES, MOST_ROWS, MOST_MM, MOST_NS = 10_000, 2_000_000, 2**31 - 1, 2**62
 

@@ -17,9 +17,9 @@ from typing import Literal
 
 from model.errors import StudyError
 from model.movement.closed_forms import paused_frac
-from model.movement.paths import MM_PER_M, Field, Movement, Path, Row, length_mm
+from model.movement.paths import Field, Movement, Path, Row, length_mm
 from model.movement.stream import Stream, of_node
-from model.units import NS_PER_S, ns_to_seconds
+from model.units import MM_PER_M, NS_PER_S, ns_to_seconds
 
 Start = Literal["steady-state", "uniform"]
 #: The slowest and the fastest there may be: a millimetre, and about the speed of sound.

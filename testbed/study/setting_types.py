@@ -22,6 +22,7 @@ from pydantic import (
 
 from model import units
 from model.cell import OF_HOSTS
+from model.movement.random_waypoint import LEAST_MPS, MOST_MPS, WHY_NOT_0
 from testbed.study.problems import SettingError, one_of, suggestion
 from testbed.study.scaling import of_run
 from testbed.study.vocabulary import (
@@ -108,6 +109,18 @@ def _loss(text: object) -> float:
     return units.parse_frac(text, at_most="100 %")
 
 
+def _speed(text: object) -> float:
+    speed_mps = units.parse_speed_mps(text, at_most=units.format_speed(MOST_MPS))
+    if speed_mps < LEAST_MPS:
+        wanted = f"at least {units.format_speed(LEAST_MPS)}"
+        raise SettingError("out of range", wanted=wanted, got=units.shown(text), hint=WHY_NOT_0)
+    return speed_mps
+
+
+def _length(text: object) -> float:
+    return units.parse_length_m(text, more_than="0 m", at_most="1000 km")
+
+
 RateBps = Annotated[int, BeforeValidator(_link_rate), _schema(units.RATE)]
 DelayS = Annotated[float, BeforeValidator(_delay), _schema(units.TIME)]
 DurationS = Annotated[float, BeforeValidator(_duration), _schema(units.TIME)]
@@ -118,6 +131,8 @@ RunS = Annotated[float, BeforeValidator(_run_time), _schema(units.TIME)]
 QueuePkts = Annotated[int, BeforeValidator(_queue), _schema(units.PACKETS)]
 MessageBytes = Annotated[int, BeforeValidator(_message), _schema(units.SIZE)]
 LossFrac = Annotated[float, BeforeValidator(_loss), _schema(units.FRACTION)]
+LengthM = Annotated[float, BeforeValidator(_length), _schema(units.LENGTH)]
+SpeedMps = Annotated[float, BeforeValidator(_speed), _schema(units.SPEED)]
 
 # Settings that may also be a reserved word. The word stays a word until a cell is resolved.
 

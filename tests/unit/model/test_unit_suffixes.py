@@ -13,8 +13,9 @@ import pytest
 from pydantic import BaseModel
 
 from model import cell
+from model.movement import closeness, measures, paths, random_waypoint
 from testbed.planning import plan, windows
-from testbed.study import host_profile_form, study_form, vocabulary
+from testbed.study import host_profile_form, mobility_form, study_form, vocabulary
 
 MODULES = [
     cell,
@@ -22,9 +23,15 @@ MODULES = [
     host_profile_form,
     plan,
     windows,
+    paths,
+    random_waypoint,
+    closeness,
+    measures,
+    mobility_form,
 ]
 SUFFIXES = (
     "_bps", "_ns", "_us", "_ms", "_s", "_bytes", "_pkts", "_packets", "_segments", "_frac", "_pct",
+    "_m", "_mm", "_mps",
 )  # fmt: skip
 #: Numbers that count or name something and so have no unit.
 COUNTS = {
@@ -40,6 +47,10 @@ COUNTS = {
     "destination": "index of a host",
     "port": "number of a port",
     "pairs": "number of host pairs",
+    "nodes": "number of nodes",
+    "hops": "number of links",
+    "begun": "pairs of nodes",
+    "ended": "pairs of nodes",
     "pair": "number of a host pair",
     "copies": "number of flows",
     "streams": "number of SCTP streams",

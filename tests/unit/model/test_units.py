@@ -20,6 +20,8 @@ PARSE: dict[str, Callable[[object], float]] = {
     "size": units.parse_size_bytes,
     "packets": units.parse_count_pkts,
     "fraction": units.parse_frac,
+    "length": units.parse_length_m,
+    "speed": units.parse_speed_mps,
 }
 QUANTITIES = value("cases/quantities.json")
 EMPTY = ("rate", (), "wrong kind: wanted a rate such as '10 Mbit/s', got an empty list")
@@ -77,6 +79,7 @@ def test_conversions() -> None:
     assert units.bits(1500) == 12_000
     assert units.bytes_in_flight(3_000_000, 0.508) == 190_500
     assert units.average_rate_bps(125_000, 2) == 500_000
+    assert units.metres_to_mm(0.1 + 0.2) == 300
 
 
 @given(st.integers(0, 10**12))
@@ -91,6 +94,14 @@ def test_a_time_survives_the_round_trip(time_ns: int) -> None:
     assert units.seconds_to_ns(time_s) == time_ns
 
 
+@given(st.integers(0, 10**12))
+def test_a_length_and_a_speed_survive_the_round_trip(steps: int) -> None:
+    length_m = steps / units.MM_PER_M
+    assert units.parse_length_m(units.format_length(length_m, digits=18)) == length_m
+    assert units.metres_to_mm(length_m) == steps
+    assert units.parse_speed_mps(units.format_speed(length_m, digits=18)) == length_m
+
+
 @given(st.integers(0, 10**10))
 def test_a_percentage_is_the_decimal_it_says(steps: int) -> None:
     percent = Decimal(steps).scaleb(-8)
@@ -99,6 +110,9 @@ def test_a_percentage_is_the_decimal_it_says(steps: int) -> None:
 
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.binary(), st.none(), st.booleans()))
 def test_anything_else_is_a_study_error(anything: object) -> None:
-    for kind in (units.RATE, units.TIME, units.SIZE, units.PACKETS, units.FRACTION):
+    for kind in (
+        units.RATE, units.TIME, units.SIZE, units.PACKETS, units.FRACTION, units.LENGTH,
+        units.SPEED,
+    ):  # fmt: skip
         with contextlib.suppress(StudyError):
             assert units.parse(anything, kind) >= 0

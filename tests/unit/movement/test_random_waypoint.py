@@ -242,8 +242,8 @@ def test_the_uniform_start_drifts() -> None:
             0.0,
             20.0,
             (
-                "too slow a minimum speed: wanted at least 0.001 m/s, got 0 m/s (with a minimum of 0"
-                " there is no steady state: nodes get slower for as long as they move)"
+                "too slow a minimum speed: wanted at least 0.001 m/s, got 0 m/s (with a minimum"
+                " of 0 there is no steady state: nodes get slower for as long as they move)"
             ),
         ),
         (
