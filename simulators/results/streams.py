@@ -76,11 +76,15 @@ _UNPACKERS: dict[str, Callable[[], _Unpacker]] = {
 
 @dataclass(kw_only=True)
 class Stream:
-    """An open file; ``where`` is what messages call it."""
+    """An open file; ``where`` is what messages call it.
+
+    ``open_ended`` is, once its lines were read, whether the last one lacked its end.
+    """
 
     where: str
     file: BinaryIO
     stored_bytes: int = 0
+    open_ended: bool = False
     digest: hashlib._Hash = field(default_factory=hashlib.sha256)
 
     def pieces(self) -> Iterator[bytes]:
@@ -165,6 +169,7 @@ class Stream:
                     number + 1, "too long a line", wanted=f"at most {MOST_LINE_BYTES} bytes"
                 )
         if rest:
+            self.open_ended = True
             yield rest.removesuffix(b"\r")
 
     def _without_mark(self, line: bytes) -> bytes:
