@@ -70,7 +70,7 @@ def test_keys_go_through_time(show_moving: Show) -> None:
     slider.fill("40")
     expect(state).to_have_text("40.0 s: 2 links; route 0 \N{EN DASH} 1 \N{EN DASH} 2")
     expect(slider).to_have_attribute("aria-valuetext", "40 seconds")
-    expect(page.locator(".way")).to_have_attribute("d", "M12.0 12.0L156.0 84.0L300.0 12.0")
+    expect(page.locator(".way")).to_have_attribute("d", "M12.0 228.0L156.0 156.0L300.0 228.0")
     assert shown.complaints == []
     assert len(shown.requested) == 1
 

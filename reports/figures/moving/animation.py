@@ -2,7 +2,8 @@
 
 Without its script a reader has the picture and the facts; the script (``movement.js``, which the
 page's policy must name with the rest of what the page runs) shows the controls. Invariants: nothing
-is fetched, every text is escaped, and colours are names of the page's style.
+is fetched, every text is escaped, and colours are names of the page's style; y grows
+upwards.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ def animation(scene: Scene, name: str, title: str) -> Markup:
     """
     scale = _scale(scene)
     places = [
-        (round(EDGE_PX + x_mm * scale, 1), round(EDGE_PX + y_mm * scale, 1))
+        (
+            round(EDGE_PX + x_mm * scale, 1),
+            round(EDGE_PX + (scene.field.height_mm - y_mm) * scale, 1),
+        )
         for x_mm, y_mm in (path.at(0) for path in scene.movement.paths)
     ]
     pairs, route = scene.pairs_at(0), scene.route_at(0)
@@ -136,6 +140,7 @@ def _data(scene: Scene, steps: tuple[tuple[int, ...], ...], scale: float) -> Mar
     data = {
         "steps": steps, "range": scene.range_mm / MM_PER_DM, "end": scene.until_ns // NS_PER_MS,
         "scale": scale * MM_PER_DM, "edge": EDGE_PX, "ends": scene.ends,
+        "high": scene.field.height_mm / MM_PER_DM,
         "routes": [[round(t_ns / NS_PER_MS), *route] for t_ns, route in scene.routes],
         "names": [scene.name(node) for node in range(scene.movement.nodes)],
     }  # fmt: skip

@@ -44,7 +44,9 @@
 
     const draw = () => {
       const places = rows.map((one) => placeAt(one, now));
-      const px = places.map(([x, y]) => [data.edge + x * data.scale, data.edge + y * data.scale]);
+      const px = places.map(([x, y]) => [
+        data.edge + x * data.scale, data.edge + (data.high - y) * data.scale,
+      ]);
       const far = data.range * data.range;
       let near = "", links = 0;
       for (let one = 0; one < places.length; one++) {

@@ -96,13 +96,13 @@ def test_the_picture_is_that_of_time_0() -> None:
     page = Page(text)
     assert page.open == []
     marks = [attrs for tag, attrs in page.tags if tag == "circle"]
-    # 1000 m are 720 px, with an edge of 12.
+    # 1000 m are 720 px, with an edge of 12; y grows upwards, 300 m are 216 px.
     assert [(mark["class"], mark["cx"], mark["cy"]) for mark in marks] == [
-        ("node end", "12.0", "12.0"), ("node", "12.0", "12.0"), ("node end", "300.0", "12.0"),
+        ("node end", "12.0", "228.0"), ("node", "12.0", "228.0"), ("node end", "300.0", "228.0"),
     ]  # fmt: skip
     near, way = (attrs["d"] for tag, attrs in page.tags if tag == "path")
-    assert near == "M12.0 12.0L12.0 12.0"
-    assert way == "M12.0 12.0L12.0 12.0L300.0 12.0"
+    assert near == "M12.0 228.0L12.0 228.0"
+    assert way == "M12.0 228.0L12.0 228.0L300.0 228.0"
     assert "0.0 s: 1 links; route 0 \N{EN DASH} 1 \N{EN DASH} 2" in page.words
     (controls,) = (attrs for _, attrs in page.tags if attrs.get("class") == "controls")
     assert "hidden" in controls
