@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from model.errors import StudyError
-from model.movement.closed_forms import paused_frac
-from model.movement.paths import Field, Movement, Path, Row, length_mm
+from model.movement.closed_forms import mean_trip_s, paused_frac
+from model.movement.paths import MOST_ROWS, Field, Movement, Path, Row, length_mm
 from model.movement.stream import Stream, of_node
 from model.units import MM_PER_M, NS_PER_S, ns_to_seconds
 
@@ -59,8 +59,24 @@ WHY_NOT_0 = (
 
 
 def movement(model: RandomWaypoint, *, nodes: int, seed: int, until_ns: int) -> Movement:
-    """Return the paths of so many nodes, each to its first waypoint at or after a time."""
+    """Return the paths of so many nodes, each to its first waypoint at or after a time.
+
+    Raises:
+        StudyError: that would be more rows than a movement may have.
+    """
+    _check_rows(model, nodes, ns_to_seconds(until_ns))
     return Movement(tuple(_path(model, of_node(seed, node), until_ns) for node in range(nodes)))
+
+
+def _check_rows(model: RandomWaypoint, nodes: int, until_s: float) -> None:
+    trip_s = mean_trip_s(model.field, model.min_speed_mps, model.max_speed_mps)
+    # A row at the end of a trip and one at the end of a pause; one trip more is under way.
+    trips = until_s / (trip_s + ns_to_seconds(model.pause_ns)) + 1
+    if nodes * trips * 2 > MOST_ROWS:
+        raise StudyError(
+            "nodes would make too many trips", wanted=f"at most {MOST_ROWS // 2} in all",
+            got=f"about {nodes * trips:.3g}", hint="a larger field, slower nodes, or longer pauses",
+        )  # fmt: skip
 
 
 def _path(model: RandomWaypoint, drawn: Stream, until_ns: int) -> Path:

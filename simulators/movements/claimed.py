@@ -21,7 +21,7 @@ from simulators.results.streams import Stream
 
 #: What a file may have: unpacked, and of rows that are kept.
 MOST_BYTES, MOST_ROWS = 1 << 30, 500_000
-_MOST_S = MOST_NS // NS_PER_S
+MOST_S = MOST_NS // NS_PER_S
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +88,8 @@ def place_m(text: str, where: str, axis: str, field: Field) -> float:
 def time_s(text: str, where: str) -> float:
     """Return a time in seconds, from 0 on."""
     value_s = finite(text, where, "the time", least=0)
-    if value_s > _MOST_S:
-        raise ParseError("too late a time", where=where, wanted=f"at most {_MOST_S} s",
+    if value_s > MOST_S:
+        raise ParseError("too late a time", where=where, wanted=f"at most {MOST_S} s",
                          got=text[:40])  # fmt: skip
     return value_s
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from model.errors import ParseError
 from model.movement.random_waypoint import MOST_MPS
 from simulators.movements.claimed import (
+    MOST_S,
     Claimed,
     Imported,
     Rows,
@@ -150,6 +151,9 @@ def _move(
     _reach(node, number_of, t_s, rows, where)
     node.t_s, node.speed_mps = t_s, speed_mps
     node.to = to if speed_mps > 0 and to != node.here else None
+    if node.to is not None and node.arrival_s > MOST_S:
+        raise ParseError("too slow to arrive", where=where, wanted=f"within {MOST_S} s",
+                         got=f"{speed_mps:g} m/s")  # fmt: skip
 
 
 def _begin(node: _Node, number_of: int, rows: Rows, where: str) -> None:

@@ -6,6 +6,7 @@ seeds would pass too, but for about one in SURE tests.
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from model import fields
 from model.errors import StudyError
 from model.movement import closed_forms, random_waypoint, stationary
 from model.movement.paths import Field, Movement, Row, length_mm
@@ -64,6 +66,11 @@ def test_the_mean_distance_in_a_rectangle() -> None:
     assert square == pytest.approx(wanted * 1e6, rel=1e-12)
     thin = closed_forms.mean_trip_mm(Field(width_mm=10**6, height_mm=1000))
     assert thin == pytest.approx(1e6 / 3, rel=1e-4)
+    # At the edge of what is taken for a line both ways agree.
+    edge = [closed_forms.mean_trip_mm(Field(width_mm=10**9, height_mm=high))
+            for high in (100_000, 99_999)]  # fmt: skip
+    assert edge[0] == pytest.approx(edge[1], rel=1e-6)
+    assert closed_forms.mean_trip_mm(Field(width_mm=1, height_mm=10**9)) == 1e9 / 3
     draws = np.random.default_rng(1).random((2, 2, 400_000)) * [[[1e6], [3e5]]]
     sampled = np.hypot(*(draws[0] - draws[1]))
     assert deviation(sampled, closed_forms.mean_trip_mm(FIELD)) < FAR
@@ -233,6 +240,21 @@ def test_the_uniform_start_drifts() -> None:
 
 
 # What is refused, and nodes that stay.
+
+
+def test_more_trips_than_a_movement_may_have() -> None:
+    tiny = RandomWaypoint(
+        field=Field(width_mm=10, height_mm=10), min_speed_mps=1.0, max_speed_mps=20.0, pause_ns=0,
+        start="uniform",
+    )  # fmt: skip
+    with pytest.raises(StudyError, match="too many trips: wanted at most 1000000 in all, got ab"):
+        random_waypoint.movement(tiny, nodes=46, seed=1, until_ns=900 * S)
+
+
+@pytest.mark.parametrize("drawn", [model(), Stationary(field=FIELD)])
+def test_a_cell_can_hold_a_model(drawn: RandomWaypoint | Stationary) -> None:
+    kept = json.loads(json.dumps(fields.to_dict(drawn)))
+    assert fields.build(RandomWaypoint | Stationary, kept, "mobility") == drawn
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,8 @@ GO = '$ns_ at 30.0 "$node_(0) setdest {} {} {}"\n'
         (GO.format(1, 2, "1e3"), "m:15: too fast: wanted at most 340 m/s, got 1000 m/s"),
         (GO.format(1, 2, "-3"), ("m:15: the speed is out of range: wanted a number of 0 or more,"
          " got -3")),
+        (GO.format(1, 2, "1e-320"), ("m:15: too slow to arrive: wanted within 4611686018 s,"
+         " got 9.99989e-321 m/s")),
         (GO.format(1, 2, 3).replace("30.0", "1e30"),
          "m:15: too late a time: wanted at most 4611686018 s, got 1e30"),
         (GO.format(1, 2, 3)[:-1], ("m:15: the last line has no end: wanted a whole line,"
