@@ -64,11 +64,9 @@ def unpacked(folder: Path) -> Path:
     subprocess.run(["dpkg-deb", "-x", str(deb), str(folder / "deb")], check=True, timeout=600)
     (archive,) = (folder / "deb" / "usr" / "src").glob("*.tar.xz")
     with tarfile.open(archive) as packed:
-        packed.extractall(
-            folder,
-            members=(one for one in packed if not _left_out(one.name)),
-            filter="tar",
-        )
+        # Known from Python 3.11.4 on; without it all Debian packed is taken as it is.
+        packed.extraction_filter = getattr(tarfile, "tar_filter", None)
+        packed.extractall(folder, members=(one for one in packed if not _left_out(one.name)))
     return folder / package
 
 
