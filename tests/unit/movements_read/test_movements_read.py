@@ -50,6 +50,7 @@ def refused(tmp_path: Path, content: str | bytes, form: Format) -> str:
 
 
 def test_setdest_worked_by_hand(tmp_path: Path) -> None:
+    """ns-2.35 says the same places of node 0 when it meets each setdest."""
     found = imported(tmp_path, SETDEST, "setdest")
     assert found.movement.paths[0].rows == (
         Row(0, 100_000, 50_000),

@@ -17,7 +17,7 @@ from tests.support.recorded import DATA
 S = 1_000_000_000
 NODES, UNTIL_NS = 8, 200 * S
 FIELD = Field(width_mm=1_000_000, height_mm=300_000)
-#: What setdest says of nodes that nothing joins, and how exactly it and we tell the time of a change.
+#: What setdest says of nodes that nothing joins, and how near its times of a change are to ours.
 NEVER, NEAR_S = 0x00FFFFFF, 0.001
 _HOPS = re.compile(r'(?:\$ns_ at (\S+) ")?\$god_ set-dist (\d+) (\d+) (\d+)"?')
 
