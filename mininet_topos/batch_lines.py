@@ -10,6 +10,9 @@ from mininet_topos.layout import Layout, counters
 if TYPE_CHECKING:
     from model.cell import Flow
 
+#: Of the routing tables that packets from one address are looked up in.
+FIRST_TABLE = 101
+
 
 def tc_lines(laid_out: Layout, flows: Sequence[Flow], node: str, redirected: str = "all") -> str:
     """Return one node's ``tc -batch`` input: stages, redirects to ifbs, per-flow counters.
@@ -48,7 +51,8 @@ def tc_lines(laid_out: Layout, flows: Sequence[Flow], node: str, redirected: str
 def ip_lines(laid_out: Layout, node: str, route_options: Mapping[str, str]) -> str:
     """Return one node's ``ip -batch`` input: ifbs, addresses, neighbours, routes.
 
-    A host's routes have options, and it ends with the question what its route is now.
+    A host's routes have options, and it ends with the question what its route is now. Packets from
+    each address of several have a table of their own.
     """
     lines = ["link set dev lo up\n"]
     for where, _, ifb in laid_out.redirects:
@@ -64,6 +68,11 @@ def ip_lines(laid_out: Layout, node: str, route_options: Mapping[str, str]) -> s
     is_host = node not in laid_out.routers
     options = "".join(f" {name} {value}" for name, value in route_options.items() if is_host)
     lines += [f"route add {prefix} via {via}{options}\n" for prefix, via in laid_out.routes[node]]
+    for table, (address, via) in enumerate(laid_out.policies.get(node, ()), FIRST_TABLE):
+        lines += [
+            f"route add default via {via} table {table}{options}\n",
+            f"rule add from {address} table {table}\n",
+        ]
     if is_host:
         lines.append("route show default\n")
     return "".join(lines)

@@ -52,8 +52,17 @@ class Stage:
 
     def command(self) -> str:
         """Return the line for ``tc -batch`` that installs the stage."""
+        return self._line("add")
+
+    def change(self) -> str:
+        """Return the line that gives the stage, which is there, its options; it keeps packets."""
+        return self._line("change")
+
+    def _line(self, verb: str) -> str:
         place = "root" if self.parent == "root" else f"parent {self.parent}"
-        return f"qdisc add dev {self.device} {place} handle {self.handle} netem {self.options()}\n"
+        return (
+            f"qdisc {verb} dev {self.device} {place} handle {self.handle} netem {self.options()}\n"
+        )
 
     def options(self) -> str:
         """Return netem's options for this stage."""

@@ -5,9 +5,11 @@ Comparisons are pure functions of a tool's JSON; only :func:`read_back` talks to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mininet_topos import offloads
+from mininet_topos.batch_lines import FIRST_TABLE
 from mininet_topos.layout import Counter, Layout
 from mininet_topos.netns import Namespace
 from model.check import Check
@@ -15,6 +17,8 @@ from model.errors import VerifyError
 
 #: Kinds that hold no packet back: a device without a queue, and the hook for filters.
 PASSIVE = frozenset({"noqueue", "clsact"})
+#: Rules that every network has: local, main, default.
+KERNEL_RULES = 3
 
 
 def compare_qdiscs(laid_out: Layout, node: str, shown: list[dict[str, Any]]) -> list[Check]:
@@ -75,6 +79,37 @@ def _route_value_agrees(wanted: str, got: str | None) -> bool:
     return got.removesuffix("ms") == locked
 
 
+def compare_policies(
+    node: str,
+    rules: list[dict[str, Any]],
+    tables: list[list[dict[str, Any]]],
+    wanted: Sequence[tuple[str, str]],
+) -> list[Check]:
+    """Compare ``ip -j rule show`` and each address's own table with the way that it leaves by.
+
+    The rules must be those asked for, in any order, and the kernel's own three.
+    """
+    found = {
+        str(rule["src"]): str(rule.get("table"))
+        for rule in rules
+        if rule.get("src", "all") != "all"
+    }
+    checks = []
+    for table, ((address, via), shown) in enumerate(zip(wanted, tables, strict=True), FIRST_TABLE):
+        gateways = [str(route.get("gateway")) for route in shown if route.get("dst") == "default"]
+        got = f"table {found.pop(address, 'none')}, default by {', '.join(gateways) or 'nothing'}"
+        want = f"table {table}, default by {via}"
+        checks.append(
+            Check(check="way of an address", where=f"{node}: from {address}", wanted=want, got=got,
+                  agrees=got == want)
+        )  # fmt: skip
+    others = "none" if not found and len(rules) == KERNEL_RULES + len(wanted) else f"{rules}"
+    checks.append(
+        Check(check="other rules", where=node, wanted="none", got=others, agrees=others == "none")
+    )
+    return checks
+
+
 def compare_offloads(where: str, shown: dict[str, bool]) -> Check:
     """Check that no offload of a device is on."""
     on = [name for name, active in shown.items() if active]
@@ -107,6 +142,13 @@ def read_back(
             )  # fmt: skip
         else:
             checks += compare_route(name, routes[name], route_wanted.get(name, {}))
+            if policies := laid_out.policies.get(name, ()):
+                lines = [f"route show table {FIRST_TABLE + i}\n" for i in range(len(policies))]
+                rules, *tables = space.json_batch(
+                    ("ip", "-j", "-batch", "-"), "".join(["rule show\n", *lines])
+                )
+                raw.setdefault("policies", {})[name] = {"rules": rules, "tables": tables}
+                checks += compare_policies(name, rules, tables, policies)
     for end in (end for pair in laid_out.links for end in pair if end.node in spaces):
         shown = offloads.read(spaces[end.node], end.device)
         raw["offloads"][f"{end.node}:{end.device}"] = shown

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -61,19 +61,31 @@ class Wire:
 
 @dataclass(frozen=True, kw_only=True)
 class EndHost:
-    """A host to be attached: its name, the router it is at, and its access link."""
+    """A host to be attached: its name, the router it is at, its access link, and which of its own.
+
+    ``port`` 0 is a host's first interface.
+    """
 
     name: str
     role: NodeRole
     router: str
     access: Link
+    port: int = 0
+
+    def place(self) -> str:
+        """Return what its link is called; the seeds of its loss models are derived from it."""
+        return self.name + (f" on path {self.port + 1}" if self.port else "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Counter:
-    """One per-flow packet counter: a flower filter on a device, told by its preference."""
+    """One per-flow packet counter: a flower filter on a device, told by its preference.
 
-    name: str  # queue_offered, loss_offered or loss_passed
+    Its name is that of a point, ``queue_offered``, ``loss_offered`` or ``loss_passed``, with the
+    number of the path behind it if that is not the first.
+    """
+
+    name: str
     flow: str
     node: str
     device: str
@@ -83,13 +95,19 @@ class Counter:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """All names, addresses and stages of a network, in the order in which they are made."""
+    """All names, addresses and stages of a network, in the order in which they are made.
+
+    Where hosts have several addresses, ``policies`` say by which next hop packets from each of
+    them leave.
+    """
 
     sources: tuple[str, ...]
     routers: tuple[str, ...]
     destinations: tuple[str, ...]
     wires: tuple[Wire, ...]
     routes: Mapping[str, tuple[tuple[str, str], ...]]  # by node: prefix, next hop
+    #: By node: address that packets come from, next hop.
+    policies: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     @cached_property
     def links(self) -> tuple[tuple[Interface, Interface], ...]:
@@ -107,12 +125,16 @@ class Layout:
         return tuple(redirect for wire in self.wires for redirect in wire.redirects)
 
     def interface(self, node: str) -> Interface:
-        """Return a host's only interface."""
-        return next(i for pair in self.links for i in pair if i.node == node)
+        """Return a host's first interface; most have no other."""
+        return self.interfaces(node)[0]
+
+    def interfaces(self, node: str) -> tuple[Interface, ...]:
+        """Return a node's ends of links, in order."""
+        return tuple(i for pair in self.links for i in pair if i.node == node)
 
     def devices(self, node: str) -> tuple[str, ...]:
         """Return the names of a node's ends of links, in order."""
-        return tuple(i.device for pair in self.links for i in pair if i.node == node)
+        return tuple(i.device for i in self.interfaces(node))
 
     def node_names(self) -> tuple[str, ...]:
         """Return all nodes in the order in which they are started."""
@@ -127,8 +149,23 @@ class Layout:
             found[b.node].append((b, a))
         return {node: tuple(links) for node, links in found.items()}
 
-    def crossed(self, start: str, end: str) -> list[tuple[Interface, Interface]]:
+    def all_crossed(self, start: str, end: str) -> list[list[tuple[Interface, Interface]]]:
+        """Return the links a packet crosses on each path from host to host, the first path first.
+
+        Raises:
+            ValueError: no link leads there.
+        """
+        here, there = self.interfaces(start), self.interfaces(end)
+        if min(len(here), len(there)) < 2:
+            return [self.crossed(start, end)]
+        return [self.crossed(start, end, port) for port in range(len(here))]
+
+    def crossed(
+        self, start: str, end: str, port: int | None = None
+    ) -> list[tuple[Interface, Interface]]:
         """Return the links a packet crosses on its shortest way, each from its near to its far end.
+
+        With ``port`` it leaves ``start`` by that one of its interfaces.
 
         Raises:
             ValueError: no link leads there.
@@ -137,7 +174,8 @@ class Layout:
         todo = deque([start])
         while todo:
             node = todo.popleft()
-            for near, far in self.neighbours[node]:
+            links = self.neighbours[node]
+            for near, far in links if port is None or node != start else links[port : port + 1]:
                 if far.node == end:
                     return [*ways[node], (near, far)]
                 if far.node in self.routers and far.node not in ways:
@@ -193,16 +231,16 @@ def between_routers(
 
 def to_host(number: int, host: EndHost, subnet: str, seed: int) -> Wire:
     """Return an access link; its ``forward`` leaves a source, but goes to a destination."""
-    device, ifb = f"{host.router}-{host.name}", f"ifb-{host.name}"
+    device, ifb, place = f"{host.router}-{host.name}", f"ifb-{host.name}", host.place()
     inward, outward = host.access.forward, host.access.reverse
     if host.role == "source":
         inward, outward = outward, inward
-    ends = _ends(number, (host.router, host.name), (device, f"{host.name}-eth0"), subnet)
+    ends = _ends(number, (host.router, host.name), (device, f"{host.name}-eth{host.port}"), subnet)
     return Wire(
-        number=number, name=f"access link of {host.name}", ends=ends, out=inward, back=outward,
+        number=number, name=f"access link of {place}", ends=ends, out=inward, back=outward,
         stages=(
-            *_channel_then_shaper(host, ifb, outward, seed_for(seed, f"from {host.name}")),
-            *_channel_then_shaper(host, device, inward, seed_for(seed, f"to {host.name}")),
+            *_channel_then_shaper(host, ifb, outward, seed_for(seed, f"from {place}")),
+            *_channel_then_shaper(host, device, inward, seed_for(seed, f"to {place}")),
         ),
         redirects=((host.router, device, ifb),),
     )  # fmt: skip
@@ -269,21 +307,26 @@ def _routes_of_chain(
 def counters(laid_out: Layout, flows: Sequence[Flow]) -> tuple[Counter, ...]:
     """Return the data-direction counters of each flow.
 
-    At every link between routers that it crosses: before the queue, and between queue and loss;
-    and once behind all of them.
+    On every path, at every link between routers that it crosses: before the queue, and between
+    queue and loss; and once behind all of them.
     """
     made = []
     for i, flow in enumerate(flows):
         ends = laid_out.sources[flow.source], laid_out.destinations[flow.destination]
-        _, *crossed, (exit_, _) = laid_out.crossed(*ends)
-        places = []
-        for near, far in crossed:
-            places.append(("queue_offered", near, "egress"))
-            places.append(("loss_offered", far, "ingress"))
-        places.append(("loss_passed", exit_, "egress"))
-        for name, at, hook in places:
-            made.append(
-                Counter(name=name, flow=flow.id, node=at.node, device=at.device, hook=hook,
-                        pref=100 + i)
-            )  # fmt: skip
+        for number, (_, *crossed, (exit_, _)) in enumerate(laid_out.all_crossed(*ends), 1):
+            places = []
+            for near, far in crossed:
+                places.append(("queue_offered", near, "egress"))
+                places.append(("loss_offered", far, "ingress"))
+            places.append(("loss_passed", exit_, "egress"))
+            for name, at, hook in places:
+                made.append(
+                    Counter(name=counter_name(name, number), flow=flow.id, node=at.node,
+                            device=at.device, hook=hook, pref=100 + i)
+                )  # fmt: skip
     return tuple(made)
+
+
+def counter_name(point: str, path: int) -> str:
+    """Return what a flow's counter at a point of a path is called; paths count from 1."""
+    return point if path == 1 else f"{point}_{path}"

@@ -59,12 +59,14 @@ class Machine(Node):  # type: ignore[misc]  # mininet is untyped
         role: str,
         routes: Sequence[tuple[str, str]],
         host_sysctls: Mapping[str, str],
+        policies: Sequence[tuple[str, str]] = (),
         setup: Setup | None = None,
         **params: Any,
     ) -> None:
         """Make a node; the host's own network is first given back what it had."""
         put_back(host_sysctls)
-        self.role, self.routes, self.setup = role, tuple(routes), setup
+        self.role, self.routes, self.policies = role, tuple(routes), tuple(policies)
+        self.setup = setup
         self.shown_routes: list[dict[str, Any]] = []
         super().__init__(name, **params)
         self._run(["sh", "-c", NO_IPV6])
@@ -100,7 +102,7 @@ class Machine(Node):  # type: ignore[misc]  # mininet is untyped
         return Layout(
             sources=(), destinations=(), routers=(self.name,) if self.role == "router" else (),
             wires=tuple(sorted(wires, key=lambda wire: wire.number)),
-            routes={self.name: self.routes},
+            routes={self.name: self.routes}, policies={self.name: self.policies},
         )  # fmt: skip
 
     def _run(self, argv: list[str], text: str = "") -> str:

@@ -1,14 +1,16 @@
-"""Where a dumbbell's packets are captured, and what they pass in between. Pure.
+"""Where the packets of a dumbbell, or of two, are captured, and what they pass in between. Pure.
 
 Every shaper and channel lies on exactly one stretch, and a stretch begins where the one before it
-ends; so what one lets through is what the next is offered, whoever counts.
+ends; so what one lets through is what the next is offered, whoever counts. A path has two routers;
+a packet passes the points of one path only.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from mininet_topos.layout import Layout
 
@@ -37,6 +39,7 @@ class Stretch:
     """One qdisc on the way, or one of each host: where packets may wait or be dropped.
 
     ``offered_at`` and ``passed_at`` are the capture points before and after it; empty: none.
+    ``path`` is which one it is on, from 1.
     """
 
     name: str
@@ -45,6 +48,21 @@ class Stretch:
     devices: tuple[str, ...]  # one, or one for each host in order
     offered_at: str
     passed_at: str
+    path: int = 1
+
+    def record(self) -> dict[str, Any]:
+        """Return it as raw/path.json has it: a path is said where it is not the first."""
+        said = dataclasses.asdict(self)
+        return said if self.path > 1 else {k: v for k, v in said.items() if k != "path"}
+
+
+def _paths(laid_out: Layout) -> list[tuple[str, str, str]]:
+    """Return each path's routers and what its bottleneck is called."""
+    pairs = zip(laid_out.routers[::2], laid_out.routers[1::2], strict=True)
+    return [
+        (near, far, "bottleneck" + (f"{number}" if number > 1 else ""))
+        for number, (near, far) in enumerate(pairs, 1)
+    ]
 
 
 def taps(laid_out: Layout) -> tuple[Tap, ...]:
@@ -53,50 +71,60 @@ def taps(laid_out: Layout) -> tuple[Tap, ...]:
     A tap sees a packet as it leaves a device's qdisc, or as it comes in, before any redirect.
     """
     found = []
-    for source in laid_out.sources:
+    for near, far, name in _paths(laid_out):
+        for source in laid_out.sources:
+            found += [
+                Tap(node=near, device=f"{near}-{source}", way="in", point="sent",
+                    direction="data"),
+                Tap(node=near, device=f"ifb-{source}", way="out", point="queue_offered",
+                    direction="data"),
+                Tap(node=near, device=f"{near}-{source}", way="out", point="delivered",
+                    direction="ack"),
+            ]  # fmt: skip
         found += [
-            Tap(node="r1", device=f"r1-{source}", way="in", point="sent", direction="data"),
-            Tap(node="r1", device=f"ifb-{source}", way="out", point="queue_offered",
+            Tap(node=near, device=f"{near}-{name}", way="out", point="loss_offered",
                 direction="data"),
-            Tap(node="r1", device=f"r1-{source}", way="out", point="delivered", direction="ack"),
+            Tap(node=far, device=f"ifb-{name}", way="out", point="loss_passed",
+                direction="data"),
         ]  # fmt: skip
-    found += [
-        Tap(node="r1", device="r1-bottleneck", way="out", point="loss_offered", direction="data"),
-        Tap(node="r2", device="ifb-bottleneck", way="out", point="loss_passed", direction="data"),
-    ]
-    for destination in laid_out.destinations:
-        device = f"r2-{destination}"
-        found += [
-            Tap(node="r2", device=device, way="out", point="delivered", direction="data"),
-            Tap(node="r2", device=device, way="in", point="sent", direction="ack"),
-        ]
+        for destination in laid_out.destinations:
+            device = f"{far}-{destination}"
+            found += [
+                Tap(node=far, device=device, way="out", point="delivered", direction="data"),
+                Tap(node=far, device=device, way="in", point="sent", direction="ack"),
+            ]
     return tuple(found)
 
 
 def stretches(laid_out: Layout) -> tuple[Stretch, ...]:
-    """Return what packets pass between the hosts, in order, data first, then acknowledgements."""
+    """Return what packets pass between the hosts, in order, data first, then acknowledgements.
+
+    One path after the other.
+    """
     return tuple(
         Stretch(
             name=name, direction=direction, node=node, devices=tuple(devices),
-            offered_at=offered_at, passed_at=passed_at,
+            offered_at=offered_at, passed_at=passed_at, path=path,
         )
+        for path, routers in enumerate(_paths(laid_out), 1)
         for name, direction, node, devices, offered_at, passed_at in _ways(
-            laid_out.sources, laid_out.destinations
+            *routers, laid_out.sources, laid_out.destinations
         )
     )  # fmt: skip
 
 
 def _ways(
-    sources: Sequence[str], destinations: Sequence[str]
+    near: str, far: str, link: str, sources: Sequence[str], destinations: Sequence[str]
 ) -> list[tuple[str, Direction, str, list[str], str, str]]:
+    buffer, channel = "bottleneck buffer", "bottleneck channel"
     return [
-        ("source access", "data", "r1", [f"ifb-{s}" for s in sources], "sent", "queue_offered"),
-        ("bottleneck buffer", "data", "r1", ["r1-bottleneck"], "queue_offered", "loss_offered"),
-        ("bottleneck channel", "data", "r2", ["ifb-bottleneck"], "loss_offered", "loss_passed"),
-        ("destination access", "data", "r2", [f"r2-{d}" for d in destinations], "loss_passed",
+        ("source access", "data", near, [f"ifb-{s}" for s in sources], "sent", "queue_offered"),
+        (buffer, "data", near, [f"{near}-{link}"], "queue_offered", "loss_offered"),
+        (channel, "data", far, [f"ifb-{link}"], "loss_offered", "loss_passed"),
+        ("destination access", "data", far, [f"{far}-{d}" for d in destinations], "loss_passed",
          "delivered"),
-        ("destination access", "ack", "r2", [f"ifb-{d}" for d in destinations], "sent", ""),
-        ("bottleneck buffer", "ack", "r2", ["r2-bottleneck"], "", ""),
-        ("bottleneck channel", "ack", "r1", ["ifb-bottleneck"], "", ""),
-        ("source access", "ack", "r1", [f"r1-{s}" for s in sources], "", "delivered"),
+        ("destination access", "ack", far, [f"ifb-{d}" for d in destinations], "sent", ""),
+        (buffer, "ack", far, [f"{far}-{link}"], "", ""),
+        (channel, "ack", near, [f"ifb-{link}"], "", ""),
+        ("source access", "ack", near, [f"{near}-{s}" for s in sources], "", "delivered"),
     ]  # fmt: skip

@@ -38,6 +38,7 @@ class Topology(Topo):  # type: ignore[misc]  # mininet is untyped
         roles |= dict.fromkeys(laid_out.destinations, "destination")
         for name in laid_out.node_names():
             self.addHost(name, cls=_machine, role=roles[name], routes=laid_out.routes[name],
+                         policies=laid_out.policies.get(name, ()),
                          host_sysctls=host_sysctls)  # fmt: skip
         for wire in laid_out.wires:
             self.addLink(wire.ends[0].node, wire.ends[1].node, cls=_cable, wire=wire)
@@ -54,6 +55,7 @@ class Topology(Topo):  # type: ignore[misc]  # mininet is untyped
             sources=named("source"), routers=named("router"), destinations=named("destination"),
             wires=tuple(sorted(wires, key=lambda wire: wire.number)),
             routes={name: info["routes"] for name, info in nodes.items()},
+            policies={name: info["policies"] for name, info in nodes.items() if info["policies"]},
         )  # fmt: skip
 
 

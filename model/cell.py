@@ -7,13 +7,16 @@ in anything that matters differ in :func:`cell_id`.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from model.event import Event
 from model.fields import LATER, build, to_dict
+from model.sctp_paths import OF_KERNEL, Addresses, SctpPaths
 
 __all__ = ["to_dict"]
 
@@ -107,11 +110,21 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FurtherPath:
+    """Another path between the same hosts: links and routers of its own."""
+
+    source_access: Link
+    bottleneck: Link
+    destination_access: Link
+
+
+@dataclass(frozen=True, kw_only=True)
 class Network:
     """A topology's name and its links.
 
     For the dumbbell: ``sources`` hosts, each on its own ``source_access`` link to the first
-    router, one bottleneck, ``destinations`` hosts behind the second router.
+    router, one bottleneck, ``destinations`` hosts behind the second router. Two paths are two
+    dumbbells between the same hosts: the second's links are the only one of ``further_paths``.
     """
 
     topology: str
@@ -120,15 +133,40 @@ class Network:
     source_access: Link
     bottleneck: Link
     destination_access: Link
+    further_paths: tuple[FurtherPath, ...] = field(default=(), metadata=LATER)
+
+    def paths(self) -> tuple[Network, ...]:
+        """Return each path as the dumbbell it is by itself, the first one first."""
+        first = dataclasses.replace(self, topology="dumbbell", further_paths=())
+        return (
+            first,
+            *(
+                dataclasses.replace(
+                    first,
+                    source_access=path.source_access,
+                    bottleneck=path.bottleneck,
+                    destination_access=path.destination_access,
+                )
+                for path in self.further_paths
+            ),
+        )
 
     def loses_at_random(self) -> bool:
         """Return whether any direction of any link loses packets by chance."""
-        links = (self.source_access, self.bottleneck, self.destination_access)
+        links = [
+            link
+            for path in self.paths()
+            for link in (path.source_access, path.bottleneck, path.destination_access)
+        ]
         ways = (way for link in links for way in (link.forward, link.reverse))
         return any(way.loss.model != "none" for way in ways)
 
+    def longest_rtt_s(self) -> float:
+        """Return the round trip of an empty packet on the path where it takes longest."""
+        return max(path.base_rtt_s() for path in self.paths())
+
     def base_rtt_s(self) -> float:
-        """Return the round trip of an empty packet, to the nanosecond: all one-way delays."""
+        """Return the round trip of an empty packet, to the nanosecond: the first path's delays."""
         links = (self.source_access, self.bottleneck, self.destination_access)
         delays_s = (link.forward.owd_s + link.reverse.owd_s for link in links)
         return round(math.fsum(delays_s), 9)
@@ -161,6 +199,12 @@ class Flow:
     ordered: bool
     rate_bps: int
     drop_data_pkts: tuple[int, ...]
+    addresses: Addresses = field(default="first", metadata=LATER)
+    paths: SctpPaths = field(default=OF_KERNEL, metadata=LATER)
+
+    def is_multihomed(self) -> bool:
+        """Return whether it has more than one path to go by."""
+        return self.addresses == "both"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,6 +299,7 @@ class Cell:
     collect: Collect
     limits: Limits
     lab: dict[str, str]
+    events: tuple[Event, ...] = field(default=(), metadata=LATER)
 
     def on_machines_kernel(self) -> bool:
         """Return whether the kernel is a machine's, which has more to do, and not the cell's own.
@@ -288,6 +333,8 @@ class Cell:
         """Return whether a flow lasts until a heartbeat of SCTP, whose times are random."""
         if flow.protocol != "sctp" or self._sctp_setting("hb_disable") == "1":
             return False
+        if flow.is_multihomed():  # those of a path without data go on, whatever the interval
+            return True
         interval_ms = self._sctp_setting("hb_interval_ms")
         interval_s = int(interval_ms) / 1000 if interval_ms else HEARTBEAT_INTERVAL_S
         return flow.stop_s - flow.start_s > EARLIEST_HEARTBEAT_FRAC * interval_s

@@ -56,9 +56,9 @@ def pairing_seed(seed: int) -> int:
     return seed_for(seed, "bottleneck paired")
 
 
-def channel_seed(seed: int, way: str) -> int:
-    """Return the seed of the bottleneck's own loss in cells of this seed, forward or reverse."""
-    return seed_for(seed, f"bottleneck {way}")
+def channel_seed(seed: int, way: str, link: str = "bottleneck") -> int:
+    """Return the seed of a bottleneck's own loss in cells of this seed, forward or reverse."""
+    return seed_for(seed, f"{link} {way}")
 
 
 class EqualDrops:

@@ -76,6 +76,8 @@ ERROR = "error.json"
 LEDGER = "raw/ledger.json"
 EPOCH = "raw/epoch.json"
 STARTS = "raw/starts.json"
+#: What happened to links while flows ran.
+EVENTS = "raw/events.json"
 #: Of a network spread over machines: how well their clocks are known to each other.
 CLOCKS = "raw/clocks.json"
 PLACES = "raw/places.json"
@@ -121,6 +123,8 @@ EPISODES_TABLE = "tables/episodes.parquet"
 LIMITS_TABLE = "tables/limits.parquet"
 AUDIT_TABLE = "tables/audit.parquet"
 MESSAGES_TABLE = "tables/messages.parquet"
+EVENTS_TABLE = "tables/events.parquet"
+PATHS_TABLE = "tables/paths.parquet"
 
 #: Beginnings of names of folders in which nothing is read: what is there is not known.
 NEVER_READ = (GUEST, VERIFY_SCRATCH, PARSE_SCRATCH)

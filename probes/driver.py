@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,11 +55,12 @@ def receiver_argv(
     window_s: tuple[float, float],
     interval_s: float,
     messages: Path | None = None,
+    further: Sequence[str] = (),
 ) -> list[str]:
     """Return the receiver's command line.
 
     ``window_s`` is start and length of what it measures; ``messages`` the file in which it is to
-    record when each message was delivered, which UDP cannot.
+    record when each message was delivered, which UDP cannot; ``further`` addresses are SCTP's.
     """
     known = RECEIVER_OPTIONS[flow.protocol]
     argv = [
@@ -74,6 +75,7 @@ def receiver_argv(
     ]  # fmt: skip
     if flow.protocol == "sctp":
         argv += ["--streams", str(flow.streams)]
+    argv += [word for each in further for word in ("--bind", each)]
     if messages is not None:
         argv += ["--messages", str(messages)]
         argv += ["--message-bytes", str(flow.message_bytes)] if flow.protocol == "tcp" else []
@@ -87,10 +89,12 @@ def sender_argv(
     options: Mapping[str, str],
     epoch_ns: int,
     messages: Path | None = None,
+    further: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
     """Return the sender's command line; unbound, SCTP would offer every address it finds.
 
-    ``messages`` is the file in which it is to record when each message was handed over.
+    ``messages`` is the file in which it is to record when each message was handed over; of each
+    ``further`` path, which only SCTP has, its own address and the receiver's.
     """
     argv = [
         str(BIN / f"{flow.protocol}_send"),
@@ -102,6 +106,8 @@ def sender_argv(
         "--duration-s", decimal(flow.stop_s - flow.start_s),
         "--message-bytes", str(flow.message_bytes),
     ]  # fmt: skip
+    for own, other in further:
+        argv += ["--bind", own, "--host", other]
     if flow.protocol == "udp":
         return [*argv, "--rate-bps", str(flow.rate_bps), *option_words(options)]
     argv += ["--drain-s", decimal(DRAIN_S)]

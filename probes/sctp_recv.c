@@ -10,12 +10,15 @@
  */
 #include "message_log.h"
 #include "probe_json.h"
+#include "probe_paths.h"
 #include "probe_receiver.h"
 #include "probe_sctp.h"
 #include "probe_stop.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define BATCH_MESSAGES 64
@@ -52,6 +55,7 @@ struct batch {
 		char bytes[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
 		struct cmsghdr align;
 	} controls[BATCH_MESSAGES];
+	struct sockaddr_storage sources[BATCH_MESSAGES];
 	char payloads[BATCH_MESSAGES][PART_BYTES];
 };
 
@@ -62,6 +66,8 @@ struct reception {
 	/* Of the message of which the last part has not come yet. */
 	uint64_t part_bytes;
 	unsigned int streams;
+	/* Of several addresses, the one that the last message came from. */
+	char source[INET6_ADDRSTRLEN];
 	struct sctp_snapshot snapshot;
 	/* "shutdown", "abort" or "sigterm"; NULL while it runs. */
 	const char *end;
@@ -129,6 +135,27 @@ static void record_message(const struct sctp_rcvinfo *info, int64_t t_ns,
 	    info->rcv_flags & SCTP_UNORDERED ? MESSAGE_UNORDERED : 0);
 }
 
+/* With several addresses it matters over which path a message came. */
+static bool has_paths(void)
+{
+	return receiver.binds.count > 1;
+}
+
+/* Prints where messages come from, each time that is from elsewhere. */
+static void note_source(const struct sockaddr_storage *source, int64_t t_ns,
+			struct reception *reception)
+{
+	const char *now = paths_address_text(source);
+
+	if (strcmp(now, reception->source) == 0)
+		return;
+	snprintf(reception->source, sizeof(reception->source), "%s", now);
+	json_begin("data_from");
+	json_time_ns("t_ns", t_ns);
+	json_text("address", now);
+	json_end();
+}
+
 static void take_message(struct mmsghdr *message, int64_t t_ns,
 			 int64_t boundary_ns, struct reception *reception)
 {
@@ -143,6 +170,8 @@ static void take_message(struct mmsghdr *message, int64_t t_ns,
 	if (info->rcv_sid >= reception->streams)
 		die_run("recvmmsg", "a stream below instreams", "a higher one",
 			NULL);
+	if (has_paths())
+		note_source(message->msg_hdr.msg_name, t_ns, reception);
 	if (t_ns != NO_TIME_NS)
 		meter_add(&reception->meter, t_ns, message->msg_len,
 			  is_last_part);
@@ -195,6 +224,10 @@ static void prepare_batch(struct batch *batch, int used)
 		header->msg_control = &batch->controls[i];
 		header->msg_controllen = sizeof(batch->controls[i].bytes);
 		header->msg_flags = 0;
+		if (!has_paths())
+			continue;
+		header->msg_name = &batch->sources[i];
+		header->msg_namelen = sizeof(batch->sources[i]);
 	}
 }
 
@@ -224,7 +257,8 @@ static int receive(int fd, struct batch *batch,
 	int got;
 
 	arrival->boundary_ns = NO_TIME_NS;
-	if (!message_log_is_open() && meter_takes_bulk(meter, now_ns)) {
+	if (!message_log_is_open() && !has_paths() &&
+	    meter_takes_bulk(meter, now_ns)) {
 		arrival->boundary_ns = meter_boundary_ns(meter, now_ns);
 		return receive_bulk(fd, batch, now_ns, arrival);
 	}

@@ -8,15 +8,20 @@
  */
 #include "message_log.h"
 #include "probe_json.h"
+#include "probe_paths.h"
 #include "probe_sctp.h"
 #include "probe_sender.h"
 #include "probe_stop.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define BATCH_MESSAGES 64
+/* After which a send buffer that was full is tried again. */
+#define TRY_AGAIN_NS NS_PER_MS
 
 static struct probe_integer streams = {true, 1};
 static bool unordered;
@@ -46,7 +51,8 @@ static const struct probe_option own_options[] = {
 
 static const struct probe_options options = {
     "Sends over one SCTP association, for a time or for an amount.",
-    {own_options, sender_options, stream_sender_options, sctp_options},
+    {own_options, sender_options, stream_sender_options, sctp_options,
+     path_options},
 };
 
 struct batch {
@@ -70,6 +76,8 @@ static int connect_to_peer(struct send_run *run)
 
 	sctp_bind_or_die(fd, &sender.binds, 0);
 	sctp_subscribe_or_die(fd, SCTP_ASSOC_CHANGE);
+	if (sender.hosts.count > 1)
+		paths_watch_or_die(fd);
 	sender_connect_begins(run);
 	result = sctp_connectx(fd, peers, (int)sender.hosts.count, NULL);
 	free(peers);
@@ -147,28 +155,27 @@ static unsigned int fill_batch(struct batch *batch, const struct send_run *run)
 	return i;
 }
 
-static void write_until_stop(int fd, struct send_run *run)
+/* Hands over what is due; false when the send buffer has no room for it. */
+static bool hand_over(int fd, struct batch *batch, struct send_run *run,
+		      int flags)
 {
-	char *payload = calloc_or_die(1, sender.message_bytes.value);
-	struct batch *batch = new_batch(payload);
+	unsigned int ask = fill_batch(batch, run);
+	int sent = sendmmsg(fd, batch->messages, ask, MSG_NOSIGNAL | flags);
 
-	while (run->end == NULL && run->left_bytes > 0 && !stop_requested()) {
-		unsigned int ask;
-		int sent;
-
-		if (!sender_await_message(run))
-			continue;
-		ask = fill_batch(batch, run);
-		sent = sendmmsg(fd, batch->messages, ask, MSG_NOSIGNAL);
-		if (sent < 0)
-			sender_call_failed(run, "sendmmsg");
-		for (int i = 0; i < sent; i++) {
-			sender_count(run, batch->messages[i].msg_len);
-			sender_message_accepted(run);
-		}
+	if (sent < 0 && (flags & MSG_DONTWAIT) && errno == EAGAIN)
+		return false;
+	if (sent < 0)
+		sender_call_failed(run, "sendmmsg");
+	for (int i = 0; i < sent; i++) {
+		sender_count(run, batch->messages[i].msg_len);
+		sender_message_accepted(run);
 	}
-	free(batch);
-	free(payload);
+	return true;
+}
+
+static bool goes_on(const struct send_run *run)
+{
+	return run->end == NULL && run->left_bytes > 0 && !stop_requested();
 }
 
 static void judge_association_change(const struct sctp_assoc_change *change,
@@ -180,14 +187,16 @@ static void judge_association_change(const struct sctp_assoc_change *change,
 		run->end = "peer_reset";
 }
 
-/* Waits for one notification and acts on it; true when all data is acked. */
-static bool await_notification(int fd, struct send_run *run)
+/* Takes one notification and acts on it; true when all data is acked. */
+static bool take_notification(int fd, struct send_run *run, int flags)
 {
 	union sctp_notification note = {0};
 	struct iovec part = {.iov_base = &note, .iov_len = sizeof(note)};
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
-	ssize_t got = recvmsg(fd, &header, 0);
+	ssize_t got = recvmsg(fd, &header, flags);
 
+	if (got < 0 && (flags & MSG_DONTWAIT) && errno == EAGAIN)
+		return false;
 	if (got < 0)
 		sender_call_failed(run, "recvmsg");
 	else if (got == 0)
@@ -198,7 +207,56 @@ static bool await_notification(int fd, struct send_run *run)
 		return true;
 	else if (note.sn_header.sn_type == SCTP_ASSOC_CHANGE)
 		judge_association_change(&note.sn_assoc_change, run);
+	else if (note.sn_header.sn_type == SCTP_PEER_ADDR_CHANGE)
+		paths_take_change(fd, &note.sn_paddr_change);
 	return false;
+}
+
+/* Waits for word of the kernel until a time, and takes it; then looks. */
+static void await_word(int fd, struct send_run *run, int64_t until_ns)
+{
+	struct pollfd word = {.fd = fd, .events = POLLIN};
+	int64_t left_ns = until_ns - clock_now_ns();
+	struct timespec timeout = {0};
+
+	if (left_ns > 0)
+		timeout = (struct timespec){(time_t)(left_ns / NS_PER_S),
+					    (long)(left_ns % NS_PER_S)};
+	if (ppoll(&word, 1, &timeout, NULL) > 0)
+		take_notification(fd, run, MSG_DONTWAIT);
+	paths_look(fd, false);
+}
+
+/*
+ * Over several paths: the kernel's word of a path is taken when it comes, so
+ * nothing else is waited for inside a call.
+ */
+static void write_over_paths(int fd, struct batch *batch, struct send_run *run)
+{
+	while (goes_on(run)) {
+		int64_t due_ns = sender_message_due_ns(run);
+
+		if (clock_now_ns() < due_ns)
+			await_word(fd, run, due_ns);
+		else if (!hand_over(fd, batch, run, MSG_DONTWAIT))
+			await_word(fd, run, clock_now_ns() + TRY_AGAIN_NS);
+	}
+}
+
+static void write_until_stop(int fd, struct send_run *run)
+{
+	char *payload = calloc_or_die(1, sender.message_bytes.value);
+	struct batch *batch = new_batch(payload);
+
+	paths_look(fd, true);
+	if (paths_are_watched())
+		write_over_paths(fd, batch, run);
+	while (goes_on(run)) {
+		if (sender_await_message(run))
+			hand_over(fd, batch, run, 0);
+	}
+	free(batch);
+	free(payload);
 }
 
 /*
@@ -214,12 +272,13 @@ static void drain(int fd, struct send_run *run, struct sctp_snapshot *snapshot)
 	sender_drain_begins();
 	sctp_subscribe_or_die(fd, SCTP_SENDER_DRY_EVENT);
 	while (!all_acked && run->end == NULL && !stop_requested())
-		all_acked = await_notification(fd, run);
+		all_acked = take_notification(fd, run, 0);
 	sctp_take_snapshot(fd, snapshot);
+	paths_look(fd, true);
 	if (all_acked && shutdown(fd, SHUT_WR) != 0)
 		sender_call_failed(run, "shutdown");
 	while (run->end == NULL && !stop_requested())
-		await_notification(fd, run);
+		take_notification(fd, run, 0);
 	sender_drain_ends(run);
 }
 

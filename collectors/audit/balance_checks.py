@@ -23,7 +23,7 @@ def chain_checks(evidence: Evidence) -> list[Check]:
     """Each stretch is offered exactly what the one before it let through."""
     found = []
     for before, after in itertools.pairwise(evidence.stretches):
-        if before.direction == after.direction:
+        if (before.direction, before.path) == (after.direction, after.path):
             wanted = evidence.through(before).passed_pkts
             got = evidence.through(after).offered_pkts
             found.append(compare(f"offered after {before.name}", after.where(), wanted, got, PKTS))
@@ -40,14 +40,15 @@ def counter_checks(cell: Cell, evidence: Evidence) -> list[Check]:
     for stretch in evidence.stretches:
         if stretch.direction != "data" or not stretch.name.startswith("bottleneck"):
             continue
+        before, after = stretch.counters()
         counts = [
-            (counted[stretch.offered_at], counted[stretch.passed_at])
+            (counted[before], counted[after])
             for counted in evidence.counters.values()
-            if stretch.offered_at in counted and stretch.passed_at in counted
+            if before in counted and after in counted
         ]
         whole = alone and len(counts) == len(cell.flows)
         passage = evidence.through(stretch)
-        gone = sum(before - after for before, after in counts) if whole else None
+        gone = sum(came - went for came, went in counts) if whole else None
         wanted = passage.dropped_pkts + passage.held_pkts
         found.append(compare("dropped by flow counters", stretch.where(), wanted, gone, PKTS))
     return found

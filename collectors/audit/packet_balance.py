@@ -21,9 +21,17 @@ from model.run_files.traffic_tables import AuditRow
 RULE = "does-not-add-up"
 
 
+def counter_name(point: str, path: int) -> str:
+    """Return what a flow's counter at a point of a path is called."""
+    return point if path == 1 else f"{point}_{path}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """One qdisc on the way, or one of each host; an entry of ``raw/path.json``."""
+    """One qdisc on the way, or one of each host; an entry of ``raw/path.json``.
+
+    Paths are counted from 1.
+    """
 
     name: str
     direction: str
@@ -31,19 +39,30 @@ class Stretch:
     devices: tuple[str, ...]
     offered_at: str
     passed_at: str
+    path: int = 1
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Stretch:
-        """Return the stretch an entry describes."""
+        """Return the stretch an entry describes; one that names no path is of the first."""
         keys = ("name", "direction", "node", "offered_at", "passed_at")
         return cls(
             **{key: word(entry[key]) for key in keys},
             devices=tuple(word(device) for device in entry["devices"]),
+            path=whole(entry.get("path", 1)),
         )
+
+    def counters(self) -> tuple[str, str]:
+        """Return the names of the flows' counters before and after it."""
+        return counter_name(self.offered_at, self.path), counter_name(self.passed_at, self.path)
+
+    def link(self) -> str:
+        """Return the name of its path's bottleneck."""
+        return "bottleneck" + (f"{self.path}" if self.path > 1 else "")
 
     def where(self) -> str:
         """Return the stretch in words, for messages."""
         way = "" if self.direction == "data" else ", acknowledgements"
+        way += f", path {self.path}" if self.path > 1 else ""
         return f"{self.name}{way} ({self.node}: {', '.join(self.devices)})"
 
 
@@ -105,7 +124,9 @@ def stretches(entries: Sequence[Mapping[str, Any]], cell: Cell) -> tuple[Stretch
     }
     found = tuple(map(Stretch.of, entries))
     for stretch in found:
-        if devices.get(stretch.name) != len(stretch.devices) or stretch.direction not in DIRECTIONS:
+        known = devices.get(stretch.name) == len(stretch.devices)
+        known = known and 1 <= stretch.path <= len(network.paths())
+        if not known or stretch.direction not in DIRECTIONS:
             raise ValueError(f"no such stretch in this network: {stretch.where()}")
     return found
 
@@ -177,16 +198,20 @@ def rows(cell: Cell, evidence: Evidence) -> list[AuditRow]:
 
 
 def _row(flow: Flow, direction: str, cell: Cell, evidence: Evidence) -> AuditRow:
-    way = {s.name: s for s in evidence.stretches if s.direction == direction}
+    way = [s for s in evidence.stretches if s.direction == direction]
     ends = ("source access", "destination access")
-    first, last = (way.get(name) for name in (ends if direction == "data" else ends[::-1]))
+    first, last = ends if direction == "data" else ends[::-1]
 
-    def dropped(stretch: Stretch | None) -> int | None:
-        return None if stretch is None else _dropped(flow, stretch, cell, evidence)
+    def dropped(name: str) -> int | None:
+        parts = [_dropped(flow, stretch, cell, evidence) for stretch in way if stretch.name == name]
+        return _sum(parts)
 
-    sent, delivered = _ends(flow, direction, (first, last), cell, evidence)
+    def at(name: str) -> list[Stretch]:
+        return [stretch for stretch in way if stretch.name == name]
+
+    sent, delivered = _ends(flow, direction, (at(first), at(last)), cell, evidence)
     access, leave = dropped(first), dropped(last)
-    queue, loss = dropped(way.get("bottleneck buffer")), dropped(way.get("bottleneck channel"))
+    queue, loss = dropped("bottleneck buffer"), dropped("bottleneck channel")
     in_flight = 0 if way and evidence.held_pkts() == 0 else None
     parts = [access, queue, loss, leave, delivered, in_flight]
     explained = None if None in parts else sum(value or 0 for value in parts)
@@ -210,23 +235,27 @@ def _row(flow: Flow, direction: str, cell: Cell, evidence: Evidence) -> AuditRow
 def _ends(
     flow: Flow,
     direction: str,
-    ends: tuple[Stretch | None, Stretch | None],
+    ends: tuple[Sequence[Stretch], Sequence[Stretch]],
     cell: Cell,
     evidence: Evidence,
 ) -> tuple[int | None, int | None]:
-    """Return how many of a flow's packets its sender sent and its receiver got."""
+    """Return how many of a flow's packets its sender sent and its receiver got, on all paths."""
     if evidence.tally is not None:
         return (
             evidence.tally.pkts(flow.id, direction, "sent"),
             evidence.tally.pkts(flow.id, direction, "delivered"),
         )
     first, last = (
-        None if stretch is None else _alone(flow, stretch, cell, evidence) for stretch in ends
+        [_alone(flow, stretch, cell, evidence) for stretch in stretches] for stretches in ends
     )
-    return (
-        None if first is None else first.offered_pkts,
-        None if last is None else last.passed_pkts,
-    )
+    offered = [None if passage is None else passage.offered_pkts for passage in first]
+    passed = [None if passage is None else passage.passed_pkts for passage in last]
+    return _sum(offered), _sum(passed)
+
+
+def _sum(parts: Sequence[int | None]) -> int | None:
+    """Return the sum of what was counted; None if there is nothing, or a part was not."""
+    return None if not parts or None in parts else sum(part or 0 for part in parts)
 
 
 def _alone(flow: Flow, stretch: Stretch, cell: Cell, evidence: Evidence) -> Passage | None:
@@ -245,7 +274,7 @@ def _dropped(flow: Flow, stretch: Stretch, cell: Cell, evidence: Evidence) -> in
         return 0
     counted = evidence.counters.get(flow.id, {})
     if stretch.direction == "data" and stretch.name.startswith("bottleneck"):
-        before, after = counted.get(stretch.offered_at), counted.get(stretch.passed_at)
+        before, after = (counted.get(name) for name in stretch.counters())
         return None if before is None or after is None else before - after
     own = _alone(flow, stretch, cell, evidence)
     if own is not None:

@@ -191,8 +191,17 @@ def iperf3_received(text: str, flow: Flow, where: str) -> Received:
 
 
 def counters(rows: Sequence[Mapping[str, Any]], flow: str) -> dict[str, int]:
-    """Return one flow's packet counters by name."""
+    """Return one flow's packet counters by name.
+
+    That of a further path has the path's number behind the name of the first's.
+    """
     return {str(row["counter"]): whole(row["packets"]) for row in rows if row["flow"] == flow}
+
+
+def _on_all_paths(counted: Mapping[str, int], point: str) -> int | None:
+    """Return the packets of a flow at a point, of whatever path."""
+    found = [n for name, n in counted.items() if name == point or name.startswith(f"{point}_")]
+    return sum(found) if found else None
 
 
 def flow_row(
@@ -209,7 +218,7 @@ def flow_row(
     flows of one run can be added and compared. Counters are of the whole run.
     """
     before, offered, passed = (
-        counted.get(name) for name in ("queue_offered", "loss_offered", "loss_passed")
+        _on_all_paths(counted, name) for name in ("queue_offered", "loss_offered", "loss_passed")
     )
     lost = None if offered is None or passed is None else offered - passed
     return FlowRow(

@@ -31,7 +31,7 @@ from collectors.raw.flows import (
     probe_sent,
     unconnected,
 )
-from collectors.tables import packet_evidence
+from collectors.tables import packet_evidence, path_files
 from collectors.tables.kernel_events import write_recorded, write_sockets
 from collectors.tables.parquet import write_parquet, write_rows
 from model import plain_files, run_folder
@@ -120,6 +120,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     write_rows(qdiscs, QdiscRow, folder / run_folder.QDISCS_TABLE)
     checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
+    checks += path_files.write(folder, cell, epoch_ns, tolerances)
     by_flow = {flow.id: _messages(folder, flow) for flow in cell.flows
                if cell.records_messages_of(flow)}  # fmt: skip
     totals = {flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows}

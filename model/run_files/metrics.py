@@ -311,6 +311,34 @@ ASKED = (
         "99th percentile of the same, mean over the group's flows",
     ),
     Declared(
+        "message_delay_max_{group}_s", "Message delay, longest, {label}", MILLISECONDS,
+        "longest of the same, of any of the group's flows",
+    ),
+    Declared(
+        "delivery_gap_{group}_s", "Longest gap in delivery, {label}", SECONDS,
+        "longest time without a delivery, from the first link down on", needs="events",
+    ),
+    Declared(
+        "outstanding_{group}_s", "Until all that was outstanding is delivered, {label}", SECONDS,
+        "from the first link down until all handed over before is delivered", needs="events",
+    ),
+    Declared(
+        "other_path_{group}_s", "Until data comes over the other path, {label}", SECONDS,
+        "from the first link down until data first comes over another path", needs="events",
+    ),
+    Declared(
+        "failover_{group}_s", "Until the path is given up, {label}", SECONDS,
+        "from the first link down until the sender's kernel gives up the path", needs="events",
+    ),
+    Declared(
+        "path_timeouts_{group}", "Timeouts until the path is given up, {label}", COUNT,
+        "times its timeout grew from the first link down until then", needs="events",
+    ),
+    Declared(
+        "return_{group}_s", "Until data comes over the path again, {label}", SECONDS,
+        "from the link's being up again until data comes over its path", needs="events",
+    ),
+    Declared(
         "hol_wait_mean_{group}_s", "Head-of-line wait, mean, {label}", MILLISECONDS,
         "time a message that had arrived waited for others, mean over all",
     ),

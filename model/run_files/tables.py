@@ -14,6 +14,7 @@ import polars as pl
 
 from model.run_files.kernel_tables import CongestionRow, CounterRow, DropRow, QueueRow, SocketRow
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
+from model.run_files.path_tables import EventRow, PathStateRow
 from model.run_files.traffic_tables import (
     AuditRow,
     FlowRow,
@@ -41,6 +42,8 @@ TABLES: dict[str, type] = {
     "queue": QueueRow,
     "sockets": SocketRow,
     "protocol": CounterRow,
+    "events": EventRow,
+    "paths": PathStateRow,
 }
 
 

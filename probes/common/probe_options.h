@@ -48,7 +48,7 @@ struct probe_option {
 	const char *help;
 };
 
-#define MAX_OPTION_TABLES 4
+#define MAX_OPTION_TABLES 5
 
 struct probe_options {
 	const char *purpose;

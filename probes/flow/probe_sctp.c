@@ -2,6 +2,7 @@
 #include "probe_sctp.h"
 
 #include "probe_buffers.h"
+#include "probe_paths.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -122,6 +123,7 @@ int sctp_socket_or_die(int family, const struct sctp_initmsg *init)
 	set_rto(fd);
 	set_delayed_sack(fd);
 	set_heartbeat(fd);
+	paths_apply_or_die(fd);
 	set_assoc_value(fd, SCTP_MAX_BURST, &sctp_asked.max_burst_packets,
 			"--max-burst-packets (SCTP_MAX_BURST)");
 	set_assoc_value(fd, SCTP_MAXSEG, &sctp_asked.maxseg_bytes,

@@ -1,6 +1,7 @@
 /* What the kernel says about an SCTP association. */
 #include "probe_buffers.h"
 #include "probe_json.h"
+#include "probe_paths.h"
 #include "probe_sctp.h"
 
 #include <arpa/inet.h>
@@ -129,6 +130,7 @@ void sctp_report_effective(int fd)
 	json_unsigned("cwnd_bytes", status.sstat_primary.spinfo_cwnd);
 	json_unsigned("srtt_ms", ticks_to_ms(status.sstat_primary.spinfo_srtt));
 	json_unsigned("rto_ms", status.sstat_primary.spinfo_rto);
+	paths_report_effective(fd);
 	report_ends(fd);
 	json_end_flush();
 }

@@ -177,15 +177,21 @@ bool sender_hands_over_singly(void)
 	return sender.rate_bps.is_set || message_log_is_open();
 }
 
+int64_t sender_message_due_ns(struct send_run *run)
+{
+	if (sender.rate_bps.is_set)
+		run->ready_ns =
+		    run->first_write_ns +
+		    sender_due_after_ns(run->sent_messages,
+					sender.message_bytes.value * 8,
+					sender.rate_bps.value);
+	return run->ready_ns;
+}
+
 bool sender_await_message(struct send_run *run)
 {
-	if (!sender.rate_bps.is_set)
-		return true;
-	run->ready_ns = run->first_write_ns +
-			sender_due_after_ns(run->sent_messages,
-					    sender.message_bytes.value * 8,
-					    sender.rate_bps.value);
-	return sleep_until_ns(run->ready_ns);
+	return !sender.rate_bps.is_set ||
+	       sleep_until_ns(sender_message_due_ns(run));
 }
 
 void sender_message_accepted(struct send_run *run)

@@ -76,6 +76,8 @@ int64_t sender_due_after_ns(uint64_t units, uint64_t unit_bits,
  * or their times are recorded.
  */
 bool sender_hands_over_singly(void);
+/* When the next message is ready: now without a rate. It is remembered. */
+int64_t sender_message_due_ns(struct send_run *run);
 /* Sleeps until the next message is due; false when a signal came first. */
 bool sender_await_message(struct send_run *run);
 /* To be called when the kernel has taken a message whole. */

@@ -49,4 +49,5 @@ def _spread(values: pl.Series) -> MessageSpread:
     if len(known):
         found = {name: float(np.quantile(known, part)) for name, part in QUANTILES.items()}
         found["mean"] = float(known.mean())
+        found["max"] = float(known.max())
     return MessageSpread(messages=len(values), unknown=values.null_count(), statistics=found)

@@ -37,9 +37,17 @@ from model.run_files.point import Point
 from model.run_files.study import Study
 from model.run_files.traffic_tables import FlowRow
 from reports.store.audit import Evidence, read_evidence
+from reports.store.failover_table import NO_DOWN, read_failovers
 from reports.store.flow_table import read_delivered, read_flows, read_variation
 from reports.store.message_table import read_messages
-from reports.store.sample import NO_MESSAGES, NO_SPANS, VARIATION, MessageSpread, Spans
+from reports.store.sample import (
+    NO_MESSAGES,
+    NO_SPANS,
+    VARIATION,
+    Failover,
+    MessageSpread,
+    Spans,
+)
 from reports.store.spans import read_spans
 from reports.store.story_tables import Row, read_episodes, read_limits, read_windows
 
@@ -63,6 +71,7 @@ class FinishedCell:
     variation_pct: Mapping[str, float]
     spans: Spans
     messages: Mapping[tuple[str, str], MessageSpread] | str
+    failovers: Mapping[str, Failover] | str
     episodes: tuple[Row, ...] | None
     limits: tuple[Row, ...] | None
     windows: Mapping[tuple[str, float], int]
@@ -142,6 +151,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
     variation: Mapping[str, float] = {}
     spans = NO_SPANS
     messages: Mapping[tuple[str, str], MessageSpread] | str = NO_MESSAGES
+    failovers: Mapping[str, Failover] | str = NO_DOWN
     ledger: tuple[LedgerReading, ...] = ()
     evidence = Evidence()
     if planned.purpose == "measure":
@@ -153,6 +163,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
             variation = read_variation(folder / run_folder.INTERVALS_TABLE, cell)
         spans = read_spans(folder, cell, study)
         messages = read_messages(folder, cell, study)
+        failovers = read_failovers(folder, cell, study)
         ledger = json_file.read(LEDGER, folder / run_folder.LEDGER, schema=None)
         evidence = read_evidence(folder, cell)
     episodes = read_episodes(folder / run_folder.EPISODES_TABLE)
@@ -169,6 +180,7 @@ def _read_cell(run: Path, planned: PlannedCell, study: Study) -> FinishedCell:
         variation_pct=variation,
         spans=spans,
         messages=messages,
+        failovers=failovers,
         episodes=episodes,
         limits=read_limits(folder / run_folder.LIMITS_TABLE),
         windows=read_windows(folder / run_folder.CONGESTION_TABLE, _times(study, episodes)),

@@ -84,6 +84,24 @@ class MessageSpread:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Failover:
+    """What became of one flow when a link went down first: seconds and counts, or why not known.
+
+    ``gap_s`` is the longest without a delivery, ``outstanding_s`` until all handed over before was
+    delivered, ``other_path_s`` until data came over another path, ``failover_s`` until the path
+    was given up, ``timeouts`` how often its timeout had grown by then, ``return_s`` from the
+    link's being up until data came over its path.
+    """
+
+    gap_s: float | str
+    outstanding_s: float | str
+    other_path_s: float | str
+    failover_s: float | str
+    timeouts: float | str
+    return_s: float | str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sample:
     """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
 
@@ -91,7 +109,8 @@ class Sample:
     ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
     ``episodes`` the rows of the loss episodes, None if nothing recorded them, ``variation_pct`` by
     group how its goodput varies over time, empty unless the study asks. ``messages`` is by flow and
-    column of ``messages.parquet``, or why there are none. ``path`` tells the sizes of
+    column of ``messages.parquet``, or why there are none, ``failovers`` by flow, or why there are
+    none. ``path`` tells the sizes of
     packets, None if the run is of a version that did not write it down.
     """
 
@@ -106,6 +125,7 @@ class Sample:
     variation_pct: Mapping[str, float] = field(default_factory=dict)
     spans: Spans = NO_SPANS
     messages: Mapping[tuple[str, str], MessageSpread] | str = NO_MESSAGES
+    failovers: Mapping[str, Failover] | str = "no link went down"
     path: PointPath | None = None
     duration_s: float = 0.0
 

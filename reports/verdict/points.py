@@ -126,6 +126,7 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         variation_pct=cell.variation_pct,
         spans=cell.spans,
         messages=cell.messages,
+        failovers=cell.failovers,
         path=study.path_at(cell.plan.point),
         duration_s=cell.cell.duration_s,
     )

@@ -128,8 +128,17 @@ def problems(cell: Cell) -> Iterator[tuple[str, str]]:
                 yield f"{name} {way} loss {one.loss.model}", "loss that is none or random"
             if one.queue_pkts < 1:
                 yield f"{name} {way} queue of {one.queue_pkts}", "room for a packet"
+    yield from _path_problems(cell)
     for flow in cell.flows:
         yield from _flow_problems(cell, flow)
+
+
+def _path_problems(cell: Cell) -> Iterator[tuple[str, str]]:
+    for event in cell.events:
+        yield f"event {event.id}", "links to which nothing happens"
+    for flow in cell.flows:
+        if flow.paths.options():
+            yield f"flow {flow.id}: settings of SCTP's paths", "those of its agents"
 
 
 def _flow_problems(cell: Cell, flow: Flow) -> Iterator[tuple[str, str]]:

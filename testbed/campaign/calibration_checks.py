@@ -22,7 +22,7 @@ from model.check import Check
 from model.errors import ParseError
 from model.tolerances import Tolerances
 from model.units import NS_PER_S
-from testbed.guest.calibration import WAYS, Way, chances, other_pairs, stages
+from testbed.guest.calibration import WAYS, Way, chances, other_pairs, run_name, stages
 from testbed.guest.link_fill import LOG_HEADER, Fill, fills
 
 #: A whole number of 64 bits; str.isdigit() would also take superscripts.
@@ -64,13 +64,15 @@ def check_delay(
     logs: Mapping[str, list[Packet]],
     tolerances: Tolerances,
     pair: int = 1,
+    path: int = 1,
 ) -> Check:
-    """Round-trip time of a small packet on one pair's idle path; pairs count from 1."""
+    """Round-trip time of a small packet on one pair's idle path; pairs and paths count from 1."""
+    alone = network.paths()[path - 1]
     wanted_s = got_s = 0.0
     missing = []
     for way in WAYS:
-        run = f"delay_{way}" if pair == 1 else f"delay_{way}_{pair}"
-        wanted_s += delay_s(stages(network, way), found[run]["ip_bytes"])
+        run = run_name("delay", way, path, pair)
+        wanted_s += delay_s(stages(alone, way), found[run]["ip_bytes"])
         delays = [p.recv_ns - p.send_ns for p in logs[run]]
         if delays:
             got_s += statistics.median(delays) / NS_PER_S
@@ -79,7 +81,7 @@ def check_delay(
     agrees = not missing and abs(wanted_s - got_s) <= tolerances.delay_s
     return Check(
         check="rtt",
-        where=f"src{pair} to dst{min(pair, network.destinations)} and back",
+        where=f"src{pair} to dst{min(pair, network.destinations)} and back" + _on_path(path),
         wanted=f"{wanted_s * 1000:.3f} ms within {tolerances.delay_s * 1000:.3f} ms",
         got=f"no packet arrived ({', '.join(missing)})" if missing else f"{got_s * 1000:.3f} ms",
         agrees=agrees,
@@ -92,31 +94,40 @@ def check_loss(
     way: Way,
     found: Mapping[str, Any],
     logs: Mapping[str, list[Packet]],
+    path: int = 1,
 ) -> Check:
     """Each packet lost on the way against what the draws of the loss models' seeds say."""
-    drawn_at = chances(network, seed, way)
-    path = netem_draws.Foretold(drawn_at)
+    drawn_at = chances(network, seed, way, path)
+    told = netem_draws.Foretold(drawn_at)
     wanted = lost = others = 0
-    for run in (f"delay_{way}", f"loss_{way}"):  # in the order in which they were sent
+    names = [run_name(what, way, path) for what in ("delay", "loss")]
+    for run in names:  # in the order in which they were sent
         arrived = {packet.seq for packet in logs[run]}
-        fates = [(path.lost(), seq not in arrived) for seq in range(found[run]["packets"])]
-        others += sum(told != seen for told, seen in fates)
-        wanted += sum(told for told, _ in fates)
+        fates = [(told.lost(), seq not in arrived) for seq in range(found[run]["packets"])]
+        others += sum(foretold != seen for foretold, seen in fates)
+        wanted += sum(foretold for foretold, _ in fates)
         lost += sum(seen for _, seen in fates)
-    sent = sum(int(found[f"{what}_{way}"]["packets"]) for what in ("delay", "loss"))
+    sent = sum(int(found[name]["packets"]) for name in names)
     same = f"{lost} ({lost / sent * 100:.3g} %)"
-    words = f"{_loss_words(network, way)}: the {wanted} of {sent} packets that its seed draws"
+    loss = _loss_words(network.paths()[path - 1], way)
+    words = f"{loss}: the {wanted} of {sent} packets that its seed draws"
     if drawn_at:
         percent = f"{netem_draws.RESOLUTION_FRAC * 100:g} % more or less"
-        words += f"; {'cannot tell' if path.untold else 'others with'} {percent}"
-    agrees = None if path.untold else True
+        words += f"; {'cannot tell' if told.untold else 'others with'} {percent}"
+    agrees = None if told.untold else True
     return Check(
         check=f"loss {way}",
-        where="bottleneck" if way == "forward" else "bottleneck, acknowledgements",
+        where=("bottleneck" if way == "forward" else "bottleneck, acknowledgements")
+        + _on_path(path),
         wanted=words,
         got=f"{same}, {others} packets with another fate" if others else f"{same}, the same",
         agrees=False if others else agrees,
     )
+
+
+def _on_path(path: int) -> str:
+    """Return which path a check is of, where that is not the first."""
+    return f", path {path}" if path > 1 else ""
 
 
 def _loss_words(network: Network, way: Way) -> str:
@@ -197,11 +208,13 @@ def checks(
     tolerances: Tolerances,
 ) -> list[Check]:
     """Check all measurements of one calibration, made with this seed."""
-    made = [
-        check_delay(network, found, logs, tolerances),
-        *(check_delay(network, found, logs, tolerances, pair) for pair in other_pairs(network)),
-        *(check_loss(network, seed, way, found, logs) for way in WAYS),
-    ]
+    made = []
+    for path in range(1, len(network.paths()) + 1):
+        made += [
+            check_delay(network, found, logs, tolerances, pair, path)
+            for pair in (1, *other_pairs(network))
+        ]
+        made += [check_loss(network, seed, way, found, logs, path) for way in WAYS]
     for fill in fills(network):
         made += check_fill(fill, found[fill.name]["ip_bytes"], logs[fill.name], tolerances)
     return made

@@ -12,13 +12,12 @@ from typing import Any
 
 from collectors.recording import socket_sampler
 from mininet_topos import check_built, netns, numbered_drops
-from mininet_topos.dumbbell import Dumbbell
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
 from model.cell import Cell, Flow, Side
 from model.check import Check
 from model.errors import VerifyError
-from testbed.guest import calibration, ledger, network_state
+from testbed.guest import calibration, ledger, network_state, topologies
 from testbed.guest.team import Alone, Team, Together, read_part
 
 #: More than any buffer a host profile may want; what each socket got is read back.
@@ -91,8 +90,15 @@ class BuiltNetwork:
         return self.spaces[self.laid_out.destinations[flow.destination]]
 
     def address(self, node: str) -> str:
-        """Return a host's address."""
+        """Return a host's address, of several the first path's."""
         return self.laid_out.interface(node).address
+
+    def addresses(self, node: str, flow: Flow) -> tuple[str, ...]:
+        """Return the addresses of a host that a flow uses, that of its primary path first."""
+        found = tuple(interface.address for interface in self.laid_out.interfaces(node))
+        if not flow.is_multihomed():
+            return found[:1]
+        return found if flow.paths.primary == "first" else found[::-1]
 
     def write(self, name: str, value: Any) -> None:
         """Write one raw JSON file."""
@@ -103,7 +109,7 @@ class BuiltNetwork:
 
 def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
-    topology = Dumbbell(network=cell.network, seed=cell.seed)
+    topology = topologies.topology(cell.network, cell.seed)
     laid_out = topology.layout()
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)
@@ -185,7 +191,7 @@ def read_back(lab: BuiltNetwork) -> None:
         )
     )  # fmt: skip
     lab.write("raw/read_back.json", lab.raw)
-    _settle(lab, checks)
+    settle(lab, checks)
 
 
 def state(lab: BuiltNetwork) -> network_state.Snapshot:
@@ -211,10 +217,10 @@ def read_back_again(
         for node, shown in qdiscs.items()
         for check in check_built.compare_qdiscs(lab.laid_out, node, shown)
     ]
-    _settle(lab, [*checks, *network_state.compare(before, state(lab))])
+    settle(lab, [*checks, *network_state.compare(before, state(lab))])
 
 
-def _settle(lab: BuiltNetwork, checks: list[Check]) -> None:
+def settle(lab: BuiltNetwork, checks: list[Check]) -> None:
     """Add comparisons to verify.json; raise :class:`VerifyError` if one disagrees."""
     lab.checks += checks
     lab.write("verify.json", {"schema": 1, "checks": [dataclasses.asdict(c) for c in lab.checks]})

@@ -1,27 +1,26 @@
 """Measure a built path with traffic: delay, loss, rate, buffer. Judging is another module's job.
 
 Runs inside a lab. Delay and loss are measured end to end with UDP probes through the same stages
-the flows will use: loss between the first source and the first destination, the delay between every
-pair. Rate and buffer are measured link by link (:mod:`testbed.guest.link_fill`). Invariant: the
-loss model of a way meets the packets that measure its delay first, then those that measure its
-loss.
+the flows will use, on each path: loss between the first source and the first destination, the delay
+between every pair. Rate and buffer are measured link by link (:mod:`testbed.guest.link_fill`).
+Invariant: the loss model of a way meets the packets that measure its delay first, then those that
+measure its loss.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from mininet_topos import dumbbell
 from model import draws, netem_draws, units
 from model.cell import Direction, Network
 from probes.driver import BIN
 from probes.process import start, start_ready
-from testbed.guest import link_fill
+from testbed.guest import link_fill, topologies
 from testbed.guest.team import Team
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 #: From the sources to the destinations, and back.
 Way = Literal["forward", "reverse"]
 WAYS: tuple[Way, ...] = get_args(Way)
+#: By path, counted from 1: its routers and its bottleneck.
+ROUTERS = {1: ("r1", "r2", "bottleneck"), 2: ("r3", "r4", "bottleneck2")}
 
 PORT = 4999
 IP_UDP_BYTES = 28
@@ -50,16 +51,21 @@ TIMEOUT_FACTOR, TIMEOUT_MIN_S = 2.0, 200.0
 IDLE_S, IDLE_PACKETS = 10, 5
 
 
-def chances(network: Network, seed: int, way: Way) -> list[netem_draws.Chance]:
-    """Return where packets of the first pair are lost by chance, in the order they come by."""
-    ends = {"forward": ("src1", "r2", "dst1"), "reverse": ("dst1", "r1", "src1")}[way]
-    places = (f"ifb-{ends[0]}", "ifb-bottleneck", f"{'r2' if way == 'forward' else 'r1'}-{ends[2]}")
+def chances(network: Network, seed: int, way: Way, path: int = 1) -> list[netem_draws.Chance]:
+    """Return where packets of the first pair are lost by chance, in the order they come by.
+
+    Paths are counted from 1.
+    """
+    near, far, bottleneck = ROUTERS[path]
+    source, target = ("src1", "dst1") if way == "forward" else ("dst1", "src1")
+    first, last = (near, far) if way == "forward" else (far, near)
+    places = (f"ifb-{source}", f"ifb-{bottleneck}", f"{last}-{target}")
     found = {
         (stage.device, stage.node): stage
-        for stage in dumbbell.lay_out(network, seed).stages
+        for stage in topologies.lay_out(network, seed).stages
         if stage.role == "channel"
     }
-    nodes = ("r1", "r2", "r2") if way == "forward" else ("r2", "r1", "r1")
+    nodes = (first, last, last)
     made = []
     for device, node in zip(places, nodes, strict=True):
         stage = found[device, node]
@@ -74,12 +80,12 @@ def chances(network: Network, seed: int, way: Way) -> list[netem_draws.Chance]:
 
 
 @functools.lru_cache(maxsize=256)
-def loss_packets(network: Network, seed: int, way: Way) -> int:
+def loss_packets(network: Network, seed: int, way: Way, number: int = 1) -> int:
     """Return how many packets tell the loss asked for from one a little lower or higher.
 
     At most so many that calibrating stays cheap: then what they cannot tell is said.
     """
-    path = netem_draws.Foretold(chances(network, seed, way))
+    path = netem_draws.Foretold(chances(network, seed, way, number))
     for _ in range(DELAY_PACKETS):
         path.lost()
     packets = 0
@@ -95,34 +101,38 @@ def burst_packets(queue_pkts: int) -> int:
 
 
 def loss_rate_bps(network: Network, way: Way) -> int:
-    """Return a rate that no stage of the path can mistake for overload."""
+    """Return a rate that no stage of the first path can mistake for overload."""
     return round(0.5 * min(stage.rate_bps for stage in stages(network, way)))
 
 
 def stages(network: Network, way: Way) -> tuple[Direction, ...]:
-    """Return the stages a packet passes from source to destination, or back."""
+    """Return the stages a packet passes from source to destination, or back, on the first path."""
     links = (network.source_access, network.bottleneck, network.destination_access)
     if way == "forward":
         return tuple(link.forward for link in links)
     return tuple(link.reverse for link in reversed(links))
 
 
+def everywhere(network: Network) -> list[Direction]:
+    """Return the stages of all paths, both ways."""
+    return [stage for path in network.paths() for way in WAYS for stage in stages(path, way)]
+
+
 def delay_rate_bps(network: Network) -> int:
     """Return a rate at which no packet that measures the delay finds another one before it."""
-    slowest_bps = min(stage.rate_bps for way in WAYS for stage in stages(network, way))
+    slowest_bps = min(stage.rate_bps for stage in everywhere(network))
     return min(DELAY_RATE_BPS, round(slowest_bps / 4))
 
 
 def drain_s(network: Network) -> float:
     """Return how long the slowest of all buffers takes to empty when it is full of full packets."""
     packet_bits = units.bits(FULL_MESSAGE_BYTES + IP_UDP_BYTES)
-    everywhere = [stage for way in WAYS for stage in stages(network, way)]
-    return max(stage.queue_pkts * packet_bits / stage.rate_bps for stage in everywhere)
+    return max(stage.queue_pkts * packet_bits / stage.rate_bps for stage in everywhere(network))
 
 
 def idle_s(network: Network) -> int:
     """Return after how much silence everything that was sent has arrived."""
-    slowest_bps = min(stage.rate_bps for way in WAYS for stage in stages(network, way))
+    slowest_bps = min(stage.rate_bps for stage in everywhere(network))
     packet_s = units.bits(FULL_MESSAGE_BYTES + IP_UDP_BYTES) / slowest_bps
     return max(IDLE_S, math.ceil(IDLE_PACKETS * packet_s))
 
@@ -143,6 +153,7 @@ class Run:
     message_bytes: int
     packets: int
     burst_packets: int = 1
+    path: int = 1
 
     def sending_s(self) -> float:
         """Return how long its packets take at its rate."""
@@ -150,28 +161,41 @@ class Run:
 
 
 def runs(network: Network, seed: int) -> tuple[Run, ...]:
-    """Return all measurements from end to end, in order."""
+    """Return all measurements from end to end, in order: path by path."""
+    paths = range(1, len(network.paths()) + 1)
+    return tuple(run for path in paths for run in _runs_on(network, seed, path))
+
+
+def run_name(what: str, way: Way, path: int = 1, pair: int = 1) -> str:
+    """Return the name of a measurement: ``delay_forward``, ``delay_forward_2_on_path_2``."""
+    of_pair = f"_{pair}" if pair > 1 else ""
+    return f"{what}_{way}{of_pair}" + (f"_on_path_{path}" if path > 1 else "")
+
+
+def _runs_on(network: Network, seed: int, path: int) -> list[Run]:
     found: list[Run] = []
-    delay_bps = delay_rate_bps(network)
+    delay_bps, alone = delay_rate_bps(network), network.paths()[path - 1]
     for way in WAYS:
         source, target = _ends(network, 1, way)
-        passed = stages(network, way)
+        passed = stages(alone, way)
         found += [
-            Run(name=f"delay_{way}", source=source, target=target, rate_bps=delay_bps,
-                message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS),
-            Run(name=f"loss_{way}", source=source, target=target,
-                rate_bps=loss_rate_bps(network, way), message_bytes=LOSS_MESSAGE_BYTES,
-                packets=loss_packets(network, seed, way),
-                burst_packets=burst_packets(min(stage.queue_pkts for stage in passed))),
+            Run(name=run_name("delay", way, path), source=source, target=target,
+                rate_bps=delay_bps, message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS,
+                path=path),
+            Run(name=run_name("loss", way, path), source=source, target=target,
+                rate_bps=loss_rate_bps(alone, way), message_bytes=LOSS_MESSAGE_BYTES,
+                packets=loss_packets(network, seed, way, path),
+                burst_packets=burst_packets(min(stage.queue_pkts for stage in passed)), path=path),
         ]  # fmt: skip
     for pair in other_pairs(network):
         for way in WAYS:
             source, target = _ends(network, pair, way)
             found.append(
-                Run(name=f"delay_{way}_{pair}", source=source, target=target, rate_bps=delay_bps,
-                    message_bytes=LOSS_MESSAGE_BYTES, packets=DELAY_PACKETS_OTHER)
+                Run(name=run_name("delay", way, path, pair), source=source, target=target,
+                    rate_bps=delay_bps, message_bytes=LOSS_MESSAGE_BYTES,
+                    packets=DELAY_PACKETS_OTHER, path=path)
             )  # fmt: skip
-    return tuple(found)
+    return found
 
 
 def _ends(network: Network, pair: int, way: Way) -> tuple[str, str]:
@@ -187,7 +211,7 @@ def timeout_s(network: Network, run: Run) -> float:
 
 def virtual_s(network: Network, seed: int) -> float:
     """Return about how much virtual time all measurements of a path take."""
-    each_s = network.base_rtt_s() + drain_s(network) + idle_s(network)
+    each_s = network.longest_rtt_s() + drain_s(network) + idle_s(network)
     fills = link_fill.fills(network)
     return sum(run.sending_s() + each_s for run in runs(network, seed)) + sum(
         fill.lasts_s() for fill in fills
@@ -198,12 +222,13 @@ def measure(
     network: Network,
     seed: int,
     hosts: Mapping[str, Node],
-    addresses: Mapping[str, str],
+    addresses: Mapping[str, Sequence[str]],
     folder: Path,
     team: Team,
 ) -> dict[str, Any]:
     """Run all measurements; return raw numbers, and leave each probe's own output in ``folder``.
 
+    ``addresses`` are those of each host, one on each path.
     Of what ends at no host that is here, this agent returns and leaves nothing.
     """
     found = {}
@@ -225,7 +250,7 @@ def _send(
     network: Network,
     run: Run,
     hosts: Mapping[str, Node],
-    addresses: Mapping[str, str],
+    addresses: Mapping[str, Sequence[str]],
     folder: Path,
     team: Team,
 ) -> None:
@@ -248,9 +273,11 @@ def _send(
         sender = start(
             hosts[run.source],
             [
-                str(BIN / "udp_send"), "--host", addresses[run.target], "--port", str(PORT),
-                "--rate-bps", str(run.rate_bps), "--message-bytes", str(run.message_bytes),
-                "--count", str(run.packets), "--burst-packets", str(run.burst_packets),
+                str(BIN / "udp_send"), "--host", addresses[run.target][run.path - 1],
+                *(["--bind", addresses[run.source][run.path - 1]] if run.path > 1 else []),
+                "--port", str(PORT), "--rate-bps", str(run.rate_bps), "--message-bytes",
+                str(run.message_bytes), "--count", str(run.packets), "--burst-packets",
+                str(run.burst_packets),
             ],
             folder / f"{run.name}.sender",
         )  # fmt: skip

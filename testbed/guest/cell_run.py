@@ -18,6 +18,7 @@ from testbed.guest import (
     build_network,
     calibration,
     host_settings,
+    link_events,
     recording,
     slow_start_threshold,
     start_flows,
@@ -62,7 +63,10 @@ def _run(cell: Cell, folder: Path, journal: Journal, say_phase: Callable[[str], 
     if cell.purpose == "calibrate":
         say_phase("calibrate")
         (folder / "raw" / "calibration").mkdir(parents=True)
-        addresses = {name: lab.address(name) for name in lab.roles.on("both")}
+        addresses = {
+            name: tuple(interface.address for interface in lab.laid_out.interfaces(name))
+            for name in lab.roles.on("both")
+        }
         found = calibration.measure(
             cell.network, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration", lab.team
         )
@@ -95,6 +99,7 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     epoch_ns = lab.team.epoch_ns(head_start_s)
     say_phase("start the telemetry")
     watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
+    happening = link_events.expect(lab, watch, before, epoch_ns)
     say_phase("start the flows")
     received = lab.received_here()
     receivers = [start_flows.start_receiver(lab, flow, epoch_ns) for flow in received]
@@ -111,7 +116,7 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
         (senders | others)[flow.id].finish(RECEIVER_TIMEOUT_S)
     ends = start_flows.receivers_that_end(lab)
     # What is in flight arrives; then UDP has no end of its own, and a reset may have been lost.
-    time.sleep(cell.network.base_rtt_s() + max(1, calibration.drain_s(cell.network)))
+    time.sleep(cell.network.longest_rtt_s() + max(1, calibration.drain_s(cell.network)))
     for flow, running in zip(received, receivers, strict=True):
         if flow.id not in ends:
             running.terminate()
@@ -125,7 +130,7 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
         _check_clock(epoch, _epoch(epoch_ns))
     lab.write("raw/ledger.json", host_settings.read_ledger(lab))
     say_phase("read the network back again")
-    build_network.read_back_again(lab, before, _qdiscs(lab))
+    build_network.read_back_again(lab, link_events.settle(happening), _qdiscs(lab))
 
 
 def _epoch(epoch_ns: int) -> dict[str, int]:
@@ -156,7 +161,7 @@ def _check_clock(before: Mapping[str, int], now: Mapping[str, int]) -> None:
 def _await_silence(cell: Cell) -> None:
     """Wait for the last packets of ended connections: under way, or lost and sent once more."""
     drain_s = calibration.drain_s(cell.network)
-    time.sleep(2 * cell.network.base_rtt_s() + max(QUIET_S, drain_s))
+    time.sleep(2 * cell.network.longest_rtt_s() + max(QUIET_S, drain_s))
 
 
 def _write_counters(lab: BuiltNetwork) -> None:

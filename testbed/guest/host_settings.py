@@ -30,8 +30,8 @@ def read_ledger(lab: BuiltNetwork) -> list[dict[str, Any]]:
         return _socket_read_back(lab, knob)
 
     rows = ledger.rows(lab.cell.hosts, read)
-    own = ledger.own_entry(lab.cell.flows)
-    return [*rows, ledger.row(own, lambda knob: _own_read_back(lab, knob))] if own else rows
+    own = ledger.own_entries(lab.cell.flows)
+    return [*rows, *(ledger.row(one, lambda knob: _own_read_back(lab, knob)) for one in own)]
 
 
 def _own_read_back(lab: BuiltNetwork, knob: Knob) -> dict[str, str]:

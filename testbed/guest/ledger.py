@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from model.cell import OF_HOSTS, Flow, HostProfile, Knob, LedgerEntry, Side
+from model.cell import OF_HOSTS, Flow, HostProfile, Knob, KnobKind, LedgerEntry, Side
 
 #: Probe options whose value the kernel doubles (socket(7): room for bookkeeping).
 DOUBLED = {"rcvbuf_bytes": "rcvbuf_kernel_bytes", "sndbuf_bytes": "sndbuf_kernel_bytes"}
@@ -19,6 +19,7 @@ CONGESTION_CONTROL = "congestion_control"
 #: Congestion controls that set the slow-start threshold aside when they begin (tcp_bbr.c).
 WITHOUT_SSTHRESH = frozenset({"bbr"})
 OWN_PARAMETER = "Congestion control of single flows"
+OWN_PATHS = "Paths of single flows"
 TRUE_WORDS = {"true": "1", "false": "0"}
 
 
@@ -72,26 +73,38 @@ def socket_options(profile: HostProfile, protocol: str, side: Side) -> dict[str,
 
 def own_options(flow: Flow) -> dict[str, str]:
     """Return the options of a flow's sender that the study asks of this flow, not of its hosts."""
-    if flow.congestion_control == OF_HOSTS:
-        return {}
-    return {CONGESTION_CONTROL: flow.congestion_control}
+    options = flow.paths.options()
+    if flow.congestion_control != OF_HOSTS:
+        options[CONGESTION_CONTROL] = flow.congestion_control
+    return options
 
 
-def own_entry(flows: Sequence[Flow]) -> LedgerEntry | None:
-    """Return what the study asks of single flows as one entry; None if it asks nothing."""
-    values = dict.fromkeys(value for flow in flows for value in own_options(flow).values())
-    if not values:
-        return None
-    return LedgerEntry(
-        parameter=OWN_PARAMETER,
-        published="by flow, see the study",
-        fidelity="exact",
-        note="",
-        knobs=tuple(
-            Knob(kind="tcp_socket", name=CONGESTION_CONTROL, value=value, side="sender")
-            for value in values
-        ),
-    )
+def own_entries(flows: Sequence[Flow]) -> list[LedgerEntry]:
+    """Return what the study asks of single flows as entries; none if it asks nothing."""
+    asked = {"tcp_socket": OWN_PARAMETER, "sctp_socket": OWN_PATHS}
+    found = []
+    for kind, parameter in asked.items():
+        protocol = SOCKET_PROTOCOL[kind]
+        wanted = dict.fromkeys(
+            (name, value)
+            for flow in flows
+            if flow.protocol == protocol
+            for name, value in own_options(flow).items()
+        )
+        if wanted:
+            found.append(
+                LedgerEntry(
+                    parameter=parameter,
+                    published="by flow, see the study",
+                    fidelity="exact",
+                    note="",
+                    knobs=tuple(
+                        Knob(kind=cast("KnobKind", kind), name=name, value=value, side="sender")
+                        for name, value in wanted
+                    ),
+                )
+            )
+    return found
 
 
 def agrees(wanted: str, got: str) -> bool:

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mininet_topos import dumbbell
 from mininet_topos.layout import Layout
 from model import units
 from model.cell import Direction, Network
 from model.units import NS_PER_S
+from testbed.guest import topologies
 from testbed.guest.team import Team
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Fill:
 
 def fills(network: Network) -> tuple[Fill, ...]:
     """Return every direction of every link, the bottleneck's first."""
-    return fills_of(dumbbell.lay_out(network, 0))
+    return fills_of(topologies.lay_out(network, 0))
 
 
 def fills_of(laid_out: Layout) -> tuple[Fill, ...]:

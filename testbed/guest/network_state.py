@@ -125,16 +125,25 @@ def _traffic_control(
             yield device, kind, head + options.hex()
 
 
-def compare(before: Snapshot, after: Snapshot) -> list[Check]:
+def without_qdiscs(found: Snapshot, node: str, interfaces: Collection[int]) -> Snapshot:
+    """Return a snapshot without the qdiscs of some of a node's interfaces, by their numbers."""
+    place = (node, "qdiscs")
+    kept = (text for text in found[place] if int(text.split(" ", 1)[0]) not in interfaces)
+    return {**found, place: frozenset(kept)}
+
+
+def compare(
+    before: Snapshot, after: Snapshot, when: str = "after the flows", then: str = "before the flows"
+) -> list[Check]:
     """Return one comparison per node and kind of setting."""
     made = []
     for place in sorted({*before, *after}):
-        then, now = before.get(place, frozenset()), after.get(place, frozenset())
+        old, new = before.get(place, frozenset()), after.get(place, frozenset())
         node, what = place
         made.append(
             Check(
-                check=f"{what} after the flows", where=node, wanted="as before the flows",
-                got="the same" if then == now else _difference(then, now), agrees=then == now,
+                check=f"{what} {when}", where=node, wanted=f"as {then}",
+                got="the same" if old == new else _difference(old, new), agrees=old == new,
             )
         )  # fmt: skip
     return made

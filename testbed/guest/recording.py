@@ -50,6 +50,11 @@ class Telemetry:
     sockets: socket_sampler.Recorder | None = None
     recurring: list[Recurring] = field(default_factory=list)
 
+    def once(self, when_ns: int, act: Callable[[int], None]) -> None:
+        """Have something done once, before all else that falls due at that time."""
+        one = Recurring(act=act, period_ns=1, due_ns=when_ns, last_ns=when_ns)
+        self.recurring.insert(0, one)
+
     def wait_until(self, when_ns: int) -> None:
         """Wait until CLOCK_MONOTONIC shows ``when_ns``, and do all that falls due by then."""
         while due := [task for task in self.recurring if task.due_ns <= min(when_ns, task.last_ns)]:
@@ -184,7 +189,7 @@ class Captures:
 def write_path(laid_out: Layout, raw: Path) -> None:
     """Write raw/path.json: what packets pass, and the capture points before and after."""
     stretches = taps.stretches(laid_out)
-    _write(raw / "path.json", [dataclasses.asdict(stretch) for stretch in stretches])
+    _write(raw / "path.json", [stretch.record() for stretch in stretches])
 
 
 def start_captures(

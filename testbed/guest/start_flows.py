@@ -25,9 +25,10 @@ def start_receiver(lab: BuiltNetwork, flow: Flow, epoch_ns: int) -> Running:
         return iperf3.start_server(host, argv, stem, host.read_file, flow.port)
     options = ledger.socket_options(cell.hosts, flow.protocol, "receiver")
     window_s = (cell.measure_from_s, cell.measured_s())
+    address, *further = lab.addresses(host.name, flow)
     argv = driver.receiver_argv(
-        flow, lab.address(host.name), options, epoch_ns, window_s, cell.collect.interval_s,
-        _messages(lab, flow, "receiver"),
+        flow, address, options, epoch_ns, window_s, cell.collect.interval_s,
+        _messages(lab, flow, "receiver"), further,
     )  # fmt: skip
     return driver.start_receiver(host, argv, stem)
 
@@ -64,12 +65,14 @@ def start_probes(lab: BuiltNetwork, epoch_ns: int) -> dict[str, Running]:
 
 
 def _start_probe(lab: BuiltNetwork, flow: Flow, epoch_ns: int) -> Running:
-    host, to = lab.source(flow), lab.address(lab.ends(flow)[1])
+    host = lab.source(flow)
+    own, other = (lab.addresses(node, flow) for node in lab.ends(flow))
     options = ledger.socket_options(lab.cell.hosts, flow.protocol, "sender")
     options |= ledger.own_options(flow)
     argv = driver.sender_argv(
-        flow, lab.address(host.name), to, options, epoch_ns, _messages(lab, flow, "sender")
-    )
+        flow, own[0], other[0], options, epoch_ns, _messages(lab, flow, "sender"),
+        list(zip(own[1:], other[1:], strict=True)),
+    )  # fmt: skip
     return driver.start_sender(host, argv, _sender_stem(lab, flow))
 
 

@@ -5,7 +5,7 @@ Pure. The same study, point, seed and lab always give the same cell.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from model import draws
@@ -16,6 +16,7 @@ from model.cell import (
     Collect,
     Direction,
     Flow,
+    FurtherPath,
     HostProfile,
     Limits,
     Link,
@@ -23,15 +24,20 @@ from model.cell import (
     Network,
     NumberedLoss,
 )
+from model.event import Event, EventWay
 from model.network_path import derived_channel_limit_pkts
+from model.sctp_paths import SctpPaths
 from testbed.points.load_study import Study
 from testbed.points.sweep import Point
-from testbed.study import study_form
+from testbed.study import path_form, study_form
 from testbed.study.host_profile_form import resolve_profile
 from testbed.study.setting_types import INTERVAL_S
 from testbed.study.written_flows import Copy, written_out
 
 FIRST_PORT = 5001
+TWO_PATHS = "two-paths"
+#: Ways of a link by the words of studies.
+WAYS: Mapping[str, EventWay] = {"both": "both", "data": "forward", "acknowledgements": "reverse"}
 QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S = 200, 1.0
 SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S = 100, 1.0
 COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S = 10, 1.0
@@ -91,6 +97,7 @@ def resolve_cell(
             virtual_s=at.duration_s + VIRTUAL_MARGIN_S,
         ),
         lab=dict(lab),
+        events=resolve_events(at.events) if purpose == "measure" else (),
     )
 
 
@@ -110,7 +117,35 @@ def resolve_network(network: study_form.Network) -> Network:
         source_access=_link(network.source_access),
         bottleneck=_link(network.bottleneck),
         destination_access=_link(network.destination_access),
+        further_paths=_further_paths(network),
     )
+
+
+def _further_paths(network: study_form.Network) -> tuple[FurtherPath, ...]:
+    """Return the second path; its links that are not given are as the first one's."""
+    if network.topology != TWO_PATHS:
+        return ()
+    own = network.second_path or study_form.SecondPath.model_validate({})
+    return (
+        FurtherPath(
+            source_access=_link(own.source_access or network.source_access),
+            bottleneck=_link(own.bottleneck or network.bottleneck),
+            destination_access=_link(own.destination_access or network.destination_access),
+        ),
+    )
+
+
+def resolve_events(events: Sequence[path_form.Event]) -> tuple[Event, ...]:
+    """Return what happens to links, in order of time."""
+    found = [
+        Event(
+            id=event.id, t_s=event.at_s, link=event.link, way=WAYS[event.way],
+            state=event.set_ or "", rate_bps=event.rate_bps, owd_s=event.owd_s,
+            loss_frac=event.loss_frac,
+        )
+        for event in events
+    ]  # fmt: skip
+    return tuple(sorted(found, key=lambda event: event.t_s))
 
 
 def _link(link: study_form.AccessLink) -> Link:
@@ -193,6 +228,26 @@ def _flow(at: study_form.StudyFile, copy: Copy, index: int, seed: int) -> Flow:
         ordered=flow.ordered,
         rate_bps=0 if flow.rate_bps == "bulk" else flow.rate_bps,
         drop_data_pkts=at.drops[flow.id].drop_data_pkts if flow.id in at.drops else (),
+        addresses=flow.addresses,
+        paths=_paths(flow.paths),
+    )
+
+
+def _paths(asked: path_form.PathSettings) -> SctpPaths:
+    """Return what a flow asks of its paths; nothing where that is the kernel's own."""
+
+    def given(value: int | Literal["kernel"]) -> int | None:
+        return None if value == "kernel" else value
+
+    return SctpPaths(
+        primary=asked.primary,
+        hb_interval_ms=given(asked.heartbeat_interval_ms),
+        path_max_retrans=given(asked.path_max_retransmissions),
+        assoc_max_retrans=given(asked.association_max_retransmissions),
+        pf_max_retrans=given(asked.pf_max_retransmissions),
+        rto_initial_ms=given(asked.rto_initial_ms),
+        rto_min_ms=given(asked.rto_min_ms),
+        rto_max_ms=given(asked.rto_max_ms),
     )
 
 

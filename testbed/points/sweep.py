@@ -25,7 +25,7 @@ from testbed.study_checks.agreement import cross_problems
 
 MAX_POINTS = 1000
 SWEEPABLE = (
-    "network", "duration", "measure", "hosts", "kernel", "generator", "flows", "drops",
+    "network", "duration", "measure", "hosts", "kernel", "generator", "flows", "events", "drops",
 )  # fmt: skip
 
 PointValue = float | int | str

@@ -23,6 +23,7 @@ from pydantic import (
 from model import units
 from model.cell import OF_HOSTS
 from model.movement.random_waypoint import LEAST_MPS, MOST_MPS, WHY_NOT_0
+from model.sctp_paths import PF_OFF
 from testbed.study.problems import SettingError, one_of, suggestion
 from testbed.study.scaling import of_run
 from testbed.study.vocabulary import (
@@ -156,6 +157,55 @@ ChannelLimitPkts = Annotated[
 StopS = Annotated[float | Literal["end"], BeforeValidator(_stop), _schema(units.TIME, "end")]
 PeriodS = Annotated[
     float | Literal["derived"], _or_word("derived", _period), _schema(units.TIME, "derived")
+]
+
+
+def _milliseconds(text: object) -> int:
+    """Return a time of SCTP's, which the kernel has in whole milliseconds."""
+    time_s = units.parse_time_s(text, at_least="1 ms", at_most="1000000 s")
+    ms = round(time_s * 1000)
+    if abs(ms - time_s * 1000) > 1e-9:
+        raise SettingError(
+            "not a whole number of milliseconds", wanted="such as '1 s' or '100 ms'",
+            got=units.shown(text),
+        )  # fmt: skip
+    return ms
+
+
+def _count_of(least: int, why: str) -> Any:
+    def parse(value: object) -> object:
+        if not isinstance(value, int) or isinstance(value, bool):
+            wanted = f"a whole number, or {OF_KERNEL_WORD}"
+            raise SettingError("wrong kind", wanted=wanted, got=units.shown(value))
+        if not least <= value < PF_OFF:
+            wanted = f"from {least} to {PF_OFF - 1}"
+            raise SettingError("out of range", wanted=wanted, got=units.shown(value), hint=why)
+        return value
+
+    return parse
+
+
+def _pf_threshold(value: object) -> object:
+    # A bare off is false in YAML 1.1; both mean that no path is ever potentially failed.
+    return PF_OFF if value is False or value == "off" else _count_of(0, "")(value)
+
+
+#: What stands for the kernel's own value of a parameter of paths.
+OF_KERNEL_WORD = "kernel"
+_count_schema = WithJsonSchema({"anyOf": [{"type": "integer"}, {"const": OF_KERNEL_WORD}]})
+KernelMs = Annotated[
+    int | Literal["kernel"], _or_word(OF_KERNEL_WORD, _milliseconds),
+    _schema(units.TIME, OF_KERNEL_WORD),
+]  # fmt: skip
+Retransmissions = Annotated[
+    int | Literal["kernel"],
+    _or_word(OF_KERNEL_WORD, _count_of(1, "Linux takes 0 for: leave it as it is")),
+    _count_schema,
+]
+PfRetransmissions = Annotated[
+    int | Literal["kernel"],
+    _or_word(OF_KERNEL_WORD, _pf_threshold),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"enum": [OF_KERNEL_WORD, "off", False]}]}),
 ]
 FlowRateBps = Annotated[
     int | Literal["bulk"], _or_word("bulk", _flow_rate), _schema(units.RATE, "bulk")

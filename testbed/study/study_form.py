@@ -12,10 +12,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from model.cell import OF_HOSTS, Generator, Protocol
+from model.sctp_paths import Addresses
 from testbed.study.claims import Claim
 from testbed.study.figures import Figure
 from testbed.study.host_profile_form import Profile
 from testbed.study.hypotheses import Explanation, Hypothesis
+from testbed.study.path_form import OF_KERNEL, Event, PathSettings
 from testbed.study.setting_types import (
     MAX_SEED,
     ChannelLimitPkts,
@@ -129,8 +131,20 @@ class Bottleneck(AccessLink):
     loss: Loss = Field(description="data and acknowledgements, each a percentage")
 
 
+class SecondPath(Settings):
+    """The second path's links; one that is not given is as the first path's."""
+
+    source_access: AccessLink | None = Field(None, description="the link from each source")
+    bottleneck: Bottleneck | None = Field(None, description="the link between its routers")
+    destination_access: AccessLink | None = Field(None, description="the link to each destination")
+
+
 class Network(Settings):
-    """The dumbbell: per pair a source and a destination, or one destination for all."""
+    """Per pair a source and a destination, or one destination for all; between them a path or two.
+
+    The links are a dumbbell's. Of two paths they are the first one's, and ``second_path`` says what
+    of the second is otherwise.
+    """
 
     topology: TopologyName = Field(description="a topology such as dumbbell")
     pairs: int = Field(ge=1, le=500, description="a number of host pairs")
@@ -138,6 +152,7 @@ class Network(Settings):
     source_access: AccessLink = Field(description="the link from each source to its router")
     bottleneck: Bottleneck = Field(description="the link between the routers")
     destination_access: AccessLink = Field(description="the link to each destination")
+    second_path: SecondPath | None = Field(None, description="of two-paths: the second one's links")
 
 
 class Flow(Settings):
@@ -163,6 +178,10 @@ class Flow(Settings):
     )
     stop_s: StopS = Field("end", alias="stop", description="a time, or end")
     rate_bps: FlowRateBps = Field("bulk", alias="rate", description="a rate (udp: needed), or bulk")
+    addresses: Addresses = Field(
+        "first", description="first, or both: an SCTP association over two paths"
+    )
+    paths: PathSettings = Field(OF_KERNEL, description="how an association uses its paths")
 
 
 class ListedDrops(Settings):
@@ -306,6 +325,7 @@ class StudyFile(Settings):
     generator: Generator = Field(description="probe or iperf3")
     network: Network = Field(description="the topology and its links")
     flows: tuple[Flow, ...] = Field(min_length=1, description="a list of flows")
+    events: tuple[Event, ...] = Field((), description="a list of what happens to links")
     drops: dict[FlowName, ListedDrops] = Field({}, description="data packets to drop, by flow")
     collect: Collect = Field(Collect.model_validate({}), description="evidence to record")
     groups: dict[GroupName, Text] = Field(min_length=1, description="a name per group of flows")

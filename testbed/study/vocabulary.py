@@ -6,7 +6,10 @@ import re
 
 TOPOLOGIES = {
     "dumbbell": "sources, two routers with one bottleneck between them, destinations",
+    "two-paths": "two dumbbells between the same hosts, which have an address on each",
 }
+#: Links that something may happen to, by topology; each is a link's name in the layout.
+LINKS_OF_EVENTS = {"dumbbell": ("bottleneck",), "two-paths": ("bottleneck", "bottleneck2")}
 
 #: The kernel of hosts whose profile names none: the fastest (benchmarks/README.md).
 DEFAULT_KERNEL = "7.3"

@@ -21,7 +21,7 @@ from testbed.study.vocabulary import (
 )
 from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
-from testbed.study_checks import figures, flows
+from testbed.study_checks import figures, flows, paths
 from testbed.study_checks.claims import claim_problems
 from testbed.study_checks.hypotheses import explanation_problems, hypothesis_problems
 from testbed.study_checks.lab_capacity import flow_problems, network_problems
@@ -29,7 +29,7 @@ from testbed.study_checks.loss import loss_problems, numbering_problems
 from testbed.study_checks.names import duplicates, unknown
 from testbed.study_checks.registry import Checks
 
-CHECKS = Checks(flows.CHECKS)
+CHECKS = Checks([*flows.CHECKS, *paths.CHECKS])
 CHECKS.reads("network")(loss_problems)
 CHECKS.reads("network", "flows", "generator")(numbering_problems)
 CHECKS.reads("network")(network_problems)
@@ -129,6 +129,7 @@ _NEEDED = {
     "delivered": "delivered: {from, to}",
     "windows": "windows: {from, to}",
     "bins": "bins: {from, to, bin}",
+    "events": "events: a list",
 }
 
 
@@ -145,7 +146,7 @@ def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
         listed = names if name.startswith("flow_") else metric_names(study.groups)
         yield from unknown(name, listed, loc, "metric", document)
         key = needs.get(name)
-        if key and getattr(study, key) is None:
+        if key and not getattr(study, key):
             yield document.problem(loc, f"{name} needs the key '{key}'", wanted=_NEEDED[key])
     yield from duplicates(study.metrics, places, "metric", document)
 
@@ -153,7 +154,7 @@ def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
 @CHECKS.reads("claims", "groups", "flows", *_NEEDED)
 def _claims(study: StudyFile, document: Document) -> Iterator[Problem]:
     needs = metric_needs(study.groups).items()
-    lacking = {name: _NEEDED[key] for name, key in needs if getattr(study, key) is None}
+    lacking = {name: _NEEDED[key] for name, key in needs if not getattr(study, key)}
     yield from claim_problems(study, document, _metric_names(study), lacking)
 
 

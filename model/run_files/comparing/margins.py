@@ -83,6 +83,9 @@ MARGINS = (
         metrics=(
             "cwnd_min_{group}_segments", "cwnd_max_{group}_segments", "jitter_min_{group}_s",
             "jitter_max_{group}_s", "message_delay_p99_{group}_s", "hol_wait_p99_{group}_s",
+            "message_delay_max_{group}_s", "delivery_gap_{group}_s", "outstanding_{group}_s",
+            "other_path_{group}_s", "failover_{group}_s", "path_timeouts_{group}",
+            "return_{group}_s",
         ),
         why="one moment of a run, or few",
     ),

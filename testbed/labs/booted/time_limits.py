@@ -8,6 +8,7 @@ from __future__ import annotations
 from model.cell import Cell, Limits, Network
 from model.units import bits
 from testbed.guest import calibration
+from testbed.labs.contract import paths_and_events
 
 #: Beyond the traffic: set-up, ends of connections, a last retransmission timeout. Every cell's own
 #: limit has room for it, and for a path that falls silent within ``USUAL_PATIENCE_S``.
@@ -22,9 +23,14 @@ PACKET_BYTES = 1500
 
 
 def limits(cell: Cell) -> Limits:
-    """Return a cell's limits, raised to what its path and its traffic can take."""
+    """Return a cell's limits, raised to what its path and its traffic can take.
+
+    Raises:
+        UnsupportedError: it asks for what no lab records.
+    """
+    paths_and_events.check_captures(cell)
     network, usual = cell.network, cell.limits
-    patience_s = DRAINS * calibration.drain_s(network) + ROUND_TRIPS * network.base_rtt_s()
+    patience_s = DRAINS * calibration.drain_s(network) + ROUND_TRIPS * network.longest_rtt_s()
     virtual_s = usual.virtual_s + (patience_s if patience_s > USUAL_PATIENCE_S else 0.0)
     packets = most_packets(network, cell.duration_s)
     if cell.purpose == "calibrate":

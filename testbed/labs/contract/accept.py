@@ -45,7 +45,8 @@ def most_packets(cell: Cell) -> float:
     """Return more packets than a cell's network can carry in its time."""
     size_bytes = min((flow.message_bytes for flow in cell.flows), default=MOST_PACKET_BYTES)
     size_bytes = min(max(size_bytes, LEAST_PACKET_BYTES), MOST_PACKET_BYTES)
-    rate_bps = cell.network.bottleneck.forward.rate_bps + sum(f.rate_bps for f in cell.flows)
+    rate_bps = sum(path.bottleneck.forward.rate_bps for path in cell.network.paths())
+    rate_bps += sum(e.rate_bps or 0 for e in cell.events) + sum(f.rate_bps for f in cell.flows)
     return PACKETS_FACTOR * rate_bps * cell.limits.virtual_s / 8 / size_bytes
 
 
@@ -104,7 +105,10 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
         if cell.records_messages_of(flow):
             most = document + MESSAGE_RECORD_BYTES * _most_messages(cell, flow)
             found |= {run_folder.messages(flow.id, side): most for side in ("sender", "receiver")}
-    found[run_folder.QUEUE_SAMPLES] = document + QDISC_SAMPLE_BYTES * (hosts + 4) * _samples(
+    if cell.events:
+        found[run_folder.EVENTS] = document
+    qdiscs = (hosts + 4) * len(cell.network.paths())
+    found[run_folder.QUEUE_SAMPLES] = document + QDISC_SAMPLE_BYTES * qdiscs * _samples(
         cell, collect.queue_s
     )
     found[run_folder.SOCKET_SAMPLES] = (

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 
-from mininet_topos import dumbbell
 from model.cell import Cell
 from model.errors import UnsupportedError
+from testbed.guest import topologies
 
 #: Linux 6.6 (TCA_NETEM_PRNG_SEED, include/uapi/linux/pkt_sched.h).
 LEAST = (6, 6)
@@ -31,7 +31,7 @@ def check(cell: Cell, release: str, hint: str, where: str = "KERNEL") -> None:
     """
     if takes_seed(release):
         return
-    if any(stage.draws() for stage in dumbbell.lay_out(cell.network, cell.seed).stages):
+    if any(stage.draws() for stage in topologies.lay_out(cell.network, cell.seed).stages):
         raise UnsupportedError(
             "this kernel's netem takes no seed for random loss", where=where,
             wanted=f"Linux {'.'.join(map(str, LEAST))} or newer", got=release, hint=hint,

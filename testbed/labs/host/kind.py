@@ -10,7 +10,7 @@ from model.cell import Cell, Limits
 from model.errors import UnsupportedError
 from testbed.guest import calibration
 from testbed.labs.booted import booting, image, lab_code, time_limits
-from testbed.labs.contract import seeded_loss
+from testbed.labs.contract import paths_and_events, seeded_loss
 from testbed.labs.contract.lab import BuildsNoKernel, Check, Finding, Lab, Properties, accept_any
 from testbed.labs.host import host_lab, kernel_modules, machine_facts, undo
 from testbed.labs.host.host_lab import HostLab
@@ -41,8 +41,10 @@ class HostKind(BuildsNoKernel):
         """Return after which times a cell is given up: its clock is the wall's.
 
         Raises:
-            UnsupportedError: it draws losses, which the running kernel cannot from a seed.
+            UnsupportedError: it draws losses, which the running kernel cannot from a seed, or
+                something happens to links.
         """
+        paths_and_events.check_events(cell, self.properties.name)
         seeded_loss.check(cell, self.least_release(), OLD_KERNEL)
         usual = time_limits.limits(cell)
         return replace(usual, wall_s=usual.virtual_s + usual.wall_s)

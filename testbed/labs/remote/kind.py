@@ -16,6 +16,7 @@ from pathlib import Path
 from model.cell import Cell, Limits
 from model.errors import GroundtruthError, UnsupportedError
 from testbed.labs.booted import booting, image, lab_code
+from testbed.labs.contract import paths_and_events
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.host import machine_facts
 from testbed.labs.host.kind import HostKind
@@ -49,8 +50,10 @@ class RemoteKind(HostKind):
 
         Raises:
             UnsupportedError: there are too few machines for it, or links between them, or it draws
-                losses, which some machine's kernel cannot from a seed.
+                losses, which some machine's kernel cannot from a seed, has several paths, or
+                something happens to its links.
         """
+        paths_and_events.check_paths(cell, self.properties.name)
         _testbed(inventory.path()).lent(cell.network)
         return super().limits(cell)
 

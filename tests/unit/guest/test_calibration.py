@@ -186,7 +186,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
 
 def measure(network: Network, folder: Path) -> dict[str, Any]:
     addresses = {
-        "src1": "10.1.1.2", "dst1": "10.2.1.2", "src2": "10.1.2.2", "dst2": "10.2.2.2",
+        "src1": ["10.1.1.2"], "dst1": ["10.2.1.2"], "src2": ["10.1.2.2"], "dst2": ["10.2.2.2"],
     }  # fmt: skip
     hosts = {name: Here(name) for name in addresses}
     return calibration.measure(network, 1, hosts, addresses, folder, Alone())

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from model.cell import HostProfile, Knob, KnobKind, LedgerEntry, Side
+from model.sctp_paths import PF_OFF, SctpPaths
 from testbed.guest.ledger import (
     OWN_PARAMETER,
+    OWN_PATHS,
     Roles,
     agrees,
     disagreements,
     knobs,
-    own_entry,
+    own_entries,
     own_options,
     route_options,
     row,
@@ -213,7 +215,7 @@ def test_every_disagreeing_node_is_named() -> None:
 def test_a_flow_without_a_congestion_control_of_its_own_asks_nothing() -> None:
     tcp, sctp = wireless_cell().flows
     assert own_options(tcp) == own_options(sctp) == {}
-    assert own_entry((tcp, sctp)) is None
+    assert own_entries((tcp, sctp)) == []
 
 
 def test_each_congestion_control_of_single_flows_is_one_setting() -> None:
@@ -223,9 +225,22 @@ def test_each_congestion_control_of_single_flows_is_one_setting() -> None:
         for i, name in enumerate(("cubic", "bbr", "cubic"))
     ]
     assert own_options(flows[0]) == {"congestion_control": "cubic"}
-    asked = own_entry((*flows, tcp, sctp))
-    assert asked is not None
+    (asked,) = own_entries((*flows, tcp, sctp))
     assert asked.parameter == OWN_PARAMETER
     assert [(knob.name, knob.value, knob.side) for knob in asked.knobs] == [
         ("congestion_control", "cubic", "sender"), ("congestion_control", "bbr", "sender"),
     ]  # fmt: skip
+
+
+def test_what_a_flow_asks_of_its_paths_is_in_the_ledger_by_the_probes_own_names() -> None:
+    tcp, sctp = wireless_cell().flows
+    paths = SctpPaths(path_max_retrans=3, pf_max_retrans=PF_OFF, rto_min_ms=100)
+    flow = dataclasses.replace(sctp, addresses="both", paths=paths)
+    assert own_options(flow) == {
+        "path_max_retrans": "3", "pf_max_retrans": "65535", "rto_min_ms": "100",
+    }  # fmt: skip
+    (asked,) = own_entries((tcp, flow))
+    assert asked.parameter == OWN_PATHS
+    assert {(knob.kind, knob.name) for knob in asked.knobs} == {
+        ("sctp_socket", name) for name in own_options(flow)
+    }

@@ -21,7 +21,7 @@ NAMES = {
     "paths", "streams_in", "streams_out", "path_errors", "association_errors", "value",
     "episode", "first_lost_segment", "first_lost_packet", "dupacks", "first_new_on_dupack",
     "first_new_segment", "cwnd_changes",
-    "unacked_chunks", "message", "stream", "ordered",
+    "unacked_chunks", "message", "stream", "ordered", "path",
 }  # fmt: skip
 SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_chunks", "_bps", "_frac")
 

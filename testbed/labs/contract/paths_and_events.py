@@ -1,0 +1,42 @@
+"""Labs without several paths, events of links, or captures of them: how each says so. Pure."""
+
+from __future__ import annotations
+
+from model.cell import Cell
+from model.errors import UnsupportedError
+
+HINT = "LAB=virtual runs it"
+
+
+def check_captures(cell: Cell) -> None:
+    """Raise :class:`UnsupportedError` if packets are to be captured on more than one path."""
+    if cell.collect.pcap and cell.network.further_paths:
+        raise _refused(
+            cell, "captures follow packets over one path", f"topology {cell.network.topology}",
+            "without --pcap; counters, messages and the sender's paths are recorded",
+        )  # fmt: skip
+
+
+def check_events(cell: Cell, lab: str) -> None:
+    """Raise :class:`UnsupportedError` if anything happens to links: not in this lab.
+
+    In real time an event is as late as the machine is, and nothing says yet how late it may be.
+    """
+    if cell.events:
+        what = f"nothing happens to links in the {lab} lab"
+        raise _refused(cell, what, f"event {cell.events[0].id}", HINT)
+
+
+def check_paths(cell: Cell, lab: str) -> None:
+    """Raise :class:`UnsupportedError` if there is more than one path: not in this lab."""
+    if cell.network.further_paths:
+        raise _refused(
+            cell, f"the {lab} lab has one path between two hosts",
+            f"topology {cell.network.topology}", HINT,
+        )  # fmt: skip
+
+
+def _refused(cell: Cell, what: str, got: str, hint: str) -> UnsupportedError:
+    point = ", ".join(f"{name}={value}" for name, value in cell.point.items())
+    where = f"{cell.study}{f' at {point}' if point else ''}"
+    return UnsupportedError(what, where=where, got=got, hint=hint)

@@ -1,0 +1,177 @@
+"""What several paths and events of links must agree on: topology, flows, each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model import units
+from testbed.study.path_form import Event
+from testbed.study.problems import Loc, Problem, one_of, suggestion
+from testbed.study.study_form import StudyFile
+from testbed.study.vocabulary import LINKS_OF_EVENTS
+from testbed.study.yaml_document import Document
+from testbed.study_checks.names import duplicates
+from testbed.study_checks.registry import Checks
+
+CHECKS = Checks()
+#: What an event may do, by the keys of the file.
+DONE_BY = ("set", "rate", "delay", "loss")
+MAX_PAIRS = 250
+TWO_PATHS = "two-paths"
+
+
+@CHECKS.reads("network")
+def _topology(study: StudyFile, document: Document) -> Iterator[Problem]:
+    network = study.network
+    if network.topology != TWO_PATHS:
+        if network.second_path is not None:
+            yield document.problem(
+                ("network", "second_path"), "the topology has one path",
+                wanted=f"topology {TWO_PATHS}, or no such key", got=f"topology {network.topology}",
+            )  # fmt: skip
+        return
+    if network.pairs > MAX_PAIRS:
+        yield document.problem(
+            ("network", "pairs"), "more hosts than two paths have addresses for",
+            wanted=f"at most {MAX_PAIRS}", got=str(network.pairs),
+        )  # fmt: skip
+    second = network.second_path.bottleneck if network.second_path else None
+    for loc, link in (
+        (("bottleneck",), network.bottleneck),
+        (("second_path", "bottleneck"), second),
+    ):
+        if link is not None and link.loss.process != "shared":
+            yield document.problem(
+                ("network", *loc, "loss", "process"), "packets are numbered on one path only",
+                wanted="shared", got=link.loss.process,
+            )  # fmt: skip
+
+
+@CHECKS.reads("network", "drops")
+def _listed(study: StudyFile, document: Document) -> Iterator[Problem]:
+    if study.network.topology == TWO_PATHS and study.drops:
+        yield document.problem(
+            ("drops",), "packets are numbered on one path only", wanted="no drops by number",
+            got=f"topology {TWO_PATHS}",
+        )  # fmt: skip
+
+
+@CHECKS.reads("network", "collect")
+def _captures(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for key in ("captures", "captures_at"):
+        if study.network.topology == TWO_PATHS and getattr(study.collect, key):
+            yield document.problem(
+                ("collect", key), "captures follow packets over one path", wanted="none",
+                got=f"topology {TWO_PATHS}",
+                hint="counters, messages and the sender's paths are recorded without them",
+            )  # fmt: skip
+
+
+@CHECKS.reads("network", "flows", "generator")
+def _flows(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, flow in enumerate(study.flows):
+        place: Loc = ("flows", i, "addresses")
+        asked = flow.paths.model_fields_set
+        if asked and flow.protocol != "sctp":
+            yield document.problem(
+                ("flows", i, "paths"), "only an sctp flow has it", wanted="no such key",
+                got=f"protocol {flow.protocol}",
+            )  # fmt: skip
+        generator = study.generator if flow.generator == "study" else flow.generator
+        if asked and generator != "probe":
+            yield document.problem(
+                ("flows", i, "paths"), "iperf3 cannot set it", wanted="generator probe",
+                got=f"generator {generator}",
+            )  # fmt: skip
+        if flow.addresses == "first":
+            if flow.paths.primary != "first":
+                yield document.problem(
+                    ("flows", i, "paths", "primary"), "the flow has no second path",
+                    wanted="addresses: both", got="addresses: first",
+                )  # fmt: skip
+            continue
+        if study.network.topology != TWO_PATHS:
+            yield document.problem(
+                place, "hosts have one address", wanted=f"topology {TWO_PATHS}",
+                got=f"topology {study.network.topology}",
+            )  # fmt: skip
+        elif flow.protocol != "sctp" or generator != "probe":
+            yield document.problem(
+                place, "only an sctp flow of the probes has several addresses",
+                wanted="addresses: first", got=f"protocol {flow.protocol}, generator {generator}",
+            )  # fmt: skip
+
+
+@CHECKS.reads("events")
+def _event_ids(study: StudyFile, document: Document) -> Iterator[Problem]:
+    places: list[Loc] = [("events", i, "id") for i in range(len(study.events))]
+    yield from duplicates((event.id for event in study.events), places, "event", document)
+
+
+def _does(event: Event) -> list[str]:
+    """Return what an event does, by the keys of the file."""
+    values = (event.set_, event.rate_bps, event.owd_s, event.loss_frac)
+    return [key for key, value in zip(DONE_BY, values, strict=True) if value is not None]
+
+
+@CHECKS.reads("events", "network", "duration_s")
+def _events(study: StudyFile, document: Document) -> Iterator[Problem]:
+    links = LINKS_OF_EVENTS[study.network.topology]
+    for i, event in enumerate(study.events):
+        place: Loc = ("events", i)
+        does = _does(event)
+        if len(does) != 1:
+            yield document.problem(
+                place, "an event does one thing", wanted=f"one of {', '.join(DONE_BY)}",
+                got=", ".join(does) or "none",
+            )  # fmt: skip
+        if event.link not in links:
+            yield document.problem(
+                (*place, "link"), "no such link", wanted=one_of(links), got=units.shown(event.link),
+                hint=suggestion(event.link, links),
+            )  # fmt: skip
+        if not 0 < event.at_s < study.duration_s:
+            yield document.problem(
+                (*place, "at"), "not while flows run",
+                wanted=f"after 0 s and before {units.format_time(study.duration_s)} (duration)",
+                got=units.format_time(event.at_s),
+            )  # fmt: skip
+        if event.set_ is not None and event.way != "both":
+            yield document.problem(
+                (*place, "way"), "a link goes down and up both ways", wanted="no such key",
+                got=event.way,
+            )  # fmt: skip
+        process = study.network.bottleneck.loss.process
+        if event.loss_frac is not None and process != "shared":
+            yield document.problem(
+                (*place, "loss"), "losses by number do not change while flows run",
+                wanted="loss.process: shared", got=process,
+            )  # fmt: skip
+
+
+@CHECKS.reads("events")
+def _at_odds(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield two events that set one thing at one time, and states that a link is in already."""
+    ways = {"both": {"data", "acknowledgements"}}
+    for i, event in enumerate(study.events):
+        for other in study.events[:i]:
+            same = event.link == other.link and event.at_s == other.at_s
+            shared = ways.get(event.way, {event.way}) & ways.get(other.way, {other.way})
+            if same and shared and _does(event) == _does(other):
+                yield document.problem(
+                    ("events", i, "at"), f"at odds with event {other.id}",
+                    wanted="another time, or one event",
+                    got=f"{units.format_time(event.at_s)}, {event.link}, {', '.join(_does(event))}",
+                )  # fmt: skip
+    state: dict[str, str] = {}
+    order = sorted(range(len(study.events)), key=lambda i: study.events[i].at_s)
+    for i in order:
+        event = study.events[i]
+        if event.set_ is None:
+            continue
+        if state.get(event.link, "up") == event.set_:
+            yield document.problem(
+                ("events", i, "set"), f"the link is {event.set_} already at that time",
+                wanted="down" if event.set_ == "up" else "up", got=event.set_,
+            )  # fmt: skip
+        state[event.link] = event.set_
