@@ -96,6 +96,9 @@ def _path(cells: Sequence[Cell]) -> str:
         f"round trip {_span((cell.network.base_rtt_s() for cell in cells), units.format_time)}",
         f"buffer {_span((way.queue_pkts for way in ways), units.format_packets)}",
     ]
+    if any(cell.events for cell in cells):
+        happens = dict.fromkeys(event.words() for cell in cells for event in cell.events)
+        parts.append(", ".join(happens))
     if any(way.loss.loss_frac for way in ways):
         bursts = " in bursts" * any(way.loss.model == "gilbert_elliott" for way in ways)
         lost = _span((way.loss.loss_frac for way in ways), _percent)

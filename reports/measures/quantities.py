@@ -18,6 +18,7 @@ SETTING_UNITS: dict[str, Quantity] = {
     "drop_data_pkts": Quantity("", 1, 0),  # numbers of packets, not how many
     "_frac": Quantity("%", 100, 6),
     "_bps": Quantity("Mbit/s", 1e-6, 6),
+    "_ms": Quantity("ms", 1, 0),
     "_s": Quantity("s", 1, 6),
     "_pkts": Quantity("packets", 1, 0),
     "_bytes": Quantity("bytes", 1, 0),

@@ -15,6 +15,7 @@ from mininet_topos.dumbbell import Dumbbell
 from mininet_topos.parking_lot import ParkingLot
 from mininet_topos.raised_sysctls import RAISED_SYSCTLS
 from mininet_topos.topology import Topology
+from mininet_topos.two_paths import TwoPaths
 
 FOLDER = Path(__file__).parents[3] / "mininet_topos"
 PROGRAM = Path(__file__).parent / "programs" / "both_builders.py"
@@ -27,6 +28,7 @@ TOPOLOGIES: dict[str, tuple[type[Topology], dict[str, Any]]] = {
     "parking_lot": (
         ParkingLot, {"bottlenecks": 2, "bottleneck2_rate_bps": 1000000, "access_queue_pkts": 77},
     ),
+    "two_paths": (TwoPaths, {"pairs": 2, "bottleneck2_rate_bps": 1000000, "owd_s": 0.02}),
 }  # fmt: skip
 Mn = Callable[..., Path]
 

@@ -32,7 +32,8 @@ def read(space: Namespace, devices: tuple[str, ...]) -> dict[str, Any]:
             "qdiscs": "tc -j qdisc show",
             "links": "ip -j link show",
             "addresses": "ip -j -4 address show",
-            "routes": "ip -j route show",
+            "routes": "ip -j route show table all",
+            "rules": "ip -j rule show",
             "neighbours": "ip -j neighbor show nud permanent",
         }.items()
     }

@@ -1,0 +1,173 @@
+"""Two paths in the lab: each as asked for, and an association that outlives a link of the first."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from collectors.tables.write import write_tables
+from model import run_folder
+from model.cell import Cell, Direction, FurtherPath, Link, Loss
+from model.event import Event
+from model.sctp_paths import PF_OFF, SctpPaths
+from testbed.campaign import calibration_checks
+from testbed.labs.virtual.virtual_lab import PROPERTIES
+
+#: Of the second path, unlike the first's: 1 Mbit/s, 60 ms.
+SECOND = Direction(rate_bps=1_000_000, queue_pkts=20, owd_s=0.06, channel_limit_pkts=2000,
+                   loss=Loss(model="random", loss_frac=0.01))  # fmt: skip
+RTO_S, BEATS = 1.0, 3  # 1 + 2 timeouts: Path.Max.Retrans 1
+
+
+def on_two_paths(cell: Cell) -> Cell:
+    """Return a cell over two paths, the first of which loses nothing."""
+    one = cell.network
+    none = Loss(model="none", loss_frac=0.0)
+    quick = dataclasses.replace(one.bottleneck.forward, owd_s=0.02, queue_pkts=50, loss=none)
+    first = Link(forward=quick, reverse=quick)
+    back = dataclasses.replace(SECOND, loss=none)
+    second = FurtherPath(
+        source_access=one.source_access, bottleneck=Link(forward=SECOND, reverse=back),
+        destination_access=one.destination_access,
+    )  # fmt: skip
+    network = dataclasses.replace(
+        one, topology="two-paths", bottleneck=first, further_paths=(second,)
+    )
+    return dataclasses.replace(cell, network=network)
+
+
+def event(name: str, t_s: float, **given: Any) -> Event:
+    asked = {"link": "bottleneck", "way": "both", "state": "", "rate_bps": None, "owd_s": None,
+             "loss_frac": None, **given}  # fmt: skip
+    return Event(id=name, t_s=t_s, **asked)
+
+
+def cut(cell: Cell) -> Cell:
+    """Return a signalling association over both paths, whose first link is down for 8 s."""
+    _, sctp = cell.flows
+    paths = SctpPaths(path_max_retrans=1, pf_max_retrans=PF_OFF)
+    flow = dataclasses.replace(
+        sctp, message_bytes=200, rate_bps=160_000, addresses="both", paths=paths
+    )
+    return dataclasses.replace(
+        cell,
+        flows=(flow,),
+        collect=dataclasses.replace(cell.collect, messages=True),
+        events=(event("cut", 6.0, state="down"), event("back", 14.0, state="up")),
+    )
+
+
+def written(cell: Cell, folder: Path) -> list[dict[str, Any]]:
+    """Write a cell's tables; return its audit's comparisons, none of which disagrees."""
+    write_tables(folder, cell)
+    checks: list[dict[str, Any]] = json.loads((folder / run_folder.AUDIT).read_text())["checks"]
+    verify = json.loads((folder / run_folder.VERIFY).read_text())["checks"]
+    assert [one for one in (*checks, *verify) if one["agrees"] is False] == []
+    return checks
+
+
+@pytest.fixture(scope="module")
+def failing(wireless: Callable[..., Cell], run_cell_once: Callable[..., Path]) -> tuple[Cell, Path]:
+    cell = cut(on_two_paths(wireless(duration_s=20.0)))
+    return cell, run_cell_once(cell)
+
+
+def test_all_packets_are_accounted_for_and_the_event_was_in_time(failing: Any) -> None:
+    cell, folder = failing
+    checks = written(cell, folder)
+    by_name = {one["check"] for one in checks if one["agrees"]}
+    assert {"event in time", "through a link that is down, data"} <= by_name
+    audit = pl.read_parquet(folder / run_folder.AUDIT_TABLE)
+    assert audit.filter(direction="data")["unexplained_pkts"].to_list() == [0]
+    down, up = pl.read_parquet(folder / run_folder.EVENTS_TABLE).to_dicts()
+    assert down["data_lost_pkts"] > 0
+    assert (up["data_lost_pkts"], up["ack_lost_pkts"]) == (0, 0)
+    lost = audit.filter(direction="data")["loss_dropped_pkts"][0]
+    assert lost >= down["data_lost_pkts"]
+
+
+def test_the_association_goes_by_the_other_path_and_loses_no_message(failing: Any) -> None:
+    cell, folder = failing
+    written(cell, folder)
+    messages = pl.read_parquet(folder / run_folder.MESSAGES_TABLE)
+    assert messages.height > 1900
+    assert messages["delivered_s"].null_count() == 0
+    states = pl.read_parquet(folder / run_folder.PATHS_TABLE)
+    gone = states.filter(event="unreachable", path=1)["t_s"].to_list()
+    # Two timeouts, from the last acknowledgement, which comes within a round trip after the cut.
+    assert 6.0 + BEATS * RTO_S <= gone[0] <= 6.0 + 1.1 * BEATS * RTO_S
+    over = states.filter(event="data_from", path=2)["t_s"].to_list()
+    assert 6.0 + RTO_S < over[0] < 6.0 + RTO_S + 0.2
+    options = json.loads((folder / "raw" / "ledger.json").read_text())[-1]
+    assert [knob["agrees"] for knob in options["knobs"]] == [True, True]
+
+
+def test_a_step_of_rate_delay_and_loss_on_a_dumbbell_is_read_back(
+    wireless: Callable[..., Cell], run_cell: Callable[..., Path]
+) -> None:
+    cell = wireless(duration_s=20.0)
+    cell = dataclasses.replace(
+        cell,
+        events=(
+            event("slow", 5.0, rate_bps=1_000_000, way="forward"),
+            event("far", 8.0, owd_s=0.4), event("lossy", 12.0, loss_frac=0.05),
+        ),
+    )  # fmt: skip
+    folder = run_cell(cell)
+    written(cell, folder)
+    end = json.loads((folder / "raw" / "qdiscs.json").read_text())
+    (channel,) = [q for q in end["r2"] if (q["dev"], q["handle"]) == ("ifb-bottleneck", "1:")]
+    assert channel["options"]["delay"]["delay"] == pytest.approx(0.4)
+    assert channel["options"]["loss-random"]["loss"] == pytest.approx(0.05)
+    (shaper,) = [q for q in end["r1"] if (q["dev"], q["handle"]) == ("r1-bottleneck", "10:")]
+    assert shaper["options"]["rate"]["rate"] * 8 == 1_000_000
+    (other,) = [q for q in end["r2"] if (q["dev"], q["handle"]) == ("r2-bottleneck", "10:")]
+    assert other["options"]["rate"]["rate"] * 8 == 3_000_000
+
+
+@pytest.fixture(scope="module")
+def measured(wireless: Callable[..., Cell], run_cell_once: Callable[..., Path]) -> Any:
+    cell = on_two_paths(wireless(purpose="calibrate"))
+    folder = run_cell_once(cell, "calibration")
+    found = json.loads((folder / "raw" / "calibration.json").read_text())
+    logs = {}
+    for run, entry in found.items():
+        path = folder / "raw" / "calibration" / entry["log"]
+        logs[run] = calibration_checks.read_log(path.read_text(), str(path))
+    return cell, found, logs
+
+
+def test_both_paths_are_as_asked(measured: Any) -> None:
+    cell, found, logs = measured
+    made = calibration_checks.checks(cell.network, cell.seed, found, logs, PROPERTIES.tolerances)
+    assert [one for one in made if one.agrees is False] == []
+    assert len([one for one in made if one.where.endswith(", path 2")]) == 4
+    # Both ways of two bottlenecks and of two pairs' links at either side of both paths.
+    assert len([one for one in made if one.check == "buffer"]) == 20
+
+
+@pytest.mark.parametrize(
+    ("changes", "caught_by"),
+    [({"owd_s": 0.0601}, "rtt"), ({"rate_bps": 1_003_000}, "rate"), ({"queue_pkts": 21}, "buffer"),
+     ({"loss": Loss(model="random", loss_frac=0.0105)}, "loss forward")],
+)  # fmt: skip
+def test_another_second_path_is_caught(
+    measured: Any, changes: dict[str, Any], caught_by: str
+) -> None:
+    cell, found, logs = measured
+    second = cell.network.further_paths[0]
+    forward = dataclasses.replace(second.bottleneck.forward, **changes)
+    link = dataclasses.replace(second.bottleneck, forward=forward)
+    network = dataclasses.replace(
+        cell.network, further_paths=(dataclasses.replace(second, bottleneck=link),)
+    )
+    made = calibration_checks.checks(network, cell.seed, found, logs, PROPERTIES.tolerances)
+    wrong = [one for one in made if one.agrees is False]
+    assert caught_by in {one.check for one in wrong}
+    assert all("path 2" in one.where or "bottleneck2" in one.where for one in wrong)

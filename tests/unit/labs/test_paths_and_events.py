@@ -1,0 +1,68 @@
+"""Labs that cannot have several paths, events of links, or captures of both say so by name."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from model.cell import Cell, FurtherPath
+from model.errors import UnsupportedError
+from model.event import Event
+from model.sctp_paths import SctpPaths
+from simulators.ns2 import settings
+from testbed.labs import registry
+from testbed.labs.contract import paths_and_events
+from tests.support.recorded import wireless_cell
+
+CUT = Event(id="cut", t_s=1.0, link="bottleneck", way="both", state="down", rate_bps=None,
+            owd_s=None, loss_frac=None)  # fmt: skip
+
+
+def two_paths(*, pcap: bool = False) -> Cell:
+    cell = wireless_cell()
+    one = cell.network
+    second = FurtherPath(
+        source_access=one.source_access, bottleneck=one.bottleneck,
+        destination_access=one.destination_access,
+    )  # fmt: skip
+    network = dataclasses.replace(one, topology="two-paths", further_paths=(second,))
+    collect = dataclasses.replace(cell.collect, pcap=pcap)
+    lab = {**cell.lab, "kernel": "7.3"}
+    return dataclasses.replace(cell, network=network, collect=collect, lab=lab)
+
+
+@pytest.mark.parametrize("name", ["virtual", "stock"])
+def test_two_paths_run_where_a_kernel_is_booted_but_uncaptured(name: str) -> None:
+    kind = registry.named(name)
+    assert kind.limits(two_paths()).virtual_s > 0
+    with pytest.raises(UnsupportedError, match=r"captures follow .* topology two-paths"):
+        kind.limits(two_paths(pcap=True))
+
+
+def test_nothing_happens_to_links_in_real_time() -> None:
+    cell = dataclasses.replace(wireless_cell(), events=(CUT,))
+    with pytest.raises(UnsupportedError, match=r"host lab.*event cut.*LAB=virtual"):
+        registry.named("host").limits(cell)
+    assert registry.named("virtual").limits(cell).virtual_s > 0
+
+
+def test_the_remote_lab_has_one_path() -> None:
+    with pytest.raises(UnsupportedError, match=r"remote lab has one path.*two-paths"):
+        registry.named("remote").limits(two_paths())
+
+
+def test_a_cell_with_neither_is_refused_by_nobody() -> None:
+    cell = dataclasses.replace(wireless_cell(), collect=two_paths(pcap=True).collect)
+    paths_and_events.check_captures(cell)
+    paths_and_events.check_events(cell, "host")
+    paths_and_events.check_paths(cell, "remote")
+
+
+def test_ns2_names_what_it_cannot_have() -> None:
+    cell = dataclasses.replace(two_paths(), events=(CUT,))
+    flow = dataclasses.replace(cell.flows[1], paths=SctpPaths(path_max_retrans=3))
+    cell = dataclasses.replace(cell, flows=(cell.flows[0], flow))
+    found = [what for what, _ in settings.problems(cell)]
+    assert {"topology two-paths", "event cut"} <= set(found)
+    assert f"flow {flow.id}: settings of SCTP's paths" in found
