@@ -114,7 +114,15 @@ static void prolong(struct aodv_core *core, uint32_t destination, int64_t t_ns)
 	route->used_ns = later(route->used_ns, t_ns);
 	route->until_ns =
 	    later(route->until_ns, t_ns + core->config.active_route_timeout_ns);
-	if (route->next_hop != destination)
+}
+
+static void prolong_way(struct aodv_core *core, uint32_t destination,
+			int64_t t_ns)
+{
+	const struct aodv_route *route = route_valid(core, destination);
+
+	prolong(core, destination, t_ns);
+	if (route && route->next_hop != destination)
 		prolong(core, route->next_hop, t_ns);
 }
 
@@ -122,8 +130,8 @@ static void prolong(struct aodv_core *core, uint32_t destination, int64_t t_ns)
 void aodv_core_used(struct aodv_core *core, uint32_t source,
 		    uint32_t destination, int64_t t_ns)
 {
-	prolong(core, source, t_ns);
-	prolong(core, destination, t_ns);
+	prolong_way(core, source, t_ns);
+	prolong_way(core, destination, t_ns);
 }
 
 static enum aodv_kind kind_of(const uint8_t *bytes, bool was_broadcast)

@@ -194,12 +194,16 @@ void aodv_core_receive(struct aodv_core *core, int64_t now_ns,
 /* This node sends to destination and has no route; the packet is kept. */
 void aodv_core_want_route(struct aodv_core *core, int64_t now_ns,
 			  uint32_t source, uint32_t destination);
-/*
- * A packet of another node's has no route here. True: keep it, the route is
- * being repaired; false: drop it.
- */
-bool aodv_core_transit(struct aodv_core *core, int64_t now_ns, uint32_t source,
-		       uint32_t destination);
+/* What becomes of a packet of another node's that has no route here. */
+enum aodv_verdict {
+	AODV_DROP_IT,
+	/* The route is being repaired. */
+	AODV_KEEP_IT,
+	/* The route came up meanwhile. */
+	AODV_SEND_IT,
+};
+enum aodv_verdict aodv_core_transit(struct aodv_core *core, int64_t now_ns,
+				    uint32_t source, uint32_t destination);
 /* A packet took the route at that time; only from within read_usage(). */
 void aodv_core_used(struct aodv_core *core, uint32_t source,
 		    uint32_t destination, int64_t t_ns);

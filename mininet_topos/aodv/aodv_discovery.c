@@ -184,8 +184,8 @@ bool repair_start(struct aodv_core *core, struct aodv_route *route,
 	return start(core, &with) != NULL;
 }
 
-bool aodv_core_transit(struct aodv_core *core, int64_t now_ns, uint32_t source,
-		       uint32_t destination)
+enum aodv_verdict aodv_core_transit(struct aodv_core *core, int64_t now_ns,
+				    uint32_t source, uint32_t destination)
 {
 	const struct aodv_discovery *search;
 	struct aodv_route *route;
@@ -193,25 +193,23 @@ bool aodv_core_transit(struct aodv_core *core, int64_t now_ns, uint32_t source,
 	aodv_core_advance(core, now_ns);
 	/* It came while the route was on its way into the kernel. */
 	route = route_find(core, destination);
-	if (route && route->valid) {
-		core->ops->release(core->ctx, destination);
-		return true;
-	}
+	if (route && route->valid)
+		return AODV_SEND_IT;
 	search = discovery_find(core, destination);
 	if (search && search->repair)
-		return true;
+		return AODV_KEEP_IT;
 	if (route && route->repairable &&
 	    route->repairable_until_ns > core->now_ns) {
 		route->repairable = false;
 		if (repair_start(core, route, source))
-			return true;
+			return AODV_KEEP_IT;
 	}
 	/* Section 6.13: somebody still sends over a node that has forgotten. */
 	if (core->now_ns < core->silent_until_ns)
 		core->silent_until_ns =
 		    core->now_ns + core->config.delete_period_ns;
 	send_rerr_for_packet(core, source, destination);
-	return false;
+	return AODV_DROP_IT;
 }
 
 static void discovery_remove(struct aodv_core *core,

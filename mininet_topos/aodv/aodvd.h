@@ -1,0 +1,126 @@
+/*
+ * What the parts of the daemon share: its interfaces, its sockets, its
+ * counts.
+ *
+ * Invariants: one thread that sleeps in ppoll() until something arrives or is
+ * due; nothing polls, so an idle daemon costs nothing in virtual time; what
+ * it made (routes, the TUN device) is gone when it ends.
+ */
+#ifndef AODVD_H
+#define AODVD_H
+
+#include "aodv_core.h"
+
+#include <net/if.h>
+
+struct aodvd_interface {
+	char name[IFNAMSIZ];
+	unsigned int index;
+	uint32_t address;
+	/* Port 654, bound to the interface. */
+	int control_fd;
+	/* Counts who uses which route; -1 without. */
+	int usage_fd;
+	/* The monitor interface on the same radio; -1 without. */
+	int monitor_fd;
+};
+
+enum buffer_drop {
+	BUFFER_DROP_FULL,
+	BUFFER_DROP_AGE,
+	BUFFER_DROP_NO_ROUTE,
+	BUFFER_DROP_REPAIR_FAILED,
+	BUFFER_DROP_TRANSIT,
+	BUFFER_DROP_NOT_IPV4,
+	BUFFER_DROP_SEND_ERROR,
+	BUFFER_DROP_ENDED,
+	BUFFER_DROPS,
+};
+
+struct aodvd_counts {
+	uint64_t buffered;
+	uint64_t reinjected;
+	uint64_t salvaged;
+	uint64_t unreachables_sent;
+	uint64_t dropped[BUFFER_DROPS];
+	uint64_t failed_frames;
+	uint64_t control_send_errors;
+	uint64_t route_changes;
+	uint64_t usage_reads;
+	uint64_t usage_flows;
+	uint64_t wakeups;
+};
+
+struct aodvd {
+	struct aodv_core *core;
+	struct aodv_config config;
+	unsigned int interfaces;
+	struct aodvd_interface interface[AODV_MOST_INTERFACES];
+	struct aodvd_counts counts;
+	unsigned int tun_index;
+	int tun_fd;
+	int raw_fd;
+	int route_fd;
+	int neighbour_fd;
+	int query_fd;
+	int usage_map_fd;
+};
+
+extern struct aodvd aodvd;
+
+/* aodvd_options.c */
+void options_read(int argc, char **argv);
+bool option_salvage(void);
+bool option_host_unreachable(void);
+const char *option_tun_name(void);
+const char *option_events(void);
+uint64_t option_route_metric(void);
+uint64_t option_buffer_packets(void);
+uint64_t option_buffer_per_destination(void);
+int64_t option_buffer_age_ns(void);
+uint64_t option_ready_fd(void);
+bool option_ready_is_set(void);
+bool option_neighbour_table(void);
+
+/* control_socket.c */
+int control_open(const struct aodvd_interface *interface);
+void control_send(unsigned int at, uint32_t to, unsigned int ttl_hops,
+		  const uint8_t *bytes, size_t length);
+void control_receive(unsigned int at);
+
+/* kernel_routes.c */
+void routes_open(void);
+void routes_default_to_tun(void);
+void routes_set(uint32_t destination, uint32_t next_hop, unsigned int at);
+void routes_clear(uint32_t destination);
+/* Dies when the kernel has refused a change. */
+void routes_check(void);
+void routes_remove_all(void);
+void neighbours_receive(void);
+/* Who has this MAC address there; 0: nobody that is known. */
+uint32_t neighbour_of_mac(unsigned int index, const uint8_t *mac);
+
+/* packet_buffer.c */
+void tun_open(void);
+void tun_receive(void);
+void buffer_release(uint32_t destination);
+void buffer_give_up(uint32_t destination, bool repair);
+/* A packet that was on its way and did not arrive. */
+void buffer_salvage(const uint8_t *packet, size_t length);
+void buffer_end(void);
+
+/* usage_filter.c */
+void usage_open(void);
+void usage_read(void);
+
+/* link_feedback.c */
+int feedback_open(const char *monitor);
+void feedback_receive(unsigned int at);
+
+/* event_lines.c */
+void events_open(void);
+void events_write(void *ctx, const struct aodv_event *event);
+void events_close(void);
+void totals_write(void);
+
+#endif
