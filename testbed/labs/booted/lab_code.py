@@ -1,7 +1,8 @@
 """Everything of this project that runs inside a lab, compiled once with the image's own tools.
 
 An entry holds ``init``, ``early`` (before it, on a kernel of modules), ``walls``, ``preload.so``
-(what the kernel gets of its host), ``bin/`` (the C probes) and ``lib/`` (the Python modules the
+(what the kernel gets of its host), ``bin/`` (the C programs: probes and
+the AODV daemon) and ``lib/`` (the Python modules the
 agent needs, byte-compiled). Its key is the digest of
 exactly those sources, so a change to a report or to the command line never makes finished cells
 stale.
@@ -24,6 +25,7 @@ BUILD_TIMEOUT_S = 300.0
 FOLDERS = (
     "model",
     "mininet_topos",
+    "mininet_topos/aodv",
     "probes",
     "probes/common",
     "probes/flow",
@@ -41,6 +43,7 @@ cc $flags -static -o /cell/early /gt/guest/early.c
 cc $flags -fPIC -shared -o /cell/preload.so /gt/guest/seeded_random.c /gt/guest/host_*.c
 cc $flags -static -o /cell/walls /gt/guest/walls*.c
 make -s -C /cell/lib/probes OUT=/cell/bin LDFLAGS=-static
+make -s -C /cell/lib/mininet_topos/aodv OUT=/cell/bin LDFLAGS=-static
 PYTHONHASHSEED=0 python3 -m compileall -q --invalidation-mode unchecked-hash /cell/lib
 """
 
