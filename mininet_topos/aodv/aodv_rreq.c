@@ -14,6 +14,8 @@ static struct aodv_route *reverse_route(struct aodv_core *core,
 			   2 * hops * core->config.node_traversal_ns;
 	bool fresher, as_fresh;
 
+	/* So far away that the formula ends in the past. */
+	least_ns = later(least_ns, core->now_ns);
 	if (!route) {
 		drop(core, AODV_DROP_FULL);
 		return NULL;

@@ -19,20 +19,15 @@ BIN = Path("/gt/code/bin/aodvd")
 KINDS = ("rreq", "rrep", "rerr", "rrep_ack", "hello")
 #: What each message has besides: the headers of UDP and IPv4.
 HEADER_BYTES = 28
-#: What ns-2.35's AODV does otherwise than RFC 3561's defaults, as far as options can say it.
+#: ns-2.35's constants where they are not RFC 3561's defaults (aodv/aodv.h there).
 NS235: Mapping[str, str] = {
     "active_route_timeout_s": "10",
     "my_route_timeout_s": "10",
-    "delete_period_s": "10",
     "node_traversal_s": "0.03",
-    "net_traversal_s": "1.8",
     "net_diameter_hops": "30",
     "rreq_retries": "3",
     "ttl_start_hops": "5",
-    "timeout_buffer_hops": "2",
-    "buffer_packets": "64",
-    "buffer_age_s": "30",
-    "jitter_s": "0.01",
+    "allowed_hello_loss": "3",
 }
 
 
