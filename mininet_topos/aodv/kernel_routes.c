@@ -121,6 +121,10 @@ void routes_check(void)
 		if ((size_t)length < NLMSG_LENGTH(sizeof(*error)) ||
 		    header->nlmsg_type != NLMSG_ERROR || error->error == 0)
 			continue;
+		/* It went with its interface or address. */
+		if (error->error == -ESRCH &&
+		    error->msg.nlmsg_type == RTM_DELROUTE)
+			continue;
 		errno = -error->error;
 		die_errno("rtnetlink", "a change of a route",
 			  "does somebody else change routes here?");
