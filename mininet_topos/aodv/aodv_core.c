@@ -81,7 +81,8 @@ static void routes_advance(struct aodv_core *core)
 void aodv_core_advance(struct aodv_core *core, int64_t now_ns)
 {
 	core->now_ns = later(core->now_ns, now_ns);
-	/* A neighbour not heard is a lost link, even when its route ends now. */
+	/* A neighbour not heard is a lost link, even when its route ends now.
+	 */
 	links_advance(core);
 	routes_advance(core);
 	discoveries_advance(core);

@@ -13,9 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
-#define MOST_FDS (3 + 2 * AODV_MOST_INTERFACES)
+#define MOST_FDS (4 + 2 * AODV_MOST_INTERFACES)
 
 struct aodvd aodvd;
 
@@ -168,6 +169,7 @@ static nfds_t fds_fill(struct pollfd *fds)
 {
 	nfds_t count = 0;
 
+	fds[count++] = (struct pollfd){aodvd.timer_fd, POLLIN, 0};
 	fds[count++] = (struct pollfd){aodvd.route_fd, POLLIN, 0};
 	if (aodvd.neighbour_fd >= 0)
 		fds[count++] = (struct pollfd){aodvd.neighbour_fd, POLLIN, 0};
@@ -182,22 +184,37 @@ static nfds_t fds_fill(struct pollfd *fds)
 	return count;
 }
 
+/*
+ * ppoll()'s own timeout may be a thousandth late; a timer is not. Setting it
+ * anew also makes it unreadable again.
+ */
+static void timer_set(int64_t next_ns)
+{
+	static int64_t set_ns = AODV_NEVER_NS;
+	struct itimerspec when = {.it_interval = {0, 0}};
+
+	if (next_ns == set_ns)
+		return;
+	set_ns = next_ns;
+	if (next_ns != AODV_NEVER_NS)
+		when.it_value = (struct timespec){
+		    .tv_sec = (time_t)(next_ns / NS_PER_S),
+		    .tv_nsec = (long)(next_ns % NS_PER_S),
+		};
+	if (timerfd_settime(aodvd.timer_fd, TFD_TIMER_ABSTIME, &when, NULL))
+		die_errno("timerfd_settime", "a time to wake up", NULL);
+}
+
 static void run(const sigset_t *while_asleep)
 {
 	struct pollfd fds[MOST_FDS];
 	nfds_t count = fds_fill(fds);
 
 	while (!told_to_end) {
-		int64_t next_ns = aodv_core_next_ns(aodvd.core);
-		int64_t left_ns = next_ns - clock_now_ns();
-		struct timespec left = {
-		    .tv_sec = left_ns > 0 ? (time_t)(left_ns / NS_PER_S) : 0,
-		    .tv_nsec = left_ns > 0 ? (long)(left_ns % NS_PER_S) : 0,
-		};
-		int ready =
-		    ppoll(fds, count, next_ns == AODV_NEVER_NS ? NULL : &left,
-			  while_asleep);
+		int ready;
 
+		timer_set(aodv_core_next_ns(aodvd.core));
+		ready = ppoll(fds, count, NULL, while_asleep);
 		if (ready < 0 && errno != EINTR)
 			die_errno("ppoll", "something to do", NULL);
 		aodvd.counts.wakeups++;
@@ -211,6 +228,9 @@ static void run(const sigset_t *while_asleep)
 static void open_all(void)
 {
 	sysctls_check();
+	aodvd.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (aodvd.timer_fd < 0)
+		die_errno("timerfd_create", "a timer", NULL);
 	routes_open();
 	tun_open();
 	usage_open();

@@ -58,6 +58,7 @@ struct aodvd {
 	struct aodvd_interface interface[AODV_MOST_INTERFACES];
 	struct aodvd_counts counts;
 	unsigned int tun_index;
+	int timer_fd;
 	int tun_fd;
 	int raw_fd;
 	int route_fd;
