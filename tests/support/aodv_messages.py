@@ -1,4 +1,4 @@
-"""AODV's messages for scapy, which has none: written from RFC 3561, section 5, and nothing of ours."""
+"""AODV's messages for scapy, which has none: written from RFC 3561, section 5, alone."""
 
 from __future__ import annotations
 

@@ -6,7 +6,18 @@ from collections.abc import Callable
 
 from tests.support.aodv_messages import Rrep, Unreachable
 from tests.support.aodv_node import (
-    BROADCAST, FAR, FARTHER, ME, MS, A, AodvNode, B, C, S, error, request,
+    BROADCAST,
+    FAR,
+    FARTHER,
+    ME,
+    MS,
+    A,
+    AodvNode,
+    B,
+    C,
+    S,
+    error,
+    request,
 )  # fmt: skip
 
 NewNode = Callable[..., AodvNode]

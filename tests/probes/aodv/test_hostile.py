@@ -9,7 +9,17 @@ import pytest
 
 from tests.support.aodv_messages import HelloInterval, Rrep, RrepAck, Rreq, Unreachable
 from tests.support.aodv_node import (
-    FAR, FARTHER, ME, MS, A, AodvNode, B, C, S, error, request,
+    FAR,
+    FARTHER,
+    ME,
+    MS,
+    A,
+    AodvNode,
+    B,
+    C,
+    S,
+    error,
+    request,
 )  # fmt: skip
 
 NewNode = Callable[..., AodvNode]

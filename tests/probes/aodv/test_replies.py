@@ -8,7 +8,16 @@ import pytest
 
 from tests.support.aodv_messages import HelloInterval, Rrep, RrepAck
 from tests.support.aodv_node import (
-    BROADCAST, FAR, FARTHER, ME, MS, A, AodvNode, B, S, request,
+    BROADCAST,
+    FAR,
+    FARTHER,
+    ME,
+    MS,
+    A,
+    AodvNode,
+    B,
+    S,
+    request,
 )  # fmt: skip
 
 NewNode = Callable[..., AodvNode]

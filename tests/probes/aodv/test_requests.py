@@ -8,7 +8,17 @@ import pytest
 
 from tests.support.aodv_messages import Rrep, Rreq
 from tests.support.aodv_node import (
-    BROADCAST, FAR, FARTHER, ME, MS, A, AodvNode, B, C, S, request,
+    BROADCAST,
+    FAR,
+    FARTHER,
+    ME,
+    MS,
+    A,
+    AodvNode,
+    B,
+    C,
+    S,
+    request,
 )  # fmt: skip
 
 NewNode = Callable[..., AodvNode]

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import network as net  # noqa: E402
-from mininet_topos.aodv.driver import Daemon  # noqa: E402
+import network as net
+
+from mininet_topos.aodv.driver import Daemon
 
 LINKS = (("n1", "n2"), ("n2", "n3"), ("n3", "n4"), ("n4", "n5"), ("n2", "n6"), ("n6", "n7"),
          ("n7", "n4"))  # fmt: skip

@@ -34,9 +34,7 @@ def join(nodes: dict[str, Namespace], one: str, other: str) -> None:
     """Put a link between two nodes; each end is named for where it leads."""
     ends = [(one, f"to-{other}"), (other, f"to-{one}")]
     words = ["ip", "link", "add", ends[0][1], "netns", one, "type", "veth"]
-    subprocess.run(
-        [*words, "peer", "name", ends[1][1], "netns", other], check=True, timeout=60
-    )
+    subprocess.run([*words, "peer", "name", ends[1][1], "netns", other], check=True, timeout=60)
     for node, interface in ends:
         configure(nodes[node], interface)
 
@@ -73,7 +71,9 @@ def sniffed(tap: socket.socket) -> str:
         if protocol != ETH_P_IP or packet[9] != socket.IPPROTO_UDP:
             continue
         if int.from_bytes(packet[22:24]) == AODV_PORT:
-            lines.append(f"{'sent' if kind == socket.PACKET_OUTGOING else 'heard'} {packet.hex()}\n")
+            lines.append(
+                f"{'sent' if kind == socket.PACKET_OUTGOING else 'heard'} {packet.hex()}\n"
+            )
 
 
 def ping(node: Namespace, to: str, count: int, interval_s: float, stem: str) -> Running:
