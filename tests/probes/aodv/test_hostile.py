@@ -1,4 +1,4 @@
-"""Messages nobody should send: counted, dropped, and no trace left of them; then thousands at random."""
+"""Messages nobody should send: counted, dropped, without a trace; then thousands at random."""
 
 from __future__ import annotations
 

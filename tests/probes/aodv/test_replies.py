@@ -124,7 +124,7 @@ def test_6_9_and_9_1_a_hello_is_a_reply_of_no_hops_with_its_interval(node: NewNo
     """Only who is part of an active route says it: here FAR reached FARTHER over this node."""
     me = between(node, hello=1)
     me.receive(1, reply(), sender=B)
-    action, sent = me.advance(S).one_sent()
+    action, _ = me.advance(S).one_sent()
     assert (action["to"], action["ttl"]) == (BROADCAST, 1)
     assert (
         action["hex"]

@@ -1,4 +1,4 @@
-"""Five nodes in a row, n1 to n5, and a way round the middle one; the link n2-n3 is cut meanwhile."""
+"""Five nodes in a row and a way round the middle one; the link n2-n3 is cut meanwhile."""
 
 from __future__ import annotations
 
