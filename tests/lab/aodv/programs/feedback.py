@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import network as net  # noqa: E402
-from mininet_topos.aodv.driver import Daemon  # noqa: E402
+import network as net
+
+from mininet_topos.aodv.driver import Daemon
 
 NEW_INTERFACE, IFINDEX, IFNAME, IFTYPE, MONITOR = 7, 3, 4, 5, 6
 
