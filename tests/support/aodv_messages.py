@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scapy.fields import (
     BitField,
     ByteEnumField,
@@ -94,4 +96,4 @@ class HelloInterval(Packet):  # type: ignore[misc]
     ]  # fmt: skip
 
 
-MESSAGES = {1: Rreq, 2: Rrep, 3: Rerr, 4: RrepAck}
+MESSAGES: dict[int, Any] = {1: Rreq, 2: Rrep, 3: Rerr, 4: RrepAck}

@@ -62,7 +62,7 @@ def sniff(node: Namespace, interface: str) -> socket.socket:
 
 def sniffed(tap: socket.socket) -> str:
     """Return AODV's packets as lines: sent or received, then the IP packet in hex."""
-    lines = []
+    lines: list[str] = []
     while True:
         try:
             packet, (_, protocol, kind, _, _) = tap.recvfrom(4096)
