@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import network as net
+import network as net  # type: ignore[import-not-found]
 
 from mininet_topos.aodv.driver import Daemon
 
