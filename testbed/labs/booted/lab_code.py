@@ -26,9 +26,11 @@ FOLDERS = (
     "model",
     "mininet_topos",
     "mininet_topos/aodv",
+    "mininet_topos/radio",
     "probes",
     "probes/common",
     "probes/flow",
+    "probes/radio",
     "collectors/recording",
     "testbed/guest",
 )

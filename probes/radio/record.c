@@ -1,0 +1,140 @@
+/*
+ * What was on the air, for people: a line per transmission, and a pcap.
+ *
+ * The pcap is the whole medium's: radiotap headers with rate, channel and
+ * retries; frames without their checksum; times of CLOCK_REALTIME, which in
+ * virtual time is the monotonic clock plus a constant.
+ */
+#include "medium.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define PCAP_MAGIC_NS 0xa1b23c4dU
+#define LINKTYPE_RADIOTAP 127U
+#define RADIOTAP_BYTES 15U
+#define HAS_FLAGS_RATE_CHANNEL_RETRIES (1U << 1 | 1U << 2 | 1U << 3 | 1U << 17)
+#define CHANNEL_2GHZ_CCK 0x00a0U
+#define RETRY_BIT 0x08U
+#define ACK_BYTES 10U
+
+static FILE *frames, *pcap;
+static int64_t realtime_offset_ns;
+
+static void put16(uint8_t *at, uint32_t value)
+{
+	at[0] = (uint8_t)value;
+	at[1] = (uint8_t)(value >> 8);
+}
+
+static void put32(uint8_t *at, uint32_t value)
+{
+	put16(at, value);
+	put16(at + 2, value >> 16);
+}
+
+static FILE *open_or_die(const char *path)
+{
+	FILE *file = fopen(path, "we");
+
+	if (file == NULL)
+		die_errno(path, "a file that can be written", NULL);
+	return file;
+}
+
+void record_open_or_die(const char *frames_path, const char *pcap_path)
+{
+	uint8_t head[24] = {0};
+	struct timespec now;
+
+	if (frames_path != NULL) {
+		frames = open_or_die(frames_path);
+		fputs("begin_ns\tend_ns\tkind\tfrom\tto\ttry\trate_bps\tbytes"
+		      "\toutcome\n",
+		      frames);
+	}
+	if (pcap_path == NULL)
+		return;
+	pcap = open_or_die(pcap_path);
+	if (clock_gettime(CLOCK_REALTIME, &now) != 0)
+		die_errno("clock_gettime(CLOCK_REALTIME)", "a time", NULL);
+	realtime_offset_ns =
+	    (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec - clock_now_ns();
+	put32(head, PCAP_MAGIC_NS);
+	put16(head + 4, 2);
+	put16(head + 6, 4);
+	put32(head + 16, 65535);
+	put32(head + 20, LINKTYPE_RADIOTAP);
+	fwrite(head, sizeof(head), 1, pcap);
+}
+
+static void write_packet(unsigned int sender)
+{
+	const struct transmission *tx = &radios[sender].tx;
+	uint8_t head[16 + RADIOTAP_BYTES] = {0}, body[MAX_FRAME_BYTES] = {0};
+	int64_t t_ns = tx->begin_ns + realtime_offset_ns;
+	uint32_t bytes = ACK_BYTES;
+
+	if (tx->frame != NULL) {
+		bytes = tx->frame->bytes;
+		memcpy(body, tx->frame->data, bytes);
+		if (tx->tries > 1)
+			body[1] |= RETRY_BIT;
+		if (tx->to != TO_ALL)
+			put16(body + 2,
+			      (uint32_t)((dcf.sifs_ns +
+					  air_time_ns(14, dcf.ack_rate_bps)) /
+					 1000));
+	} else {
+		body[0] = 0xd4;
+		memcpy(body + 4, radios[tx->to].mac, MAC_BYTES);
+	}
+	put32(head, (uint32_t)(t_ns / NS_PER_S));
+	put32(head + 4, (uint32_t)(t_ns % NS_PER_S));
+	put32(head + 8, bytes + RADIOTAP_BYTES);
+	put32(head + 12, bytes + RADIOTAP_BYTES);
+	put16(head + 18, RADIOTAP_BYTES);
+	put32(head + 20, HAS_FLAGS_RATE_CHANNEL_RETRIES);
+	head[25] = (uint8_t)(tx->rate_bps / 500000);
+	put16(head + 26, radios[sender].freq_mhz);
+	put16(head + 28, CHANNEL_2GHZ_CCK);
+	head[30] = (uint8_t)(tx->tries - 1);
+	fwrite(head, sizeof(head), 1, pcap);
+	fwrite(body, bytes, 1, pcap);
+}
+
+void record_transmission(unsigned int sender, enum outcome outcome)
+{
+	static const char *const kinds[] = {"data", "broadcast", "management",
+					    "ack"};
+	static const char *const outcomes[] = {
+	    "delivered",     "duplicate",	 "collided",
+	    "out_of_range",  "receiver_sending", "other_channel",
+	    "no_such_radio", "under_way"};
+	const struct transmission *tx = &radios[sender].tx;
+
+	if (frames != NULL)
+		fprintf(frames,
+			"%" PRId64 "\t%" PRId64 "\t%s\t%u\t%d\t%u\t%" PRIu64
+			"\t%u\t%s\n",
+			tx->begin_ns, tx->end_ns, kinds[tx->kind], sender,
+			tx->to, tx->tries, tx->rate_bps, tx->bytes,
+			tx->to == TO_ALL ? "" : outcomes[outcome]);
+	if (pcap != NULL)
+		write_packet(sender);
+}
+
+static void close_or_die_written(FILE *file, const char *option)
+{
+	if (file == NULL)
+		return;
+	if (ferror(file) || fclose(file) != 0)
+		die_errno(option, "all of it written", "is the disk full?");
+}
+
+void record_close_or_die(void)
+{
+	close_or_die_written(frames, "--frames");
+	close_or_die_written(pcap, "--pcap");
+}

@@ -1,0 +1,243 @@
+/*
+ * The medium between mac80211_hwsim's radios: IEEE 802.11b's DCF in virtual
+ * time, until SIGTERM.
+ */
+#include "medium.h"
+#include "probe_json.h"
+#include "probe_options.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define NS_PER_US UINT64_C(1000)
+
+static const char *radios_file, *movement_file, *frames_file, *pcap_file;
+static struct probe_integer seed = {true, 1};
+static struct probe_integer range_m = {true, 250};
+static struct probe_integer carrier_sense_m = {true, 550};
+static struct probe_integer capture_db;
+static struct probe_integer slot_us = {true, 20};
+static struct probe_integer sifs_us = {true, 10};
+static struct probe_integer difs_us = {true, 50};
+static struct probe_integer preamble_us = {true, 192};
+static struct probe_integer cw_min_slots = {true, 31};
+static struct probe_integer cw_max_slots = {true, 1023};
+static struct probe_integer retry_limit = {true, 7};
+static struct probe_integer queue_frames = {true, 50};
+static struct probe_integer ack_rate_bps = {true, 1000000};
+static struct probe_integer origin_ns = {true, 0};
+static struct probe_integer ready_fd;
+
+#define INTEGER_ROW(option, variable, least, most, words)                      \
+	{.name = option,                                                       \
+	 .kind = OPTION_INTEGER,                                               \
+	 .to.integer = &(variable),                                            \
+	 .min = least,                                                         \
+	 .max = most,                                                          \
+	 .help = words}
+#define TEXT_ROW(option, variable, needed, words)                              \
+	{.name = option,                                                       \
+	 .kind = OPTION_TEXT,                                                  \
+	 .required = needed,                                                   \
+	 .to.text = &(variable),                                               \
+	 .help = words}
+
+static const struct probe_option medium_options[] = {
+    TEXT_ROW("radios-file", radios_file, true,
+	     "file of radios: radio,node,mac,freq_mhz"),
+    TEXT_ROW("movement-file", movement_file, true,
+	     "file of places: t_ns,node,x_mm,y_mm"),
+    TEXT_ROW("frames", frames_file, false,
+	     "file to write one line per transmission to"),
+    TEXT_ROW("pcap", pcap_file, false,
+	     "file to write the whole medium to, with radiotap headers"),
+    INTEGER_ROW("seed", seed, 0, UINT64_MAX, "seed of all backoffs"),
+    INTEGER_ROW("origin-ns", origin_ns, 0, INT64_MAX / 4,
+		"CLOCK_MONOTONIC at time 0 of --movement-file"),
+    INTEGER_ROW("range-m", range_m, 1, 100000,
+		"distance up to which a frame is decoded"),
+    INTEGER_ROW("carrier-sense-m", carrier_sense_m, 1, 100000,
+		"distance up to which the medium is busy"),
+    INTEGER_ROW("capture-db", capture_db, 1, 100,
+		"the first of two frames survives if so much stronger; "
+		"not given: never"),
+    INTEGER_ROW("slot-us", slot_us, 1, 1000, "slot time"),
+    INTEGER_ROW("sifs-us", sifs_us, 1, 1000, "SIFS"),
+    INTEGER_ROW("difs-us", difs_us, 2, 1000, "DIFS"),
+    INTEGER_ROW("preamble-us", preamble_us, 0, 1000,
+		"preamble and PLCP header"),
+    INTEGER_ROW("cw-min-slots", cw_min_slots, 0, 32767, "first window"),
+    INTEGER_ROW("cw-max-slots", cw_max_slots, 0, 32767, "largest window"),
+    INTEGER_ROW("retry-limit", retry_limit, 1, 255,
+		"transmissions of a unicast frame before it is given up"),
+    INTEGER_ROW("queue-frames", queue_frames, 1, 90,
+		"frames that wait behind the one being sent"),
+    INTEGER_ROW("ack-rate-bps", ack_rate_bps, 1000000, 11000000,
+		"rate of ACKs: 1000000, 2000000, 5500000 or 11000000"),
+    INTEGER_ROW("ready-fd", ready_fd, 3, 1023,
+		"descriptor that gets a newline once frames are taken"),
+    {0},
+};
+
+static const struct probe_options options = {
+    "Simulates the radio medium of mac80211_hwsim until SIGTERM.",
+    {medium_options},
+};
+
+static double squared_mm2(uint64_t m)
+{
+	return (double)(m * 1000) * (double)(m * 1000);
+}
+
+static int64_t us_as_ns(const struct probe_integer *us)
+{
+	return (int64_t)(us->value * NS_PER_US);
+}
+
+static void check_options(void)
+{
+	if (carrier_sense_m.value < range_m.value)
+		die_usage("--carrier-sense-m", "at least --range-m",
+			  "a shorter one");
+	if (cw_max_slots.value < cw_min_slots.value)
+		die_usage("--cw-max-slots", "at least --cw-min-slots",
+			  "a smaller one");
+	if (difs_us.value <= sifs_us.value)
+		die_usage("--difs-us", "more than --sifs-us", "less");
+	if (ack_rate_bps.value != 1000000 && ack_rate_bps.value != 2000000 &&
+	    ack_rate_bps.value != 5500000 && ack_rate_bps.value != 11000000)
+		die_usage("--ack-rate-bps",
+			  "1000000, 2000000, 5500000 or 11000000",
+			  "a rate no radio has");
+}
+
+static void apply_options(void)
+{
+	dcf.slot_ns = us_as_ns(&slot_us);
+	dcf.sifs_ns = us_as_ns(&sifs_us);
+	dcf.difs_ns = us_as_ns(&difs_us);
+	dcf.preamble_ns = us_as_ns(&preamble_us);
+	dcf.cw_min = (unsigned int)cw_min_slots.value;
+	dcf.cw_max = (unsigned int)cw_max_slots.value;
+	dcf.retry_limit = (unsigned int)retry_limit.value;
+	dcf.queue_frames = (unsigned int)queue_frames.value;
+	dcf.origin_ns = (int64_t)origin_ns.value;
+	dcf.ack_rate_bps = ack_rate_bps.value;
+	dcf.range_mm2 = squared_mm2(range_m.value);
+	dcf.sense_mm2 = squared_mm2(carrier_sense_m.value);
+	dcf.capture_ratio = 0;
+	if (!capture_db.is_set)
+		return;
+	dcf.capture_ratio = 1;
+	for (uint64_t db = 0; db < capture_db.value; db++)
+		dcf.capture_ratio *= 1.2589254117941673;
+}
+
+static unsigned int node_count(void)
+{
+	unsigned int nodes = 0;
+
+	for (unsigned int r = 0; r < radio_count; r++) {
+		if (radios[r].node >= nodes)
+			nodes = radios[r].node + 1;
+	}
+	return nodes;
+}
+
+static int open_signals_or_die(void)
+{
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		die_errno("sigprocmask", "SIGTERM to wait", NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd < 0)
+		die_errno("signalfd", "a descriptor", NULL);
+	return fd;
+}
+
+static void arm(int timer, int64_t t_ns)
+{
+	struct itimerspec when = {0};
+
+	if (t_ns != NEVER_NS) {
+		when.it_value.tv_sec = (time_t)(t_ns / NS_PER_S);
+		when.it_value.tv_nsec = (long)(t_ns % NS_PER_S);
+	}
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL) != 0)
+		die_errno("timerfd_settime", "a timer", NULL);
+}
+
+static void report_ready(void)
+{
+	json_begin("ready");
+	json_unsigned("radios", radio_count);
+	json_end_flush();
+	if (!ready_fd.is_set)
+		return;
+	if (write((int)ready_fd.value, "\n", 1) != 1)
+		die_errno("--ready-fd", "a descriptor that can be written",
+			  NULL);
+	close_or_die((int)ready_fd.value);
+}
+
+static int64_t run(int netlink, int timer, int signals)
+{
+	struct pollfd waited[] = {{.fd = netlink, .events = POLLIN},
+				  {.fd = timer, .events = POLLIN},
+				  {.fd = signals, .events = POLLIN}};
+	int64_t armed_ns = NEVER_NS, next_ns, now_ns;
+
+	for (;;) {
+		next_ns = station_next_ns();
+		if (next_ns != armed_ns)
+			arm(timer, next_ns);
+		armed_ns = next_ns;
+		if (poll(waited, 3, -1) < 0 && errno != EINTR)
+			die_errno("poll", "something to do", NULL);
+		now_ns = clock_now_ns();
+		station_run_until(now_ns);
+		if (waited[2].revents != 0)
+			return now_ns;
+		if (waited[0].revents != 0)
+			hwsim_take_frames(now_ns);
+		station_run_until(now_ns);
+		hwsim_flush();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int netlink, timer, signals;
+	int64_t began_ns, ended_ns;
+
+	probe_start("wifi_medium");
+	options_parse(&options, argc, argv);
+	check_options();
+	apply_options();
+	options_report(&options);
+	table_read_or_die(radios_file);
+	movement_read_or_die(movement_file, node_count());
+	station_start(seed.value);
+	signals = open_signals_or_die();
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (timer < 0)
+		die_errno("timerfd_create", "a timer", NULL);
+	record_open_or_die(frames_file, pcap_file);
+	netlink = hwsim_open_or_die();
+	began_ns = clock_now_ns();
+	report_ready();
+	ended_ns = run(netlink, timer, signals);
+	hwsim_flush();
+	record_close_or_die();
+	totals_report(began_ns, ended_ns);
+	return EXIT_OK;
+}
