@@ -18,6 +18,9 @@
 #define GROUP_BIT 1U
 #define STAT_ACK_FLAG 4U
 #define HEADER_3ADDR_BYTES 24U
+/* As NLA_HDRLEN and NLA_ALIGN(), which are signed. */
+#define ATTR_HEAD_BYTES 4U
+#define PADDED(bytes) (((bytes) + 3U) & ~3U)
 
 enum {
 	CMD_REGISTER = 1,
@@ -70,15 +73,15 @@ static void message_put(struct nlmsghdr *head, uint16_t kind, const void *data,
 {
 	uint8_t *at = (uint8_t *)head + head->nlmsg_len;
 	struct nlattr attribute = {
-	    .nla_len = (uint16_t)(NLA_HDRLEN + bytes),
+	    .nla_len = (uint16_t)(ATTR_HEAD_BYTES + bytes),
 	    .nla_type = kind,
 	};
-	uint32_t padded = NLA_ALIGN(bytes);
+	uint32_t padded = PADDED(bytes);
 
 	memcpy(at, &attribute, sizeof(attribute));
-	memset(at + NLA_HDRLEN + bytes, 0, padded - bytes);
-	memcpy(at + NLA_HDRLEN, data, bytes);
-	head->nlmsg_len += (uint32_t)NLA_HDRLEN + padded;
+	memset(at + ATTR_HEAD_BYTES + bytes, 0, padded - bytes);
+	memcpy(at + ATTR_HEAD_BYTES, data, bytes);
+	head->nlmsg_len += ATTR_HEAD_BYTES + padded;
 }
 
 static void message_end(const struct nlmsghdr *head)
@@ -140,20 +143,21 @@ void hwsim_report(unsigned int from, const struct frame *frame,
 static void find_attributes(const uint8_t *data, size_t bytes,
 			    const uint8_t *at[ATTRS], size_t length[ATTRS])
 {
-	while (bytes >= NLA_HDRLEN) {
+	while (bytes >= ATTR_HEAD_BYTES) {
 		struct nlattr attribute;
 		size_t step;
 
 		memcpy(&attribute, data, sizeof(attribute));
-		if (attribute.nla_len < NLA_HDRLEN || attribute.nla_len > bytes)
+		if (attribute.nla_len < ATTR_HEAD_BYTES ||
+		    attribute.nla_len > bytes)
 			die_run("netlink", "attributes that fit",
 				"one that does not", NULL);
 		if (attribute.nla_type < ATTRS) {
-			at[attribute.nla_type] = data + NLA_HDRLEN;
+			at[attribute.nla_type] = data + ATTR_HEAD_BYTES;
 			length[attribute.nla_type] =
-			    (size_t)attribute.nla_len - NLA_HDRLEN;
+			    (size_t)attribute.nla_len - ATTR_HEAD_BYTES;
 		}
-		step = NLA_ALIGN(attribute.nla_len);
+		step = PADDED((size_t)attribute.nla_len);
 		step = step < bytes ? step : bytes;
 		data += step;
 		bytes -= step;

@@ -32,10 +32,15 @@ static const char *movement_path;
 static _Noreturn void die_line(uint64_t line, const char *wanted,
 			       const char *got)
 {
-	char where[320];
+	char where[320], shown[MAX_LINE_BYTES];
+	size_t i;
 
+	/* Whatever the file holds, the message is one line of plain text. */
+	for (i = 0; i + 1 < sizeof(shown) && got[i] != '\0'; i++)
+		shown[i] = got[i] < ' ' || got[i] > '~' ? '?' : got[i];
+	shown[i] = '\0';
 	snprintf(where, sizeof(where), "%s:%" PRIu64, movement_path, line);
-	die_run(where, wanted, got, NULL);
+	die_run(where, wanted, shown, NULL);
 }
 
 /* Reads digits up to a separator; returns what follows it, or NULL. */
