@@ -7,6 +7,7 @@ it; a socket speaks to the namespace that its maker was in.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,10 @@ ATTRIBUTE = struct.Struct("=HH")  # length, type
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 REQUEST, ACK, DUMP, CREATE, EXCLUSIVE = 0x1, 0x4, 0x300, 0x400, 0x200
 NESTED, TYPE_MASK = 0x8000, 0x3FFF
-CONTROL, GET_FAMILY, FAMILY_ID, FAMILY_NAME = 0x10, 3, 1, 2
+CONTROL, GET_FAMILY, FAMILY_ID, FAMILY_NAME, FAMILY_GROUPS = 0x10, 3, 1, 2, 7
+GROUP_NAME, GROUP_ID = 1, 2
+SOL_NETLINK, ADD_MEMBERSHIP = 270, 1
+NETLINK_GENERIC = 16  # no name in the module socket
 RECEIVE_BYTES = 1 << 16
 
 Value = bytes | int | str | bool
@@ -110,6 +114,14 @@ class Netlink:
                     return found
                 found.append(content)
 
+    def await_event(self, command: int, what: str, deadline_s: float) -> None:
+        """Wait until a command is told of; raise :class:`RunError` if it never is."""
+        while select.select([self.connection], [], [], deadline_s)[0]:
+            for _, content in _messages(self.connection.recv(RECEIVE_BYTES)):
+                if content[:1] == bytes([command]):
+                    return
+        raise RunError("nothing was told", where=what, wanted=f"within {deadline_s} s")
+
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:
     at = 0
@@ -127,6 +139,7 @@ class Family:
 
     netlink: Netlink
     number: int
+    groups: Mapping[str, int]
 
     @classmethod
     def of(cls, name: str) -> Family:
@@ -135,7 +148,7 @@ class Family:
         Raises:
             UnsupportedError: the kernel has none of that name.
         """
-        netlink = Netlink.of(socket.NETLINK_GENERIC)
+        netlink = Netlink.of(NETLINK_GENERIC)
         body = GENERIC.pack(GET_FAMILY, 1, 0) + pack({FAMILY_NAME: name})
         try:
             (answer,) = netlink.ask(CONTROL, body, f"the family {name}")
@@ -145,7 +158,16 @@ class Family:
                 "this kernel has no radios", wanted=name, got=str(error),
                 hint="a kernel of radio.config has them",
             ) from error  # fmt: skip
-        return cls(netlink, number(unpack(answer[GENERIC.size :])[FAMILY_ID]))
+        found = unpack(answer[GENERIC.size :])
+        groups = [unpack(group) for group in unpack(found.get(FAMILY_GROUPS, b"")).values()]
+        names = {g[GROUP_NAME].rstrip(b"\0").decode(): number(g[GROUP_ID]) for g in groups}
+        return cls(netlink, number(found[FAMILY_ID]), names)
+
+    def events(self, group: str) -> Netlink:
+        """Return a socket that is told of this namespace's events from now on."""
+        told = Netlink.of(NETLINK_GENERIC)
+        told.connection.setsockopt(SOL_NETLINK, ADD_MEMBERSHIP, self.groups[group])
+        return told
 
     def ask(
         self, command: int, values: Mapping[int, Value], what: str, flags: int = ACK

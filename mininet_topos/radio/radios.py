@@ -41,6 +41,7 @@ LINK, ADDRESS = struct.Struct("=BBHiII"), struct.Struct("=BBBBI")
 IFLA_IFNAME, IFA_ADDRESS, IFA_LOCAL, IFA_BROADCAST, UP = 3, 1, 2, 4, 1
 PHYS = Path("/sys/class/ieee80211")
 BITS_PER_RATE_UNIT = 500_000
+JOIN_DEADLINE_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +93,15 @@ def bring_up(radios: Sequence[Radio], nodes: Mapping[str, Namespace]) -> None:
     finally:
         hwsim.netlink.close()
         home.netlink.close()
+    told = []
     for radio in radios:
         with nodes[radio.node].entered():
-            _join(radio)
+            told.append(_join(radio))
+    for radio, events in zip(radios, told, strict=True):
+        events.await_event(JOIN_IBSS, f"joining of {radio.mac}", JOIN_DEADLINE_S)
+        events.close()
+        with nodes[radio.node].entered():
+            _check(radio)
 
 
 def _phy(radio: Radio) -> str:
@@ -130,17 +137,27 @@ def _set_link(interface: int, values: Mapping[int, str], *, up: bool) -> None:
         route.close()
 
 
-def _join(radio: Radio) -> None:
+def _join(radio: Radio) -> Netlink:
+    """Have a radio join; return what will be told once it has."""
     wireless = Family.of(NL80211)
     try:
         interface = socket.if_nametoindex(radio.interface)
         wireless.ask(SET_INTERFACE, {IFINDEX: interface, IFTYPE: IBSS}, f"IBSS of {radio.mac}")
         _set_link(interface, {}, up=True)
+        events = wireless.events("mlme")
         wireless.ask(JOIN_IBSS, join_request(interface, radio.cell), f"joining of {radio.mac}")
         rates = {IFINDEX: interface, TX_RATES | NESTED: rate_mask(radio.cell.rate_bps)}
         wireless.ask(SET_TX_BITRATE_MASK, rates, f"rate of {radio.mac}")
         _set_address(interface, radio.address)
-        check(radio, read_back(wireless, interface))
+    finally:
+        wireless.netlink.close()
+    return events
+
+
+def _check(radio: Radio) -> None:
+    wireless = Family.of(NL80211)
+    try:
+        check(radio, read_back(wireless, socket.if_nametoindex(radio.interface)))
     finally:
         wireless.netlink.close()
 
