@@ -19,7 +19,7 @@ ONE_SENDER_FRAC = 0.01
 SATURATED_FRAC = 0.05
 #: Both sides are simulations of some thousand deliveries.
 HIDDEN_FRAC = 0.10
-SIMULATED_S = 600.0
+SIMULATED_S = 200.0
 
 
 @dataclass(frozen=True, kw_only=True)

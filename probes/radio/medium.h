@@ -129,7 +129,10 @@ void station_start(uint64_t seed);
 void station_hand_in(unsigned int r, const struct frame *frame, int64_t t_ns);
 void station_freeze(struct radio *radio, int64_t t_ns);
 void station_resume(struct radio *radio, int64_t t_ns);
-/* The next instant at which anything happens; NEVER_NS: none. */
+/*
+ * The next instant at which the kernel may have to be told something; what
+ * happens before is worked off then, at its own time. NEVER_NS: none.
+ */
 int64_t station_next_ns(void);
 void station_run_until(int64_t now_ns);
 uint64_t rate_bps_of_index(uint8_t index);

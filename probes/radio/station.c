@@ -338,11 +338,48 @@ static int64_t next_of(unsigned int *timer, unsigned int *r)
 	return next_ns;
 }
 
+/* How long the frame at the head of a queue will be on the air. */
+static int64_t head_air_ns(const struct radio *radio)
+{
+	const struct frame *frame = &radio->ring[radio->head];
+
+	return air_time_ns(frame->bytes + FCS_BYTES,
+			   rate_bps_of_index(frame->rate_index));
+}
+
+/*
+ * When a station's own step may lead to something that the kernel is told: not
+ * before its next frame has been sent.
+ */
+static int64_t step_tells_ns(const struct radio *radio)
+{
+	int64_t due_ns = radio->due_ns[TIMER_STEP];
+
+	if (due_ns == NEVER_NS || radio->waiting == 0)
+		return NEVER_NS;
+	if (radio->station == AWAITING && radio->tries >= dcf.retry_limit)
+		return due_ns;
+	return due_ns + head_air_ns(radio);
+}
+
 int64_t station_next_ns(void)
 {
-	unsigned int timer, r;
+	int64_t ack_ns = air_time_ns(ACK_BYTES, dcf.ack_rate_bps);
+	int64_t next_ns = NEVER_NS;
 
-	return next_of(&timer, &r);
+	for (unsigned int r = 0; r < radio_count; r++) {
+		const struct radio *radio = &radios[r];
+		int64_t answer_ns = radio->due_ns[TIMER_ANSWER];
+		int64_t tells_ns = step_tells_ns(radio);
+
+		if (answer_ns != NEVER_NS && answer_ns + ack_ns < tells_ns)
+			tells_ns = answer_ns + ack_ns;
+		if (radio->due_ns[TIMER_END] < tells_ns)
+			tells_ns = radio->due_ns[TIMER_END];
+		if (tells_ns < next_ns)
+			next_ns = tells_ns;
+	}
+	return next_ns;
 }
 
 void station_run_until(int64_t now_ns)

@@ -203,7 +203,12 @@ static int64_t run(int netlink, int timer, int signals)
 		armed_ns = next_ns;
 		if (poll(waited, 3, -1) < 0 && errno != EINTR)
 			die_errno("poll", "something to do", NULL);
-		now_ns = clock_now_ns();
+		/* The clock is asked only if something came from outside. */
+		now_ns = armed_ns;
+		if (waited[0].revents != 0 || waited[2].revents != 0)
+			now_ns = clock_now_ns();
+		else if (waited[1].revents == 0)
+			continue;
 		station_run_until(now_ns);
 		if (waited[2].revents != 0)
 			return now_ns;
