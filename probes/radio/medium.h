@@ -87,7 +87,8 @@ struct radio {
 	enum station station;
 	unsigned int cw, tries;
 	uint64_t slots;
-	int64_t idle_since_ns, defer_ns, ready_ns;
+	/* nav_until_ns: kept free for the ACK of a frame it overheard. */
+	int64_t idle_since_ns, defer_ns, ready_ns, nav_until_ns;
 	int64_t due_ns[TIMERS];
 	unsigned int sensed;
 	bool transmitting;

@@ -64,6 +64,8 @@ static int64_t countdown_ns(const struct radio *radio)
 {
 	int64_t idle_ns = radio->idle_since_ns + radio->defer_ns;
 
+	if (radio->nav_until_ns + dcf.difs_ns > idle_ns)
+		idle_ns = radio->nav_until_ns + dcf.difs_ns;
 	return idle_ns > radio->ready_ns ? idle_ns : radio->ready_ns;
 }
 
@@ -120,7 +122,8 @@ void station_hand_in(unsigned int r, const struct frame *frame, int64_t t_ns)
 	if (radio->station != QUIET)
 		return;
 	if (radio->sensed == 0 && !radio->transmitting &&
-	    t_ns - radio->idle_since_ns >= radio->defer_ns)
+	    t_ns - radio->idle_since_ns >= radio->defer_ns &&
+	    t_ns - radio->nav_until_ns >= dcf.difs_ns)
 		contend(radio, 0, t_ns);
 	else
 		back_off(radio, t_ns);
