@@ -20,6 +20,7 @@ from mininet_topos.radio.netlink import (
     NESTED,
     Family,
     Netlink,
+    Value,
     attribute,
     number,
     pack,
@@ -146,7 +147,10 @@ def _join(radio: Radio) -> Netlink:
         _set_link(interface, {}, up=True)
         events = wireless.events("mlme")
         wireless.ask(JOIN_IBSS, join_request(interface, radio.cell), f"joining of {radio.mac}")
-        rates = {IFINDEX: interface, TX_RATES | NESTED: rate_mask(radio.cell.rate_bps)}
+        rates: dict[int, Value] = {
+            IFINDEX: interface,
+            TX_RATES | NESTED: rate_mask(radio.cell.rate_bps),
+        }
         wireless.ask(SET_TX_BITRATE_MASK, rates, f"rate of {radio.mac}")
         _set_address(interface, radio.address)
     finally:

@@ -67,7 +67,7 @@ def test_moving_out_of_range_ends_in_retries(run_radios: Any) -> None:
 def test_lost_ack_is_a_retry_and_no_second_frame(run_radios: Any) -> None:
     # n0 sends short frames to n1, n2 long ones to n3; n0 and n2 begin at one instant now and then.
     # n1 does not hear n2 and answers; n0 does, and cannot decode the answer.
-    send = ["/gt/code/bin/udp_send", "--port=9000", "--rate-bps=3000000", "--duration-s=5"]
+    send = ["/gt/code/bin/udp_send", "--port=9000", "--rate-bps=3000000", "--duration-s=2"]
     receive = ["/gt/code/bin/udp_recv", "--port=9000", "--idle-s=2", "&"]
     ran = run_radios(
         [[0, 0], [250, 0], [-200, 0], [-400, 0]],
