@@ -13,7 +13,6 @@
 
 #define ACK_BYTES 14U
 #define FCS_BYTES 4U
-#define NO_ACK_FLAG 2U
 
 struct dcf_settings dcf;
 
