@@ -26,6 +26,7 @@ FOLDERS = (
     "model",
     "mininet_topos",
     "mininet_topos/aodv",
+    "mininet_topos/aodv/rules",
     "mininet_topos/radio",
     "probes",
     "probes/common",
