@@ -35,8 +35,9 @@ _EXPLAIN = (
     "results/latest --metric goodput_T_bps."
 )
 _BISECT = (
-    "Examples: groundtruth bisect wireless --claim lost-again 6.12 7.3; groundtruth bisect anatomy "
-    "--claim C --tree ~/linux v6.12 v6.13; to go on with one: groundtruth bisect results/latest."
+    "Examples: groundtruth bisect wireless --claim lost-again-times-out 6.12 7.3; groundtruth "
+    "bisect anatomy --claim C --tree ~/linux v6.12 v6.13; to go on "
+    "with one: groundtruth bisect results/latest."
 )
 
 
