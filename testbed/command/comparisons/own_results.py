@@ -103,7 +103,6 @@ def one_run(name: str) -> Path:
 def run_side(path: Path) -> RunSide:
     """Return what a run has to be compared with."""
     # Imported when needed, here and below: they take longer to load than most commands.
-    from reports.agreement.lab_facts import facts
     from reports.beside.run_side import RunSide
     from reports.store.run import read_run
     from reports.verdict.points import ordered_metrics, summarise_cells
@@ -114,9 +113,20 @@ def run_side(path: Path) -> RunSide:
     return RunSide(
         name=path.name,
         manifest_sha256=plain_files.sha256(path / run_folder.MANIFEST),
-        kernels=tuple(facts(run, [])["kernel"].split(", ")),
+        kernels=kernels_compared(run),
         run=run,
         cells=summarise_cells(run, ordered_metrics(run.study)),
+    )
+
+
+def kernels_compared(run: Run) -> tuple[str, ...]:
+    """Return the kernels of the cells that are compared: those of alternatives are not."""
+    return tuple(
+        dict.fromkeys(
+            str(one.env["kernel_release"])
+            for one in run.measured()
+            if one.plan.point in run.study.points
+        )
     )
 
 

@@ -7,6 +7,8 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -14,7 +16,10 @@ from model import run_folder
 from model.cell import Cell
 from model.run_files.comparing.own_results import OWN_RESULTS, OwnResults
 from model.run_files.json_file import read
+from model.run_files.point import Point
+from reports.store.run import Run
 from testbed.command.cli import command_status
+from testbed.command.comparisons import own_results
 from testbed.command.runs import run_and_report
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
@@ -345,3 +350,14 @@ def test_a_mapping_to_start_from_keeps_few_numbers_and_no_line_of_a_file_s(
     text = Path("new.yaml").read_text()
     assert text.count("# module 'Net.sink[") == 12
     assert not any(line.startswith("replicate: x") for line in text.splitlines())
+
+
+def test_the_kernels_named_are_those_of_the_cells_compared() -> None:
+    """An alternative's cells, on another kernel, are at no point of the study's own."""
+    here, elsewhere = Point.of({"loss_frac": 0.01}), Point.of({"loss_frac": 0.01, "kernel": "7.3"})
+    cells = [
+        SimpleNamespace(plan=SimpleNamespace(point=point), env={"kernel_release": release})
+        for point, release in ((here, "6.12.118"), (elsewhere, "7.3.4"), (here, "6.12.118"))
+    ]
+    run = SimpleNamespace(study=SimpleNamespace(points=(here,)), measured=lambda: cells)
+    assert own_results.kernels_compared(cast(Run, run)) == ("6.12.118",)
