@@ -1,6 +1,7 @@
 """Equivalence of two labs: by hand, by simulation, and what no swap or unit may change."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -183,6 +184,12 @@ def test_distributions_by_counting() -> None:
     # Of the 70 ways to deal 8 values to two labs, two set them wholly apart.
     assert same_distribution_p([1, 2, 3, 4], [5, 6, 7, 8]) == pytest.approx(2 / 70)
     assert same_distribution_p([1, 2, 3], [1, 2, 3]) == pytest.approx(1.0)
+
+
+def test_samples_as_alike_as_can_be_are_compared_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert same_distribution_p([1, 2, 3, 4, 5], [5, 4, 2, 3, 1.5]) == pytest.approx(1.0)
 
 
 def test_holms_correction() -> None:
