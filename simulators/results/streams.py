@@ -120,9 +120,12 @@ class Stream:
             if piece:
                 yield piece
             if unpacker.eof:  # what follows is another of the same kind, put behind
-                data = unpacker.unused_data or next(stored, b"")
-                if not data.strip(b"\0"):
-                    return
+                data = unpacker.unused_data.lstrip(b"\0")
+                while not data:  # zeros may lie between, as many as there are
+                    piece = next(stored, b"")
+                    if not piece:
+                        return
+                    data = piece.lstrip(b"\0")
                 unpacker = _UNPACKERS[packed]()
             elif unpacker.needs_input or not piece:
                 data = next(stored, b"")

@@ -40,6 +40,16 @@ def test_files_packed_one_behind_another_are_one(packer: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("packer", PACKERS)
+def test_zeros_behind_a_packed_file_end_no_reading(packer: str, tmp_path: Path) -> None:
+    pack, path = PACKERS[packer], tmp_path / "padded"
+    path.write_bytes(pack(TEXT) + bytes(600_000) + pack(b"more") + bytes(600_000))
+    with opened(path) as stream:
+        assert b"".join(stream.pieces()) == TEXT + b"more"
+    assert stream.stored_bytes == path.stat().st_size
+    assert stream.digest.hexdigest() == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("packer", PACKERS)
 def test_a_packed_file_that_is_cut_short_is_refused(packer: str, tmp_path: Path) -> None:
     with (
         stream_of(tmp_path, PACKERS[packer](TEXT)[:-20]) as stream,
