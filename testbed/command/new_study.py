@@ -238,6 +238,8 @@ def _scalar(value: Any, text: str = "") -> str:
         return units.shown(value)
     if isinstance(value, int | float):
         return text or str(value)
+    if not isinstance(value, str):  # a mapping of nothing
+        return "{}"
     plain = _PLAIN.fullmatch(value) and parse_document(f"a: {value}", "").data.get("a") == value
     return value if plain else json.dumps(value, ensure_ascii=False)
 

@@ -36,6 +36,8 @@ from testbed.study.yaml_document import Document, read_document
 Word = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 #: What is one of the text, or a whole number as people write ports and counts.
 WordOrNumber = int | Word
+#: What a new mapping has where only its user knows what belongs there.
+UNFILLED = "???"
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 _PART = re.compile(r"\{([^{}]*)\}")
 
@@ -131,7 +133,26 @@ def read_mapping(path: Path, study: Study, flow_groups: Mapping[str, str]) -> Re
     Raises:
         StudyError: it cannot be read or used; file, line and key.
     """
-    return mapping_of(read_document(path), study, flow_groups)
+    document = read_document(path)
+    problems = [
+        document.problem(loc, "not filled in", wanted="what only you know", got=UNFILLED)
+        for loc in _unfilled(document.data, ())
+    ]
+    if problems:
+        raise StudyFileError(problems)
+    return mapping_of(document, study, flow_groups)
+
+
+def _unfilled(value: Any, loc: Loc) -> Iterator[Loc]:
+    """Return where a template's sign for what is to be filled in still stands."""
+    if value == UNFILLED:
+        yield loc
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _unfilled(inner, (*loc, key))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _unfilled(inner, (*loc, index))
 
 
 def mapping_of(document: Document, study: Study, flow_groups: Mapping[str, str]) -> ResultsMapping:
@@ -320,8 +341,6 @@ class _Made:
         bad = [one for one in parts if not one.isidentifier()]
         if bad or len(set(parts)) < len(parts):
             self._problem(("files",), "parts that are no names, or one twice", got=str(parts)[:60])
-        if "???" in made.source:
-            self._problem(("source",), "not filled in", "what the results are called", made.source)
         if not made.selectors and not made.sought:
             self._problem((), "nothing to read", "groups or flows, or values")
         if (made.selectors and made.format in ("csv", "omnetpp")) or (

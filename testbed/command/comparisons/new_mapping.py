@@ -44,7 +44,7 @@ def command(run_name: str, files: Sequence[Path], to: Path) -> None:
         f"# groundtruth compare {run_name} --with FILE... --mapping {to.name}",
         "# Every key is explained in docs/guides/own-results.md. Lines with ??? are for you.",
         "mapping: 1",
-        "source: ???  # what they are called in the comparison, such as ns-3.37",
+        "source: '???'  # what they are called in the comparison, such as ns-3.37",
         f"format: {kind}  # {CALLED[kind]}",
         *_files(side.run.study, files),
         *(_of_flows(side.run.study, kind, first, span) if kind in _FLOWS
@@ -86,10 +86,11 @@ def _files(study: Study, files: Sequence[Path]) -> Iterator[str]:
         ) else ""  # fmt: skip
         values = dict.fromkeys(str(dict(point.settings)[one.name]) for point in study.points)
         yield (
-            f"  {one.path}: {{part: ???, unit: {unit!r}}}  # a part of {{}}, a column, a variable; "
-            f"in the run {one.name}: {', '.join(itertools.islice(values, MOST_SHOWN))}"
+            f"  {one.path}: {{part: '???', unit: {unit!r}}}  # a part of {{}}, a column, "
+            f"a variable; in the run {one.name}: {', '.join(itertools.islice(values, MOST_SHOWN))}"
         )
-    yield f"replicate: {differ[-1] if differ else '???'}  # the part, column or variable, if any"
+    replicate = differ[-1] if differ else "'???'"
+    yield f"replicate: {replicate}  # the part, column or variable, if any"
 
 
 def _of_flows(study: Study, kind: Format, path: Path, span: Span) -> Iterator[str]:
@@ -103,7 +104,7 @@ def _of_flows(study: Study, kind: Format, path: Path, span: Span) -> Iterator[st
     yield f"groups:  # flows in {path.name}:"
     yield from (f"  # {_flow_words(one)}" for one in found[:MOST_SHOWN])
     for group in study.groups:
-        example = "id: ???" if kind == "ns2" else "destination_port: ???"
+        example = "id: '???'" if kind == "ns2" else "destination_port: '???'"
         yield f"  {group.id}: {{{example}}}  # {group.label}"
     if kind != "pcap":
         yield "headers: 52 bytes  # of a packet's size, what is no user data: IP, TCP, options"
@@ -129,7 +130,7 @@ def _of_values(study: Study, kind: Format, path: Path, span: Span) -> Iterator[s
         with opened(path) as stream:
             _, row = next(tables.rows(stream), (0, dict[str, str]()))
         yield from (f"  # column {name!r}, such as {text[:40]!r}" for name, text in row.items())
-        key = "column: ???"
+        key = "column: '???'"
     else:
         with opened(path) as stream:
             shown: dict[tuple[str, str], None] = {}
@@ -142,6 +143,6 @@ def _of_values(study: Study, kind: Format, path: Path, span: Span) -> Iterator[s
             runs = omnetpp.read(stream, wanted=wanted, span=span)
         yield f"  # variables of its runs: {', '.join(runs[0].settings) or 'none'}"
         yield from (f"  # module {module!r}, name {name!r}" for module, name in shown)
-        key = "module: ???, name: ???"
+        key = "module: '???', name: '???'"
     for group in study.groups:
         yield f"  - {{metric: goodput_{group.id}_bps, {key}, unit: Mbit/s}}  # {group.label}"

@@ -270,13 +270,17 @@ def test_a_mapping_to_start_from_is_written_once(here: Path, said: Said) -> None
     assert "column 'tcp', such as '500'" in text
     assert status("--with mine.csv --new-mapping new.yaml") == 2
     assert "a file is there" in said()[1]
+    assert status("--with mine.csv --mapping new.yaml") == 2
+    told = said()[1]
+    assert "new.yaml:5: source: not filled in: wanted what only you know" in told
+    assert told.count("not filled in") == text.count("'???'")
     filled = (
-        text.replace("source: ???", "source: mine")
-        .replace("part: ???", "part: loss")
-        .replace("replicate: ???", "replicate: run")
-        .replace("{metric: goodput_T_bps, column: ???, unit: Mbit/s}",
+        text.replace("source: '???'", "source: mine")
+        .replace("part: '???'", "part: loss")
+        .replace("replicate: '???'", "replicate: run")
+        .replace("{metric: goodput_T_bps, column: '???', unit: Mbit/s}",
                  "{metric: goodput_T_bps, column: tcp, unit: kbit/s}")
-        .replace("{metric: goodput_S_bps, column: ???, unit: Mbit/s}",
+        .replace("{metric: goodput_S_bps, column: '???', unit: Mbit/s}",
                  "{metric: goodput_S_bps, column: sctp, unit: kbit/s}")
     )  # fmt: skip
     Path("new.yaml").write_text(filled)
