@@ -29,6 +29,9 @@ SHARED = tuple(
 )
 INPUTS = (*SHARED, Path(__file__).with_name("build-kernel.sh"))
 LOG_LINES = 1200
+#: What builds in a tree in which a kernel was built; how many lines that says, about.
+IN_TREE = Path(__file__).with_name("build-patched.sh")
+IN_TREE_LINES = 400
 #: In a build's folder: packetdrill's scripts of the same source.
 SCRIPTS = "scripts.tar"
 #: In a build's folder: the source with all that was compiled of it.
@@ -47,6 +50,11 @@ class Config:
     tick_hz: int = TICK_HZ
     options: bytes = b""
     scripts: bool = False
+
+    @property
+    def differs_in_options(self) -> bool:
+        """Whether it is the usual kernel's with more options, and no more than that."""
+        return bool(self.options) and not self.scripts and self.tick_hz == TICK_HZ
 
     def key_parts(self) -> tuple[str | bytes, ...]:
         """Return what decides a kernel of it; that of studies is decided by its tick alone."""
@@ -120,7 +128,8 @@ def _listed(of: Sequence[str]) -> list[str]:
 
 def key(version: str, image_digest: str, config: Config = USUAL) -> str:
     """Return the hash of all that decides the kernel; the image's compiler is in its digest."""
-    inputs = (path.read_bytes() for path in INPUTS)
+    scripts = (*INPUTS, IN_TREE) if config.differs_in_options else INPUTS
+    inputs = (path.read_bytes() for path in scripts)
     return cache.digest_of(version, image_digest, *config.key_parts(), *inputs)
 
 
@@ -140,6 +149,8 @@ def ensure(
 ) -> Path:
     """Return the folder of that kernel, fetching and building it in the image first if needed."""
     check_version(version)
+    if config.differs_in_options:
+        return _in_usual_tree(version, root, image_digest, report, config)
 
     def take(folder: Path) -> None:
         made = tree(version, root, image_digest, report, config)
@@ -148,6 +159,23 @@ def ensure(
         contents.settle(folder)
 
     return cache.entry(f"kernel-{version}", key(version, image_digest, config), take)
+
+
+def _in_usual_tree(
+    version: str, root: Path, image_digest: str, report: BuildReport, config: Config
+) -> Path:
+    """Return the folder of a kernel with more options: what they change, in the usual tree."""
+
+    def build(folder: Path) -> None:
+        script = Script(
+            words=["/cell/build-patched.sh", "", kernel_build.jobs(), str(config.tick_hz)],
+            inputs=(*SHARED, IN_TREE), texts=config.texts(),
+            leaves=kernel_build.KERNEL, lines=IN_TREE_LINES,
+            tree=tree(version, root, image_digest, report, USUAL),
+        )  # fmt: skip
+        kernel_build.run(folder, script, f"kernel {version} with more options", root, report)
+
+    return cache.entry(f"kernel-{version}", key(version, image_digest, config), build)
 
 
 def tree(version: str, root: Path, image_digest: str, report: BuildReport, config: Config) -> Path:

@@ -29,7 +29,6 @@ PATCHES = Path(__file__).with_name("patches")
 #: What the lab cannot do without, and newer kernels have: none changes what is studied.
 NEEDED_PATCHES = Path(__file__).with_name("needed")
 NEEDED = {"6.1": ("netem-seed",)}
-SCRIPT = Path(__file__).with_name("build-patched.sh")
 #: What begins the end of a patched kernel's release.
 PATCHED = "-patched-"
 #: Characters of the digest in a release, which may have 64 in all.
@@ -127,7 +126,7 @@ def key(name: str, image_digest: str, config: Config = kernel.USUAL) -> str:
     plain = kernel.key(version, image_digest, config)
     of_user = any(map(kernel_names.is_own, patches))
     asked = [tree_kernel.TREE_CONFIG.read_bytes()] if of_user else []
-    return cache.digest_of(plain, *patches, *ours, *asked, SCRIPT.read_bytes())
+    return cache.digest_of(plain, *patches, *ours, *asked, kernel.IN_TREE.read_bytes())
 
 
 def _of_tree(name: str) -> bool:
@@ -188,7 +187,7 @@ def ensure(
                 "/cell/build-patched.sh", release_end, kernel_build.jobs(), str(config.tick_hz),
                 *applied,
             ],
-            inputs=(*kernel.SHARED, SCRIPT),
+            inputs=(*kernel.SHARED, kernel.IN_TREE),
             texts={**config.texts(), **added, **applied},
             leaves=(*kernel_build.KERNEL, *config.leaves()), lines=PATCHED_LINES,
             tree=kernel.tree(version, root, image_digest, report, config),

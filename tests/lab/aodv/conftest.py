@@ -11,11 +11,10 @@ import pytest
 
 from model.cell import Limits
 from testbed.labs.booted.booting import Boot
-from testbed.labs.virtual import kernel, virtual_lab
+from testbed.labs.virtual import radio_kernel
 from testbed.labs.virtual.virtual_lab import VirtualLab
 
 PROGRAMS = Path(__file__).parent / "programs"
-OPTIONS = Path(kernel.__file__).with_name("radio.config")
 VERSION = "6.12"
 
 Program = Callable[..., Path]
@@ -24,8 +23,7 @@ Program = Callable[..., Path]
 @pytest.fixture(scope="session")
 def radio_lab() -> VirtualLab:
     """A lab whose kernel has TUN, mac80211 and mac80211_hwsim; built when it is not there."""
-    config = kernel.Config(options=OPTIONS.read_bytes())
-    return virtual_lab.ensure(VERSION, lambda _what, _done: None, config=config)
+    return radio_kernel.ensure(VERSION, lambda _what, _done: None)
 
 
 @pytest.fixture(scope="module")

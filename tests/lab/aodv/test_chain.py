@@ -13,6 +13,8 @@ from scapy.layers.inet import IP, UDP
 from mininet_topos.aodv.driver import Totals, parse_totals
 from tests.support.aodv_messages import MESSAGES
 
+pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
+
 NODES = [f"n{number}" for number in range(1, 8)]
 DEFAULT = "default dev aodv0 proto 191 scope link src 10.0.0.{} metric 4096"
 

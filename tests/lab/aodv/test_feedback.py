@@ -6,7 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from mininet_topos.aodv.driver import parse_totals
+
+pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
 
 
 def test_one_failed_frame_breaks_the_link(program: Callable[..., Path]) -> None:

@@ -12,6 +12,8 @@ from mininet_topos.radio.calibrate import Measured
 from mininet_topos.radio.dcf_theory import NS_PER_S, Dcf
 from model.errors import RunError
 
+pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
+
 PAYLOAD_BYTES = 1000
 SETTLED_S = 3
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from mininet_topos.radio.audit import mistakes
+
+pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
 
 #: The first packets to a neighbour are lost while mac80211 comes to know it.
 KNOWN = ["ping", "-c", "4", "-i", "0.2", "-W", "1"]

@@ -199,8 +199,29 @@ def test_a_tree_that_was_removed_is_built_again_only_for_a_patch(
     ]  # fmt: skip
 
 
+def test_more_options_are_built_in_the_usual_tree(ran: list[kernel_build.Script]) -> None:
+    more = kernel.Config(options=b"CONFIG_TUN=y\n")
+    kernel.ensure("7.3", IMAGE, "key", nothing, more)
+    assert [Path(script.words[0]).name for script in ran] == ["build-kernel.sh", "build-patched.sh"]
+    assert "kernel.config" not in ran[0].texts
+    assert ran[1].texts["kernel.config"].endswith(b"\nCONFIG_TUN=y\n")
+    assert kernel.built("7.3", "key", more) != kernel.built("7.3", "key")
+
+
+def test_another_tick_or_scripts_are_built_from_the_source(
+    ran: list[kernel_build.Script],
+) -> None:
+    for other in (
+        kernel.Config(tick_hz=1000, options=b"CONFIG_TUN=y\n"),
+        kernel.Config(options=b"CONFIG_TUN=y\n", scripts=True),
+    ):
+        ran.clear()
+        kernel.ensure("7.3", IMAGE, "key", nothing, other)
+        assert [Path(script.words[0]).name for script in ran] == ["build-kernel.sh"]
+
+
 def test_the_scripts_are_what_bash_can_read(tmp_path: Path) -> None:
-    for script in (kernel.INPUTS[-1], patched_kernel.SCRIPT):
+    for script in (kernel.INPUTS[-1], kernel.IN_TREE):
         process.run_logged(
             ["bash", "-n", str(script)], log=tmp_path / "log", what="x", timeout_s=20
         )
