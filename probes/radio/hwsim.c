@@ -319,11 +319,12 @@ int hwsim_open_or_die(void)
 				"generic netlink");
 	if (bind(netlink, (struct sockaddr *)&here, sizeof(here)) != 0)
 		die_errno("netlink", "a socket that is bound", NULL);
+	/* First: where there are no radios, that is what matters. */
+	find_family_or_die();
 	setsockopt_or_die(netlink, SOL_SOCKET, SO_RCVBUFFORCE, &room,
 			  sizeof(room), "SO_RCVBUFFORCE");
 	setsockopt_or_die(netlink, SOL_SOCKET, SO_SNDBUFFORCE, &room,
 			  sizeof(room), "SO_SNDBUFFORCE");
-	find_family_or_die();
 	head = message_begin(family, CMD_REGISTER);
 	head->nlmsg_flags |= NLM_F_ACK;
 	message_end(head);
