@@ -202,12 +202,11 @@ def _row(flow: Flow, direction: str, cell: Cell, evidence: Evidence) -> AuditRow
     ends = ("source access", "destination access")
     first, last = ends if direction == "data" else ends[::-1]
 
-    def dropped(name: str) -> int | None:
-        parts = [_dropped(flow, stretch, cell, evidence) for stretch in way if stretch.name == name]
-        return _sum(parts)
-
     def at(name: str) -> list[Stretch]:
         return [stretch for stretch in way if stretch.name == name]
+
+    def dropped(name: str) -> int | None:
+        return _sum([_dropped(flow, stretch, cell, evidence) for stretch in at(name)])
 
     sent, delivered = _ends(flow, direction, (at(first), at(last)), cell, evidence)
     access, leave = dropped(first), dropped(last)

@@ -83,6 +83,10 @@ uint64_t option_ready_fd(void);
 bool option_ready_is_set(void);
 bool option_neighbour_table(void);
 
+/* socket_filter.c */
+struct sock_filter;
+void filter_or_die(int fd, struct sock_filter *code, unsigned short steps);
+
 /* control_socket.c */
 int control_open(const struct aodvd_interface *interface);
 void control_send(unsigned int at, uint32_t to, unsigned int ttl_hops,

@@ -21,13 +21,8 @@ static void ignore_own(int fd, uint32_t address)
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};
-	struct sock_fprog program = {
-	    .len = sizeof(code) / sizeof(code[0]),
-	    .filter = code,
-	};
 
-	setsockopt_or_die(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
-			  sizeof(program), "a filter on the socket");
+	filter_or_die(fd, code, sizeof(code) / sizeof(code[0]));
 }
 
 int control_open(const struct aodvd_interface *interface)

@@ -49,13 +49,8 @@ static void only_failed(int fd)
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};
-	struct sock_fprog program = {
-	    .len = sizeof(code) / sizeof(code[0]),
-	    .filter = code,
-	};
 
-	setsockopt_or_die(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
-			  sizeof(program), "a filter on the socket");
+	filter_or_die(fd, code, sizeof(code) / sizeof(code[0]));
 }
 
 int feedback_open(const char *monitor)
