@@ -14,6 +14,7 @@ from pathlib import Path
 
 from model.errors import BuildError
 from testbed.labs.confinement import supervise
+from testbed.labs.confinement.unnamed_files import unnamed_bytes
 
 #: A whole kernel, its source with it, takes 1 GB and 72,000 files.
 DISK_BYTES, FILES = 4_000_000_000, 500_000
@@ -59,7 +60,7 @@ class Room:
             found = supervise.usage(self.folder, FILES)
         except PermissionError as error:  # that nobody can look into
             raise self._too_much("its folder", "what can be read", str(error)) from error
-        taken_bytes = found.disk_bytes + supervise.unnamed_bytes(process, self.folder)
+        taken_bytes = found.disk_bytes + unnamed_bytes(process, self.folder)
         if taken_bytes > self.disk_bytes:
             raise self._too_much("the disk", _mb(self.disk_bytes), _mb(taken_bytes))
         if found.files > FILES or found.depth > supervise.MOST_DEPTH:

@@ -20,16 +20,18 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from stat import S_ISREG
 from typing import BinaryIO
 
 from model.errors import UnsupportedError
 from testbed.labs.confinement.allowance import Allowance
+from testbed.labs.confinement.unnamed_files import UnnamedFiles
 from testbed.machine.process import end_group
 
 POLL_S = 0.2
 #: How often what a lab has written is measured: a confined one may be hostile.
 LOOK_S = POLL_S
+#: By which part of what is allowed files without a name may grow before they are looked for.
+UNNAMED_FRAC = 1 / 8
 #: A pipe so large that a lab never waits for its reader before it is ended for its words.
 PIPE_BYTES = READ_BYTES = 1 << 20
 KEPT_BYTES = 256 << 10
@@ -116,24 +118,6 @@ def usage(folder: Path, most_files: int) -> Usage:
                 if files > most_files:
                     break
     return Usage(disk_bytes, largest_bytes, files, deepest)
-
-
-def unnamed_bytes(process: int, folder: Path) -> int:
-    """Return what a process and all it started keep open, without a name, on a folder's disk."""
-    device = folder.stat().st_dev
-    found: dict[int, int] = {}
-    left = [process]
-    while left:
-        place = Path("/proc", str(left.pop()))
-        with contextlib.suppress(OSError):  # it has ended
-            for task in (place / "task").iterdir():
-                left += map(int, (task / "children").read_text().split())
-            for handle in (place / "fd").iterdir():
-                with contextlib.suppress(OSError):
-                    about = handle.stat()
-                    if not about.st_nlink and about.st_dev == device and S_ISREG(about.st_mode):
-                        found[about.st_ino] = about.st_blocks * 512
-    return sum(found.values())
 
 
 def _megabytes(count: int) -> str:
@@ -226,6 +210,9 @@ def _watch(
     cancelled: threading.Event,
     every_s: float,
 ) -> Ending:
+    unnamed = UnnamedFiles(
+        process=child.pid, folder=folder, matters_bytes=int(UNNAMED_FRAC * allowed.disk_bytes)
+    )
     end = os.pidfd_open(child.pid)  # waiting with a time limit by other means polls
     try:
         poll = select.poll()
@@ -243,7 +230,7 @@ def _watch(
             if over or words.total_bytes > allowed.console_bytes or time.monotonic() > look_s:
                 look_s = time.monotonic() + every_s
                 taken = usage(folder, allowed.files)
-                disk_bytes = taken.disk_bytes + unnamed_bytes(child.pid, folder)
+                disk_bytes = taken.disk_bytes + (0 if over else unnamed.bytes())
                 taken = dataclasses.replace(taken, disk_bytes=disk_bytes)
                 found = excess(taken, words.total_bytes, allowed)
                 if over or found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from testbed.labs.confinement import supervise as module
+from testbed.labs.confinement import unnamed_files
 from testbed.labs.confinement.allowance import Allowance
 from testbed.labs.confinement.supervise import ConsoleEnds, Ending, Usage, excess, supervise, usage
+from testbed.labs.confinement.unnamed_files import UnnamedFiles
 
 SMALL = Allowance(disk_bytes=1 << 20, files=20, memory_bytes=1 << 20, console_bytes=100_000)
 ASK = "import os; os.write(0, b'r'); got = os.read(0, 1); print('got', got, flush=True)\n"
@@ -132,6 +135,38 @@ def test_a_lab_that_fills_the_disk_is_ended(folder: Path) -> None:
     assert ending.excess is not None
     assert ending.excess.what == "the lab wrote too much into its folder"
     assert ending.excess.wanted == "at most 1.0 MB"
+
+
+@pytest.mark.parametrize("first_bytes", [0, 100_000])
+def test_files_without_a_name_count_too(folder: Path, first_bytes: int) -> None:
+    # Written after the first look: the disk's room says that there is something to look for.
+    program = (
+        "import os, time\n"
+        f"held = [os.open({str(folder)!r}, os.O_TMPFILE | os.O_RDWR) for n in range(3)]\n"
+        f"os.write(held[0], b'x' * {first_bytes})\n"
+        "time.sleep(0.5)\n"
+        "for one in held: os.write(one, b'x' * 500_000)\n"
+        "time.sleep(60)"
+    )
+    ending, _ = run(folder, program)
+    assert not ending.by_itself
+    assert ending.excess is not None
+    assert ending.excess.what == "the lab wrote too much into its folder"
+
+
+def test_files_without_a_name_are_found_when_others_make_room(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unnamed_files, "LOOK_S", 0.1)
+    with os.fdopen(os.open(folder, os.O_TMPFILE | os.O_RDWR), "wb") as held:
+        files = UnnamedFiles(process=os.getpid(), folder=folder, matters_bytes=1 << 60)
+        before = files.bytes()
+        held.write(b"x" * 1_000_000)
+        held.flush()
+        deadline_s = time.monotonic() + 30
+        while files.bytes() < before + 1_000_000 and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        assert files.bytes() >= before + 1_000_000
 
 
 def test_a_lab_that_ends_after_too_much_has_taken_too_much(folder: Path) -> None:
