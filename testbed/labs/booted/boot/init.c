@@ -4,14 +4,17 @@
  *
  * usage (as kernel parameters after "--"): init [--mounted] VIRTUAL_LIMIT_S
  * PROGRAM [ARG...]
- * --mounted: what the host shares is mounted already.
+ * --mounted: what the host shares is mounted already, and time is not virtual.
  *
  * Says on the console how the agent ended, as one line that the host looks for:
  *   "lab: agent exited N", "lab: agent killed by signal N", "lab: virtual-time
  * limit of N s". The limit is an alarm of the guest's own clock, so it costs
  * nothing while traffic runs.
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,6 +75,54 @@ static void mount_all(void)
 	mount_or_die("tracefs", "/sys/kernel/tracing");
 }
 
+/* Whether the process of this folder of /proc is called ksoftirqd/N. */
+static int is_softirq_thread(const char *pid)
+{
+	char path[64], name[16] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return 0;
+	if (!fgets(name, sizeof(name), f))
+		name[0] = '\0';
+	fclose(f);
+	return strncmp(name, "ksoftirqd/", 10) == 0;
+}
+
+/*
+ * Packet work goes before programs. When much falls due in one instant, the
+ * kernel leaves the rest to ksoftirqd; a program woken in that instant would go
+ * first, and as reading the clock takes virtual time, the packets would be
+ * late. On a CPU that is infinitely fast none is.
+ */
+static void packet_work_first(void)
+{
+	const struct sched_param priority = {.sched_priority = 1};
+	struct dirent *entry;
+	int found = 0;
+	DIR *proc;
+
+	proc = opendir("/proc");
+	if (!proc)
+		die("cannot list", "/proc");
+	while ((entry = readdir(proc))) {
+		if (!isdigit((unsigned char)entry->d_name[0]) ||
+		    !is_softirq_thread(entry->d_name))
+			continue;
+		if (sched_setscheduler((pid_t)strtol(entry->d_name, NULL, 10),
+				       SCHED_FIFO, &priority) < 0)
+			die("cannot give a priority to", "ksoftirqd");
+		found++;
+	}
+	closedir(proc);
+	if (!found) {
+		errno = ESRCH;
+		die("cannot find", "ksoftirqd");
+	}
+}
+
 /* Wait for the agent or the deadline; reap whatever else ends meanwhile. */
 static int agent_ended(pid_t agent, long limit_s, const sigset_t *set,
 		       int *status)
@@ -109,18 +160,21 @@ int main(int argc, char **argv)
 	    "PYTHONHASHSEED=0",
 	    NULL,
 	};
+	int status, virtual_time = 1;
 	sigset_t set;
 	long limit_s;
 	pid_t agent;
-	int status;
 
 	if (argc > 1 && strcmp(argv[1], "--mounted") == 0) {
 		argc--;
 		argv++;
+		virtual_time = 0;
 	} else {
 		mount_host();
 	}
 	mount_all();
+	if (virtual_time)
+		packet_work_first();
 	if (argc < 3) {
 		printf(
 		    "lab: init: wanted VIRTUAL_LIMIT_S PROGRAM, got %d words\n",
