@@ -68,7 +68,7 @@ def targets(cell: Cell, probe_port: int) -> tuple[Target, ...]:
 
 def drawing(cell: Cell) -> Pairing | Sharing | None:
     """Return the draws of a cell's paired loss or equal drops, if it has either."""
-    loss = cell.network.bottleneck.forward.loss
+    loss = cell.wired.bottleneck.forward.loss
     if loss.model == "paired":
         below = draws.threshold(loss.loss_frac)
         return Pairing(seed=draws.pairing_seed(cell.seed), threshold=below)

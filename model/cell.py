@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from model.ad_hoc import AdHoc
 from model.event import Event
 from model.fields import LATER, build, to_dict
 from model.sctp_paths import OF_KERNEL, Addresses, SctpPaths
@@ -293,13 +294,25 @@ class Cell:
     duration_s: float
     measure_from_s: float
     measure_to_s: float
-    network: Network
+    network: Network | AdHoc
     flows: tuple[Flow, ...]
     hosts: HostProfile
     collect: Collect
     limits: Limits
     lab: dict[str, str]
     events: tuple[Event, ...] = field(default=(), metadata=LATER)
+
+    @property
+    def wired(self) -> Network:
+        """The network of links; :class:`TypeError` where there are radios instead."""
+        if isinstance(self.network, AdHoc):
+            raise TypeError(f"no links in a network of topology {self.network.topology}")
+        return self.network
+
+    @property
+    def ad_hoc(self) -> AdHoc | None:
+        """The network of radios, if it is one."""
+        return self.network if isinstance(self.network, AdHoc) else None
 
     def on_machines_kernel(self) -> bool:
         """Return whether the kernel is a machine's, which has more to do, and not the cell's own.
@@ -321,9 +334,10 @@ class Cell:
         return self.collect.messages and flow.generator == "probe" and flow.protocol != "udp"
 
     def left_to_chance(self) -> tuple[str, ...]:
-        """Return what the seed decides: losses, starts, heartbeats; nothing if all is fixed."""
+        """Return what the seed decides: movements, losses, starts, heartbeats; nothing if fixed."""
         found = {
-            "losses": self.network.loses_at_random(),
+            "movements": self.ad_hoc is not None,
+            "losses": self.ad_hoc is None and self.wired.loses_at_random(),
             "starts": any(flow.start_spread_s for flow in self.flows),
             "heartbeats": any(self._beats(flow) for flow in self.flows),
         }

@@ -97,14 +97,14 @@ def equal_drops_seeds(seed: int) -> tuple[int, int]:
 
 def equally_drawn_pkts(cell: Cell, offered_pkts: int) -> int:
     """Return how many packets every flow owes once so many of all flows were offered."""
-    below = threshold(cell.network.bottleneck.forward.loss.loss_frac / len(cell.flows))
+    below = threshold(cell.wired.bottleneck.forward.loss.loss_frac / len(cell.flows))
     seed, _ = equal_drops_seeds(cell.seed)
     return sum(number_draw(seed, number) < below for number in range(1, offered_pkts + 1))
 
 
 def paired_losses(cell: Cell, last_pkt: int, besides: Collection[int] = ()) -> tuple[int, ...]:
     """Return which packets up to a number are lost by pairing, those of ``besides`` left out."""
-    loss = cell.network.bottleneck.forward.loss
+    loss = cell.wired.bottleneck.forward.loss
     if loss.model != "paired":
         return ()
     seed, below = pairing_seed(cell.seed), threshold(loss.loss_frac)

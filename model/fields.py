@@ -1,8 +1,9 @@
 """Frozen dataclasses to JSON-ready values and back, strictly. Standard library only.
 
 Invariants: every field is there, no other key is, and every value has its field's type; where a
-field may be one of several dataclasses, the one whose ``model`` allows the value's is built. A
-field that is :data:`LATER` may be missing, and is where it says nothing.
+field may be one of several dataclasses, the one whose ``model`` allows the value's is built, or
+where they have none, the one that has most of its keys. A field that is :data:`LATER` may be
+missing, and is where it says nothing.
 """
 
 from __future__ import annotations
@@ -75,12 +76,20 @@ def build(kind: Any, data: Any, where: str) -> Any:
 
 
 def _one_of(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
+    if not all("model" in _hints(kind) for kind in kinds):
+        return _by_keys(kinds, data, where)
     model = data.get("model") if isinstance(data, dict) else None
     for kind in kinds:
         if model in typing.get_args(_hints(kind)["model"]):
             return build(kind, data, where)
     models = [name for kind in kinds for name in typing.get_args(_hints(kind)["model"])]
     raise ValueError(f"{where}.model: wanted one of {', '.join(models)}, got {model!r}")
+
+
+def _by_keys(kinds: tuple[Any, ...], data: Any, where: str) -> Any:
+    """Build the one with the most keys of the data's."""
+    keys = set(data) if isinstance(data, dict) else set()
+    return build(max(kinds, key=lambda kind: len(keys & set(_hints(kind)))), data, where)
 
 
 def _scalar(kind: Any, data: Any, where: str) -> Any:

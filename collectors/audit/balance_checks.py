@@ -136,7 +136,7 @@ def place_checks(
     No packet crosses a stretch faster than its delay and serialisation, and the bottleneck's
     channel takes every packet exactly its delay.
     """
-    network = cell.network
+    network = cell.wired
     shapes = {
         "source access": (network.source_access.forward, True, True),
         "bottleneck buffer": (network.bottleneck.forward, False, True),

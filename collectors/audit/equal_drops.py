@@ -28,7 +28,7 @@ def told(
     cell: Cell, lists: Sequence[Numbered], captured: pl.DataFrame | None
 ) -> tuple[Numbered, ...]:
     """Return the lists with the numbers drawn, told again from the order of packets captured."""
-    if captured is None or cell.network.bottleneck.forward.loss.model != "equal_drops":
+    if captured is None or cell.wired.bottleneck.forward.loss.model != "equal_drops":
         return tuple(lists)
     offered = data_packets(captured).filter(point="loss_offered")["flow"]
     drawn = losses(cell, {listed.flow: listed.listed_pkts for listed in lists}, offered)
@@ -41,7 +41,7 @@ def losses(
     """Return the numbers each flow loses when data packets of these flows come in this order."""
     index = {flow: i for i, flow in enumerate(listed_pkts)}
     shares = draws.EqualDrops(
-        cell.seed, cell.network.bottleneck.forward.loss.loss_frac, len(listed_pkts)
+        cell.seed, cell.wired.bottleneck.forward.loss.loss_frac, len(listed_pkts)
     )
     seen = dict.fromkeys(listed_pkts, 0)
     lost: dict[str, list[int]] = {flow: [] for flow in listed_pkts}

@@ -86,7 +86,7 @@ def checks(
     for stretch in evidence.stretches:
         if stretch.name != "bottleneck channel":
             continue
-        way, link = WAYS[stretch.direction], cell.network.paths()[stretch.path - 1].bottleneck
+        way, link = WAYS[stretch.direction], cell.wired.paths()[stretch.path - 1].bottleneck
         loss = link.forward.loss if way == "forward" else link.reverse.loss
         passed, dropped, held = counted[stretch.node, stretch.devices[0]]
         what = "lost by the draws of the seed"

@@ -57,7 +57,7 @@ class Numbered:
         seen_pkts = whole(entry["seen_pkts"])
         if seen_pkts > most_seen_pkts(cell):  # each is drawn for again: that would never end
             raise ValueError(f"{seen_pkts} packets are more than the bottleneck can carry")
-        equal = cell.network.bottleneck.forward.loss.model == "equal_drops"
+        equal = cell.wired.bottleneck.forward.loss.model == "equal_drops"
         together = ("together_seen_pkts", "together_drawn_pkts")
         paired_pkts = draws.paired_losses(cell, seen_pkts, frozenset(listed_pkts))
         return cls(
@@ -86,7 +86,7 @@ class Numbered:
 def most_seen_pkts(cell: Cell) -> float:
     """Return more data packets than a cell's bottleneck can carry in its time."""
     size_bytes = min(flow.message_bytes for flow in cell.flows)
-    carried_bytes = cell.network.bottleneck.forward.rate_bps * cell.limits.virtual_s / 8
+    carried_bytes = cell.wired.bottleneck.forward.rate_bps * cell.limits.virtual_s / 8
     return MARGIN_FACTOR * carried_bytes / (IP_HEADER_BYTES + min(size_bytes, LEAST_SEGMENT_BYTES))
 
 

@@ -115,7 +115,7 @@ class Evidence:
 
 def stretches(entries: Sequence[Mapping[str, Any]], cell: Cell) -> tuple[Stretch, ...]:
     """Return the stretches ``raw/path.json`` lists; raise ``ValueError`` for one unheard of."""
-    network = cell.network
+    network = cell.wired
     devices = {
         "source access": network.sources,
         "bottleneck buffer": 1,

@@ -238,7 +238,7 @@ def _rtt_s(seen: Observed, flow: Flow, acks: pl.DataFrame) -> tuple[float | None
     for path in seen.paths:
         if path.flow == flow.id and path.owd_mean_s is not None and path.ack_owd_mean_s is not None:
             return path.owd_mean_s + path.ack_owd_mean_s, "captures"
-    network = seen.cell.network
+    network = seen.cell.wired
     links = (network.source_access, network.bottleneck, network.destination_access)
     packet_s = sum(packet_bytes(flow, acks) * 8 / link.forward.rate_bps for link in links)
     return network.base_rtt_s() + packet_s + _queue_s(seen), "path"
@@ -250,7 +250,7 @@ def _queue_s(seen: Observed) -> float:
         return 0.0
     held = seen.queue.filter(node="r1", device="r1-bottleneck", role="shaper")["backlog_bytes"]
     mean = held.mean()
-    rate_bps = seen.cell.network.bottleneck.forward.rate_bps
+    rate_bps = seen.cell.wired.bottleneck.forward.rate_bps
     return mean * 8 / rate_bps if isinstance(mean, float) else 0.0
 
 

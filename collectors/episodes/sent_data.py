@@ -138,7 +138,7 @@ def protocol_counts() -> pl.Expr:
 
 def longest_s(cell: Cell) -> float:
     """Return a time in which every packet has arrived that was not lost."""
-    links = (cell.network.source_access, cell.network.bottleneck, cell.network.destination_access)
+    links = (cell.wired.source_access, cell.wired.bottleneck, cell.wired.destination_access)
     return sum(_longest_s(link.forward) for link in links)
 
 

@@ -121,7 +121,7 @@ def numbered_drops(folder: Path, cell: Cell) -> tuple[Numbered, ...]:
     Raises:
         ParseError: the file is missing or broken.
     """
-    drawn = cell.network.bottleneck.forward.loss.model in NUMBERED_LOSSES
+    drawn = cell.wired.bottleneck.forward.loss.model in NUMBERED_LOSSES
     if not drawn and not any(flow.drop_data_pkts for flow in cell.flows):
         return ()
     path = folder / run_folder.NUMBERED_DROPS

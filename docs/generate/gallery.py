@@ -88,12 +88,12 @@ def _compared(study: Study) -> str:
 
 def _path(cells: Sequence[Cell]) -> str:
     """Return the network in a line, what is varied of it as its least and its most."""
-    ways = [cell.network.bottleneck.forward for cell in cells]
-    sources = _span((cell.network.sources for cell in cells), str)
+    ways = [cell.wired.bottleneck.forward for cell in cells]
+    sources = _span((cell.wired.sources for cell in cells), str)
     parts = [
         f"{cells[0].network.topology} with {sources} pair{'s' * (sources != '1')} of hosts",
         _span((way.rate_bps for way in ways), units.format_rate),
-        f"round trip {_span((cell.network.base_rtt_s() for cell in cells), units.format_time)}",
+        f"round trip {_span((cell.wired.base_rtt_s() for cell in cells), units.format_time)}",
         f"buffer {_span((way.queue_pkts for way in ways), units.format_packets)}",
     ]
     if any(cell.events for cell in cells):

@@ -15,13 +15,13 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from model.ad_hoc import Start
 from model.errors import StudyError
 from model.movement.closed_forms import mean_trip_s, paused_frac
 from model.movement.paths import MOST_ROWS, Field, Movement, Path, Row, length_mm
 from model.movement.stream import Stream, of_node
 from model.units import MM_PER_M, NS_PER_S, ns_to_seconds
 
-Start = Literal["steady-state", "uniform"]
 #: The slowest and the fastest there may be: a millimetre, and about the speed of sound.
 LEAST_MPS, MOST_MPS = 0.001, 340.0
 

@@ -159,7 +159,7 @@ def _sample(
 ) -> Sample:
     return Sample(
         flows=rows, groups=study.groups, compare=study.compare, paths=paths, audit=audit,
-        bottleneck_rate_bps=cell.network.bottleneck.forward.rate_bps, duration_s=cell.duration_s,
+        bottleneck_rate_bps=cell.wired.bottleneck.forward.rate_bps, duration_s=cell.duration_s,
     )  # fmt: skip
 
 

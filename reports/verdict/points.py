@@ -118,7 +118,7 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         flows=cell.flows,
         groups=study.groups,
         compare=study.compare,
-        bottleneck_rate_bps=cell.cell.network.bottleneck.forward.rate_bps,
+        bottleneck_rate_bps=cell.cell.wired.bottleneck.forward.rate_bps,
         paths=cell.evidence.paths,
         audit=cell.evidence.rows,
         delivered_segments=cell.delivered_segments,

@@ -81,7 +81,7 @@ def _row(told: Told, cell: Cell, number: int, flow: Flow, way: int) -> AuditRow:
 
 def longest_s(cell: Cell, way: int) -> float:
     """Return a time in which a packet that is not lost has arrived."""
-    links = (cell.network.source_access, cell.network.bottleneck, cell.network.destination_access)
+    links = (cell.wired.source_access, cell.wired.bottleneck, cell.wired.destination_access)
     ways = [link.forward if way == where.DATA else link.reverse for link in links]
     return sum(map(_longest_s, ways))
 
@@ -139,7 +139,7 @@ def _listed(told: Told, cell: Cell) -> Iterator[Check]:
         lost = packet[told.places.lost(where.DATA, where.BOTTLENECK)]
         is_lost = np.isin(packet[offered], lost)
         place = f"flow {flow.id}"
-        if cell.network.bottleneck.forward.loss.model == "none":
+        if cell.wired.bottleneck.forward.loss.model == "none":
             wanted = [one for one in flow.drop_data_pkts if one <= len(offered)]
             got = (np.flatnonzero(is_lost) + 1).tolist()
             yield Check(check="listed packets dropped", where=place, wanted=str(wanted),

@@ -70,7 +70,7 @@ def read(folder: Path, cell: Cell) -> Left:
 def most_lines(cell: Cell) -> int:
     """Return more lines than the trace of a cell can have."""
     size_bytes = min((flow.message_bytes for flow in cell.flows), default=SMALLEST_PACKET_BYTES)
-    rate_bps = cell.network.bottleneck.forward.rate_bps + sum(f.rate_bps for f in cell.flows)
+    rate_bps = cell.wired.bottleneck.forward.rate_bps + sum(f.rate_bps for f in cell.flows)
     packets = rate_bps * cell.duration_s / 8 / max(size_bytes, SMALLEST_PACKET_BYTES)
     return LEAST_LINES + round(LINES_PER_PACKET * packets)
 

@@ -72,13 +72,13 @@ def passages(packets: Packets, cell: Cell) -> Passages:
 def times_s(packets: Packets, seen: Passages, cell: Cell) -> npt.NDArray[np.float64]:
     """Return when each line's packet was at its point."""
     leaving = seen.point == LOSS_OFFERED
-    sending_s = bits(1) * packets.size_bytes / cell.network.bottleneck.forward.rate_bps
+    sending_s = bits(1) * packets.size_bytes / cell.wired.bottleneck.forward.rate_bps
     found: npt.NDArray[np.float64] = packets.t_s + np.where(leaving, sending_s, 0.0)
     return found
 
 
 def _is_source(node: Ints, cell: Cell) -> Bools:
-    found: Bools = (node >= FIRST_SOURCE) & (node < FIRST_SOURCE + cell.network.sources)
+    found: Bools = (node >= FIRST_SOURCE) & (node < FIRST_SOURCE + cell.wired.sources)
     return found
 
 

@@ -189,14 +189,14 @@ def check_calibration(cell: Cell, folder: Path, tolerances: Tolerances) -> None:
     found = read_as(source, _measurements)
     logs = {}
     try:
-        for planned in calibration.runs(cell.network, cell.seed):
+        for planned in calibration.runs(cell.wired, cell.seed):
             # Each is drawn for again: a number that was not asked for may be anything.
             if (sent := found[planned.name]["packets"]) != planned.packets:
                 raise ValueError(f"{planned.name}: {sent} packets, not {planned.packets}")
         for run, entry in found.items():
             path = folder / "raw" / "calibration" / entry["log"]
             logs[run] = calibration_checks.read_log(read_text(path), str(path))
-        made = calibration_checks.checks(cell.network, cell.seed, found, logs, tolerances)
+        made = calibration_checks.checks(cell.wired, cell.seed, found, logs, tolerances)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ParseError(
             "not what a calibration writes", where=str(source), got=repr(error)

@@ -109,7 +109,7 @@ class BuiltNetwork:
 
 def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
-    topology = topologies.topology(cell.network, cell.seed)
+    topology = topologies.topology(cell.wired, cell.seed)
     laid_out = topology.layout()
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     routes = ledger.route_options(cell.hosts, roles)

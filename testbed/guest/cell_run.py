@@ -68,7 +68,7 @@ def _run(cell: Cell, folder: Path, journal: Journal, say_phase: Callable[[str], 
             for name in lab.roles.on("both")
         }
         found = calibration.measure(
-            cell.network, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration", lab.team
+            cell.wired, cell.seed, lab.spaces, addresses, folder / "raw" / "calibration", lab.team
         )
         lab.write("raw/calibration.json", found)
     else:
@@ -116,7 +116,7 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
         (senders | others)[flow.id].finish(RECEIVER_TIMEOUT_S)
     ends = start_flows.receivers_that_end(lab)
     # What is in flight arrives; then UDP has no end of its own, and a reset may have been lost.
-    time.sleep(cell.network.longest_rtt_s() + max(1, calibration.drain_s(cell.network)))
+    time.sleep(cell.wired.longest_rtt_s() + max(1, calibration.drain_s(cell.wired)))
     for flow, running in zip(received, receivers, strict=True):
         if flow.id not in ends:
             running.terminate()
@@ -160,8 +160,8 @@ def _check_clock(before: Mapping[str, int], now: Mapping[str, int]) -> None:
 
 def _await_silence(cell: Cell) -> None:
     """Wait for the last packets of ended connections: under way, or lost and sent once more."""
-    drain_s = calibration.drain_s(cell.network)
-    time.sleep(2 * cell.network.longest_rtt_s() + max(QUIET_S, drain_s))
+    drain_s = calibration.drain_s(cell.wired)
+    time.sleep(2 * cell.wired.longest_rtt_s() + max(QUIET_S, drain_s))
 
 
 def _write_counters(lab: BuiltNetwork) -> None:

@@ -167,7 +167,7 @@ def trace_bytes_per_s(cell: Cell) -> float:
     """
     message_bytes = min((flow.message_bytes for flow in cell.flows), default=PACKET_MAX_BYTES)
     packet_bits = 8 * min(message_bytes + HEADERS_BYTES, PACKET_MAX_BYTES)
-    links = cell.network
+    links = cell.wired
     passed_pps = links.bottleneck.forward.rate_bps / packet_bits
     offered_pps = links.sources * links.source_access.forward.rate_bps / packet_bits
     return passed_pps * trace_recorder.ACK_BYTES + offered_pps * trace_recorder.DROP_BYTES

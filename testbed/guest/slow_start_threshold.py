@@ -90,7 +90,7 @@ def _let_the_acknowledgement_go(lab: BuiltNetwork) -> None:
     A buffer of one packet would drop it, and from a connection that had to repeat its end the
     kernel saves nothing.
     """
-    network = lab.cell.network
+    network = lab.cell.wired
     if min(stage.queue_pkts for stage in calibration.stages(network, "forward")) == 1:
         time.sleep(calibration.drain_s(network))
 
@@ -100,7 +100,7 @@ def _has_saved_metrics(lab: BuiltNetwork, flow: Flow) -> bool:
 
     The connection ends when the acknowledgement of its end comes back; a look before is in vain.
     """
-    step_s = max(0.1, lab.cell.network.base_rtt_s())
+    step_s = max(0.1, lab.cell.wired.base_rtt_s())
     to = lab.address(lab.ends(flow)[1])
     time.sleep(step_s)
     for _ in range(LOOKS):

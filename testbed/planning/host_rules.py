@@ -18,7 +18,7 @@ from testbed.study.vocabulary import IPERF3_SCTP_OPTIONS, IPERF3_TCP_OPTIONS
 
 def window_below_path(cell: Cell) -> Iterator[Hit]:
     """A receive window below the bandwidth-delay product caps the rate whatever the network."""
-    rtt_s, rate_bps = cell.network.base_rtt_s(), slowest_rate_bps(cell.network)
+    rtt_s, rate_bps = cell.wired.base_rtt_s(), slowest_rate_bps(cell.wired)
     path_bytes = units.bytes_in_flight(rate_bps, rtt_s)
     for protocol in sorted({flow.protocol for flow in cell.flows} - {"udp"}):
         window = advertised_window(cell, protocol)
@@ -39,7 +39,7 @@ def window_below_path(cell: Cell) -> Iterator[Hit]:
 
 def _idle_words(cell: Cell, rtt_s: float) -> str:
     """Return how much of the bottleneck all flows together can use, if it is not all."""
-    rate_bps = cell.network.bottleneck.forward.rate_bps
+    rate_bps = cell.wired.bottleneck.forward.rate_bps
     most_bps = sum(
         flow.rate_bps
         or units.average_rate_bps(advertised_window(cell, flow.protocol).size_bytes, rtt_s)

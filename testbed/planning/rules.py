@@ -45,9 +45,9 @@ LINKS = ("source_access", "bottleneck", "destination_access")
 def channel_limit_below_path(cell: Cell) -> Iterator[Hit]:
     """A delay stage that holds fewer packets than the path drops them like a full buffer."""
     size_bytes = min(packet_bytes(flow) for flow in cell.flows)
-    data_per_s = slowest_rate_bps(cell.network) / units.bits(size_bytes)
+    data_per_s = slowest_rate_bps(cell.wired) / units.bits(size_bytes)
     for name in LINKS:
-        link = getattr(cell.network, name)
+        link = getattr(cell.wired, name)
         acks_per_s = min(data_per_s, link.reverse.rate_bps / units.bits(SMALLEST_PACKET_BYTES))
         sides: tuple[tuple[str, Direction, float], ...] = (
             ("data", link.forward, link.forward.rate_bps / units.bits(size_bytes)),
@@ -88,12 +88,12 @@ def expected_losses_pkts(cell: Cell, flow: Flow) -> float:
     Its rate is the least of its own, an equal share of the slowest link, a window per round trip,
     and what a loss-limited flow reaches (Mathis et al. 1997).
     """
-    loss_frac, rtt_s = data_loss_frac(cell.network), cell.network.base_rtt_s()
+    loss_frac, rtt_s = data_loss_frac(cell.wired), cell.wired.base_rtt_s()
     packet_bits = units.bits(packet_bytes(flow))
     lifetime_s = flow.stop_s - flow.start_s
     if flow.protocol == "udp":
         return flow.rate_bps / packet_bits * lifetime_s * loss_frac
-    rates = [slowest_rate_bps(cell.network) / len(cell.flows) / packet_bits]
+    rates = [slowest_rate_bps(cell.wired) / len(cell.flows) / packet_bits]
     if flow.rate_bps:
         payload_bytes = packet_bytes(flow) - HEADER_BYTES[flow.protocol]
         rates.append(flow.rate_bps / units.bits(payload_bytes))
@@ -106,7 +106,7 @@ def expected_losses_pkts(cell: Cell, flow: Flow) -> float:
 
 def too_few_losses(cell: Cell) -> Iterator[Hit]:
     """With few losses their number, not the protocol, decides the outcome of a run."""
-    loss_frac = data_loss_frac(cell.network)
+    loss_frac = data_loss_frac(cell.wired)
     for index, flow in enumerate(cell.flows):
         losses_pkts = expected_losses_pkts(cell, flow)
         if 0 < losses_pkts < MIN_LOSSES_PKTS:
@@ -125,8 +125,8 @@ def too_few_losses(cell: Cell) -> Iterator[Hit]:
 
 def heavy_loss(cell: Cell) -> Iterator[Hit]:
     """Where a third of the packets are lost, timeouts and handshakes are what is measured."""
-    arrives_frac = 1 - data_loss_frac(cell.network)
-    for direction in (getattr(cell.network, name).reverse for name in LINKS):
+    arrives_frac = 1 - data_loss_frac(cell.wired)
+    for direction in (getattr(cell.wired, name).reverse for name in LINKS):
         arrives_frac *= 1 - direction.loss.loss_frac
     if arrives_frac < MIN_ROUND_TRIPS_FRAC:
         yield Hit(
@@ -141,8 +141,8 @@ def heavy_loss(cell: Cell) -> Iterator[Hit]:
 
 def sender_shaped(cell: Cell) -> Iterator[Hit]:
     """If the first link is the slowest, the sender's own queue forms, not the bottleneck's."""
-    access = cell.network.source_access.forward.rate_bps
-    bottleneck = cell.network.bottleneck.forward.rate_bps
+    access = cell.wired.source_access.forward.rate_bps
+    bottleneck = cell.wired.bottleneck.forward.rate_bps
     if access <= bottleneck:
         yield Hit(
             subject="",
@@ -156,7 +156,7 @@ def sender_shaped(cell: Cell) -> Iterator[Hit]:
 
 def short_run(cell: Cell) -> Iterator[Hit]:
     """In a run of few round trips the handshake and slow start are the result."""
-    rtt_s = cell.network.base_rtt_s()
+    rtt_s = cell.wired.base_rtt_s()
     for index, flow in enumerate(cell.flows):
         lifetime_s = flow.stop_s - flow.start_s
         if lifetime_s < MIN_LIFETIME_RTTS * rtt_s:

@@ -14,7 +14,8 @@ from pydantic import Field
 
 from model import units
 from model.movement.paths import Field as NodesField
-from model.movement.random_waypoint import RandomWaypoint, Start
+from model.ad_hoc import Start
+from model.movement.random_waypoint import RandomWaypoint
 from model.movement.stationary import Stationary
 from testbed.study.problems import Loc, Problem
 from testbed.study.setting_types import DelayS, LengthM, Settings, SpeedMps, Text

@@ -86,7 +86,7 @@ def write_calibrated(folder: Path, cell: Cell, *, other_fates: int = 0) -> None:
     """Leave what a lab leaves of a right path of the cell, but for so many packets' fates."""
     place = folder / "raw" / "calibration"
     place.mkdir(parents=True)
-    network = cell.network
+    network = cell.wired
     found: dict[str, Any] = {}
     paths = {
         way: Foretold(calibration.chances(network, cell.seed, way)) for way in calibration.WAYS

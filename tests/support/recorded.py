@@ -54,9 +54,9 @@ def direction(**changes: Any) -> Direction:
 
 def with_bottleneck(cell: Cell, way: Way = "forward", **changes: Any) -> Cell:
     """Return a cell with other properties of one direction of its bottleneck."""
-    link = cell.network.bottleneck
+    link = cell.wired.bottleneck
     changed = dataclasses.replace(link, **{way: dataclasses.replace(getattr(link, way), **changes)})
-    return dataclasses.replace(cell, network=dataclasses.replace(cell.network, bottleneck=changed))
+    return dataclasses.replace(cell, network=dataclasses.replace(cell.wired, bottleneck=changed))
 
 
 def both_ways(one: Direction) -> Link:

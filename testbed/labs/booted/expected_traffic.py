@@ -17,8 +17,8 @@ def expected_packets(cell: Cell) -> float:
     A bulk flow sends what the least of three allows: its share of the bottleneck, a window per
     round trip, and the square-root law of random loss.
     """
-    forward = cell.network.bottleneck.forward
-    rtt_s = max(cell.network.base_rtt_s(), 1e-3)
+    forward = cell.wired.bottleneck.forward
+    rtt_s = max(cell.wired.base_rtt_s(), 1e-3)
     bulk = [flow for flow in cell.flows if flow.rate_bps == 0]
     rated_bps = sum(flow.rate_bps for flow in cell.flows)
     left_bps = max(0.0, forward.rate_bps - rated_bps)

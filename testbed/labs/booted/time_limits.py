@@ -29,7 +29,7 @@ def limits(cell: Cell) -> Limits:
         UnsupportedError: it asks for what no lab records.
     """
     paths_and_events.check_captures(cell)
-    network, usual = cell.network, cell.limits
+    network, usual = cell.wired, cell.limits
     patience_s = DRAINS * calibration.drain_s(network) + ROUND_TRIPS * network.longest_rtt_s()
     virtual_s = usual.virtual_s + (patience_s if patience_s > USUAL_PATIENCE_S else 0.0)
     packets = most_packets(network, cell.duration_s)

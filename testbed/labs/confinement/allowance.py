@@ -71,6 +71,6 @@ def most_packets(cell: Cell) -> float:
     sizes = [flow.message_bytes for flow in cell.flows if flow.message_bytes > 0]
     least_bytes = min([DATA_BYTES, *sizes]) + HEADERS_BYTES
     rate_bps = max(
-        cell.network.bottleneck.forward.rate_bps, sum(flow.rate_bps for flow in cell.flows)
+        cell.wired.bottleneck.forward.rate_bps, sum(flow.rate_bps for flow in cell.flows)
     )
     return rate_bps / 8 / least_bytes * cell.duration_s

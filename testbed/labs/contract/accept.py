@@ -45,14 +45,14 @@ def most_packets(cell: Cell) -> float:
     """Return more packets than a cell's network can carry in its time."""
     size_bytes = min((flow.message_bytes for flow in cell.flows), default=MOST_PACKET_BYTES)
     size_bytes = min(max(size_bytes, LEAST_PACKET_BYTES), MOST_PACKET_BYTES)
-    rate_bps = sum(path.bottleneck.forward.rate_bps for path in cell.network.paths())
+    rate_bps = sum(path.bottleneck.forward.rate_bps for path in cell.wired.paths())
     rate_bps += sum(e.rate_bps or 0 for e in cell.events) + sum(f.rate_bps for f in cell.flows)
     return PACKETS_FACTOR * rate_bps * cell.limits.virtual_s / 8 / size_bytes
 
 
 def _most_messages(cell: Cell, flow: Flow) -> float:
     """Return more messages than a flow can hand over."""
-    carried_bytes = cell.network.bottleneck.forward.rate_bps * cell.limits.virtual_s / 8
+    carried_bytes = cell.wired.bottleneck.forward.rate_bps * cell.limits.virtual_s / 8
     return (carried_bytes + BUFFERED_BYTES) / flow.message_bytes
 
 
@@ -70,10 +70,10 @@ def expected(cell: Cell) -> dict[str, int]:
     found: dict[str, float] = dict.fromkeys((*documents, *run_folder.RAW_DOCUMENTS), document)
     found[run_folder.ERROR] = MOST_ERROR_BYTES
     if cell.purpose == "calibrate":
-        for run in calibration.runs(cell.network, cell.seed):
+        for run in calibration.runs(cell.wired, cell.seed):
             found[f"raw/calibration/{run.name}.tsv"] = WORDS_BYTES + LOG_LINE_BYTES * run.packets
             found |= _program(f"raw/calibration/{run.name}", WORDS_BYTES)
-        for fill in link_fill.fills(cell.network):
+        for fill in link_fill.fills(cell.wired):
             log_bytes = WORDS_BYTES + LOG_LINE_BYTES * fill.most_packets()
             found[f"raw/calibration/{fill.name}.tsv"] = log_bytes
         found["raw/calibration.json"] = document
@@ -107,7 +107,7 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
             found |= {run_folder.messages(flow.id, side): most for side in ("sender", "receiver")}
     if cell.events:
         found[run_folder.EVENTS] = document
-    qdiscs = (hosts + 4) * len(cell.network.paths())
+    qdiscs = (hosts + 4) * len(cell.wired.paths())
     found[run_folder.QUEUE_SAMPLES] = document + QDISC_SAMPLE_BYTES * qdiscs * _samples(
         cell, collect.queue_s
     )

@@ -10,9 +10,9 @@ HINT = "LAB=virtual runs it"
 
 def check_captures(cell: Cell) -> None:
     """Raise :class:`UnsupportedError` if packets are to be captured on more than one path."""
-    if cell.collect.pcap and cell.network.further_paths:
+    if cell.collect.pcap and cell.wired.further_paths:
         raise _refused(
-            cell, "captures follow packets over one path", f"topology {cell.network.topology}",
+            cell, "captures follow packets over one path", f"topology {cell.wired.topology}",
             "without --pcap; counters, messages and the sender's paths are recorded",
         )  # fmt: skip
 
@@ -29,10 +29,10 @@ def check_events(cell: Cell, lab: str) -> None:
 
 def check_paths(cell: Cell, lab: str) -> None:
     """Raise :class:`UnsupportedError` if there is more than one path: not in this lab."""
-    if cell.network.further_paths:
+    if cell.wired.further_paths:
         raise _refused(
             cell, f"the {lab} lab has one path between two hosts",
-            f"topology {cell.network.topology}", HINT,
+            f"topology {cell.wired.topology}", HINT,
         )  # fmt: skip
 
 

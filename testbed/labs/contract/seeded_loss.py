@@ -31,7 +31,7 @@ def check(cell: Cell, release: str, hint: str, where: str = "KERNEL") -> None:
     """
     if takes_seed(release):
         return
-    if any(stage.draws() for stage in topologies.lay_out(cell.network, cell.seed).stages):
+    if any(stage.draws() for stage in topologies.lay_out(cell.wired, cell.seed).stages):
         raise UnsupportedError(
             "this kernel's netem takes no seed for random loss", where=where,
             wanted=f"Linux {'.'.join(map(str, LEAST))} or newer", got=release, hint=hint,

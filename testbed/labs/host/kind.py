@@ -56,7 +56,7 @@ class HostKind(BuildsNoKernel):
     def cell_wall_s(self, cell: Cell) -> float:
         """Return how long a cell takes, tables included."""
         if cell.purpose == "calibrate":
-            return SETUP_S + calibration.virtual_s(cell.network, cell.seed)
+            return SETUP_S + calibration.virtual_s(cell.wired, cell.seed)
         return SETUP_S + cell.duration_s
 
     def check_kernel(self, version: str) -> str:

@@ -86,7 +86,7 @@ class Watch:
 
     def checks(self, cell: Cell) -> list[Check]:
         """Return the comparisons with what a cell can bear."""
-        return judge(self.late_s, self.before, self.after, cell.network.base_rtt_s())
+        return judge(self.late_s, self.before, self.after, cell.wired.base_rtt_s())
 
 
 def judge(late_s: Sequence[float], before: Counters, after: Counters, rtt_s: float) -> list[Check]:

@@ -98,7 +98,7 @@ def _documents(parts: Parts) -> None:
     for name in (run_folder.PLACES, run_folder.NUMBERED_DROPS):
         if found := parts.documents(name):
             parts.write_json(name, [row for one in found for row in one])
-    laid_out = dumbbell.lay_out(parts.cell.network, parts.cell.seed)
+    laid_out = dumbbell.lay_out(parts.cell.wired, parts.cell.seed)
     order = [
         (one.flow, one.name, one.node, one.device)
         for one in layout.counters(laid_out, parts.cell.flows)
@@ -166,7 +166,7 @@ def _of_time(parts: Parts) -> None:
 
 
 def _flows(parts: Parts) -> None:
-    laid_out = dumbbell.lay_out(parts.cell.network, parts.cell.seed)
+    laid_out = dumbbell.lay_out(parts.cell.wired, parts.cell.seed)
     for flow in parts.cell.flows if parts.cell.purpose == "measure" else ():
         ends = {
             "sender": parts.by_node[laid_out.sources[flow.source]],
@@ -254,7 +254,7 @@ def _calibration(parts: Parts) -> None:
     """Put the logs of measurements into the reference's time, both columns."""
     if parts.cell.purpose != "calibrate":
         return
-    network = parts.cell.network
+    network = parts.cell.wired
     for run in calibration.runs(network, parts.cell.seed):
         source, target = parts.by_node[run.source], parts.by_node[run.target]
         stem = f"raw/calibration/{run.name}"

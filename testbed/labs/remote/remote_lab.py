@@ -112,7 +112,7 @@ class RemoteLab:
             RunError: a machine was lost, or an agent failed: the message names it.
         """
         began_s = time.monotonic()
-        placed = self.testbed.placed(cell.network)
+        placed = self.testbed.placed(cell.wired)
         machines = sorted(placed.values(), key=lambda machine: machine is not placed["r1"])
         places = folder.parent / running_cell.MACHINES
         places.mkdir()
@@ -128,7 +128,7 @@ class RemoteLab:
         self, cell: Cell, folder: Path, machines: Sequence[Machine], cancelled: threading.Event
     ) -> tuple[Check, ...]:
         began_s = time.monotonic()
-        placed, lent = self.testbed.placed(cell.network), self.testbed.lent(cell.network)
+        placed, lent = self.testbed.placed(cell.wired), self.testbed.lent(cell.wired)
         places = folder.parent / running_cell.MACHINES
         base = f"{playbooks.DEPLOYED}/{self.digest}"
         with (folder.parent / run_folder.CONSOLE).open("w") as console:

@@ -43,10 +43,10 @@ def cell_in(lab: dict[str, str], purpose: Literal["measure", "calibrate"] = "mea
 
 def paired(cell: Cell) -> Cell:
     """Return the cell with the same packets of each flow lost in every lab."""
-    link = cell.network.bottleneck
+    link = cell.wired.bottleneck
     loss = Loss(model="paired", loss_frac=link.forward.loss.loss_frac)
     link = dataclasses.replace(link, forward=dataclasses.replace(link.forward, loss=loss))
-    network = dataclasses.replace(cell.network, bottleneck=link)
+    network = dataclasses.replace(cell.wired, bottleneck=link)
     return dataclasses.replace(cell, network=network)
 
 

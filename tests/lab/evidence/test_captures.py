@@ -43,13 +43,13 @@ def lossy(cell: Cell, *, data: float, acknowledgements: float = 0.0) -> Cell:
             link, loss=Loss(model="random" if frac else "none", loss_frac=frac)
         )
 
-    bottleneck = cell.network.bottleneck
+    bottleneck = cell.wired.bottleneck
     changed = dataclasses.replace(
         bottleneck,
         forward=with_loss(bottleneck.forward, data),
         reverse=with_loss(bottleneck.reverse, acknowledgements),
     )
-    return dataclasses.replace(cell, network=dataclasses.replace(cell.network, bottleneck=changed))
+    return dataclasses.replace(cell, network=dataclasses.replace(cell.wired, bottleneck=changed))
 
 
 def flows_changed(cell: Cell, **changes: Any) -> tuple[Flow, ...]:
@@ -163,11 +163,11 @@ def variant(name: str, cell: Cell) -> Cell:
     if name == "one host for all":
         return dataclasses.replace(cell, flows=flows_changed(cell, source=0, destination=0))
     if name == "an access link that drops":
-        access = cell.network.source_access
+        access = cell.wired.source_access
         slow = dataclasses.replace(access.forward, rate_bps=1_000_000, queue_pkts=3)
         access = dataclasses.replace(access, forward=slow)
         return dataclasses.replace(
-            cell, network=dataclasses.replace(cell.network, source_access=access)
+            cell, network=dataclasses.replace(cell.wired, source_access=access)
         )
     if name == "bundled and cut messages, unordered":
         tcp, sctp = cell.flows

@@ -50,7 +50,7 @@ def messages(cell: Cell, folder: Path) -> pl.DataFrame:
 def alone_s(cell: Cell, flow: Flow) -> float:
     """Return what a message takes that meets nobody: each link's serialisation and propagation."""
     size_bits = bits(packet_bytes(flow))
-    return sum(way.owd_s + size_bits / way.rate_bps for way in forward_path(cell.network))
+    return sum(way.owd_s + size_bits / way.rate_bps for way in forward_path(cell.wired))
 
 
 def test_without_loss_a_message_takes_what_the_links_take(wireless: Make, run_cell: Run) -> None:
@@ -69,7 +69,7 @@ def test_without_loss_a_message_takes_what_the_links_take(wireless: Make, run_ce
         wanted_s = [alone_s(cell, flow)] * mine.height
         if flow.protocol == "tcp":
             # Behind the acknowledgement with which it connects, on its own link.
-            rate_bps = cell.network.source_access.forward.rate_bps
+            rate_bps = cell.wired.source_access.forward.rate_bps
             wanted_s[0] += bits(TCP_ACK_BYTES) / rate_bps
         assert mine["delay_s"].to_list() == pytest.approx(wanted_s, abs=CLOSE_S)
         assert mine["sent_s"].diff().drop_nulls().to_list() == pytest.approx(
@@ -126,7 +126,7 @@ def test_behind_a_lost_packet_only_ordered_messages_wait(wireless: Make, run_cel
 
 
 def _sack_s(cell: Cell) -> float:
-    links = cell.network
+    links = cell.wired
     back = [link.reverse for link in (links.destination_access, links.bottleneck,
                                       links.source_access)]  # fmt: skip
     return sum(way.owd_s + bits(SACK_BYTES) / way.rate_bps for way in back)

@@ -126,12 +126,10 @@ def test_a_full_access_link_tells_of_its_drops(
 ) -> None:
     """Its shaper is the child of a channel, which frees what the child refuses without a reason."""
     cell = _watched(wireless)
-    access = cell.network.source_access
+    access = cell.wired.source_access
     narrow = dataclasses.replace(access.forward, queue_pkts=2)
     access = dataclasses.replace(access, forward=narrow)
-    cell = dataclasses.replace(
-        cell, network=dataclasses.replace(cell.network, source_access=access)
-    )
+    cell = dataclasses.replace(cell, network=dataclasses.replace(cell.wired, source_access=access))
     place = tmp_path / "narrow"
     execute(cell, place, lab, threading.Event())
     shapers = pl.read_parquet(place / run_folder.QDISCS_TABLE).filter(

@@ -64,12 +64,12 @@ def judged(
 ) -> Judged:
     """Run a short cell with many losses, export it, and ask tshark."""
     cell = wireless(duration_s=DURATION_S, pcap=True)
-    bottleneck = cell.network.bottleneck
+    bottleneck = cell.wired.bottleneck
     forward = dataclasses.replace(
         bottleneck.forward, loss=Loss(model="random", loss_frac=LOSS_FRAC)
     )
     network = dataclasses.replace(
-        cell.network, bottleneck=dataclasses.replace(bottleneck, forward=forward)
+        cell.wired, bottleneck=dataclasses.replace(bottleneck, forward=forward)
     )
     cell = dataclasses.replace(cell, network=network)
     run = tmp_path_factory.mktemp("run")

@@ -40,7 +40,7 @@ def _with(network: Network, link: str, way: str, **changes: Any) -> Network:
 
 def test_the_path_is_as_asked(measured: Any) -> None:
     cell, found, logs = measured
-    made = calibration_checks.checks(cell.network, cell.seed, found, logs, PROPERTIES.tolerances)
+    made = calibration_checks.checks(cell.wired, cell.seed, found, logs, PROPERTIES.tolerances)
     assert {item.check for item in made} == {
         "rtt", "loss forward", "loss reverse", "rate", "buffer",
     }  # fmt: skip
@@ -81,6 +81,6 @@ def test_a_wrong_path_is_caught(
 ) -> None:
     cell, found, logs = measured
     wrong = calibration_checks.checks(
-        _with(cell.network, link, way, **changes), cell.seed, found, logs, PROPERTIES.tolerances
+        _with(cell.wired, link, way, **changes), cell.seed, found, logs, PROPERTIES.tolerances
     )
     assert caught_by in [item.check for item in wrong if item.agrees is False]

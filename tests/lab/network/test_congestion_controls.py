@@ -32,14 +32,14 @@ def side_by_side(wireless: Callable[..., Cell]) -> Cell:
     ]
     last = len(names)
     flows.append(dataclasses.replace(sctp, source=last, destination=last, port=5001 + last))
-    link = cell.network.bottleneck
+    link = cell.wired.bottleneck
     forward = dataclasses.replace(
         link.forward, rate_bps=RATE_BPS, owd_s=0.01, queue_pkts=60,
         loss=Loss(model="none", loss_frac=0.0),
     )  # fmt: skip
     reverse = dataclasses.replace(forward, queue_pkts=1000)
     network = dataclasses.replace(
-        cell.network, sources=last + 1, destinations=last + 1,
+        cell.wired, sources=last + 1, destinations=last + 1,
         bottleneck=dataclasses.replace(link, forward=forward, reverse=reverse),
     )  # fmt: skip
     collect = dataclasses.replace(cell.collect, telemetry=True, sockets_s=1.0, counters_s=10.0)

@@ -76,7 +76,7 @@ def dropped(cell: Cell) -> list[bool]:
     """Return of each crafted packet whether it should be dropped, by list and by draws."""
     flows = [flow.id for flow in cell.flows]
     listed = set(cell.flows[0].drop_data_pkts)
-    model = cell.network.bottleneck.forward.loss
+    model = cell.wired.bottleneck.forward.loss
     assert isinstance(model, Loss)
     paired = draws.paired_losses(cell, len(CRAFTED))
     equal = draws.EqualDrops(cell.seed, model.loss_frac, len(flows))

@@ -43,7 +43,7 @@ def calibrated(cell: Cell, folder: Path) -> dict[str, Check]:
     return {
         check.check: check
         for check in calibration_checks.checks(
-            cell.network, cell.seed, found, logs, PROPERTIES.tolerances
+            cell.wired, cell.seed, found, logs, PROPERTIES.tolerances
         )
     }
 

@@ -109,10 +109,10 @@ def test_a_modem_is_calibrated_and_filled_and_what_it_cannot_drain_is_given_up(
 
 def with_bottleneck(cell: Cell, **changes: Any) -> Cell:
     """Return the cell with another bottleneck, the same in both directions."""
-    link = cell.network.bottleneck
+    link = cell.wired.bottleneck
     both = dataclasses.replace(link.forward, **changes)
     network = dataclasses.replace(
-        cell.network, bottleneck=dataclasses.replace(link, forward=both, reverse=both)
+        cell.wired, bottleneck=dataclasses.replace(link, forward=both, reverse=both)
     )
     needed_s = 3 * calibration.virtual_s(network, cell.seed)
     limits = dataclasses.replace(cell.limits, virtual_s=cell.limits.virtual_s + needed_s)
@@ -138,7 +138,7 @@ def test_acknowledgements_wait_on_a_slow_way_back_and_sctp_has_streams(ran: Exec
     found = ran("asymmetric", 40.0, rate_bps=16_000)
     assert found.wrong == []
     assert found.calibration["loss forward"]["agrees"]
-    assert found.cell.network.bottleneck.reverse.rate_bps == 16_000
+    assert found.cell.wired.bottleneck.reverse.rate_bps == 16_000
     goodput_bps = found.goodput_bps()
     assert set(goodput_bps) == {"T", "S", "M"}
     assert min(goodput_bps.values()) > 0

@@ -27,7 +27,7 @@ RTO_S, BEATS = 1.0, 3  # 1 + 2 timeouts: Path.Max.Retrans 1
 
 def on_two_paths(cell: Cell) -> Cell:
     """Return a cell over two paths, the first of which loses nothing."""
-    one = cell.network
+    one = cell.wired
     none = Loss(model="none", loss_frac=0.0)
     quick = dataclasses.replace(one.bottleneck.forward, owd_s=0.02, queue_pkts=50, loss=none)
     first = Link(forward=quick, reverse=quick)
@@ -145,7 +145,7 @@ def measured(wireless: Callable[..., Cell], run_cell_once: Callable[..., Path]) 
 
 def test_both_paths_are_as_asked(measured: Any) -> None:
     cell, found, logs = measured
-    made = calibration_checks.checks(cell.network, cell.seed, found, logs, PROPERTIES.tolerances)
+    made = calibration_checks.checks(cell.wired, cell.seed, found, logs, PROPERTIES.tolerances)
     assert [one for one in made if one.agrees is False] == []
     assert len([one for one in made if one.where.endswith(", path 2")]) == 4
     # Both ways of two bottlenecks and of two pairs' links at either side of both paths.
@@ -161,11 +161,11 @@ def test_another_second_path_is_caught(
     measured: Any, changes: dict[str, Any], caught_by: str
 ) -> None:
     cell, found, logs = measured
-    second = cell.network.further_paths[0]
+    second = cell.wired.further_paths[0]
     forward = dataclasses.replace(second.bottleneck.forward, **changes)
     link = dataclasses.replace(second.bottleneck, forward=forward)
     network = dataclasses.replace(
-        cell.network, further_paths=(dataclasses.replace(second, bottleneck=link),)
+        cell.wired, further_paths=(dataclasses.replace(second, bottleneck=link),)
     )
     made = calibration_checks.checks(network, cell.seed, found, logs, PROPERTIES.tolerances)
     wrong = [one for one in made if one.agrees is False]

@@ -9,7 +9,7 @@ from collectors.audit import netem_punctuality
 from tests.support.recorded import wireless_cell
 
 CELL = wireless_cell()
-OWD_S = CELL.network.bottleneck.forward.owd_s
+OWD_S = CELL.wired.bottleneck.forward.owd_s
 
 
 def captured(late_s: list[float]) -> pl.DataFrame:

@@ -29,12 +29,12 @@ from tests.support.recorded import both_ways, direction, text, wireless_cell, wi
 TOLERANCES = FakeLab.properties.tolerances
 
 MS = 1_000_000
-NETWORK = wireless_cell().network
+NETWORK = wireless_cell().wired
 
 
 def bottleneck(**changes: Any) -> Network:
     """Return the wireless network with another bottleneck in the data direction."""
-    return with_bottleneck(wireless_cell(), **changes).network
+    return with_bottleneck(wireless_cell(), **changes).wired
 
 
 def log(*times_ns: tuple[int, int]) -> list[Packet]:

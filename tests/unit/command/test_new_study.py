@@ -63,12 +63,12 @@ def test_a_template_is_a_study_with_claims_that_nothing_misleads_in(template: st
     assert "  # not used: each value under sweep takes its place" in text
     # No flow is held by a window: what one buffer and the path hold, twice over, fits in.
     cell = resolve_cell(mine, mine.points[-1], seed=1, replicate=1, lab={"kernel": "7.3"})
-    way = cell.network.bottleneck.forward
+    way = cell.wired.bottleneck.forward
     most_bytes = (
-        units.bytes_in_flight(way.rate_bps, cell.network.base_rtt_s()) + 1500 * way.queue_pkts
+        units.bytes_in_flight(way.rate_bps, cell.wired.base_rtt_s()) + 1500 * way.queue_pkts
     )
     assert 2 * most_bytes < advertised_window(cell, "tcp").size_bytes
-    assert cell.network.base_rtt_s() == pytest.approx(0.04)
+    assert cell.wired.base_rtt_s() == pytest.approx(0.04)
     assert cell.left_to_chance()
 
 

@@ -17,7 +17,7 @@ from testbed.guest.team import Alone
 from tests.support.fake_lab import Here
 from tests.support.recorded import both_ways, direction, wireless_cell, with_bottleneck
 
-NETWORK = wireless_cell().network
+NETWORK = wireless_cell().wired
 
 
 def network(bottleneck_bps: int, access_bps: int = 10_000_000, **changes: Any) -> Network:
@@ -29,7 +29,7 @@ def network(bottleneck_bps: int, access_bps: int = 10_000_000, **changes: Any) -
 
 
 def losing(loss: Loss | BurstLoss) -> Network:
-    return with_bottleneck(wireless_cell(), loss=loss).network
+    return with_bottleneck(wireless_cell(), loss=loss).wired
 
 
 @pytest.mark.parametrize("loss_frac", [0.0, 0.001, 0.01, 0.5, 1.0])

@@ -16,7 +16,7 @@ from testbed.guest.network_state import without_qdiscs
 from tests.support.recorded import wireless_cell
 
 CELL = wireless_cell()
-WAY = CELL.network.bottleneck.forward
+WAY = CELL.wired.bottleneck.forward
 
 
 def event(name: str = "e", t_s: float = 1.0, **given: object) -> Event:
@@ -66,7 +66,7 @@ def with_events(*events: Event) -> Cell:
 
 
 def test_both_ways_of_the_link_and_nothing_else_is_changed() -> None:
-    built = topologies.lay_out(CELL.network, CELL.seed)
+    built = topologies.lay_out(CELL.wired, CELL.seed)
     down = event(state="down")
     cell = with_events(down)
     then = link_events.after(built, cell, cell.events)
@@ -87,7 +87,7 @@ def test_both_ways_of_the_link_and_nothing_else_is_changed() -> None:
 
 @pytest.mark.parametrize(("way", "near"), [("forward", "r1"), ("reverse", "r2")])
 def test_the_buffer_of_a_way_is_at_its_near_end(way: str, near: str) -> None:
-    built = topologies.lay_out(CELL.network, 1)
+    built = topologies.lay_out(CELL.wired, 1)
     found = link_events.changed(built, event(rate_bps=8000, way=way))
     assert {(stage.role, stage.node == near) for stage in found} == {
         ("shaper", True), ("channel", False),

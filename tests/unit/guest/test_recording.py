@@ -52,7 +52,7 @@ def test_flows_are_told_by_protocol_and_port() -> None:
 def test_hosts_are_asked_for_their_flows_protocols() -> None:
     cell = wireless_cell()
     journal = Journal()
-    laid_out = dumbbell.lay_out(cell.network, cell.seed)
+    laid_out = dumbbell.lay_out(cell.wired, cell.seed)
     names = (*laid_out.sources, *laid_out.destinations)
     spaces = {name: Namespace(name=name, handle=0, home=0, journal=journal) for name in names}
     asked = {

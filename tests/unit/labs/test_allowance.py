@@ -12,10 +12,10 @@ from tests.support.recorded import wireless_cell
 def test_a_small_cell() -> None:
     cell = wireless_cell(seed=1)
     packets = round(allowance.most_packets(cell))
-    forward = cell.network.bottleneck.forward
+    forward = cell.wired.bottleneck.forward
     assert packets >= forward.rate_bps / 8 / 1500 * cell.duration_s
     per_packet_bytes = 4096 if cell.collect.pcap else 1024
-    hosts = cell.network.sources + cell.network.destinations
+    hosts = cell.wired.sources + cell.wired.destinations
     parts = hosts + len(cell.flows)
     assert allowance.of_cell(cell) == Allowance(
         disk_bytes=256 * MIB + packets * per_packet_bytes,
@@ -40,7 +40,7 @@ def test_captures_may_take_more_disk() -> None:
 
 def test_five_hundred_pairs_fit() -> None:
     cell = wireless_cell(seed=1)
-    network = dataclasses.replace(cell.network, sources=500, destinations=500)
+    network = dataclasses.replace(cell.wired, sources=500, destinations=500)
     flows = tuple(dataclasses.replace(cell.flows[0], id=f"F{n}", source=n) for n in range(500))
     allowed = allowance.of_cell(dataclasses.replace(cell, network=network, flows=flows))
     assert allowed.memory_bytes == (256 + 960) * MIB

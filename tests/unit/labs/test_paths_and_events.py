@@ -21,7 +21,7 @@ CUT = Event(id="cut", t_s=1.0, link="bottleneck", way="both", state="down", rate
 
 def two_paths(*, pcap: bool = False) -> Cell:
     cell = wireless_cell()
-    one = cell.network
+    one = cell.wired
     second = FurtherPath(
         source_access=one.source_access, bottleneck=one.bottleneck,
         destination_access=one.destination_access,

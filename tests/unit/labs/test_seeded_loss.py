@@ -19,11 +19,11 @@ OLD, NEW = "6.1.0-41-amd64", "6.12.117+deb13-amd64"
 
 
 def lossless(cell: Cell) -> Cell:
-    bottleneck = cell.network.bottleneck
+    bottleneck = cell.wired.bottleneck
     none = Loss(model="none", loss_frac=0.0)
     forward = dataclasses.replace(bottleneck.forward, loss=none)
     network = dataclasses.replace(
-        cell.network, bottleneck=dataclasses.replace(bottleneck, forward=forward)
+        cell.wired, bottleneck=dataclasses.replace(bottleneck, forward=forward)
     )
     return dataclasses.replace(cell, network=network)
 

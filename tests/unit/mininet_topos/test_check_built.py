@@ -27,7 +27,7 @@ from tests.support.recorded import text as recorded
 from tests.support.recorded import value, wireless_cell
 
 CELL = wireless_cell()
-PLAN = lay_out(CELL.network, seed=1)
+PLAN = lay_out(CELL.wired, seed=1)
 SHOWN = value("iproute2-6.15/qdisc-show.json")
 ROUTES = value("iproute2-6.15/route-show.json")
 WANTED_OFFLOADS = {

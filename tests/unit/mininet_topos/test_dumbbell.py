@@ -21,11 +21,11 @@ from tests.support import recorded
 from tests.support.recorded import both_ways, direction, wireless_cell
 
 CELL = wireless_cell()
-WIRELESS = lay_out(CELL.network, seed=1)
+WIRELESS = lay_out(CELL.wired, seed=1)
 
 
 def network(sources: int, destinations: int) -> Network:
-    return dataclasses.replace(CELL.network, sources=sources, destinations=destinations)
+    return dataclasses.replace(CELL.wired, sources=sources, destinations=destinations)
 
 
 def flow(index: int, destination: int, protocol: Protocol = "tcp") -> Flow:
@@ -220,7 +220,7 @@ def test_a_hosts_interface() -> None:
 
 def test_routers_number_their_interfaces_apart() -> None:
     # r1 has three interfaces and three ifbs, so r2 uses up six numbers.
-    laid_out = lay_out(wireless_cell().network, 1)
+    laid_out = lay_out(wireless_cell().wired, 1)
     lines = number_lines(laid_out, "r2").splitlines()
     assert lines == [
         *(f"link add gap{number} type dummy" for number in range(6)),

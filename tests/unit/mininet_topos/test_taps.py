@@ -13,8 +13,8 @@ from mininet_topos.taps import stretches, taps
 from tests.support.recorded import wireless_cell
 
 CELL = wireless_cell()
-WIRELESS = lay_out(CELL.network, seed=1)
-SHARED = lay_out(dataclasses.replace(CELL.network, sources=3, destinations=1), seed=1)
+WIRELESS = lay_out(CELL.wired, seed=1)
+SHARED = lay_out(dataclasses.replace(CELL.wired, sources=3, destinations=1), seed=1)
 
 
 def test_taps_of_the_wireless_study() -> None:

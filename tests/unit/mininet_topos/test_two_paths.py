@@ -17,7 +17,7 @@ CELL = wireless_cell()
 
 
 def network(pairs: int = 1) -> Network:
-    one = dataclasses.replace(CELL.network, sources=pairs, destinations=pairs)
+    one = dataclasses.replace(CELL.wired, sources=pairs, destinations=pairs)
     second = FurtherPath(
         source_access=one.source_access, bottleneck=one.bottleneck,
         destination_access=one.destination_access,

@@ -16,9 +16,10 @@ from scipy import stats
 
 from model import fields
 from model.errors import StudyError
+from model.ad_hoc import Start
 from model.movement import closed_forms, random_waypoint, stationary
 from model.movement.paths import Field, Movement, Row, length_mm
-from model.movement.random_waypoint import RandomWaypoint, Start, steady_speed_mps
+from model.movement.random_waypoint import RandomWaypoint, steady_speed_mps
 from model.movement.stationary import Stationary
 from model.movement.stream import Stream
 

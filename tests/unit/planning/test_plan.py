@@ -310,7 +310,7 @@ def test_the_wireless_study_itself() -> None:
     own = plan.cells[: plan.base_cells]
     assert [c.cell.purpose for c in own].count("measure") == 35
     assert [c.cell.purpose for c in own].count("calibrate") == 7
-    bottleneck = plan.cells[0].cell.network.bottleneck.forward
+    bottleneck = plan.cells[0].cell.wired.bottleneck.forward
     assert (bottleneck.rate_bps, bottleneck.owd_s, bottleneck.queue_pkts) == (3_000_000, 0.25, 10)
 
 

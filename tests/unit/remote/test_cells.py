@@ -23,7 +23,7 @@ from testbed.labs.remote.clocks import Clock, Shift
 from tests.support.recorded import wireless_cell
 
 S = 1_000_000_000
-NETWORK = wireless_cell().network
+NETWORK = wireless_cell().wired
 PLACE = Path("testbed.yml")
 
 

@@ -39,7 +39,7 @@ def test_reads_what_was_written(run: Path) -> None:
     first = found.measured()[0]
     assert [(row.flow, row.goodput_bps) for row in first.flows] == [("T", 98_000.0), ("S", 1.1e5)]
     assert first.flows[0].loss_dropped_pkts == 100
-    assert first.cell.network.bottleneck.forward.rate_bps == 3_000_000
+    assert first.cell.wired.bottleneck.forward.rate_bps == 3_000_000
     assert first.ledger[0].knobs[0].read_back == {"t1": "1", "t2": "1"}
     assert first.checks[0].agrees is True
     assert found.unplanned == ()

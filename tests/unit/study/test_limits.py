@@ -73,7 +73,7 @@ def test_limits_follow_from_path_and_traffic_and_usual_cells_keep_theirs() -> No
     }  # fmt: skip
     slow = study(NO_SWEEP, UNPUBLISHED, ("rate: 3 Mbit/s", "rate: 1 kbit/s"))
     cell = resolve_cell(slow, slow.points[0], seed=1, replicate=1, lab={})
-    drain_s = calibration.drain_s(cell.network)
+    drain_s = calibration.drain_s(cell.wired)
     assert drain_s == 120.0
     assert limits(cell).virtual_s >= cell.limits.virtual_s + 4 * drain_s
     far = study(NO_SWEEP, UNPUBLISHED, ("delay: 250 ms", "delay: 25 s"))
@@ -83,7 +83,7 @@ def test_limits_follow_from_path_and_traffic_and_usual_cells_keep_theirs() -> No
     fast = study(NO_SWEEP, UNPUBLISHED, ("rate: 3 Mbit/s", "rate: 622 Mbit/s"))
     cell = resolve_cell(fast, fast.points[0], seed=1, replicate=1, lab={})
     assert limits(cell).wall_s > 3 * 3 * cell.duration_s
-    many = dataclasses.replace(cell, network=dataclasses.replace(cell.network, sources=500))
+    many = dataclasses.replace(cell, network=dataclasses.replace(cell.wired, sources=500))
     assert limits(many).wall_s - limits(cell).wall_s > 1000
 
 

@@ -17,7 +17,7 @@ NO_SWEEP: Edit = (SWEEP, "  network.bottleneck.rate: [3 Mbit/s]\n")
 
 
 def losses(*edits: Edit) -> list[Loss | BurstLoss]:
-    return [cell.network.bottleneck.forward.loss for cell in cells(*edits)]
+    return [cell.wired.bottleneck.forward.loss for cell in cells(*edits)]
 
 
 def test_losses_in_bursts() -> None:
@@ -31,7 +31,7 @@ def test_losses_in_bursts() -> None:
 def test_a_part_of_the_model_can_be_swept() -> None:
     found = cells((SWEEP, "  network.bottleneck.loss.to_bad: [1 %, 2 %]\n"), ("data: 1 %", BURSTS))
     assert [cell.point for cell in found] == [{"to_bad_frac": 0.01}, {"to_bad_frac": 0.02}]
-    assert [cell.network.bottleneck.forward.loss.loss_frac for cell in found] == [
+    assert [cell.wired.bottleneck.forward.loss.loss_frac for cell in found] == [
         pytest.approx(0.8 * 1 / 26), pytest.approx(0.8 * 2 / 27),
     ]  # fmt: skip
 
@@ -40,7 +40,7 @@ def test_paired_loss_is_of_the_data_alone_and_none_is_none() -> None:
     paired: Edit = ("data: 1 %", "data: 1 %\n      process: paired")
     assert losses(NO_SWEEP, paired) == [Loss(model="paired", loss_frac=0.01)]
     (cell,) = cells(NO_SWEEP, paired, ("acknowledgements: 0 %", "acknowledgements: 2 %"))
-    assert cell.network.bottleneck.reverse.loss == Loss(model="random", loss_frac=0.02)
+    assert cell.wired.bottleneck.reverse.loss == Loss(model="random", loss_frac=0.02)
     (none,) = losses(NO_SWEEP, ("data: 1 %", "data: 0 %\n      process: paired"))
     assert none == Loss(model="none", loss_frac=0.0)
 

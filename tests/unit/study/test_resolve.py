@@ -63,11 +63,11 @@ def test_the_wireless_study_in_base_units() -> None:
         channel_limit_pkts=3344,
         loss=Loss(model="random", loss_frac=0.008),
     )
-    assert first.network.source_access == Link(forward=access, reverse=access)
-    assert first.network.destination_access == Link(forward=access, reverse=access)
-    assert first.network.bottleneck == Link(forward=forward, reverse=back)
-    assert (first.network.sources, first.network.destinations) == (2, 2)
-    assert first.network.base_rtt_s() == 0.508
+    assert first.wired.source_access == Link(forward=access, reverse=access)
+    assert first.wired.destination_access == Link(forward=access, reverse=access)
+    assert first.wired.bottleneck == Link(forward=forward, reverse=back)
+    assert (first.wired.sources, first.wired.destinations) == (2, 2)
+    assert first.wired.base_rtt_s() == 0.508
     assert first.flows[1] == Flow(
         id="S",
         group="S",
@@ -103,7 +103,7 @@ def test_a_shared_destination_and_a_flow_of_its_own_kind() -> None:
     keys = ("protocol: udp", "rate: 16 kbit/s", "generator: iperf3", "start: 10 s", "stop: 20 s")
     udp = ("protocol: tcp\n", "\n    ".join(keys) + "\n")
     found = cell(study(("shared_destination: false", "shared_destination: true"), udp))
-    assert (found.network.sources, found.network.destinations) == (2, 1)
+    assert (found.wired.sources, found.wired.destinations) == (2, 1)
     assert [(flow.source, flow.destination) for flow in found.flows] == [(0, 0), (1, 0)]
     flow = found.flows[0]
     assert (flow.generator, flow.rate_bps, flow.start_s, flow.stop_s) == ("iperf3", 16000, 10, 20)
@@ -117,14 +117,14 @@ def test_an_asymmetric_link() -> None:
         "reverse: {rate: 64 kbit/s, queue: 5 packets}",
     )
     edit: Edit = ("    rate: 3 Mbit/s", "\n    ".join(keys))
-    link = cell(study(edit)).network.bottleneck
+    link = cell(study(edit)).wired.bottleneck
     assert link.forward.channel_limit_pkts == 500
     assert link.reverse == lossless(64_000, 5, 0.25, derived_channel_limit_pkts(64_000, 0.25))
 
 
 def test_an_access_link_that_loses() -> None:
     loss = "    queue: 100 packets\n    loss: {data: 1 %, acknowledgements: 2 %}\n"
-    link = cell(study(("    queue: 100 packets\n", loss))).network.source_access
+    link = cell(study(("    queue: 100 packets\n", loss))).wired.source_access
     assert (link.forward.loss.loss_frac, link.reverse.loss.loss_frac) == (0.01, 0.02)
 
 
@@ -166,7 +166,7 @@ def test_a_sweep_is_every_combination_in_file_order() -> None:
         (5, "true"), (5, "false"), (20, "true"), (20, "false"),
     ]  # fmt: skip
     last = cell(loaded, 3)
-    assert last.network.bottleneck.forward.queue_pkts == 20
+    assert last.wired.bottleneck.forward.queue_pkts == 20
     assert not last.flows[1].ordered
 
 
