@@ -314,6 +314,12 @@ class Cell:
         """The network of radios, if it is one."""
         return self.network if isinstance(self.network, AdHoc) else None
 
+    def carried_bps(self) -> int:
+        """Return what its network carries at most: the bottlenecks of all paths, or a channel."""
+        if self.ad_hoc:
+            return self.ad_hoc.radio.rate_bps
+        return sum(path.bottleneck.forward.rate_bps for path in self.wired.paths())
+
     def on_machines_kernel(self) -> bool:
         """Return whether the kernel is a machine's, which has more to do, and not the cell's own.
 

@@ -94,6 +94,10 @@ TRACE_COUNTS = "raw/trace/counts.json"
 #: are not told among these, and of its agents' variables.
 NS2_SETTINGS, NS2_TRACE = "raw/ns2/settings.txt", "raw/ns2/trace.gz"
 NS2_WINDOWS, NS2_READ_BACK = "raw/ns2/windows.gz", "raw/ns2/read_back.txt"
+#: Of a network of radios: which there are, where nodes are, what the medium counted, and carried.
+RADIOS, MOVEMENT = "raw/radio/radios.csv", "raw/radio/movement.csv"
+MEDIUM, MEDIUM_CAPTURE = "raw/radio/medium.json", "raw/radio/medium.pcap"
+FRAMES, MEDIUM_WORDS = "raw/radio/frames.tsv", "raw/radio/medium.jsonl"
 #: Documents in ``raw`` besides those that come with samples, traces and captures.
 RAW_DOCUMENTS = (
     LEDGER, PLACES, NUMBERED_DROPS, SOCKET_SOURCES, "raw/counters.json", "raw/epoch.json",
@@ -125,6 +129,8 @@ AUDIT_TABLE = "tables/audit.parquet"
 MESSAGES_TABLE = "tables/messages.parquet"
 EVENTS_TABLE = "tables/events.parquet"
 PATHS_TABLE = "tables/paths.parquet"
+RADIOS_TABLE = "tables/radios.parquet"
+AIRTIME_TABLE = "tables/airtime.parquet"
 
 #: Beginnings of names of folders in which nothing is read: what is there is not known.
 NEVER_READ = (GUEST, VERIFY_SCRATCH, PARSE_SCRATCH)
@@ -140,6 +146,16 @@ def cell_folder(run: Path, cell_id: str) -> Path:
 def messages(flow: str, side: str) -> str:
     """Return the file with the times of a flow's messages that an end of it recorded."""
     return f"raw/flows/{flow}.{side}.messages"
+
+
+def routing(node: str) -> str:
+    """Return the beginning of the names of what a node's routing daemon says."""
+    return f"raw/routing/{node}"
+
+
+def routing_events(node: str) -> str:
+    """Return the file of what a node's routing daemon did, and when."""
+    return f"{routing(node)}.events"
 
 
 def is_done(folder: Path) -> bool:

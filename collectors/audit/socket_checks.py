@@ -139,7 +139,7 @@ def _read(
     if count is not None and got is not None and got != count:
         segment_bytes = rows["mss_bytes"].max()
         more_bytes = got - count if began else abs(got - count)
-        late_bytes = late_s * cell.wired.bottleneck.forward.rate_bps / BITS_PER_BYTE
+        late_bytes = late_s * cell.carried_bps() / BITS_PER_BYTE
         if isinstance(segment_bytes, int):
             most_bytes = (1 + late_bytes // segment_bytes) * segment_bytes
             if 0 < more_bytes <= most_bytes:

@@ -238,6 +238,8 @@ def _rtt_s(seen: Observed, flow: Flow, acks: pl.DataFrame) -> tuple[float | None
     for path in seen.paths:
         if path.flow == flow.id and path.owd_mean_s is not None and path.ack_owd_mean_s is not None:
             return path.owd_mean_s + path.ack_owd_mean_s, "captures"
+    if seen.cell.ad_hoc:  # whose paths come and go
+        return None, None
     network = seen.cell.wired
     links = (network.source_access, network.bottleneck, network.destination_access)
     packet_s = sum(packet_bytes(flow, acks) * 8 / link.forward.rate_bps for link in links)

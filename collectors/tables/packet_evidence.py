@@ -40,7 +40,7 @@ def packets(folder: Path, cell: Cell) -> pl.DataFrame | None:
     Raises:
         ParseError: a capture is missing, cut short or damaged.
     """
-    if not cell.collect.pcap:
+    if not cell.collect.pcap or cell.ad_hoc:  # whose medium is captured
         return None
     taps = read_as(folder / POINTS, _taps)
     return parse_packets(captures(folder), taps, cell.flows, epoch_ns(folder))
@@ -95,7 +95,9 @@ def evidence(
         ParseError: a raw file is missing or broken.
     """
     raw = folder / "raw"
-    stretches = read_as(raw / "path.json", lambda value: packet_balance.stretches(value, cell))
+    stretches: tuple[Stretch, ...] = ()
+    if cell.ad_hoc is None:
+        stretches = read_as(raw / "path.json", lambda value: packet_balance.stretches(value, cell))
     hooks = _hooks(raw, numbered_drops(folder, cell))
     qdiscs = _qdiscs(raw, stretches, hooks)
     totals = {flow.id: _sender_totals(folder, flow) for flow in cell.flows}
@@ -121,6 +123,8 @@ def numbered_drops(folder: Path, cell: Cell) -> tuple[Numbered, ...]:
     Raises:
         ParseError: the file is missing or broken.
     """
+    if cell.ad_hoc:
+        return ()
     drawn = cell.wired.bottleneck.forward.loss.model in NUMBERED_LOSSES
     if not drawn and not any(flow.drop_data_pkts for flow in cell.flows):
         return ()

@@ -31,7 +31,7 @@ from collectors.raw.flows import (
     probe_sent,
     unconnected,
 )
-from collectors.tables import packet_evidence, path_files
+from collectors.tables import packet_evidence, path_files, radio_files
 from collectors.tables.kernel_events import write_recorded, write_sockets
 from collectors.tables.parquet import write_parquet, write_rows
 from model import plain_files, run_folder
@@ -172,6 +172,18 @@ def _write_packets(
         write_rows(paths, PathRow, folder / run_folder.PATH_TABLE)
     found = packet_evidence.evidence(folder, cell, packets, counted, received)
     audit = packet_balance.rows(cell, found)
+    if cell.ad_hoc:
+        checks = [
+            *sampled,
+            *radio_files.write(folder, cell.ad_hoc),
+            *second_source.checks(
+                cell, found, packet_evidence.probe_totals(folder, cell), received
+            ),
+        ]
+        write_rows([], AuditRow, folder / run_folder.AUDIT_TABLE)
+        text = packet_evidence.audit_text(checks, (), of_flows)
+        plain_files.write_text(folder / run_folder.AUDIT, text)
+        return None, []
     lists = packet_evidence.numbered_drops(folder, cell)
     checks = [
         *packet_evidence.checks(cell, found, packets, paths, tolerances),

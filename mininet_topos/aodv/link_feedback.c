@@ -32,20 +32,23 @@
  * mac80211's own header of what was sent has, in this order, rate (when there
  * is a plain one, and padding to 2 bytes), TX flags and retries: the flags
  * are the second or the first 16 bits after the 8 of the header. What was
- * received has no TX flags.
+ * received has no TX flags. A frame that a full queue dropped was not sent
+ * and says nothing of the link: it has no retries.
  */
 static void only_failed(int fd)
 {
 	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LDX | BPF_W | BPF_IMM, 0),
 	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 5),
 	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, RADIOTAP_TX_FLAGS_BIT >> 8, 0,
-		     6),
+		     7),
 	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 4),
-	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, RADIOTAP_RATE_BIT, 0, 2),
-	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, RADIOTAP_HEADER_BYTES + 2),
-	    BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
-	    BPF_STMT(BPF_LD | BPF_B | BPF_ABS, RADIOTAP_HEADER_BYTES),
-	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, TX_FAIL, 1, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, RADIOTAP_RATE_BIT, 0, 1),
+	    BPF_STMT(BPF_LDX | BPF_W | BPF_IMM, 2),
+	    BPF_STMT(BPF_LD | BPF_B | BPF_IND, RADIOTAP_HEADER_BYTES),
+	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, TX_FAIL, 0, 2),
+	    BPF_STMT(BPF_LD | BPF_B | BPF_IND, RADIOTAP_HEADER_BYTES + 2),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
 	};

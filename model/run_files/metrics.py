@@ -339,6 +339,50 @@ ASKED = (
         "from the link's being up again until data comes over its path", needs="events",
     ),
     Declared(
+        "link_breaks", "Links that broke", COUNT,
+        "next hops that routing daemons took for gone, over all nodes",
+    ),
+    Declared(
+        "routes_broken", "Routes that broke", COUNT,
+        "routes given up because a link broke or an error said so, over all nodes",
+    ),
+    Declared(
+        "discoveries", "Route discoveries", COUNT,
+        "searches for a destination that routing daemons began, over all nodes",
+    ),
+    Declared(
+        "routing_rate_bps", "Bandwidth of routing messages", KBIT_PER_S,
+        "IP packets of routing daemons, each hop counted, bits per second of the run",
+    ),
+    Declared(
+        "frames_given_up", "Frames given up by radios", COUNT,
+        "frames to one radio that were sent as often as may be and not acknowledged",
+    ),
+    Declared(
+        "frames_queue_dropped", "Frames dropped by radios' queues", COUNT,
+        "frames that found as many waiting as a radio holds",
+    ),
+    Declared(
+        "attempts_collided_frac", "Transmissions that collided", SHARE,
+        "transmissions to one radio that another signal destroyed there",
+    ),
+    Declared(
+        "air_data_frac", "Air time of data frames", SHARE,
+        "time of all radios' data frames to one other, over the time of the medium",
+    ),
+    Declared(
+        "air_broadcast_frac", "Air time of frames to all", SHARE,
+        "the same of frames to all: requests and errors of routing",
+    ),
+    Declared(
+        "air_management_frac", "Air time of beacons", SHARE,
+        "the same of management frames: beacons",
+    ),
+    Declared(
+        "air_ack_frac", "Air time of radios' ACKs", SHARE,
+        "the same of the radios' own acknowledgements",
+    ),
+    Declared(
         "hol_wait_mean_{group}_s", "Head-of-line wait, mean, {label}", MILLISECONDS,
         "time a message that had arrived waited for others, mean over all",
     ),

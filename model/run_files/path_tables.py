@@ -1,4 +1,7 @@
-"""What happened to links, and how flows used their paths: rows of the tables events and paths."""
+"""What happened to links, how flows used their paths, and what radios and routers did.
+
+Rows of the tables events, paths, radios and airtime.
+"""
 
 from __future__ import annotations
 
@@ -42,3 +45,42 @@ class PathStateRow:
     rto_s: float | None  #: of a look: its retransmission timeout
     #: of a look: how often that timeout had grown by half or more from a look to the next
     backoffs: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RadioRow:
+    """One node of a network of radios: what became of its frames, and what its router did."""
+
+    node: str  #: its name
+    frames: int  #: that its kernel handed to the radio, beacons included
+    acked_frames: int  #: of these to one other radio: acknowledged
+    given_up_frames: int  #: not acknowledged, however often they were sent
+    group_frames: int  #: to all that hear it, sent once
+    queue_dropped_frames: int  #: dropped, as so many waited already
+    waiting_frames: int  #: that waited when the medium was ended
+    attempts: int  #: transmissions of frames to one other radio
+    delivered_attempts: int  #: of these: decoded there
+    repeated_attempts: int  #: decoded there once more, for their ACK was lost
+    collided_attempts: int  #: destroyed by another signal there
+    out_of_range_attempts: int  #: for nobody within range
+    deaf_attempts: int  #: that the other radio could not hear, for it was sending
+    link_breaks: int  #: next hops that its router took for gone
+    route_requests: int  #: that its router began
+    route_requests_forwarded: int  #: of others, passed on
+    route_replies: int  #: that its router answered with
+    routes_broken: int  #: that its router gave up, because a link broke or an error said so
+    discoveries: int  #: searches for a destination
+    discoveries_failed: int  #: of these: given up
+    router_dropped_pkts: int  #: packets that its router dropped, for all reasons
+    control_pkts: int  #: routing packets it sent, each once for every interface
+    control_bytes: int  #: the same in bytes, with headers of UDP and IPv4
+
+
+@dataclass(frozen=True, kw_only=True)
+class AirtimeRow:
+    """What one kind of frame took of the channel, all radios together."""
+
+    kind: str  #: `data`, `broadcast` (data to all: requests, errors), `management` (beacons), `ack`
+    air_s: float  #: time of all signals; those that overlap count each
+    #: the same over the time the medium ran; in parts of a field far apart it can exceed 1
+    air_frac: float

@@ -14,7 +14,7 @@ import polars as pl
 
 from model.run_files.kernel_tables import CongestionRow, CounterRow, DropRow, QueueRow, SocketRow
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
-from model.run_files.path_tables import EventRow, PathStateRow
+from model.run_files.path_tables import AirtimeRow, EventRow, PathStateRow, RadioRow
 from model.run_files.traffic_tables import (
     AuditRow,
     FlowRow,
@@ -44,6 +44,8 @@ TABLES: dict[str, type] = {
     "protocol": CounterRow,
     "events": EventRow,
     "paths": PathStateRow,
+    "radios": RadioRow,
+    "airtime": AirtimeRow,
 }
 
 

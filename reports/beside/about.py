@@ -78,7 +78,7 @@ def _numbers(
 
 def _most(name: str, cell: Cell) -> float:
     """Return what a metric of data through the bottleneck can be, in bit/s or %."""
-    return 100.0 if name.endswith("_pct") else cell.wired.bottleneck.forward.rate_bps
+    return 100.0 if name.endswith("_pct") else cell.carried_bps()
 
 
 def _same(side: RunSide, point: Point, rows: Sequence[Row]) -> bool:

@@ -159,7 +159,8 @@ def _sample(
 ) -> Sample:
     return Sample(
         flows=rows, groups=study.groups, compare=study.compare, paths=paths, audit=audit,
-        bottleneck_rate_bps=cell.wired.bottleneck.forward.rate_bps, duration_s=cell.duration_s,
+        bottleneck_rate_bps=None if cell.ad_hoc else cell.wired.bottleneck.forward.rate_bps,
+        duration_s=cell.duration_s,
     )  # fmt: skip
 
 

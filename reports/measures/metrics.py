@@ -20,6 +20,7 @@ from reports.measures.flow import FLOW_FUNCTIONS
 from reports.measures.loss import LOSS_FUNCTIONS
 from reports.measures.messages import MESSAGE_FUNCTIONS
 from reports.measures.path import PATH_FUNCTIONS, GroupFunction
+from reports.measures.radio import RADIO_FUNCTIONS
 from reports.measures.span import SPAN_FUNCTIONS, low_bins_frac, silent_bins_frac
 from reports.measures.utilisation import (
     data_pct,
@@ -154,6 +155,7 @@ CELL_FUNCTIONS: dict[str, Callable[[Sample], float | Quotient | Share]] = {
     "utilisation_sent_pct": sent_pct,
     "utilisation_data_pct": data_pct,
     "utilisation_wire_pct": wire_pct,
+    **RADIO_FUNCTIONS,
     "jain_flows": jain_flows,
     "jain_protocols": jain_protocols,
     "silent_bins_frac": silent_bins_frac,

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 
 from model.run_files.network_path import PathFlow
-from reports.store.sample import NO_PATH, Sample, UnavailableError, ratio, total
+from reports.store.sample import NO_BOTTLENECK, NO_PATH, Sample, UnavailableError, ratio, total
 
 
 def goodput_of_all_bps(sample: Sample) -> float:
@@ -20,14 +20,20 @@ def goodput_of_all_bps(sample: Sample) -> float:
     return total((flow.goodput_bps for flow in sample.flows), "goodput")
 
 
+def _rate_bps(sample: Sample) -> int:
+    if sample.bottleneck_rate_bps is None:
+        raise UnavailableError(NO_BOTTLENECK)
+    return sample.bottleneck_rate_bps
+
+
 def utilisation_pct(sample: Sample) -> float:
     """Return the goodput of all flows as percentage of the forward bottleneck's rate."""
     total_bps = goodput_of_all_bps(sample)
-    return 100 * ratio(total_bps, sample.bottleneck_rate_bps, "the bottleneck's rate")
+    return 100 * ratio(total_bps, _rate_bps(sample), "the bottleneck's rate")
 
 
 def _of_rate(sample: Sample, sent_bytes: float) -> float:
-    carried_bytes = sample.bottleneck_rate_bps * sample.duration_s / 8
+    carried_bytes = _rate_bps(sample) * sample.duration_s / 8
     return 100 * ratio(sent_bytes, carried_bytes, "what the bottleneck carries in a run")
 
 

@@ -15,6 +15,7 @@ from model.check import Check
 from model.errors import ParseError
 from model.run_files import json_file
 from model.run_files.cells import CHECKED, RunWarning
+from model.run_files.path_tables import AirtimeRow, RadioRow
 from model.run_files.traffic_tables import AuditRow, PathRow
 from reports.store.columns import read_rows
 
@@ -23,12 +24,17 @@ _Row = TypeVar("_Row", AuditRow, PathRow)
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A measuring cell's audit, and one path for each flow if packets were captured."""
+    """A measuring cell's audit, and one path for each flow if packets were captured.
+
+    Of a network of radios, what these did, and what took time on the channel.
+    """
 
     warnings: tuple[RunWarning, ...] = ()
     checks: tuple[Check, ...] = ()
     rows: tuple[AuditRow, ...] = ()
     paths: tuple[PathRow, ...] = ()
+    radios: tuple[RadioRow, ...] = ()
+    airtime: tuple[AirtimeRow, ...] = ()
 
 
 def _read(path: Path, row_type: type[_Row], cell: cells.Cell) -> tuple[_Row, ...]:
@@ -51,4 +57,6 @@ def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
         checks=audit.checks,
         rows=_read(folder / run_folder.AUDIT_TABLE, AuditRow, cell),
         paths=_read(folder / run_folder.PATH_TABLE, PathRow, cell),
+        radios=read_rows(folder / run_folder.RADIOS_TABLE, RadioRow) if cell.ad_hoc else (),
+        airtime=read_rows(folder / run_folder.AIRTIME_TABLE, AirtimeRow) if cell.ad_hoc else (),
     )

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from model.run_files.network_path import PointPath
+from model.run_files.path_tables import AirtimeRow, RadioRow
 from model.run_files.study import Compare, Group
 from model.run_files.traffic_tables import AuditRow, FlowRow, PathRow
 
 #: How the metrics begin that need all intervals of a cell: they are read only where asked for.
 VARIATION = "goodput_over_time"
 NO_MESSAGES = "the times of messages were not recorded (collect: messages)"
+NO_BOTTLENECK = "the network has no bottleneck link"
+NO_RADIOS = "the network has no radios"
 NO_PATH = "the run is of an older version, which wrote no sizes of packets down"
 
 
@@ -105,19 +108,22 @@ class Failover:
 class Sample:
     """The flows of one cell, its forward bottleneck rate, and what else is known of the flows.
 
-    ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was one.
-    ``delivered_segments`` holds, by flow, what arrived between the times the study asks for,
-    ``episodes`` the rows of the loss episodes, None if nothing recorded them, ``variation_pct`` by
-    group how its goodput varies over time, empty unless the study asks. ``messages`` is by flow and
-    column of ``messages.parquet``, or why there are none, ``failovers`` by flow, or why there are
-    none. ``path`` tells the sizes of
-    packets, None if the run is of a version that did not write it down.
+    A network of radios has no bottleneck; ``radios`` and ``airtime`` are what these did.
+    ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was
+    one. ``delivered_segments`` holds, by flow, what arrived between the times the study asks
+    for, ``episodes`` the rows of the loss episodes, None if nothing recorded them,
+    ``variation_pct`` by group how its goodput varies over time, empty unless the study asks.
+    ``messages`` is by flow and column of ``messages.parquet``, or why there are none,
+    ``failovers`` by flow, or why there are none. ``path`` tells the sizes of packets, None if
+    the run is of a version that did not write it down.
     """
 
     flows: tuple[FlowRow, ...]
     groups: tuple[Group, ...]
     compare: Compare | None
-    bottleneck_rate_bps: int
+    bottleneck_rate_bps: int | None
+    radios: tuple[RadioRow, ...] = ()
+    airtime: tuple[AirtimeRow, ...] = ()
     paths: tuple[PathRow, ...] = ()
     audit: tuple[AuditRow, ...] = ()
     delivered_segments: Mapping[str, float] = field(default_factory=dict)

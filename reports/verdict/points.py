@@ -118,7 +118,11 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         flows=cell.flows,
         groups=study.groups,
         compare=study.compare,
-        bottleneck_rate_bps=cell.cell.wired.bottleneck.forward.rate_bps,
+        bottleneck_rate_bps=(
+            None if cell.cell.ad_hoc else cell.cell.wired.bottleneck.forward.rate_bps
+        ),
+        radios=cell.evidence.radios,
+        airtime=cell.evidence.airtime,
         paths=cell.evidence.paths,
         audit=cell.evidence.rows,
         delivered_segments=cell.delivered_segments,

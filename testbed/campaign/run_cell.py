@@ -74,6 +74,10 @@ def conclude(
         from simulators.ns2 import cell_files  # when needed: tables are slow to load
 
         cell_files.conclude(folder, cell)
+    elif cell.purpose == "calibrate" and cell.ad_hoc:
+        from testbed.campaign import radio_checks  # when needed: few cells have radios
+
+        _settle(folder, radio_checks.read(folder, cell.ad_hoc), "calibration: ")
     elif cell.purpose == "calibrate":
         check_calibration(cell, folder, tolerances)
     else:

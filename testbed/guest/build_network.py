@@ -14,10 +14,19 @@ from collectors.recording import socket_sampler
 from mininet_topos import check_built, netns, numbered_drops
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
+from model.ad_hoc import AdHoc
 from model.cell import Cell, Flow, Side
 from model.check import Check
 from model.errors import VerifyError
-from testbed.guest import calibration, ledger, network_state, topologies
+from model.movement.of_network import movement
+from testbed.guest import (
+    calibration,
+    ledger,
+    network_state,
+    radio_places,
+    topologies,
+    wireless,
+)
 from testbed.guest.team import Alone, Team, Together, read_part
 
 #: More than any buffer a host profile may want; what each socket got is read back.
@@ -57,6 +66,7 @@ class BuiltNetwork:
     shown_routes: dict[str, list[dict[str, Any]]]
     drops: tuple[numbered_drops.Installed, ...]
     team: Team
+    wireless: wireless.Wireless | None = None
     raw: dict[str, Any] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
 
@@ -109,6 +119,8 @@ class BuiltNetwork:
 
 def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
     """Build a cell's network and set its hosts up; return it, not yet read back."""
+    if network := cell.ad_hoc:
+        return _build_ad_hoc(cell, network, folder, journal)
     topology = topologies.topology(cell.wired, cell.seed)
     laid_out = topology.layout()
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
@@ -134,13 +146,7 @@ def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
         _set_memory_limits()
         _hide_kernel_addresses()
         spaces, shown = build_fast(topology, cell.flows, routes, journal)
-    for node in roles.on("both"):
-        if node in spaces:
-            for name, value in own.items():
-                spaces[node].write_sysctl(name, value)
-    for node, name, value in ledger.sysctls(cell.hosts, roles):
-        if node in spaces:
-            spaces[node].write_sysctl(name, value)
+    _set_hosts_up(cell, roles, spaces, own)
     return BuiltNetwork(
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
         shown_routes=shown, team=team,
@@ -148,6 +154,37 @@ def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
             spaces, numbered_drops.targets(cell, calibration.PORT), numbered_drops.drawing(cell)
         ),
     )  # fmt: skip
+
+
+def _build_ad_hoc(cell: Cell, network: AdHoc, folder: Path, journal: Journal) -> BuiltNetwork:
+    _set_memory_limits()
+    _hide_kernel_addresses()
+    if cell.purpose == "calibrate":
+        moved = radio_places.places(network)
+        network = radio_places.network(network)
+    else:
+        moved = movement(network, seed=cell.seed, until_s=cell.duration_s)
+    laid_out, spaces, running = wireless.build(cell, network, moved, folder, journal)
+    roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
+    _set_hosts_up(cell, roles, spaces, HOST_SYSCTLS)
+    return BuiltNetwork(
+        cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces,
+        routes=ledger.route_options(cell.hosts, roles),
+        shown_routes={}, team=Alone(), drops=(), wireless=running,
+    )  # fmt: skip
+
+
+def _set_hosts_up(
+    cell: Cell, roles: ledger.Roles, spaces: Mapping[str, Namespace], own: Mapping[str, str]
+) -> None:
+    """Write the sysctls of the hosts that are here: the lab's own, then their profile's."""
+    for node in roles.on("both"):
+        if node in spaces:
+            for name, value in own.items():
+                spaces[node].write_sysctl(name, value)
+    for node, name, value in ledger.sysctls(cell.hosts, roles):
+        if node in spaces:
+            spaces[node].write_sysctl(name, value)
 
 
 def _set_memory_limits() -> None:
@@ -170,9 +207,14 @@ def read_back(lab: BuiltNetwork) -> None:
     Raises:
         VerifyError: one of them is not as asked.
     """
-    checks, lab.raw = check_built.read_back(lab.laid_out, lab.spaces, lab.routes, lab.shown_routes)
-    found, lab.raw["numbered_drops"] = numbered_drops.read_back(lab.spaces, lab.drops)
-    checks += found
+    if lab.wireless:
+        checks = wireless.read_back(lab.wireless.network, lab.spaces)
+    else:
+        checks, lab.raw = check_built.read_back(
+            lab.laid_out, lab.spaces, lab.routes, lab.shown_routes
+        )
+        found, lab.raw["numbered_drops"] = numbered_drops.read_back(lab.spaces, lab.drops)
+        checks += found
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
         if node not in lab.spaces:
             continue

@@ -19,9 +19,11 @@ from testbed.guest import (
     calibration,
     host_settings,
     link_events,
+    radio_calibration,
     recording,
     slow_start_threshold,
     start_flows,
+    wireless,
 )
 from testbed.guest.build_network import BuiltNetwork
 from testbed.guest.recording import NS_PER_S
@@ -34,6 +36,8 @@ RECEIVER_TIMEOUT_S = 200.0
 CLOCK_STEP_NS = 1_000_000
 #: Above the first retransmission timeout of TCP and SCTP (RFC 6298, RFC 9260).
 QUIET_S = 3.5
+#: How long a network of radios may hold a packet: in queues, or until a way is found.
+RADIO_HOLDS_S = 5.0
 
 
 def run_cell(cell: Cell, folder: Path, say_phase: Callable[[str], None]) -> None:
@@ -60,7 +64,10 @@ def _run(cell: Cell, folder: Path, journal: Journal, say_phase: Callable[[str], 
     say_phase("read the network back")
     build_network.read_back(lab)
     lab.write("env.json", build_network.environment(lab))
-    if cell.purpose == "calibrate":
+    if cell.purpose == "calibrate" and cell.ad_hoc:
+        say_phase("calibrate")
+        radio_calibration.measure(lab)
+    elif cell.purpose == "calibrate":
         say_phase("calibrate")
         (folder / "raw" / "calibration").mkdir(parents=True)
         addresses = {
@@ -90,13 +97,17 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     say_phase("prepare the hosts")
     slow_start_threshold.prime_initial_ssthresh(lab)
     lab.team.meet("hosts are prepared")
-    _await_silence(cell)
+    if lab.wireless is None:
+        _await_silence(cell)
     before = build_network.state(lab)
     recording.write_path(lab.laid_out, lab.folder / "raw")
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
     capture = recording.start_captures(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
     head_start_s = int(cell.lab.get("head_start_s", HEAD_START_S))
-    epoch_ns = lab.team.epoch_ns(head_start_s)
+    if lab.wireless:
+        epoch_ns = wireless.wait_for_time_zero(lab.wireless, head_start_s)
+    else:
+        epoch_ns = lab.team.epoch_ns(head_start_s)
     say_phase("start the telemetry")
     watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     happening = link_events.expect(lab, watch, before, epoch_ns)
@@ -116,7 +127,7 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
         (senders | others)[flow.id].finish(RECEIVER_TIMEOUT_S)
     ends = start_flows.receivers_that_end(lab)
     # What is in flight arrives; then UDP has no end of its own, and a reset may have been lost.
-    time.sleep(cell.wired.longest_rtt_s() + max(1, calibration.drain_s(cell.wired)))
+    time.sleep(_holds_s(cell))
     for flow, running in zip(received, receivers, strict=True):
         if flow.id not in ends:
             running.terminate()
@@ -131,6 +142,9 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     lab.write("raw/ledger.json", host_settings.read_ledger(lab))
     say_phase("read the network back again")
     build_network.read_back_again(lab, link_events.settle(happening), _qdiscs(lab))
+    if lab.wireless:
+        say_phase("end the medium")
+        build_network.settle(lab, lab.wireless.end())
 
 
 def _epoch(epoch_ns: int) -> dict[str, int]:
@@ -160,12 +174,22 @@ def _check_clock(before: Mapping[str, int], now: Mapping[str, int]) -> None:
 
 def _await_silence(cell: Cell) -> None:
     """Wait for the last packets of ended connections: under way, or lost and sent once more."""
+    if cell.ad_hoc:
+        time.sleep(QUIET_S + RADIO_HOLDS_S)
+        return
     drain_s = calibration.drain_s(cell.wired)
     time.sleep(2 * cell.wired.longest_rtt_s() + max(QUIET_S, drain_s))
 
 
+def _holds_s(cell: Cell) -> float:
+    """Return after how long what was sent has arrived, or never will."""
+    if cell.ad_hoc:
+        return RADIO_HOLDS_S
+    return cell.wired.longest_rtt_s() + max(1, calibration.drain_s(cell.wired))
+
+
 def _write_counters(lab: BuiltNetwork) -> None:
-    every = layout.counters(lab.laid_out, lab.cell.flows)
+    every = () if lab.wireless else layout.counters(lab.laid_out, lab.cell.flows)
     wanted = tuple(counter for counter in every if counter.node in lab.spaces)
     lab.write("raw/counters.json", check_built.read_counters(lab.spaces, wanted))
     lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))

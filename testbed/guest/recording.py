@@ -167,6 +167,8 @@ def trace_bytes_per_s(cell: Cell) -> float:
     """
     message_bytes = min((flow.message_bytes for flow in cell.flows), default=PACKET_MAX_BYTES)
     packet_bits = 8 * min(message_bytes + HEADERS_BYTES, PACKET_MAX_BYTES)
+    if cell.ad_hoc:
+        return cell.ad_hoc.radio.rate_bps / packet_bits * trace_recorder.ACK_BYTES
     links = cell.wired
     passed_pps = links.bottleneck.forward.rate_bps / packet_bits
     offered_pps = links.sources * links.source_access.forward.rate_bps / packet_bits
@@ -200,7 +202,7 @@ def start_captures(
     raw/pcap/points.json says which point each interface index and way is.
     """
     folder = raw / "pcap"
-    if not cell.collect.pcap:
+    if not cell.collect.pcap or cell.ad_hoc:  # whose medium is captured
         return Captures(folder, ())
     folder.mkdir()
     snap_bytes = tcpdump.snap_bytes(cell)

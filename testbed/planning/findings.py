@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from model import run_folder, units
 from model.cell import Cell
 from testbed.planning.rule_hits import Hit
-from testbed.planning.rules import CELL_RULES, SEED_RULES
+from testbed.planning.rules import CELL_RULES, OF_LINKS, SEED_RULES
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell
 from testbed.points.sweep import Point
@@ -112,6 +112,8 @@ def _cell_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:
     for number, (point, cell) in enumerate(zip(study.points, cells, strict=True)):
         written = written_out(point.settings.flows)
         for rule, check in CELL_RULES.items():
+            if rule in OF_LINKS and cell.ad_hoc:
+                continue
             for hit in (_as_written(hit, written) for hit in check(cell)):
                 points = worst_at.setdefault((rule, hit.subject), {})
                 if number not in points or hit.severity > points[number][1].severity:
@@ -167,7 +169,7 @@ def _window_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:
     """Yield one finding for each window of time that is over before an answer is back."""
     for name in SPANS:
         span = getattr(study.settings, name)
-        longest_s = max(cell.wired.base_rtt_s() for cell in cells)
+        longest_s = max(0.0 if cell.ad_hoc else cell.wired.base_rtt_s() for cell in cells)
         if span is not None and span.to_s - span.from_s < longest_s:
             text = f"{name} looks at {units.format_time(round(span.to_s - span.from_s, 9))}, less"
             text += f" than one round trip of {units.format_time(longest_s)}: what it finds is when"

@@ -204,6 +204,13 @@ def _packing(cell: Cell, flow: Flow) -> str:
     return f"SCTP bundles up to {bundled} of them" if bundled > 1 else ""
 
 
+#: Rules about the links of a network.
+OF_LINKS = frozenset(
+    {
+        "ack-loss", "channel-limit-below-path", "heavy-loss", "sender-shaped", "short-run",
+        "too-few-losses", "window-below-path",
+    }
+)  # fmt: skip
 CELL_RULES: dict[str, Rule] = {
     "ack-loss": ack_loss,
     "channel-limit-below-path": channel_limit_below_path,

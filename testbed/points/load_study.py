@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from model import units
+from model.ad_hoc import AD_HOC
 from model.cell import OF_HOSTS
 from model.errors import StudyError
 from testbed.points.at_points import (
@@ -109,7 +110,9 @@ class Study:
         if named == OF_HOSTS:
             named = self.profiles[point.settings.hosts].profile.kernel
         named = DEFAULT_KERNEL if named == DEFAULT else named
-        return kernel_names.patched(named, self.patches) if self.patches else named
+        radio = (kernel_names.RADIO,) if point.settings.network.topology == AD_HOC else ()
+        added = (*self.patches, *radio)
+        return kernel_names.patched(named, added) if added else named
 
 
 def find_study(name: str) -> Path:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from model import draws
+from model.ad_hoc import AD_HOC, AdHoc
 from model.cell import (
     SCHEMA,
     BurstLoss,
@@ -28,6 +29,7 @@ from model.event import Event, EventWay
 from model.network_path import derived_channel_limit_pkts
 from model.sctp_paths import SctpPaths
 from testbed.points.load_study import Study
+from testbed.points.resolve_ad_hoc import resolve_ad_hoc
 from testbed.points.sweep import Point
 from testbed.study import path_form, study_form
 from testbed.study.host_profile_form import resolve_profile
@@ -66,6 +68,8 @@ def resolve_cell(
         at.collect.counters_s, at.duration_s, COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S
     )
     network = resolve_network(at.network)
+    has_queues = isinstance(network, Network)  # that are sampled: a radio's are its medium's
+    queue_s = max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S)
     return Cell(
         schema=SCHEMA,
         study=at.study,
@@ -85,7 +89,7 @@ def resolve_cell(
         hosts=_hosts(study, at.hosts, network),
         collect=Collect(
             interval_s=INTERVAL_S,
-            queue_s=max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S) if telemetry else 0.0,
+            queue_s=queue_s if telemetry and has_queues else 0.0,
             sockets_s=sockets_s if telemetry else 0.0,
             counters_s=counters_s if telemetry else 0.0,
             telemetry=telemetry,
@@ -108,15 +112,18 @@ def _period_s(
     return max(duration_s / samples, least_s) if wanted == "derived" else wanted
 
 
-def resolve_network(network: study_form.Network) -> Network:
-    """Return the network with both directions of every link written out."""
+def resolve_network(network: study_form.Network) -> Network | AdHoc:
+    """Return the network with both directions of every link written out, or its radios."""
+    if network.topology == AD_HOC:
+        return resolve_ad_hoc(network)
+    source_access, bottleneck, destination_access = network.links()
     return Network(
         topology=network.topology,
         sources=network.pairs,
         destinations=1 if network.shared_destination else network.pairs,
-        source_access=_link(network.source_access),
-        bottleneck=_link(network.bottleneck),
-        destination_access=_link(network.destination_access),
+        source_access=_link(source_access),
+        bottleneck=_link(bottleneck),
+        destination_access=_link(destination_access),
         further_paths=_further_paths(network),
     )
 
@@ -126,11 +133,12 @@ def _further_paths(network: study_form.Network) -> tuple[FurtherPath, ...]:
     if network.topology != TWO_PATHS:
         return ()
     own = network.second_path or study_form.SecondPath.model_validate({})
+    source_access, bottleneck, destination_access = network.links()
     return (
         FurtherPath(
-            source_access=_link(own.source_access or network.source_access),
-            bottleneck=_link(own.bottleneck or network.bottleneck),
-            destination_access=_link(own.destination_access or network.destination_access),
+            source_access=_link(own.source_access or source_access),
+            bottleneck=_link(own.bottleneck or bottleneck),
+            destination_access=_link(own.destination_access or destination_access),
         ),
     )
 
@@ -251,5 +259,6 @@ def _paths(asked: path_form.PathSettings) -> SctpPaths:
     )
 
 
-def _hosts(study: Study, name: str, network: Network) -> HostProfile:
-    return resolve_profile(name, study.profiles[name].profile, network.base_rtt_s())
+def _hosts(study: Study, name: str, network: Network | AdHoc) -> HostProfile:
+    rtt_s = 0.0 if isinstance(network, AdHoc) else network.base_rtt_s()
+    return resolve_profile(name, study.profiles[name].profile, rtt_s)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 from testbed.study.vocabulary import KERNEL_PATCHES, SOURCE_VERSION
 
+#: What stands behind the name of a kernel that has radios: more options, no patch.
+RADIO = "radio"
 #: Hexadecimal digits of a commit and of a patch's digest, in a name.
 COMMIT_DIGITS, DIGEST_DIGITS = 12, 8
 #: Characters of a patch's own name, in a name.
@@ -86,6 +88,11 @@ def own_patch(stem: str, digest: str) -> str:
     """Return the name of a user's patch, made of a file's and of its text's SHA-256."""
     safe = re.sub(r"[^0-9a-z]+", "-", stem.lower()).strip("-")[:STEM_CHARACTERS].strip("-")
     return f"{safe or 'patch'}-{digest[:DIGEST_DIGITS]}"
+
+
+def has_radios(name: str) -> bool:
+    """Return whether that is the name of a kernel with radios."""
+    return RADIO in name.split("+")[1:]
 
 
 def of_own_source(name: str) -> bool:

@@ -13,8 +13,8 @@ from typing import Literal
 from pydantic import Field
 
 from model import units
+from model.ad_hoc import Ends, Start
 from model.movement.paths import Field as NodesField
-from model.ad_hoc import Start
 from model.movement.random_waypoint import RandomWaypoint
 from model.movement.stationary import Stationary
 from testbed.study.problems import Loc, Problem
@@ -65,6 +65,7 @@ class Mobility(Settings):
     start: Start | None = Field(
         None, description="steady-state (the default), or uniform as ns-2's setdest begins"
     )
+    ends: Ends = Field("move", description="move, or stay: whether the first pair's nodes move")
     file: Text | None = Field(None, description="a file of movements beside the study file")
     format: TraceFormat | None = Field(None, description="setdest or bonnmotion")
 

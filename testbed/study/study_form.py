@@ -13,10 +13,12 @@ from pydantic import Field
 
 from model.cell import OF_HOSTS, Generator, Protocol
 from model.sctp_paths import Addresses
+from testbed.study.ad_hoc_form import Radio, Routing
 from testbed.study.claims import Claim
 from testbed.study.figures import Figure
 from testbed.study.host_profile_form import Profile
 from testbed.study.hypotheses import Explanation, Hypothesis
+from testbed.study.mobility_form import Mobility
 from testbed.study.path_form import OF_KERNEL, Event, PathSettings
 from testbed.study.setting_types import (
     MAX_SEED,
@@ -140,19 +142,39 @@ class SecondPath(Settings):
 
 
 class Network(Settings):
-    """Per pair a source and a destination, or one destination for all; between them a path or two.
+    """Pairs of hosts, and between them a path or two of links, or other nodes with radios.
 
-    The links are a dumbbell's. Of two paths they are the first one's, and ``second_path`` says what
-    of the second is otherwise.
+    Which keys a topology must have, or cannot, is a check's to say
+    (:mod:`testbed.study_checks.networks`). Links are a dumbbell's: per pair a source and a
+    destination, or one destination for all. Of two paths they are the first one's, and
+    ``second_path`` says what of the second is otherwise.
     """
 
     topology: TopologyName = Field(description="a topology such as dumbbell")
     pairs: int = Field(ge=1, le=500, description="a number of host pairs")
-    shared_destination: bool = Field(description="true or false")
-    source_access: AccessLink = Field(description="the link from each source to its router")
-    bottleneck: Bottleneck = Field(description="the link between the routers")
-    destination_access: AccessLink = Field(description="the link to each destination")
+    shared_destination: bool | None = Field(None, description="true or false")
+    source_access: AccessLink | None = Field(
+        None, description="the link from each source to its router"
+    )
+    bottleneck: Bottleneck | None = Field(None, description="the link between the routers")
+    destination_access: AccessLink | None = Field(None, description="the link to each destination")
     second_path: SecondPath | None = Field(None, description="of two-paths: the second one's links")
+    nodes: int | None = Field(
+        None, ge=2, le=100, description="of ad-hoc: a number of nodes, those of pairs included"
+    )
+    radio: Radio | None = Field(None, description="of ad-hoc: every node's radio")
+    routing: Routing | None = Field(None, description="of ad-hoc: who finds the ways")
+    mobility: Mobility | None = Field(None, description="of ad-hoc: where nodes are")
+    warm_up_s: DelayS = Field(
+        10.0, alias="warm_up", description="of ad-hoc: how long nodes are there before time zero"
+    )
+
+    def links(self) -> tuple[AccessLink, Bottleneck, AccessLink]:
+        """Return the links of a valid network that has some, as data crosses them."""
+        first, between, last = self.source_access, self.bottleneck, self.destination_access
+        if first is None or between is None or last is None:
+            raise TypeError(f"no links in a network of topology {self.topology}")
+        return first, between, last
 
 
 class Flow(Settings):

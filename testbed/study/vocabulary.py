@@ -7,9 +7,12 @@ import re
 TOPOLOGIES = {
     "dumbbell": "sources, two routers with one bottleneck between them, destinations",
     "two-paths": "two dumbbells between the same hosts, which have an address on each",
+    "ad-hoc": "nodes with radios that move and pass each other's packets on",
 }
 #: Links that something may happen to, by topology; each is a link's name in the layout.
-LINKS_OF_EVENTS = {"dumbbell": ("bottleneck",), "two-paths": ("bottleneck", "bottleneck2")}
+LINKS_OF_EVENTS: dict[str, tuple[str, ...]] = {
+    "dumbbell": ("bottleneck",), "two-paths": ("bottleneck", "bottleneck2"), "ad-hoc": (),
+}  # fmt: skip
 
 #: The kernel of hosts whose profile names none: the fastest (benchmarks/README.md).
 DEFAULT_KERNEL = "7.3"

@@ -21,18 +21,19 @@ from testbed.study.vocabulary import (
 )
 from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
-from testbed.study_checks import figures, flows, paths
+from testbed.study_checks import figures, flows, networks, paths
 from testbed.study_checks.claims import claim_problems
 from testbed.study_checks.hypotheses import explanation_problems, hypothesis_problems
 from testbed.study_checks.lab_capacity import flow_problems, network_problems
 from testbed.study_checks.loss import loss_problems, numbering_problems
 from testbed.study_checks.names import duplicates, unknown
+from testbed.study_checks.networks import of_links
 from testbed.study_checks.registry import Checks
 
-CHECKS = Checks([*flows.CHECKS, *paths.CHECKS])
-CHECKS.reads("network")(loss_problems)
-CHECKS.reads("network", "flows", "generator")(numbering_problems)
-CHECKS.reads("network")(network_problems)
+CHECKS = Checks([*flows.CHECKS, *paths.CHECKS, *networks.CHECKS])
+CHECKS.reads("network")(of_links(loss_problems))
+CHECKS.reads("network", "flows", "generator")(of_links(numbering_problems))
+CHECKS.reads("network")(of_links(network_problems))
 CHECKS.reads("flows")(flow_problems)
 CHECKS.reads("figures")(figures.figure_problems)
 CHECKS.reads("hypotheses")(hypothesis_problems)
@@ -43,7 +44,10 @@ CHECKS.reads("figures", "duration_s")(figures.time_problems)
 def cross_problems(study: StudyFile, valid: Iterable[str], document: Document) -> list[Problem]:
     """Return the problems between settings, from the sections that are valid by themselves."""
     names = frozenset(valid)
-    return [
+    lacking = list(networks.key_problems(study, document)) if "network" in names else []
+    if lacking:
+        names -= {"network"}
+    return lacking + [
         problem
         for needed, check in CHECKS
         if needed <= names

@@ -51,7 +51,7 @@ def _path_problems(network: Network, document: Document) -> Iterator[Problem]:
             got=units.format_time(rtt_s),
             hint="TCP and SCTP would give up before they are connected",
         )
-    link = network.bottleneck
+    _, link, _ = network.links()
     back = link.reverse
     for loc, rate_bps in (
         (("rate",), link.rate_bps),

@@ -33,7 +33,7 @@ def loss_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
 
 def numbering_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
     """Return why flows' data packets cannot be numbered, or not all flows lose equally many."""
-    process = study.network.bottleneck.loss.process
+    process = study.network.links()[1].loss.process
     if process == "shared":
         return
     for flow in study.flows:

@@ -141,7 +141,8 @@ def _events(study: StudyFile, document: Document) -> Iterator[Problem]:
                 (*place, "way"), "a link goes down and up both ways", wanted="no such key",
                 got=event.way,
             )  # fmt: skip
-        process = study.network.bottleneck.loss.process
+        bottleneck = study.network.bottleneck
+        process = bottleneck.loss.process if bottleneck else "shared"
         if event.loss_frac is not None and process != "shared":
             yield document.problem(
                 (*place, "loss"), "losses by number do not change while flows run",

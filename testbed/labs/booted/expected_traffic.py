@@ -9,6 +9,8 @@ from model.cell import Cell, Flow
 _PACKET_BITS = 12_000.0
 #: Packets a bulk flow keeps in flight at most: the hosts' usual window of 64 KB.
 _WINDOW_PKTS = 45.0
+#: Of a radio's rate a flow gets about so much over a few hops.
+_GOODPUT_OVER_HOPS = 0.1
 
 
 def expected_packets(cell: Cell) -> float:
@@ -17,6 +19,9 @@ def expected_packets(cell: Cell) -> float:
     A bulk flow sends what the least of three allows: its share of the bottleneck, a window per
     round trip, and the square-root law of random loss.
     """
+    if cell.ad_hoc:
+        return sum(_packets(flow, cell.ad_hoc.radio.rate_bps * _GOODPUT_OVER_HOPS / _PACKET_BITS)
+                   for flow in cell.flows)  # fmt: skip
     forward = cell.wired.bottleneck.forward
     rtt_s = max(cell.wired.base_rtt_s(), 1e-3)
     bulk = [flow for flow in cell.flows if flow.rate_bps == 0]

@@ -24,6 +24,7 @@ BUILD_TIMEOUT_S = 300.0
 #: Folders that go into the lab whole.
 FOLDERS = (
     "model",
+    "model/movement",
     "mininet_topos",
     "mininet_topos/aodv",
     "mininet_topos/aodv/rules",

@@ -5,6 +5,7 @@ A limit ends what hangs; it must be far above what any legal study takes.
 
 from __future__ import annotations
 
+from model.ad_hoc import AdHoc
 from model.cell import Cell, Limits, Network
 from model.units import bits
 from testbed.guest import calibration
@@ -20,6 +21,8 @@ CALIBRATION_FACTOR = 2.0
 #: Wall time: ten times and more what one core of a busy machine takes.
 WALL_PER_FLOW_S, WALL_PER_PAIR_S, WALL_PER_PACKET_S = 2.0, 4.0, 0.0005
 PACKET_BYTES = 1500
+#: Frames that a channel carries at most, of which each is heard by many; wall time of each.
+RADIO_FRAMES_PER_S, WALL_PER_FRAME_S, WALL_PER_NODE_S = 1000.0, 0.01, 2.0
 
 
 def limits(cell: Cell) -> Limits:
@@ -29,6 +32,8 @@ def limits(cell: Cell) -> Limits:
         UnsupportedError: it asks for what no lab records.
     """
     paths_and_events.check_captures(cell)
+    if cell.ad_hoc:
+        return _of_radios(cell, cell.ad_hoc)
     network, usual = cell.wired, cell.limits
     patience_s = DRAINS * calibration.drain_s(network) + ROUND_TRIPS * network.longest_rtt_s()
     virtual_s = usual.virtual_s + (patience_s if patience_s > USUAL_PATIENCE_S else 0.0)
@@ -43,6 +48,14 @@ def limits(cell: Cell) -> Limits:
         + WALL_PER_PAIR_S * network.sources
         + WALL_PER_PACKET_S * packets
     )
+    return Limits(wall_s=wall_s, virtual_s=virtual_s)
+
+
+def _of_radios(cell: Cell, network: AdHoc) -> Limits:
+    """Return the limits of a cell whose network is of radios: frames are what it takes time for."""
+    virtual_s = cell.limits.virtual_s + network.warm_up_s
+    frames = RADIO_FRAMES_PER_S * cell.duration_s
+    wall_s = cell.limits.wall_s + WALL_PER_NODE_S * network.nodes + WALL_PER_FRAME_S * frames
     return Limits(wall_s=wall_s, virtual_s=virtual_s)
 
 

@@ -51,6 +51,8 @@ LEAST = Allowance()
 def of_cell(cell: Cell) -> Allowance:
     """Return what that cell may take."""
     hosts = cell.network.sources + cell.network.destinations
+    if cell.ad_hoc:  # every node routes, and says what it did
+        hosts = cell.ad_hoc.nodes
     parts = hosts + len(cell.flows)
     per_packet_bytes = DISK_PER_PACKET_BYTES
     if cell.collect.pcap:
@@ -59,7 +61,7 @@ def of_cell(cell: Cell) -> Allowance:
     steps = -(-more_hosts * MEMORY_PER_HOST_BYTES // MEMORY_STEP_BYTES)
     return Allowance(
         disk_bytes=DISK_BYTES + round(most_packets(cell)) * per_packet_bytes,
-        files=FILES + FILES_PER_FLOW * len(cell.flows),
+        files=FILES + FILES_PER_FLOW * parts,
         memory_bytes=MEMORY_BYTES + steps * MEMORY_STEP_BYTES,
         processes=PROCESSES + PROCESSES_PER_PART * parts,
         open_files=OPEN_FILES + OPEN_FILES_PER_PART * parts,
@@ -70,7 +72,5 @@ def most_packets(cell: Cell) -> float:
     """Return how many data packets can pass the bottleneck, or are sent to it at fixed rates."""
     sizes = [flow.message_bytes for flow in cell.flows if flow.message_bytes > 0]
     least_bytes = min([DATA_BYTES, *sizes]) + HEADERS_BYTES
-    rate_bps = max(
-        cell.wired.bottleneck.forward.rate_bps, sum(flow.rate_bps for flow in cell.flows)
-    )
+    rate_bps = max(cell.carried_bps(), sum(flow.rate_bps for flow in cell.flows))
     return rate_bps / 8 / least_bytes * cell.duration_s

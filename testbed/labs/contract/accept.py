@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from collectors.recording.tcpdump import snap_bytes
 from model import plain_files, run_folder
+from model.ad_hoc import AdHoc
 from model.cell import Cell, Flow
 from model.errors import RunError
 from testbed.guest import calibration, link_fill
@@ -33,6 +34,9 @@ TRACE_PER_PACKET_BYTES = 256
 MESSAGE_RECORD_BYTES, BUFFERED_BYTES = 32, 64 * MIB
 #: Heads of a capture's record and of its link layer, and how often a router sees a packet.
 CAPTURE_HEAD_BYTES, TAPS_IN_A_ROUTER = 64, 4
+#: Of radios: where a node goes; frames of a channel, each with its heads; what a daemon tells.
+MOVEMENT_PER_NODE_BYTES, FRAMES_PER_S, MOST_FRAME_BYTES = MIB, 2000, 1700
+ROUTING_BYTES_PER_S = 64 * KIB
 #: Packets over those that fill the bottleneck: acknowledgements, and what its buffer drops.
 PACKETS_FACTOR, LEAST_PACKET_BYTES, MOST_PACKET_BYTES = 4, 60, 1500
 #: Of a message about a failure.
@@ -45,14 +49,14 @@ def most_packets(cell: Cell) -> float:
     """Return more packets than a cell's network can carry in its time."""
     size_bytes = min((flow.message_bytes for flow in cell.flows), default=MOST_PACKET_BYTES)
     size_bytes = min(max(size_bytes, LEAST_PACKET_BYTES), MOST_PACKET_BYTES)
-    rate_bps = sum(path.bottleneck.forward.rate_bps for path in cell.wired.paths())
+    rate_bps = cell.carried_bps()
     rate_bps += sum(e.rate_bps or 0 for e in cell.events) + sum(f.rate_bps for f in cell.flows)
     return PACKETS_FACTOR * rate_bps * cell.limits.virtual_s / 8 / size_bytes
 
 
 def _most_messages(cell: Cell, flow: Flow) -> float:
     """Return more messages than a flow can hand over."""
-    carried_bytes = cell.wired.bottleneck.forward.rate_bps * cell.limits.virtual_s / 8
+    carried_bytes = cell.carried_bps() * cell.limits.virtual_s / 8
     return (carried_bytes + BUFFERED_BYTES) / flow.message_bytes
 
 
@@ -69,7 +73,13 @@ def expected(cell: Cell) -> dict[str, int]:
     documents = (run_folder.CELL, run_folder.ENV, run_folder.VERIFY, run_folder.COMMANDS)
     found: dict[str, float] = dict.fromkeys((*documents, *run_folder.RAW_DOCUMENTS), document)
     found[run_folder.ERROR] = MOST_ERROR_BYTES
-    if cell.purpose == "calibrate":
+    if cell.ad_hoc:
+        found |= _of_radios(cell, cell.ad_hoc, document)
+    if cell.purpose == "calibrate" and cell.ad_hoc:
+        for node in cell.ad_hoc.node_names():
+            found |= _program(f"raw/calibration/{node}", WORDS_BYTES)
+        found["raw/calibration.json"] = found[run_folder.FRAMES] = document
+    elif cell.purpose == "calibrate":
         for run in calibration.runs(cell.wired, cell.seed):
             found[f"raw/calibration/{run.name}.tsv"] = WORDS_BYTES + LOG_LINE_BYTES * run.packets
             found |= _program(f"raw/calibration/{run.name}", WORDS_BYTES)
@@ -90,6 +100,22 @@ def _simulated(cell: Cell, document: int) -> dict[str, int]:
     return dict.fromkeys(names, document) | dict.fromkeys(traces, most_bytes)
 
 
+def _of_radios(cell: Cell, network: AdHoc, document: float) -> dict[str, float]:
+    """Return what the medium and the nodes' daemons leave, whatever flows there are."""
+    found = dict.fromkeys((run_folder.RADIOS, run_folder.MEDIUM, run_folder.MEDIUM_WORDS), document)
+    found[run_folder.MOVEMENT] = document + MOVEMENT_PER_NODE_BYTES * network.nodes
+    if cell.collect.pcap:
+        frames = FRAMES_PER_S * cell.limits.virtual_s
+        found[run_folder.MEDIUM_CAPTURE] = document + frames * MOST_FRAME_BYTES
+    for node in network.node_names():
+        stem = run_folder.routing(node)
+        found |= {f"{stem}.jsonl": WORDS_BYTES, f"{stem}.err": WORDS_BYTES}
+        found[run_folder.routing_events(node)] = (
+            WORDS_BYTES + ROUTING_BYTES_PER_S * cell.limits.virtual_s
+        )
+    return found
+
+
 def _program(stem: str, out_bytes: float) -> dict[str, float]:
     """Return what the two programs of a flow leave."""
     ends = [f"{stem}.{side}" for side in ("sender", "receiver")]
@@ -107,7 +133,7 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
             found |= {run_folder.messages(flow.id, side): most for side in ("sender", "receiver")}
     if cell.events:
         found[run_folder.EVENTS] = document
-    qdiscs = (hosts + 4) * len(cell.wired.paths())
+    qdiscs = (hosts + 4) * (1 if cell.ad_hoc else len(cell.wired.paths()))
     found[run_folder.QUEUE_SAMPLES] = document + QDISC_SAMPLE_BYTES * qdiscs * _samples(
         cell, collect.queue_s
     )

@@ -1,4 +1,4 @@
-"""Labs without several paths, events of links, or captures of them: how each says so. Pure."""
+"""Labs without several paths, radios, or events of links: how each says so. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HINT = "LAB=virtual runs it"
 
 def check_captures(cell: Cell) -> None:
     """Raise :class:`UnsupportedError` if packets are to be captured on more than one path."""
-    if cell.collect.pcap and cell.wired.further_paths:
+    if cell.collect.pcap and not cell.ad_hoc and cell.wired.further_paths:
         raise _refused(
             cell, "captures follow packets over one path", f"topology {cell.wired.topology}",
             "without --pcap; counters, messages and the sender's paths are recorded",
@@ -28,12 +28,21 @@ def check_events(cell: Cell, lab: str) -> None:
 
 
 def check_paths(cell: Cell, lab: str) -> None:
-    """Raise :class:`UnsupportedError` if there is more than one path: not in this lab."""
+    """Raise :class:`UnsupportedError` if there is more than one path, or none of links."""
+    check_links(cell, lab)
     if cell.wired.further_paths:
         raise _refused(
             cell, f"the {lab} lab has one path between two hosts",
             f"topology {cell.wired.topology}", HINT,
         )  # fmt: skip
+
+
+def check_links(cell: Cell, lab: str) -> None:
+    """Raise :class:`UnsupportedError` for a network of radios: not in this lab."""
+    if cell.ad_hoc:
+        raise _refused(
+            cell, f"the {lab} lab has no radios", f"topology {cell.network.topology}", HINT
+        )
 
 
 def _refused(cell: Cell, what: str, got: str, hint: str) -> UnsupportedError:

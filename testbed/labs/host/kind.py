@@ -41,9 +41,10 @@ class HostKind(BuildsNoKernel):
         """Return after which times a cell is given up: its clock is the wall's.
 
         Raises:
-            UnsupportedError: it draws losses, which the running kernel cannot from a seed, or
-                something happens to links.
+            UnsupportedError: it has radios, it draws losses, which the running kernel cannot from a
+                seed, or something happens to links.
         """
+        paths_and_events.check_links(cell, self.properties.name)
         paths_and_events.check_events(cell, self.properties.name)
         seeded_loss.check(cell, self.least_release(), OLD_KERNEL)
         usual = time_limits.limits(cell)

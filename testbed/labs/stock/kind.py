@@ -10,7 +10,7 @@ from model.cell import Cell, Limits
 from testbed.labs.booted import image, time_limits
 from testbed.labs.booted.expected_traffic import expected_packets
 from testbed.labs.booted.kind import BootedKind
-from testbed.labs.contract import seeded_loss
+from testbed.labs.contract import paths_and_events, seeded_loss
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.stock import emulator, kernel_package, stock_lab
 from testbed.machine.process import BuildReport
@@ -36,8 +36,9 @@ class StockKind(BootedKind):
         """Return after which times a cell is given up.
 
         Raises:
-            UnsupportedError: it draws losses, which its kernel cannot from a seed.
+            UnsupportedError: it has radios, or draws losses, which its kernel cannot from a seed.
         """
+        paths_and_events.check_links(cell, self.properties.name)
         seeded_loss.check(cell, cell.lab["kernel"], OLD_KERNEL)
         usual = time_limits.limits(cell)
         return replace(usual, wall_s=usual.wall_s * SLOWER)

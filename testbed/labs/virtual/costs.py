@@ -22,6 +22,8 @@ PER_FLOW_S = 0.15
 PER_PACKET_S = 28e-6
 #: More, where captures see each packet at every point.
 PER_CAPTURED_PACKET_S = 55e-6
+#: Of radios: to make one, and what a virtual second of 46 that move takes.
+PER_NODE_S, PER_RADIO_VIRTUAL_S = 0.1, 0.25
 #: A calibration sends so many packets that these say it, whatever flows there are.
 CALIBRATING_S = 0.64
 
@@ -37,6 +39,8 @@ def cell_wall_s(cell: Cell) -> float:
     """Return how long one core is busy with a cell, tables included."""
     if cell.purpose == "calibrate":
         return SETUP_S + CALIBRATING_S
+    if cell.ad_hoc:
+        return PER_NODE_S * cell.ad_hoc.nodes + PER_RADIO_VIRTUAL_S * cell.duration_s
     per_packet_s = PER_PACKET_S + (PER_CAPTURED_PACKET_S if cell.collect.pcap else 0.0)
     return (
         SETUP_S

@@ -71,6 +71,8 @@ class Config:
 
 
 USUAL = Config()
+#: Of studies of wireless networks; other studies' kernel is not this one.
+RADIOS = Config(options=Path(__file__).with_name("radio.config").read_bytes())
 
 
 def check_version(version: str) -> str:

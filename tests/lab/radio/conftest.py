@@ -14,7 +14,7 @@ import pytest
 
 from model.cell import Limits
 from testbed.labs.booted.booting import Boot
-from testbed.labs.virtual import radio_kernel
+from testbed.labs.virtual import virtual_lab
 
 PROGRAM = Path(__file__).with_name("programs") / "cell.py"
 
@@ -38,7 +38,7 @@ RunRadios = Callable[..., Ran]
 @pytest.fixture(scope="session")
 def run_radios(tmp_path_factory: pytest.TempPathFactory) -> RunRadios:
     """Run steps on nodes at places in metres; see ``programs/cell.py``."""
-    lab = radio_kernel.ensure("6.12", lambda _what, _done: None)
+    lab = virtual_lab.ensure("6.12+radio", lambda _what, _done: None)
 
     def run(places_m: list[list[float]], steps: list[Any], **settings: Any) -> Ran:
         folder = tmp_path_factory.mktemp("radios")

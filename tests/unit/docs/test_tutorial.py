@@ -55,9 +55,9 @@ def test_what_takes_no_lab_prints_what_is_shown(
 
 def test_the_study_is_what_the_tutorial_says(study: Study) -> None:
     network = study.settings.network
-    links = (network.source_access, network.bottleneck, network.destination_access)
+    links = network.links()
     assert 2 * sum(link.owd_s for link in links) == pytest.approx(0.04)
-    assert (network.bottleneck.rate_bps, network.bottleneck.queue_pkts) == (20_000_000, 100)
+    assert (links[1].rate_bps, links[1].queue_pkts) == (20_000_000, 100)
     assert [flow.congestion_control for flow in study.settings.flows] == ["bbr", "cubic"]
     assert study.settings.claims[-1].id == "bbr-drops-more"
     assert "20 Mbit/s and 40 ms that are 67 packets" in PAGE

@@ -66,7 +66,7 @@ def test_a_plan_has_no_calibrations_and_says_what_is_not_tried() -> None:
 
 def test_alternatives_it_can_run_are_tried() -> None:
     made, _ = plans.make_plan("wired", choices())
-    tried = {point.settings.network.bottleneck.queue_pkts for point in made.study.all_points}
+    tried = {point.settings.network.links()[1].queue_pkts for point in made.study.all_points}
     assert len(made.study.variations) == 2
     assert len(tried) == 3
 

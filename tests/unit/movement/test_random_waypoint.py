@@ -15,8 +15,8 @@ import pytest
 from scipy import stats
 
 from model import fields
-from model.errors import StudyError
 from model.ad_hoc import Start
+from model.errors import StudyError
 from model.movement import closed_forms, random_waypoint, stationary
 from model.movement.paths import Field, Movement, Row, length_mm
 from model.movement.random_waypoint import RandomWaypoint, steady_speed_mps

@@ -38,7 +38,7 @@ def test_an_alternative_is_every_point_again_with_its_settings() -> None:
     assert variation.of == tuple(range(7))
     assert variation.points == tuple(range(7, 14))
     assert own_values(loaded)[2] == {"loss_frac": 0.01, "owd_s": 0.025}
-    at = loaded.alternatives.points[2].settings.network.bottleneck
+    at = loaded.alternatives.points[2].settings.network.links()[1]
     assert (at.loss.loss_frac, at.owd_s) == (0.01, 0.025)
     assert [(p.name, p.path) for p in loaded.alternatives.parameters] == [
         ("owd_s", "network.bottleneck.delay")

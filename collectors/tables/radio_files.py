@@ -1,0 +1,58 @@
+"""Writes the tables of a cell whose network is of radios; says whether all frames add up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from collectors.raw.files import read_as, read_text
+from collectors.raw.flows import json_lines
+from collectors.raw.radios import airtime_rows, radio_rows
+from collectors.tables.parquet import write_rows
+from model import run_folder
+from model.ad_hoc import AdHoc
+from model.check import Check
+from model.errors import ParseError
+from model.run_files.path_tables import AirtimeRow, RadioRow
+
+
+def write(folder: Path, network: AdHoc) -> list[Check]:
+    """Write both tables; return what each node's frames came to beside what it was handed.
+
+    Raises:
+        ParseError: a raw file is missing, or not what medium and daemons write.
+    """
+    nodes = network.node_names()
+    routers = {node: _totals(folder / f"{run_folder.routing(node)}.jsonl") for node in nodes}
+    medium = folder / run_folder.MEDIUM
+    rows = read_as(medium, lambda value: radio_rows(nodes, value, routers))
+    airtime = read_as(medium, airtime_rows)
+    write_rows(rows, RadioRow, folder / run_folder.RADIOS_TABLE)
+    write_rows(airtime, AirtimeRow, folder / run_folder.AIRTIME_TABLE)
+    return [check for row in rows for check in _checks(row)]
+
+
+def _totals(path: Path) -> Mapping[str, Any]:
+    records = json_lines(read_text(path), str(path))
+    if not records or records[-1].get("event") != "totals":
+        raise ParseError("no totals at its end", where=str(path), wanted="a line of event totals")
+    return records[-1]
+
+
+def _checks(row: RadioRow) -> list[Check]:
+    """Every frame has one fate, and every transmission one outcome."""
+    fates = row.acked_frames + row.given_up_frames + row.group_frames
+    fates += row.queue_dropped_frames + row.waiting_frames
+    outcomes = row.delivered_attempts + row.repeated_attempts + row.collided_attempts
+    outcomes += row.out_of_range_attempts + row.deaf_attempts
+    return [
+        Check(check=what, where=f"node {row.node}", wanted=f"{wanted} {unit}",
+              got=f"{got} {unit}", agrees=wanted == got)
+        for what, wanted, got, unit in (
+            ("acknowledged, given up, sent to all, dropped or waiting", row.frames, fates,
+             "frames"),
+            ("delivered, repeated, collided, out of range or not listened to", row.attempts,
+             outcomes, "transmissions"),
+        )
+    ]  # fmt: skip

@@ -1,0 +1,65 @@
+"""The metrics of a network of radios: what its medium and its routing daemons counted. Pure.
+
+Invariant: a network of links has none of them, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from model.run_files.path_tables import RadioRow
+from reports.store.sample import NO_RADIOS, Quotient, Sample, UnavailableError, quotient, ratio
+
+
+def _radios(sample: Sample) -> tuple[RadioRow, ...]:
+    if not sample.radios:
+        raise UnavailableError(NO_RADIOS)
+    return sample.radios
+
+
+def _over_nodes(column: str) -> Callable[[Sample], float]:
+    """Return the metric that sums a column of ``radios.parquet`` over all nodes."""
+
+    def compute(sample: Sample) -> float:
+        return float(sum(getattr(row, column) for row in _radios(sample)))
+
+    return compute
+
+
+def routing_rate_bps(sample: Sample) -> float:
+    """Return the bandwidth that routing messages take, each counted at each node that sends it."""
+    sent_bytes = sum(row.control_bytes for row in _radios(sample))
+    return ratio(8 * sent_bytes, sample.duration_s, "the length of the run")
+
+
+def attempts_collided_frac(sample: Sample) -> Quotient:
+    """Return which part of the transmissions to one radio another signal destroyed."""
+    rows = _radios(sample)
+    collided, tried = (sum(getattr(row, name) for row in rows)
+                       for name in ("collided_attempts", "attempts"))  # fmt: skip
+    return quotient(collided, tried, "the number of transmissions", 1)
+
+
+def _air(kind: str) -> Callable[[Sample], float]:
+    """Return the metric of one kind of frame's time on the channel."""
+
+    def compute(sample: Sample) -> float:
+        _radios(sample)
+        return sum(row.air_frac for row in sample.airtime if row.kind == kind)
+
+    return compute
+
+
+RADIO_FUNCTIONS: dict[str, Callable[[Sample], float | Quotient]] = {
+    "link_breaks": _over_nodes("link_breaks"),
+    "routes_broken": _over_nodes("routes_broken"),
+    "discoveries": _over_nodes("discoveries"),
+    "routing_rate_bps": routing_rate_bps,
+    "frames_given_up": _over_nodes("given_up_frames"),
+    "frames_queue_dropped": _over_nodes("queue_dropped_frames"),
+    "attempts_collided_frac": attempts_collided_frac,
+    "air_data_frac": _air("data"),
+    "air_broadcast_frac": _air("broadcast"),
+    "air_management_frac": _air("management"),
+    "air_ack_frac": _air("ack"),
+}

@@ -1,0 +1,262 @@
+"""A cell's network of radios inside a lab: built, warmed up, ended with all that it counted.
+
+Invariants: the medium is there before the first radio and after the last; nodes stand where they
+are at time zero until then; each node's namespace has one /32 address, and who routes is a daemon.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mininet_topos.aodv import driver as aodv
+from mininet_topos.layout import Interface, Layout
+from mininet_topos.netns import Journal, Namespace, create
+from mininet_topos.radio import audit, medium, radios
+from mininet_topos.radio.netlink import Family
+from model import run_folder
+from model.ad_hoc import AdHoc
+from model.cell import Cell
+from model.check import Check
+from model.errors import RunError
+from model.movement import movement_csv
+from model.movement.paths import Movement
+from model.units import NS_PER_S
+from probes.process import Running, start_ready
+
+#: The radio's interface of every node, and one that sees what becomes of each frame it sends.
+DEVICE, MONITOR = "wlan0", "mon0"
+#: Stations tell each other of themselves so often (time units of 1024 us, 802.11's usual beacons
+#: are ten times as often): mac80211 takes no unicast of one that it has not heard before.
+BEACON_INTERVAL_TU = 1000
+#: nl80211's command, attributes and type of a monitor interface (linux/nl80211.h).
+NEW_INTERFACE, IFINDEX, IFNAME, IFTYPE, MONITOR_TYPE = 7, 3, 4, 5, 6
+#: To start all that there is, at most, before nodes warm up.
+SET_UP_S = 10
+READY_S, END_S = 60.0, 100.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RadioLayout(Layout):
+    """Nodes without links: each has one interface, its radio's."""
+
+    radios: Mapping[str, Interface]
+
+    def interfaces(self, node: str) -> tuple[Interface, ...]:
+        """Return a node's interfaces."""
+        return (self.radios[node],)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wireless:
+    """What runs besides the flows, and time zero of where nodes are."""
+
+    network: AdHoc
+    folder: Path
+    medium: medium.Medium
+    daemons: Mapping[str, Running]
+    epoch_ns: int
+
+    def end(self) -> list[Check]:
+        """End daemons and medium, keep what they counted; return whether it adds up.
+
+        Raises:
+            RunError: one of them did not end well.
+        """
+        for running in self.daemons.values():
+            running.terminate()
+        for running in self.daemons.values():
+            running.finish(END_S)
+        totals = self.medium.end()
+        place = self.folder / run_folder.MEDIUM
+        place.write_text(json.dumps(totals, indent=1, sort_keys=True) + "\n")
+        return checks(totals)
+
+
+def address(number: int) -> str:
+    """Return the address of a node by its number."""
+    return f"10.{number // 250 % 250}.{number % 250}.1"
+
+
+def lay_out(network: AdHoc) -> RadioLayout:
+    """Return the names and interfaces of a network's nodes. Pure."""
+    wanted = {radio.node: radio for radio in wanted_radios(network)}
+    return RadioLayout(
+        sources=network.source_names(),
+        routers=(),
+        destinations=network.destination_names(),
+        wires=(),
+        routes={},
+        radios={
+            node: Interface(
+                node=node, device=radio.interface, address=radio.address.removesuffix("/32"),
+                mac=radio.mac, peer_address="", peer_mac="",
+            )
+            for node, radio in wanted.items()
+        },
+    )  # fmt: skip
+
+
+def wanted_radios(network: AdHoc) -> tuple[radios.Radio, ...]:
+    """Return the radio of each node, as it shall be. Pure."""
+    cell = radios.Cell(
+        beacon_interval_tu=BEACON_INTERVAL_TU, rate_bps=network.radio.rate_bps,
+        broadcast_rate_bps=network.radio.basic_rate_bps,
+        basic_rates_bps=tuple(sorted({1_000_000, network.radio.basic_rate_bps})),
+    )  # fmt: skip
+    return tuple(
+        radios.Radio(
+            index=number, node=name, interface=DEVICE, address=f"{address(number)}/32", cell=cell
+        )
+        for number, name in enumerate(network.node_names())
+    )
+
+
+def medium_options(network: AdHoc, seed: int, origin_ns: int) -> dict[str, int]:
+    """Return the medium's options. Pure."""
+    radio = network.radio
+    options = {
+        "origin-ns": origin_ns,
+        "seed": seed,
+        "range-m": round(radio.range_m),
+        "carrier-sense-m": round(radio.carrier_sense_m),
+        "queue-frames": radio.queue_pkts,
+        "retry-limit": radio.retry_limit,
+        "ack-rate-bps": radio.basic_rate_bps,
+    }
+    return options | ({"capture-db": radio.capture_db} if radio.capture_db else {})
+
+
+def build(
+    cell: Cell, network: AdHoc, moved: Movement, folder: Path, journal: Journal
+) -> tuple[RadioLayout, dict[str, Namespace], Wireless]:
+    """Make nodes, medium, radios and routing daemons; return them, not yet warmed up.
+
+    Of a calibrating cell the medium lists all transmissions.
+    """
+    place = folder / "raw" / "radio"
+    place.mkdir(parents=True)
+    (folder / "raw" / "routing").mkdir()
+    names = network.node_names()
+    spaces = create(names, journal)
+    wanted = wanted_radios(network)
+    (folder / run_folder.RADIOS).write_text(medium.table(wanted, names))
+    (folder / run_folder.MOVEMENT).write_text(movement_csv.text_of(moved))
+    ahead_s = SET_UP_S + network.warm_up_s
+    epoch_ns = (int(time.monotonic_ns() / NS_PER_S + ahead_s) + 1) * NS_PER_S
+    files = {
+        "radios-file": folder / run_folder.RADIOS, "movement-file": folder / run_folder.MOVEMENT,
+    }  # fmt: skip
+    if cell.collect.pcap:
+        files["pcap"] = folder / run_folder.MEDIUM_CAPTURE
+    if cell.purpose == "calibrate":
+        files["frames"] = folder / run_folder.FRAMES
+    argv = medium.command(files, medium_options(network, cell.seed, epoch_ns))
+    running = medium.start(argv, place / "medium.jsonl")
+    radios.bring_up(wanted, spaces)
+    daemons = {
+        name: _route(network, number, spaces[name], folder) for number, name in enumerate(names)
+    }
+    wireless = Wireless(
+        network=network, folder=folder, medium=running, daemons=daemons, epoch_ns=epoch_ns
+    )
+    return lay_out(network), spaces, wireless
+
+
+def _route(network: AdHoc, number: int, node: Namespace, folder: Path) -> Running:
+    """Start a node's routing daemon; return once it routes."""
+    routing = network.routing
+    monitors: tuple[str, ...] = ()
+    up = "link set lo up\n"
+    options = dict(routing.options)
+    if routing.link_breaks == "link-layer":
+        monitors = (MONITOR,)
+        with node.entered():
+            _add_monitor()
+        up += f"link set {MONITOR} up\n"
+    else:
+        options["hello"] = ""
+    node.run(["ip", "-batch", "-"], up)
+    daemon = aodv.Daemon(
+        interfaces=(DEVICE,), monitors=monitors, seed=number + 1, options=options,
+        events=folder / run_folder.routing_events(node.name),
+    )  # fmt: skip
+    for name, value in aodv.sysctls(daemon.interfaces).items():
+        node.write_sysctl(name, value)
+    stem = folder / run_folder.routing(node.name)
+    return start_ready(node, daemon.argv(), stem, READY_S)
+
+
+def _add_monitor() -> None:
+    wireless = Family.of("nl80211")
+    try:
+        interface = socket.if_nametoindex(DEVICE)
+        wanted: dict[int, int | str] = {
+            IFINDEX: interface, IFNAME: MONITOR, IFTYPE: MONITOR_TYPE,
+        }  # fmt: skip
+        wireless.ask(NEW_INTERFACE, wanted, f"a monitor beside {DEVICE}")
+    finally:
+        wireless.netlink.close()
+
+
+def read_back(network: AdHoc, spaces: Mapping[str, Namespace]) -> list[Check]:
+    """Return what the kernel says of each radio, and whether each node passes packets on."""
+    found = []
+    for radio in wanted_radios(network):
+        node = spaces[radio.node]
+        where = f"{radio.node} {radio.interface}"
+        with node.entered():
+            wireless = Family.of("nl80211")
+            try:
+                got = radios.read_back(wireless, socket.if_nametoindex(radio.interface))
+            finally:
+                wireless.netlink.close()
+        asked = {
+            "radio's address": (radio.mac, got.mac),
+            "radio's network": (radio.cell.bssid, got.bssid),
+            "radio's channel": (f"{radio.cell.freq_mhz} MHz", f"{got.freq_mhz} MHz"),
+            "net.ipv4.ip_forward": ("1", node.read_sysctl("net.ipv4.ip_forward")),
+        }
+        found += [
+            Check(check=what, where=where, wanted=wanted, got=is_so, agrees=wanted == is_so)
+            for what, (wanted, is_so) in asked.items()
+        ]
+    return found
+
+
+def wait_for_time_zero(wireless: Wireless, ahead_s: int) -> int:
+    """Wait until so long before time zero, when nodes have warmed up; return time zero.
+
+    Raises:
+        RunError: it is later than that already.
+    """
+    left_ns = wireless.epoch_ns - ahead_s * NS_PER_S - time.monotonic_ns()
+    if left_ns < 0:
+        raise RunError(
+            "nodes were not ready in time", wanted=f"{ahead_s} s before time zero",
+            got=f"{-left_ns / NS_PER_S:.3f} s later",
+        )  # fmt: skip
+    time.sleep(left_ns / NS_PER_S)
+    return wireless.epoch_ns
+
+
+def checks(totals: Mapping[str, Any]) -> list[Check]:
+    """Return the sums of the medium's counters that do not close, or that all do."""
+    sums: Sequence[audit.Sum] = audit.audit(totals)
+    wrong = [one for one in sums if not one.closes]
+    made = [
+        Check(check="sum of the medium's counters", where=one.what, wanted=str(one.wanted),
+              got=str(one.got), agrees=False)
+        for one in wrong
+    ]  # fmt: skip
+    return made or [
+        Check(
+            check="sums of the medium's counters", where="all radios", wanted=f"{len(sums)} close",
+            got=f"{len(sums)} close", agrees=True,
+        )
+    ]  # fmt: skip

@@ -1,0 +1,49 @@
+"""A study's network of radios in base units, with no defaults. Pure."""
+
+from __future__ import annotations
+
+from mininet_topos.aodv.driver import NS235
+from model import units
+from model.ad_hoc import AdHoc, Mobility, RadioSettings, Routing
+from model.movement.stationary import Stationary
+from testbed.study import ad_hoc_form, mobility_form, study_form
+
+
+def resolve_ad_hoc(network: study_form.Network) -> AdHoc:
+    """Return the network of a valid study whose topology is ad-hoc."""
+    radio, routing, mobility = network.radio, network.routing, network.mobility
+    if network.nodes is None or radio is None or routing is None or mobility is None:
+        raise TypeError(f"no radios in a network of topology {network.topology}")
+    return AdHoc(
+        topology="ad-hoc",
+        nodes=network.nodes,
+        pairs=network.pairs,
+        radio=RadioSettings(
+            rate_bps=radio.rate_bps, basic_rate_bps=radio.basic_rate_bps, range_m=radio.range_m,
+            carrier_sense_m=radio.carrier_sense_m, queue_pkts=radio.queue_pkts,
+            capture_db=radio.capture_db, retry_limit=radio.attempts,
+        ),
+        routing=_routing(routing),
+        mobility=_mobility(mobility),
+        warm_up_s=network.warm_up_s,
+    )  # fmt: skip
+
+
+def _routing(routing: ad_hoc_form.Routing) -> Routing:
+    options = dict(NS235) if routing.constants == "ns-2.35" else {}
+    return Routing(protocol=routing.protocol, link_breaks=routing.link_breaks, options=options)
+
+
+def _mobility(block: mobility_form.Mobility) -> Mobility:
+    model = mobility_form.drawn_by(block)
+    if isinstance(model, Stationary):
+        return Mobility(
+            model="stationary", width_mm=model.field.width_mm, height_mm=model.field.height_mm,
+            min_speed_mps=0.0, max_speed_mps=0.0, pause_s=0.0,
+            start=mobility_form.DEFAULT_START, ends="stay",
+        )  # fmt: skip
+    return Mobility(
+        model="random-waypoint", width_mm=model.field.width_mm, height_mm=model.field.height_mm,
+        min_speed_mps=model.min_speed_mps, max_speed_mps=model.max_speed_mps,
+        pause_s=units.ns_to_seconds(model.pause_ns), start=model.start, ends=block.ends,
+    )  # fmt: skip

@@ -1,0 +1,120 @@
+"""Which keys the network of each topology has, and what those of radios must agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from model import units
+from model.ad_hoc import AD_HOC
+from testbed.study.mobility_form import mobility_problems
+from testbed.study.problems import Problem
+from testbed.study.study_form import Network, StudyFile
+from testbed.study.vocabulary import TOPOLOGIES
+from testbed.study.yaml_document import Document
+from testbed.study_checks.registry import Check, Checks
+
+CHECKS = Checks()
+#: Keys that networks of links have and others have not, and the other way round.
+OF_LINKS = ("shared_destination", "source_access", "bottleneck", "destination_access")
+OF_RADIOS = ("nodes", "radio", "routing", "mobility")
+#: Keys with a default that only radios have.
+ALSO_OF_RADIOS = ("warm_up",)
+_NAMES = {(field.alias or name): name for name, field in Network.model_fields.items()}
+
+
+def of_links(check: Check) -> Check:
+    """Return a check that looks at networks of links alone."""
+
+    def checked(study: StudyFile, document: Document) -> Iterator[Problem]:
+        if study.network.topology != AD_HOC:
+            yield from check(study, document)
+
+    return checked
+
+
+def key_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield the keys that a network of its topology lacks, and those it cannot have."""
+    network = study.network
+    own, other = (OF_RADIOS, OF_LINKS) if network.topology == AD_HOC else (OF_LINKS, OF_RADIOS)
+    for key in own:
+        if getattr(network, _NAMES[key]) is None:
+            wanted = Network.model_fields[_NAMES[key]].description or ""
+            yield document.problem(("network", key), "missing key", wanted=wanted)
+    refused = [key for key in other if getattr(network, _NAMES[key]) is not None]
+    if network.topology != AD_HOC:
+        refused += [key for key in ALSO_OF_RADIOS if _NAMES[key] in network.model_fields_set]
+    for key in refused:
+        fitting = [name for name in TOPOLOGIES if (name == AD_HOC) == (key not in OF_LINKS)]
+        yield document.problem(
+            ("network", key), f"a network of topology {network.topology} has no such key",
+            wanted=f"no such key, or topology: {' or '.join(fitting)}",
+        )  # fmt: skip
+
+
+@CHECKS.reads("network")
+def _nodes(study: StudyFile, document: Document) -> Iterator[Problem]:
+    network = study.network
+    if network.nodes is not None and 2 * network.pairs > network.nodes:
+        yield document.problem(
+            ("network", "pairs"), "more pairs than there are nodes for",
+            wanted=f"at most {network.nodes // 2} ({network.nodes} nodes)", got=str(network.pairs),
+        )  # fmt: skip
+
+
+@CHECKS.reads("network")
+def _radio(study: StudyFile, document: Document) -> Iterator[Problem]:
+    radio = study.network.radio
+    if radio is None:
+        return
+    if radio.carrier_sense_m < radio.range_m:
+        yield document.problem(
+            ("network", "radio", "carrier_sense"), "less than the range",
+            wanted=f"at least {units.format_length(radio.range_m)} (range)",
+            got=units.format_length(radio.carrier_sense_m),
+        )  # fmt: skip
+    if radio.basic_rate_bps > radio.rate_bps:
+        yield document.problem(
+            ("network", "radio", "basic_rate"), "more than the rate of data",
+            wanted=f"at most {units.format_rate(radio.rate_bps)} (rate)",
+            got=units.format_rate(radio.basic_rate_bps),
+        )  # fmt: skip
+
+
+@CHECKS.reads("network")
+def _mobility(study: StudyFile, document: Document) -> Iterator[Problem]:
+    mobility = study.network.mobility
+    if mobility is None:
+        return
+    yield from mobility_problems(mobility, ("network", "mobility"), document)
+    if mobility.model == "trace":
+        yield document.problem(
+            ("network", "mobility", "model"), "a file of movements cannot be run yet",
+            wanted="random-waypoint or stationary", got="trace",
+            hint="what such a file holds can be read: docs/guides/mobility.md",
+        )  # fmt: skip
+
+
+@CHECKS.reads("network", "flows", "generator", "drops", "collect", "events")
+def _of_links(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield what of flows and evidence only a network of links has."""
+    if study.network.topology != AD_HOC:
+        return
+    got = f"topology {AD_HOC}"
+    for name in study.drops:
+        yield document.problem(
+            ("drops", name), "packets are numbered on links only", wanted="no drops by number",
+            got=got,
+        )  # fmt: skip
+    for key in ("captures", "captures_at"):
+        if getattr(study.collect, key):
+            yield document.problem(
+                ("collect", key), "captures follow packets over links", wanted="none", got=got,
+                hint="the medium is captured: see docs/guides/manet.md",
+            )  # fmt: skip
+    for i, flow in enumerate(study.flows):
+        generator = study.generator if flow.generator == "study" else flow.generator
+        if generator != "probe":
+            yield document.problem(
+                ("flows", i, "generator"), "only probes send from node to node",
+                wanted="generator probe", got=f"generator {generator}",
+            )  # fmt: skip
