@@ -257,7 +257,8 @@ class Collect:
     ``queue_s`` is the time between two samples of every queue, ``sockets_s`` of every socket,
     ``counters_s`` of every host's protocol counters; 0 takes none, and the last two are both 0 or
     neither. ``telemetry`` is the kernel's own account of congestion state and drops. ``messages``
-    is when each message of the probes' TCP and SCTP flows was handed over and delivered.
+    is when each message of the probes' TCP and SCTP flows was handed over and delivered,
+    ``acknowledgements`` what acknowledging takes of each of these flows, counted at its receiver.
     """
 
     interval_s: float
@@ -267,6 +268,7 @@ class Collect:
     telemetry: bool
     pcap: bool
     messages: bool = field(default=False, metadata=LATER)
+    acknowledgements: bool = field(default=False, metadata=LATER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,6 +340,12 @@ class Cell:
     def records_messages_of(self, flow: Flow) -> bool:
         """Return whether the times of a flow's messages are recorded: UDP's packets are none."""
         return self.collect.messages and flow.generator == "probe" and flow.protocol != "udp"
+
+    def counts_acknowledgements_of(self, flow: Flow) -> bool:
+        """Return whether a flow's acknowledgements are counted: iperf3 has a connection besides."""
+        return (
+            self.collect.acknowledgements and flow.generator == "probe" and flow.protocol != "udp"
+        )
 
     def left_to_chance(self) -> tuple[str, ...]:
         """Return what the seed decides: movements, losses, starts, heartbeats; nothing if fixed."""

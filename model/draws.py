@@ -2,7 +2,7 @@
 
 Standard library only, because the lab image reads it too. Invariants: a draw depends on the seed
 and on what it is for, on nothing drawn before; :func:`number_draw` is computed by the lab's eBPF
-programs too, bit for bit (:mod:`mininet_topos.drop_program`).
+programs too, bit for bit (:mod:`mininet_topos.filters.drop_program`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What is drawn is told from the seed and the number of packets, so it is compared in every run. Whose
 packet pays for it rests on the order in which the flows' packets came: where that was captured,
 each flow's losses are told, too. Invariant: a listed packet takes no part, see
-:mod:`mininet_topos.drop_program`.
+:mod:`mininet_topos.filters.drop_program`.
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ from model.units import NS_PER_S
 
 UNKNOWN = type(None)
 UNCONNECTED = "never-connected"
+#: Before this no SYN is sent again (TCP_TIMEOUT_INIT).
+SYN_TIMEOUT_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +39,7 @@ class Sent:
 
     connect_s: float | None
     retransmitted_pkts: int | None
+    data_retransmitted_pkts: int | None = None
 
 
 def json_lines(text: str, where: str) -> list[dict[str, Any]]:
@@ -111,14 +114,33 @@ def probe_received(text: str, flow: Flow, epoch_ns: int, where: str) -> Received
 
 def probe_sent(text: str, flow: Flow, where: str) -> Sent:
     """Parse the output of one of the project's senders."""
-    totals = _last(json_lines(text, where), "totals", where)
+    records = json_lines(text, where)
+    totals = _last(records, "totals", where)
     if flow.protocol == "udp":
         return Sent(connect_s=None, retransmitted_pkts=None)
     name = {"tcp": "retransmitted_segments", "sctp": "retransmitted_chunks"}[flow.protocol]
+    connect_s = _field(totals, "connect_s", where, int, float, UNKNOWN)
+    pkts = _field({name: None, **totals}, name, where, int, UNKNOWN)
+    # SCTP's counter is of DATA chunks, TCP's of all segments.
+    syns = 0 if flow.protocol == "sctp" else _repeated_syns(records, connect_s, where)
     return Sent(
-        connect_s=_field(totals, "connect_s", where, int, float, UNKNOWN),
-        retransmitted_pkts=_field({name: None, **totals}, name, where, int, UNKNOWN),
+        connect_s=connect_s,
+        retransmitted_pkts=pkts,
+        data_retransmitted_pkts=None if pkts is None or syns is None else pkts - syns,
     )
+
+
+def _repeated_syns(
+    records: Sequence[Mapping[str, Any]], connect_s: float | None, where: str
+) -> int | None:
+    """Return how often a TCP sender's SYN was sent again; None if it does not tell."""
+    name = "handshake_retransmitted_segments"
+    effective = [record for record in records if record.get("event") == "effective"]
+    if effective and name in effective[-1]:
+        count: int = _field(effective[-1], name, where, int)
+        return count
+    # Older probes did not say so, but none is sent again so early.
+    return 0 if connect_s is not None and connect_s < SYN_TIMEOUT_S else None
 
 
 def unconnected(rows: Sequence[FlowRow]) -> list[dict[str, str]]:
@@ -238,5 +260,6 @@ def flow_row(
         loss_dropped_pkts=lost,
         loss_frac=None if lost is None or not offered else lost / offered,
         retransmitted_pkts=sent.retransmitted_pkts,
+        data_retransmitted_pkts=sent.data_retransmitted_pkts,
         cwnd_mean_segments=cwnd_mean_segments,
     )

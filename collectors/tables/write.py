@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from collectors.audit import message_checks, packet_balance, second_source
+from collectors.audit import ack_checks, message_checks, packet_balance, second_source
 from collectors.audit.drop_checks import Told, drop_checks
 from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
@@ -20,6 +20,7 @@ from collectors.episodes.sender_limits import Observed, limits
 from collectors.packets.messages import message_rows
 from collectors.packets.path import path_rows
 from collectors.raw import messages
+from collectors.raw.acknowledgements import acknowledgement_rows
 from collectors.raw.files import read_as, read_bytes, read_text, whole, word
 from collectors.raw.flows import (
     Received,
@@ -38,7 +39,14 @@ from model import plain_files, run_folder
 from model.cell import Cell, Flow
 from model.check import Check
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
-from model.run_files.traffic_tables import AuditRow, FlowRow, IntervalRow, PathRow, QdiscRow
+from model.run_files.traffic_tables import (
+    AcknowledgementRow,
+    AuditRow,
+    FlowRow,
+    IntervalRow,
+    PathRow,
+    QdiscRow,
+)
 from model.tolerances import EXACT, Tolerances
 
 
@@ -85,6 +93,16 @@ def _messages(folder: Path, flow: Flow) -> messages.Recorded:
         path = folder / run_folder.messages(flow.id, side)
         found.append(messages.parse(read_bytes(path, "the times of messages"), kind, str(path)))
     return messages.Recorded(*found)
+
+
+def _write_acknowledgements(folder: Path, cell: Cell) -> list[AcknowledgementRow]:
+    """Write what acknowledging took, if the cell counted it, and return it."""
+    if not cell.collect.acknowledgements:
+        return []
+    path = folder / run_folder.ACKNOWLEDGEMENTS
+    rows = read_as(path, lambda entries: acknowledgement_rows(entries, cell))
+    write_rows(rows, AcknowledgementRow, folder / run_folder.ACKNOWLEDGEMENTS_TABLE)
+    return rows
 
 
 def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> None:
@@ -164,6 +182,8 @@ def _write_packets(
     Returns the packets table and the path's rows.
     """
     packets = packet_evidence.packets(folder, cell)
+    acknowledgements = _write_acknowledgements(folder, cell)
+    totals = packet_evidence.probe_totals(folder, cell)
     paths: list[PathRow] = []
     if packets is not None:
         known = packet_evidence.one_way_delays(folder)
@@ -191,7 +211,8 @@ def _write_packets(
         *packet_evidence.numbered_checks(folder, cell, lists, packets),
         *packet_evidence.row_checks(audit),
         *packet_evidence.draw_checks(folder, cell, found),
-        *second_source.checks(cell, found, packet_evidence.probe_totals(folder, cell), received),
+        *second_source.checks(cell, found, totals, received),
+        *ack_checks.checks(cell, acknowledgements, packets, totals),
     ]
     if told is not None:
         checks += drop_checks(cell, found, told, audit, packets, tolerances)

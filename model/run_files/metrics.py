@@ -72,6 +72,8 @@ class Declared:
             yield self.name.format(group=one, flow=one), one
 
 
+#: How the metrics begin for which acknowledgements are counted at the receivers.
+COUNTED_ACKS = ("ack_bandwidth_", "sack_bandwidth_")
 #: What every study has.
 ALWAYS = (
     Declared(
@@ -313,6 +315,27 @@ ASKED = (
     Declared(
         "message_delay_max_{group}_s", "Message delay, longest, {label}", MILLISECONDS,
         "longest of the same, of any of the group's flows",
+    ),
+    Declared(
+        "connect_{group}_s", "Connect time, {label}", SECONDS,
+        "from the application's asking for a connection until it is up, mean over flows",
+    ),
+    Declared(
+        "unconnected_{group}", "Flows never connected, {label}", COUNT,
+        "flows of the group whose connection was never set up",
+    ),
+    Declared(
+        "retransmitted_{group}_pkts", "Retransmissions, {label}", PACKETS,
+        "segments or chunks with data the group sent again, by its kernels",
+    ),
+    Declared(
+        "ack_bandwidth_{group}_bps", "Bandwidth of packets that acknowledge, {label}", KBIT_PER_S,
+        "IP packets that acknowledge and carry no data, counted where they leave, bits per second",
+    ),
+    Declared(
+        "sack_bandwidth_{group}_bps", "Bandwidth of selective acknowledgements, {label}",
+        KBIT_PER_S,
+        "SACK options or chunks alone of the same packets, bits per second",
     ),
     Declared(
         "delivery_gap_{group}_s", "Longest gap in delivery, {label}", SECONDS,

@@ -16,6 +16,7 @@ from model.run_files.kernel_tables import CongestionRow, CounterRow, DropRow, Qu
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.path_tables import AirtimeRow, EventRow, PathStateRow, RadioRow
 from model.run_files.traffic_tables import (
+    AcknowledgementRow,
     AuditRow,
     FlowRow,
     IntervalRow,
@@ -31,6 +32,7 @@ TABLES: dict[str, type] = {
     "flows": FlowRow,
     "intervals": IntervalRow,
     "messages": MessageRow,
+    "acknowledgements": AcknowledgementRow,
     "qdiscs": QdiscRow,
     "packets": PacketRow,
     "path": PathRow,

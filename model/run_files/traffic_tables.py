@@ -29,6 +29,9 @@ class FlowRow:
     loss_frac: float | None  #: the share dropped there
     #: TCP segments or SCTP chunks, by the sender; short messages share packets
     retransmitted_pkts: int | None
+    #: of them those with data: TCP also counts a SYN that was sent again, and it is left out here;
+    #: null where a recording does not tell how many these were, and for UDP
+    data_retransmitted_pkts: int | None = None
     #: mean congestion window over time inside the measuring window, in segments of the payload;
     #: null without telemetry, and for UDP
     cwnd_mean_segments: float | None = None
@@ -42,6 +45,28 @@ class IntervalRow:
     start_s: float  #: from, since the start of the run
     end_s: float  #: to
     goodput_bytes: int  #: new application bytes received in it
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcknowledgementRow:
+    """What acknowledging took of one flow, counted where it left the receiving host.
+
+    An acknowledgement is an IP packet that acknowledges and carries no data: a TCP segment with ACK
+    and without SYN, FIN or RST, an SCTP packet with a SACK chunk.
+    """
+
+    flow: str  #: as in `cell.json`
+    ack_pkts: int  #: acknowledgements that left inside the measuring window
+    ack_ip_bytes: int  #: bytes of these IP packets
+    #: those of them with selective acknowledgements: a TCP SACK option, an SCTP SACK chunk
+    sack_pkts: int
+    sack_bytes: int  #: bytes of these options, or of these chunks with their headers
+    ack_rate_bps: float  #: `ack_ip_bytes` as a rate over the measuring window
+    sack_rate_bps: float  #: `sack_bytes` likewise
+    all_ack_pkts: int  #: acknowledgements of the whole run
+    all_ack_ip_bytes: int  #: bytes of these IP packets
+    all_sack_pkts: int  #: those of them with selective acknowledgements
+    all_sack_bytes: int  #: bytes of these options or chunks
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -185,6 +185,9 @@ void tcp_report_effective(int fd)
 	json_unsigned("rcv_ssthresh_bytes", info.tcpi_rcv_ssthresh);
 	json_unsigned("rto_us", info.tcpi_rto);
 	json_unsigned("rtt_us", info.tcpi_rtt);
+	/* Before any data: SYNs, or SYN-ACKs, that were sent again. */
+	json_unsigned("handshake_retransmitted_segments",
+		      info.tcpi_total_retrans);
 	json_end_flush();
 }
 

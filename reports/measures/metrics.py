@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from model.run_files.metrics import ALWAYS, ASKED, Declared
 from model.run_files.quantity import Quantity
 from model.run_files.study import Compare, Group
+from reports.measures.connection import CONNECTION_FUNCTIONS
 from reports.measures.failover import FAILOVER_FUNCTIONS
 from reports.measures.flow import FLOW_FUNCTIONS
 from reports.measures.loss import LOSS_FUNCTIONS
@@ -173,6 +174,7 @@ GROUP_FUNCTIONS: dict[str, GroupFunction] = {
     **PATH_FUNCTIONS,
     **LOSS_FUNCTIONS,
     **MESSAGE_FUNCTIONS,
+    **CONNECTION_FUNCTIONS,
     **FAILOVER_FUNCTIONS,
 }
 

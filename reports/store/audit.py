@@ -16,16 +16,17 @@ from model.errors import ParseError
 from model.run_files import json_file
 from model.run_files.cells import CHECKED, RunWarning
 from model.run_files.path_tables import AirtimeRow, RadioRow
-from model.run_files.traffic_tables import AuditRow, PathRow
+from model.run_files.traffic_tables import AcknowledgementRow, AuditRow, PathRow
 from reports.store.columns import read_rows
 
-_Row = TypeVar("_Row", AuditRow, PathRow)
+_Row = TypeVar("_Row", AuditRow, PathRow, AcknowledgementRow)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
     """A measuring cell's audit, and one path for each flow if packets were captured.
 
+    ``acknowledgements`` are those of flows whose are counted, if the cell counted any.
     Of a network of radios, what these did, and what took time on the channel.
     """
 
@@ -35,6 +36,7 @@ class Evidence:
     paths: tuple[PathRow, ...] = ()
     radios: tuple[RadioRow, ...] = ()
     airtime: tuple[AirtimeRow, ...] = ()
+    acknowledgements: tuple[AcknowledgementRow, ...] = ()
 
 
 def _read(path: Path, row_type: type[_Row], cell: cells.Cell) -> tuple[_Row, ...]:
@@ -59,4 +61,7 @@ def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
         paths=_read(folder / run_folder.PATH_TABLE, PathRow, cell),
         radios=read_rows(folder / run_folder.RADIOS_TABLE, RadioRow) if cell.ad_hoc else (),
         airtime=read_rows(folder / run_folder.AIRTIME_TABLE, AirtimeRow) if cell.ad_hoc else (),
+        acknowledgements=_read(
+            folder / run_folder.ACKNOWLEDGEMENTS_TABLE, AcknowledgementRow, cell
+        ),
     )

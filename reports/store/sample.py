@@ -10,7 +10,7 @@ from typing import Any
 from model.run_files.network_path import PointPath
 from model.run_files.path_tables import AirtimeRow, RadioRow
 from model.run_files.study import Compare, Group
-from model.run_files.traffic_tables import AuditRow, FlowRow, PathRow
+from model.run_files.traffic_tables import AcknowledgementRow, AuditRow, FlowRow, PathRow
 
 #: How the metrics begin that need all intervals of a cell: they are read only where asked for.
 VARIATION = "goodput_over_time"
@@ -110,7 +110,7 @@ class Sample:
 
     A network of radios has no bottleneck; ``radios`` and ``airtime`` are what these did.
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was
-    one. ``delivered_segments`` holds, by flow, what arrived between the times the study asks
+    one, ``acknowledgements`` if they were not counted. ``delivered_segments`` holds, by flow, what arrived between the times the study asks
     for, ``episodes`` the rows of the loss episodes, None if nothing recorded them,
     ``variation_pct`` by group how its goodput varies over time, empty unless the study asks.
     ``messages`` is by flow and column of ``messages.parquet``, or why there are none,
@@ -126,6 +126,7 @@ class Sample:
     airtime: tuple[AirtimeRow, ...] = ()
     paths: tuple[PathRow, ...] = ()
     audit: tuple[AuditRow, ...] = ()
+    acknowledgements: tuple[AcknowledgementRow, ...] = ()
     delivered_segments: Mapping[str, float] = field(default_factory=dict)
     episodes: Sequence[Mapping[str, Any]] | None = None
     variation_pct: Mapping[str, float] = field(default_factory=dict)

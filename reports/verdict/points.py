@@ -125,6 +125,7 @@ def _sample(study: Study, cell: FinishedCell) -> Sample:
         airtime=cell.evidence.airtime,
         paths=cell.evidence.paths,
         audit=cell.evidence.rows,
+        acknowledgements=cell.evidence.acknowledgements,
         delivered_segments=cell.delivered_segments,
         episodes=cell.episodes,
         variation_pct=cell.variation_pct,

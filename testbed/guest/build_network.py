@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from collectors.recording import socket_sampler
-from mininet_topos import check_built, netns, numbered_drops
+from mininet_topos import check_built, netns
+from mininet_topos.filters import ack_counts, numbered_drops
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
 from model.ad_hoc import AdHoc
@@ -67,6 +68,7 @@ class BuiltNetwork:
     drops: tuple[numbered_drops.Installed, ...]
     team: Team
     wireless: wireless.Wireless | None = None
+    acks: tuple[ack_counts.Counting, ...] = ()
     raw: dict[str, Any] = field(default_factory=dict)
     checks: list[Check] = field(default_factory=list)
 
@@ -147,12 +149,14 @@ def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
         _hide_kernel_addresses()
         spaces, shown = build_fast(topology, cell.flows, routes, journal)
     _set_hosts_up(cell, roles, spaces, own)
+    receivers = {flow.id: _end(laid_out, flow) for flow in cell.flows}
     return BuiltNetwork(
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
         shown_routes=shown, team=team,
         drops=numbered_drops.install(
             spaces, numbered_drops.targets(cell, calibration.PORT), numbered_drops.drawing(cell)
         ),
+        acks=ack_counts.install(spaces, ack_counts.watched(cell, receivers)),
     )  # fmt: skip
 
 
@@ -167,10 +171,12 @@ def _build_ad_hoc(cell: Cell, network: AdHoc, folder: Path, journal: Journal) ->
     laid_out, spaces, running = wireless.build(cell, network, moved, folder, journal)
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     _set_hosts_up(cell, roles, spaces, HOST_SYSCTLS)
+    receivers = {flow.id: _end(laid_out, flow) for flow in cell.flows}
     return BuiltNetwork(
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces,
         routes=ledger.route_options(cell.hosts, roles),
         shown_routes={}, team=Alone(), drops=(), wireless=running,
+        acks=ack_counts.install(spaces, ack_counts.watched(cell, receivers)),
     )  # fmt: skip
 
 
@@ -185,6 +191,12 @@ def _set_hosts_up(
     for node, name, value in ledger.sysctls(cell.hosts, roles):
         if node in spaces:
             spaces[node].write_sysctl(name, value)
+
+
+def _end(laid_out: Layout, flow: Flow) -> tuple[str, tuple[str, ...]]:
+    """Return the host a flow ends at, and its interfaces."""
+    node = laid_out.destinations[flow.destination]
+    return node, laid_out.devices(node)
 
 
 def _set_memory_limits() -> None:
@@ -214,6 +226,9 @@ def read_back(lab: BuiltNetwork) -> None:
             lab.laid_out, lab.spaces, lab.routes, lab.shown_routes
         )
         found, lab.raw["numbered_drops"] = numbered_drops.read_back(lab.spaces, lab.drops)
+        checks += found
+    if lab.acks:
+        found, lab.raw["acknowledgements"] = ack_counts.read_back(lab.spaces, lab.acks)
         checks += found
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
         if node not in lab.spaces:

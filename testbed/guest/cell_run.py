@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import check_built, layout, numbered_drops
+from mininet_topos import check_built, layout
+from mininet_topos.filters import ack_counts, numbered_drops
 from mininet_topos.netns import Journal
+from model import run_folder
 from model.cell import Cell
 from model.errors import VerifyError
 from testbed.guest import (
@@ -108,6 +110,8 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
         epoch_ns = wireless.wait_for_time_zero(lab.wireless, head_start_s)
     else:
         epoch_ns = lab.team.epoch_ns(head_start_s)
+    window = (epoch_ns + round(t_s * NS_PER_S) for t_s in (cell.measure_from_s, cell.measure_to_s))
+    ack_counts.begin(lab.acks, *window)
     say_phase("start the telemetry")
     watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
     happening = link_events.expect(lab, watch, before, epoch_ns)
@@ -193,6 +197,8 @@ def _write_counters(lab: BuiltNetwork) -> None:
     wanted = tuple(counter for counter in every if counter.node in lab.spaces)
     lab.write("raw/counters.json", check_built.read_counters(lab.spaces, wanted))
     lab.write("raw/numbered_drops.json", numbered_drops.read_counts(lab.drops))
+    if lab.cell.collect.acknowledgements:
+        lab.write(run_folder.ACKNOWLEDGEMENTS, ack_counts.read_counts(lab.acks))
     lab.write("raw/qdiscs.json", _qdiscs(lab))
     os.sync()
 

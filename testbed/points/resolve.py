@@ -27,6 +27,7 @@ from model.cell import (
 )
 from model.event import Event, EventWay
 from model.network_path import derived_channel_limit_pkts
+from model.run_files.metrics import COUNTED_ACKS
 from model.sctp_paths import SctpPaths
 from testbed.points.load_study import Study
 from testbed.points.resolve_ad_hoc import resolve_ad_hoc
@@ -95,6 +96,7 @@ def resolve_cell(
             telemetry=telemetry,
             pcap=pcap or study.captures(point),
             messages=at.collect.messages,
+            acknowledgements=purpose == "measure" and _counts_acknowledgements(at),
         ),
         limits=Limits(
             wall_s=WALL_BASE_S + at.duration_s * WALL_PER_VIRTUAL,
@@ -103,6 +105,14 @@ def resolve_cell(
         lab=dict(lab),
         events=resolve_events(at.events) if purpose == "measure" else (),
     )
+
+
+def _counts_acknowledgements(at: study_form.StudyFile) -> bool:
+    """Return whether a study wants acknowledgements counted: it says so, or a metric needs them."""
+    claimed = [name for claim in at.claims for name in (*claim.names, *claim.versus_names)]
+    explained = [explanation.metric for explanation in at.explanations]
+    wanted = (*at.metrics, *claimed, *explained)
+    return at.collect.acknowledgements or any(name.startswith(COUNTED_ACKS) for name in wanted)
 
 
 def _period_s(

@@ -242,6 +242,9 @@ class Collect(Settings):
         (), description="a list of points, each a mapping of swept settings to values"
     )
     messages: bool = Field(False, description="true or false: when each message was delivered")
+    acknowledgements: bool = Field(
+        False, description="true or false: what acknowledging takes of each flow"
+    )
     sockets_s: PeriodS = Field(
         "derived", alias="sockets", description="a time between samples such as '1 s', or derived"
     )

@@ -40,7 +40,8 @@ MARGINS = (
     Margin(
         metrics=(
             "goodput_{group}_bps", "flow_goodput_{flow}_bps", "wire_rate_{group}_bps",
-            "flow_wire_rate_{flow}_bps", "ack_wire_rate_{group}_bps", "utilisation_pct",
+            "flow_wire_rate_{flow}_bps", "ack_wire_rate_{group}_bps", "ack_bandwidth_{group}_bps",
+            "utilisation_pct",
             "utilisation_sent_pct", "utilisation_data_pct", "utilisation_wire_pct",
             "delivered_{group}_segments", "sent_{group}_segments",
         ),
@@ -51,7 +52,8 @@ MARGINS = (
     Margin(
         metrics=(
             "cwnd_mean_{group}_segments", "owd_mean_{group}_s", "flow_owd_mean_{flow}_s",
-            "owd_p95_{group}_s", "connect_to_data_{group}_s", "recover_{group}_s",
+            "owd_p95_{group}_s", "connect_to_data_{group}_s", "connect_{group}_s",
+            "recover_{group}_s",
             "regrow_{group}_s", "message_delay_mean_{group}_s", "message_delay_p50_{group}_s",
             "message_delay_p95_{group}_s",
         ),
@@ -106,6 +108,7 @@ MARGINS = (
             "new_data_on_dupacks_{group}_pkts", "new_data_on_dupack_1_{group}_pkts",
             "new_data_on_dupack_2_{group}_pkts", "new_data_on_dupack_3_{group}_pkts",
             "first_new_on_dupack_{group}", "acks_to_new_data_{group}_pkts", "timeouts_{group}",
+            "retransmitted_{group}_pkts", "unconnected_{group}", "sack_bandwidth_{group}_bps",
         ),
         why="a few packets or events each: no size of a difference is known to be harmless",
     ),

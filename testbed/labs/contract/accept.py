@@ -133,6 +133,8 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
             found |= {run_folder.messages(flow.id, side): most for side in ("sender", "receiver")}
     if cell.events:
         found[run_folder.EVENTS] = document
+    if cell.collect.acknowledgements:
+        found[run_folder.ACKNOWLEDGEMENTS] = document
     qdiscs = (hosts + 4) * (1 if cell.ad_hoc else len(cell.wired.paths()))
     found[run_folder.QUEUE_SAMPLES] = document + QDISC_SAMPLE_BYTES * qdiscs * _samples(
         cell, collect.queue_s

@@ -95,7 +95,7 @@ def _documents(parts: Parts) -> None:
     ):  # fmt: skip
         if found := parts.documents(name):
             parts.write_json(name, joined(found))
-    for name in (run_folder.PLACES, run_folder.NUMBERED_DROPS):
+    for name in (run_folder.PLACES, run_folder.NUMBERED_DROPS, run_folder.ACKNOWLEDGEMENTS):
         if found := parts.documents(name):
             parts.write_json(name, [row for one in found for row in one])
     laid_out = dumbbell.lay_out(parts.cell.wired, parts.cell.seed)

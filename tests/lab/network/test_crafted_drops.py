@@ -25,7 +25,7 @@ import json, socket
 from pathlib import Path
 import scapy.layers.l2  # so that it knows what the device carries
 from scapy.arch.linux import L2Socket
-from mininet_topos import numbered_drops
+from mininet_topos.filters import numbered_drops
 from mininet_topos.netns import Journal
 from testbed.guest import build_network
 from model.cell import from_dict

@@ -152,7 +152,7 @@ def test_two_runs_are_equal_to_the_byte(wireless: Make, run_cell: Run) -> None:
 
 
 def test_a_program_the_kernel_refuses_says_why(script: Run) -> None:
-    refused = "from mininet_topos import bpf; bpf.load_classifier(bytes.fromhex(code))"
+    refused = "from mininet_topos.filters import bpf; bpf.load_classifier(bytes.fromhex(code))"
     exits_with_nothing = "9500000000000000"
     text = f"""python3 -c 'code = "{exits_with_nothing}"; {refused}' 2> /cell/said\ntrue\n"""
     said = (script(text) / "said").read_text()

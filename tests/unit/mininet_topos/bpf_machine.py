@@ -1,7 +1,8 @@
 """An eBPF machine for the tests: runs a classifier's bytes on a frame, as Linux would.
 
-It knows the instructions the project's programs use, and up to two maps of one value. Loads from
-the packet that reach past its end leave the program with answer 0, as the kernel's do.
+It knows the instructions the project's programs use, up to two maps of one value, and the program's
+own memory. Loads from the packet that reach past its end leave the program with answer 0, as the
+kernel's do; one at a negative place is from where the IP header begins, 14 bytes into the frame.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ INSTRUCTION = struct.Struct("=BBhi")
 MASK = (1 << 64) - 1
 #: Where the value of the map lies in this machine that has number 0, 1, ...
 VALUE_AT = (1 << 40, 1 << 41)
+#: Where the program's own memory ends, and how long it is.
+STACK_END, STACK_BYTES = 1 << 42, 512
+IP_AT, FROM_IP = 14, -0x100000
 STEPS_MAX = 10_000
 
 
-def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray]) -> int:
+def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray], now_ns: int = 0) -> int:
     """Run a program on a frame; change the maps' values; return the answer as a signed number.
 
-    A map is a descriptor and its value.
+    A map is a descriptor and its value; ``now_ns`` is what its clock shows.
     """
     address = {fd: counter for (fd, _), counter in zip(maps, VALUE_AT, strict=False)}
     values = [value for _, value in maps]
+    stack = bytearray(STACK_BYTES)
     code = [INSTRUCTION.unpack_from(program, counter) for counter in range(0, len(program), 8)]
-    register = [0] * 11
+    register = [0] * 10 + [STACK_END]
     counter = 0
     for _ in range(STEPS_MAX):
         op, registers, jump, constant = code[counter]
@@ -36,6 +41,8 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray]) -> int:
         if op in (0x30, 0x28, 0x50, 0x48):
             width = 1 if op in (0x30, 0x50) else 2
             place = constant + (register[source] if op in (0x50, 0x48) else 0)
+            if place < 0:
+                place += IP_AT - FROM_IP
             if not 0 <= place <= len(frame) - width:
                 return 0
             register[0] = int.from_bytes(frame[place : place + width], "big")
@@ -46,13 +53,19 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray]) -> int:
             register[to] = address[constant] if source == 2 else wide
             counter += 1
         elif op == 0xDB:
-            value, place = _held(register[to] + jump, values)
+            value, place = _held(register[to] + jump, values, stack)
             before = int.from_bytes(value[place : place + 8], "little")
             value[place : place + 8] = ((before + register[source]) & MASK).to_bytes(8, "little")
             assert constant == 1, "fetch and add"
             register[source] = before
+        elif op == 0x7B:
+            value, place = _held(register[to] + jump, values, stack)
+            value[place : place + 8] = register[source].to_bytes(8, "little")
+        elif op == 0x85:
+            assert constant == 5, "the only function that is known tells the time"
+            register[:6] = [now_ns, *[MASK] * 5]
         elif op == 0x79:
-            value, place = _held(register[source] + jump, values)
+            value, place = _held(register[source] + jump, values, stack)
             register[to] = int.from_bytes(value[place : place + 8], "little")
         elif op & 7 == 7:
             register[to] = _calculate(op, register[to], register[source], constant)
@@ -61,8 +74,12 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray]) -> int:
     raise AssertionError("the program does not end")
 
 
-def _held(address: int, values: Sequence[bytearray]) -> tuple[bytearray, int]:
-    """Return the value that holds 8 bytes at an address, and where in it."""
+def _held(address: int, values: Sequence[bytearray], stack: bytearray) -> tuple[bytearray, int]:
+    """Return the value, or the memory, that holds 8 bytes at an address, and where in it."""
+    if address >= STACK_END - STACK_BYTES:
+        place = address - (STACK_END - STACK_BYTES)
+        assert place <= STACK_BYTES - 8, "no access outside of the program's own memory"
+        return stack, place
     number = address >= VALUE_AT[1]
     place = address - VALUE_AT[number]
     assert 0 <= place <= len(values[number]) - 8, "no access outside of a map's value"

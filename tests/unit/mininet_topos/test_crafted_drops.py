@@ -6,7 +6,7 @@ import pytest
 from scapy.packet import Raw
 
 from collectors.packets.packets import parse_packets
-from mininet_topos.drop_program import COUNTS, instructions
+from mininet_topos.filters.drop_program import COUNTS, instructions
 from model.cell import Protocol
 from tests.support.crafted_packets import PORTS, SACK, Crafted, crafted, data, flows_of, sctp, tcp
 from tests.support.recorded import wireless_cell

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from collectors.packets.packets import Tap, parse_packets
 from collectors.raw.pcap import merged, read
-from mininet_topos.drop_program import COUNTS, TOGETHER, Pairing, Sharing, instructions
+from mininet_topos.filters.drop_program import COUNTS, TOGETHER, Pairing, Sharing, instructions
 from model import draws
 from model.cell import Cell, Protocol, from_dict
 from tests.support.recorded import DATA, text, value

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mininet_topos.bpf import Program
-from mininet_topos.drop_program import Sharing
-from mininet_topos.numbered_drops import (
+from mininet_topos.filters.bpf import Program
+from mininet_topos.filters.drop_program import Sharing
+from mininet_topos.filters.hanging import filter_line
+from mininet_topos.filters.numbered_drops import (
     Installed,
     Target,
     compare,
     drawing,
-    filter_line,
     install,
     read_back,
     targets,
@@ -41,7 +41,7 @@ INSTALLED = tuple(
 
 
 def test_the_line_that_hangs_a_program() -> None:
-    assert filter_line(1, Path("/sys/fs/bpf/drop-1")) == (
+    assert filter_line("ifb-bottleneck", 1, Path("/sys/fs/bpf/drop-1")) == (
         "filter add dev ifb-bottleneck egress pref 1 protocol ip"
         " bpf direct-action object-pinned /sys/fs/bpf/drop-1\n"
     )

@@ -15,14 +15,14 @@ from model.errors import RunError
 
 #: The system call's number on x86-64, the only machine User-Mode Linux is built for here.
 SYS_BPF = 321
-MAP_CREATE, MAP_LOOKUP, PROG_LOAD, OBJ_PIN, INFO_BY_FD = 0, 1, 5, 6, 15
+MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, PROG_LOAD, OBJ_PIN, INFO_BY_FD = 0, 1, 2, 5, 6, 15
 MAP_TYPE_ARRAY, PROG_TYPE_SCHED_CLS = 2, 3
 INSTRUCTION_BYTES = 8
 LICENSE = b"GPL"
 LOG_BYTES = 1 << 16
 # Arguments of the commands (union bpf_attr in linux/bpf.h), as far as they are used.
 MAP_CREATE_ARGS = struct.Struct("=IIIII")  # type, key bytes, value bytes, entries, flags
-MAP_LOOKUP_ARGS = struct.Struct("=IxxxxQQQ")  # map, key, value, flags
+MAP_VALUE_ARGS = struct.Struct("=IxxxxQQQ")  # map, key, value, flags
 # type, instructions, their address, licence, log level, log bytes, log, kernel version, flags
 PROG_LOAD_ARGS = struct.Struct("=IIQQIIQII")
 OBJ_PIN_ARGS = struct.Struct("=QII")  # path, descriptor, flags
@@ -48,9 +48,16 @@ def create_value(size_bytes: int) -> int:
 def read_value(map_fd: int, size_bytes: int) -> bytes:
     """Return the only value of a map."""
     key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(size_bytes)
-    args = MAP_LOOKUP_ARGS.pack(map_fd, ctypes.addressof(key), ctypes.addressof(value), 0)
+    args = MAP_VALUE_ARGS.pack(map_fd, ctypes.addressof(key), ctypes.addressof(value), 0)
     _call(MAP_LOOKUP, args, "cannot read a map")
     return value.raw
+
+
+def write_value(map_fd: int, content: bytes) -> None:
+    """Set the only value of a map, which must be as long as that."""
+    key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(content, len(content))
+    args = MAP_VALUE_ARGS.pack(map_fd, ctypes.addressof(key), ctypes.addressof(value), 0)
+    _call(MAP_UPDATE, args, "cannot write a map")
 
 
 def load_classifier(instructions: bytes) -> Program:

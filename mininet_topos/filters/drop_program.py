@@ -13,50 +13,75 @@ What contradicts itself, as no stack sends it, is not told apart: a chunk is DAT
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from mininet_topos.filters.assembly import (
+    ADD,
+    ADD_FROM,
+    AND,
+    AT,
+    ATOMIC64,
+    CHUNK_ALIGN_BYTES,
+    CHUNK_DATA,
+    CHUNK_HEADER_BYTES,
+    CHUNK_LENGTH_AT,
+    CHUNKS_MAX,
+    CONTEXT,
+    END,
+    ETHERTYPE_AT,
+    ETHERTYPE_IPV4,
+    EXIT,
+    FETCH_AND_ADD,
+    FRAGMENT_OFFSET,
+    IP_AT,
+    IP_FRAGMENT_AT,
+    IP_LENGTH_AT,
+    IP_PROTOCOL_AT,
+    IP_PROTOCOLS,
+    JUMP,
+    JUMP_ANY_BIT,
+    JUMP_EQUAL,
+    JUMP_LESS,
+    JUMP_LESS_THAN,
+    JUMP_NOT_EQUAL,
+    JUMP_NOT_LESS,
+    JUMP_NOT_LESS_THAN,
+    LOAD64_AT,
+    LOAD_BYTE,
+    LOAD_BYTE_AT,
+    LOAD_HALF,
+    LOAD_HALF_AT,
+    MAP_VALUE,
+    MOVE,
+    MOVE_FROM,
+    MULTIPLY_BY,
+    PORT_AT,
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R5,
+    ROUND,
+    SCTP_HEADER_BYTES,
+    SHIFT_LEFT,
+    SHIFT_RIGHT,
+    SUBTRACT,
+    TC_ACT_SHOT,
+    TC_ACT_UNSPEC,
+    TCP_OFFSET_AT,
+    XOR_WITH,
+    Assembly,
+)
 from model import draws
 from model.cell import Protocol
 
-#: One instruction: operation, registers (destination in the low half), jump offset, constant.
-INSTRUCTION = struct.Struct("=BBhi")
 #: The map's value: data packets seen, listed ones dropped, drawn ones dropped.
 COUNTS = struct.Struct("=QQQ")
 SEEN_AT, LISTED_AT, DRAWN_AT = 0, 8, 16
 #: The value of the map that equal drops share: data packets of all flows, how many were drawn.
 TOGETHER = struct.Struct("=QQ")
 TOGETHER_SEEN_AT, TOGETHER_DRAWN_AT = 0, 8
-#: What a classifier with direct action answers (linux/pkt_cls.h): go on, drop.
-TC_ACT_UNSPEC, TC_ACT_SHOT = -1, 2
-
-# Operations (linux/bpf.h), named as in the kernel's instruction set: 64-bit, constant or register.
-LOAD_BYTE, LOAD_HALF = 0x30, 0x28  # r0 = packet[constant], in host byte order
-LOAD_BYTE_AT, LOAD_HALF_AT = 0x50, 0x48  # r0 = packet[source + constant]
-LOAD_CONSTANT64, MAP_VALUE = 0x18, 2  # two instructions; with this source: an address in a map
-LOAD64_AT = 0x79  # a register = what lies at source + offset
-MOVE, MOVE_FROM, ADD, ADD_FROM, SUBTRACT, AND, SHIFT_LEFT, SHIFT_RIGHT = (
-    0xB7, 0xBF, 0x07, 0x0F, 0x1F, 0x57, 0x67, 0x77,
-)  # fmt: skip
-JUMP, JUMP_EQUAL, JUMP_NOT_EQUAL, JUMP_ANY_BIT, JUMP_LESS, JUMP_NOT_LESS, EXIT = (
-    0x05, 0x15, 0x55, 0x45, 0xA5, 0x35, 0x95,
-)  # fmt: skip
-MULTIPLY_BY, XOR_WITH, JUMP_LESS_THAN, JUMP_NOT_LESS_THAN = 0x2F, 0xAF, 0xAD, 0x3D  # of registers
-ATOMIC64, FETCH_AND_ADD = 0xDB, 0x01
-
-# Registers: r0 is the answer, r1 to r5 do not outlive a load from the packet.
-R0, R1, R2, R3, R4, R5, CONTEXT, AT, END, ROUND = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-
-ETHERTYPE_AT, ETHERTYPE_IPV4 = 12, 0x0800
-IP_AT = 14
-IP_LENGTH_AT, IP_FRAGMENT_AT, IP_PROTOCOL_AT = IP_AT + 2, IP_AT + 6, IP_AT + 9
-FRAGMENT_OFFSET = 0x1FFF
-IP_PROTOCOLS = {"tcp": 6, "udp": 17, "sctp": 132}
-PORT_AT = 2
-TCP_OFFSET_AT = 12
-SCTP_HEADER_BYTES, CHUNK_HEADER_BYTES, CHUNK_ALIGN_BYTES = 12, 4, 4
-CHUNK_LENGTH_AT, CHUNK_DATA = 2, 0
-#: More chunks than fit into a packet of 1500 bytes; the kernel wants to see that a loop ends.
-CHUNKS_MAX = 375
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,37 +101,6 @@ class Sharing:
     threshold: int
 
 
-@dataclass
-class _Assembly:
-    """Instructions so far, labels, and jumps that wait for theirs."""
-
-    code: list[tuple[int, int, int, int]] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)
-    jumps: list[tuple[int, str]] = field(default_factory=list)
-
-    def add(self, op: int, to: int = 0, source: int = 0, constant: int = 0, at: int = 0) -> None:
-        self.code.append((op, to | source << 4, at, constant))
-
-    def constant64(self, to: int, value: int, source: int = 0) -> None:
-        """Load a constant of 64 bits, which takes two instructions."""
-        low, high = struct.unpack("=ii", struct.pack("=Q", value))
-        self.add(LOAD_CONSTANT64, to, source, low)
-        self.add(0, constant=high)
-
-    def jump(self, op: int, label: str, to: int = 0, source: int = 0, constant: int = 0) -> None:
-        self.jumps.append((len(self.code), label))
-        self.add(op, to, source, constant)
-
-    def label(self, name: str) -> None:
-        self.labels[name] = len(self.code)
-
-    def done(self) -> bytes:
-        for at, name in self.jumps:
-            op, registers, _, constant = self.code[at]
-            self.code[at] = (op, registers, self.labels[name] - at - 1, constant)
-        return b"".join(INSTRUCTION.pack(*instruction) for instruction in self.code)
-
-
 def instructions(
     protocol: Protocol,
     port: int,
@@ -120,7 +114,7 @@ def instructions(
     ``map_fd`` is the descriptor, in the process that loads it, of the map that holds the counts;
     ``together_fd`` of the map that all flows share, for equal drops.
     """
-    program = _Assembly()
+    program = Assembly()
     _match_flow(program, protocol, port)
     _match_data(program, protocol)
     program.label("count")
@@ -146,7 +140,7 @@ def instructions(
     return program.done()
 
 
-def _drop(program: _Assembly, label: str, count_at: int) -> None:
+def _drop(program: Assembly, label: str, count_at: int) -> None:
     program.label(label)
     program.add(MOVE, R1, constant=1)
     program.add(ATOMIC64, R2, R1, FETCH_AND_ADD, count_at)
@@ -154,7 +148,7 @@ def _drop(program: _Assembly, label: str, count_at: int) -> None:
     program.add(EXIT)
 
 
-def _share(program: _Assembly, sharing: Sharing, together_fd: int) -> None:
+def _share(program: Assembly, sharing: Sharing, together_fd: int) -> None:
     """Go to "drop drawn" if this packet pays for one that its flow owes; see draws.EqualDrops."""
     program.constant64(R0, together_fd, MAP_VALUE)
     program.add(MOVE, R1, constant=1)
@@ -175,7 +169,7 @@ def _share(program: _Assembly, sharing: Sharing, together_fd: int) -> None:
     program.jump(JUMP_LESS_THAN, "drop drawn", R4, ROUND)
 
 
-def _draw(program: _Assembly, seed: int) -> None:
+def _draw(program: Assembly, seed: int) -> None:
     """Leave in r4 the draw for the number in r1."""
     program.add(MOVE_FROM, R4, R1)
     program.constant64(R3, draws.STEP)
@@ -191,7 +185,7 @@ def _draw(program: _Assembly, seed: int) -> None:
     program.add(SHIFT_RIGHT, R4, constant=64 - draws.DRAW_BITS)
 
 
-def _match_flow(program: _Assembly, protocol: Protocol, port: int) -> None:
+def _match_flow(program: Assembly, protocol: Protocol, port: int) -> None:
     """Go on unless it is IPv4, not a later fragment, and to the flow's port; leave ``AT``, ``END``.
 
     ``AT`` is where the transport header begins, ``END`` where the IP packet ends.
@@ -215,7 +209,7 @@ def _match_flow(program: _Assembly, protocol: Protocol, port: int) -> None:
     program.jump(JUMP_NOT_EQUAL, "next", R0, constant=port)
 
 
-def _match_data(program: _Assembly, protocol: Protocol) -> None:
+def _match_data(program: Assembly, protocol: Protocol) -> None:
     """Go on unless it carries data: TCP payload, a DATA chunk anywhere, any UDP packet."""
     if protocol == "tcp":
         program.add(LOAD_BYTE_AT, source=AT, constant=TCP_OFFSET_AT)

@@ -11,22 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mininet_topos import drop_program
-from mininet_topos.drop_program import Pairing, Sharing
+from mininet_topos.filters import drop_program, hanging
+from mininet_topos.filters.drop_program import Pairing, Sharing
 from mininet_topos.netns import Namespace
 from model import draws
 from model.cell import Cell, Protocol
 from model.check import Check
 
 if TYPE_CHECKING:
-    from mininet_topos.bpf import Program
+    from mininet_topos.filters.bpf import Program
 
 NODE, DEVICE = "r2", "ifb-bottleneck"
-#: Where sysfs has a place for the bpf file system.
-PINS = Path("/sys/fs/bpf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +90,10 @@ def install(
     if not numbered or NODE not in spaces:
         return ()
     space = spaces[NODE]
-    space.run(["mount", "-t", "bpf", "bpf", str(PINS)])
-    space.run(["tc", "-batch", "-"], f"qdisc add dev {DEVICE} clsact\n")
-    from mininet_topos import bpf  # ctypes takes as long to load as two processes: only if needed
+    hanging.make_place_for_pins(space)
+    hanging.make_hooks(space, [DEVICE])
+    # ctypes takes as long to load as two processes: only if needed
+    from mininet_topos.filters import bpf
 
     together_fd = None
     if isinstance(drawn, Sharing):
@@ -112,26 +110,18 @@ def _hang(
     drawn: Pairing | Sharing | None,
     together_fd: int | None,
 ) -> Installed:
-    from mininet_topos import bpf
+    from mininet_topos.filters import bpf
 
     map_fd = bpf.create_value(drop_program.COUNTS.size)
     code = drop_program.instructions(
         target.protocol, target.port, target.drop_data_pkts, map_fd, drawn, together_fd or 0
     )
     program = bpf.load_classifier(code)
-    pin = PINS / f"drop-{pref}"
+    pin = hanging.PINS / f"drop-{pref}"
     bpf.pin(program.fd, pin)
-    space.run(["tc", "-batch", "-"], filter_line(pref, pin))
+    space.run(["tc", "-batch", "-"], hanging.filter_line(DEVICE, pref, pin))
     return Installed(
         target=target, pref=pref, program=program, map_fd=map_fd, together_fd=together_fd
-    )
-
-
-def filter_line(pref: int, pin: Path) -> str:
-    """Return the ``tc -batch`` line that hangs a pinned program."""
-    return (
-        f"filter add dev {DEVICE} egress pref {pref} protocol ip"
-        f" bpf direct-action object-pinned {pin}\n"
     )
 
 
@@ -141,40 +131,21 @@ def read_back(
     """Compare the filters that are there with those that should be; return also the raw JSON."""
     if not installed:
         return [], []
-    shown = spaces[NODE].json(["tc", "-j", "filter", "show", "dev", DEVICE, "egress"])
+    shown = hanging.shown(spaces[NODE], DEVICE)
     return compare(installed, shown), shown
 
 
 def compare(installed: Sequence[Installed], shown: Sequence[Mapping[str, Any]]) -> list[Check]:
     """Compare ``tc -j filter show`` of the device's egress: each program there, none besides."""
-    found = {}
-    for entry in shown:
-        program = entry.get("options", {}).get("prog")
-        if program:
-            found[int(entry["pref"])] = f"program {program['id']}, tag {program['tag']}"
-    checks = []
-    for filter_ in installed:
-        wanted = f"program {filter_.program.id}, tag {filter_.program.tag}"
-        got = found.pop(filter_.pref, "no program")
-        checks.append(
-            Check(
-                check="numbered drops", where=f"{NODE}:{DEVICE} egress, flow {filter_.target.id}",
-                wanted=wanted, got=got, agrees=wanted == got,
-            )
-        )  # fmt: skip
-    for pref, program in sorted(found.items()):
-        checks.append(
-            Check(check="unasked filter", where=f"{NODE}:{DEVICE} egress {pref}", wanted="none",
-                  got=program, agrees=False)
-        )  # fmt: skip
-    return checks
+    wanted = {one.pref: (one.target.id, one.program) for one in installed}
+    return hanging.compare("numbered drops", f"{NODE}:{DEVICE} egress", wanted, shown)
 
 
 def read_counts(installed: Sequence[Installed]) -> list[dict[str, Any]]:
     """Return what each program saw and dropped, and where: rows of raw/numbered_drops.json."""
     if not installed:
         return []
-    from mininet_topos import bpf
+    from mininet_topos.filters import bpf
 
     rows = []
     for filter_ in installed:
