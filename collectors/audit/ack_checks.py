@@ -44,7 +44,7 @@ def checks(
     found: list[Check] = []
     captured = None if packets is None else counted(packets)
     for row in rows:
-        if cell.network.topology in ROUTED and not cell.events:
+        if cell.network.topology in ROUTED:
             found.append(_by_socket(flows[row.flow], row, totals))
         if captured is not None:
             found += _by_captures(row, captured)

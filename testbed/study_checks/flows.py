@@ -156,6 +156,19 @@ def _recorded_messages(study: StudyFile, document: Document) -> Iterator[Problem
         )
 
 
+@CHECKS.reads("flows", "collect", "generator")
+def _counted_acknowledgements(study: StudyFile, document: Document) -> Iterator[Problem]:
+    generators = {study.generator if f.generator == "study" else f.generator for f in study.flows}
+    if study.collect.acknowledgements and (
+        generators == {"iperf3"} or all(flow.protocol == "udp" for flow in study.flows)
+    ):
+        yield document.problem(
+            ("collect", "acknowledgements"),
+            "no flow has acknowledgements that could be counted",
+            wanted="a tcp or sctp flow of generator probe",
+        )
+
+
 @CHECKS.reads("flows", "groups")
 def _flow_groups(study: StudyFile, document: Document) -> Iterator[Problem]:
     for i, flow in enumerate(study.flows):

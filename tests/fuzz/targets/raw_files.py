@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.audit import equal_drops, numbered_drops, packet_balance
+from collectors.raw.acknowledgements import acknowledgement_rows
 from collectors.raw.files import read_as, read_text, whole
 from collectors.raw.flows import (
     counters,
@@ -45,6 +47,22 @@ NUMBERED = [
     }
     for flow in ("T", "S")
 ]
+ACKNOWLEDGEMENTS = [
+    {
+        "flow": flow,
+        "node": "dst1",
+        "devices": ["dst1-eth0"],
+        "ack_pkts": 20,
+        "ack_ip_bytes": 960,
+        "sack_pkts": 4,
+        "sack_bytes": 40,
+        "all_ack_pkts": 24,
+        "all_ack_ip_bytes": 1116,
+        "all_sack_pkts": 13,
+        "all_sack_bytes": 130,
+    }
+    for flow in ("T", "S")
+]
 
 
 def _in_file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], object]:
@@ -72,6 +90,8 @@ def raw_files(place: Path) -> dict[str, Target]:
     cell = from_dict(value("lab-cell-7.3/cell.json"))
     raw = DATA / "lab-cell-7.3" / "raw"
     tcp, sctp = cell.flows[0], cell.flows[1]
+    counted = dataclasses.replace(cell.collect, acknowledgements=True)
+    counting = dataclasses.replace(cell, collect=counted)
     numbered = {model: _numbering(cell, model) for model in NUMBERED_LOSSES}
 
     def file(
@@ -133,6 +153,15 @@ def raw_files(place: Path) -> dict[str, Target]:
             )
             for model, losing in numbered.items()
         },
+        "acknowledgements.json": Target(
+            corpus=[json.dumps(ACKNOWLEDGEMENTS).encode()],
+            mutate=json_input,
+            share=30,
+            run=_in_file(
+                place / "acknowledgements.json",
+                lambda path: read_as(path, lambda v: acknowledgement_rows(v, counting)),
+            ),
+        ),
         "points.json": file(
             "points.json", packet_evidence._taps, [raw / "pcap" / "points.json"], 30
         ),

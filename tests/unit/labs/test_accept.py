@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import stat
@@ -200,6 +201,10 @@ def test_bounds_grow_with_the_cell_and_name_every_flow() -> None:
             ("sender", "receiver")} < set(found)  # fmt: skip
     assert "raw/calibration.json" not in found
     assert "raw/calibration.json" in accept.expected(CALIBRATE)
+    assert run_folder.ACKNOWLEDGEMENTS not in found
+    counting = dataclasses.replace(MEASURE.collect, acknowledgements=True)
+    cell = dataclasses.replace(MEASURE, collect=counting)
+    assert run_folder.ACKNOWLEDGEMENTS in accept.expected(cell)
     pages = found[run_folder.TRACE_PAGES]
     assert 10 << 20 < pages < 1 << 30
     faster = wireless_cell(duration_s=1000.0)

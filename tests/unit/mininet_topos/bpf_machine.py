@@ -40,9 +40,7 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray], now_ns: int 
             return answer - (1 << 64) if answer >> 63 else answer
         if op in (0x30, 0x28, 0x50, 0x48):
             width = 1 if op in (0x30, 0x50) else 2
-            place = constant + (register[source] if op in (0x50, 0x48) else 0)
-            if place < 0:
-                place += IP_AT - FROM_IP
+            place = _place(constant + (register[source] if op in (0x50, 0x48) else 0))
             if not 0 <= place <= len(frame) - width:
                 return 0
             register[0] = int.from_bytes(frame[place : place + width], "big")
@@ -52,26 +50,42 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray], now_ns: int 
             wide = (high & 0xFFFFFFFF) << 32 | constant & 0xFFFFFFFF
             register[to] = address[constant] if source == 2 else wide
             counter += 1
-        elif op == 0xDB:
-            value, place = _held(register[to] + jump, values, stack)
-            before = int.from_bytes(value[place : place + 8], "little")
-            value[place : place + 8] = ((before + register[source]) & MASK).to_bytes(8, "little")
-            assert constant == 1, "fetch and add"
-            register[source] = before
-        elif op == 0x7B:
-            value, place = _held(register[to] + jump, values, stack)
-            value[place : place + 8] = register[source].to_bytes(8, "little")
+        elif op in (0xDB, 0x7B, 0x79):
+            _access(op, register, (to, source, jump, constant), values, stack)
         elif op == 0x85:
             assert constant == 5, "the only function that is known tells the time"
             register[:6] = [now_ns, *[MASK] * 5]
-        elif op == 0x79:
-            value, place = _held(register[source] + jump, values, stack)
-            register[to] = int.from_bytes(value[place : place + 8], "little")
         elif op & 7 == 7:
             register[to] = _calculate(op, register[to], register[source], constant)
         elif _jumps(op, register[to], register[source], constant):
             counter += jump
     raise AssertionError("the program does not end")
+
+
+def _place(place: int) -> int:
+    """Return where in the frame a load is from."""
+    return place + IP_AT - FROM_IP if place < 0 else place
+
+
+def _access(
+    op: int,
+    register: list[int],
+    fields: tuple[int, int, int, int],
+    values: Sequence[bytearray],
+    stack: bytearray,
+) -> None:
+    """Load from, store to or add to a map's value or the program's own memory."""
+    to, source, offset, constant = fields
+    value, place = _held(register[source if op == 0x79 else to] + offset, values, stack)
+    before = int.from_bytes(value[place : place + 8], "little")
+    if op == 0x79:
+        register[to] = before
+    elif op == 0x7B:
+        value[place : place + 8] = register[source].to_bytes(8, "little")
+    else:
+        assert constant == 1, "fetch and add"
+        value[place : place + 8] = ((before + register[source]) & MASK).to_bytes(8, "little")
+        register[source] = before
 
 
 def _held(address: int, values: Sequence[bytearray], stack: bytearray) -> tuple[bytearray, int]:

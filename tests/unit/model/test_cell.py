@@ -63,6 +63,19 @@ def test_what_older_versions_did_not_have_is_written_where_it_says_something() -
     assert cell_id(recording) != cell_id(CELL)
 
 
+def test_acknowledgements_are_counted_of_the_probes_flows_that_have_any() -> None:
+    assert "acknowledgements" not in to_dict(CELL)["collect"]
+    collect = dataclasses.replace(CELL.collect, acknowledgements=True)
+    counting = dataclasses.replace(CELL, collect=collect)
+    assert from_dict(to_dict(counting)) == counting
+    assert cell_id(counting) != cell_id(CELL)
+    flow = CELL.flows[0]
+    assert counting.counts_acknowledgements_of(flow)
+    assert not CELL.counts_acknowledgements_of(flow)
+    assert not counting.counts_acknowledgements_of(dataclasses.replace(flow, generator="iperf3"))
+    assert not counting.counts_acknowledgements_of(dataclasses.replace(flow, protocol="udp"))
+
+
 def test_round_trip() -> None:
     cell = wireless_cell(lab={"kernel": "7.3"}, point={"loss_frac": 0.01, "flows": 2, "who": "T"})
     text = cell_json(cell)

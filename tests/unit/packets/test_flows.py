@@ -82,16 +82,35 @@ def test_recorded_sctp_receiver() -> None:
     assert received.intervals[-1] == interval("S", 104, 105, 52128)
 
 
+def sent(connect_s: float | None, pkts: int | None, of_data: int | None) -> Sent:
+    return Sent(connect_s=connect_s, retransmitted_pkts=pkts, data_retransmitted_pkts=of_data)
+
+
 @pytest.mark.parametrize(
-    ("name", "flow", "sent"),
+    ("name", "flow", "found"),
     [
-        ("tcp_send", TCP, Sent(connect_s=0.508411648, retransmitted_pkts=35)),
-        ("sctp_send", SCTP, Sent(connect_s=1.022672384, retransmitted_pkts=37)),
-        ("tcp_send", UDP, Sent(connect_s=None, retransmitted_pkts=None)),
+        ("tcp_send", TCP, sent(0.508411648, 35, 35)),
+        ("sctp_send", SCTP, sent(1.022672384, 37, 37)),
+        ("tcp_send", UDP, sent(None, None, None)),
     ],
 )
-def test_recorded_senders(name: str, flow: Any, sent: Sent) -> None:
-    assert probe_sent(RECORDED[name], flow, "x") == sent
+def test_recorded_senders(name: str, flow: Any, found: Sent) -> None:
+    assert probe_sent(RECORDED[name], flow, "x") == found
+
+
+@pytest.mark.parametrize(
+    ("connect_s", "told", "of_data"),
+    [(0.5, None, 7), (1.5, None, None), (1.5, 1, 6), (3.5, 2, 5), (0.5, 0, 7)],
+)
+def test_a_syn_that_was_sent_again_is_no_data(
+    connect_s: float, told: int | None, of_data: int | None
+) -> None:
+    effective: dict[str, Any] = {"event": "effective"}
+    if told is not None:
+        effective["handshake_retransmitted_segments"] = told
+    totals = {"event": "totals", "connect_s": connect_s, "retransmitted_segments": 7}
+    text = f"{json.dumps(effective)}\n{json.dumps(totals)}\n"
+    assert probe_sent(text, TCP, "x") == sent(connect_s, 7, of_data)
 
 
 def totals(**changes: Any) -> str:
@@ -278,6 +297,7 @@ def test_recorded_flow_row() -> None:
         loss_dropped_pkts=26,  # 2363 - 2337
         loss_frac=26 / 2363,
         retransmitted_pkts=35,
+        data_retransmitted_pkts=35,
     )
 
 

@@ -43,6 +43,22 @@ def test_where_no_flow_has_messages_they_cannot_be_recorded() -> None:
         study(RECORDED, ("generator: probe\n", "generator: iperf3\n"))
 
 
+COUNTED: Edit = ("network:\n", "collect: {acknowledgements: true}\nnetwork:\n")
+
+
+def test_acknowledgements_are_counted_where_asked_for_or_needed() -> None:
+    assert all(cell.collect.acknowledgements for cell in cells(COUNTED))
+    assert not any(cell.collect.acknowledgements for cell in cells())
+    for name in ("ack_bandwidth_T_bps", "sack_bandwidth_S_bps"):
+        asked: Edit = ("metrics: [", f"metrics: [{name}, ")
+        assert all(cell.collect.acknowledgements for cell in cells(asked))
+
+
+def test_where_no_flow_has_acknowledgements_they_cannot_be_counted() -> None:
+    with pytest.raises(StudyError, match="no flow has acknowledgements that could be counted"):
+        study(COUNTED, ("generator: probe\n", "generator: iperf3\n"))
+
+
 def test_one_copy_keeps_its_name() -> None:
     flows = cells(("pair: 1\n", "pair: 1\n    copies: 1\n"), ("pair: 2\n", "pair: next\n"))[0].flows
     assert [(f.id, f.source, f.port) for f in flows] == [("T", 0, 5001), ("S", 1, 5002)]
