@@ -39,7 +39,6 @@ class Sent:
 
     connect_s: float | None
     retransmitted_pkts: int | None
-    data_retransmitted_pkts: int | None = None
 
 
 def json_lines(text: str, where: str) -> list[dict[str, Any]]:
@@ -125,8 +124,7 @@ def probe_sent(text: str, flow: Flow, where: str) -> Sent:
     syns = 0 if flow.protocol == "sctp" else _repeated_syns(records, connect_s, where)
     return Sent(
         connect_s=connect_s,
-        retransmitted_pkts=pkts,
-        data_retransmitted_pkts=None if pkts is None or syns is None else pkts - syns,
+        retransmitted_pkts=None if pkts is None or syns is None else pkts - syns,
     )
 
 
@@ -260,6 +258,5 @@ def flow_row(
         loss_dropped_pkts=lost,
         loss_frac=None if lost is None or not offered else lost / offered,
         retransmitted_pkts=sent.retransmitted_pkts,
-        data_retransmitted_pkts=sent.data_retransmitted_pkts,
         cwnd_mean_segments=cwnd_mean_segments,
     )

@@ -27,11 +27,9 @@ class FlowRow:
     loss_offered_pkts: int | None
     loss_dropped_pkts: int | None  #: that were dropped there, by the model or by number
     loss_frac: float | None  #: the share dropped there
-    #: TCP segments or SCTP chunks, by the sender; short messages share packets
+    #: TCP segments or SCTP chunks with data, by the sender; short messages share packets; null
+    #: where a recording does not tell how many of TCP's were SYNs
     retransmitted_pkts: int | None
-    #: of them those with data: TCP also counts a SYN that was sent again, and it is left out here;
-    #: null where a recording does not tell how many these were, and for UDP
-    data_retransmitted_pkts: int | None = None
     #: mean congestion window over time inside the measuring window, in segments of the payload;
     #: null without telemetry, and for UDP
     cwnd_mean_segments: float | None = None

@@ -46,7 +46,7 @@ def unconnected(sample: Sample, group: Group) -> float:
 
 def retransmitted_pkts(sample: Sample, group: Group) -> float:
     """Return how many segments or chunks with data were sent again, summed over the flows."""
-    counts = (flow.data_retransmitted_pkts for flow in _flows(sample, group))
+    counts = (flow.retransmitted_pkts for flow in _flows(sample, group))
     return total(counts, f"number of retransmissions of {group.label}")
 
 

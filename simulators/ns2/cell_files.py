@@ -168,9 +168,8 @@ def _flows(
         mean = (
             None if flow.protocol == "udp" else windows.mean_cwnd_segments(flow, cell, congestion)
         )
-        repeated = None if flow.protocol == "udp" else again
         ends = Sent(
-            connect_s=connect_s, retransmitted_pkts=repeated, data_retransmitted_pkts=repeated
+            connect_s=connect_s, retransmitted_pkts=None if flow.protocol == "udp" else again
         )
         flows.append(flow_row(flow, cell, got, ends, account.counted(told, number), mean))
         intervals += got.intervals

@@ -108,7 +108,7 @@ def test_retransmissions_are_those_of_the_packets(captured: tuple[Cell, Path]) -
     packets = pl.read_parquet(folder / run_folder.PACKETS_TABLE)
     again = pl.col("retransmission") & (pl.col("payload_bytes") > 0)
     sent = packets.filter(again, point="sent", direction="data")
-    for flow, count in flows.select("flow", "data_retransmitted_pkts").rows():
+    for flow, count in flows.select("flow", "retransmitted_pkts").rows():
         assert sent.filter(flow=flow).height == count > 3
 
 

@@ -31,9 +31,9 @@ def acks(name: str, ack_rate_bps: float, sack_rate_bps: float) -> Acknowledgemen
 SAMPLE = Sample(
     groups=(T, S), compare=None, bottleneck_rate_bps=1_000_000,
     flows=(
-        flow("T1", "T", protocol="tcp", connect_s=0.5, data_retransmitted_pkts=3),
-        flow("T2", "T", protocol="tcp", connect_s=1.5, data_retransmitted_pkts=0),
-        flow("S1", "S", connect_s=2.0, data_retransmitted_pkts=10),
+        flow("T1", "T", protocol="tcp", connect_s=0.5, retransmitted_pkts=3),
+        flow("T2", "T", protocol="tcp", connect_s=1.5, retransmitted_pkts=0),
+        flow("S1", "S", connect_s=2.0, retransmitted_pkts=10),
         flow("S2", "S"),
     ),
     acknowledgements=(acks("T1", 1000.0, 10.0), acks("T2", 3000.0, 0.0), acks("S1", 9e3, 4e3)),

@@ -15,7 +15,8 @@ TEXT = (Path(__file__).resolve().parents[3] / "docs" / "labs.md").read_text()
 ROWS = dict(re.findall(r"^\| `([^`]+)` \| (\w+)", TEXT, re.MULTILINE))
 CELL = wireless_cell()
 MEASURE = dataclasses.replace(
-    CELL, collect=dataclasses.replace(CELL.collect, pcap=True, messages=True)
+    CELL,
+    collect=dataclasses.replace(CELL.collect, pcap=True, messages=True, acknowledgements=True),
 )
 CALIBRATE = dataclasses.replace(CELL, purpose="calibrate")
 
