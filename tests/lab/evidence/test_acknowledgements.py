@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Loss
+from model.cell import Cell, Loss, cell_json
+from model.event import Event
 from testbed.campaign import digests
+from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.recorded import with_bottleneck
 
 Run = Callable[..., Path]
@@ -110,6 +113,55 @@ def test_retransmissions_are_those_of_the_packets(captured: tuple[Cell, Path]) -
     sent = packets.filter(again, point="sent", direction="data")
     for flow, count in flows.select("flow", "retransmitted_pkts").rows():
         assert sent.filter(flow=flow).height == count > 3
+
+
+def test_a_kernel_of_another_age_takes_the_programs(
+    wireless: Make, tracing: VirtualLab, tmp_path: Path
+) -> None:
+    cell = dataclasses.replace(counting(wireless), lab=tracing.describe())
+    folder = tmp_path / "cell"
+    folder.mkdir()
+    (folder / run_folder.CELL).write_text(cell_json(cell))
+    tracing.run(cell, folder, threading.Event())
+    write_tables(folder, cell)
+    made = checks(folder, run_folder.AUDIT, "acknowledgements")
+    assert [check["agrees"] for check in made] == [True] * 10
+
+
+def closed_at_first(cell: Cell) -> Cell:
+    """Return the cell with flows from 1 s on, and a link that is down until 2.5 s."""
+    flows = tuple(dataclasses.replace(flow, start_s=1.0) for flow in cell.flows)
+    down, up = (
+        Event(id=state, t_s=t_s, link="bottleneck", way="both", state=state, rate_bps=None,
+              owd_s=None, loss_frac=None)
+        for state, t_s in (("down", 0.5), ("up", 2.5))
+    )  # fmt: skip
+    return dataclasses.replace(cell, flows=flows, events=(down, up))
+
+
+def test_a_handshake_that_is_repeated_is_in_the_connect_time_and_no_retransmission(
+    wireless: Make, run_cell: Run
+) -> None:
+    """A SYN is sent again after 1 and 2 s, an INIT after 3 s and what timers add.
+
+    Linux doubles a SYN's timeout from the fifth one on (tcp_syn_linear_timeouts).
+    """
+    cell = closed_at_first(counting(wireless))
+    folder = run_cell(cell)
+    write_tables(folder, cell)
+    flows = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
+    tcp_s, sctp_s = flows["connect_s"]
+    assert (round(tcp_s - 2.0, 1), 3.0 < sctp_s - 1.0 < 3.5) == (0.5, True)
+    (told,) = [
+        json.loads(line)["handshake_retransmitted_segments"]
+        for line in (folder / "raw/flows/T.sender.jsonl").read_text().splitlines()
+        if '"effective"' in line
+    ]
+    assert told == 2
+    packets = pl.read_parquet(folder / run_folder.PACKETS_TABLE)
+    again = pl.col("retransmission") & (pl.col("payload_bytes") > 0)
+    sent = packets.filter(again, point="sent", direction="data", flow="T")
+    assert flows.filter(flow="T")["retransmitted_pkts"].to_list() == [sent.height]
 
 
 def test_without_captures_the_counts_are_the_same_and_repeat(wireless: Make, run_cell: Run) -> None:

@@ -72,6 +72,25 @@ def written(cell: Cell, folder: Path) -> list[dict[str, Any]]:
     return checks
 
 
+def test_acknowledgements_are_counted_whichever_way_they_leave(
+    wireless: Callable[..., Cell], run_cell: Callable[..., Path]
+) -> None:
+    """Data that come over the second path are acknowledged over it: the socket counts both."""
+    cell = cut(on_two_paths(wireless(duration_s=20.0)))
+    collect = dataclasses.replace(cell.collect, acknowledgements=True)
+    cell = dataclasses.replace(cell, collect=collect)
+    folder = run_cell(cell)
+    checks = [one for one in written(cell, folder) if one["check"].startswith("acknowledgements")]
+    assert [one["agrees"] for one in checks] == [True]
+    (row,) = json.loads((folder / run_folder.ACKNOWLEDGEMENTS).read_text())
+    assert row["devices"] == ["dst2-eth0", "dst2-eth1"]
+    states = pl.read_parquet(folder / run_folder.PATHS_TABLE)
+    assert states.filter(event="data_from", path=2).height > 0
+    verify = json.loads((folder / run_folder.VERIFY).read_text())["checks"]
+    hung = [one["where"] for one in verify if one["check"] == "acknowledgements counted"]
+    assert hung == [f"dst2:dst2-eth{port} egress, flow S" for port in (0, 1)]
+
+
 @pytest.fixture(scope="module")
 def failing(wireless: Callable[..., Cell], run_cell_once: Callable[..., Path]) -> tuple[Cell, Path]:
     cell = cut(on_two_paths(wireless(duration_s=20.0)))
