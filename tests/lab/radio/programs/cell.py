@@ -1,7 +1,8 @@
 """Brings up radios in the lab, runs what it is told, and leaves the medium's counters.
 
 usage: cell.py SETTINGS.json (in the cell's folder): places_m, options, steps; a step is a node's
-command line, or seconds to wait. Writes said.json and the medium's files.
+command line, or seconds to wait; ``acknowledgements`` are flows whose are counted at a node.
+Writes said.json and the medium's files.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mininet_topos import netns
+from mininet_topos.filters import ack_counts
 from mininet_topos.radio import medium, radios
 
 CELL = Path("/cell")
@@ -44,6 +46,10 @@ def main() -> None:
     options = {"origin-ns": began_ns, **settings.get("options", {})}
     running = medium.start(medium.command(files, options), CELL / "medium.jsonl")
     radios.bring_up(wanted, nodes)
+    counting = ack_counts.install(
+        nodes, [ack_counts.Watched(**flow) for flow in settings.get("acknowledgements", ())]
+    )
+    ack_counts.begin(counting, began_ns, 1 << 62)
     said = [f"set up in {time.monotonic_ns() - began_ns} ns"]
     children = []
     for step in settings["steps"]:
@@ -64,8 +70,13 @@ def main() -> None:
     for name in names:
         with nodes[name].entered():
             peers[name] = radios.stations("wlan0")
-    totals = running.end()
-    (CELL / "said.json").write_text(json.dumps({"said": said, "totals": totals, "peers": peers}))
+    checks, _ = ack_counts.read_back(nodes, counting)
+    left = {
+        "said": said, "totals": running.end(), "peers": peers,
+        "hung": [check.agrees for check in checks],
+        "acknowledgements": ack_counts.read_counts(counting),
+    }  # fmt: skip
+    (CELL / "said.json").write_text(json.dumps(left))
 
 
 main()
