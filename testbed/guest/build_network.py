@@ -171,12 +171,13 @@ def _build_ad_hoc(cell: Cell, network: AdHoc, folder: Path, journal: Journal) ->
     laid_out, spaces, running = wireless.build(cell, network, moved, folder, journal)
     roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
     _set_hosts_up(cell, roles, spaces, HOST_SYSCTLS)
-    receivers = {flow.id: _end(laid_out, flow) for flow in cell.flows}
+    flows = cell.flows if cell.purpose == "measure" else ()
+    receivers = {flow.id: _end(laid_out, flow) for flow in flows}
     return BuiltNetwork(
         cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces,
         routes=ledger.route_options(cell.hosts, roles),
         shown_routes={}, team=Alone(), drops=(), wireless=running,
-        acks=ack_counts.install(spaces, ack_counts.watched(cell, receivers)),
+        acks=ack_counts.install(spaces, ack_counts.watched(cell, receivers)) if flows else (),
     )  # fmt: skip
 
 
