@@ -83,6 +83,32 @@ static void op_read_usage(void *ctx)
 	usage_read();
 }
 
+static void op_read_heard(void *ctx)
+{
+	(void)ctx;
+	neighbours_heard();
+}
+
+static void op_request_seen(void *ctx, uint32_t originator, uint32_t id,
+			    int64_t until_ns)
+{
+	(void)ctx;
+	requests_seen(originator, id, until_ns);
+}
+
+static void op_neighbour_watch(void *ctx, uint32_t neighbour,
+			       unsigned int interface)
+{
+	(void)ctx;
+	neighbour_watch(neighbour, interface);
+}
+
+static void op_neighbour_unwatch(void *ctx, uint32_t neighbour)
+{
+	(void)ctx;
+	neighbour_unwatch(neighbour);
+}
+
 static const struct aodv_ops ops = {
     .send = op_send,
     .route_set = op_route_set,
@@ -90,6 +116,10 @@ static const struct aodv_ops ops = {
     .release = op_release,
     .give_up = op_give_up,
     .read_usage = op_read_usage,
+    .read_heard = op_read_heard,
+    .request_seen = op_request_seen,
+    .neighbour_watch = op_neighbour_watch,
+    .neighbour_unwatch = op_neighbour_unwatch,
     .event = events_write,
 };
 
@@ -234,9 +264,9 @@ static void open_all(void)
 	routes_open();
 	tun_open();
 	usage_open();
+	requests_open();
 	for (unsigned int i = 0; i < aodvd.interfaces; i++)
-		aodvd.interface[i].control_fd =
-		    control_open(&aodvd.interface[i]);
+		aodvd.interface[i].control_fd = control_open(i);
 	events_open();
 	aodvd.core = aodv_core_new(&aodvd.config, &ops, NULL, clock_now_ns());
 	if (!aodvd.core)

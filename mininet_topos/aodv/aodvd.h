@@ -48,6 +48,7 @@ struct aodvd_counts {
 	uint64_t route_changes;
 	uint64_t usage_reads;
 	uint64_t usage_flows;
+	uint64_t requests_filtered;
 	uint64_t wakeups;
 };
 
@@ -82,13 +83,14 @@ int64_t option_buffer_age_ns(void);
 uint64_t option_ready_fd(void);
 bool option_ready_is_set(void);
 bool option_neighbour_table(void);
+bool option_request_filter(void);
 
 /* socket_filter.c */
 struct sock_filter;
 void filter_or_die(int fd, struct sock_filter *code, unsigned short steps);
 
 /* control_socket.c */
-int control_open(const struct aodvd_interface *interface);
+int control_open(unsigned int at);
 void control_send(unsigned int at, uint32_t to, unsigned int ttl_hops,
 		  const uint8_t *bytes, size_t length);
 void control_receive(unsigned int at);
@@ -117,6 +119,17 @@ void buffer_end(void);
 /* usage_filter.c */
 void usage_open(void);
 void usage_read(void);
+
+/* request_filter.c */
+void requests_open(void);
+/* false: there is no such filter. */
+bool requests_attach(int fd, unsigned int interface);
+void requests_seen(uint32_t originator, uint32_t id, int64_t until_ns);
+/* Counts what was filtered since the last time. */
+void requests_count(void);
+void neighbour_watch(uint32_t address, unsigned int interface);
+void neighbour_unwatch(uint32_t address);
+void neighbours_heard(void);
 
 /* link_feedback.c */
 int feedback_open(const char *monitor);

@@ -14,7 +14,7 @@
 static const char *interface_names, *monitor_names;
 static const char *tun_name = "aodv0", *events_file;
 static bool hello, local_repair, destination_only, gratuitous, rrep_ack,
-    rebooted, salvage, host_unreachable, no_neighbour_table;
+    rebooted, salvage, host_unreachable, no_neighbour_table, no_request_filter;
 static struct probe_seconds active_route_timeout, my_route_timeout,
     delete_period, blacklist_timeout, net_traversal;
 static struct probe_seconds node_traversal = {true, 40 * NS_PER_MS},
@@ -102,6 +102,8 @@ static const struct probe_option daemon_options[] = {
 	 "      breaks are learnt from frames without acknowledgement"),
     FLAG("no-neighbour-table", &no_neighbour_table,
 	 "do not take failed address resolution for a link break"),
+    FLAG("no-request-filter", &no_request_filter,
+	 "wake up for requests that were heard before, too"),
     WORD("tun", &tun_name,
 	 "name of the device that what has no route goes "
 	 "to"),
@@ -355,4 +357,9 @@ bool option_ready_is_set(void)
 bool option_neighbour_table(void)
 {
 	return !no_neighbour_table;
+}
+
+bool option_request_filter(void)
+{
+	return !no_request_filter;
 }

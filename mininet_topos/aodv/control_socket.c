@@ -25,8 +25,9 @@ static void ignore_own(int fd, uint32_t address)
 	filter_or_die(fd, code, sizeof(code) / sizeof(code[0]));
 }
 
-int control_open(const struct aodvd_interface *interface)
+int control_open(unsigned int at)
 {
+	const struct aodvd_interface *interface = &aodvd.interface[at];
 	int fd = socket_or_die(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, IPPROTO_UDP,
 			       "a UDP socket");
 
@@ -36,7 +37,8 @@ int control_open(const struct aodvd_interface *interface)
 	setsockopt_int_or_die(fd, SOL_SOCKET, SO_BROADCAST, 1, "broadcasts");
 	setsockopt_int_or_die(fd, IPPROTO_IP, IP_RECVTTL, 1, "TTLs");
 	setsockopt_int_or_die(fd, IPPROTO_IP, IP_PKTINFO, 1, "destinations");
-	ignore_own(fd, interface->address);
+	if (!requests_attach(fd, at))
+		ignore_own(fd, interface->address);
 	bind_or_die(fd, address_any(AF_INET), "any", AODV_PORT);
 	return fd;
 }

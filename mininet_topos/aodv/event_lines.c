@@ -181,6 +181,7 @@ void totals_write(void)
 {
 	const struct aodvd_counts *counts = &aodvd.counts;
 
+	requests_count();
 	json_begin("totals");
 	protocol_out(aodv_core_counts(aodvd.core));
 	counts_out("dropped_packets_%s", packet_drop_names, counts->dropped,
@@ -194,6 +195,7 @@ void totals_write(void)
 	json_unsigned("route_changes", counts->route_changes);
 	json_unsigned("usage_reads", counts->usage_reads);
 	json_unsigned("usage_flows", counts->usage_flows);
+	json_unsigned("requests_filtered", counts->requests_filtered);
 	json_unsigned("wakeups", counts->wakeups);
 	json_text("end", "sigterm");
 	json_end_flush();

@@ -138,6 +138,9 @@ class AodvNode:
     def used(self, t_ns: int, source: str, destination: str) -> None:
         self._command(f"used {t_ns} {source} {destination}")
 
+    def heard(self, t_ns: int, neighbour: str, originator: str) -> Done:
+        return self._command(f"heard {t_ns} {neighbour} {originator}")
+
     def link_broken(
         self, t_ns: int, neighbour: str, source: str = "0.0.0.0", destination: str = "0.0.0.0"
     ) -> Done:

@@ -81,6 +81,7 @@ static void routes_advance(struct aodv_core *core)
 void aodv_core_advance(struct aodv_core *core, int64_t now_ns)
 {
 	core->now_ns = later(core->now_ns, now_ns);
+	core->ops->read_heard(core->ctx);
 	/* A neighbour not heard is a lost link, even when its route ends now.
 	 */
 	links_advance(core);
@@ -134,6 +135,28 @@ void aodv_core_used(struct aodv_core *core, uint32_t source,
 {
 	prolong_way(core, source, t_ns);
 	prolong_way(core, destination, t_ns);
+}
+
+/* As neighbour_heard() does with what wakes the daemon. */
+void aodv_core_heard(struct aodv_core *core, uint32_t neighbour, int64_t t_ns)
+{
+	struct aodv_route *route = route_valid(core, neighbour);
+
+	if (route && route->next_hop == neighbour)
+		route->until_ns =
+		    later(route->until_ns,
+			  t_ns + core->config.active_route_timeout_ns);
+}
+
+void aodv_core_requests_heard(struct aodv_core *core, uint32_t originator,
+			      uint64_t requests)
+{
+	core->counts.received[AODV_KIND_RREQ] += requests;
+	core->counts.received_bytes[AODV_KIND_RREQ] +=
+	    requests * AODV_RREQ_BYTES;
+	core->counts.dropped[is_own(core, originator) ? AODV_DROP_OWN
+						      : AODV_DROP_DUPLICATE] +=
+	    requests;
 }
 
 static enum aodv_kind kind_of(const uint8_t *bytes, bool was_broadcast)

@@ -175,6 +175,20 @@ struct aodv_ops {
 	void (*give_up)(void *ctx, uint32_t destination, bool repair);
 	/* Calls aodv_core_used() for all traffic since the last time. */
 	void (*read_usage)(void *ctx);
+	/*
+	 * What requests_seen and neighbour_watch allowed to be kept from the
+	 * state machine, told by aodv_core_heard(); asked before all else.
+	 */
+	void (*read_heard)(void *ctx);
+	/*
+	 * Till then this request says only that who sent it is there; and that
+	 * does no more than prolong the route to a neighbour that is watched.
+	 */
+	void (*request_seen)(void *ctx, uint32_t originator, uint32_t id,
+			     int64_t until_ns);
+	void (*neighbour_watch)(void *ctx, uint32_t neighbour,
+				unsigned int interface);
+	void (*neighbour_unwatch)(void *ctx, uint32_t neighbour);
 	void (*event)(void *ctx, const struct aodv_event *event);
 };
 
@@ -207,6 +221,11 @@ enum aodv_verdict aodv_core_transit(struct aodv_core *core, int64_t now_ns,
 /* A packet took the route at that time; only from within read_usage(). */
 void aodv_core_used(struct aodv_core *core, uint32_t source,
 		    uint32_t destination, int64_t t_ns);
+/* A watched neighbour sent a request that was seen; from read_heard(). */
+void aodv_core_heard(struct aodv_core *core, uint32_t neighbour, int64_t t_ns);
+/* So many of them were the originator's; only they are counted here. */
+void aodv_core_requests_heard(struct aodv_core *core, uint32_t originator,
+			      uint64_t requests);
 /*
  * No frame reaches the neighbour any more. The packet that showed it went
  * from source to destination, both 0 if there was none.

@@ -9,6 +9,7 @@
  *	want T SOURCE DESTINATION
  *	transit T SOURCE DESTINATION
  *	used T SOURCE DESTINATION	told when the machine asks next
+ *	heard T NEIGHBOUR ORIGINATOR	a request that was seen; told next
  *	break T NEIGHBOUR CAUSE SOURCE DESTINATION
  *	reply_failed T NEIGHBOUR
  *	advance T
@@ -38,6 +39,9 @@ static struct aodv_config config;
 static struct aodv_core *core;
 static struct use uses[MOST_USES];
 static unsigned int uses_count;
+/* What a filter kept from the machine: source is the neighbour. */
+static struct use heard[MOST_USES];
+static unsigned int heard_count;
 
 static _Noreturn void die(const char *what)
 {
@@ -131,6 +135,38 @@ static void op_read_usage(void *ctx)
 	uses_count = 0;
 }
 
+static void op_read_heard(void *ctx)
+{
+	(void)ctx;
+	for (unsigned int i = 0; i < heard_count; i++)
+		aodv_core_heard(core, heard[i].source, heard[i].t_ns);
+	heard_count = 0;
+}
+
+static void op_request_seen(void *ctx, uint32_t originator, uint32_t id,
+			    int64_t until_ns)
+{
+	(void)ctx;
+	printf("{\"do\":\"seen\",\"id\":%" PRIu32 ",\"until_ns\":%" PRId64, id,
+	       until_ns);
+	address_out("originator", originator);
+	printf("}\n");
+}
+
+static void op_neighbour_watch(void *ctx, uint32_t neighbour,
+			       unsigned int interface)
+{
+	(void)ctx;
+	(void)interface;
+	one_address("watch", neighbour);
+}
+
+static void op_neighbour_unwatch(void *ctx, uint32_t neighbour)
+{
+	(void)ctx;
+	one_address("unwatch", neighbour);
+}
+
 static void op_event(void *ctx, const struct aodv_event *event)
 {
 	(void)ctx;
@@ -149,6 +185,10 @@ static const struct aodv_ops ops = {
     .release = op_release,
     .give_up = op_give_up,
     .read_usage = op_read_usage,
+    .read_heard = op_read_heard,
+    .request_seen = op_request_seen,
+    .neighbour_watch = op_neighbour_watch,
+    .neighbour_unwatch = op_neighbour_unwatch,
     .event = op_event,
 };
 
@@ -244,6 +284,15 @@ static void use(int64_t t_ns)
 	uses[uses_count++].t_ns = t_ns;
 }
 
+static void hear(int64_t t_ns)
+{
+	if (heard_count == MOST_USES)
+		die("too many requests");
+	heard[heard_count].source = address(word());
+	heard[heard_count++].t_ns = t_ns;
+	aodv_core_requests_heard(core, address(word()), 1);
+}
+
 static void transit(int64_t t_ns)
 {
 	static const char *const verdicts[] = {"drop", "keep", "send"};
@@ -316,6 +365,8 @@ static void run_command(const char *name, int64_t t_ns)
 		transit(t_ns);
 	} else if (strcmp(name, "used") == 0) {
 		use(t_ns);
+	} else if (strcmp(name, "heard") == 0) {
+		hear(t_ns);
 	} else if (strcmp(name, "break") == 0) {
 		break_link(t_ns);
 	} else if (strcmp(name, "reply_failed") == 0) {

@@ -48,6 +48,7 @@ static void blacklist(struct aodv_core *core, uint32_t neighbour)
 		drop(core, AODV_DROP_FULL);
 		return;
 	}
+	core->ops->neighbour_unwatch(core->ctx, neighbour);
 	core->counts.blacklistings++;
 	core->ops->event(core->ctx, &event);
 }

@@ -104,6 +104,8 @@ void route_activate(struct aodv_core *core, struct aodv_route *route,
 	route->next_hop = next_hop;
 	route->interface = interface;
 	route->until_ns = until_ns;
+	if (changed)
+		core->ops->neighbour_unwatch(core->ctx, route->destination);
 	if (moved)
 		core->ops->route_set(core->ctx, route->destination, next_hop,
 				     interface);
@@ -127,6 +129,7 @@ void route_invalidate(struct aodv_core *core, struct aodv_route *route,
 		core->counts.routes_expired++;
 	else
 		core->counts.routes_broken++;
+	core->ops->neighbour_unwatch(core->ctx, route->destination);
 	core->ops->route_clear(core->ctx, route->destination);
 	event_of_route(core, why, route);
 }
@@ -160,6 +163,8 @@ struct aodv_route *neighbour_heard(struct aodv_core *core, uint32_t neighbour,
 		    later(route->hello_until_ns,
 			  core->now_ns + core->config.allowed_hello_loss *
 					     core->config.hello_interval_ns);
+	if (!is_blacklisted(core, neighbour))
+		core->ops->neighbour_watch(core->ctx, neighbour, interface);
 	return route;
 }
 
@@ -194,4 +199,5 @@ void rreq_remember(struct aodv_core *core, uint32_t originator, uint32_t id)
 	    .id = id,
 	    .until_ns = core->now_ns + core->config.path_discovery_ns,
 	};
+	core->ops->request_seen(core->ctx, originator, id, place->until_ns);
 }
