@@ -69,13 +69,28 @@ def _of_radio(totals: Mapping[str, Any], radio: int, count: int) -> Iterator[Sum
         wanted=at("unicast_attempts"), got=at("acked", "timeouts", "open_at_end"),
     )  # fmt: skip
     yield Sum(
-        what=f"{name}: time-outs", wanted=at("timeouts"), got=at("retries", "given_up")
+        what=f"{name}: time-outs",
+        wanted=at("timeouts", "cts_timeouts"), got=at("retries", "given_up"),
     )  # fmt: skip
     yield Sum(
         what=f"{name}: ACKs owed", wanted=at("acks_due"),
         got=at("acks_sent", "acks_unsent", "acks_due_at_end"),
     )  # fmt: skip
     yield Sum(what=f"{name}: outcomes of ACKs", wanted=at("acks_sent"), got=outcomes("ack"))
+    yield Sum(what=f"{name}: outcomes of RTS", wanted=at("rts_attempts"), got=outcomes("rts"))
+    yield Sum(
+        what=f"{name}: RTS answered, timed out or open",
+        wanted=at("rts_attempts"), got=at("rts_answered", "cts_timeouts", "rts_open_at_end"),
+    )  # fmt: skip
+    yield Sum(
+        what=f"{name}: frames sent after a CTS",
+        wanted=at("rts_answered"), got=at("protected_attempts", "cleared_at_end"),
+    )  # fmt: skip
+    yield Sum(
+        what=f"{name}: CTS owed", wanted=at("cts_due"),
+        got=at("cts_sent", "cts_unsent", "cts_refused", "cts_due_at_end"),
+    )  # fmt: skip
+    yield Sum(what=f"{name}: outcomes of CTS", wanted=at("cts_sent"), got=outcomes("cts"))
 
 
 def _over_all(totals: Mapping[str, Any], count: int) -> Iterator[Sum]:
@@ -89,6 +104,11 @@ def _over_all(totals: Mapping[str, Any], count: int) -> Iterator[Sum]:
     yield Sum(
         what="ACKs decoded and frames acknowledged",
         wanted=total("ack_delivered"), got=total("acked"),
+    )  # fmt: skip
+    yield Sum(what="RTS decoded and CTS owed", wanted=total("rts_delivered"), got=total("cts_due"))
+    yield Sum(
+        what="CTS decoded and RTS answered",
+        wanted=total("cts_delivered"), got=total("rts_answered"),
     )  # fmt: skip
     yield Sum(
         what="frames given to the kernel",

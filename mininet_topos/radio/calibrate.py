@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mininet_topos.radio.dcf_theory import NS_PER_S, Dcf, one_sender_bps, saturated
+from mininet_topos.radio.hidden_rts import simulate_rts
 from mininet_topos.radio.hidden_terminals import simulate
 from model.errors import RunError
 
@@ -24,7 +25,7 @@ SIMULATED_S = 200.0
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """One transmission of a data frame."""
+    """One transmission, of a data frame or of an RTS."""
 
     begin_ns: int
     end_ns: int
@@ -33,11 +34,14 @@ class Sent:
     outcome: str
 
 
-def data_frames(lines: Iterable[str], least_bytes: int) -> Iterator[Sent]:
-    """Yield the unicast data transmissions of at least so many bytes of a ``--frames`` file."""
+def data_frames(lines: Iterable[str], least_bytes: int, kind: str = "data") -> Iterator[Sent]:
+    """Yield the unicast transmissions of a kind, of so many bytes at least, of a ``--frames`` file.
+
+    ``kind`` is ``data`` or ``rts``.
+    """
     for line in lines:
         field = line.rstrip("\n").split("\t")
-        if len(field) == 9 and field[2] == "data" and int(field[7]) >= least_bytes:
+        if len(field) == 9 and field[2] == kind and int(field[7]) >= least_bytes:
             yield Sent(
                 begin_ns=int(field[0]), end_ns=int(field[1]), sender=int(field[3]),
                 frame_bytes=int(field[7]), outcome=field[8],
@@ -101,3 +105,17 @@ def check_hidden(dcf: Dcf, got: Measured) -> None:
     check(
         "deliveries of hidden terminals", wanted.delivered_per_s, got.delivered_per_s, HIDDEN_FRAC
     )
+
+
+def check_hidden_rts(dcf: Dcf, got: Measured, asked: Measured) -> None:
+    """Raise :class:`RunError` unless two hidden terminals with RTS do as another simulation.
+
+    ``got`` is of the data frames, ``asked`` of the RTS.
+    """
+    wanted = simulate_rts(dcf, got.frame_bytes, SIMULATED_S, seed=1)
+    for what, expected, measured in (
+        ("RTS of hidden terminals", wanted.rts_per_s, asked.attempts_per_s),
+        ("frames of hidden terminals with RTS", wanted.attempts_per_s, got.attempts_per_s),
+        ("deliveries of hidden terminals with RTS", wanted.delivered_per_s, got.delivered_per_s),
+    ):
+        check(what, expected, measured, HIDDEN_FRAC)

@@ -3,7 +3,8 @@
 Pure. Times are in ns. Formulas: one sender from the access rules of IEEE 802.11-1999, 9.2.5
 (backoff uniform over 0 to CWmin); many from G. Bianchi, "Performance Analysis of the IEEE 802.11
 Distributed Coordination Function", IEEE JSAC 18(3), 2000, with the finite retries of H. Wu et al.,
-"Performance of Reliable Transport Protocol over IEEE 802.11 Wireless LAN", INFOCOM 2002.
+"Performance of Reliable Transport Protocol over IEEE 802.11 Wireless LAN", INFOCOM 2002; with
+RTS and CTS (Bianchi's section V.C) a success is longer by both, and a collision costs an RTS only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 NS_PER_S = 1_000_000_000
 ACK_BYTES = 14
+RTS_BYTES = 20
 BISECTIONS = 200
 
 
@@ -26,6 +28,8 @@ class Dcf:
     cw_min_slots: int = 31
     cw_max_slots: int = 1023
     retry_limit: int = 7
+    long_retry_limit: int = 4
+    rts: bool = False
     data_rate_bps: int = 2_000_000
     ack_rate_bps: int = 1_000_000
 
@@ -34,13 +38,30 @@ class Dcf:
         return self.preamble_ns + -(-frame_bytes * 8 * NS_PER_S // rate_bps)
 
     def ack_ns(self) -> int:
-        """Return how long an ACK is on the air."""
+        """Return how long an ACK is on the air; a CTS is as long."""
         return self.air_ns(ACK_BYTES, self.ack_rate_bps)
+
+    def rts_ns(self) -> int:
+        """Return how long an RTS is on the air."""
+        return self.air_ns(RTS_BYTES, self.ack_rate_bps)
+
+    def clearing_ns(self) -> int:
+        """Return what precedes a frame that is sent after RTS and CTS, each with SIFS."""
+        return self.rts_ns() + self.ack_ns() + 2 * self.sifs_ns if self.rts else 0
 
     def exchange_ns(self, frame_bytes: int) -> int:
         """Return how long a unicast frame keeps the medium, from its begin to the end of DIFS."""
         data_ns = self.air_ns(frame_bytes, self.data_rate_bps)
-        return data_ns + self.sifs_ns + self.ack_ns() + self.difs_ns
+        return self.clearing_ns() + data_ns + self.sifs_ns + self.ack_ns() + self.difs_ns
+
+    def collision_ns(self, frame_bytes: int) -> int:
+        """Return how long a collision keeps the medium: as long as who sent waits for an answer.
+
+        The others wait for EIFS, which is as long.
+        """
+        if not self.rts:
+            return self.exchange_ns(frame_bytes)
+        return self.rts_ns() + self.sifs_ns + self.ack_ns() + self.difs_ns
 
 
 def one_sender_bps(dcf: Dcf, frame_bytes: int, payload_bytes: int) -> float:
@@ -98,13 +119,14 @@ class Saturated:
 def saturated(dcf: Dcf, stations: int, frame_bytes: int, payload_bytes: int) -> Saturated:
     """Return the goodput of one cell of saturated stations (Bianchi's equation 13).
 
-    A collision keeps the medium as long as a success: all wait for the ACK that does not come,
-    those that sent by their time-out and the others by EIFS.
+    Without RTS a collision keeps the medium as long as a success. With it all collisions are of
+    RTS, so the retry limit is the short one in both.
     """
     tau, collides = solve(dcf, stations)
     idle = (1 - tau) ** stations
     success = stations * tau * (1 - tau) ** (stations - 1)
-    slot_ns = idle * dcf.slot_ns + (1 - idle) * dcf.exchange_ns(frame_bytes)
+    slot_ns = idle * dcf.slot_ns + success * dcf.exchange_ns(frame_bytes)
+    slot_ns += (1 - idle - success) * dcf.collision_ns(frame_bytes)
     return Saturated(
         goodput_bps=success * payload_bytes * 8 * NS_PER_S / slot_ns,
         collision_probability=collides,

@@ -119,10 +119,8 @@ void air_end(unsigned int sender, int64_t t_ns)
 {
 	struct radio *radio = &radios[sender];
 	unsigned int kept = 0;
-	int64_t nav_ns = 0;
+	int64_t nav_ns = t_ns + radio->tx.nav_ns;
 
-	if (radio->tx.frame != NULL && radio->tx.to != TO_ALL)
-		nav_ns = t_ns + dcf.sifs_ns + air_time_ns(14, dcf.ack_rate_bps);
 	for (unsigned int i = 0; i < on_air_count; i++) {
 		if (on_air[i] != sender)
 			on_air[kept++] = on_air[i];
@@ -136,7 +134,8 @@ void air_end(unsigned int sender, int64_t t_ns)
 		if (heard == UNHEARD)
 			continue;
 		radios[at].sensed--;
-		if (heard == HEARD && (int)at != radio->tx.to)
+		if (heard == HEARD && (int)at != radio->tx.to &&
+		    nav_ns > radios[at].nav_until_ns)
 			radios[at].nav_until_ns = nav_ns;
 		fall_idle(&radios[at], t_ns,
 			  heard == NOISE || heard == COLLIDED);

@@ -17,12 +17,18 @@
 #define MAC_BYTES 6
 #define NEVER_NS INT64_MAX
 #define TX_RATES 4
+#define FCS_BYTES 4U
+#define RTS_BYTES 20U
+/* ACK and CTS. */
+#define ANSWER_BYTES 14U
 
 enum air_kind {
 	AIR_DATA,
 	AIR_BROADCAST,
 	AIR_MANAGEMENT,
 	AIR_ACK,
+	AIR_RTS,
+	AIR_CTS,
 	AIR_KINDS,
 };
 
@@ -45,7 +51,15 @@ enum hearing { UNHEARD, NOISE, HEARD, COLLIDED, DEAF };
 enum { TO_ALL = -1, TO_NOBODY = -2 };
 
 enum timer { TIMER_END, TIMER_ANSWER, TIMER_STEP, TIMERS };
-enum station { QUIET, CONTENDING, SENDING, AWAITING };
+/* CLEARED: has its CTS, and sends the frame after SIFS. */
+enum station {
+	QUIET,
+	CONTENDING,
+	SENDING,
+	AWAITING_CTS,
+	CLEARED,
+	AWAITING,
+};
 
 struct frame {
 	uint64_t cookie;
@@ -60,12 +74,13 @@ struct frame {
 
 struct transmission {
 	enum air_kind kind;
-	const struct frame *frame; /* NULL: an ACK */
+	const struct frame *frame; /* NULL: RTS, CTS or ACK */
 	int to;
 	unsigned int tries;
 	uint64_t rate_bps;
 	uint32_t bytes;
-	int64_t begin_ns, end_ns;
+	/* nav_ns: how long others keep quiet after its end. */
+	int64_t begin_ns, end_ns, nav_ns;
 	uint8_t heard[MAX_RADIOS];
 	double power[MAX_RADIOS];
 };
@@ -75,6 +90,9 @@ struct counters {
 	uint64_t unicast_attempts, group_attempts, timeouts, retries;
 	uint64_t unicast[OUTCOMES], group[OUTCOMES], ack[OUTCOMES];
 	uint64_t acks_due, acks_sent, acks_unsent, taken_in;
+	uint64_t rts_attempts, rts_answered, cts_timeouts, protected_attempts;
+	uint64_t rts[OUTCOMES], cts[OUTCOMES];
+	uint64_t cts_due, cts_sent, cts_unsent, cts_refused;
 	uint64_t air_ns[AIR_KINDS];
 };
 
@@ -85,14 +103,18 @@ struct radio {
 	struct frame *ring;
 	unsigned int head, waiting;
 	enum station station;
-	unsigned int cw, tries;
+	/* tries: of the frame itself; rts_tries: since the last CTS. */
+	unsigned int cw, tries, rts_tries;
 	uint64_t slots;
-	/* nav_until_ns: kept free for the ACK of a frame it overheard. */
+	/* nav_until_ns: kept free for what follows a frame it overheard. */
 	int64_t idle_since_ns, defer_ns, ready_ns, nav_until_ns;
 	int64_t due_ns[TIMERS];
 	unsigned int sensed;
 	bool transmitting;
 	int answer_to;
+	/* AIR_ACK or AIR_CTS, and what a CTS reserves after itself. */
+	enum air_kind answer_kind;
+	int64_t answer_nav_ns;
 	struct transmission tx;
 	struct counters count;
 };
@@ -101,8 +123,12 @@ struct dcf_settings {
 	/* CLOCK_MONOTONIC at time 0 of the movement. */
 	int64_t origin_ns;
 	int64_t slot_ns, sifs_ns, difs_ns, preamble_ns;
-	unsigned int cw_min, cw_max, retry_limit, queue_frames;
+	unsigned int cw_min, cw_max, retry_limit, long_retry_limit;
+	unsigned int queue_frames;
+	/* Of ACK, RTS and CTS. */
 	uint64_t ack_rate_bps;
+	/* Unicast frames longer than this are sent after RTS and CTS. */
+	uint64_t rts_threshold_bytes;
 	double range_mm2, sense_mm2;
 	double capture_ratio; /* 0: two that overlap are both lost */
 };
@@ -136,8 +162,30 @@ void station_resume(struct radio *radio, int64_t t_ns);
  */
 int64_t station_next_ns(void);
 void station_run_until(int64_t now_ns);
+void station_begin(unsigned int r, int64_t t_ns);
+void station_finish(unsigned int r, bool acked, int64_t t_ns);
+enum outcome station_outcome_at(const struct radio *sender, unsigned int at);
+
+/* air_times.c */
 uint64_t rate_bps_of_index(uint8_t index);
 int64_t air_time_ns(uint32_t bytes, uint64_t rate_bps);
+/* How long a frame of the kernel is on the air. */
+int64_t frame_air_ns(const struct frame *frame);
+/* How long an ACK or a CTS is. */
+int64_t answer_air_ns(void);
+int64_t rts_air_ns(void);
+
+/* rts.c */
+bool rts_is_wanted(const struct frame *frame);
+void rts_send(unsigned int r, int64_t t_ns);
+void rts_end(unsigned int r, int64_t t_ns);
+
+/* answers.c */
+void answer_owe(struct radio *radio, enum air_kind kind, unsigned int to,
+		int64_t nav_ns, int64_t t_ns);
+void answer_send(unsigned int r, int64_t t_ns);
+void ack_end(unsigned int r, int64_t t_ns);
+void cts_end(unsigned int r, int64_t t_ns);
 
 /* hwsim.c */
 int hwsim_open_or_die(void);

@@ -17,9 +17,13 @@
 #define HAS_FLAGS_RATE_CHANNEL_RETRIES (1U << 1 | 1U << 2 | 1U << 3 | 1U << 17)
 #define CHANNEL_2GHZ_CCK 0x00a0U
 #define RETRY_BIT 0x08U
-#define ACK_BYTES 10U
 
 static FILE *frames, *pcap;
+static const uint8_t control_types[AIR_KINDS] = {
+    [AIR_ACK] = 0xd4,
+    [AIR_RTS] = 0xb4,
+    [AIR_CTS] = 0xc4,
+};
 static int64_t realtime_offset_ns;
 
 static void put16(uint8_t *at, uint32_t value)
@@ -69,27 +73,37 @@ void record_open_or_die(const char *frames_path, const char *pcap_path)
 	fwrite(head, sizeof(head), 1, pcap);
 }
 
+/* Writes what is on the air, without its checksum; returns its bytes. */
+static uint32_t write_body(const struct radio *sender, uint8_t *body)
+{
+	const struct transmission *tx = &sender->tx;
+
+	if (tx->frame != NULL) {
+		memcpy(body, tx->frame->data, tx->frame->bytes);
+		if (tx->tries > 1)
+			body[1] |= RETRY_BIT;
+	} else {
+		body[0] = control_types[tx->kind];
+		if (tx->kind == AIR_RTS) {
+			memcpy(body + 4, sender->ring[sender->head].data + 4,
+			       MAC_BYTES);
+			memcpy(body + 10, sender->mac, MAC_BYTES);
+		} else {
+			memcpy(body + 4, radios[tx->to].mac, MAC_BYTES);
+		}
+	}
+	if (tx->to != TO_ALL)
+		put16(body + 2, (uint32_t)((tx->nav_ns + 999) / 1000));
+	return tx->bytes - FCS_BYTES;
+}
+
 static void write_packet(unsigned int sender)
 {
 	const struct transmission *tx = &radios[sender].tx;
 	uint8_t head[16 + RADIOTAP_BYTES] = {0}, body[MAX_FRAME_BYTES] = {0};
 	int64_t t_ns = tx->begin_ns + realtime_offset_ns;
-	uint32_t bytes = ACK_BYTES;
+	uint32_t bytes = write_body(&radios[sender], body);
 
-	if (tx->frame != NULL) {
-		bytes = tx->frame->bytes;
-		memcpy(body, tx->frame->data, bytes);
-		if (tx->tries > 1)
-			body[1] |= RETRY_BIT;
-		if (tx->to != TO_ALL)
-			put16(body + 2,
-			      (uint32_t)((dcf.sifs_ns +
-					  air_time_ns(14, dcf.ack_rate_bps)) /
-					 1000));
-	} else {
-		body[0] = 0xd4;
-		memcpy(body + 4, radios[tx->to].mac, MAC_BYTES);
-	}
 	put32(head, (uint32_t)(t_ns / NS_PER_S));
 	put32(head + 4, (uint32_t)(t_ns % NS_PER_S));
 	put32(head + 8, bytes + RADIOTAP_BYTES);
@@ -107,7 +121,7 @@ static void write_packet(unsigned int sender)
 void record_transmission(unsigned int sender, enum outcome outcome)
 {
 	static const char *const kinds[] = {"data", "broadcast", "management",
-					    "ack"};
+					    "ack",  "rts",	 "cts"};
 	static const char *const outcomes[] = {
 	    "delivered",     "duplicate",	 "collided",
 	    "out_of_range",  "receiver_sending", "other_channel",

@@ -5,14 +5,12 @@
  * for DIFS is sent at once, another after a backoff that stands still while
  * the medium is busy; a unicast frame is answered after SIFS, repeated with a
  * doubled window until it is, or given up; a backoff follows every frame. Two
- * whose backoff ends at one instant send both.
+ * whose backoff ends at one instant send both. What precedes a long frame is
+ * in rts.c.
  */
 #include "medium.h"
 
 #include <string.h>
-
-#define ACK_BYTES 14U
-#define FCS_BYTES 4U
 
 struct dcf_settings dcf;
 
@@ -26,21 +24,6 @@ static uint64_t draw(void)
 	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
 	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
 	return z ^ (z >> 31);
-}
-
-uint64_t rate_bps_of_index(uint8_t index)
-{
-	static const uint64_t rates_bps[] = {1000000, 2000000, 5500000,
-					     11000000};
-
-	return index < 4 ? rates_bps[index] : 0;
-}
-
-int64_t air_time_ns(uint32_t bytes, uint64_t rate_bps)
-{
-	uint64_t bit_ns = (uint64_t)bytes * 8 * (uint64_t)NS_PER_S;
-
-	return dcf.preamble_ns + (int64_t)((bit_ns + rate_bps - 1) / rate_bps);
 }
 
 void station_start(uint64_t seed)
@@ -128,20 +111,27 @@ void station_hand_in(unsigned int r, const struct frame *frame, int64_t t_ns)
 		back_off(radio, t_ns);
 }
 
-static void finish(unsigned int r, bool acked, int64_t t_ns)
+void station_finish(unsigned int r, bool acked, int64_t t_ns)
 {
 	struct radio *radio = &radios[r];
 
-	hwsim_report(r, &radio->ring[radio->head], radio->tries, acked);
+	hwsim_report(r, &radio->ring[radio->head],
+		     radio->tries > 0 ? radio->tries : radio->rts_tries, acked);
 	radio->head = (radio->head + 1) % (dcf.queue_frames + 1);
 	radio->waiting--;
 	radio->tries = 0;
+	radio->rts_tries = 0;
 	radio->cw = dcf.cw_min;
 	back_off(radio, t_ns);
 }
 
-static void begin(unsigned int r, struct transmission *tx, int64_t t_ns)
+void station_begin(unsigned int r, int64_t t_ns)
 {
+	struct transmission *tx = &radios[r].tx;
+
+	if (radios[r].transmitting)
+		die_run("a radio", "one transmission at a time", "two",
+			"this is a mistake in wifi_medium");
 	tx->begin_ns = t_ns;
 	tx->end_ns = t_ns + air_time_ns(tx->bytes, tx->rate_bps);
 	radios[r].due_ns[TIMER_END] = tx->end_ns;
@@ -153,6 +143,7 @@ static void send_frame(unsigned int r, int64_t t_ns)
 	struct radio *radio = &radios[r];
 	const struct frame *frame = &radio->ring[radio->head];
 	struct transmission *tx = &radio->tx;
+	bool is_cleared = radio->station == CLEARED;
 
 	radio->station = SENDING;
 	radio->tries++;
@@ -162,34 +153,18 @@ static void send_frame(unsigned int r, int64_t t_ns)
 	tx->tries = radio->tries;
 	tx->rate_bps = rate_bps_of_index(frame->rate_index);
 	tx->bytes = frame->bytes + FCS_BYTES;
-	if (frame->to == TO_ALL)
+	tx->nav_ns = 0;
+	if (frame->to == TO_ALL) {
 		radio->count.group_attempts++;
-	else
+	} else {
 		radio->count.unicast_attempts++;
-	begin(r, tx, t_ns);
-}
-
-static void send_ack(unsigned int r, int64_t t_ns)
-{
-	struct radio *radio = &radios[r];
-	struct transmission *tx = &radio->tx;
-
-	radio->due_ns[TIMER_ANSWER] = NEVER_NS;
-	if (radio->transmitting) {
-		radio->count.acks_unsent++;
-		return;
+		radio->count.protected_attempts += is_cleared;
+		tx->nav_ns = dcf.sifs_ns + answer_air_ns();
 	}
-	radio->count.acks_sent++;
-	tx->kind = AIR_ACK;
-	tx->frame = NULL;
-	tx->to = radio->answer_to;
-	tx->tries = 1;
-	tx->rate_bps = dcf.ack_rate_bps;
-	tx->bytes = ACK_BYTES;
-	begin(r, tx, t_ns);
+	station_begin(r, t_ns);
 }
 
-static enum outcome outcome_at(const struct radio *sender, unsigned int at)
+enum outcome station_outcome_at(const struct radio *sender, unsigned int at)
 {
 	if (radios[at].freq_mhz != sender->freq_mhz)
 		return OUT_OTHER_CHANNEL;
@@ -224,14 +199,14 @@ static void end_group(unsigned int r, int64_t t_ns)
 
 		if (at == r)
 			continue;
-		outcome = outcome_at(radio, at);
+		outcome = station_outcome_at(radio, at);
 		radio->count.group[outcome]++;
 		if (outcome == OUT_DELIVERED)
 			take_in(r, at);
 	}
 	record_transmission(r, OUT_DELIVERED);
 	radio->count.group_done++;
-	finish(r, false, t_ns);
+	station_finish(r, false, t_ns);
 }
 
 static void end_unicast(unsigned int r, int64_t t_ns)
@@ -241,7 +216,7 @@ static void end_unicast(unsigned int r, int64_t t_ns)
 	enum outcome outcome = OUT_NO_SUCH_RADIO;
 
 	if (frame->to >= 0)
-		outcome = outcome_at(radio, (unsigned int)frame->to);
+		outcome = station_outcome_at(radio, (unsigned int)frame->to);
 	if (outcome == OUT_DELIVERED) {
 		struct radio *peer = &radios[frame->to];
 
@@ -251,31 +226,12 @@ static void end_unicast(unsigned int r, int64_t t_ns)
 			take_in(r, (unsigned int)frame->to);
 		frame->delivered = true;
 		peer->count.acks_due++;
-		peer->answer_to = (int)r;
-		peer->due_ns[TIMER_ANSWER] = t_ns + dcf.sifs_ns;
+		answer_owe(peer, AIR_ACK, r, 0, t_ns);
 	}
 	radio->count.unicast[outcome]++;
 	record_transmission(r, outcome);
 	radio->station = AWAITING;
-	radio->due_ns[TIMER_STEP] =
-	    t_ns + dcf.sifs_ns + air_time_ns(ACK_BYTES, dcf.ack_rate_bps);
-}
-
-static void end_ack(unsigned int r, int64_t t_ns)
-{
-	unsigned int to = (unsigned int)radios[r].tx.to;
-	struct radio *peer = &radios[to];
-	enum outcome outcome = outcome_at(&radios[r], to);
-
-	radios[r].count.ack[outcome]++;
-	record_transmission(r, outcome);
-	if (outcome != OUT_DELIVERED)
-		return;
-	if (peer->station != AWAITING || peer->ring[peer->head].to != (int)r)
-		die_run("an ACK", "a sender that waits for it", "another",
-			"this is a mistake in wifi_medium");
-	peer->count.acked++;
-	finish(to, true, t_ns);
+	radio->due_ns[TIMER_STEP] = t_ns + dcf.sifs_ns + answer_air_ns();
 }
 
 static void end_transmission(unsigned int r, int64_t t_ns)
@@ -287,21 +243,43 @@ static void end_transmission(unsigned int r, int64_t t_ns)
 	radio->count.air_ns[tx->kind] += (uint64_t)(t_ns - tx->begin_ns);
 	air_end(r, t_ns);
 	if (tx->kind == AIR_ACK)
-		end_ack(r, t_ns);
+		ack_end(r, t_ns);
+	else if (tx->kind == AIR_RTS)
+		rts_end(r, t_ns);
+	else if (tx->kind == AIR_CTS)
+		cts_end(r, t_ns);
 	else if (tx->to == TO_ALL)
 		end_group(r, t_ns);
 	else
 		end_unicast(r, t_ns);
 }
 
+/* An answer that does not come now ends what is done for the frame. */
+static bool is_last_try(const struct radio *radio)
+{
+	if (radio->station == AWAITING_CTS)
+		return radio->rts_tries >= dcf.retry_limit;
+	if (rts_is_wanted(&radio->ring[radio->head]))
+		return radio->tries >= dcf.long_retry_limit;
+	return radio->tries >= dcf.retry_limit;
+}
+
+static bool is_awaiting(const struct radio *radio)
+{
+	return radio->station == AWAITING || radio->station == AWAITING_CTS;
+}
+
 static void time_out(unsigned int r, int64_t t_ns)
 {
 	struct radio *radio = &radios[r];
 
-	radio->count.timeouts++;
-	if (radio->tries >= dcf.retry_limit) {
+	if (radio->station == AWAITING)
+		radio->count.timeouts++;
+	else
+		radio->count.cts_timeouts++;
+	if (is_last_try(radio)) {
 		radio->count.given_up++;
-		finish(r, false, t_ns + dcf.difs_ns);
+		station_finish(r, false, t_ns + dcf.difs_ns);
 		return;
 	}
 	radio->count.retries++;
@@ -316,12 +294,15 @@ static void step(unsigned int r, int64_t t_ns)
 	struct radio *radio = &radios[r];
 
 	radio->due_ns[TIMER_STEP] = NEVER_NS;
-	if (radio->station == AWAITING)
+	if (is_awaiting(radio))
 		time_out(r, t_ns);
-	else if (radio->waiting > 0)
-		send_frame(r, t_ns);
-	else
+	else if (radio->waiting == 0)
 		radio->station = QUIET;
+	else if (radio->station != CLEARED &&
+		 rts_is_wanted(&radio->ring[radio->head]))
+		rts_send(r, t_ns);
+	else
+		send_frame(r, t_ns);
 }
 
 static int64_t next_of(unsigned int *timer, unsigned int *r)
@@ -340,44 +321,50 @@ static int64_t next_of(unsigned int *timer, unsigned int *r)
 	return next_ns;
 }
 
-/* How long the frame at the head of a queue will be on the air. */
-static int64_t head_air_ns(const struct radio *radio)
-{
-	const struct frame *frame = &radio->ring[radio->head];
-
-	return air_time_ns(frame->bytes + FCS_BYTES,
-			   rate_bps_of_index(frame->rate_index));
-}
-
 /*
  * When a station's own step may lead to something that the kernel is told: not
  * before its next frame has been sent.
  */
 static int64_t step_tells_ns(const struct radio *radio)
 {
+	const struct frame *frame = &radio->ring[radio->head];
 	int64_t due_ns = radio->due_ns[TIMER_STEP];
 
 	if (due_ns == NEVER_NS || radio->waiting == 0)
 		return NEVER_NS;
-	if (radio->station == AWAITING && radio->tries >= dcf.retry_limit)
+	if (is_awaiting(radio) && is_last_try(radio))
 		return due_ns;
-	return due_ns + head_air_ns(radio);
+	if (radio->station != CLEARED && rts_is_wanted(frame))
+		return due_ns + rts_air_ns() + dcf.sifs_ns + answer_air_ns();
+	return due_ns + frame_air_ns(frame);
+}
+
+/* What ends may be told then; after RTS and CTS the next frame at best. */
+static int64_t end_tells_ns(const struct radio *radio)
+{
+	int64_t end_ns = radio->due_ns[TIMER_END];
+
+	if (end_ns == NEVER_NS ||
+	    (radio->tx.kind != AIR_RTS && radio->tx.kind != AIR_CTS))
+		return end_ns;
+	return end_ns + dcf.sifs_ns + dcf.preamble_ns;
 }
 
 int64_t station_next_ns(void)
 {
-	int64_t ack_ns = air_time_ns(ACK_BYTES, dcf.ack_rate_bps);
+	int64_t ack_ns = answer_air_ns();
 	int64_t next_ns = NEVER_NS;
 
 	for (unsigned int r = 0; r < radio_count; r++) {
 		const struct radio *radio = &radios[r];
 		int64_t answer_ns = radio->due_ns[TIMER_ANSWER];
 		int64_t tells_ns = step_tells_ns(radio);
+		int64_t end_ns = end_tells_ns(radio);
 
 		if (answer_ns != NEVER_NS && answer_ns + ack_ns < tells_ns)
 			tells_ns = answer_ns + ack_ns;
-		if (radio->due_ns[TIMER_END] < tells_ns)
-			tells_ns = radio->due_ns[TIMER_END];
+		if (end_ns < tells_ns)
+			tells_ns = end_ns;
 		if (tells_ns < next_ns)
 			next_ns = tells_ns;
 	}
@@ -393,7 +380,7 @@ void station_run_until(int64_t now_ns)
 		if (timer == TIMER_END)
 			end_transmission(r, t_ns);
 		else if (timer == TIMER_ANSWER)
-			send_ack(r, t_ns);
+			answer_send(r, t_ns);
 		else
 			step(r, t_ns);
 	}

@@ -27,6 +27,8 @@ static struct probe_integer preamble_us = {true, 192};
 static struct probe_integer cw_min_slots = {true, 31};
 static struct probe_integer cw_max_slots = {true, 1023};
 static struct probe_integer retry_limit = {true, 7};
+static struct probe_integer long_retry_limit = {true, 4};
+static struct probe_integer rts_threshold_bytes;
 static struct probe_integer queue_frames = {true, 50};
 static struct probe_integer ack_rate_bps = {true, 1000000};
 static struct probe_integer origin_ns = {true, 0};
@@ -73,11 +75,18 @@ static const struct probe_option medium_options[] = {
     INTEGER_ROW("cw-min-slots", cw_min_slots, 0, 32767, "first window"),
     INTEGER_ROW("cw-max-slots", cw_max_slots, 0, 32767, "largest window"),
     INTEGER_ROW("retry-limit", retry_limit, 1, 255,
-		"transmissions of a unicast frame before it is given up"),
+		"transmissions of a unicast frame, or of the RTS before it, "
+		"until it is given up"),
+    INTEGER_ROW("long-retry-limit", long_retry_limit, 1, 255,
+		"transmissions of a frame that RTS and CTS precede"),
+    INTEGER_ROW("rts-threshold-bytes", rts_threshold_bytes, 0, 3000,
+		"RTS and CTS precede unicast frames longer than this, "
+		"checksum included; not given: none"),
     INTEGER_ROW("queue-frames", queue_frames, 1, 90,
 		"frames that wait behind the one being sent"),
-    INTEGER_ROW("ack-rate-bps", ack_rate_bps, 1000000, 11000000,
-		"rate of ACKs: 1000000, 2000000, 5500000 or 11000000"),
+    INTEGER_ROW(
+	"ack-rate-bps", ack_rate_bps, 1000000, 11000000,
+	"rate of ACK, RTS and CTS: 1000000, 2000000, 5500000 or 11000000"),
     INTEGER_ROW("ready-fd", ready_fd, 3, 1023,
 		"descriptor that gets a newline once frames are taken"),
     {0},
@@ -124,6 +133,10 @@ static void apply_options(void)
 	dcf.cw_min = (unsigned int)cw_min_slots.value;
 	dcf.cw_max = (unsigned int)cw_max_slots.value;
 	dcf.retry_limit = (unsigned int)retry_limit.value;
+	dcf.long_retry_limit = (unsigned int)long_retry_limit.value;
+	dcf.rts_threshold_bytes = UINT64_MAX;
+	if (rts_threshold_bytes.is_set)
+		dcf.rts_threshold_bytes = rts_threshold_bytes.value;
 	dcf.queue_frames = (unsigned int)queue_frames.value;
 	dcf.origin_ns = (int64_t)origin_ns.value;
 	dcf.ack_rate_bps = ack_rate_bps.value;

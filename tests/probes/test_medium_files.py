@@ -31,7 +31,10 @@ def started(
 def test_right_files_are_read(probes: Any, tmp_path: Path) -> None:
     done = started(probes, tmp_path)
     assert (done.status, NO_RADIOS in done.stderr) == (4, True)
-    assert done.one("options")["carrier_sense_m"] == 550
+    options = done.one("options")
+    assert options["carrier_sense_m"] == 550
+    assert (options["retry_limit"], options["long_retry_limit"]) == (7, 4)
+    assert options["rts_threshold_bytes"] is None
 
 
 @pytest.mark.parametrize(
@@ -101,6 +104,8 @@ def test_huge_file_is_refused_unread(probes: Any, tmp_path: Path) -> None:
         ("--ack-rate-bps=3000000", "a rate no radio has"),
         ("--carrier-sense-m=249", "at least --range-m"),
         ("--cw-max-slots=30", "at least --cw-min-slots"),
+        ("--rts-threshold-bytes=3001", "from 0 to 3000"),
+        ("--long-retry-limit=0", "from 1 to 255"),
     ],
 )
 def test_options_that_do_not_go_together(probes: Any, option: str, said: str) -> None:

@@ -58,3 +58,27 @@ def test_more_stations_collide_more() -> None:
     found = [saturated(Dcf(), n, 1064, 1000).collision_probability for n in (2, 5, 10, 20)]
     assert found == sorted(found)
     assert found[0] > 0
+
+
+def test_exchange_with_rts_is_longer_by_rts_cts_and_two_sifs() -> None:
+    dcf = Dcf(rts=True)
+    # 192 + 160, 192 + 112 and 2 x 10 us.
+    assert (dcf.rts_ns(), dcf.clearing_ns(), Dcf().clearing_ns()) == (352_000, 676_000, 0)
+    assert dcf.exchange_ns(1064) == 5_488_000
+    # 8000 bits each 5488 us and 15.5 slots of 20 us.
+    assert one_sender_bps(dcf, 1064, 1000) == pytest.approx(8000 / 5798e-6)
+
+
+def test_collision_of_rts_is_short_whatever_the_frame() -> None:
+    # 352 + 10 + 304 + 50 us.
+    assert {Dcf(rts=True).collision_ns(size) for size in (64, 1064, 2000)} == {716_000}
+    assert Dcf().collision_ns(1064) == Dcf().exchange_ns(1064)
+
+
+def test_rts_pays_where_many_contend() -> None:
+    def gain(stations: int) -> float:
+        asked = saturated(Dcf(rts=True), stations, 1064, 1000).goodput_bps
+        return asked / saturated(Dcf(), stations, 1064, 1000).goodput_bps
+
+    assert gain(1) == pytest.approx(5122 / 5798)
+    assert gain(1) < gain(5) < 1 < gain(20)
