@@ -1,9 +1,10 @@
 /*
  * What was on the air, for people: a line per transmission, and a pcap.
  *
- * The pcap is the whole medium's: radiotap headers with rate, channel and
- * retries; frames without their checksum; times of CLOCK_REALTIME, which in
- * virtual time is the monotonic clock plus a constant.
+ * The pcap is the whole medium's: radiotap headers with rate, channel, retries
+ * and, where it was sent to one radio that sensed it, the signal there; frames
+ * without their checksum; times of CLOCK_REALTIME, which in virtual time is the
+ * monotonic clock plus a constant.
  */
 #include "medium.h"
 
@@ -13,8 +14,9 @@
 
 #define PCAP_MAGIC_NS 0xa1b23c4dU
 #define LINKTYPE_RADIOTAP 127U
-#define RADIOTAP_BYTES 15U
+#define RADIOTAP_MOST_BYTES 16U
 #define HAS_FLAGS_RATE_CHANNEL_RETRIES (1U << 1 | 1U << 2 | 1U << 3 | 1U << 17)
+#define HAS_SIGNAL_DBM (1U << 5)
 #define CHANNEL_2GHZ_CCK 0x00a0U
 #define RETRY_BIT 0x08U
 
@@ -97,24 +99,39 @@ static uint32_t write_body(const struct radio *sender, uint8_t *body)
 	return tx->bytes - FCS_BYTES;
 }
 
+/* Writes the radiotap header of what is on the air; returns its bytes. */
+static uint32_t write_radiotap(const struct radio *sender, uint8_t *head)
+{
+	const struct transmission *tx = &sender->tx;
+	uint32_t has = HAS_FLAGS_RATE_CHANNEL_RETRIES, bytes = 14;
+
+	head[9] = (uint8_t)(tx->rate_bps / 500000);
+	put16(head + 10, sender->freq_mhz);
+	put16(head + 12, CHANNEL_2GHZ_CCK);
+	if (tx->to >= 0 && tx->heard[tx->to] != UNHEARD) {
+		has |= HAS_SIGNAL_DBM;
+		head[bytes++] = (uint8_t)air_signal_dbm(tx->power[tx->to]);
+	}
+	head[bytes++] = (uint8_t)(tx->tries - 1);
+	put16(head + 2, bytes);
+	put32(head + 4, has);
+	return bytes;
+}
+
 static void write_packet(unsigned int sender)
 {
 	const struct transmission *tx = &radios[sender].tx;
-	uint8_t head[16 + RADIOTAP_BYTES] = {0}, body[MAX_FRAME_BYTES] = {0};
+	uint8_t head[16 + RADIOTAP_MOST_BYTES] = {0};
+	uint8_t body[MAX_FRAME_BYTES] = {0};
 	int64_t t_ns = tx->begin_ns + realtime_offset_ns;
 	uint32_t bytes = write_body(&radios[sender], body);
+	uint32_t head_bytes = write_radiotap(&radios[sender], head + 16);
 
 	put32(head, (uint32_t)(t_ns / NS_PER_S));
 	put32(head + 4, (uint32_t)(t_ns % NS_PER_S));
-	put32(head + 8, bytes + RADIOTAP_BYTES);
-	put32(head + 12, bytes + RADIOTAP_BYTES);
-	put16(head + 18, RADIOTAP_BYTES);
-	put32(head + 20, HAS_FLAGS_RATE_CHANNEL_RETRIES);
-	head[25] = (uint8_t)(tx->rate_bps / 500000);
-	put16(head + 26, radios[sender].freq_mhz);
-	put16(head + 28, CHANNEL_2GHZ_CCK);
-	head[30] = (uint8_t)(tx->tries - 1);
-	fwrite(head, sizeof(head), 1, pcap);
+	put32(head + 8, bytes + head_bytes);
+	put32(head + 12, bytes + head_bytes);
+	fwrite(head, 16 + head_bytes, 1, pcap);
 	fwrite(body, bytes, 1, pcap);
 }
 

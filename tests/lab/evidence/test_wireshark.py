@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -20,10 +18,8 @@ from testbed.campaign.run_cell import execute
 from testbed.command.wireshark import read_recorded
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.exported_cell import misplaced
+from tests.support.tshark import shown
 
-ROOT = Path(__file__).resolve().parents[3]
-#: Fetching tshark may take minutes; finding it takes none.
-FIND_TIMEOUT_S, READ_TIMEOUT_S = 600, 120
 DURATION_S, LOSS_FRAC = 120.0, 0.05
 RETRANSMITTED = (
     "tcp.analysis.retransmission", "tcp.analysis.spurious_retransmission",
@@ -50,14 +46,6 @@ class Judged:
         return [words in shown["frame.comment"] for shown in self.shown]
 
 
-def tshark() -> str:
-    found = subprocess.run(
-        [str(ROOT / "setup" / "program"), "tshark"], capture_output=True, text=True, check=True,
-        timeout=FIND_TIMEOUT_S,
-    )  # fmt: skip
-    return found.stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def judged(
     wireless: Callable[..., Cell], lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory
@@ -77,15 +65,8 @@ def judged(
     folder.parent.mkdir()
     execute(cell, folder, lab, threading.Event())
     file = export_cell(run, "cell", cell, read_recorded(folder)).files[0]
-    asked = [tshark(), "-r", str(file), "-T", "fields", "-E", "occurrence=a", "-E", "aggregator=|"]
-    for field in FIELDS:
-        asked += ["-e", field]
-    said = subprocess.run(
-        asked, capture_output=True, text=True, check=True, timeout=READ_TIMEOUT_S
-    ).stdout
-    rows = [line.split("\t") for line in said.splitlines()]
     table = pl.read_parquet(folder / run_folder.PACKETS_TABLE).filter(SENDERS)
-    return Judged(table, [dict(zip(FIELDS, row, strict=True)) for row in rows])
+    return Judged(table, shown(file, FIELDS))
 
 
 def test_retransmissions_are_those_that_happened(judged: Judged) -> None:
