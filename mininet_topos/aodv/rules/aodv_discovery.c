@@ -67,8 +67,8 @@ static void send_rreq(struct aodv_core *core,
 	rreq_remember(core, rreq.originator, rreq.id);
 	core->counts.rreqs_originated++;
 	for (unsigned int i = 0; i < core->config.interfaces; i++)
-		broadcast(core, AODV_KIND_RREQ, i, discovery->ttl_hops, bytes,
-			  length);
+		broadcast_own(core, AODV_KIND_RREQ, i, discovery->ttl_hops,
+			      bytes, length);
 }
 
 /* How long to wait for a reply to the request that is sent now. */

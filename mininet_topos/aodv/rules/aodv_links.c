@@ -131,8 +131,8 @@ static void say_hello(struct aodv_core *core)
 		};
 		uint8_t bytes[AODV_MOST_BYTES];
 
-		broadcast(core, AODV_KIND_HELLO, i, 1, bytes,
-			  aodv_build_rrep(&hello, bytes));
+		broadcast_own(core, AODV_KIND_HELLO, i, 1, bytes,
+			      aodv_build_rrep(&hello, bytes));
 	}
 }
 

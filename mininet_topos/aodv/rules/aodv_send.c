@@ -95,10 +95,26 @@ void broadcast_later(struct aodv_core *core, enum aodv_kind kind,
 	}
 	delayed = &core->delayed_at[core->delayed++];
 	delayed->due_ns = core->now_ns + draw_ns(core, core->config.jitter_ns);
+	delayed->kind = kind;
 	delayed->interface = interface;
 	delayed->ttl_hops = ttl_hops;
 	delayed->length = length;
 	memcpy(delayed->bytes, bytes, length);
+}
+
+/*
+ * What this node itself has to say goes out on its first interface at once and
+ * on each other after a drawn delay: two radios of one place and one channel
+ * that begin at one instant destroy each other's.
+ */
+void broadcast_own(struct aodv_core *core, enum aodv_kind kind,
+		   unsigned int interface, unsigned int ttl_hops,
+		   const uint8_t *bytes, size_t length)
+{
+	if (interface == 0)
+		broadcast(core, kind, interface, ttl_hops, bytes, length);
+	else
+		broadcast_later(core, kind, interface, ttl_hops, bytes, length);
 }
 
 static struct aodv_delayed *first_delayed(struct aodv_core *core)
@@ -116,11 +132,8 @@ void delayed_advance(struct aodv_core *core)
 	struct aodv_delayed *first;
 
 	while ((first = first_delayed(core)) && first->due_ns <= core->now_ns) {
-		broadcast(core,
-			  first->bytes[0] == AODV_RERR ? AODV_KIND_RERR
-						       : AODV_KIND_RREQ,
-			  first->interface, first->ttl_hops, first->bytes,
-			  first->length);
+		broadcast(core, first->kind, first->interface, first->ttl_hops,
+			  first->bytes, first->length);
 		*first = core->delayed_at[--core->delayed];
 	}
 }

@@ -65,6 +65,7 @@ struct aodv_discovery {
 
 struct aodv_delayed {
 	int64_t due_ns;
+	enum aodv_kind kind;
 	unsigned int interface;
 	unsigned int ttl_hops;
 	size_t length;
@@ -163,6 +164,9 @@ void unicast(struct aodv_core *core, enum aodv_kind kind,
 void broadcast(struct aodv_core *core, enum aodv_kind kind,
 	       unsigned int interface, unsigned int ttl_hops,
 	       const uint8_t *bytes, size_t length);
+void broadcast_own(struct aodv_core *core, enum aodv_kind kind,
+		   unsigned int interface, unsigned int ttl_hops,
+		   const uint8_t *bytes, size_t length);
 void broadcast_later(struct aodv_core *core, enum aodv_kind kind,
 		     unsigned int interface, unsigned int ttl_hops,
 		     const uint8_t *bytes, size_t length);

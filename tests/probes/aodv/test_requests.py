@@ -271,3 +271,15 @@ def test_a_seed_decides_the_jitter_and_nothing_else_does(node: NewNode) -> None:
 
     assert due(1) == due(1) != due(2)
     assert 0 <= due(1) < 10 * MS
+
+
+def test_6_14_own_requests_leave_other_interfaces_after_a_drawn_delay(node: NewNode) -> None:
+    """Two radios of one channel that began at one instant would destroy each other's."""
+    me = node(interfaces=(ME, "10.0.1.1", "10.0.2.1"), jitter_ns=10 * MS)
+    first = me.want(0, FAR)
+    assert [action["interface"] for action in first.all("send")] == [0]
+    assert 0 < first.next_ns < 10 * MS
+    later = me.advance(10 * MS)
+    assert sorted(action["interface"] for action in later.all("send")) == [1, 2]
+    assert {action["hex"] for action in later.all("send")} == {first.all("send")[0]["hex"]}
+    assert me.counts()["sent"][:1] == [3]

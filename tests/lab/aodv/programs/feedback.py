@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import socket
 import sys
 from pathlib import Path
 
@@ -11,13 +9,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import network as net  # type: ignore[import-not-found]
 
 from mininet_topos.aodv.driver import Daemon
-
-NEW_INTERFACE, IFINDEX, IFNAME, IFTYPE, MONITOR = 7, 3, 4, 5, 6
+from mininet_topos.radio import radios
 
 
 def main() -> None:
-    radios = importlib.import_module("mininet_topos.radio.radios")
-    family = importlib.import_module("mininet_topos.radio.netlink").Family
     nodes = net.nodes(["n1", "n2", "n3"])
     cell = radios.Cell()
     radios.bring_up(
@@ -32,14 +27,7 @@ def main() -> None:
     )  # fmt: skip
     daemons = []
     for number, (name, node) in enumerate(nodes.items(), start=1):
-        with node.entered():
-            wireless = family.of("nl80211")
-            index = socket.if_nametoindex("wlan0")
-            wireless.ask(
-                NEW_INTERFACE, {IFINDEX: index, IFNAME: "mon0", IFTYPE: MONITOR}, "a monitor"
-            )
-            wireless.netlink.close()
-        node.run(["ip", "link", "set", "mon0", "up"])
+        net.add_monitor(node, "wlan0", "mon0")
         daemon = Daemon(
             interfaces=("wlan0",), monitors=("mon0",), seed=number,
             events=net.CELL / f"{name}.events", options={"no_neighbour_table": ""},

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from mininet_topos.aodv.driver import Daemon, sysctls
 from mininet_topos.netns import Journal, Namespace, create
+from mininet_topos.radio.netlink import Family
 from probes.process import Running, start, start_ready, wait_until
 
 CELL = Path("/cell")
 READY_S, END_S, S = 30.0, 60.0, 1_000_000_000
 ETH_P_IP = 0x0800
 AODV_PORT = 654
+NEW_INTERFACE, IFINDEX, IFNAME, IFTYPE, MONITOR = 7, 3, 4, 5, 6  # linux/nl80211.h
 
 
 def address(node: str) -> str:
@@ -42,6 +44,16 @@ def join(nodes: dict[str, Namespace], one: str, other: str) -> None:
 def configure(node: Namespace, interface: str) -> None:
     node.run(["ip", "address", "add", f"{address(node.name)}/32", "dev", interface])
     node.run(["ip", "link", "set", interface, "up"])
+
+
+def add_monitor(node: Namespace, interface: str, monitor: str) -> None:
+    """Put a monitor on the radio of an interface, and have it up."""
+    with node.entered():
+        wireless = Family.of("nl80211")
+        values = {IFINDEX: socket.if_nametoindex(interface), IFNAME: monitor, IFTYPE: MONITOR}
+        wireless.ask(NEW_INTERFACE, values, "a monitor")
+        wireless.netlink.close()
+    node.run(["ip", "link", "set", monitor, "up"])
 
 
 def start_daemon(node: Namespace, daemon: Daemon) -> Running:
