@@ -19,15 +19,24 @@ BIN = Path("/gt/code/bin/aodvd")
 KINDS = ("rreq", "rrep", "rerr", "rrep_ack", "hello")
 #: What each message has besides: the headers of UDP and IPv4.
 HEADER_BYTES = 28
-#: ns-2.35's constants where they are not RFC 3561's defaults (aodv/aodv.h there).
+#: ns-2.35's AODV as far as options go: its aodv/aodv.h, aodv_rqueue.h and sendRequest() of aodv.cc.
+#: What else is different there, and what the numbers are made of: docs/guides/routing.md.
 NS235: Mapping[str, str] = {
     "active_route_timeout_s": "10",
     "my_route_timeout_s": "10",
     "node_traversal_s": "0.03",
     "net_diameter_hops": "30",
-    "rreq_retries": "3",
     "ttl_start_hops": "5",
-    "allowed_hello_loss": "3",
+    "ttl_increment_hops": "2",
+    "ttl_threshold_hops": "7",
+    "timeout_buffer_hops": "0",  # a ring waits 2 * TTL * NODE_TRAVERSAL_TIME
+    "rreq_retries": "4",  # gives up once more than RREQ_RETRIES, 3, went to the whole network
+    "rreq_limit_per_s": "1000",  # none there; the daemon takes no more
+    "rerr_limit_per_s": "1000",
+    "local_repair": "",
+    "jitter_s": "0.01",
+    "buffer_packets": "64",
+    "buffer_age_s": "30",
 }
 
 
