@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mininet_topos.layout import Layout
+from model import path_names
 
 #: ``data``: from the sources to the destinations; ``ack``: back.
 Direction = Literal["data", "ack"]
@@ -24,7 +25,8 @@ class Tap:
 
     A packet passes each ``point`` of its direction once: ``sent`` by the host, ``queue_offered`` to
     the bottleneck's buffer, ``loss_offered`` to its loss model as it leaves the buffer,
-    ``loss_passed`` after loss and delay, ``delivered`` to the host.
+    ``loss_passed`` after loss and delay, ``delivered`` to the host. ``path`` is which one that is
+    on, from 1.
     """
 
     node: str
@@ -32,6 +34,11 @@ class Tap:
     way: Literal["in", "out"]
     point: str
     direction: Direction
+    path: int = 1
+
+    def record(self) -> dict[str, Any]:
+        """Return it as raw/pcap/points.json has it: a path is said where it is not the first."""
+        return _record(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,16 +59,19 @@ class Stretch:
 
     def record(self) -> dict[str, Any]:
         """Return it as raw/path.json has it: a path is said where it is not the first."""
-        said = dataclasses.asdict(self)
-        return said if self.path > 1 else {k: v for k, v in said.items() if k != "path"}
+        return _record(self)
+
+
+def _record(one: Tap | Stretch) -> dict[str, Any]:
+    said = dataclasses.asdict(one)
+    return said if one.path > 1 else {k: v for k, v in said.items() if k != "path"}
 
 
 def _paths(laid_out: Layout) -> list[tuple[str, str, str]]:
     """Return each path's routers and what its bottleneck is called."""
     pairs = zip(laid_out.routers[::2], laid_out.routers[1::2], strict=True)
     return [
-        (near, far, "bottleneck" + (f"{number}" if number > 1 else ""))
-        for number, (near, far) in enumerate(pairs, 1)
+        (near, far, path_names.bottleneck(number)) for number, (near, far) in enumerate(pairs, 1)
     ]
 
 
@@ -70,30 +80,35 @@ def taps(laid_out: Layout) -> tuple[Tap, ...]:
 
     A tap sees a packet as it leaves a device's qdisc, or as it comes in, before any redirect.
     """
-    found = []
-    for near, far, name in _paths(laid_out):
-        for source in laid_out.sources:
-            found += [
-                Tap(node=near, device=f"{near}-{source}", way="in", point="sent",
-                    direction="data"),
-                Tap(node=near, device=f"ifb-{source}", way="out", point="queue_offered",
-                    direction="data"),
-                Tap(node=near, device=f"{near}-{source}", way="out", point="delivered",
-                    direction="ack"),
-            ]  # fmt: skip
+    return tuple(
+        Tap(node=node, device=device, way=way, point=point, direction=direction, path=path)
+        for path, routers in enumerate(_paths(laid_out), 1)
+        for node, device, way, point, direction in _places(
+            *routers, laid_out.sources, laid_out.destinations
+        )
+    )
+
+
+def _places(
+    near: str, far: str, link: str, sources: Sequence[str], destinations: Sequence[str]
+) -> list[tuple[str, str, Literal["in", "out"], str, Direction]]:
+    found: list[tuple[str, str, Literal["in", "out"], str, Direction]] = []
+    for source in sources:
         found += [
-            Tap(node=near, device=f"{near}-{name}", way="out", point="loss_offered",
-                direction="data"),
-            Tap(node=far, device=f"ifb-{name}", way="out", point="loss_passed",
-                direction="data"),
-        ]  # fmt: skip
-        for destination in laid_out.destinations:
-            device = f"{far}-{destination}"
-            found += [
-                Tap(node=far, device=device, way="out", point="delivered", direction="data"),
-                Tap(node=far, device=device, way="in", point="sent", direction="ack"),
-            ]
-    return tuple(found)
+            (near, f"{near}-{source}", "in", "sent", "data"),
+            (near, f"ifb-{source}", "out", "queue_offered", "data"),
+            (near, f"{near}-{source}", "out", "delivered", "ack"),
+        ]
+    found += [
+        (near, f"{near}-{link}", "out", "loss_offered", "data"),
+        (far, f"ifb-{link}", "out", "loss_passed", "data"),
+    ]
+    for destination in destinations:
+        found += [
+            (far, f"{far}-{destination}", "out", "delivered", "data"),
+            (far, f"{far}-{destination}", "in", "sent", "ack"),
+        ]
+    return found
 
 
 def stretches(laid_out: Layout) -> tuple[Stretch, ...]:

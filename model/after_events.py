@@ -6,7 +6,7 @@ Invariant: events are in order of time; what no event changed is as the cell has
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from model.cell import Direction, Loss
@@ -44,4 +44,17 @@ def direction_after(
         limit_pkts = max(limit_pkts, held_pkts)
     return dataclasses.replace(
         direction, channel_limit_pkts=limit_pkts, loss=ALL_LOST if is_down else direction.loss
+    )
+
+
+def directions_over_time(
+    direction: Direction, link: str, way: Literal["forward", "reverse"], events: Sequence[Event]
+) -> tuple[Direction, ...]:
+    """Return what one way of a link is like from the start on, and after each event."""
+    return (
+        direction,
+        *(
+            direction_after(direction, link, way, events[: number + 1])
+            for number in range(len(events))
+        ),
     )

@@ -28,8 +28,12 @@ def read_checks(folder: Path, cell: Cell) -> list[Check]:
 def checks(cell: Cell, packets: pl.DataFrame) -> list[Check]:
     """Compare how late packets left the bottleneck's channel with what the path can bear."""
     most_s = lateness.most_late_s(cell.wired.base_rtt_s())
-    stays_s = Journeys(packets, "data").times_s(FROM, TO)
-    late_s = stays_s - cell.wired.bottleneck.forward.owd_s
+    late_s = np.concatenate(
+        [
+            Journeys(packets, "data", path).times_s(FROM, TO) - network.bottleneck.forward.owd_s
+            for path, network in enumerate(cell.wired.paths(), 1)
+        ]
+    )
     wanted = f"{lateness.IN_TIME_FRAC:.0%} at most {most_s * 1e3:.2f} ms late"
     if not len(late_s):
         return [

@@ -14,16 +14,12 @@ from typing import Any
 from collectors.packets.packets import DIRECTIONS
 from collectors.packets.tally import Tally
 from collectors.raw.files import whole, word
+from model import path_names
 from model.cell import Cell, Flow
 from model.check import Check
 from model.run_files.traffic_tables import AuditRow
 
 RULE = "does-not-add-up"
-
-
-def counter_name(point: str, path: int) -> str:
-    """Return what a flow's counter at a point of a path is called."""
-    return point if path == 1 else f"{point}_{path}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,16 +49,19 @@ class Stretch:
 
     def counters(self) -> tuple[str, str]:
         """Return the names of the flows' counters before and after it."""
-        return counter_name(self.offered_at, self.path), counter_name(self.passed_at, self.path)
+        return (
+            path_names.counter(self.offered_at, self.path),
+            path_names.counter(self.passed_at, self.path),
+        )
 
     def link(self) -> str:
         """Return the name of its path's bottleneck."""
-        return "bottleneck" + (f"{self.path}" if self.path > 1 else "")
+        return path_names.bottleneck(self.path)
 
     def where(self) -> str:
         """Return the stretch in words, for messages."""
         way = "" if self.direction == "data" else ", acknowledgements"
-        way += f", path {self.path}" if self.path > 1 else ""
+        way += path_names.said(self.path)
         return f"{self.name}{way} ({self.node}: {', '.join(self.devices)})"
 
 
@@ -283,12 +282,15 @@ def _dropped(flow: Flow, stretch: Stretch, cell: Cell, evidence: Evidence) -> in
     dropping = [
         other
         for other in evidence.stretches
-        if other.direction == stretch.direction and evidence.through(other).dropped_pkts
+        if (other.direction, other.path) == (stretch.direction, stretch.path)
+        and evidence.through(other).dropped_pkts
     ]
     points = (stretch.offered_at, stretch.passed_at)
     if dropping == [stretch]:
         points = ("sent", "delivered")  # then whatever is missing was lost here
     if not all(points):
         return None
-    before, after = (evidence.tally.pkts(flow.id, stretch.direction, point) for point in points)
+    before, after = (
+        evidence.tally.pkts(flow.id, stretch.direction, point, stretch.path) for point in points
+    )
     return before - after

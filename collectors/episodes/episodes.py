@@ -1,7 +1,8 @@
 """Every loss episode of every flow of a cell: rows of ``episodes.parquet``. Pure.
 
 From captures where there are any, which are exact; the congestion window then comes from the
-kernel's events, if they were recorded. Without captures from the kernel's events alone.
+kernel's events, if they were recorded. Without captures from the kernel's events alone. A flow over
+several paths has a window on each: none is given to an episode that captures tell.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def _captured(
     found: list[EpisodeRow] = []
     for flow, captured in captured_flows(cell, packets):
         if flow.protocol != "udp":
-            cwnd = None if congestion is None else window(congestion, flow.id)
+            cwnd = None
+            if congestion is not None and not flow.is_multihomed():
+                cwnd = window(congestion, flow.id)
             rows = captured_rows(flow, captured, _kinds(flow, congestion), cwnd)
             found += rows if cwnd is None else with_windows(rows, cwnd, flow.message_bytes)
     return found

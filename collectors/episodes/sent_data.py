@@ -16,6 +16,8 @@ import numpy.typing as npt
 import polars as pl
 
 from collectors.packets.seen import Floats, is_acknowledgement
+from model import path_names
+from model.after_events import directions_over_time
 from model.cell import Cell, Direction, Flow
 
 Ints = npt.NDArray[np.int64]
@@ -137,9 +139,25 @@ def protocol_counts() -> pl.Expr:
 
 
 def longest_s(cell: Cell) -> float:
-    """Return a time in which every packet has arrived that was not lost."""
-    links = (cell.wired.source_access, cell.wired.bottleneck, cell.wired.destination_access)
-    return sum(_longest_s(link.forward) for link in links)
+    """Return a time in which every packet has arrived that was not lost, whichever way it took."""
+    return max(
+        sum(
+            _longest_s(way)
+            for way in (
+                path.source_access.forward,
+                path.destination_access.forward,
+                *_worst(path.bottleneck.forward, number, cell),
+            )
+        )
+        for number, path in enumerate(cell.wired.paths(), 1)
+    )
+
+
+def _worst(bottleneck: Direction, path: int, cell: Cell) -> list[Direction]:
+    """Return a path's bottleneck as it was when packets took longest: events change it."""
+    link = path_names.bottleneck(path)
+    every = directions_over_time(bottleneck, link, "forward", cell.events)
+    return [max(every, key=_longest_s)]
 
 
 def _longest_s(way: Direction) -> float:

@@ -7,6 +7,7 @@ chunk has ``tsn`` 0; what is known only by its first sight in the capture counts
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from collectors.packets.sequence import Ends, lanes
 from collectors.packets.tcp import Tcp, parse_tcp
 from collectors.raw.files import file_name, whole
 from collectors.raw.pcap import Flags, Ints, Records, rows_at, u16
+from model import path_names
 from model.cell import Flow
 from model.units import NS_PER_S
 
@@ -45,6 +47,7 @@ class Tap:
     outgoing: bool
     point: str
     direction: str
+    path: int = 1
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> Tap:
@@ -54,15 +57,17 @@ class Tap:
             outgoing={"in": False, "out": True}[entry["way"]],
             point=POINTS[POINTS.index(entry["point"])],
             direction=DIRECTIONS[DIRECTIONS.index(entry["direction"])],
+            path=range(1, path_names.MOST + 1).index(whole(entry.get("path", 1))) + 1,
         )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """Where each packet was seen: numbers in POINTS and DIRECTIONS, or ``UNKNOWN``."""
+    """Where each packet was seen: numbers in POINTS and DIRECTIONS, and paths, or ``UNKNOWN``."""
 
     points: Ints
     directions: Ints
+    paths: Ints
 
     def keys(self) -> Ints:
         """Return one small number for point and direction together."""
@@ -110,12 +115,15 @@ def parse_packets(
     columns = Columns(len(records))
     columns.put_text("point", POINTS, places.points)
     columns.put_text("direction", DIRECTIONS, places.directions)
+    columns.put("path", places.paths, places.paths >= 0)
     columns.put_text("flow", [f.id for f in flows], flow)
     start_ns = epoch_ns if epoch_ns is not None else int(records.t_ns[0]) if len(records) else 0
     everywhere = np.ones(len(records), np.bool_)
     columns.put("t_s", (records.t_ns - start_ns) / NS_PER_S, everywhere)
     _put_ip(columns, ip)
-    _put_transport(columns, records, ip, transport, places)
+    several = [number for number, one in enumerate(flows) if one.is_multihomed()]
+    lane = lanes(_as_one(transport.ends, np.isin(flow, several)))
+    _put_transport(columns, records, ip, transport, places, lane)
     return columns.frame()
 
 
@@ -161,11 +169,28 @@ def _flows(transport: Transport, flows: Sequence[Flow]) -> tuple[Ints, Ints]:
     return flow, way
 
 
+def _as_one(ends: Ends, several: Flags) -> Ends:
+    """Return ends as if packets of flows over several paths all went by the first."""
+    if not several.any():
+        return ends
+    second = np.arange(1 << 8)
+    for path in range(2, path_names.MOST + 1):
+        second[list(path_names.second_numbers(path))] = path_names.second_numbers(1)
+
+    def moved(addresses: Ints) -> Ints:
+        there = second[addresses >> 16 & 0xFF]
+        return np.where(several, addresses & ~(0xFF << 16) | there << 16, addresses)
+
+    return dataclasses.replace(
+        ends, source=moved(ends.source), destination=moved(ends.destination)
+    )
+
+
 def _places(
     records: Records, ifindexes: Ints, outgoing: Flags, taps: Sequence[Tap], way: Ints
 ) -> Places:
     points = np.full(len(records), UNKNOWN, np.int64)
-    directions = way.copy()
+    directions, paths = way.copy(), points.copy()
     for tap in taps:
         for number, name in enumerate(records.names):
             if name.rpartition("/")[2] == tap.file:
@@ -173,7 +198,8 @@ def _places(
                 here &= outgoing == tap.outgoing
                 points[here] = POINTS.index(tap.point)
                 directions[here] = DIRECTIONS.index(tap.direction)
-    return Places(points=points, directions=directions)
+                paths[here] = tap.path
+    return Places(points=points, directions=directions, paths=paths)
 
 
 def _put_ip(columns: Columns, ip: Ipv4) -> None:
@@ -187,10 +213,9 @@ def _put_ip(columns: Columns, ip: Ipv4) -> None:
 
 
 def _put_transport(
-    columns: Columns, records: Records, ip: Ipv4, transport: Transport, places: Places
+    columns: Columns, records: Records, ip: Ipv4, transport: Transport, places: Places, lane: Ints
 ) -> None:
     count = len(records)
-    lane = lanes(transport.ends)
     references = places.references()
     keys = places.keys()
     identity = journey.identities(records.octets, ip)

@@ -18,33 +18,42 @@ OTHERS = ""
 class Tally:
     """Counts of captured packets.
 
-    ``packets`` by flow, direction and point; ``unsent`` how many packets of a flow were seen
+    ``packets`` by flow, direction, point and path; ``unsent`` how many packets of a flow were seen
     somewhere and never sent; ``data_sent`` by flow data segments, chunks or UDP packets, and
-    ``repeated`` how many segments or chunks repeated; None where the capture cannot tell.
+    ``repeated`` how many segments or chunks repeated, whichever way they took; None where the
+    capture cannot tell.
     """
 
-    packets: Mapping[tuple[str, str, str], int]
+    packets: Mapping[tuple[str, str, str, int], int]
     unsent: Mapping[str, int]
     data_sent: Mapping[str, int | None]
     repeated: Mapping[str, int | None]
 
-    def pkts(self, flow: str, direction: str, point: str) -> int:
-        """Return how many packets of a flow were seen at a point; none is 0: all were captured."""
-        return self.packets.get((flow, direction, point), 0)
+    def pkts(self, flow: str, direction: str, point: str, path: int | None = None) -> int:
+        """Return how many packets of a flow were seen at a point, of one path or of all.
 
-    def all_pkts(self, direction: str, point: str) -> int:
-        """Return how many packets were seen at a point, of any flow or none."""
+        None is 0: all were captured.
+        """
         return sum(
             count
-            for (_, way, place), count in self.packets.items()
-            if (way, place) == (direction, point)
+            for (whose, way, place, on), count in self.packets.items()
+            if (whose, way, place) == (flow, direction, point) and path in (None, on)
+        )
+
+    def all_pkts(self, direction: str, point: str, path: int) -> int:
+        """Return how many packets were seen at a point of a path, of any flow or none."""
+        return sum(
+            count
+            for (_, way, place, on), count in self.packets.items()
+            if (way, place, on) == (direction, point, path)
         )
 
 
 def tally(packets: pl.DataFrame) -> Tally:
     """Count the packets of ``packets.parquet``."""
     named = packets.lazy().with_columns(pl.col("flow").fill_null(OTHERS))
-    counted = named.group_by("flow", "direction", "point").len().collect()
+    places = named.filter(pl.col("path").is_not_null())
+    counted = places.group_by("flow", "direction", "point", "path").len().collect()
     unsent = named.filter(pl.col("packet").is_null()).group_by("flow").len().collect()
     sent = named.filter(pl.col("direction") == "data", pl.col("point") == "sent")
     carries = pl.col("payload_bytes") > 0
@@ -62,8 +71,8 @@ def tally(packets: pl.DataFrame) -> Tally:
     again = _repeated_chunks(sent.collect())
     return Tally(
         packets={
-            (str(flow), str(direction), str(point)): int(count)
-            for flow, direction, point, count in counted.iter_rows()
+            (str(flow), str(direction), str(point), int(path)): int(count)
+            for flow, direction, point, path, count in counted.iter_rows()
         },
         unsent={str(flow): int(count) for flow, count in unsent.iter_rows()},
         data_sent={r["flow"]: None if r["blind"] else r["units"] for r in data},
@@ -85,11 +94,11 @@ def _repeated_chunks(sent: pl.DataFrame) -> dict[str, int]:
 
 
 class Journeys:
-    """When the packets of one direction were seen at each point, and how large they were."""
+    """When a path's packets of one direction were at each point, and how large they were."""
 
-    def __init__(self, packets: pl.DataFrame, direction: str) -> None:
-        chosen = packets.select("direction", "point", "packet", "t_s", "ip_bytes").filter(
-            pl.col("packet").is_not_null(), direction=direction
+    def __init__(self, packets: pl.DataFrame, direction: str, path: int = 1) -> None:
+        chosen = packets.select("direction", "point", "path", "packet", "t_s", "ip_bytes").filter(
+            pl.col("packet").is_not_null(), direction=direction, path=path
         )
         parts = chosen.partition_by("point", as_dict=True)
         self._columns: dict[str, tuple[Ints, Floats, Ints]] = {

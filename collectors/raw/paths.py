@@ -7,6 +7,7 @@ from typing import Any
 
 from collectors.raw.files import whole, word
 from collectors.raw.flows import json_lines
+from model import path_names
 from model.cell import Cell, Flow
 from model.errors import ParseError
 from model.run_files.path_tables import EventRow, PathStateRow
@@ -17,11 +18,6 @@ LOOK, CHANGE, DATA_FROM = "path", "path_change", "data_from"
 _KINDS = (LOOK, CHANGE, DATA_FROM)
 STATES = ("active", "potentially_failed", "inactive", "unconfirmed", "unknown")
 MS_PER_S = 1000
-
-
-def path_of(link: str) -> int:
-    """Return the number of the path that a link is the bottleneck of."""
-    return int(link.removeprefix("bottleneck") or 1)
 
 
 def event_rows(
@@ -56,7 +52,7 @@ def event_rows(
                 t_s=event.t_s,
                 done_s=(whole(entry["done_ns"]) - epoch_ns) / NS_PER_S,
                 link=event.link,
-                path=path_of(event.link),
+                path=path_names.path_of_link(event.link),
                 state=event.state or None,
                 data_under_way_pkts=counts[number]["forward"][2],
                 ack_under_way_pkts=counts[number]["reverse"][2],
@@ -111,7 +107,7 @@ def _row(
             flow=flow.id,
             t_s=(whole(record["t_ns"]) - epoch_ns) / NS_PER_S,
             side=side,
-            path=path_of_address(address),
+            path=path_names.path_of_address(address),
             address=address,
             event={LOOK: "look", DATA_FROM: DATA_FROM}.get(event) or word(record["change"]),
             state=state,
@@ -123,11 +119,3 @@ def _row(
         raise ParseError(
             "not what a probe says of a path", where=where, got=str(record)[:80], hint=repr(error)
         ) from error
-
-
-def path_of_address(address: str) -> int:
-    """Return the number of the path that an address is on: 10.1 and 10.2 the first's, and so on."""
-    parts = address.split(".")
-    if len(parts) != 4 or parts[0] != "10" or parts[1] not in ("1", "2", "3", "4"):
-        raise ValueError(f"{address!r:.40} is no host's address")
-    return (int(parts[1]) + 1) // 2

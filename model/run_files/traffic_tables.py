@@ -126,8 +126,10 @@ class PacketRow:
 
     point: str | None  #: where it was seen; tap
     direction: str | None  #: `data` (source to destination) or `ack`; tap, else ports
+    path: int | None  #: the path that the point is on, from 1; tap
     flow: str | None  #: as in `cell.json`; null: of no flow, such as a control connection; ports
-    #: number of the connection, from 0, in order of first appearance; addresses, ports
+    #: number of the connection, from 0, in order of first appearance, over two paths the same on
+    #: both; addresses, ports
     connection: int | None
     #: number of the packet, the same at every point; null: never seen at `sent`; headers without
     #: what routers change

@@ -105,6 +105,8 @@ def export_cell(
     _check_same(table, recorded, str(folder))
     places = interfaces(recorded.points)
     captured = _captured(recorded, places)
+    on = np.array([place.path for place in places])
+    table = table.with_columns(path=pl.Series(on[captured.interfaces]))
     listed = {flow.id: flow.drop_data_pkts for flow in cell.flows}
     known = (
         read_episodes(folder / run_folder.EPISODES_TABLE),

@@ -36,6 +36,12 @@ class Fate:
     listed: int | None = None
 
 
+def with_paths(packets: pl.DataFrame) -> pl.DataFrame:
+    """Return packets with the path of each; where none is said there is one."""
+    said = pl.col("path").fill_null(1) if "path" in packets.columns else pl.lit(1)
+    return packets.with_columns(path=said)
+
+
 def fates(
     packets: pl.DataFrame, listed: Mapping[str, Sequence[int]] | None = None
 ) -> dict[int, Fate]:
@@ -44,23 +50,26 @@ def fates(
     ``listed`` holds by flow which of its data packets, in the order in which they left the
     bottleneck's buffer and counted from 1, the study has dropped.
     """
-    numbered = packets.select(
-        "packet", "direction", pl.col("connection").fill_null(-1),
+    numbered = with_paths(packets).select(
+        "packet", "direction", "path", pl.col("connection").fill_null(-1),
         row=pl.int_range(pl.len()),
         point=pl.col("point").replace_strict(POINTS, range(len(POINTS)), default=None),
     ).drop_nulls()  # fmt: skip
     count = int(numbered.select(pl.col("packet").max().fill_null(-1)).item()) + 1
     rows = np.full((len(POINTS), count), UNSEEN, np.int64)
-    lane = np.zeros(count, np.int64)
+    lane, path = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for (point,), here in numbered.group_by("point"):
         rows[int(str(point)), here["packet"].to_numpy()] = here["row"].to_numpy()
+    path[numbered["packet"].to_numpy()] = numbered["path"].to_numpy()
+    # Of one connection on one path: nothing overtakes what goes another way.
     lane[numbered["packet"].to_numpy()] = numbered["connection"].to_numpy()
+    lane += path * (int(lane.max(initial=0)) + 2)
     acks = numbered.filter(pl.col("direction") == "ack")["packet"].to_numpy()
     is_ack = np.zeros(count, np.bool_)
     is_ack[acks] = True
     found: dict[int, Fate] = {}
     for point, place in enumerate(PLACES):
-        shared = np.zeros_like(lane) if place in SHARED else lane
+        shared = path if place in SHARED else lane
         _ended(np.flatnonzero(~is_ack), rows, point, shared, place, found)
     _ended(np.flatnonzero(is_ack), rows, 0, lane, "way back", found)
     for flow, numbers in (listed or {}).items():

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
+from model import path_names
+
 #: In the order in which data pass.
 POINTS = ("sent", "queue_offered", "loss_offered", "loss_passed", "delivered")
 
@@ -19,6 +21,7 @@ class Interface:
     device: str
     name: str
     description: str
+    path: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +33,7 @@ class Tap:
     device: str
     point: str
     direction: str
+    path: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +56,17 @@ def interfaces(points: CapturePoints) -> tuple[Interface, ...]:
     found: dict[tuple[str, int], tuple[int, Interface]] = {}
     for tap in points.taps:
         if tap.direction == "data" and tap.point in POINTS:
-            name, description = _words(tap.point, tap.device)
+            name, description = _words(tap.point, tap.device, path_names.said(tap.path))
             made = Interface(
                 file=tap.file, ifindex=tap.ifindex, device=tap.device, name=name,
-                description=description,
+                description=description, path=tap.path,
             )  # fmt: skip
             found[tap.file, tap.ifindex] = POINTS.index(tap.point), made
     ordered = sorted(found.values(), key=lambda item: item[0])
     return tuple(made for _, made in ordered)
 
 
-def _words(point: str, device: str) -> tuple[str, str]:
+def _words(point: str, device: str, on_path: str) -> tuple[str, str]:
     host = device.partition("-")[2]
     words = {
         "sent": (
@@ -87,4 +91,4 @@ def _words(point: str, device: str) -> tuple[str, str]:
         ),
     }
     name, description = words[point]
-    return f"{name} ({device})", f"{description}; captured at {device}"
+    return f"{name}{on_path} ({device})", f"{description}{on_path}; captured at {device}"

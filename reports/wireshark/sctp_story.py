@@ -19,7 +19,7 @@ from reports.wireshark.words import nth, why_again
 #: Columns of ``packets.parquet`` behind :class:`SctpPacket`, in its order; TSNs are derived.
 COLUMNS = (
     "row", "t_s", "direction", "packet", "chunk_types", "tsns", "retransmission", "cum_tsn_ack",
-    "gap_blocks", "duplicate_tsns", "a_rwnd_bytes",
+    "gap_blocks", "duplicate_tsns", "a_rwnd_bytes", "path",
 )  # fmt: skip
 REPORT = "SACK that reports it missing"
 REPORTS = "SACK reporting it missing"
@@ -53,6 +53,7 @@ class SctpPacket(NamedTuple):
     gap_blocks: Sequence[Mapping[str, int]] | None
     duplicate_tsns: Sequence[int] | None
     a_rwnd_bytes: int | None
+    path: int = 1
 
 
 def named(tsns: Sequence[int]) -> str:
@@ -93,6 +94,7 @@ class SctpStory:
         self._acked = -1
         self._heard_s = -math.inf
         self._window_shut = False
+        self._path: int | None = None
 
     def tell(self, packets: Iterable[SctpPacket]) -> None:
         """Take in all packets."""
@@ -113,6 +115,10 @@ class SctpStory:
         tsns = packet.tsns or ()
         if tsns and not self._copies:
             self._say(packet.row, "first data")
+        if tsns and packet.path != self._path:
+            if self._path is not None:
+                self._say(packet.row, f"over path {packet.path}, after path {self._path}")
+            self._path = packet.path
         again = [tsn for tsn in tsns if tsn in self._copies]
         if again:
             self._repeated(packet, again)

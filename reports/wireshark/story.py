@@ -14,7 +14,7 @@ import polars as pl
 from reports.wireshark import sctp_story, tcp_story
 from reports.wireshark.congestion_windows import Windows
 from reports.wireshark.episodes import Episode
-from reports.wireshark.fates import Fate, fates
+from reports.wireshark.fates import Fate, fates, with_paths
 from reports.wireshark.recovery import Recovery
 from reports.wireshark.sctp_story import SctpPacket, SctpStory
 from reports.wireshark.tcp_story import TcpPacket, TcpStory
@@ -51,6 +51,7 @@ def comments(
         windows: of each flow, what its acknowledgements met.
         senders: whether only rows of :data:`SENDERS` are shown.
     """
+    packets = with_paths(packets)
     ends = fates(packets, listed)
     said: dict[int, list[str]] = {}
     labels: dict[int, str] = {}

@@ -94,6 +94,7 @@ def packets_frame(told: Told, cell: Cell) -> pl.DataFrame:
     seen = told.packets
     columns.put_text("point", POINTS, points)
     columns.put_text("direction", DIRECTIONS, told.places.way[lines].astype(np.int64))
+    columns.put("path", np.ones(len(lines), np.int64), every)
     columns.put_text("flow", [flow.id for flow in cell.flows], seen.flow[lines] - 1)
     columns.put("connection", seen.flow[lines] - 1, every)
     columns.put("packet", seen.packet[lines], every)

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from model import netem_draws
+from model import netem_draws, path_names
 from model.cell import Direction, Network
 from model.check import Check
 from model.errors import ParseError
@@ -81,7 +81,7 @@ def check_delay(
     agrees = not missing and abs(wanted_s - got_s) <= tolerances.delay_s
     return Check(
         check="rtt",
-        where=f"src{pair} to dst{min(pair, network.destinations)} and back" + _on_path(path),
+        where=f"src{pair} to dst{min(pair, network.destinations)} and back" + path_names.said(path),
         wanted=f"{wanted_s * 1000:.3f} ms within {tolerances.delay_s * 1000:.3f} ms",
         got=f"no packet arrived ({', '.join(missing)})" if missing else f"{got_s * 1000:.3f} ms",
         agrees=agrees,
@@ -118,16 +118,11 @@ def check_loss(
     return Check(
         check=f"loss {way}",
         where=("bottleneck" if way == "forward" else "bottleneck, acknowledgements")
-        + _on_path(path),
+        + path_names.said(path),
         wanted=words,
         got=f"{same}, {others} packets with another fate" if others else f"{same}, the same",
         agrees=False if others else agrees,
     )
-
-
-def _on_path(path: int) -> str:
-    """Return which path a check is of, where that is not the first."""
-    return f", path {path}" if path > 1 else ""
 
 
 def _loss_words(network: Network, way: Way) -> str:

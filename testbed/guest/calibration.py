@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from model import draws, netem_draws, units
+from model import draws, netem_draws, path_names, units
 from model.cell import Direction, Network
 from probes.driver import BIN
 from probes.process import start, start_ready
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 Way = Literal["forward", "reverse"]
 WAYS: tuple[Way, ...] = get_args(Way)
 #: By path, counted from 1: its routers and its bottleneck.
-ROUTERS = {1: ("r1", "r2", "bottleneck"), 2: ("r3", "r4", "bottleneck2")}
+ROUTERS = {
+    1: ("r1", "r2", path_names.bottleneck(1)), 2: ("r3", "r4", path_names.bottleneck(2)),
+}  # fmt: skip
 
 PORT = 4999
 IP_UDP_BYTES = 28

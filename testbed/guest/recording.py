@@ -162,17 +162,18 @@ def ports(cell: Cell) -> dict[str, list[int]]:
 def trace_bytes_per_s(cell: Cell) -> float:
     """Return what the trace of a cell can grow by per second at most.
 
-    Not more packets are acknowledged than the bottleneck passes, and not more dropped than the
+    Not more packets are acknowledged than the bottlenecks pass, and not more dropped than the
     access links let in.
     """
     message_bytes = min((flow.message_bytes for flow in cell.flows), default=PACKET_MAX_BYTES)
     packet_bits = 8 * min(message_bytes + HEADERS_BYTES, PACKET_MAX_BYTES)
     if cell.ad_hoc:
         return cell.ad_hoc.radio.rate_bps / packet_bits * trace_recorder.ACK_BYTES
-    links = cell.wired
-    passed_pps = links.bottleneck.forward.rate_bps / packet_bits
-    offered_pps = links.sources * links.source_access.forward.rate_bps / packet_bits
-    return passed_pps * trace_recorder.ACK_BYTES + offered_pps * trace_recorder.DROP_BYTES
+    paths = cell.wired.paths()
+    passed_bps = sum(path.bottleneck.forward.rate_bps for path in paths)
+    offered_bps = sum(path.sources * path.source_access.forward.rate_bps for path in paths)
+    told_bytes = passed_bps * trace_recorder.ACK_BYTES + offered_bps * trace_recorder.DROP_BYTES
+    return told_bytes / packet_bits
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def start_captures(
                 with spaces[router].entered():
                     ifindex = socket.if_nametoindex(tap.device)
                 chosen.append(tcpdump.Tap(ifindex=ifindex, way=tap.way))
-                points.append({"file": file.name, "ifindex": ifindex, **dataclasses.asdict(tap)})
+                points.append({"file": file.name, "ifindex": ifindex, **tap.record()})
         running.append(tcpdump.start(spaces[router], chosen, snap_bytes, file))
     content = {"schema": POINTS_SCHEMA, "snap_bytes": snap_bytes, "taps": points}
     _write(folder / "points.json", content)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from model import path_names
+
 TOPOLOGIES = {
     "dumbbell": "sources, two routers with one bottleneck between them, destinations",
     "two-paths": "two dumbbells between the same hosts, which have an address on each",
@@ -11,8 +13,10 @@ TOPOLOGIES = {
 }
 #: Links that something may happen to, by topology; each is a link's name in the layout.
 LINKS_OF_EVENTS: dict[str, tuple[str, ...]] = {
-    "dumbbell": ("bottleneck",), "two-paths": ("bottleneck", "bottleneck2"), "ad-hoc": (),
-}  # fmt: skip
+    "dumbbell": (path_names.bottleneck(1),),
+    "two-paths": (path_names.bottleneck(1), path_names.bottleneck(2)),
+    "ad-hoc": (),
+}
 
 #: The kernel of hosts whose profile names none: the fastest (benchmarks/README.md).
 DEFAULT_KERNEL = "7.3"

@@ -56,17 +56,6 @@ def _listed(study: StudyFile, document: Document) -> Iterator[Problem]:
         )  # fmt: skip
 
 
-@CHECKS.reads("network", "collect")
-def _captures(study: StudyFile, document: Document) -> Iterator[Problem]:
-    for key in ("captures", "captures_at"):
-        if study.network.topology == TWO_PATHS and getattr(study.collect, key):
-            yield document.problem(
-                ("collect", key), "captures follow packets over one path", wanted="none",
-                got=f"topology {TWO_PATHS}",
-                hint="counters, messages and the sender's paths are recorded without them",
-            )  # fmt: skip
-
-
 @CHECKS.reads("network", "flows", "generator")
 def _flows(study: StudyFile, document: Document) -> Iterator[Problem]:
     for i, flow in enumerate(study.flows):

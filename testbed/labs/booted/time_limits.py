@@ -9,7 +9,6 @@ from model.ad_hoc import AdHoc
 from model.cell import Cell, Limits, Network
 from model.units import bits
 from testbed.guest import calibration
-from testbed.labs.contract import paths_and_events
 
 #: Beyond the traffic: set-up, ends of connections, a last retransmission timeout. Every cell's own
 #: limit has room for it, and for a path that falls silent within ``USUAL_PATIENCE_S``.
@@ -28,10 +27,7 @@ RADIO_FRAMES_PER_S, WALL_PER_FRAME_S, WALL_PER_NODE_S = 1000.0, 0.01, 2.0
 def limits(cell: Cell) -> Limits:
     """Return a cell's limits, raised to what its path and its traffic can take.
 
-    Raises:
-        UnsupportedError: it asks for what no lab records.
     """
-    paths_and_events.check_captures(cell)
     if cell.ad_hoc:
         return _of_radios(cell, cell.ad_hoc)
     network, usual = cell.wired, cell.limits
@@ -60,5 +56,6 @@ def _of_radios(cell: Cell, network: AdHoc) -> Limits:
 
 
 def most_packets(network: Network, duration_s: float) -> float:
-    """Return how many full packets the bottleneck can pass."""
-    return network.bottleneck.forward.rate_bps * duration_s / bits(PACKET_BYTES)
+    """Return how many full packets the bottlenecks can pass."""
+    rate_bps = sum(path.bottleneck.forward.rate_bps for path in network.paths())
+    return rate_bps * duration_s / bits(PACKET_BYTES)

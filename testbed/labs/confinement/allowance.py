@@ -69,7 +69,7 @@ def of_cell(cell: Cell) -> Allowance:
 
 
 def most_packets(cell: Cell) -> float:
-    """Return how many data packets can pass the bottleneck, or are sent to it at fixed rates."""
+    """Return how many data packets can pass the bottlenecks, or are sent at fixed rates."""
     sizes = [flow.message_bytes for flow in cell.flows if flow.message_bytes > 0]
     least_bytes = min([DATA_BYTES, *sizes]) + HEADERS_BYTES
     rate_bps = max(cell.carried_bps(), sum(flow.rate_bps for flow in cell.flows))

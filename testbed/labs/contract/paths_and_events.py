@@ -8,15 +8,6 @@ from model.errors import UnsupportedError
 HINT = "LAB=virtual runs it"
 
 
-def check_captures(cell: Cell) -> None:
-    """Raise :class:`UnsupportedError` if packets are to be captured on more than one path."""
-    if cell.collect.pcap and not cell.ad_hoc and cell.wired.further_paths:
-        raise _refused(
-            cell, "captures follow packets over one path", f"topology {cell.wired.topology}",
-            "without --pcap; counters, messages and the sender's paths are recorded",
-        )  # fmt: skip
-
-
 def check_events(cell: Cell, lab: str) -> None:
     """Raise :class:`UnsupportedError` if anything happens to links: not in this lab.
 

@@ -25,7 +25,7 @@ def captured(late_s: list[float]) -> pl.DataFrame:
     ]
     rows += [("data", "loss_offered", len(late_s), 99.0, 1500)]
     names = ("direction", "point", "packet", "t_s", "ip_bytes")
-    return pl.DataFrame(rows, schema=names, orient="row")
+    return pl.DataFrame(rows, schema=names, orient="row").with_columns(path=1)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.audit.packet_balance import Stretch, counter_name
 from collectors.raw import paths
 from collectors.tables import path_files
 from mininet_topos import layout
@@ -109,21 +108,3 @@ def test_words_of_both_ends_are_in_order_of_time() -> None:
 def test_what_no_probe_says_names_its_file(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParseError, match=r"S\.sender\.jsonl"):
         states({**LOOK, **wrong})
-
-
-@given(st.text(max_size=20))
-def test_an_address_is_on_a_path_or_none(text: str) -> None:
-    try:
-        assert paths.path_of_address(text) in (1, 2)
-    except ValueError:
-        assert not text.startswith(("10.1.0.", "10.4.0.")) or text.count(".") != 3
-
-
-@pytest.mark.parametrize(("link", "path"), [("bottleneck", 1), ("bottleneck2", 2)])
-def test_links_and_counters_are_called_as_the_layout_calls_them(link: str, path: int) -> None:
-    stretch = Stretch(name="bottleneck buffer", direction="data", node="r1", devices=("x",),
-                      offered_at="queue_offered", passed_at="loss_offered", path=path)  # fmt: skip
-    assert (stretch.link(), paths.path_of(link)) == (link, path)
-    names = tuple(layout.counter_name(point, path) for point in ("queue_offered", "loss_offered"))
-    assert stretch.counters() == names
-    assert counter_name("sent", path) == layout.counter_name("sent", path)
