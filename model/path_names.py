@@ -1,4 +1,4 @@
-"""What belongs to which of several paths between two hosts: links, counters, addresses. Pure.
+"""What belongs to which of several paths between two hosts: links, routers, addresses. Pure.
 
 Paths are counted from 1. Standard library only, because the lab image reads it too. The folder
 ``mininet_topos`` stands alone for ``mn`` and says these names itself; a unit test compares.
@@ -15,6 +15,11 @@ _ADDRESS_PARTS, _HOSTS_NETWORK = 4, "10"
 def bottleneck(path: int) -> str:
     """Return the name of a path's bottleneck."""
     return _BOTTLENECK if path == 1 else f"{_BOTTLENECK}{path}"
+
+
+def routers(path: int) -> tuple[str, str]:
+    """Return a path's routers: at the sources and at the destinations."""
+    return f"r{2 * path - 1}", f"r{2 * path}"
 
 
 def path_of_link(link: str) -> int:

@@ -124,8 +124,8 @@ def _duplicates(story: Story, first: int | None, acted: int | None) -> why.Dupli
 
 def _detected_by(story: Story, acted: int, seen: why.Duplicates) -> str:
     answer = story.answers[acted]
-    if answer in (why.TIMEOUT, why.PROBE):
-        return TIMEOUT if answer == why.TIMEOUT else PROBE
+    if answer in (why.TIMEOUT, why.MARKED, why.PROBE):
+        return PROBE if answer == why.PROBE else TIMEOUT
     reported = -(-seen.reported // story.captured.unit_bytes)
     return DUPACKS if max(seen.count, reported) >= why.THRESHOLD else RACK
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.episodes.sent_data import Bools, Captured
+from collectors.episodes.sent_data import Bools, Captured, Data
 from collectors.packets.seen import Floats
 
 #: A clock read takes 256 ns of virtual time; the next timer may be a tick away.
@@ -25,6 +25,8 @@ RTO_MIN_S = 0.2
 Kinds = tuple[Floats, list[str]]
 #: What a retransmission answers.
 ARRIVAL, TIMEOUT, PROBE, REORDERING = "arrival", "timeout", "probe", "reordering"
+#: Of SCTP: marked by a timeout before, and sent when there was room or something new to send.
+MARKED = "marked"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,19 +60,21 @@ def reasons(captured: Captured, kinds: Kinds | None, protocol: str) -> list[str]
     ``kinds``: times and kinds of TCP's retransmissions from the kernel's events, where known.
     Without them a timer's retransmission is told by what it repeats and when: a probe repeats
     what is not first in line, and the reordering timer of RACK never waits as long as a timeout.
-    SCTP has one timer.
+    SCTP has one timer for each path: when it ends, all that had gone by that path is to be
+    repeated, one packet at once, the rest as soon as it may.
     """
     data = captured.data
     again = np.flatnonzero(data.again)
     triggered = at_once(captured)[again]
     told = _told(data.t_s[again], kinds)
     rtt_s = least_rtt_s(captured)
-    found = []
+    found: list[str] = []
+    ended_s: dict[int, float] = {}
     for index, by_arrival, kind in zip(again, triggered, told, strict=True):
         if by_arrival:
             found.append(ARRIVAL)
         elif protocol == "sctp":
-            found.append(TIMEOUT)
+            found.append(_t3(data, int(index), ended_s))
         elif kind is not None:
             found.append({"fast": REORDERING, "probe": PROBE}.get(kind, TIMEOUT))
         else:
@@ -87,6 +91,24 @@ def _told(sent_s: Floats, kinds: Kinds | None) -> list[str | None]:
         kinds[1][i] if i >= 0 and abs(kinds[0][i] - t) <= AT_ONCE_S else None
         for i, t in zip(rows, sent_s, strict=True)
     ]
+
+
+def _t3(data: Data, index: int, ended_s: dict[int, float]) -> str:
+    """Return whether a path's timer ended when a packet left, or had when its data was marked.
+
+    ``ended_s`` is when the timer of each path ended last, and is kept up to date.
+    """
+    start, t_s = data.start[index], float(data.t_s[index])
+    copies = np.flatnonzero((data.start[:index] <= start) & (data.end[:index] > start))
+    path, sent_s = (
+        (int(data.path[copies[-1]]), float(data.t_s[copies[-1]]))
+        if len(copies)
+        else (int(data.path[index]), t_s)
+    )
+    if sent_s < ended_s.get(path, -np.inf):
+        return MARKED
+    ended_s[path] = t_s
+    return TIMEOUT
 
 
 def _timer(captured: Captured, index: int, rtt_s: float) -> str:

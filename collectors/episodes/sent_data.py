@@ -26,8 +26,8 @@ Bools = npt.NDArray[np.bool_]
 PACKET_MAX_BYTES = 1500
 #: The columns of the packets table that are needed here; lists are dear to copy.
 USED = (
-    "flow", "connection", "direction", "point", "packet", "t_s", "payload_bytes", "retransmission",
-    "tcp_flags", "seq", "ack", "tsn", "data_chunk_count", "cum_tsn_ack", "a_rwnd_bytes",
+    "flow", "connection", "direction", "point", "path", "packet", "t_s", "payload_bytes",
+    "retransmission", "tcp_flags", "seq", "ack", "tsn", "data_chunk_count", "cum_tsn_ack", "a_rwnd_bytes",
     "dupack_count",
 )  # fmt: skip
 #: What can lose a packet after each point; the access links' routers are neither.
@@ -44,9 +44,13 @@ PASSAGE = ("flow", "packet", "point", "t_s")
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """Packets with user data, one row each; ``lost_s`` is NaN for those that were not lost."""
+    """Packets with user data, one row each; ``lost_s`` is NaN for those that were not lost.
+
+    ``path`` is the one that a packet took, from 1.
+    """
 
     packet: Ints
+    path: Ints
     t_s: Floats
     start: Ints
     end: Ints
@@ -195,6 +199,7 @@ def captured_flow(
     return Captured(
         data=Data(
             packet=sent["packet"].to_numpy(),
+            path=sent["path"].fill_null(1).to_numpy(),
             t_s=sent["t_s"].to_numpy(),
             start=start,
             end=end,

@@ -31,8 +31,9 @@ Way = Literal["forward", "reverse"]
 WAYS: tuple[Way, ...] = get_args(Way)
 #: By path, counted from 1: its routers and its bottleneck.
 ROUTERS = {
-    1: ("r1", "r2", path_names.bottleneck(1)), 2: ("r3", "r4", path_names.bottleneck(2)),
-}  # fmt: skip
+    path: (*path_names.routers(path), path_names.bottleneck(path))
+    for path in range(1, path_names.MOST + 1)
+}
 
 PORT = 4999
 IP_UDP_BYTES = 28

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from collectors.recording.tcpdump import snap_bytes
-from model import plain_files, run_folder
+from model import path_names, plain_files, run_folder
 from model.ad_hoc import AdHoc
 from model.cell import Cell, Flow
 from model.errors import RunError
@@ -41,7 +41,6 @@ ROUTING_BYTES_PER_S = 64 * KIB
 PACKETS_FACTOR, LEAST_PACKET_BYTES, MOST_PACKET_BYTES = 4, 60, 1500
 #: Of a message about a failure.
 MOST_ERROR_BYTES = 64 * KIB
-ROUTERS = ("r1", "r2")
 FOLDER_MODE = 0o755
 
 
@@ -147,8 +146,10 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
     found[run_folder.TRACE_PAGES] = document + TRACE_PER_PACKET_BYTES * packets
     found |= dict.fromkeys((run_folder.TRACE_FORMATS, run_folder.TRACE_COUNTS), document)
     tapped_bytes = CAPTURE_HEAD_BYTES + min(snap_bytes(cell), 2 * MOST_PACKET_BYTES)
-    for router in ROUTERS:
-        found[f"raw/pcap/{router}.pcap"] = document + TAPS_IN_A_ROUTER * tapped_bytes * packets
+    for path in range(1, len(cell.network.paths()) + 1):
+        for router in path_names.routers(path):
+            most = document + TAPS_IN_A_ROUTER * tapped_bytes * packets
+            found[f"raw/pcap/{router}.pcap"] = most
     return found | dict.fromkeys(("raw/pcap/points.json", "raw/pcap/counts.json"), document)
 
 

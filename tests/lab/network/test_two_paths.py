@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,11 @@ from model import run_folder
 from model.cell import Cell, Direction, FurtherPath, Link, Loss
 from model.event import Event
 from model.sctp_paths import PF_OFF, SctpPaths
+from reports.wireshark.cell_export import export_cell
 from testbed.campaign import calibration_checks
-from testbed.labs.virtual.virtual_lab import PROPERTIES
+from testbed.campaign.run_cell import execute
+from testbed.command.wireshark import read_recorded
+from testbed.labs.virtual.virtual_lab import PROPERTIES, VirtualLab
 
 #: Of the second path, unlike the first's: 1 Mbit/s, 60 ms.
 SECOND = Direction(rate_bps=1_000_000, queue_pkts=20, owd_s=0.06, channel_limit_pkts=2000,
@@ -125,6 +129,87 @@ def test_the_association_goes_by_the_other_path_and_loses_no_message(failing: An
     assert 6.0 + RTO_S < over[0] < 6.0 + RTO_S + 0.2
     options = json.loads((folder / "raw" / "ledger.json").read_text())[-1]
     assert [knob["agrees"] for knob in options["knobs"]] == [True, True]
+
+
+@pytest.fixture(scope="module")
+def captured(
+    wireless: Callable[..., Cell], lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Cell, Path]:
+    """Return the failing cell again, with captures and the kernel's events, finished."""
+    cell = cut(on_two_paths(wireless(duration_s=20.0)))
+    collect = dataclasses.replace(cell.collect, pcap=True, telemetry=True)
+    cell = dataclasses.replace(cell, collect=collect)
+    folder = run_folder.cell_folder(tmp_path_factory.mktemp("run"), "cell")
+    folder.parent.mkdir()
+    execute(cell, folder, lab, threading.Event())
+    return cell, folder
+
+
+def test_packets_captured_on_both_paths_are_all_accounted_for(captured: Any) -> None:
+    _, folder = captured
+    audit = json.loads((folder / run_folder.AUDIT).read_text())["checks"]
+    assert [one for one in audit if one["agrees"] is False] == []
+    agreed = [(one["check"], one["where"]) for one in audit if one["agrees"]]
+    for check in ("captured before", "captured after", "captured", "time"):
+        of_each = {", path 2" in where for name, where in agreed if name == check}
+        assert of_each == {False, True}, check
+    told = [where for name, where in agreed if name == "when dropped, by kernel events"]
+    # Behind each path's buffer and at each path's loss model.
+    assert len(told) == 4
+    assert {"data sent", "retransmitted", "goodput"} <= {name for name, _ in agreed}
+    rows = pl.read_parquet(folder / run_folder.AUDIT_TABLE)
+    assert rows["basis"].unique().to_list() == ["captures"]
+    assert rows["closes"].to_list() == [True, True]
+
+
+def test_what_timed_out_is_seen_again_on_the_other_path(captured: Any) -> None:
+    _, folder = captured
+    packets = pl.read_parquet(folder / run_folder.PACKETS_TABLE)
+    assert packets["connection"].n_unique() == 1
+    sent = packets.filter(point="sent", direction="data").explode("data_chunks")
+    chunks = sent.with_columns(number=pl.col("data_chunks").struct.field("tsn"))
+    chunks = chunks.drop_nulls("number")
+    first = chunks.filter(pl.col("number").is_first_distinct())
+    again = chunks.filter(~pl.col("number").is_first_distinct())
+    # While the first link is down what was lost there is repeated over the second.
+    lost = first.filter(pl.col("t_s").is_between(6.0, 6.9), path=1)["number"]
+    assert len(lost) == 19
+    repeats = again.filter(pl.col("number").is_in(lost.implode()))
+    assert repeats["path"].unique().to_list() == [2]
+    assert repeats["retransmission"].all()
+    assert not first.filter(data_chunk_count=1)["retransmission"].any()
+    # Each packet passes the points of one path.
+    assert packets.group_by("packet").agg(pl.col("path").n_unique())["path"].max() == 1
+    # New data take the second path from the time that the first is given up.
+    late = first.filter(pl.col("t_s").is_between(10.0, 13.5))
+    assert late["path"].unique().to_list() == [2]
+
+
+def test_loss_episodes_over_two_paths_are_those_of_the_link_that_failed(captured: Any) -> None:
+    cell, folder = captured
+    episodes = pl.read_parquet(folder / run_folder.EPISODES_TABLE)
+    assert episodes["basis"].unique().to_list() == ["captures"]
+    first = episodes.row(0, named=True)
+    assert first["lost_at"] == "loss"
+    assert 6.0 - 0.02 <= first["lost_s"] <= 6.05
+    assert first["detected_by"] == "timeout"
+    # From the last acknowledgement; what was lost first had left a round trip before it came.
+    assert RTO_S - 0.14 < first["detect_s"] < RTO_S
+    # Path.Max.Retrans 1: two timeouts; what did not fit into their first packets left later.
+    assert (first["timeouts"], first["lost_pkts"]) == (2, 18)
+    # A window is one path's: none is said of what went over two.
+    assert episodes["cwnd_before_bytes"].null_count() == episodes.height
+    assert cell.flows[0].is_multihomed()
+
+
+def test_the_export_says_by_which_path_packets_went(captured: Any) -> None:
+    cell, folder = captured
+    run = folder.parents[1]
+    exported = export_cell(run, "cell", cell, read_recorded(folder), all_points=True)
+    found = [path.read_bytes() for path in exported.files]
+    assert b"src2 sends, path 2" in found[0]
+    assert b"over path 2, after path 1" in found[0]
+    assert b"after the queue, path 2 (r3-bottleneck2)" in found[-1]
 
 
 def test_a_step_of_rate_delay_and_loss_on_a_dumbbell_is_read_back(

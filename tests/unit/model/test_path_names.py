@@ -50,8 +50,11 @@ def test_another_link_is_refused(link: str) -> None:
 
 
 def test_the_layout_which_stands_alone_says_the_same() -> None:
-    told = [(bottleneck, (near, far)) for _, _, near, far, bottleneck in two_paths.PATHS]
-    assert told == [(path_names.bottleneck(one), path_names.second_numbers(one)) for one in PATHS]
+    told = [
+        (*path_names.routers(one), *path_names.second_numbers(one), path_names.bottleneck(one))
+        for one in PATHS
+    ]
+    assert told == list(two_paths.PATHS)
     for path in PATHS:
         for point in POINTS:
             assert path_names.counter(point, path) == layout.counter_name(point, path)
