@@ -97,7 +97,9 @@ def _times(stretch: Stretch, captured: pl.DataFrame, told: Told, most_s: float) 
 
     A qdisc decides on a packet when it arrives, which is when the capture before it sees it.
     """
-    data = captured.lazy().filter(pl.col("packet").is_not_null(), direction="data", path=stretch.path)
+    data = captured.lazy().filter(
+        pl.col("packet").is_not_null(), direction="data", path=stretch.path
+    )
     passed = data.filter(point=stretch.passed_at).select("packet")
     before = data.filter(point=stretch.offered_at)
     missing = before.join(passed, on="packet", how="anti").select("t_s").collect()

@@ -27,8 +27,8 @@ PACKET_MAX_BYTES = 1500
 #: The columns of the packets table that are needed here; lists are dear to copy.
 USED = (
     "flow", "connection", "direction", "point", "path", "packet", "t_s", "payload_bytes",
-    "retransmission", "tcp_flags", "seq", "ack", "tsn", "data_chunk_count", "cum_tsn_ack", "a_rwnd_bytes",
-    "dupack_count",
+    "retransmission", "tcp_flags", "seq", "ack", "tsn", "data_chunk_count", "cum_tsn_ack",
+    "a_rwnd_bytes", "dupack_count",
 )  # fmt: skip
 #: What can lose a packet after each point; the access links' routers are neither.
 STAGES = (

@@ -181,9 +181,7 @@ def _as_one(ends: Ends, several: Flags) -> Ends:
         there = second[addresses >> 16 & 0xFF]
         return np.where(several, addresses & ~(0xFF << 16) | there << 16, addresses)
 
-    return dataclasses.replace(
-        ends, source=moved(ends.source), destination=moved(ends.destination)
-    )
+    return dataclasses.replace(ends, source=moved(ends.source), destination=moved(ends.destination))
 
 
 def _places(

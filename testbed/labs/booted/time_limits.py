@@ -25,9 +25,7 @@ RADIO_FRAMES_PER_S, WALL_PER_FRAME_S, WALL_PER_NODE_S = 1000.0, 0.01, 2.0
 
 
 def limits(cell: Cell) -> Limits:
-    """Return a cell's limits, raised to what its path and its traffic can take.
-
-    """
+    """Return a cell's limits, raised to what its path and its traffic can take."""
     if cell.ad_hoc:
         return _of_radios(cell, cell.ad_hoc)
     network, usual = cell.wired, cell.limits

@@ -142,7 +142,9 @@ def test_a_delay_that_an_event_changes_is_between_what_it_was_and_what_it_became
 
 @pytest.mark.parametrize("path", [0, 3, -1, "2", None, 1.5])
 def test_a_tap_on_no_path_is_refused(folder: Path, path: Any) -> None:
-    edit(folder / "raw" / "pcap" / "points.json", lambda points: points["taps"][0].update(path=path))
+    edit(
+        folder / "raw" / "pcap" / "points.json", lambda points: points["taps"][0].update(path=path)
+    )
     with pytest.raises(ParseError, match=r"points\.json"):
         write_tables(folder, CELL)
 
@@ -152,8 +154,11 @@ def test_the_export_names_paths(folder: Path) -> None:
     (folder / run_folder.ENV).write_text('{"kernel_release": "7.3.4"}')
     found = export_cell(folder.parents[1], "cell", CELL, read_recorded(folder), all_points=True)
     senders, _, everything = (path.read_bytes() for path in found.files)
-    for words in (b"src2 sends (r1-src2)", b"src2 sends, path 2 (r3-src2)",
-                  b"over path 2, after path 1",
-                  b"retransmission of chunks 31, 32, 33 (TSN 30, 31, 32) after timeout"):  # fmt: skip
+    for words in (
+        b"src2 sends (r1-src2)",
+        b"src2 sends, path 2 (r3-src2)",
+        b"over path 2, after path 1",
+        b"retransmission of chunks 31, 32, 33 (TSN 30, 31, 32) after timeout",
+    ):
         assert words in senders
     assert b"after loss and delay, path 2 (ifb-bottleneck2)" in everything

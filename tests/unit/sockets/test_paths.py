@@ -7,12 +7,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from collectors.raw import paths
 from collectors.tables import path_files
-from mininet_topos import layout
 from model.cell import Cell
 from model.errors import ParseError
 from model.event import Event
