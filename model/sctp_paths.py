@@ -7,13 +7,16 @@ own, and nothing is set.
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from model.fields import LATER
 
 #: Which of its hosts' addresses a flow uses, and which path an association has as its primary.
 Addresses = Literal["first", "both"]
 Primary = Literal["first", "second"]
-#: A threshold that no path reaches: PF.Max.Retrans at or above Path.Max.Retrans switches it off.
+#: A threshold that no path reaches: PF.Max.Retrans at or above Path.Max.Retrans switches it off, and
+#: so does Primary.Switchover.Max.Retrans.
 PF_OFF = 65_535
 
 
@@ -21,7 +24,7 @@ PF_OFF = 65_535
 class SctpPaths:
     """Path.Max.Retrans, Association.Max.Retrans, PF.Max.Retrans, timeouts and heartbeats.
 
-    Each name but ``primary`` is an option of the probes' sender.
+    ``ps_max_retrans`` is RFC 7829's Primary.Switchover.Max.Retrans. Each name but ``primary`` is an option of the probes' sender.
     """
 
     primary: Primary = "first"
@@ -32,6 +35,7 @@ class SctpPaths:
     rto_initial_ms: int | None = None
     rto_min_ms: int | None = None
     rto_max_ms: int | None = None
+    ps_max_retrans: int | None = field(default=None, metadata=LATER)
 
     def options(self) -> dict[str, str]:
         """Return the options of the sender's socket that it asks for."""

@@ -358,6 +358,11 @@ ASKED = (
         "times its timeout grew from the first link down until then", needs="events",
     ),
     Declared(
+        "switchover_{group}_s", "Until another path is the primary, {label}", SECONDS,
+        "from the first link down until the sender's kernel makes another path the primary",
+        needs="events",
+    ),
+    Declared(
         "return_{group}_s", "Until data comes over the path again, {label}", SECONDS,
         "from the link's being up again until data comes over its path", needs="events",
     ),
@@ -404,6 +409,10 @@ ASKED = (
     Declared(
         "air_ack_frac", "Air time of radios' ACKs", SHARE,
         "the same of the radios' own acknowledgements",
+    ),
+    Declared(
+        "returned_{group}_frac", "Flows that return to the path, {label}", SHARE,
+        "flows whose data comes over the path again once its link is up, of all", needs="events",
     ),
     Declared(
         "hol_wait_mean_{group}_s", "Head-of-line wait, mean, {label}", MILLISECONDS,

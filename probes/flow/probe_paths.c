@@ -28,6 +28,9 @@ const struct probe_option path_options[] = {
     INTEGER("pf-max-retrans", pf_max_retrans, 0,
 	    "SCTP_PEER_ADDR_THLDS: PF.Max.Retrans of RFC 7829; from "
 	    "Path.Max.Retrans\n      on it never applies"),
+    INTEGER("ps-max-retrans", ps_max_retrans, 0,
+	    "SCTP_PEER_ADDR_THLDS_V2: Primary.Switchover.Max.Retrans of\n"
+	    "      RFC 7829; not below PF.Max.Retrans"),
     {0},
 };
 
@@ -43,6 +46,30 @@ struct path_seen {
 static struct path_seen seen[MAX_ADDRESSES];
 static unsigned int seen_count;
 static bool is_watched;
+
+static void read_or_die(int fd, int name, void *value, socklen_t length,
+			const char *words)
+{
+	if (getsockopt(fd, SOL_SCTP, name, value, &length) != 0)
+		die_errno("getsockopt", words,
+			  "does the association still exist?");
+}
+
+/* Both at once: the kernel refuses the one that is below the other. */
+static void set_switchover_or_die(int fd)
+{
+	struct sctp_paddrthlds_v2 thresholds = {0};
+
+	read_or_die(fd, SCTP_PEER_ADDR_THLDS_V2, &thresholds,
+		    sizeof(thresholds), "SCTP_PEER_ADDR_THLDS_V2");
+	thresholds.spt_pathcpthld = (uint16_t)paths_asked.ps_max_retrans.value;
+	if (paths_asked.pf_max_retrans.is_set)
+		thresholds.spt_pathpfthld =
+		    (uint16_t)paths_asked.pf_max_retrans.value;
+	setsockopt_or_die(fd, SOL_SCTP, SCTP_PEER_ADDR_THLDS_V2, &thresholds,
+			  sizeof(thresholds),
+			  "--ps-max-retrans (SCTP_PEER_ADDR_THLDS_V2)");
+}
 
 void paths_apply_or_die(int fd)
 {
@@ -65,18 +92,12 @@ void paths_apply_or_die(int fd)
 		setsockopt_or_die(fd, SOL_SCTP, SCTP_ASSOCINFO, &assoc,
 				  sizeof(assoc),
 				  "--assoc-max-retrans (SCTP_ASSOCINFO)");
-	if (paths_asked.pf_max_retrans.is_set)
+	if (paths_asked.ps_max_retrans.is_set)
+		set_switchover_or_die(fd);
+	else if (paths_asked.pf_max_retrans.is_set)
 		setsockopt_or_die(fd, SOL_SCTP, SCTP_PEER_ADDR_THLDS,
 				  &thresholds, sizeof(thresholds),
 				  "--pf-max-retrans (SCTP_PEER_ADDR_THLDS)");
-}
-
-static void read_or_die(int fd, int name, void *value, socklen_t length,
-			const char *words)
-{
-	if (getsockopt(fd, SOL_SCTP, name, value, &length) != 0)
-		die_errno("getsockopt", words,
-			  "does the association still exist?");
 }
 
 void paths_report_effective(int fd)
@@ -84,10 +105,12 @@ void paths_report_effective(int fd)
 	struct sctp_paddrparams path = {0};
 	struct sctp_assocparams assoc = {0};
 	struct sctp_paddrthlds thresholds = {0};
+	struct sctp_paddrthlds_v2 more = {0};
 
 	if (!is_watched && !paths_asked.path_max_retrans.is_set &&
 	    !paths_asked.assoc_max_retrans.is_set &&
-	    !paths_asked.pf_max_retrans.is_set)
+	    !paths_asked.pf_max_retrans.is_set &&
+	    !paths_asked.ps_max_retrans.is_set)
 		return;
 	read_or_die(fd, SCTP_PEER_ADDR_PARAMS, &path, sizeof(path),
 		    "SCTP_PEER_ADDR_PARAMS");
@@ -98,6 +121,11 @@ void paths_report_effective(int fd)
 	json_unsigned("path_max_retrans", path.spp_pathmaxrxt);
 	json_unsigned("assoc_max_retrans", assoc.sasoc_asocmaxrxt);
 	json_unsigned("pf_max_retrans", thresholds.spt_pathpfthld);
+	if (!paths_asked.ps_max_retrans.is_set) /* Linux has it since 5.5. */
+		return;
+	read_or_die(fd, SCTP_PEER_ADDR_THLDS_V2, &more, sizeof(more),
+		    "SCTP_PEER_ADDR_THLDS_V2");
+	json_unsigned("ps_max_retrans", more.spt_pathcpthld);
 }
 
 void paths_watch_or_die(int fd)

@@ -20,6 +20,7 @@ struct path_settings {
 	struct probe_integer path_max_retrans;
 	struct probe_integer assoc_max_retrans;
 	struct probe_integer pf_max_retrans;
+	struct probe_integer ps_max_retrans;
 };
 
 /* The option table fills this; a probe without the table asks for nothing. */

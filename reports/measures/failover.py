@@ -5,6 +5,8 @@ Invariant: as all metrics, null with a reason where a cell does not tell, never 
 
 from __future__ import annotations
 
+import statistics
+
 from model.run_files.study import Group
 from reports.measures.path import GroupFunction
 from reports.store.sample import Failover, Sample, UnavailableError
@@ -15,6 +17,15 @@ def _longest(name: str) -> GroupFunction:
 
     def compute(sample: Sample, group: Group) -> float:
         return max(_values(sample, group, name))
+
+    return compute
+
+
+def _mean(name: str) -> GroupFunction:
+    """Return the metric that is the mean over the group's flows."""
+
+    def compute(sample: Sample, group: Group) -> float:
+        return statistics.fmean(_values(sample, group, name))
 
     return compute
 
@@ -40,5 +51,7 @@ FAILOVER_FUNCTIONS: dict[str, GroupFunction] = {
     "other_path_{group}_s": _longest("other_path_s"),
     "failover_{group}_s": _longest("failover_s"),
     "path_timeouts_{group}": _longest("timeouts"),
+    "switchover_{group}_s": _longest("switchover_s"),
     "return_{group}_s": _longest("return_s"),
+    "returned_{group}_frac": _mean("returned_frac"),
 }

@@ -20,12 +20,14 @@ from reports.store.sample import NO_MESSAGES, Failover
 
 #: How the metrics begin that are of this.
 METRICS = (
-    "delivery_gap_", "outstanding_", "other_path_", "failover_", "path_timeouts_", "return_",
+    "delivery_gap_", "outstanding_", "other_path_", "failover_", "path_timeouts_", "switchover_",
+    "return_", "returned_",
 )  # fmt: skip
 #: What the kernel says of a path that new data no longer take.
 GIVEN_UP = ("unreachable", "potentially_failed")
 NO_DOWN = "no link went down"
 ONE_PATH = "it has one path"
+STAYED_DOWN, NEVER_CAME = "the link stayed down", "none came until the end"
 PATHS = (1, 2)
 MESSAGE_COLUMNS = ("flow", "sent_s", "delivered_s")
 
@@ -68,9 +70,10 @@ def _of_flow(
     if not rows:
         return Failover(
             gap_s=gap_s, outstanding_s=outstanding_s, other_path_s=ONE_PATH, failover_s=ONE_PATH,
-            timeouts=ONE_PATH, return_s=ONE_PATH,
+            timeouts=ONE_PATH, switchover_s=ONE_PATH, return_s=ONE_PATH, returned_frac=ONE_PATH,
         )  # fmt: skip
     given_up_s = given_up(rows, down)
+    return_s = _came_over(rows, up.t_s, (down.path,)) if up else STAYED_DOWN
     return Failover(
         gap_s=gap_s,
         outstanding_s=outstanding_s,
@@ -79,7 +82,9 @@ def _of_flow(
         else "its data did not come over that path",
         failover_s=given_up_s,
         timeouts=timeouts(rows, down, given_up_s),
-        return_s=_came_over(rows, up.t_s, (down.path,)) if up else "the link stayed down",
+        switchover_s=switched(rows, down),
+        return_s=return_s,
+        returned_frac=return_s if return_s == STAYED_DOWN else float(return_s != NEVER_CAME),
     )
 
 
@@ -121,7 +126,7 @@ def _came_over(rows: Sequence[PathStateRow], from_s: float, paths: Sequence[int]
         for row in rows
         if row.event == "data_from" and row.t_s >= from_s and row.path in paths
     ]
-    return found[0] if found else "none came until the end"
+    return found[0] if found else NEVER_CAME
 
 
 def given_up(rows: Sequence[PathStateRow], down: EventRow) -> float | str:
@@ -132,6 +137,16 @@ def given_up(rows: Sequence[PathStateRow], down: EventRow) -> float | str:
         if row.event in GIVEN_UP and row.path == down.path and row.t_s >= down.t_s
     ]
     return found[0] if found else "the path was never given up"
+
+
+def switched(rows: Sequence[PathStateRow], down: EventRow) -> float | str:
+    """Return how long it took until the kernel told that another path was made the primary."""
+    found = [
+        row.t_s - down.t_s
+        for row in rows
+        if row.event == "made_primary" and row.path != down.path and row.t_s >= down.t_s
+    ]
+    return found[0] if found else "the primary path stayed what it was"
 
 
 def timeouts(rows: Sequence[PathStateRow], down: EventRow, given_up_s: float | str) -> float | str:

@@ -92,8 +92,9 @@ class Failover:
 
     ``gap_s`` is the longest without a delivery, ``outstanding_s`` until all handed over before was
     delivered, ``other_path_s`` until data came over another path, ``failover_s`` until the path
-    was given up, ``timeouts`` how often its timeout had grown by then, ``return_s`` from the
-    link's being up until data came over its path.
+    was given up, ``timeouts`` how often its timeout had grown by then, ``switchover_s`` until
+    another path was the primary, ``return_s`` from the link's being up until data came over its
+    path, ``returned_frac`` 1 if they did and 0 if not.
     """
 
     gap_s: float | str
@@ -101,7 +102,9 @@ class Failover:
     other_path_s: float | str
     failover_s: float | str
     timeouts: float | str
+    switchover_s: float | str
     return_s: float | str
+    returned_frac: float | str
 
 
 @dataclass(frozen=True, kw_only=True)

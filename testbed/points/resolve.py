@@ -263,6 +263,7 @@ def _paths(asked: path_form.PathSettings) -> SctpPaths:
         path_max_retrans=given(asked.path_max_retransmissions),
         assoc_max_retrans=given(asked.association_max_retransmissions),
         pf_max_retrans=given(asked.pf_max_retransmissions),
+        ps_max_retrans=given(asked.ps_max_retransmissions),
         rto_initial_ms=given(asked.rto_initial_ms),
         rto_min_ms=given(asked.rto_min_ms),
         rto_max_ms=given(asked.rto_max_ms),

@@ -41,6 +41,9 @@ class PathSettings(Settings):
     pf_max_retransmissions: PfRetransmissions = Field(
         "kernel", description="a whole number such as 0, off, or kernel"
     )
+    ps_max_retransmissions: PfRetransmissions = Field(
+        "kernel", description="a whole number such as 1, off, or kernel"
+    )
     rto_initial_ms: KernelMs = Field(
         "kernel", alias="rto_initial", description="a time such as '3 s', or kernel"
     )

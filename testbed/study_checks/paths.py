@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from model import units
+from model.sctp_paths import PF_OFF
 from testbed.study.path_form import Event
 from testbed.study.problems import Loc, Problem, one_of, suggestion
 from testbed.study.study_form import StudyFile
@@ -71,6 +72,14 @@ def _flows(study: StudyFile, document: Document) -> Iterator[Problem]:
             yield document.problem(
                 ("flows", i, "paths"), "iperf3 cannot set it", wanted="generator probe",
                 got=f"generator {generator}",
+            )  # fmt: skip
+        pf, ps = flow.paths.pf_max_retransmissions, flow.paths.ps_max_retransmissions
+        if isinstance(pf, int) and isinstance(ps, int) and ps < pf:
+            yield document.problem(
+                ("flows", i, "paths", "ps_max_retransmissions"),
+                "the primary would change before it is potentially failed",
+                wanted="off" if pf == PF_OFF else f"{pf} or more (pf_max_retransmissions), or off",
+                got=str(ps),
             )  # fmt: skip
         if flow.addresses == "first":
             if flow.paths.primary != "first":

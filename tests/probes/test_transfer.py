@@ -409,7 +409,7 @@ def test_sctp_over_two_addresses_tells_of_both_paths(probes: Any) -> None:
     ready = probe.stdout.readline()
     sending = ("--host", LOOPBACK, "--host", "127.0.0.2", "--bind", "127.0.0.3", "--bind",
                "127.0.0.4", "--count", 50, "--rate-bps", 1_000_000, "--path-max-retrans", 2,
-               "--pf-max-retrans", 1, "--assoc-max-retrans", 7)  # fmt: skip
+               "--pf-max-retrans", 1, "--assoc-max-retrans", 7, "--ps-max-retrans", 3)  # fmt: skip
     if not ready:
         assert probe.wait(timeout=20) == 4
         assert probes.run("sctp_send", *sending, "--port", 9).status == 4
@@ -417,8 +417,8 @@ def test_sctp_over_two_addresses_tells_of_both_paths(probes: Any) -> None:
     sent = probes.run("sctp_send", *sending, "--port", ready.rsplit(":", 1)[1].rstrip("}\n"))
     stdout, _ = probe.communicate(timeout=20)
     effective = sent.one("effective")
-    asked = ("path_max_retrans", "pf_max_retrans", "assoc_max_retrans")
-    assert [effective[name] for name in asked] == [2, 1, 7]
+    asked = ("path_max_retrans", "pf_max_retrans", "ps_max_retrans", "assoc_max_retrans")
+    assert [effective[name] for name in asked] == [2, 1, 3, 7]
     assert {look["address"] for look in sent.all("path")} == {LOOPBACK, "127.0.0.2"}
     assert {look["state"] for look in sent.all("path")} <= {"active", "unconfirmed"}
     assert stdout.count('"event":"data_from"') >= 1

@@ -87,7 +87,7 @@ MARGINS = (
             "jitter_max_{group}_s", "message_delay_p99_{group}_s", "hol_wait_p99_{group}_s",
             "message_delay_max_{group}_s", "delivery_gap_{group}_s", "outstanding_{group}_s",
             "other_path_{group}_s", "failover_{group}_s", "path_timeouts_{group}",
-            "return_{group}_s",
+            "switchover_{group}_s", "return_{group}_s", "returned_{group}_frac",
         ),
         why="one moment of a run, or few",
     ),

@@ -239,6 +239,8 @@ def test_what_a_flow_asks_of_its_paths_is_in_the_ledger_by_the_probes_own_names(
     assert own_options(flow) == {
         "path_max_retrans": "3", "pf_max_retrans": "65535", "rto_min_ms": "100",
     }  # fmt: skip
+    switching = dataclasses.replace(flow, paths=SctpPaths(pf_max_retrans=0, ps_max_retrans=1))
+    assert own_options(switching) == {"pf_max_retrans": "0", "ps_max_retrans": "1"}
     (asked,) = own_entries((tcp, flow))
     assert asked.parameter == OWN_PATHS
     assert {(knob.kind, knob.name) for knob in asked.knobs} == {

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
 import polars as pl
 import pytest
 
+from collectors.tables.parquet import write_rows
+from model import run_folder
 from model.run_files.path_tables import EventRow, PathStateRow
+from model.run_files.study import Study
 from reports.measures.failover import FAILOVER_FUNCTIONS
 from reports.store import failover_table
 from reports.store.sample import Failover, Sample, UnavailableError
+from tests.support.recorded import wireless_cell
 from tests.unit.measures.test_metrics import flow, sample
 
 DOWN = EventRow(
@@ -50,6 +59,36 @@ def test_timeouts_are_counted_from_the_last_look_before() -> None:
     assert failover_table.timeouts(later, DOWN, 3.02) == 2.0
 
 
+def test_the_primary_is_switched_when_the_kernel_makes_another_one_so() -> None:
+    assert failover_table.switched(STORY, DOWN) == "the primary path stayed what it was"
+    others = (word(9.0, "made_primary", 2), word(12.5, "made_primary"))
+    assert failover_table.switched(others, DOWN) == "the primary path stayed what it was"
+    later = (*others, word(13.0, "made_primary", 2), word(14.0, "made_primary", 2))
+    assert failover_table.switched(later, DOWN) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("back_s", "last", "returned"),
+    [(60.0, 70.0, 1.0), (60.0, None, 0.0), (None, None, "the link stayed down")],
+)
+def test_a_flow_returned_if_data_came_over_the_path_after_its_link_was_up(
+    tmp_path: Path, back_s: float | None, last: float | None, returned: float | str
+) -> None:
+    events = [DOWN]
+    if back_s is not None:
+        events.append(dataclasses.replace(DOWN, event="back", t_s=back_s, state="up"))
+    seen = STORY[:-1] if last is None else (*STORY[:-1], word(last, "data_from", 1))
+    (tmp_path / "tables").mkdir()
+    write_rows(events, EventRow, tmp_path / run_folder.EVENTS_TABLE)
+    write_rows(seen, PathStateRow, tmp_path / run_folder.PATHS_TABLE)
+    cell = wireless_cell()
+    asks = cast("Study", SimpleNamespace(wanted_metrics=("returned_S_frac",)))
+    found = failover_table.read_failovers(tmp_path, cell, asks)
+    assert isinstance(found, dict)
+    assert found["S"].returned_frac == returned
+    assert found["T"].returned_frac == "it has one path"
+
+
 def messages(*rows: tuple[float, float | None]) -> pl.DataFrame:
     columns = {"sent_s": pl.Float64, "delivered_s": pl.Float64}
     return pl.DataFrame(rows, schema=columns, orient="row")
@@ -81,17 +120,18 @@ def with_failovers(found: dict[str, Failover] | str) -> Sample:
 def failover(value: float | str) -> Failover:
     return Failover(
         gap_s=value, outstanding_s=value, other_path_s=value, failover_s=value, timeouts=value,
-        return_s=value,
+        switchover_s=value, return_s=value, returned_frac=value,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", FAILOVER_FUNCTIONS)
 def test_a_metric_is_of_the_flow_that_took_longest_or_says_why_not(name: str) -> None:
+    mean = name.endswith("_frac")
     compute = FAILOVER_FUNCTIONS[name]
     found = {"S1": failover(2.0), "S2": failover(3.0), "T": failover("it has one path")}
     known = with_failovers(found)
     sctp, tcp = (next(group for group in known.groups if group.id == one) for one in "ST")
-    assert compute(known, sctp) == 3.0
+    assert compute(known, sctp) == (2.5 if mean else 3.0)
     with pytest.raises(UnavailableError, match="it has one path"):
         compute(known, tcp)
     with pytest.raises(UnavailableError, match="no link went down"):
