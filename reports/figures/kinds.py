@@ -19,12 +19,14 @@ from reports.figures.distribution import NO_MESSAGES, Values, distribution_figur
 from reports.figures.goodput_bins import HANDED_ON, bins_figure, from_intervals, from_packets
 from reports.figures.losses import NO_CAPTURES, Around, flows_of, losses_of, number_of
 from reports.figures.over_time import Series, over_time_figure
+from reports.figures.path_timeline import Told, timeline_figure
 from reports.figures.sequence import sequence, sequence_figure
 from reports.figures.sequence_wide import numbers, together_figure, wrapped_figure
 from reports.figures.shown_run import Shown, told
 
 #: Of more flows in one diagram the mean of each group stands out, not each flow.
 MOST_NAMED = 4
+NO_PATHS = "no flow of this run has several paths"
 NO_TELEMETRY = "this run has no kernel telemetry"
 
 #: A figure, or why there is none.
@@ -268,6 +270,22 @@ def _cdf(wanted: FigureWanted, shown: Sequence[Shown], stem: str) -> Iterator[Dr
         )  # fmt: skip
 
 
+def _paths(wanted: FigureWanted, shown: Shown, stem: str) -> Iterator[Drawn]:
+    several = [flow for flow in shown.cell.flows if flow.is_multihomed()]
+    if not several:
+        yield NO_PATHS
+    for flow in several:
+        states = shown.tables.path_states(flow.id)
+        if states is None:
+            yield NO_PATHS
+            return
+        told_of = Told(states=states, events=shown.tables.events())
+        yield timeline_figure(
+            told_of, flow, shown.cell, id=f"{stem}-{flow.id}", label=shown.label(flow),
+            window_s=_window(wanted, shown),
+        )  # fmt: skip
+
+
 #: Title of each kind, and how it is drawn.
 KINDS: dict[str, tuple[str, Draw]] = {
     "cwnd": ("Congestion window and slow-start threshold", _one(_cwnd)),
@@ -277,4 +295,5 @@ KINDS: dict[str, tuple[str, Draw]] = {
     "goodput_bins": ("Total goodput in short bins of time", _one(_goodput_bins)),
     "over_time": ("Over time", _over_time),
     "cdf": ("Distribution of delays", _cdf),
+    "paths": ("What became of the paths", _one(_paths)),
 }

@@ -14,8 +14,9 @@ import polars as pl
 from model import run_folder
 from model.run_files.kernel_tables import CongestionRow
 from model.run_files.loss_tables import EpisodeRow
+from model.run_files.path_tables import EventRow, PathStateRow
 from model.run_files.traffic_tables import IntervalRow, MessageRow, PacketRow
-from reports.store.columns import read_columns
+from reports.store.columns import read_columns, read_rows
 
 _PACKETS = (
     "point", "direction", "flow", "packet", "t_s", "payload_bytes", "retransmission", "seq", "ack",
@@ -70,6 +71,18 @@ class CellTables:
     def episodes(self) -> pl.DataFrame | None:
         """Return the loss episodes, or None if nothing says where they are."""
         return self._read(run_folder.EPISODES_TABLE, EpisodeRow)
+
+    def path_states(self, flow: str) -> tuple[PathStateRow, ...] | None:
+        """Return what both ends of a flow said of its paths, None if no flow has several."""
+        path = self.folder / run_folder.PATHS_TABLE
+        if not path.exists():
+            return None
+        return tuple(row for row in read_rows(path, PathStateRow) if row.flow == flow)
+
+    def events(self) -> tuple[EventRow, ...]:
+        """Return what happened to links."""
+        path = self.folder / run_folder.EVENTS_TABLE
+        return read_rows(path, EventRow) if path.exists() else ()
 
     def _read(
         self, name: str, row_type: type, columns: Sequence[str] = (), rows: pl.Expr | None = None

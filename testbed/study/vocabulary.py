@@ -81,6 +81,7 @@ FIGURES = {
     "goodput_bins": ("from", "to", "bin", "count"),
     "over_time": ("from", "to", "bin", "of", "together", "overlay"),
     "cdf": ("from", "to", "of", "overlay"),
+    "paths": ("from", "to"),
     "share": (),
 }
 #: When a bin of goodput counts data: see docs/figures.md.

@@ -38,6 +38,7 @@ CHECKS.reads("flows")(flow_problems)
 CHECKS.reads("figures")(figures.figure_problems)
 CHECKS.reads("hypotheses")(hypothesis_problems)
 CHECKS.reads("figures", "compare")(figures.share_problems)
+CHECKS.reads("figures", "flows")(figures.path_problems)
 CHECKS.reads("figures", "duration_s")(figures.time_problems)
 
 

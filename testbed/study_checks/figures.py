@@ -17,7 +17,7 @@ from testbed.study_checks.names import unknown
 #: What a figure of bins may hold: one per pixel of a wide print, several times over.
 MAX_BINS = 10_000
 #: Kinds of which each flow has a figure of its own, unless all are drawn together.
-OF_FLOWS = ("cwnd", "time_sequence", "single_loss", "single_loss_cwnd", "over_time")
+OF_FLOWS = ("cwnd", "time_sequence", "single_loss", "single_loss_cwnd", "over_time", "paths")
 #: Where the height of a published event belongs: its key, the field of it, and the kind.
 HEIGHTS = (
     ("segment", "segment", "single_loss"),
@@ -85,6 +85,16 @@ def share_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
             yield document.problem(
                 ("figures", i), "share needs the key 'compare'", wanted="compare: {of, over}"
             )
+
+
+def path_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield where paths are to be drawn and no flow has more than one."""
+    for i, figure in enumerate(study.figures):
+        if figure.kind == "paths" and all(flow.addresses == "first" for flow in study.flows):
+            yield document.problem(
+                ("figures", i, "kind"), "no flow has several paths",
+                wanted="addresses: both of a flow", got="addresses: first",
+            )  # fmt: skip
 
 
 def time_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
