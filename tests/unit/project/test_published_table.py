@@ -47,13 +47,13 @@ def rows() -> Iterator[Row]:
 
 
 def drawn() -> set[tuple[str, str, str]]:
-    """Return (study, published figure, kind) of each figure that the study files ask for."""
+    """Return (study, published figure, kind) of each counterpart that the study files ask for."""
     found = set()
     for path in STUDIES_FOLDER.glob("*.yaml"):
         for figure in load_study(path).settings.figures:
             where = figure.where
             places = where.values() if isinstance(where, dict) else [where]
-            found |= {(path.stem, str(place), figure.kind) for place in places}
+            found |= {(path.stem, place, figure.kind) for place in places if place}
     return found
 
 
