@@ -15,8 +15,8 @@ from model.fields import LATER
 #: Which of its hosts' addresses a flow uses, and which path an association has as its primary.
 Addresses = Literal["first", "both"]
 Primary = Literal["first", "second"]
-#: A threshold that no path reaches: PF.Max.Retrans at or above Path.Max.Retrans switches it off, and
-#: so does Primary.Switchover.Max.Retrans.
+#: A threshold that no path reaches: PF.Max.Retrans at or above Path.Max.Retrans switches it off,
+#: and so does Primary.Switchover.Max.Retrans.
 PF_OFF = 65_535
 
 
@@ -24,7 +24,8 @@ PF_OFF = 65_535
 class SctpPaths:
     """Path.Max.Retrans, Association.Max.Retrans, PF.Max.Retrans, timeouts and heartbeats.
 
-    ``ps_max_retrans`` is RFC 7829's Primary.Switchover.Max.Retrans. Each name but ``primary`` is an option of the probes' sender.
+    ``ps_max_retrans`` is RFC 7829's Primary.Switchover.Max.Retrans. Each name but ``primary`` is
+    an option of the probes' sender.
     """
 
     primary: Primary = "first"
