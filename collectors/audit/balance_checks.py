@@ -62,7 +62,7 @@ def capture_checks(cell: Cell, evidence: Evidence, tally: Tally) -> list[Check]:
     found = []
     for flow in cell.flows:
         counted = evidence.counters.get(flow.id, {})
-        for path in range(1, 1 + len(cell.network.paths())):
+        for path in range(1, 1 + len(cell.wired.paths())):
             for point in ("queue_offered", "loss_offered", "loss_passed"):
                 got = tally.pkts(flow.id, "data", point, path)
                 where = f"flow {flow.id}, {point}{path_names.said(path)}"

@@ -113,12 +113,13 @@ class Sample:
 
     A network of radios has no bottleneck; ``radios`` and ``airtime`` are what these did.
     ``paths`` is empty if the cell was not captured, ``audit`` if it was made before there was
-    one, ``acknowledgements`` if they were not counted. ``delivered_segments`` holds, by flow, what arrived between the times the study asks
-    for, ``episodes`` the rows of the loss episodes, None if nothing recorded them,
-    ``variation_pct`` by group how its goodput varies over time, empty unless the study asks.
-    ``messages`` is by flow and column of ``messages.parquet``, or why there are none,
-    ``failovers`` by flow, or why there are none. ``path`` tells the sizes of packets, None if
-    the run is of a version that did not write it down.
+    one, ``acknowledgements`` if they were not counted. ``delivered_segments`` holds, by flow,
+    what arrived between the times the study asks for, ``episodes`` the rows of the loss
+    episodes, None if nothing recorded them, ``variation_pct`` by group how its goodput varies
+    over time, empty unless the study asks. ``messages`` is by flow and column of
+    ``messages.parquet``, or why there are none, ``failovers`` by flow, or why there are none.
+    ``path`` tells the sizes of packets, None if the run is of a version that did not write it
+    down.
     """
 
     flows: tuple[FlowRow, ...]

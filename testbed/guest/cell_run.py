@@ -106,10 +106,7 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     lab.write("raw/qdiscs-start.json", _qdiscs(lab))
     capture = recording.start_captures(cell, lab.folder / "raw", lab.laid_out, lab.spaces)
     head_start_s = int(cell.lab.get("head_start_s", HEAD_START_S))
-    if lab.wireless:
-        epoch_ns = wireless.wait_for_time_zero(lab.wireless, head_start_s)
-    else:
-        epoch_ns = lab.team.epoch_ns(head_start_s)
+    epoch_ns = _time_zero(lab, head_start_s)
     window = (epoch_ns + round(t_s * NS_PER_S) for t_s in (cell.measure_from_s, cell.measure_to_s))
     ack_counts.begin(lab.acks, *window)
     say_phase("start the telemetry")
@@ -149,6 +146,13 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     if lab.wireless:
         say_phase("end the medium")
         build_network.settle(lab, lab.wireless.end())
+
+
+def _time_zero(lab: BuiltNetwork, head_start_s: int) -> int:
+    """Return time zero, so much later than now; of radios it was set before they warmed up."""
+    if lab.wireless:
+        return wireless.wait_for_time_zero(lab.wireless, head_start_s)
+    return lab.team.epoch_ns(head_start_s)
 
 
 def _epoch(epoch_ns: int) -> dict[str, int]:

@@ -146,7 +146,7 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
     found[run_folder.TRACE_PAGES] = document + TRACE_PER_PACKET_BYTES * packets
     found |= dict.fromkeys((run_folder.TRACE_FORMATS, run_folder.TRACE_COUNTS), document)
     tapped_bytes = CAPTURE_HEAD_BYTES + min(snap_bytes(cell), 2 * MOST_PACKET_BYTES)
-    for path in range(1, len(cell.network.paths()) + 1):
+    for path in range(1, 1 + (0 if cell.ad_hoc else len(cell.wired.paths()))):
         for router in path_names.routers(path):
             most = document + TAPS_IN_A_ROUTER * tapped_bytes * packets
             found[f"raw/pcap/{router}.pcap"] = most

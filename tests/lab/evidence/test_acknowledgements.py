@@ -15,7 +15,7 @@ import pytest
 from collectors.tables.write import write_tables
 from model import run_folder
 from model.cell import Cell, Loss, cell_json
-from model.event import Event
+from model.event import Event, LinkState
 from testbed.campaign import digests
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.recorded import with_bottleneck
@@ -128,13 +128,17 @@ def test_a_kernel_of_another_age_takes_the_programs(
     assert [check["agrees"] for check in made] == [True] * 10
 
 
+#: When the link goes down, and up again.
+ENDS: tuple[tuple[LinkState, float], ...] = (("down", 0.5), ("up", 2.5))
+
+
 def closed_at_first(cell: Cell) -> Cell:
     """Return the cell with flows from 1 s on, and a link that is down until 2.5 s."""
     flows = tuple(dataclasses.replace(flow, start_s=1.0) for flow in cell.flows)
     down, up = (
         Event(id=state, t_s=t_s, link="bottleneck", way="both", state=state, rate_bps=None,
               owd_s=None, loss_frac=None)
-        for state, t_s in (("down", 0.5), ("up", 2.5))
+        for state, t_s in ENDS
     )  # fmt: skip
     return dataclasses.replace(cell, flows=flows, events=(down, up))
 

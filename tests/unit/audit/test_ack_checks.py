@@ -68,7 +68,7 @@ def test_a_wrong_count_is_noticed(changes: dict[str, int], wanted: list[bool | N
 
 def test_sockets_say_nothing_where_routes_may_be_missing() -> None:
     found = rows(entry("T"), entry("S"))
-    network = dataclasses.replace(CELL.network, topology="another")
+    network = dataclasses.replace(CELL.wired, topology="another")
     assert agreed(found, dataclasses.replace(CELL, network=network)) == [True] * 8
 
 

@@ -119,11 +119,11 @@ def test_captures_of_two_paths_in_each_others_place_are_told(folder: Path) -> No
 
 
 def test_a_second_path_of_another_delay_is_told(folder: Path) -> None:
-    second = CELL.network.further_paths[0]
+    second = CELL.wired.further_paths[0]
     forward = dataclasses.replace(second.bottleneck.forward, owd_s=0.0601)
     link = dataclasses.replace(second.bottleneck, forward=forward)
     second = dataclasses.replace(second, bottleneck=link)
-    network = dataclasses.replace(CELL.network, further_paths=(second,))
+    network = dataclasses.replace(CELL.wired, further_paths=(second,))
     where = "bottleneck channel, path 2 (r4: ifb-bottleneck2)"
     assert wrong(folder, dataclasses.replace(CELL, network=network)) == [("time", where)]
 

@@ -53,8 +53,8 @@ def test_each_path_has_a_timer_of_its_own() -> None:
 
 def test_a_packet_may_be_under_way_as_long_as_on_the_slowest_path_at_its_slowest() -> None:
     alone = sent_data.longest_s(CELL)
-    slow = both_ways(direction(owd_s=CELL.network.bottleneck.forward.owd_s + 1.0))
-    network = CELL.network
+    slow = both_ways(direction(owd_s=CELL.wired.bottleneck.forward.owd_s + 1.0))
+    network = CELL.wired
     second = FurtherPath(
         source_access=network.source_access, bottleneck=slow,
         destination_access=network.destination_access,

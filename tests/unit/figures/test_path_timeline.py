@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -69,7 +70,7 @@ def test_bars_end_where_the_window_does_and_a_link_may_stay_down() -> None:
     assert lanes(Told(states=(), events=(DOWN,)), (0.0, 20.0)) == []
 
 
-def asking(cell: Cell, **paths: int) -> tuple[Flow, Cell]:
+def asking(cell: Cell, **paths: Any) -> tuple[Flow, Cell]:
     flow = dataclasses.replace(cell.flows[-1], paths=SctpPaths(**paths))
     return flow, cell
 
@@ -117,7 +118,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return Shown(CELL, CellTables(folder), {}, Point(settings=()), {})
 
 
-def wanted(**keys: float) -> FigureWanted:
+def wanted(**keys: Any) -> FigureWanted:
     return FigureWanted(kind="paths", points=(Point(settings=()),), from_s=0.0, **keys)
 
 

@@ -36,7 +36,7 @@ def two_paths(*, pcap: bool = False) -> Cell:
 def test_two_paths_run_where_a_kernel_is_booted_and_are_captured(name: str) -> None:
     kind = registry.named(name)
     both = two_paths(pcap=True)
-    alone = dataclasses.replace(both, network=both.network.paths()[0])
+    alone = dataclasses.replace(both, network=both.wired.paths()[0])
     of_one, of_both = (kind.limits(cell) for cell in (alone, both))
     # Twice as many packets can come by as on one path.
     assert of_both.wall_s > of_one.wall_s

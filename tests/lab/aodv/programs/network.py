@@ -50,7 +50,11 @@ def add_monitor(node: Namespace, interface: str, monitor: str) -> None:
     """Put a monitor on the radio of an interface, and have it up."""
     with node.entered():
         wireless = Family.of("nl80211")
-        values = {IFINDEX: socket.if_nametoindex(interface), IFNAME: monitor, IFTYPE: MONITOR}
+        values: dict[int, int | str] = {
+            IFINDEX: socket.if_nametoindex(interface),
+            IFNAME: monitor,
+            IFTYPE: MONITOR,
+        }
         wireless.ask(NEW_INTERFACE, values, "a monitor")
         wireless.netlink.close()
     node.run(["ip", "link", "set", monitor, "up"])

@@ -24,8 +24,8 @@ from probes.process import start
 FIRST = Cell()
 APART = Cell(freq_mhz=2437, ssid="second", bssid="02:ff:00:00:00:02")
 #: Which of a node's two radios it has.
-BOTH = {"n1": (0, 1), "n2": (0, 1), "n3": (0, 1)}
-SPLIT = {"n1": (0, 1), "n2": (0,), "n3": (0, 1), "n4": (1,)}
+BOTH: dict[str, tuple[int, ...]] = {"n1": (0, 1), "n2": (0, 1), "n3": (0, 1)}
+SPLIT: dict[str, tuple[int, ...]] = {"n1": (0, 1), "n2": (0,), "n3": (0, 1), "n4": (1,)}
 X_M = {"n1": 0, "n2": 200, "n3": 400, "n4": 200}
 AWAY_S, AWAY_M = 20, 5000
 
