@@ -26,6 +26,7 @@ HEAD = {
 }
 #: What pydantic writes that says nothing in a file: its names for keys, defaults in base units.
 NOISE = ("title", "default")
+NULL = {"type": "null"}
 
 
 def metric_pattern() -> str:
@@ -39,7 +40,7 @@ def metric_pattern() -> str:
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema."""
-    made: dict[str, Any] = without_noise(StudyFile.model_json_schema(by_alias=True))
+    made: dict[str, Any] = _without_null(without_noise(StudyFile.model_json_schema(by_alias=True)))
     metric, setting = {"pattern": metric_pattern()}, {"pattern": f"^({'|'.join(SWEEPABLE)})(\\.|$)"}
     own = made["properties"]
     own["metrics"]["items"] |= metric
@@ -66,6 +67,21 @@ def without_noise(value: Any, *, keys: bool = False) -> Any:
         for key, item in value.items()
         if keys or key not in NOISE
     }
+
+
+def _without_null(value: Any) -> Any:
+    """Return a schema where a key that may be left out cannot be there and empty instead."""
+    if isinstance(value, list):
+        return [_without_null(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    whole = {key: _without_null(item) for key, item in value.items()}
+    choices = whole.get("anyOf")
+    if not isinstance(choices, list) or NULL not in choices:
+        return whole
+    given = [one for one in choices if one != NULL]
+    rest = {key: item for key, item in whole.items() if key != "anyOf"}
+    return {**rest, **given[0]} if len(given) == 1 else {**rest, "anyOf": given}
 
 
 def written() -> str:

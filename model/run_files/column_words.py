@@ -16,7 +16,8 @@ import polars as pl
 #: Ends of names of columns, metrics and settings, and the unit each stands for.
 UNITS = {
     "_s": "s", "_bytes": "bytes", "_pkts": "packets", "_segments": "segments", "_chunks": "chunks",
-    "_bps": "bit/s", "_frac": "0 to 1", "_pct": "%",
+    "_bps": "bit/s", "_frac": "0 to 1", "_pct": "%", "_frames": "frames",
+    "_attempts": "transmissions",
 }  # fmt: skip
 #: The one unit that also begins names.
 PER_CENT = "pct_"

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
 from model import run_folder
 from model.run_files.point import Point
 from reports.figures.chart import Figure
+from reports.figures.moving import animation
 from reports.figures.plain.heat_map import heat_map
 from reports.figures.study_figures import FigureSet
 from reports.page import zoomable
@@ -70,13 +72,16 @@ def render_reports(
     first = answer(run.study, summary)
     content["reference"] = first.reference
     screen = Screen([Shown(name=summary.study, here="", answer=first)])
+    moves = content["moving"] is not None
+    program = _program(library if drawn.svgs else None, moves=moves)
     whole = render("report.html.j2", **content, **_placed(summary, drawn, ALONE), screen=screen,
-                    **_program(library if drawn.svgs else None))  # fmt: skip
+                    **program)  # fmt: skip
     part = render("section.html.j2", **content, **_placed(summary, drawn, IN_SET))
     return whole, Section(
         study=summary.study,
         again=content["options"],
         drawn=bool(drawn.svgs),
+        moves=moves,
         answer=first,
         pieces=tuple(part.split(GAP)),
     )
@@ -87,7 +92,9 @@ def render_set(page: SetPage, library: Callable[[], str]) -> str:
     drawn = any(one.section.drawn for one in page.studies)
     return render(
         "sets/set.html.j2", page=page, screen=page.screen, here="", h2="h2", h3="h3",
-        **_program(library if drawn else None),
+        **_program(
+            library if drawn else None, moves=any(one.section.moves for one in page.studies)
+        ),
     )  # fmt: skip
 
 
@@ -145,7 +152,9 @@ def _listed(drawn: Drawn) -> list[tuple[str, str | None, str]]:
     ]
 
 
-def _program(library: Callable[[], str] | None) -> dict[str, Any]:
-    script = zoomable.program(library() if library else None)
+def _program(library: Callable[[], str] | None, *, moves: bool) -> dict[str, Any]:
+    player = animation.script() if moves else ""
+    script = zoomable.program(library() if library else None, player)
     digest = zoomable.digest(script)
-    return {"script": script, "script_digest": digest, "colours": zoomable.COLOURS}
+    look = Markup(animation.style()) if moves else ""
+    return {"script": script, "script_digest": digest, "colours": zoomable.COLOURS, "added": look}

@@ -25,13 +25,15 @@ class Section:
     """A study as a set shows it.
 
     ``answer`` is what the first screen says of it, ``again`` what ``make experiment`` takes to run
-    it again; ``drawn`` is whether there are figures.
+    it again; ``drawn`` is whether there are figures, ``moves`` whether one of them plays a
+    movement.
     """
 
     schema: int = SCHEMA
     study: Name
     again: tuple[str, ...]
     drawn: bool
+    moves: bool = False
     answer: Answer
     pieces: tuple[str, ...]
 

@@ -13,6 +13,7 @@ from reports.figures.plain.multiples import multiple
 from reports.figures.plain.offsets import forest, offsets
 from reports.page import evidence, packets, result_tables
 from reports.page.causes import story_page
+from reports.page.moving_nodes import moving_nodes
 from reports.page.repeats import repeats_page
 from reports.page.verdicts import verdict_page
 from reports.store.run import Run
@@ -58,6 +59,7 @@ def study_content(run: Run, summary: Summary) -> dict[str, Any]:
         "ran": summary.ran,
         "seeds": _seeds(_seeds_used(run)),
         "forest": _forest(summary),
+        "moving": moving_nodes(run, f"moving-{summary.study}"),
         "multiples": {
             name: picture
             for name in summary.headline

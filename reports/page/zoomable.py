@@ -62,8 +62,10 @@ def library() -> str:
     return str(vl_convert.javascript_bundle(ENTRY))
 
 
-def program(library: str | None) -> Markup:
+def program(library: str | None, player: str = "") -> Markup:
     """Return what the page runs: its own part and, given the library that draws, also that.
+
+    ``player`` plays what moves on the page, if anything does.
 
     The library has its licences before it, and what starts it behind it.
     """
@@ -72,7 +74,7 @@ def program(library: str | None) -> Markup:
     def file(name: str) -> str:
         return (ours / name).read_text(encoding="utf-8")
 
-    text = file("page.js")
+    text = file("page.js") + player
     if library is not None:
         text = f"/*!\n{file('vega-licences.txt')}*/\n{text}\n{library}\n{file('figures.js')}"
     # Of an HTML parser's view: what would end the script, or open a comment in it.

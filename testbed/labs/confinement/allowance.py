@@ -16,7 +16,7 @@ DISK_BYTES = 256 * MIB
 #: Per packet at the bottleneck: trace events and socket samples; more with captures at all points.
 DISK_PER_PACKET_BYTES, DISK_PER_CAPTURED_PACKET_BYTES = 1024, 4096
 HEADERS_BYTES, DATA_BYTES = 28, 1448
-FILES, FILES_PER_FLOW = 1000, 16
+FILES, FILES_PER_FLOW, FILES_PER_NODE = 1000, 16, 16
 MEMORY_BYTES, MEMORY_PER_HOST_BYTES, MEMORY_STEP_BYTES = 256 * MIB, MIB, 64 * MIB
 #: Hosts (nodes with a namespace of their own) that do with the least memory.
 HOSTS_IN_LEAST_MEMORY = 100
@@ -51,8 +51,10 @@ LEAST = Allowance()
 def of_cell(cell: Cell) -> Allowance:
     """Return what that cell may take."""
     hosts = cell.network.sources + cell.network.destinations
+    said_files = FILES_PER_FLOW * len(cell.flows)
     if cell.ad_hoc:  # every node routes, and says what it did
         hosts = cell.ad_hoc.nodes
+        said_files += FILES_PER_NODE * hosts
     parts = hosts + len(cell.flows)
     per_packet_bytes = DISK_PER_PACKET_BYTES
     if cell.collect.pcap:
@@ -61,7 +63,7 @@ def of_cell(cell: Cell) -> Allowance:
     steps = -(-more_hosts * MEMORY_PER_HOST_BYTES // MEMORY_STEP_BYTES)
     return Allowance(
         disk_bytes=DISK_BYTES + round(most_packets(cell)) * per_packet_bytes,
-        files=FILES + FILES_PER_FLOW * parts,
+        files=FILES + said_files,
         memory_bytes=MEMORY_BYTES + steps * MEMORY_STEP_BYTES,
         processes=PROCESSES + PROCESSES_PER_PART * parts,
         open_files=OPEN_FILES + OPEN_FILES_PER_PART * parts,

@@ -11,7 +11,7 @@ import pytest
 from scapy.layers.inet import IP, UDP
 
 from mininet_topos.aodv.driver import Totals, parse_totals
-from tests.support.aodv_messages import MESSAGES
+from tests.support.aodv.messages import MESSAGES
 
 pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
 

@@ -15,7 +15,7 @@ from testbed.labs.booted import image
 from testbed.labs.confinement import lab_user
 from testbed.labs.confinement.sandbox import Sandbox
 from testbed.machine.process import run_logged
-from tests.support.aodv_node import ME, AodvNode
+from tests.support.aodv.node import ME, AodvNode
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("probes/common", "mininet_topos/aodv")

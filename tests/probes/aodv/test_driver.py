@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mininet_topos.aodv.driver import NS235, Daemon
-from tests.support.aodv_node import FAR, MS, AodvNode
+from tests.support.aodv.node import FAR, MS, AodvNode
 
 TIMEOUT_S = 20
 

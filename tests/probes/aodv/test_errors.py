@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.support.aodv_messages import Rrep, Unreachable
-from tests.support.aodv_node import (
+from tests.support.aodv.messages import Rrep, Unreachable
+from tests.support.aodv.node import (
     BROADCAST,
     FAR,
     FARTHER,

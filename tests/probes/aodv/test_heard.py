@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.aodv_node import (
+from tests.support.aodv.node import (
     FAR,
     FARTHER,
     ME,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.aodv_messages import HelloInterval, Rrep, RrepAck, Rreq, Unreachable
-from tests.support.aodv_node import (
+from tests.support.aodv.messages import HelloInterval, Rrep, RrepAck, Rreq, Unreachable
+from tests.support.aodv.node import (
     FAR,
     FARTHER,
     ME,

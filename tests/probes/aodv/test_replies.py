@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.aodv_messages import HelloInterval, Rrep, RrepAck
-from tests.support.aodv_node import (
+from tests.support.aodv.messages import HelloInterval, Rrep, RrepAck
+from tests.support.aodv.node import (
     BROADCAST,
     FAR,
     FARTHER,

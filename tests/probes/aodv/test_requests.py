@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.support.aodv_messages import Rrep, Rreq
-from tests.support.aodv_node import (
+from tests.support.aodv.messages import Rrep, Rreq
+from tests.support.aodv.node import (
     BROADCAST,
     FAR,
     FARTHER,

@@ -16,8 +16,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.packet import Raw
 from scapy.utils import PcapWriter
 
-from tests.support.aodv_messages import HelloInterval, Rrep, Rreq, Unreachable
-from tests.support.aodv_node import FAR, FARTHER, ME, MS, A, AodvNode, B, C, S, error, request
+from tests.support.aodv.messages import HelloInterval, Rrep, Rreq, Unreachable
+from tests.support.aodv.node import FAR, FARTHER, ME, MS, A, AodvNode, B, C, S, error, request
 from tests.support.tshark import shown
 
 NewNode = Callable[..., AodvNode]

@@ -21,9 +21,12 @@ NAMES = {
     "paths", "streams_in", "streams_out", "path_errors", "association_errors", "value",
     "episode", "first_lost_segment", "first_lost_packet", "dupacks", "first_new_on_dupack",
     "first_new_segment", "cwnd_changes",
-    "unacked_chunks", "message", "stream", "ordered", "path",
+    "unacked_chunks", "message", "stream", "ordered", "path", "frames", "attempts", "link_breaks",
+    "route_requests", "route_requests_forwarded", "route_replies", "routes_broken", "discoveries",
+    "discoveries_failed",
 }  # fmt: skip
-SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_chunks", "_bps", "_frac")
+SUFFIXES = ("_s", "_bytes", "_pkts", "_segments", "_chunks", "_bps", "_frac", "_frames",
+            "_attempts")  # fmt: skip
 
 
 @pytest.mark.parametrize("table", TABLES)

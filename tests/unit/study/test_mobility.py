@@ -119,7 +119,7 @@ def test_a_trace() -> None:
         (
             WALKS, "pause: 30 s", "pause: 30 s\n  begin: uniform",
             ("6: mobility.begin: unknown key: wanted one of model, field, speed, pause, start,"
-            " file, format"),
+            " ends, file, format"),
         ),
         (
             WALKS, "pause: 30 s", "pause: 30 s\n  start: steady",

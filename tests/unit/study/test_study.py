@@ -57,7 +57,7 @@ def test_hosts_from_the_command_line(tmp_path: Path) -> None:
     path.write_text(WIRELESS, encoding="utf-8")
     assert load_study(path, hosts="mine").settings.hosts == "mine"
     assert set(load_study(path).profiles) == {"paper"}
-    with pytest.raises(StudyError, match="hosts: unknown host profile: wanted one of mine, "):
+    with pytest.raises(StudyError, match="hosts: unknown host profile: wanted one of manet, mine"):
         load_study(path, hosts="theirs")
     path.write_text(edited(UNPUBLISHED, (SWEEP, "  hosts: [mine, paper]\n")), encoding="utf-8")
     assert set(load_study(path).profiles) == {"mine", "paper"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from scapy.packet import Packet
 
-from tests.support.aodv_messages import MESSAGES, Rerr, Rrep, Rreq
+from tests.support.aodv.messages import MESSAGES, Rerr, Rrep, Rreq
 
 MS = 1_000_000
 S = 1_000_000_000

@@ -1,0 +1,1 @@
+"""A core of AODV driven from outside, and its messages as scapy has them."""
