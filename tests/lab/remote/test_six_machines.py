@@ -92,6 +92,16 @@ def test_flows_began_within_ten_milliseconds_of_each_other(ran: Path) -> None:
     assert began[1] - began[0] < 10_000_000
 
 
+def test_acknowledgements_are_counted_on_the_machines_they_leave(ran: Path) -> None:
+    (cell,) = [cell for cell in cells(ran) if (cell / "raw" / "flows").exists()]
+    rows = value(cell / run_folder.ACKNOWLEDGEMENTS)
+    assert sorted(row["flow"] for row in rows) == ["S", "T"]
+    assert all(row["all_ack_pkts"] > 50 for row in rows)
+    found = value(cell / run_folder.AUDIT)["checks"]
+    made = [check for check in found if check["check"] == "acknowledgements sent by the socket"]
+    assert [check["agrees"] for check in made] == [True, True]
+
+
 def test_clocks_are_known_well_enough_for_delays(ran: Path) -> None:
     for cell in cells(ran):
         told = value(cell / "raw" / "clocks.json")

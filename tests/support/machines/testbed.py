@@ -141,7 +141,7 @@ cd $PYTHONPATH
 state() {
   eval pid=\\$inside_$1
   nsenter -t $pid -m -n -p -- sh -c '
-    ip -d address show; ip route show table all; ip neighbor show nud permanent
+    ip -d address show; ip route show table all; ip neighbor show nud permanent | sort
     tc qdisc show | sort
     for place in core ipv4 sctp ipv4/conf/eth1 ipv4/neigh/eth1; do
       grep -s -d skip . /proc/sys/net/$place/*
