@@ -28,6 +28,7 @@ FOLDERS = (
     "mininet_topos",
     "mininet_topos/aodv",
     "mininet_topos/aodv/rules",
+    "mininet_topos/baselines",
     "mininet_topos/filters",
     "mininet_topos/radio",
     "probes",

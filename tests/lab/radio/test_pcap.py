@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.tshark import shown
+from tests.support.dissectors.tshark import shown
 
 pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
 

@@ -18,7 +18,7 @@ from scapy.utils import PcapWriter
 
 from tests.support.aodv.messages import HelloInterval, Rrep, Rreq, Unreachable
 from tests.support.aodv.node import FAR, FARTHER, ME, MS, A, AodvNode, B, C, S, error, request
-from tests.support.tshark import shown
+from tests.support.dissectors.tshark import shown
 
 NewNode = Callable[..., AodvNode]
 Shown = dict[str, str]

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 #: Fetching tshark may take minutes; finding it takes none.
 FIND_TIMEOUT_S, READ_TIMEOUT_S = 600, 120
 

@@ -1,0 +1,59 @@
+"""Four nodes in a row with a radio each, in hearing of neighbours only. Runs in the lab."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mininet_topos.netns import Journal, Namespace, create
+from mininet_topos.radio import medium
+from mininet_topos.radio.radios import Cell, Radio, bring_up
+from probes.process import start, wait_until
+
+CELL = Path("/cell")
+APART_M, NODES = 200, 4
+S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Row:
+    nodes: dict[str, Namespace]
+    radios: list[Radio]
+
+
+@contextlib.contextmanager
+def of_radios() -> Iterator[Row]:
+    """Bring the radios up; leave the medium's totals at the end."""
+    names = [f"n{number}" for number in range(1, NODES + 1)]
+    nodes = create(names, Journal())
+    radios = [
+        Radio(
+            index=index, node=name, interface="wlan0", address=f"10.0.0.{index + 1}/32",
+            cell=Cell(),
+        )
+        for index, name in enumerate(names)
+    ]  # fmt: skip
+    files = {"radios-file": CELL / "radios.csv", "movement-file": CELL / "movement.csv"}
+    files["radios-file"].write_text(medium.table(radios, names))
+    files["movement-file"].write_text(medium.standing([(APART_M * n, 0) for n in range(NODES)]))
+    files["pcap"] = CELL / "pcap"
+    running = medium.start(medium.command(files, {}), CELL / "medium.jsonl")
+    for node in nodes.values():
+        node.run(["ip", "link", "set", "lo", "up"])
+        node.write_sysctl("net.ipv4.ip_forward", "1")
+    bring_up(radios, nodes)
+    yield Row(nodes, radios)
+    (CELL / "totals.json").write_text(json.dumps(running.end()))
+
+
+def ping(node: Namespace, address: str, stem: str) -> None:
+    words = ["ping", "-n", "-c", "10", "-i", "0.5", "-W", "2", address]
+    start(node, words, CELL / stem).wait(60)
+
+
+def sleep_s(seconds: float) -> None:
+    wait_until(time.monotonic_ns() + int(seconds * S))
