@@ -31,9 +31,7 @@ def program(radio_lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> 
     """Run one of the programs beside this file as the lab's only one; return what it left."""
     place = tmp_path_factory.mktemp("baselines")
 
-    def run(
-        name: str, *words: str, label: str = "", wall_s: float = 60.0, **shown: Path
-    ) -> Path:
+    def run(name: str, *words: str, label: str = "", wall_s: float = 60.0, **shown: Path) -> Path:
         folder = place / (label or name)
         folder.mkdir()
         for path in PROGRAMS.glob("*.py"):

@@ -17,8 +17,8 @@ from reports.wireshark.story import MISJUDGED, SENDERS
 from testbed.campaign.run_cell import execute
 from testbed.command.wireshark import read_recorded
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from tests.support.exported_cell import misplaced
 from tests.support.dissectors.tshark import shown
+from tests.support.exported_cell import misplaced
 
 DURATION_S, LOSS_FRAC = 120.0, 0.05
 RETRANSMITTED = (
