@@ -11,7 +11,7 @@ import pytest
 
 from model.cell import Limits
 from testbed.labs.booted.booting import Boot
-from testbed.labs.virtual import radio_kernel
+from testbed.labs.virtual import virtual_lab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -23,7 +23,7 @@ Program = Callable[..., Path]
 @pytest.fixture(scope="session")
 def radio_lab() -> VirtualLab:
     """A lab whose kernel has TUN, mac80211 and mac80211_hwsim; built when it is not there."""
-    return radio_kernel.ensure(VERSION, lambda _what, _done: None)
+    return virtual_lab.ensure(f"{VERSION}+radio", lambda _what, _done: None)
 
 
 @pytest.fixture(scope="module")
