@@ -1,0 +1,182 @@
+"""The medium's rules without a kernel, under sanitizers: exchanges by hand, then loads at random.
+
+Times are in microseconds here: 192 of preamble, then bits at 1 Mbit/s (RTS, CTS, ACK, to all) or 2.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mininet_topos.radio.audit import mistakes
+
+TIMEOUT_S = 60
+US = 1000
+SIFS, DIFS, SLOT, RTS, ANSWER = 10, 50, 20, 352, 304
+NAMES = ("begin", "end", "kind", "from", "to", "try", "rate_bps", "bytes", "outcome")
+
+
+def data_us(frame_bytes: int) -> int:
+    """Return how long a frame of the kernel is on the air with its checksum, at 2 Mbit/s."""
+    return 192 + (frame_bytes + 4) * 4
+
+
+@dataclass(frozen=True)
+class Drove:
+    """What was on the air, what the kernel was told, and the totals."""
+
+    air: list[dict[str, Any]]
+    told: list[dict[str, Any]]
+    totals: dict[str, Any]
+
+    def sent(self, sender: int) -> list[dict[str, Any]]:
+        return [row for row in self.air if row["from"] == sender]
+
+
+def drive(
+    built: Any, folder: Path, x_m: list[float], lines: list[str],
+    channels: list[int] | None = None, **settings: int,
+) -> Drove:  # fmt: skip
+    """Drive radios that stand in a row at these places; times of frames are in microseconds."""
+    table, places = "radio,node,mac,freq_mhz\n", "t_ns,node,x_mm,y_mm\n"
+    for radio, x in enumerate(x_m):
+        channel = channels[radio] if channels else 2412
+        table += f"{radio},{radio},02:00:00:00:00:{radio:02x},{channel}\n"
+        places += f"0,{radio},{round(x * 1000)},0\n"
+    (folder / "radios.csv").write_text(table)
+    (folder / "movement.csv").write_text(places)
+    files = [str(folder / name) for name in ("radios.csv", "movement.csv", "frames")]
+    words = [f"{name} {value}" for name, value in settings.items()] + lines
+    done = subprocess.run(
+        [*built.argv("medium_drive"), *files], input="\n".join([*words, ""]),
+        capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [line.split("\t") for line in (folder / "frames").read_text().splitlines()[1:]]
+    air: list[dict[str, Any]] = [
+        {name: int(value) if value.lstrip("-").isdigit() else value
+         for name, value in zip(NAMES, row, strict=True)}
+        for row in rows
+    ]  # fmt: skip
+    for row in air:
+        row["begin"], row["end"] = row["begin"] / US, row["end"] / US
+    *told, totals = map(json.loads, done.stdout.splitlines())
+    return Drove(air, told, totals)
+
+
+def frame(at_us: int, sender: int, to: int, frame_bytes: int) -> str:
+    return f"frame {at_us * US} {sender} {to} {frame_bytes}"
+
+
+def test_exchange_with_rts_is_timed_as_the_standard_has_it(built: Any, tmp_path: Path) -> None:
+    ran = drive(built, tmp_path, [0, 100], [frame(1000, 0, 1, 1000)], rts_threshold_bytes=0)
+    at, expected = 1000, []
+    for kind, sender, lasts in (
+        ("rts", 0, RTS), ("cts", 1, ANSWER), ("data", 0, data_us(1000)), ("ack", 1, ANSWER),
+    ):  # fmt: skip
+        expected.append((kind, sender, at, at + lasts, "delivered"))
+        at += lasts + SIFS
+    assert [
+        (row["kind"], row["from"], row["begin"], row["end"], row["outcome"]) for row in ran.air
+    ] == expected
+    assert [(one["event"], one["radio"]) for one in ran.told] == [("delivered", 1), ("acked", 0)]
+    assert ran.told[1]["t_ns"] == (at - SIFS) * US
+    assert mistakes(ran.totals) == []
+
+
+@pytest.mark.parametrize(("frame_bytes", "preceded"), [(496, False), (497, True)])
+def test_threshold_is_of_the_frame_with_its_checksum(
+    built: Any, tmp_path: Path, frame_bytes: int, preceded: bool
+) -> None:
+    lines = [frame(1000, 0, 1, frame_bytes), frame(9000, 0, -1, 1000)]
+    ran = drive(built, tmp_path, [0, 100], lines, rts_threshold_bytes=500)
+    assert ("rts" in {row["kind"] for row in ran.air}) == preceded
+    assert [row["kind"] for row in ran.air][-1] == "broadcast"
+
+
+@pytest.mark.parametrize("at_m", [-200, 400], ids=["hears RTS only", "hears CTS only"])
+def test_who_hears_rts_or_cts_is_quiet_to_the_end_of_the_ack(
+    built: Any, tmp_path: Path, at_m: float
+) -> None:
+    """A third radio, out of the other's hearing, is handed a frame as the long one begins."""
+    lines = [frame(1000, 0, 1, 2000), frame(1000 + RTS + ANSWER + 3 * SIFS, 2, -1, 100)]
+    ran = drive(built, tmp_path, [0, 200, at_m], lines, rts_threshold_bytes=0, sense_m=300)
+    (third,) = ran.sent(2)
+    ack = next(row for row in ran.air if row["kind"] == "ack")
+    waited = third["begin"] - ack["end"] - DIFS
+    assert ack["outcome"] == "delivered"
+    assert waited >= 0
+    assert waited % SLOT == 0
+
+
+def test_broadcast_that_is_heard_meanwhile_does_not_end_the_quiet(
+    built: Any, tmp_path: Path
+) -> None:
+    """Radio 2 hears the CTS and not the frame; 3, which hears 2 alone, sends to all meanwhile."""
+    clear = 1000 + RTS + ANSWER + 2 * SIFS
+    lines = [frame(1000, 0, 1, 2000), frame(clear + 100, 3, -1, 100), frame(clear + 4000, 2, 1, 99)]
+    ran = drive(built, tmp_path, [0, 200, 400, 640], lines, rts_threshold_bytes=1000, sense_m=300)
+    (broadcast,) = ran.sent(3)
+    ack = next(row for row in ran.air if row["kind"] == "ack" and row["to"] == 0)
+    assert broadcast["end"] < clear + 4000 < ack["begin"]
+    assert ran.totals["group_delivered"][3] == 1
+    assert ran.sent(2)[0]["begin"] >= ack["end"] + DIFS
+
+
+def test_rts_to_nobody_is_sent_seven_times_in_growing_windows(built: Any, tmp_path: Path) -> None:
+    ran = drive(built, tmp_path, [0, 100], [frame(1000, 0, -2, 1000)], rts_threshold_bytes=0)
+    assert [(row["kind"], row["try"], row["outcome"]) for row in ran.air] == [
+        ("rts", number, "no_such_radio") for number in range(1, 8)
+    ]
+    for before, after, window in zip(
+        ran.air, ran.air[1:], (63, 127, 255, 511, 1023, 1023), strict=False
+    ):
+        slots = (after["begin"] - before["end"] - SIFS - ANSWER - DIFS) / SLOT
+        assert 0 <= slots <= window
+        assert slots == int(slots)
+    (told,) = ran.told
+    assert (told["event"], told["tries"]) == ("done", 7)
+    assert mistakes(ran.totals) == []
+
+
+def random_lines(draw: random.Random, radios: int) -> list[str]:
+    at_us, lines = 0, []
+    for _ in range(draw.randrange(50, 400)):
+        at_us += draw.choice((0, 0, 1, 10, 50, 500, 5000))
+        to = draw.choice([-2, -1, *range(radios)])
+        sender = draw.choice([radio for radio in range(radios) if radio != to])
+        lines.append(frame(at_us, sender, to, draw.choice((24, 60, 300, 1500, 2304))))
+    return lines
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_loads_at_random_add_up(built: Any, tmp_path: Path, seed: int) -> None:
+    """Whatever is handed in, every frame has one end, and all counters close; also cut off."""
+    draw = random.Random(seed)
+    radios = draw.randrange(2, 9)
+    x_m = [draw.uniform(0, 900) for _ in range(radios)]
+    channels = [draw.choice((2412, 2412, 2412, 2437)) for _ in range(radios)]
+    settings = {
+        "rts_threshold_bytes": draw.choice((0, 200, 1000, 3000)), "seed": seed,
+        "capture_ratio": draw.choice((0, 10)), "queue_frames": draw.choice((1, 5, 50)),
+        "retry_limit": draw.choice((1, 2, 7)), "long_retry_limit": draw.choice((1, 4)),
+        "sense_m": draw.choice((250, 550)), "ack_rate_bps": draw.choice((1000000, 11000000)),
+    }  # fmt: skip
+    lines = random_lines(draw, radios)
+    ran = drive(built, tmp_path, x_m, lines, channels, **settings)
+    assert mistakes(ran.totals) == []
+    ends = [one["frame"] for one in ran.told if one["event"] in ("acked", "done")]
+    assert sorted(ends) == list(range(len(lines)))
+    delivered = [(one["frame"], one["radio"]) for one in ran.told if one["event"] == "delivered"]
+    assert len(set(delivered)) == len(delivered)
+    assert sum(ran.totals["waiting_at_end"]) == 0
+    cut_us = draw.randrange(1, int(lines[-1].split()[1]) // US + 20_000)
+    kept = [line for line in lines if int(line.split()[1]) <= cut_us * US]
+    cut = drive(built, tmp_path, x_m, [*kept, f"end {cut_us * US}"], channels, **settings)
+    assert mistakes(cut.totals) == []
