@@ -5,44 +5,43 @@
 #include "aodvd.h"
 #include "probe_common.h"
 #include "probe_json.h"
+#include "probe_ring.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
-#define MOST_FDS (4 + 2 * AODV_MOST_INTERFACES)
+enum tag {
+	TAG_SIGNAL,
+	TAG_ROUTES,
+	TAG_NEIGHBOURS,
+	TAG_TUN,
+	/* One for each interface. */
+	TAG_MONITOR,
+	TAG_CONTROL = TAG_MONITOR + AODV_MOST_INTERFACES,
+};
 
 struct aodvd aodvd;
 
-static volatile sig_atomic_t told_to_end;
-
-static void on_signal(int signal_number)
+static int signals_open(void)
 {
-	(void)signal_number;
-	told_to_end = 1;
-}
+	sigset_t set;
+	int fd;
 
-/* Signals are taken only while ppoll() sleeps, so none is missed. */
-static void signals_open(sigset_t *while_asleep)
-{
-	struct sigaction action = {.sa_handler = on_signal};
-	sigset_t blocked;
-
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGTERM);
-	sigaddset(&blocked, SIGINT);
-	if (sigprocmask(SIG_BLOCK, &blocked, while_asleep) != 0 ||
-	    sigaction(SIGTERM, &action, NULL) != 0 ||
-	    sigaction(SIGINT, &action, NULL) != 0)
-		die_errno("sigaction", "signal handlers", NULL);
-	sigdelset(while_asleep, SIGTERM);
-	sigdelset(while_asleep, SIGINT);
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		die_errno("sigprocmask", "SIGTERM to wait", NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd < 0)
+		die_errno("signalfd", "a descriptor", NULL);
+	return fd;
 }
 
 static void op_send(void *ctx, unsigned int interface, uint32_t to,
@@ -172,95 +171,101 @@ static void say_ready(void)
 	close_or_die((int)option_ready_fd());
 }
 
-static void handle(const struct pollfd *fd)
+static void handle_message(const struct ring_event *event)
 {
-	if (fd->fd == aodvd.tun_fd) {
-		tun_receive();
-		return;
-	}
-	if (fd->fd == aodvd.neighbour_fd) {
-		neighbours_receive();
-		return;
-	}
-	if (fd->fd == aodvd.route_fd) {
-		routes_check();
-		return;
-	}
-	for (unsigned int i = 0; i < aodvd.interfaces; i++) {
-		if (fd->fd == aodvd.interface[i].control_fd)
-			control_receive(i);
-		else if (fd->fd == aodvd.interface[i].monitor_fd)
-			feedback_receive(i);
-	}
+	if (event->kind == RING_FAILED)
+		aodvd.counts.control_send_errors++;
+	else
+		control_receive(event->tag - TAG_CONTROL, event);
 }
 
-/* In the order in which they are looked at: link breaks before packets. */
-static nfds_t fds_fill(struct pollfd *fds)
+static void handle_readable(unsigned int tag)
 {
-	nfds_t count = 0;
+	int fd;
 
-	fds[count++] = (struct pollfd){aodvd.timer_fd, POLLIN, 0};
-	fds[count++] = (struct pollfd){aodvd.route_fd, POLLIN, 0};
-	if (aodvd.neighbour_fd >= 0)
-		fds[count++] = (struct pollfd){aodvd.neighbour_fd, POLLIN, 0};
-	for (unsigned int i = 0; i < aodvd.interfaces; i++) {
-		if (aodvd.interface[i].monitor_fd >= 0)
-			fds[count++] = (struct pollfd){
-			    aodvd.interface[i].monitor_fd, POLLIN, 0};
-		fds[count++] =
-		    (struct pollfd){aodvd.interface[i].control_fd, POLLIN, 0};
+	if (tag == TAG_TUN) {
+		fd = aodvd.tun_fd;
+		tun_receive();
+	} else if (tag == TAG_NEIGHBOURS) {
+		fd = aodvd.neighbour_fd;
+		neighbours_receive();
+	} else if (tag == TAG_ROUTES) {
+		fd = aodvd.route_fd;
+		routes_check();
+	} else {
+		fd = aodvd.interface[tag - TAG_MONITOR].monitor_fd;
+		feedback_receive(tag - TAG_MONITOR);
 	}
-	fds[count++] = (struct pollfd){aodvd.tun_fd, POLLIN, 0};
-	return count;
+	ring_watch(fd, tag);
 }
 
 /*
- * ppoll()'s own timeout may be a thousandth late; a timer is not. Setting it
- * anew also makes it unreadable again.
+ * As of when an event is handled: a message when it came, what is due at its
+ * time; for all else the clock is asked.
  */
-static void timer_set(int64_t next_ns)
+static int64_t time_of(const struct ring_event *event, int64_t due_ns)
 {
-	static int64_t set_ns = AODV_NEVER_NS;
-	struct itimerspec when = {.it_interval = {0, 0}};
-
-	if (next_ns == set_ns)
-		return;
-	set_ns = next_ns;
-	if (next_ns != AODV_NEVER_NS)
-		when.it_value = (struct timespec){
-		    .tv_sec = (time_t)(next_ns / NS_PER_S),
-		    .tv_nsec = (long)(next_ns % NS_PER_S),
-		};
-	if (timerfd_settime(aodvd.timer_fd, TFD_TIMER_ABSTIME, &when, NULL))
-		die_errno("timerfd_settime", "a time to wake up", NULL);
+	if (event->kind == RING_TIME)
+		return due_ns;
+	return event->kind == RING_DATA ? requests_last_ns() : clock_now_ns();
 }
 
-static void run(const sigset_t *while_asleep)
+/* Whatever happened since, in order; returns whether it is time to end. */
+static bool handle_events(int64_t due_ns)
 {
-	struct pollfd fds[MOST_FDS];
-	nfds_t count = fds_fill(fds);
+	bool is_told_to_end = false;
+	struct ring_event event;
 
-	while (!told_to_end) {
-		int ready;
+	while (ring_next(&event)) {
+		int64_t t_ns = time_of(&event, due_ns);
 
-		timer_set(aodv_core_next_ns(aodvd.core));
-		ready = ppoll(fds, count, NULL, while_asleep);
-		if (ready < 0 && errno != EINTR)
-			die_errno("ppoll", "something to do", NULL);
-		aodvd.counts.wakeups++;
-		aodv_core_advance(aodvd.core, clock_now_ns());
-		for (nfds_t i = 0; ready > 0 && i < count; i++)
-			if (fds[i].revents)
-				handle(&fds[i]);
+		if (t_ns > aodvd.now_ns)
+			aodvd.now_ns = t_ns;
+		aodv_core_advance(aodvd.core, aodvd.now_ns);
+		if (event.kind == RING_DATA || event.kind == RING_FAILED)
+			handle_message(&event);
+		else if (event.kind == RING_READABLE && event.tag == TAG_SIGNAL)
+			is_told_to_end = true;
+		else if (event.kind == RING_READABLE)
+			handle_readable(event.tag);
 	}
+	return is_told_to_end;
+}
+
+static void watch_all(int signals)
+{
+	ring_watch(signals, TAG_SIGNAL);
+	ring_watch(aodvd.route_fd, TAG_ROUTES);
+	if (aodvd.neighbour_fd >= 0)
+		ring_watch(aodvd.neighbour_fd, TAG_NEIGHBOURS);
+	for (unsigned int i = 0; i < aodvd.interfaces; i++) {
+		if (aodvd.interface[i].monitor_fd >= 0)
+			ring_watch(aodvd.interface[i].monitor_fd,
+				   TAG_MONITOR + i);
+		control_watch(i, TAG_CONTROL + i);
+	}
+	ring_watch(aodvd.tun_fd, TAG_TUN);
+	ring_do();
+}
+
+static void run(void)
+{
+	bool is_told_to_end;
+	int64_t next_ns;
+
+	do {
+		next_ns = aodv_core_next_ns(aodvd.core);
+		ring_set_time(next_ns);
+		ring_wait();
+		aodvd.counts.wakeups++;
+		is_told_to_end = handle_events(next_ns);
+	} while (!is_told_to_end);
 }
 
 static void open_all(void)
 {
 	sysctls_check();
-	aodvd.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	if (aodvd.timer_fd < 0)
-		die_errno("timerfd_create", "a timer", NULL);
+	ring_open_or_die("waiting for messages and times");
 	routes_open();
 	tun_open();
 	usage_open();
@@ -268,7 +273,8 @@ static void open_all(void)
 	for (unsigned int i = 0; i < aodvd.interfaces; i++)
 		aodvd.interface[i].control_fd = control_open(i);
 	events_open();
-	aodvd.core = aodv_core_new(&aodvd.config, &ops, NULL, clock_now_ns());
+	aodvd.now_ns = clock_now_ns();
+	aodvd.core = aodv_core_new(&aodvd.config, &ops, NULL, aodvd.now_ns);
 	if (!aodvd.core)
 		die_errno("calloc", "memory", NULL);
 	routes_default_to_tun();
@@ -276,16 +282,18 @@ static void open_all(void)
 
 int main(int argc, char **argv)
 {
-	sigset_t while_asleep;
+	int signals;
 
 	probe_start("aodvd");
 	options_read(argc, argv);
-	signals_open(&while_asleep);
+	signals = signals_open();
 	open_all();
+	watch_all(signals);
 	say_ready();
-	run(&while_asleep);
+	run();
 	routes_remove_all();
 	buffer_end();
+	ring_close_or_die();
 	close_or_die(aodvd.tun_fd);
 	events_close();
 	totals_write();

@@ -2,8 +2,8 @@
  * What the parts of the daemon share: its interfaces, its sockets, its
  * counts.
  *
- * Invariants: one thread that sleeps in ppoll() until something arrives or is
- * due; nothing polls, so an idle daemon costs nothing in virtual time; what
+ * Invariants: one thread that sleeps in ring_wait() until something arrives or
+ * is due; nothing polls, so an idle daemon costs nothing in virtual time; what
  * it made (routes, the TUN device) is gone when it ends.
  */
 #ifndef AODVD_H
@@ -55,11 +55,12 @@ struct aodvd_counts {
 struct aodvd {
 	struct aodv_core *core;
 	struct aodv_config config;
+	/* Of what is being handled; the clock is a system call. */
+	int64_t now_ns;
 	unsigned int interfaces;
 	struct aodvd_interface interface[AODV_MOST_INTERFACES];
 	struct aodvd_counts counts;
 	unsigned int tun_index;
-	int timer_fd;
 	int tun_fd;
 	int raw_fd;
 	int route_fd;
@@ -93,14 +94,16 @@ void filter_or_die(int fd, struct sock_filter *code, unsigned short steps);
 int control_open(unsigned int at);
 void control_send(unsigned int at, uint32_t to, unsigned int ttl_hops,
 		  const uint8_t *bytes, size_t length);
-void control_receive(unsigned int at);
+void control_watch(unsigned int at, unsigned int tag);
+struct ring_event;
+void control_receive(unsigned int at, const struct ring_event *event);
 
 /* kernel_routes.c */
 void routes_open(void);
 void routes_default_to_tun(void);
 void routes_set(uint32_t destination, uint32_t next_hop, unsigned int at);
 void routes_clear(uint32_t destination);
-/* Dies when the kernel has refused a change. */
+/* Dies when the kernel has refused a change; those asked for are done. */
 void routes_check(void);
 void routes_remove_all(void);
 void neighbours_receive(void);
@@ -124,6 +127,8 @@ void usage_read(void);
 void requests_open(void);
 /* false: there is no such filter. */
 bool requests_attach(int fd, unsigned int interface);
+/* When the latest message came, or what the clock says. */
+int64_t requests_last_ns(void);
 void requests_seen(uint32_t originator, uint32_t id, int64_t until_ns);
 /* Counts what was filtered since the last time. */
 void requests_count(void);

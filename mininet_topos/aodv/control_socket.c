@@ -1,15 +1,16 @@
 /* AODV's own packets: UDP port 654, one socket for each interface. */
 #include "aodvd.h"
 #include "probe_common.h"
+#include "probe_ring.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <string.h>
 
 #define IP_SOURCE_OFFSET 12
-#define MOST_UDP_BYTES 65536
+#define CONTROL_BYTES                                                          \
+	(CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct in_pktinfo)))
 
 /* The kernel hands a broadcast to its sender, too; that wakes nobody. */
 static void ignore_own(int fd, uint32_t address)
@@ -54,70 +55,67 @@ static void add_header(struct msghdr *message, struct cmsghdr **header,
 	memcpy(CMSG_DATA(*header), value, length);
 }
 
+/* What ring_send_message() needs until the message has gone. */
+struct sending {
+	struct msghdr message;
+	struct iovec data;
+	struct sockaddr_in peer;
+	_Alignas(struct cmsghdr) char space[CONTROL_BYTES];
+	uint8_t bytes[AODV_MOST_BYTES];
+};
+
 /* Straight to a neighbour: what the routes say does not count. */
 void control_send(unsigned int at, uint32_t to, unsigned int ttl_hops,
 		  const uint8_t *bytes, size_t length)
 {
+	static struct sending sendings[RING_REQUESTS];
+	static unsigned int next;
 	const struct aodvd_interface *interface = &aodvd.interface[at];
-	_Alignas(struct cmsghdr) char
-	    space[CMSG_SPACE(sizeof(int)) +
-		  CMSG_SPACE(sizeof(struct in_pktinfo))] = {0};
+	struct sending *one = &sendings[next];
 	struct in_pktinfo from = {
 	    .ipi_ifindex = (int)interface->index,
 	    .ipi_spec_dst.s_addr = htonl(interface->address),
 	};
-	struct sockaddr_in peer = {
+	struct cmsghdr *header = NULL;
+	int ttl = (int)ttl_hops;
+
+	next = (next + 1) % RING_REQUESTS;
+	memset(one->space, 0, sizeof(one->space));
+	memcpy(one->bytes, bytes, length);
+	one->data = (struct iovec){one->bytes, length};
+	one->peer = (struct sockaddr_in){
 	    .sin_family = AF_INET,
 	    .sin_port = htons(AODV_PORT),
 	    .sin_addr.s_addr = htonl(to),
 	};
-	struct iovec data = {(void *)(uintptr_t)bytes, length};
-	struct msghdr message = {
-	    .msg_name = &peer,
-	    .msg_namelen = sizeof(peer),
-	    .msg_iov = &data,
+	one->message = (struct msghdr){
+	    .msg_name = &one->peer,
+	    .msg_namelen = sizeof(one->peer),
+	    .msg_iov = &one->data,
 	    .msg_iovlen = 1,
-	    .msg_control = space,
-	    .msg_controllen = sizeof(space),
+	    .msg_control = one->space,
+	    .msg_controllen = sizeof(one->space),
 	};
-	struct cmsghdr *header = NULL;
-	int ttl = (int)ttl_hops;
-
-	add_header(&message, &header, IP_TTL, &ttl, sizeof(ttl));
-	add_header(&message, &header, IP_PKTINFO, &from, sizeof(from));
-	if (sendmsg(interface->control_fd, &message,
-		    MSG_DONTROUTE | MSG_NOSIGNAL) < 0)
-		aodvd.counts.control_send_errors++;
+	add_header(&one->message, &header, IP_TTL, &ttl, sizeof(ttl));
+	add_header(&one->message, &header, IP_PKTINFO, &from, sizeof(from));
+	ring_send_message(interface->control_fd, &one->message,
+			  MSG_DONTROUTE | MSG_NOSIGNAL, 0);
 }
 
-void control_receive(unsigned int at)
+void control_watch(unsigned int at, unsigned int tag)
 {
-	static uint8_t bytes[MOST_UDP_BYTES];
-	_Alignas(
-	    struct cmsghdr) char space[CMSG_SPACE(sizeof(int)) +
-				       CMSG_SPACE(sizeof(struct in_pktinfo))];
-	struct sockaddr_in peer;
-	struct iovec data = {bytes, sizeof(bytes)};
-	struct msghdr message = {
-	    .msg_name = &peer,
-	    .msg_namelen = sizeof(peer),
-	    .msg_iov = &data,
-	    .msg_iovlen = 1,
-	    .msg_control = space,
-	    .msg_controllen = sizeof(space),
-	};
+	ring_receive_messages(aodvd.interface[at].control_fd, tag,
+			      sizeof(struct sockaddr_in), CONTROL_BYTES);
+}
+
+void control_receive(unsigned int at, const struct ring_event *event)
+{
+	struct msghdr message = event->message;
 	struct in_pktinfo to = {0};
-	ssize_t length;
+	struct sockaddr_in peer;
 	int ttl = 0;
 
-	length = recvmsg(aodvd.interface[at].control_fd, &message, 0);
-	if (length < 0) {
-		/* An error about a packet that was sent; it is counted there.
-		 */
-		if (errno != EAGAIN && errno != EINTR)
-			aodvd.counts.control_send_errors++;
-		return;
-	}
+	memcpy(&peer, message.msg_name, sizeof(peer));
 	for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header;
 	     header = CMSG_NXTHDR(&message, header)) {
 		if (header->cmsg_type == IP_TTL)
@@ -125,8 +123,8 @@ void control_receive(unsigned int at)
 		else if (header->cmsg_type == IP_PKTINFO)
 			memcpy(&to, CMSG_DATA(header), sizeof(to));
 	}
-	aodv_core_receive(aodvd.core, clock_now_ns(), at,
+	aodv_core_receive(aodvd.core, aodvd.now_ns, at,
 			  ntohl(peer.sin_addr.s_addr),
 			  to.ipi_addr.s_addr == INADDR_BROADCAST,
-			  (unsigned int)ttl, bytes, (size_t)length);
+			  (unsigned int)ttl, event->bytes, event->length);
 }

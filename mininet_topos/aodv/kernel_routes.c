@@ -1,6 +1,7 @@
 /* The kernel's routes and neighbours, over rtnetlink. */
 #include "aodvd.h"
 #include "probe_common.h"
+#include "probe_ring.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -97,12 +98,17 @@ static struct route_request request_of(uint16_t type, uint16_t flags,
 	return request;
 }
 
-/* The kernel does it before this returns, and answers only a mistake. */
+/* The kernel answers only a mistake. */
 static void request_send(const struct route_request *request)
 {
+	static struct route_request requests[RING_REQUESTS];
+	static unsigned int next;
+	struct route_request *one = &requests[next];
+
+	next = (next + 1) % RING_REQUESTS;
+	*one = *request;
 	aodvd.counts.route_changes++;
-	if (send(aodvd.route_fd, request, request->header.nlmsg_len, 0) < 0)
-		die_errno("send(AF_NETLINK)", "a change of a route", NULL);
+	ring_send(aodvd.route_fd, one, one->header.nlmsg_len);
 }
 
 void routes_check(void)
@@ -112,6 +118,7 @@ void routes_check(void)
 	const struct nlmsgerr *error = NLMSG_DATA(header);
 	ssize_t length;
 
+	ring_do();
 	while ((length = recv(aodvd.route_fd, reply, sizeof(reply), 0)) > 0) {
 		if ((size_t)length < NLMSG_LENGTH(sizeof(*error)) ||
 		    header->nlmsg_type != NLMSG_ERROR || error->error == 0)
@@ -230,7 +237,7 @@ void neighbours_receive(void)
 		if (!address)
 			continue;
 		memcpy(&number, address, sizeof(number));
-		aodv_core_link_broken(aodvd.core, clock_now_ns(), ntohl(number),
+		aodv_core_link_broken(aodvd.core, aodvd.now_ns, ntohl(number),
 				      AODV_CAUSE_NEIGHBOUR_TABLE, 0, 0);
 	}
 }

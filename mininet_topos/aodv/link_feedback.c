@@ -135,8 +135,8 @@ static void frame_failed(unsigned int at, const uint8_t *frame, size_t length)
 		destination = address_at(frame + offset + 16);
 	}
 	if (is_reply)
-		aodv_core_reply_failed(aodvd.core, clock_now_ns(), neighbour);
-	aodv_core_link_broken(aodvd.core, clock_now_ns(), neighbour,
+		aodv_core_reply_failed(aodvd.core, aodvd.now_ns, neighbour);
+	aodv_core_link_broken(aodvd.core, aodvd.now_ns, neighbour,
 			      AODV_CAUSE_FEEDBACK, control ? 0 : source,
 			      control ? 0 : destination);
 	if (offset && !control && option_salvage())

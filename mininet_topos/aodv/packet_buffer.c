@@ -5,6 +5,7 @@
  */
 #include "aodvd.h"
 #include "probe_common.h"
+#include "probe_ring.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -111,6 +112,8 @@ static void packet_out(const uint8_t *bytes, size_t length)
 	    .sin_addr.s_addr = htonl(destination_of(bytes)),
 	};
 
+	/* The route it takes may have been asked for just now. */
+	ring_do();
 	if (sendto(aodvd.raw_fd, bytes, length, MSG_NOSIGNAL,
 		   (struct sockaddr *)&to, sizeof(to)) < 0)
 		aodvd.counts.dropped[BUFFER_DROP_SEND_ERROR]++;
@@ -163,6 +166,7 @@ static void tell_unreachable(const struct packet *packet)
 	memcpy(body, &icmp, sizeof(icmp));
 	icmp.checksum = internet_checksum(body, sizeof(icmp) + quoted);
 	memcpy(body, &icmp, sizeof(icmp));
+	ring_do();
 	if (sendto(aodvd.raw_fd, bytes, sizeof(ip) + sizeof(icmp) + quoted,
 		   MSG_NOSIGNAL, (struct sockaddr *)&to, sizeof(to)) >= 0)
 		aodvd.counts.unreachables_sent++;
@@ -206,7 +210,7 @@ static void keep(const uint8_t *bytes, size_t length)
 
 	packet->destination = destination_of(bytes);
 	make_room(packet->destination);
-	packet->since_ns = clock_now_ns();
+	packet->since_ns = aodvd.now_ns;
 	packet->length = length;
 	memcpy(packet->bytes, bytes, length);
 	while (*end)
@@ -218,7 +222,7 @@ static void keep(const uint8_t *bytes, size_t length)
 
 void buffer_release(uint32_t destination)
 {
-	int64_t oldest_ns = clock_now_ns() - option_buffer_age_ns();
+	int64_t oldest_ns = aodvd.now_ns - option_buffer_age_ns();
 	struct packet **at = &first;
 
 	while (*at) {
@@ -266,12 +270,12 @@ static void place_packet(const uint8_t *bytes, size_t length)
 
 	if (is_own_address(source)) {
 		keep(bytes, length);
-		aodv_core_want_route(aodvd.core, clock_now_ns(), source,
+		aodv_core_want_route(aodvd.core, aodvd.now_ns, source,
 				     destination);
 		return;
 	}
-	switch (aodv_core_transit(aodvd.core, clock_now_ns(), source,
-				  destination)) {
+	switch (
+	    aodv_core_transit(aodvd.core, aodvd.now_ns, source, destination)) {
 	case AODV_KEEP_IT:
 		keep(bytes, length);
 		break;

@@ -19,7 +19,6 @@
 #include <linux/filter.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
-#include <sys/mman.h>
 
 /* Powers of two. */
 #define REQUESTS 1024U
@@ -46,35 +45,22 @@ struct neighbour {
 
 static struct request *requests;
 static struct neighbour *neighbours;
-static int requests_fd, neighbours_fd;
-
-static void *table_open(size_t entry_bytes, uint32_t entries, int *fd)
-{
-	union bpf_attr map = {
-	    .map_type = BPF_MAP_TYPE_ARRAY,
-	    .key_size = sizeof(uint32_t),
-	    .value_size = (uint32_t)entry_bytes,
-	    .max_entries = entries,
-	    .map_flags = BPF_F_MMAPABLE,
-	};
-	void *table;
-
-	*fd = bpf_map_or_die(&map, "a table of what was heard");
-	table = mmap(NULL, entry_bytes * entries, PROT_READ | PROT_WRITE,
-		     MAP_SHARED, *fd, 0);
-	if (table == MAP_FAILED)
-		die_errno("mmap", "a table of what was heard", NULL);
-	return table;
-}
+/* When the latest message came that was handed up. */
+static const int64_t *last_ns;
+static int requests_fd, neighbours_fd, last_fd;
 
 void requests_open(void)
 {
+	static const char words[] = "a table of what was heard";
+
 	/* Hellos that are missed are told by what is heard at once. */
 	if (aodvd.config.hello || !option_request_filter())
 		return;
-	requests = table_open(sizeof(struct request), REQUESTS, &requests_fd);
-	neighbours =
-	    table_open(sizeof(struct neighbour), NEIGHBOURS, &neighbours_fd);
+	requests = bpf_table_or_die(sizeof(struct request), REQUESTS, words,
+				    &requests_fd);
+	neighbours = bpf_table_or_die(sizeof(struct neighbour), NEIGHBOURS,
+				      words, &neighbours_fd);
+	last_ns = bpf_table_or_die(sizeof(*last_ns), 1, words, &last_fd);
 }
 
 /* A packet of this node's own, which the kernel hands to its sender, too. */
@@ -179,6 +165,7 @@ bool requests_attach(int fd, unsigned int interface)
 	write_neighbour(&code, interface, &pass);
 	bpf_return(&code, 0);
 	bpf_land(&code, &pass);
+	bpf_write_time(&code, last_fd, KEY_OFFSET);
 	bpf_return(&code, UINT32_MAX);
 	program_fd = bpf_program_or_die(&code, "a program that counts");
 	bpf_attach_or_die(fd, program_fd);
@@ -193,6 +180,12 @@ static void count(struct request *request)
 
 	aodvd.counts.requests_filtered += heard;
 	aodv_core_requests_heard(aodvd.core, request->originator, heard);
+}
+
+int64_t requests_last_ns(void)
+{
+	return requests ? __atomic_load_n(last_ns, __ATOMIC_RELAXED)
+			: clock_now_ns();
 }
 
 void requests_seen(uint32_t originator, uint32_t id, int64_t until_ns)

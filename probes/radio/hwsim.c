@@ -4,7 +4,9 @@
  * Invariants: answers are gathered and go to the kernel in the order in which
  * they were made; a lost message ends the program, since nothing would add up.
  */
+#include "bpf_code.h"
 #include "medium.h"
+#include "probe_ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +15,6 @@
 #include <string.h>
 
 #define OUT_BYTES 65536U
-#define BATCH 32
 #define SOCKET_BYTES (8 << 20)
 #define GROUP_BIT 1U
 #define STAT_ACK_FLAG 4U
@@ -44,6 +45,7 @@ enum {
 static int netlink = -1;
 static uint16_t family;
 static uint64_t refused;
+static const int64_t *arrivals_ns;
 static union {
 	struct nlmsghdr align;
 	uint8_t bytes[OUT_BYTES];
@@ -95,6 +97,13 @@ void hwsim_flush(void)
 		return;
 	if (send(netlink, out.bytes, out_used, 0) != (ssize_t)out_used)
 		die_errno("netlink", "a kernel that takes frames", NULL);
+	out_used = 0;
+}
+
+void hwsim_flush_later(void)
+{
+	if (out_used > 0)
+		ring_send(netlink, out.bytes, out_used);
 	out_used = 0;
 }
 
@@ -225,7 +234,7 @@ static void take_frame(const uint8_t *data, size_t bytes, int64_t now_ns)
 	station_hand_in((unsigned int)from, &frame, now_ns);
 }
 
-static void take_message(const uint8_t *data, size_t bytes, int64_t now_ns)
+void hwsim_take(const uint8_t *data, size_t bytes, int64_t now_ns)
 {
 	const size_t heads = NLMSG_HDRLEN + GENL_HDRLEN;
 	struct nlmsghdr head;
@@ -241,30 +250,6 @@ static void take_message(const uint8_t *data, size_t bytes, int64_t now_ns)
 	    head.nlmsg_len > bytes || data[NLMSG_HDRLEN] != CMD_FRAME)
 		return;
 	take_frame(data + heads, head.nlmsg_len - heads, now_ns);
-}
-
-void hwsim_take_frames(int64_t now_ns)
-{
-	static uint8_t buffers[BATCH][MAX_FRAME_BYTES + 512];
-	static struct iovec parts[BATCH];
-	static struct mmsghdr messages[BATCH];
-	int got;
-
-	for (unsigned int i = 0; i < BATCH; i++) {
-		parts[i] = (struct iovec){buffers[i], sizeof(buffers[i])};
-		messages[i].msg_hdr = (struct msghdr){
-		    .msg_iov = &parts[i],
-		    .msg_iovlen = 1,
-		};
-	}
-	do {
-		got = recvmmsg(netlink, messages, BATCH, MSG_DONTWAIT, NULL);
-		if (got < 0 && errno != EAGAIN && errno != EINTR)
-			die_errno("netlink", "every frame of the kernel",
-				  "ENOBUFS: more at once than 8 MiB");
-		for (int i = 0; i < got; i++)
-			take_message(buffers[i], messages[i].msg_len, now_ns);
-	} while (got == BATCH);
 }
 
 /* Sends what was gathered and returns the answer, a negative errno or 0. */
@@ -307,6 +292,11 @@ static void find_family_or_die(void)
 	/* The acknowledgement follows only if it was asked for; it was not. */
 }
 
+int64_t hwsim_last_frame_ns(void)
+{
+	return __atomic_load_n(arrivals_ns, __ATOMIC_RELAXED);
+}
+
 int hwsim_open_or_die(void)
 {
 	struct sockaddr_nl here = {.nl_family = AF_NETLINK};
@@ -335,5 +325,6 @@ int hwsim_open_or_die(void)
 			  "to be the one medium there is",
 			  "does another medium run?");
 	}
+	arrivals_ns = bpf_arrivals_or_die(netlink);
 	return netlink;
 }

@@ -189,12 +189,17 @@ void cts_end(unsigned int r, int64_t t_ns);
 
 /* hwsim.c */
 int hwsim_open_or_die(void);
-void hwsim_take_frames(int64_t now_ns);
+/* When the kernel handed in the latest. */
+int64_t hwsim_last_frame_ns(void);
+/* A message of the kernel: a frame, or that it refused one. */
+void hwsim_take(const uint8_t *data, size_t bytes, int64_t now_ns);
 void hwsim_deliver(unsigned int to, const struct frame *frame,
 		   int32_t signal_dbm);
 void hwsim_report(unsigned int from, const struct frame *frame,
 		  unsigned int tries, bool acked);
 void hwsim_flush(void);
+/* The same with the next ring_wait(). */
+void hwsim_flush_later(void);
 uint64_t hwsim_refused(void);
 
 /* record.c */

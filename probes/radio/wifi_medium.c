@@ -5,12 +5,11 @@
 #include "medium.h"
 #include "probe_json.h"
 #include "probe_options.h"
+#include "probe_ring.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #define NS_PER_US UINT64_C(1000)
@@ -177,18 +176,6 @@ static int open_signals_or_die(void)
 	return fd;
 }
 
-static void arm(int timer, int64_t t_ns)
-{
-	struct itimerspec when = {0};
-
-	if (t_ns != NEVER_NS) {
-		when.it_value.tv_sec = (time_t)(t_ns / NS_PER_S);
-		when.it_value.tv_nsec = (long)(t_ns % NS_PER_S);
-	}
-	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL) != 0)
-		die_errno("timerfd_settime", "a timer", NULL);
-}
-
 static void report_ready(void)
 {
 	json_begin("ready");
@@ -202,39 +189,55 @@ static void report_ready(void)
 	close_or_die((int)ready_fd.value);
 }
 
-static int64_t run(int netlink, int timer, int signals)
+/*
+ * Takes what the ring has, after what was due before each of it; returns
+ * whether it is time to end. now_ns becomes the time of the latest.
+ */
+static bool take_events(int64_t due_ns, int64_t *now_ns)
 {
-	struct pollfd waited[] = {{.fd = netlink, .events = POLLIN},
-				  {.fd = timer, .events = POLLIN},
-				  {.fd = signals, .events = POLLIN}};
-	int64_t armed_ns = NEVER_NS, next_ns, now_ns;
+	struct ring_event event;
+	int64_t t_ns;
 
-	for (;;) {
-		next_ns = station_next_ns();
-		if (next_ns != armed_ns)
-			arm(timer, next_ns);
-		armed_ns = next_ns;
-		if (poll(waited, 3, -1) < 0 && errno != EINTR)
-			die_errno("poll", "something to do", NULL);
-		/* The clock is asked only if something came from outside. */
-		now_ns = armed_ns;
-		if (waited[0].revents != 0 || waited[2].revents != 0)
-			now_ns = clock_now_ns();
-		else if (waited[1].revents == 0)
-			continue;
-		station_run_until(now_ns);
-		if (waited[2].revents != 0)
-			return now_ns;
-		if (waited[0].revents != 0)
-			hwsim_take_frames(now_ns);
-		station_run_until(now_ns);
-		hwsim_flush();
+	while (ring_next(&event)) {
+		if (event.kind == RING_TIME)
+			t_ns = due_ns;
+		else if (event.kind == RING_DATA)
+			t_ns = hwsim_last_frame_ns();
+		else
+			t_ns = clock_now_ns();
+		if (t_ns > *now_ns)
+			*now_ns = t_ns;
+		station_run_until(*now_ns);
+		if (event.kind == RING_DATA)
+			hwsim_take(event.bytes, event.length, *now_ns);
+		else if (event.kind == RING_READABLE)
+			return true;
 	}
+	return false;
+}
+
+static int64_t run(int netlink, int signals)
+{
+	int64_t next_ns, now_ns = 0;
+	bool is_told_to_end;
+
+	ring_receive(netlink, 0);
+	ring_watch(signals, 0);
+	do {
+		next_ns = station_next_ns();
+		ring_set_time(next_ns);
+		ring_wait();
+		is_told_to_end = take_events(next_ns, &now_ns);
+		station_run_until(now_ns);
+		hwsim_flush_later();
+	} while (!is_told_to_end);
+	ring_do();
+	return now_ns;
 }
 
 int main(int argc, char **argv)
 {
-	int netlink, timer, signals;
+	int netlink, signals;
 	int64_t began_ns, ended_ns;
 
 	probe_start("wifi_medium");
@@ -246,14 +249,12 @@ int main(int argc, char **argv)
 	movement_read_or_die(movement_file, node_count());
 	station_start(seed.value);
 	signals = open_signals_or_die();
-	timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (timer < 0)
-		die_errno("timerfd_create", "a timer", NULL);
 	record_open_or_die(frames_file, pcap_file);
 	netlink = hwsim_open_or_die();
+	ring_open_or_die("waiting for frames and times");
 	began_ns = clock_now_ns();
 	report_ready();
-	ended_ns = run(netlink, timer, signals);
+	ended_ns = run(netlink, signals);
 	hwsim_flush();
 	record_close_or_die();
 	totals_report(began_ns, ended_ns);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -31,10 +31,12 @@ def program(radio_lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> 
     """Run one of the programs beside this file as the lab's only one; return what it left."""
     place = tmp_path_factory.mktemp("aodv")
 
-    def run(name: str, *words: str, label: str = "", wall_s: float = 60.0) -> Path:
+    def run(
+        name: str, *words: str, label: str = "", wall_s: float = 60.0, files: Sequence[Path] = ()
+    ) -> Path:
         folder = place / (label or name)
         folder.mkdir()
-        for path in PROGRAMS.glob("*.py"):
+        for path in (*PROGRAMS.glob("*.py"), *files):
             shutil.copy(path, folder)
         boot = Boot(
             seed=1,

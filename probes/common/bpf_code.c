@@ -3,6 +3,7 @@
 
 #include "probe_common.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,6 +19,26 @@ int bpf_map_or_die(union bpf_attr *map, const char *words)
 	if (fd < 0)
 		die_errno("bpf(BPF_MAP_CREATE)", words, NULL);
 	return (int)fd;
+}
+
+void *bpf_table_or_die(size_t entry_bytes, uint32_t entries, const char *words,
+		       int *fd)
+{
+	union bpf_attr map = {
+	    .map_type = BPF_MAP_TYPE_ARRAY,
+	    .key_size = sizeof(uint32_t),
+	    .value_size = (uint32_t)entry_bytes,
+	    .max_entries = entries,
+	    .map_flags = BPF_F_MMAPABLE,
+	};
+	void *table;
+
+	*fd = bpf_map_or_die(&map, words);
+	table = mmap(NULL, entry_bytes * entries, PROT_READ | PROT_WRITE,
+		     MAP_SHARED, *fd, 0);
+	if (table == MAP_FAILED)
+		die_errno("mmap", words, NULL);
+	return table;
 }
 
 int bpf_program_or_die(const struct bpf_code *code, const char *words)
@@ -130,6 +151,38 @@ void bpf_map_key(struct bpf_code *code, int map_fd, int key_offset)
 	bpf_move(code, BPF_REG_2, BPF_REG_10);
 	bpf_add(code, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0,
 		(uint32_t)key_offset);
+}
+
+void bpf_write_time(struct bpf_code *code, int table_fd, int key_offset)
+{
+	struct bpf_jumps none = {0};
+
+	bpf_call(code, BPF_FUNC_ktime_get_ns);
+	bpf_move(code, BPF_REG_9, BPF_REG_0);
+	bpf_add(code, BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, key_offset, 0);
+	bpf_map_key(code, table_fd, key_offset);
+	bpf_call(code, BPF_FUNC_map_lookup_elem);
+	bpf_jump_null(code, BPF_REG_0, &none);
+	bpf_add(code, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_9, 0, 0);
+	bpf_land(code, &none);
+}
+
+const int64_t *bpf_arrivals_or_die(int fd)
+{
+	static const char words[] = "the time at which packets come";
+	struct bpf_code code;
+	const int64_t *time_ns;
+	int table_fd, program_fd;
+
+	time_ns = bpf_table_or_die(sizeof(*time_ns), 1, words, &table_fd);
+	bpf_begin(&code);
+	bpf_write_time(&code, table_fd, -4);
+	bpf_return(&code, UINT32_MAX);
+	program_fd = bpf_program_or_die(&code, words);
+	bpf_attach_or_die(fd, program_fd);
+	close_or_die(program_fd);
+	close_or_die(table_fd);
+	return time_ns;
 }
 
 void bpf_return(struct bpf_code *code, uint32_t value)
