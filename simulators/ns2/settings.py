@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.cell import OF_HOSTS, Cell, Direction, Flow, KnobKind
+from model.cell import OF_HOSTS, Cell, Direction, Flow, KnobKind, Network
 from model.draws import seed_for
 from model.errors import UnsupportedError
 from model.network_path import HEADER_BYTES, MTU_BYTES
@@ -121,16 +121,21 @@ def problems(cell: Cell) -> Iterator[tuple[str, str]]:
         yield f"hosts {cell.hosts.id}", f"hosts {HOSTS}, which its agents stand for"
     if cell.collect.messages:
         yield "collect messages", "its agents have no messages"
+    if cell.ad_hoc is None:
+        yield from _link_problems(cell.wired)
+    yield from _path_problems(cell)
+    for flow in cell.flows:
+        yield from _flow_problems(cell, flow)
+
+
+def _link_problems(network: Network) -> Iterator[tuple[str, str]]:
     for name in LINKS:
         for way in WAYS:
-            one: Direction = getattr(getattr(cell.network, name), way)
+            one: Direction = getattr(getattr(network, name), way)
             if one.loss.model not in ("none", "random"):
                 yield f"{name} {way} loss {one.loss.model}", "loss that is none or random"
             if one.queue_pkts < 1:
                 yield f"{name} {way} queue of {one.queue_pkts}", "room for a packet"
-    yield from _path_problems(cell)
-    for flow in cell.flows:
-        yield from _flow_problems(cell, flow)
 
 
 def _path_problems(cell: Cell) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from model.ad_hoc import AdHoc
 from model.cell import Cell, Limits, Network
 from model.units import bits
-from testbed.guest import calibration
+from testbed.guest import calibration, radio_calibration, radio_places
 
 #: Beyond the traffic: set-up, ends of connections, a last retransmission timeout. Every cell's own
 #: limit has room for it, and for a path that falls silent within ``USUAL_PATIENCE_S``.
@@ -48,7 +48,10 @@ def limits(cell: Cell) -> Limits:
 def _of_radios(cell: Cell, network: AdHoc) -> Limits:
     """Return the limits of a cell whose network is of radios: frames are what it takes time for."""
     virtual_s = cell.limits.virtual_s + network.warm_up_s
-    frames = RADIO_FRAMES_PER_S * cell.duration_s
+    sends_s = cell.duration_s
+    if cell.purpose == "calibrate":
+        network, sends_s = radio_places.network(network), radio_calibration.SENDS_S
+    frames = RADIO_FRAMES_PER_S * sends_s
     wall_s = cell.limits.wall_s + WALL_PER_NODE_S * network.nodes + WALL_PER_FRAME_S * frames
     return Limits(wall_s=wall_s, virtual_s=virtual_s)
 

@@ -18,7 +18,7 @@ from model import path_names, plain_files, run_folder
 from model.ad_hoc import AdHoc
 from model.cell import Cell, Flow
 from model.errors import RunError
-from testbed.guest import calibration, link_fill
+from testbed.guest import calibration, link_fill, radio_places
 from testbed.machine import trees
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -72,12 +72,14 @@ def expected(cell: Cell) -> dict[str, int]:
     documents = (run_folder.CELL, run_folder.ENV, run_folder.VERIFY, run_folder.COMMANDS)
     found: dict[str, float] = dict.fromkeys((*documents, *run_folder.RAW_DOCUMENTS), document)
     found[run_folder.ERROR] = MOST_ERROR_BYTES
-    if cell.ad_hoc:
-        found |= _of_radios(cell, cell.ad_hoc, document)
-    if cell.purpose == "calibrate" and cell.ad_hoc:
-        for node in cell.ad_hoc.node_names():
+    if cell.ad_hoc and cell.purpose == "calibrate":
+        measuring = radio_places.network(cell.ad_hoc)
+        found |= _of_radios(cell, measuring, document)
+        for node in measuring.node_names():
             found |= _program(f"raw/calibration/{node}", WORDS_BYTES)
         found["raw/calibration.json"] = found[run_folder.FRAMES] = document
+    elif cell.ad_hoc:
+        found |= _of_radios(cell, cell.ad_hoc, document) | _measured(cell, document, hosts)
     elif cell.purpose == "calibrate":
         for run in calibration.runs(cell.wired, cell.seed):
             found[f"raw/calibration/{run.name}.tsv"] = WORDS_BYTES + LOG_LINE_BYTES * run.packets

@@ -1,0 +1,322 @@
+"""A study's ad-hoc network: what is read, what is refused at its line, what it is in base units."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from mininet_topos.aodv.driver import NS235
+from model.ad_hoc import Mobility, RadioSettings, Routing
+from model.cell import cell_id, cell_json, from_dict, to_dict
+from tests.support import ad_hoc_study
+from tests.support.ad_hoc_study import STILL, cell, cells, edited, network, problems, study
+from tests.support.study_file import line_of
+
+LINK = "{rate: 2 Mbit/s, delay: 1 ms, queue: 10 packets"
+BOTTLENECK = f"bottleneck: {LINK}, loss: {{data: 0 %, acknowledgements: 0 %}}}}"
+#: Of the sweep's line, what it sweeps.
+SWEPT = "flows.main.protocol: [tcp]"
+
+
+def test_all_in_base_units() -> None:
+    found = network(
+        ("rate: 2 Mbit/s, range: 250 m", "rate: 5.5 Mbit/s, basic_rate: 2 Mbit/s, range: 0.2 km"),
+        ("carrier_sense: 550 m", "carrier_sense: 550 m, queue: 60 packets, capture_db: 10,"
+         " attempts: 4"),
+        ("protocol: aodv", "protocol: aodv, link_breaks: hello"),
+        ("pause: 0 s", "pause: 500 ms\n    start: uniform\n    ends: stay"),
+        ("  routing:", "  warm_up: 2.5 s\n  routing:"),
+    )  # fmt: skip
+    assert (found.topology, found.nodes, found.pairs, found.warm_up_s) == ("ad-hoc", 6, 2, 2.5)
+    assert found.radio == RadioSettings(
+        rate_bps=5_500_000, basic_rate_bps=2_000_000, range_m=200.0, carrier_sense_m=550.0,
+        queue_pkts=60, capture_db=10, retry_limit=4,
+    )  # fmt: skip
+    assert found.routing == Routing(protocol="aodv", link_breaks="hello", options={})
+    assert found.mobility == Mobility(
+        model="random-waypoint", width_mm=700_000, height_mm=100_000, min_speed_mps=1.0,
+        max_speed_mps=5.0, pause_s=0.5, start="uniform", ends="stay",
+    )  # fmt: skip
+
+
+def test_what_is_not_said() -> None:
+    found = network()
+    assert found.warm_up_s == 10.0
+    assert found.radio == RadioSettings(
+        rate_bps=2_000_000, basic_rate_bps=1_000_000, range_m=250.0, carrier_sense_m=550.0,
+        queue_pkts=50, capture_db=0, retry_limit=7,
+    )  # fmt: skip
+    assert found.routing == Routing(protocol="aodv", link_breaks="link-layer", options={})
+    assert (found.mobility.start, found.mobility.ends) == ("steady-state", "move")
+
+
+def test_nodes_that_stay_have_no_speed() -> None:
+    assert network(STILL).mobility == Mobility(
+        model="stationary", width_mm=700_000, height_mm=100_000, min_speed_mps=0.0,
+        max_speed_mps=0.0, pause_s=0.0, start="steady-state", ends="stay",
+    )  # fmt: skip
+
+
+def test_constants_of_ns_2() -> None:
+    found = network(("protocol: aodv", "protocol: aodv, constants: ns-2.35"))
+    assert found.routing.options == dict(NS235)
+    assert found.routing.options["active_route_timeout_s"] == "10"
+
+
+def test_pair_k_is_of_nodes_2k_minus_1_and_2k() -> None:
+    found = network(("pairs: 2", "pairs: 3"))
+    assert found.node_names() == ("n1", "n2", "n3", "n4", "n5", "n6")
+    assert found.source_names() == ("n1", "n3", "n5")
+    assert found.destination_names() == ("n2", "n4", "n6")
+    assert (found.sources, found.destinations) == (3, 3)
+    behind = network()
+    assert (behind.source_names(), behind.destination_names()) == (("n1", "n3"), ("n2", "n4"))
+    flows = cell().flows
+    assert [(flow.source, flow.destination) for flow in flows] == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("pcap", [False, True])
+def test_a_cell_is_the_same_read_again(pcap: bool) -> None:
+    (one,) = cells(pcap=pcap)
+    assert from_dict(to_dict(one)) == one
+    assert cell_id(from_dict(to_dict(one))) == cell_id(one)
+    assert '"topology": "ad-hoc"' in cell_json(one)
+    assert one.ad_hoc is one.network
+    assert one.carried_bps() == 2_000_000
+    assert one.left_to_chance() == ("movements",)
+    assert one.collect.pcap == pcap
+    assert one.collect.queue_s == 0.0, "a radio's queue is no qdisc's"
+
+
+def test_a_network_of_radios_has_no_links() -> None:
+    with pytest.raises(TypeError, match="no links in a network of topology ad-hoc"):
+        _ = cell().wired
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("nodes: 6", "nodes: 5"),
+        ("range: 250 m", "range: 249 m"),
+        ("carrier_sense: 550 m", "carrier_sense: 551 m"),
+        ("protocol: aodv", "protocol: aodv, link_breaks: hello"),
+        ("protocol: aodv", "protocol: aodv, constants: ns-2.35"),
+        ("max: 5 m/s", "max: 6 m/s"),
+        ("pause: 0 s", "pause: 0 s\n    ends: stay"),
+        ("  routing:", "  warm_up: 9 s\n  routing:"),
+    ],
+)
+def test_what_matters_makes_another_cell(old: str, new: str) -> None:
+    assert cell_id(cell((old, new))) != cell_id(cell())
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ({"nodes": "6"}, "cell.network.nodes: wanted int, got '6'"),
+        ({"warm_up_s": None}, "cell.network.warm_up_s: wanted float, got None"),
+        ({"topology": "dumbbell"}, "cell.network.topology: wanted one of ad-hoc, got 'dumbbell'"),
+        ({"queue": 1}, "cell.network: wanted keys"),
+        ({"routing": {}}, "cell.network.routing: wanted keys"),
+    ],
+)
+def test_a_damaged_cell_names_its_key(damage: dict[str, object], said: str) -> None:
+    data = to_dict(cell())
+    data["network"] |= damage
+    with pytest.raises(ValueError, match=said.replace("[", r"\[")):
+        from_dict(data)
+
+
+@pytest.mark.parametrize("data", [None, [], "ad-hoc", {}, {"nodes": 6}])
+def test_a_network_of_no_kind_is_refused(data: object) -> None:
+    with pytest.raises(ValueError, match=r"cell\.network: wanted keys"):
+        from_dict({**to_dict(cell()), "network": data})
+
+
+@pytest.mark.parametrize(
+    ("swept", "values"),
+    [
+        ("network.mobility.speed.max: [5 m/s, 10 m/s]", [5.0, 10.0]),
+        ("network.mobility.pause: [0 s, 1 min]", [0.0, 60.0]),
+        ("network.mobility.model: [stationary, random-waypoint]",
+         ["stationary", "random-waypoint"]),
+        ("network.mobility.field.width: [700 m, 1 km]", [700.0, 1000.0]),
+        ("network.mobility.ends: [move, stay]", ["move", "stay"]),
+        ("network.nodes: [4, 6]", [4, 6]),
+        ("network.radio.range: [200 m, 250 m]", [200.0, 250.0]),
+        ("network.radio.queue: [50 packets, 90 packets]", [50, 90]),
+        ("network.routing.link_breaks: [link-layer, hello]", ["link-layer", "hello"]),
+        ("network.routing.constants: [rfc3561, ns-2.35]", ["rfc3561", "ns-2.35"]),
+        ("network.warm_up: [5 s, 10 s]", [5.0, 10.0]),
+    ],
+)  # fmt: skip
+def test_sweeps(swept: str, values: list[object]) -> None:
+    found = study((SWEPT, swept))
+    assert [next(iter(point.values.values())) for point in found.points] == values
+    networks = [one.network for one in cells((SWEPT, swept))]
+    assert networks[0] != networks[1]
+
+
+def test_a_swept_speed_is_that_of_each_cell() -> None:
+    slow, fast = cells((SWEPT, "network.mobility.speed.max: [2 m/s, 20 m/s]"))
+    assert slow.ad_hoc is not None
+    assert fast.ad_hoc is not None
+    mobility = slow.ad_hoc.mobility
+    assert (mobility.max_speed_mps, fast.ad_hoc.mobility.max_speed_mps) == (2.0, 20.0)
+    assert dataclasses.replace(mobility, max_speed_mps=20.0) == fast.ad_hoc.mobility
+
+
+NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topology: {}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part", "said"),
+    [
+        ("  nodes: 6\n", "", "network:",
+         "nodes: missing key: wanted of ad-hoc: a number of nodes, those of pairs included"),
+        ("  radio: {rate: 2 Mbit/s, range: 250 m, carrier_sense: 550 m}\n", "", "network:",
+         "radio: missing key: wanted of ad-hoc: every node's radio"),
+        ("  routing: {protocol: aodv}\n", "", "network:",
+         "routing: missing key: wanted of ad-hoc: who finds the ways"),
+        (", range: 250 m", "", "radio:", "radio.range: missing key: wanted a length such as"
+         " '250 m'"),
+        (", carrier_sense: 550 m", "", "radio:",
+         "radio.carrier_sense: missing key: wanted a length such as '550 m', no less than the"
+         " range"),
+        ("    pause: 0 s\n", "", "mobility:",
+         "mobility.pause: missing key: wanted a time between trips such as '30 s', or '0 s'"),
+        ("  routing:", "  shared_destination: true\n  routing:", "shared_destination",
+         "shared_destination: " + NO_SUCH.format("ad-hoc", "dumbbell or two-paths")),
+        ("  routing:", f"  {BOTTLENECK}\n  routing:", "bottleneck",
+         "bottleneck: " + NO_SUCH.format("ad-hoc", "dumbbell or two-paths")),
+        ("  routing:", f"  source_access: {LINK}}}\n  routing:", "source_access",
+         "source_access: " + NO_SUCH.format("ad-hoc", "dumbbell or two-paths")),
+        ("  routing:", "  second_path: {}\n  routing:", "second_path",
+         "second_path: the topology has one path: wanted topology two-paths, or no such key, got"
+         " topology ad-hoc"),
+        ("pairs: 2", "pairs: 4", "pairs:", "pairs: more pairs than there are nodes for: wanted at"
+         " most 3 (6 nodes), got 4"),
+        ("nodes: 6", "nodes: 1", "nodes:", "nodes: out of range: wanted at least 2, got 1"),
+        ("nodes: 6", "nodes: 101", "nodes:", "nodes: out of range: wanted at most 100, got 101"),
+        ("carrier_sense: 550 m", "carrier_sense: 249 m", "radio:",
+         "radio.carrier_sense: less than the range: wanted at least 250 m (range), got 249 m"),
+        ("rate: 2 Mbit/s", "rate: 3 Mbit/s", "radio:",
+         "radio.rate: a rate that no such radio has: wanted one of 1 Mbit/s, 2 Mbit/s,"
+         " 5.5 Mbit/s, 11 Mbit/s, got 3 Mbit/s"),
+        ("rate: 2 Mbit/s", "rate: 11 Mbit/s, basic_rate: 5.5 Mbit/s", "radio:",
+         "radio.basic_rate: a rate that no such radio has: wanted one of 1 Mbit/s, 2 Mbit/s,"
+         " got 5.5 Mbit/s"),
+        ("rate: 2 Mbit/s", "rate: 1 Mbit/s, basic_rate: 2 Mbit/s", "radio:",
+         "radio.basic_rate: more than the rate of data: wanted at most 1 Mbit/s (rate), got"
+         " 2 Mbit/s"),
+        ("range: 250 m", "range: 250.5 m", "radio:",
+         "radio.range: not a range of the medium's: wanted whole metres, from 1 m to 100 km, got"
+         " 250.5 m"),
+        ("carrier_sense: 550 m", "carrier_sense: 101 km", "radio:",
+         "radio.carrier_sense: not a range of the medium's: wanted whole metres, from 1 m to"
+         " 100 km, got 101000 m"),
+        ("range: 250 m", "range: 250", "radio:",
+         "radio.range: no unit: wanted a length such as '250 m', got 250"),
+        ("range: 250 m", "range: 250 m, queue: 91 packets", "radio:",
+         "radio.queue: more than the medium takes over: wanted at most 90 packets, got 91"
+         " packets"),
+        ("range: 250 m", "range: 250 m, attempts: 1", "radio:",
+         "radio.attempts: out of range: wanted at least 2, got 1"),
+        ("range: 250 m", "range: 250 m, capture_db: 101", "radio:",
+         "radio.capture_db: out of range: wanted at most 100, got 101"),
+        ("range: 250 m", "range: 250 m, power: 3", "radio:", "radio.power: unknown key"),
+        ("protocol: aodv", "protocol: olsr", "routing:",
+         "routing.protocol: unknown protocol: wanted aodv, got 'olsr'"),
+        ("protocol: aodv", "protocol: aodv, link_breaks: maybe", "routing:",
+         "routing.link_breaks: unknown link_breaks: wanted one of link-layer, hello, got 'maybe'"),
+        ("protocol: aodv", "protocol: aodv, constants: ns2", "routing:",
+         "routing.constants: unknown constants: wanted one of rfc3561, ns-2.35, got 'ns2'"),
+        ("  routing:", "  warm_up: -1 s\n  routing:", "warm_up",
+         "warm_up: negative: wanted a time such as '250 ms', got '-1 s'"),
+        ("max: 5 m/s", "max: 0.5 m/s", "speed:",
+         "mobility.speed.max: less than the minimum: wanted at least 1 m/s (min), got 0.5 m/s"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_of_the_network(old: str, new: str, part: str, said: str) -> None:
+    (found,) = problems((old, new))
+    where = f"a.yaml:{line_of(edited((old, new)), part)}: network."
+    assert found.startswith(where + said), found
+
+
+def test_a_file_of_movements_is_refused() -> None:
+    trace = ("    speed: {min: 1 m/s, max: 5 m/s}\n    pause: 0 s\n",
+             "    file: x\n    format: setdest\n")  # fmt: skip
+    assert problems(("model: random-waypoint", "model: trace"), trace) == [
+        "a.yaml:23: network.mobility.model: a file of movements cannot be run yet: wanted"
+        " random-waypoint or stationary, got trace (what such a file holds can be read:"
+        " docs/guides/mobility.md)"
+    ]
+
+
+def test_keys_of_radios_are_refused_on_links() -> None:
+    found = problems(("topology: ad-hoc", "topology: two-paths\n  warm_up: 5 s"))
+    missing = [line.split(": ")[1] for line in found if "missing key" in line]
+    assert missing == [
+        f"network.{key}"
+        for key in ("shared_destination", "source_access", "bottleneck", "destination_access")
+    ]
+    refused = [line.removeprefix("a.yaml:") for line in found if "missing key" not in line]
+    no_such = NO_SUCH.format("two-paths", "ad-hoc")
+    assert refused == [
+        f"18: network.warm_up: {no_such}", f"20: network.nodes: {no_such}",
+        f"21: network.radio: {no_such}", f"22: network.routing: {no_such}",
+        f"23: network.mobility: {no_such}",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("groups:", "collect: {captures: true}\ngroups:",
+         "a.yaml:30: collect.captures: captures follow packets over links: wanted none, got"
+         " topology ad-hoc (the medium is captured: see docs/guides/manet.md)"),
+        ("groups:", "collect: {captures_at: [{flows.main.protocol: tcp}]}\ngroups:",
+         "a.yaml:30: collect.captures_at: captures follow packets over links: wanted none, got"
+         " topology ad-hoc (the medium is captured: see docs/guides/manet.md)"),
+        ("groups:", "drops: {main: {data_packets: [8]}}\ngroups:",
+         "a.yaml:30: drops.main: packets are numbered on links only: wanted no drops by number,"
+         " got topology ad-hoc"),
+        ("protocol: tcp, pair: 1", "protocol: tcp, generator: iperf3, pair: 1",
+         "a.yaml:28: flows.main.generator: only probes send from node to node: wanted generator"
+         " probe, got generator iperf3"),
+        ("protocol: tcp, pair: 1", "protocol: sctp, addresses: both, pair: 1",
+         "a.yaml:28: flows.main.addresses: hosts have one address: wanted topology two-paths, got"
+         " topology ad-hoc"),
+        ("pair: 2", "pair: 3",
+         "a.yaml:29: flows.cbr.pair: no such pair: wanted at most 2 (network.pairs), got 3"),
+        (SWEPT, "network.mobility.speed.max: [5 m/s, 0.5 m/s]",
+         "a.yaml:32: network.mobility.speed.max: less than the minimum: wanted at least 1 m/s"
+         " (min), got 0.5 m/s"),
+        (SWEPT, "network.nodes: [6, 3]",
+         "a.yaml:18: network.pairs: more pairs than there are nodes for: wanted at most 1"
+         " (3 nodes), got 2 (at nodes=3)"),
+        (SWEPT, "network.radio.rate: [2 Mbit/s, 3 Mbit/s]",
+         "a.yaml:32: network.radio.rate: a rate that no such radio has: wanted one of 1 Mbit/s,"
+         " 2 Mbit/s, 5.5 Mbit/s, 11 Mbit/s, got 3 Mbit/s"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_of_the_rest(old: str, new: str, said: str) -> None:
+    assert problems((old, new)) == [said]
+
+
+def test_iperf3_is_refused_of_each_flow() -> None:
+    found = problems(("generator: probe", "generator: iperf3"))
+    assert [line.split(": ")[1] for line in found] == ["flows.main.generator",
+                                                        "flows.cbr.generator"]  # fmt: skip
+
+
+def test_nothing_happens_to_links_that_are_not_there() -> None:
+    cut = "events:\n  - {id: cut, at: 5 s, link: bottleneck, set: down}\ngroups:"
+    (found,) = problems(("groups:", cut))
+    assert found.startswith("a.yaml:31: events.cut.link: ")
+
+
+def test_all_the_edits_start_from_a_study_that_is_right() -> None:
+    assert study().points
+    assert ad_hoc_study.TEXT.count("ad-hoc") == 1
