@@ -131,6 +131,36 @@ def test_the_association_goes_by_the_other_path_and_loses_no_message(failing: An
     assert [knob["agrees"] for knob in options["knobs"]] == [True, True]
 
 
+def test_another_path_becomes_the_primary_and_data_stay_there(
+    wireless: Callable[..., Cell], run_cell: Callable[..., Path]
+) -> None:
+    cell = cut(on_two_paths(wireless(duration_s=20.0)))
+    # These hosts have no potentially failed paths: the primary changes when its path has failed.
+    paths = SctpPaths(path_max_retrans=1, pf_max_retrans=0, ps_max_retrans=1, hb_interval_ms=1000)
+    flow = dataclasses.replace(cell.flows[0], paths=paths)
+    events = (cell.events[0], dataclasses.replace(cell.events[1], t_s=10.0))
+    # What the second path loses would be repeated over the first.
+    second = cell.network.further_paths[0]
+    same = Link(forward=second.bottleneck.reverse, reverse=second.bottleneck.reverse)
+    second = dataclasses.replace(second, bottleneck=same)
+    network = dataclasses.replace(cell.network, further_paths=(second,))
+    cell = dataclasses.replace(cell, flows=(flow,), events=events, network=network)
+    folder = run_cell(cell)
+    written(cell, folder)
+    ledger = json.loads((folder / "raw" / "ledger.json").read_text())[-1]
+    assert {(knob["name"], knob["agrees"]) for knob in ledger["knobs"]} == {
+        ("path_max_retrans", True), ("pf_max_retrans", True), ("ps_max_retrans", True),
+        ("hb_interval_ms", True),
+    }  # fmt: skip
+    states = pl.read_parquet(folder / run_folder.PATHS_TABLE)
+    (switched,) = states.filter(event="made_primary", path=2)["t_s"].to_list()
+    assert 6.0 + BEATS * RTO_S <= switched <= 6.0 + 1.1 * BEATS * RTO_S
+    # The link is up at 10 s; a heartbeat finds that out, and data stay where they are.
+    (found,) = states.filter(event="available", path=1)["t_s"].to_list()
+    assert 10.0 < found < 20.0
+    assert states.filter(event="data_from")["path"].to_list() == [1, 2]
+
+
 @pytest.fixture(scope="module")
 def captured(
     wireless: Callable[..., Cell], lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory
