@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -15,7 +14,7 @@ from model.cell import Cell, Flow, HostProfile, Knob, LedgerEntry, from_dict
 from model.run_files.figures import FigureWanted
 from model.run_files.path_tables import EventRow, PathStateRow
 from model.run_files.point import Point
-from model.sctp_paths import PF_OFF, SctpPaths
+from model.sctp_paths import OF_KERNEL, PF_OFF, SctpPaths
 from reports.figures.chart import Figure
 from reports.figures.kinds import KINDS, NO_PATHS
 from reports.figures.path_timeline import Bar, Told, due_s, lanes, rto_before_s, timeline_figure
@@ -70,28 +69,31 @@ def test_bars_end_where_the_window_does_and_a_link_may_stay_down() -> None:
     assert lanes(Told(states=(), events=(DOWN,)), (0.0, 20.0)) == []
 
 
-def asking(cell: Cell, **paths: Any) -> tuple[Flow, Cell]:
-    flow = dataclasses.replace(cell.flows[-1], paths=SctpPaths(**paths))
-    return flow, cell
+def asking(cell: Cell, paths: SctpPaths = OF_KERNEL) -> tuple[Flow, Cell]:
+    return dataclasses.replace(cell.flows[-1], paths=paths), cell
 
 
 @pytest.mark.parametrize(
     ("asked", "rto_s", "due"),
     [
-        ({"path_max_retrans": 5, "pf_max_retrans": PF_OFF}, 1.0, (1, 3, 7, 15, 31, 63)),
-        ({"path_max_retrans": 1, "pf_max_retrans": PF_OFF}, 0.1, (0.1, 0.3)),
+        (SctpPaths(path_max_retrans=5, pf_max_retrans=PF_OFF), 1.0, (1, 3, 7, 15, 31, 63)),
+        (SctpPaths(path_max_retrans=1, pf_max_retrans=PF_OFF), 0.1, (0.1, 0.3)),
         # As Linux by itself: new data leave at the first.
-        ({}, 1.0, (1,)),
-        ({"path_max_retrans": 3, "pf_max_retrans": 1}, 1.0, (1, 3)),
+        (OF_KERNEL, 1.0, (1,)),
+        (SctpPaths(path_max_retrans=3, pf_max_retrans=1), 1.0, (1, 3)),
         # From Path.Max.Retrans on a path is not potentially failed, but failed.
-        ({"path_max_retrans": 2, "pf_max_retrans": 2}, 1.0, (1, 3, 7)),
-        ({"path_max_retrans": 4, "pf_max_retrans": 9, "rto_max_ms": 5000}, 2.0, (2, 6, 11, 16, 21)),
+        (SctpPaths(path_max_retrans=2, pf_max_retrans=2), 1.0, (1, 3, 7)),
+        (
+            SctpPaths(path_max_retrans=4, pf_max_retrans=9, rto_max_ms=5000),
+            2.0,
+            (2, 6, 11, 16, 21),
+        ),
     ],
 )
 def test_timeouts_are_due_as_the_rfcs_have_it(
-    asked: dict[str, int], rto_s: float, due: tuple[float, ...]
+    asked: SctpPaths, rto_s: float, due: tuple[float, ...]
 ) -> None:
-    flow, cell = asking(wireless_cell(), **asked)
+    flow, cell = asking(wireless_cell(), asked)
     assert due_s(flow, cell, rto_s) == pytest.approx(due)
 
 
@@ -101,8 +103,13 @@ def test_a_sysctl_of_the_hosts_stands_behind_what_the_flow_asks_for() -> None:
     hosts = HostProfile(id="h", title="h", entries=(entry,))
     flow, cell = asking(dataclasses.replace(wireless_cell(), hosts=hosts))
     assert due_s(flow, cell, 1.0) == (1.0, 3.0, 7.0)
-    flow, cell = asking(cell, pf_max_retrans=0)
+    flow, cell = asking(cell, SctpPaths(pf_max_retrans=0))
     assert due_s(flow, cell, 1.0) == (1.0,)
+    without = dataclasses.replace(knob, name="net.sctp.pf_enable", value="0")
+    entry = dataclasses.replace(entry, knobs=(without,))
+    hosts = dataclasses.replace(hosts, entries=(entry,))
+    flow, cell = asking(dataclasses.replace(cell, hosts=hosts), SctpPaths(path_max_retrans=1))
+    assert due_s(flow, cell, 1.0) == (1.0, 3.0)
 
 
 def test_the_timeout_is_that_of_the_last_look_before() -> None:
@@ -118,8 +125,8 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return Shown(CELL, CellTables(folder), {}, Point(settings=()), {})
 
 
-def wanted(**keys: Any) -> FigureWanted:
-    return FigureWanted(kind="paths", points=(Point(settings=()),), from_s=0.0, **keys)
+def wanted(to_s: float | None = None) -> FigureWanted:
+    return FigureWanted(kind="paths", points=(Point(settings=()),), from_s=0.0, to_s=to_s)
 
 
 def test_a_recorded_association_is_drawn(shown: Shown) -> None:
