@@ -144,24 +144,13 @@ def protocol_counts() -> pl.Expr:
 
 def longest_s(cell: Cell) -> float:
     """Return a time in which every packet has arrived that was not lost, whichever way it took."""
-    return max(
-        sum(
-            _longest_s(way)
-            for way in (
-                path.source_access.forward,
-                path.destination_access.forward,
-                *_worst(path.bottleneck.forward, number, cell),
-            )
-        )
-        for number, path in enumerate(cell.wired.paths(), 1)
-    )
-
-
-def _worst(bottleneck: Direction, path: int, cell: Cell) -> list[Direction]:
-    """Return a path's bottleneck as it was when packets took longest: events change it."""
-    link = path_names.bottleneck(path)
-    every = directions_over_time(bottleneck, link, "forward", cell.events)
-    return [max(every, key=_longest_s)]
+    found = []
+    for number, path in enumerate(cell.wired.paths(), 1):
+        link, ends = path_names.bottleneck(number), (path.source_access, path.destination_access)
+        # Events change it: as it was when packets took longest.
+        over_time = directions_over_time(path.bottleneck.forward, link, "forward", cell.events)
+        found.append(max(map(_longest_s, over_time)) + sum(_longest_s(end.forward) for end in ends))
+    return max(found)
 
 
 def _longest_s(way: Direction) -> float:
