@@ -27,7 +27,13 @@ def joined(names: list[str]) -> tuple[dict[str, Namespace], medium.Medium]:
     """Return the nodes, their radios joined, and the medium between them."""
     nodes = create(names, Journal())
     wanted = [
-        radios.Radio(index=index, node=name, interface="wlan0", address=f"10.0.0.{index + 1}/32")
+        radios.Radio(
+            index=index,
+            node=name,
+            interface="wlan0",
+            address=f"10.0.0.{index + 1}/32",
+            cell=radios.Cell(),
+        )
         for index, name in enumerate(names)
     ]
     (CELL / "radios.csv").write_text(medium.table(wanted, names))
@@ -42,7 +48,9 @@ def daemon(node: Namespace, seed: int, options: dict[str, str]) -> Running:
     """Start a node's daemon, which learns of lost links from a monitor interface."""
     with node.entered():
         wireless = Family.of("nl80211")
-        words = {IFINDEX: socket.if_nametoindex("wlan0"), IFNAME: "mon0", IFTYPE: MONITOR}
+        words: dict[int, int | str] = {
+            IFINDEX: socket.if_nametoindex("wlan0"), IFNAME: "mon0", IFTYPE: MONITOR,
+        }  # fmt: skip
         wireless.ask(NEW_INTERFACE, words, "a monitor")
         wireless.netlink.close()
     node.run(["ip", "-batch", "-"], "link set lo up\nlink set mon0 up\n")

@@ -140,10 +140,10 @@ def test_another_path_becomes_the_primary_and_data_stay_there(
     flow = dataclasses.replace(cell.flows[0], paths=paths)
     events = (cell.events[0], dataclasses.replace(cell.events[1], t_s=10.0))
     # What the second path loses would be repeated over the first.
-    second = cell.network.further_paths[0]
+    second = cell.wired.further_paths[0]
     same = Link(forward=second.bottleneck.reverse, reverse=second.bottleneck.reverse)
     second = dataclasses.replace(second, bottleneck=same)
-    network = dataclasses.replace(cell.network, further_paths=(second,))
+    network = dataclasses.replace(cell.wired, further_paths=(second,))
     cell = dataclasses.replace(cell, flows=(flow,), events=events, network=network)
     folder = run_cell(cell)
     written(cell, folder)
