@@ -86,6 +86,8 @@ def due_s(flow: Flow, cell: Cell, rto_s: float) -> tuple[float, ...]:
 
     most = asked(paths.path_max_retrans, "path_max_retrans", PATH_MAX_RETRANS)
     pf = asked(paths.pf_max_retrans, "pf_retrans", PF_MAX_RETRANS)
+    if asked(None, "pf_enable", 1) == 0:
+        pf = most
     rto_max_s = asked(paths.rto_max_ms, "rto_max", RTO_MAX_MS) / MS_PER_S
     found, total_s = [], 0.0
     for doubled in range(min(most, pf) + 1):
