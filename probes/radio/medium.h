@@ -17,6 +17,8 @@
 #define MAC_BYTES 6
 #define NEVER_NS INT64_MAX
 #define TX_RATES 4
+/* The kernel is told in 8 bits. */
+#define MOST_TRIES 255U
 #define FCS_BYTES 4U
 #define RTS_BYTES 20U
 /* ACK and CTS. */

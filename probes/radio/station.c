@@ -114,9 +114,11 @@ void station_hand_in(unsigned int r, const struct frame *frame, int64_t t_ns)
 void station_finish(unsigned int r, bool acked, int64_t t_ns)
 {
 	struct radio *radio = &radios[r];
+	/* What RTS failed last count too: a radio has one number for both. */
+	unsigned int tries = radio->tries + radio->rts_tries;
 
 	hwsim_report(r, &radio->ring[radio->head],
-		     radio->tries > 0 ? radio->tries : radio->rts_tries, acked);
+		     tries < MOST_TRIES ? tries : MOST_TRIES, acked);
 	radio->head = (radio->head + 1) % (dcf.queue_frames + 1);
 	radio->waiting--;
 	radio->tries = 0;

@@ -41,14 +41,17 @@ class Drove:
 
 def drive(
     built: Any, folder: Path, x_m: list[float], lines: list[str],
-    channels: list[int] | None = None, **settings: int,
+    channels: list[int] | None = None, leaves_us: int | None = None, **settings: int,
 ) -> Drove:  # fmt: skip
-    """Drive radios that stand in a row at these places; times of frames are in microseconds."""
+    """Drive radios that stand in a row at these places; the last one may leave, for good."""
     table, places = "radio,node,mac,freq_mhz\n", "t_ns,node,x_mm,y_mm\n"
     for radio, x in enumerate(x_m):
         channel = channels[radio] if channels else 2412
         table += f"{radio},{radio},02:00:00:00:00:{radio:02x},{channel}\n"
         places += f"0,{radio},{round(x * 1000)},0\n"
+    if leaves_us is not None:
+        places += f"{leaves_us * US - 1},{radio},{round(x * 1000)},0\n"
+        places += f"{leaves_us * US},{radio},900000000,0\n"
     (folder / "radios.csv").write_text(table)
     (folder / "movement.csv").write_text(places)
     files = [str(folder / name) for name in ("radios.csv", "movement.csv", "frames")]
@@ -142,6 +145,21 @@ def test_rts_to_nobody_is_sent_seven_times_in_growing_windows(built: Any, tmp_pa
         assert slots == int(slots)
     (told,) = ran.told
     assert (told["event"], told["tries"]) == ("done", 7)
+    assert mistakes(ran.totals) == []
+
+
+def test_kernel_is_told_of_the_tries_of_both_kinds(built: Any, tmp_path: Path) -> None:
+    """Who leaves behind its CTS: the frame once, then RTS until there have been seven in a row."""
+    away_us = 1000 + RTS + SIFS + ANSWER
+    ran = drive(
+        built, tmp_path, [0, 100], [frame(1000, 0, 1, 1000)], leaves_us=away_us,
+        rts_threshold_bytes=0,
+    )  # fmt: skip
+    assert [(row["kind"], row["outcome"]) for row in ran.air] == [
+        ("rts", "delivered"), ("cts", "delivered"), ("data", "out_of_range"),
+        *[("rts", "out_of_range")] * 7,
+    ]  # fmt: skip
+    assert [(one["event"], one["tries"]) for one in ran.told] == [("done", 8)]
     assert mistakes(ran.totals) == []
 
 
