@@ -34,6 +34,7 @@ NS235: Mapping[str, str] = {
     "rreq_limit_per_s": "1000",  # none there; the daemon takes no more
     "rerr_limit_per_s": "1000",
     "local_repair": "",
+    "allowed_hello_loss": "3",  # where hellos are asked for; there a neighbour lasts 4.5 s
     "jitter_s": "0.01",
     "buffer_packets": "64",
     "buffer_age_s": "30",
