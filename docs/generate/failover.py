@@ -56,7 +56,6 @@ def measured(run: Path) -> dict[str, Any]:
     cells = [resolve_cell(study, point, seed=1, replicate=1, lab={}) for point in study.points]
     return {
         "study": inputs(),
-        "kernel": summary["kernel"] if isinstance(summary.get("kernel"), str) else "7.3",
         "points": [
             {
                 "point": one["point"],

@@ -173,7 +173,7 @@ def _decide(
     n = 0
     sides: list[_Sides] = []
     equal: list[bool] = []
-    reason = None
+    reasons: list[str | None] = []
     for bound, sign, ahead, behind in (
         (wanted.low, 1, limits.high, limits.low),
         (wanted.high, -1, limits.low, limits.high),
@@ -189,6 +189,7 @@ def _decide(
         equal.append(bool(np.ptp(margin) <= ROUNDING * size))
         if not equal[-1]:
             sides.append(_Sides(*map(float, by_spread(margin, room.ahead))))
+            reasons.append(None)
             continue
         cannot = _worthless(n, chance)
         if cannot:
@@ -198,7 +199,7 @@ def _decide(
             )  # fmt: skip
         found = _of_equal_runs(float(margin.mean()), n, size, room, chance, strict=wanted.strict)
         sides.append(found[0])
-        reason = found[1]
+        reasons.append(found[1])
     return Decision(
         n=n,
         estimate=mean,
@@ -207,8 +208,16 @@ def _decide(
         # Outside is below one bound or above the other: two tests, so twice the smaller.
         p_outside=min(1.0, len(sides) * min(side.if_above for side in sides)),
         equal=all(equal) and n > 1,
-        reason=reason,
+        reason=reasons[_deciding(sides)],
     )
+
+
+def _deciding(sides: Sequence[_Sides]) -> int:
+    """Return the bound that decides: the one passed, or else the one that is least surely not."""
+    passed = [number for number, side in enumerate(sides) if side.if_below >= side.if_above]
+    if passed:
+        return min(passed, key=lambda number: sides[number].if_above)
+    return max(range(len(sides)), key=lambda number: sides[number].if_below)
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,23 @@ def test_equal_runs_between_limits_tell_of_the_mean() -> None:
     assert found.p_inside == 1
 
 
+def test_what_decides_of_two_bounds_is_what_is_told() -> None:
+    """A time of 1 s, 0.9 to 1.1 s wanted: below is a limit, 0, and above there is none."""
+    wanted, times = Range(low=0.9, high=1.1, strict=False), Limits(low=0.0)
+    found = decide_mean([1.0] * 10, wanted, RANDOM, times)
+    # One run in ten at 0 would do: that is less sure than the sign test of the upper bound.
+    assert found.p_inside == pytest.approx(0.9**10)
+    assert found.reason == "all 10 runs equal: p = 0.9^10, by how far off others could be"
+    found = decide_mean([1.2] * 10, wanted, RANDOM, times)
+    assert found.p_outside == pytest.approx(2 * (1.1 / 1.2) ** 10)
+    assert found.reason == "all 10 runs equal: p = 0.917^10, by how far off others could be"
+    found = decide_mean([0.5] * 10, wanted, RANDOM, times)
+    assert found.p_outside == 2 / 1024
+    assert found.reason == (
+        "all 10 runs equal: by the sign test, which is about the median, p = 1/2^10"
+    )
+
+
 def test_near_a_limit_few_runs_are_not_enough() -> None:
     """Squares of normal values are like this ten times as often as Student's t says."""
     runs = [0.999, 0.995, 0.998, 0.990, 0.9995]
