@@ -109,7 +109,9 @@ def expected_sctp(ip: Packet, starts: Starts) -> Said:
     own, peer = starts.tsn.get(sender(ip), 0), starts.tsn.get(receiver(ip), 0)
     lengths = [chunk.len for chunk in scapys_chunks(ip[SCTP])]
     complete = sum(length + -length % 4 for length in lengths) == ip.len - ip.ihl * 4 - 12
-    names = dict.fromkeys(sctpchunktypes[kind].replace("-", "_").upper() for kind in said["types"])
+    words = (sctpchunktypes[kind].replace("-", "_").upper() for kind in said["types"])
+    # RFC 9260, section 3.2, has the word without what it is.
+    names = dict.fromkeys("HEARTBEAT" if word == "HEARTBEAT_REQ" else word for word in words)
     data = [
         dict(zip(("tsn", "stream", "ssn", "flags", "payload_bytes"), chunk, strict=True))
         | {"tsn": from_start(chunk[0], own)}
@@ -117,10 +119,12 @@ def expected_sctp(ip: Packet, starts: Starts) -> Said:
     ]
     windows = [window for _, window in said["inits"]] + [window for _, window in said["acks"]]
     cum = from_start(said["acks"][0][0], peer) if said["acks"] else 0
-    selective = bool(said["acks"]) and windows[-1] >= 0
+    # Of a peer that sent nothing here, over another path say, no number is known to count from.
+    acks = bool(said["acks"]) and receiver(ip) in starts.tsn
+    selective = acks and windows[-1] >= 0
     return {
         "tsn": data[0]["tsn"] if data else None,
-        "cum_tsn_ack": cum if said["acks"] else None,
+        "cum_tsn_ack": cum if acks else None,
         "a_rwnd_bytes": windows[-1] if windows and windows[-1] >= 0 else None,
         "gap_blocks": [{"start": cum + a, "end": cum + b} for a, b in said["gaps"]]
         if selective
