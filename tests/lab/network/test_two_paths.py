@@ -245,7 +245,7 @@ def test_the_export_says_by_which_path_packets_went(captured: Any) -> None:
 def test_a_step_of_rate_delay_and_loss_on_a_dumbbell_is_read_back(
     wireless: Callable[..., Cell], run_cell: Callable[..., Path]
 ) -> None:
-    cell = wireless(duration_s=20.0)
+    cell = wireless(duration_s=20.0, pcap=True)
     cell = dataclasses.replace(
         cell,
         events=(
