@@ -24,7 +24,8 @@ def write(folder: Path, network: AdHoc) -> list[Check]:
         ParseError: a raw file is missing, or not what medium and daemons write.
     """
     nodes = network.node_names()
-    routers = {node: _totals(folder / f"{run_folder.routing(node)}.jsonl") for node in nodes}
+    said = {node: folder / f"{run_folder.routing(node)}.jsonl" for node in nodes}
+    routers = {node: totals(read_text(path), str(path)) for node, path in said.items()}
     medium = folder / run_folder.MEDIUM
     rows = read_as(medium, lambda value: radio_rows(nodes, value, routers))
     airtime = read_as(medium, airtime_rows)
@@ -33,10 +34,15 @@ def write(folder: Path, network: AdHoc) -> list[Check]:
     return [check for row in rows for check in _checks(row)]
 
 
-def _totals(path: Path) -> Mapping[str, Any]:
-    records = json_lines(read_text(path), str(path))
+def totals(text: str, where: str) -> Mapping[str, Any]:
+    """Return what a daemon says last: all that it counted.
+
+    Raises:
+        ParseError: that is not there.
+    """
+    records = json_lines(text, where)
     if not records or records[-1].get("event") != "totals":
-        raise ParseError("no totals at its end", where=str(path), wanted="a line of event totals")
+        raise ParseError("no totals at its end", where=where, wanted="a line of event totals")
     return records[-1]
 
 

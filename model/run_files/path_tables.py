@@ -58,7 +58,7 @@ class RadioRow:
     group_frames: int  #: to all that hear it, sent once
     queue_dropped_frames: int  #: dropped, as so many waited already
     waiting_frames: int  #: that waited when the medium was ended
-    attempts: int  #: transmissions of frames to one other radio
+    attempts: int  #: transmissions of frames to one other radio, ended before the medium
     delivered_attempts: int  #: of these: decoded there
     repeated_attempts: int  #: decoded there once more, for their ACK was lost
     collided_attempts: int  #: destroyed by another signal there

@@ -36,6 +36,7 @@ MESSAGE_RECORD_BYTES, BUFFERED_BYTES = 32, 64 * MIB
 CAPTURE_HEAD_BYTES, TAPS_IN_A_ROUTER = 64, 4
 #: Of radios: where a node goes; frames of a channel, each with its heads; what a daemon tells.
 MOVEMENT_PER_NODE_BYTES, FRAMES_PER_S, MOST_FRAME_BYTES = MIB, 2000, 1700
+FRAME_LINE_BYTES = 128
 ROUTING_BYTES_PER_S = 64 * KIB
 #: Packets over those that fill the bottleneck: acknowledgements, and what its buffer drops.
 PACKETS_FACTOR, LEAST_PACKET_BYTES, MOST_PACKET_BYTES = 4, 60, 1500
@@ -77,7 +78,9 @@ def expected(cell: Cell) -> dict[str, int]:
         found |= _of_radios(cell, measuring, document)
         for node in measuring.node_names():
             found |= _program(f"raw/calibration/{node}", WORDS_BYTES)
-        found["raw/calibration.json"] = found[run_folder.FRAMES] = document
+        found["raw/calibration.json"] = document
+        frames = FRAMES_PER_S * cell.limits.virtual_s
+        found[run_folder.FRAMES] = document + FRAME_LINE_BYTES * frames
     elif cell.ad_hoc:
         found |= _of_radios(cell, cell.ad_hoc, document) | _measured(cell, document, hosts)
     elif cell.purpose == "calibrate":

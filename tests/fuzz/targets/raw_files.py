@@ -19,7 +19,8 @@ from collectors.raw.flows import (
     probe_received,
     probe_sent,
 )
-from collectors.tables import packet_evidence, write
+from collectors.raw.radios import airtime_rows, radio_rows
+from collectors.tables import packet_evidence, radio_files, write
 from collectors.trace.queue import parse_places, queue
 from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, from_dict
 from model.check import Check
@@ -117,6 +118,10 @@ def raw_files(place: Path) -> dict[str, Target]:
     probes = DATA / "probes-0.1.0"
     places = parse_places(json.loads((DATA / "trace-7.3" / "places.json").read_text()))
     end = json.loads((raw / "qdiscs.json").read_text())
+    radios = DATA / "radios-6.12" / "raw"
+    medium = json.loads((radios / "radio" / "medium.json").read_text())
+    nodes = [f"n{number}" for number in range(1, 7)]
+    router = json.loads((radios / "routing" / "n1.jsonl").read_text().splitlines()[-1])
     return {
         "epoch.json": file("epoch.json", lambda v: whole(v["epoch_ns"]), [raw / "epoch.json"], 30),
         "counters.json": file(
@@ -211,6 +216,18 @@ def raw_files(place: Path) -> dict[str, Target]:
             mutate=json_input,
             share=30,
             run=lambda content: iperf3_received(text(content), tcp, "T.receiver.jsonl"),
+        ),
+        "medium.json": file(
+            "medium.json",
+            lambda v: (radio_rows(nodes, v, dict.fromkeys(nodes, router)), airtime_rows(v)),
+            [radios / "radio" / "medium.json"],
+            30,
+        ),
+        "routing": lines(
+            "routing.jsonl",
+            lambda t, w: radio_rows(nodes, medium, dict.fromkeys(nodes, radio_files.totals(t, w))),
+            [radios / "routing" / "n1.jsonl", radios / "routing" / "n5.jsonl"],
+            20,
         ),
         "packet log": Target(
             corpus=[path.read_bytes() for path in sorted(probes.glob("*.tsv"))],

@@ -144,7 +144,10 @@ def test_what_a_calibrating_cell_may_leave_is_of_the_nodes_that_measure(
     for name in names:
         assert f"raw/calibration/{name}.sender.jsonl" in found
         assert f"raw/routing/{name}.events" in found
-    assert {run_folder.FRAMES, "raw/calibration.json"} <= set(found)
+    assert "raw/calibration.json" in found
+    # One sender and a cell of 11 Mbit/s each list 1300 transmissions a second for 24 s, and as
+    # many ACKs, in lines of 60 bytes.
+    assert found[run_folder.FRAMES] > 10 * 2 * 1300 * 2 * 24 * 60
     assert not any(name.startswith("raw/flows/") for name in found)
 
 

@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from model import cell
+from model import ad_hoc, cell
 from model.movement import closeness, measures, paths, random_waypoint
 from testbed.planning import plan, windows
-from testbed.study import host_profile_form, mobility_form, study_form, vocabulary
+from testbed.study import ad_hoc_form, host_profile_form, mobility_form, study_form, vocabulary
 
 MODULES = [
     cell,
+    ad_hoc,
+    ad_hoc_form,
     study_form,
     host_profile_form,
     plan,
@@ -31,10 +33,12 @@ MODULES = [
 ]
 SUFFIXES = (
     "_bps", "_ns", "_us", "_ms", "_s", "_bytes", "_pkts", "_packets", "_segments", "_frac", "_pct",
-    "_m", "_mm", "_mps",
+    "_m", "_mm", "_mps", "_db",
 )  # fmt: skip
 #: Numbers that count or name something and so have no unit.
 COUNTS = {
+    "attempts": "how often a frame is sent",
+    "retry_limit": "how often a frame is sent",
     "schema": "version of a format",
     "year": "a calendar year",
     "seed": "names a random sequence",

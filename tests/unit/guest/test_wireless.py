@@ -1,0 +1,148 @@
+"""A network of radios inside a lab: what is asked of kernel, medium and daemons. Pure parts."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from model.movement.paths import Movement
+from testbed.guest import network_state, radio_places, wireless
+from tests.support.ad_hoc_study import network
+from tests.support.recorded import value
+
+NETWORK = network()
+
+
+def test_names_and_addresses() -> None:
+    found = wireless.lay_out(NETWORK)
+    assert (found.sources, found.destinations) == (("n1", "n3"), ("n2", "n4"))
+    assert (found.routers, found.wires, found.routes) == ((), (), {})
+    (one,) = found.interfaces("n1")
+    assert (one.device, one.address, one.mac) == ("wlan0", "10.0.0.1", "02:00:00:00:00:00")
+    assert found.interface("n6").address == "10.0.5.1"
+    assert found.devices("n2") == ("wlan0",)
+    with pytest.raises(KeyError):
+        found.interfaces("n7")
+
+
+def test_every_node_has_an_address_of_its_own() -> None:
+    found = {wireless.address(number) for number in range(1000)}
+    assert len(found) == 1000
+    assert wireless.address(99) == "10.0.99.1"
+    assert wireless.address(250) == "10.1.0.1"
+    assert all(0 <= int(part) <= 255 for one in found for part in one.split("."))
+
+
+def test_wanted_radios() -> None:
+    first, *_, last = found = wireless.wanted_radios(NETWORK)
+    assert len(found) == 6
+    assert (first.index, first.node, first.interface, first.address) == (
+        0, "n1", "wlan0", "10.0.0.1/32",
+    )  # fmt: skip
+    assert (last.index, last.node) == (5, "n6")
+    assert len({radio.mac for radio in found}) == 6
+    assert {radio.cell for radio in found} == {first.cell}
+    assert first.cell.rate_bps == 2_000_000
+    assert first.cell.broadcast_rate_bps == 1_000_000
+    assert first.cell.basic_rates_bps == (1_000_000,)
+    assert first.cell.beacon_interval_tu == 1000
+
+
+def test_the_basic_rate_is_that_of_frames_to_all() -> None:
+    (first, *_) = wireless.wanted_radios(network(("rate: 2", "basic_rate: 2 Mbit/s, rate: 2")))
+    assert first.cell.broadcast_rate_bps == 2_000_000
+    assert first.cell.basic_rates_bps == (1_000_000, 2_000_000)
+
+
+def test_the_mediums_options() -> None:
+    assert wireless.medium_options(NETWORK, 7, 25_000_000_000) == {
+        "origin-ns": 25_000_000_000, "seed": 7, "range-m": 250, "carrier-sense-m": 550,
+        "queue-frames": 50, "retry-limit": 7, "ack-rate-bps": 1_000_000,
+    }  # fmt: skip
+    strong = dataclasses.replace(
+        NETWORK, radio=dataclasses.replace(NETWORK.radio, capture_db=10)
+    )  # fmt: skip
+    found = wireless.medium_options(strong, 7, 0)
+    assert found["capture-db"] == 10
+
+
+def distance_m(places: Movement, one: int, other: int) -> float:
+    a, b = places.paths[one].rows[0], places.paths[other].rows[0]
+    return math.hypot(a.x_mm - b.x_mm, a.y_mm - b.y_mm) / 1000
+
+
+@pytest.mark.parametrize(("range_m", "carrier_sense_m"), [(250, 550), (250, 250), (1, 1), (7, 99)])
+def test_places_of_a_calibrating_cell(range_m: int, carrier_sense_m: int) -> None:
+    asked = network(
+        ("range: 250 m, carrier_sense: 550 m",
+         f"range: {range_m} m, carrier_sense: {carrier_sense_m} m")
+    )  # fmt: skip
+    places = radio_places.places(asked)
+    assert len(places.paths) == radio_places.network(asked).nodes == 6
+    alone = (radio_places.ALONE, radio_places.ALONE_TO)
+    shared = (radio_places.SHARING_TO, *radio_places.SHARING)
+    assert distance_m(places, *alone) == pytest.approx(0.4 * range_m, abs=0.002)
+    for one in shared:
+        for other in shared:
+            assert distance_m(places, one, other) <= 0.5 * range_m  # sqrt(3) * 0.2, at most 0.4
+        assert all(distance_m(places, one, other) > carrier_sense_m for other in alone)
+
+
+def test_the_network_of_a_calibrating_cell() -> None:
+    few = network(("pairs: 2", "pairs: 1"), ("nodes: 6", "nodes: 2"), ("pair: 2", "pair: 1"))
+    for asked in (NETWORK, few, network(("nodes: 6", "nodes: 100"))):
+        found = radio_places.network(asked)
+        assert (found.nodes, found.pairs) == (6, 1)
+        assert (found.radio, found.routing) == (asked.radio, asked.routing)
+
+
+MEDIUM = "radios-6.12/raw/radio/medium.json"
+
+
+def test_sums_of_the_medium_that_close() -> None:
+    (found,) = wireless.checks(value(MEDIUM))
+    assert found.agrees
+    assert found.where == "all radios"
+    assert found.wanted == found.got
+    count = int(found.wanted.split(" ")[0])
+    assert count > 6 * 10, "each radio has a dozen"
+
+
+@pytest.mark.parametrize(
+    ("counter", "where"),
+    [("handed_in", "radio 2: fates of frames"),
+     ("unicast_collided", "radio 2: outcomes of unicast transmissions"),
+     ("acks_due", "radio 2: ACKs owed")],
+)  # fmt: skip
+def test_one_that_does_not_is_named(counter: str, where: str) -> None:
+    totals: dict[str, Any] = value(MEDIUM)
+    totals[counter][2] += 1
+    found = wireless.checks(totals)
+    assert not any(check.agrees for check in found)
+    assert where in [check.where for check in found]
+    (one,) = [check for check in found if check.where == where]
+    assert abs(int(one.wanted) - int(one.got)) == 1
+
+
+def route(protocol: int) -> bytes:
+    """Return the head of a route's message: family, lengths, service, table, protocol, ..."""
+    return bytes([2, 32, 0, 0, 254, protocol, 0, 1, 0, 0, 0, 0])
+
+
+def test_routes_of_a_daemon_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    (routes,) = [kind for kind in network_state.KINDS if kind.name == "routes"]
+    kernels, statics, daemons = route(2), route(4), route(191)
+
+    @dataclasses.dataclass
+    class Message:
+        body: bytes
+
+    def dump(*_: object) -> list[Message]:
+        return [Message(head) for head in (kernels, daemons, statics)]
+
+    monkeypatch.setattr(network_state, "_dump", dump)
+    found = list(network_state._entries(None, routes, "n1"))  # type: ignore[arg-type]
+    assert [text.strip() for text in found] == [kernels.hex(), statics.hex()]

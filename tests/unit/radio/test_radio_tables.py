@@ -1,0 +1,216 @@
+"""Tables of a network of radios: from recorded counters by hand, and what is refused of others."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from collectors.raw.radios import CONTROL, airtime_rows, radio_rows
+from collectors.tables import radio_files
+from model import run_folder
+from model.ad_hoc import AdHoc
+from model.cell import from_dict
+from model.errors import ParseError
+from model.run_files.path_tables import AirtimeRow, RadioRow
+from tests.support.recorded import DATA, value
+
+RECORDED = DATA / "radios-6.12"
+
+
+def recorded_network() -> AdHoc:
+    network = from_dict(value("radios-6.12/cell.json")).ad_hoc
+    assert network is not None
+    return network
+
+
+NETWORK = recorded_network()
+NODES = NETWORK.node_names()
+
+
+def medium() -> dict[str, Any]:
+    found: dict[str, Any] = value("radios-6.12/raw/radio/medium.json")
+    return found
+
+
+def routers() -> dict[str, dict[str, Any]]:
+    return {
+        node: json.loads((RECORDED / f"raw/routing/{node}.jsonl").read_text().splitlines()[-1])
+        for node in NODES
+    }
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Path:
+    """A copy of what was recorded."""
+    shutil.copytree(RECORDED / "raw", tmp_path / "raw")
+    (tmp_path / "tables").mkdir()
+    return tmp_path
+
+
+def test_each_node_by_hand() -> None:
+    first, second, third, fourth, fifth, _ = radio_rows(NODES, medium(), routers())
+    assert first == RadioRow(
+        node="n1", frames=2709, acked_frames=2655, given_up_frames=0, group_frames=54,
+        queue_dropped_frames=0, waiting_frames=0, attempts=2730, delivered_attempts=2655,
+        repeated_attempts=0, collided_attempts=0, out_of_range_attempts=0, deaf_attempts=75,
+        link_breaks=0, route_requests=1, route_requests_forwarded=0, route_replies=0,
+        routes_broken=0, discoveries=1, discoveries_failed=0, router_dropped_pkts=0,
+        control_pkts=1, control_bytes=24 + 28,
+    )  # fmt: skip
+    # The other end answers once: a reply of 20 bytes, and the headers of UDP and IPv4.
+    assert (second.route_replies, second.control_pkts, second.control_bytes) == (1, 1, 48)
+    assert (third.collided_attempts, third.attempts, third.acked_frames) == (1, 78, 77)
+    assert (fourth.acked_frames, fourth.route_replies) == (2, 1)
+    assert (fifth.node, fifth.attempts, fifth.group_frames) == ("n5", 0, 53)
+
+
+def test_what_routers_count_apart_is_summed() -> None:
+    told = routers()
+    told["n3"] |= {
+        "link_breaks_feedback": 3, "link_breaks_hello": 2, "link_breaks_neighbour_table": 1,
+        "dropped_packets_no_route": 4, "dropped_packets_buffer_age": 5, "rreps_gratuitous": 6,
+        "rreps_as_intermediate": 7, "sent_hello_packets": 10, "sent_hello_bytes": 200,
+        "sent_rerr_packets": 2, "sent_rerr_bytes": 24,
+    }  # fmt: skip
+    third = radio_rows(NODES, medium(), told)[2]
+    assert (third.link_breaks, third.router_dropped_pkts, third.route_replies) == (6, 9, 13)
+    # One request of 24 bytes as recorded, ten hellos, two errors: each has 28 bytes of headers.
+    assert third.control_pkts == 1 + 10 + 2
+    assert third.control_bytes == 24 + 200 + 24 + 13 * 28
+
+
+def test_airtime_by_hand() -> None:
+    found = {row.kind: row for row in airtime_rows(medium())}
+    assert list(found) == ["data", "broadcast", "management", "ack"]
+    ran_ns = 55_263_449_344
+    assert found["data"].air_s == pytest.approx(18.281888)
+    assert found["data"].air_frac == pytest.approx(18_281_888_000 / ran_ns)
+    # 53 beacons or one more of 872 us each: 192 us and 85 bytes at 1 Mbit/s.
+    assert found["management"].air_s == pytest.approx(6 * 53 * 872e-6)
+    assert found["broadcast"].air_s == pytest.approx(3.2e-3)
+
+
+def test_the_files(left: Path) -> None:
+    checks = radio_files.write(left, NETWORK)
+    assert len(checks) == 2 * 6
+    assert all(check.agrees for check in checks)
+    assert (checks[0].where, checks[0].wanted, checks[0].got) == (
+        "node n1", "2709 frames", "2709 frames",
+    )  # fmt: skip
+    table = pl.read_parquet(left / run_folder.RADIOS_TABLE)
+    assert [RadioRow(**row) for row in table.to_dicts()] == radio_rows(NODES, medium(), routers())
+    airtime = pl.read_parquet(left / run_folder.AIRTIME_TABLE)
+    assert [AirtimeRow(**row) for row in airtime.to_dicts()] == airtime_rows(medium())
+
+
+def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    totals = medium()
+    edit(totals)
+    (folder / run_folder.MEDIUM).write_text(json.dumps(totals))
+
+
+FATES = "acknowledged, given up, sent to all, dropped or waiting"
+OUTCOMES = "delivered, repeated, collided, out of range or not listened to"
+
+
+@pytest.mark.parametrize(
+    ("counter", "what"),
+    [
+        ("handed_in", FATES),
+        ("acked", FATES),
+        ("given_up", FATES),
+        ("group_done", FATES),
+        ("dropped_full", FATES),
+        ("waiting_at_end", FATES),
+        ("unicast_attempts", OUTCOMES),
+        ("unicast_delivered", OUTCOMES),
+        ("unicast_duplicate", OUTCOMES),
+        ("unicast_collided", OUTCOMES),
+        ("unicast_out_of_range", OUTCOMES),
+        ("unicast_receiver_sending", OUTCOMES),
+    ],
+)
+def test_a_sum_that_does_not_close_is_of_its_node(left: Path, counter: str, what: str) -> None:
+    def one_more(totals: dict[str, Any]) -> None:
+        totals[counter][3] += 1
+
+    change(left, one_more)
+    (wrong,) = [check for check in radio_files.write(left, NETWORK) if not check.agrees]
+    assert (wrong.check, wrong.where) == (what, "node n4")
+
+
+def test_a_frame_on_the_air_when_the_medium_ends_is_no_mistake(left: Path) -> None:
+    def one_more(totals: dict[str, Any]) -> None:
+        totals["unicast_attempts"][3] += 1
+        totals["unicast_under_way"][3] += 1
+        totals["handed_in"][3] += 1
+        totals["waiting_at_end"][3] += 1
+
+    change(left, one_more)
+    assert all(check.agrees for check in radio_files.write(left, NETWORK))
+    (fourth,) = pl.read_parquet(left / run_folder.RADIOS_TABLE).filter(node="n4").to_dicts()
+    assert (fourth["attempts"], fourth["waiting_frames"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda totals: totals.pop("acked"),
+        lambda totals: totals.pop("radios"),
+        lambda totals: totals.update(radios=5),
+        lambda totals: totals.update(radios=True),
+        lambda totals: totals.update(acked=[1]),
+        lambda totals: totals.update(acked=7),
+        lambda totals: totals.update(acked=["1"] * 6),
+        lambda totals: totals.update(acked=[1.5] * 6),
+        lambda totals: totals.update(acked=[-1] * 6),
+        lambda totals: totals.update(ended_ns=totals["began_ns"]),
+        lambda totals: totals.update(ended_ns=None),
+        lambda totals: totals.pop("ack_air_ns"),
+        lambda totals: totals.update(data_air_ns=None),
+    ],
+)
+def test_damaged_counters(left: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    change(left, edit)
+    with pytest.raises(ParseError, match=r"medium\.json"):
+        radio_files.write(left, NETWORK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        '{"event":"options"}\n',
+        "[]\n",
+        '{"event":"totals"}\n{"event":"options"}\n',
+    ],
+)
+def test_damaged_words_of_a_daemon(left: Path, text: str) -> None:
+    (left / "raw/routing/n2.jsonl").write_text(text)
+    with pytest.raises(ParseError, match=r"n2\.jsonl"):
+        radio_files.write(left, NETWORK)
+
+
+@pytest.mark.parametrize("name", [f"sent_{kind}_packets" for kind in CONTROL])
+def test_totals_of_a_daemon_without_a_counter(left: Path, name: str) -> None:
+    path = left / "raw/routing/n2.jsonl"
+    options, *_, last = path.read_text().splitlines()
+    totals = json.loads(last)
+    del totals[name]
+    path.write_text(f"{options}\n{json.dumps(totals)}\n")
+    with pytest.raises(ParseError):
+        radio_files.write(left, NETWORK)
+
+
+@pytest.mark.parametrize("name", [run_folder.MEDIUM, "raw/routing/n6.jsonl"])
+def test_a_missing_file(left: Path, name: str) -> None:
+    (left / name).unlink()
+    with pytest.raises(ParseError):
+        radio_files.write(left, NETWORK)
