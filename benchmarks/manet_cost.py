@@ -34,6 +34,8 @@ from testbed.machine import trees
 
 IN_LAB = Path(__file__).with_name("manet_in_lab.py")
 WALL_S, S = 3600.0, 1_000_000_000
+#: As manet_in_lab.py places the flows.
+LEAST_NODES = 30
 
 
 def run(lab: VirtualLab, protocol: str, options: Sequence[str], args: argparse.Namespace) -> float:
@@ -75,6 +77,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=120)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
+    if args.nodes < LEAST_NODES:
+        parser.error(f"--nodes: wanted at least {LEAST_NODES}, each end of a flow its own")
     labs = {name: virtual_lab.ensure(name, lambda _what, _done: None) for name in args.kernels}
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     optioned = [(), tuple(args.daemon_options)] if args.daemon_options else [()]
