@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from model import units
+from model.ad_hoc import AdHoc
 from model.cell import Cell
 from model.words import how_many
 from testbed.campaign.progress import duration_text
@@ -88,6 +89,8 @@ def _compared(study: Study) -> str:
 
 def _path(cells: Sequence[Cell]) -> str:
     """Return the network in a line, what is varied of it as its least and its most."""
+    if networks := [cell.ad_hoc for cell in cells if cell.ad_hoc]:
+        return _radios(networks)
     ways = [cell.wired.bottleneck.forward for cell in cells]
     sources = _span((cell.wired.sources for cell in cells), str)
     parts = [
@@ -104,6 +107,22 @@ def _path(cells: Sequence[Cell]) -> str:
         lost = _span((way.loss.loss_frac for way in ways), _percent)
         parts.append(f"random loss{bursts} {lost}")
     return ", ".join(parts)
+
+
+def _radios(networks: Sequence[AdHoc]) -> str:
+    """Return a network of radios in a line."""
+    pairs = _span((one.pairs for one in networks), str)
+    speeds = _span((one.mobility.max_speed_mps for one in networks), units.format_speed)
+    return ", ".join(
+        (
+            f"{networks[0].topology} with {_span((one.nodes for one in networks), str)} nodes,"
+            f" {pairs} pair{'s' * (pairs != '1')} of them with flows",
+            _span((one.radio.rate_bps for one in networks), units.format_rate),
+            f"range {_span((one.radio.range_m for one in networks), units.format_length)}",
+            f"{networks[0].mobility.model}, speeds up to {speeds}",
+            networks[0].routing.protocol.upper(),
+        )
+    )
 
 
 def _percent(frac: float) -> str:

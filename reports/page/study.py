@@ -9,11 +9,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from reports.figures.moving.of_run import moving_nodes
 from reports.figures.plain.multiples import multiple
 from reports.figures.plain.offsets import forest, offsets
 from reports.page import evidence, packets, result_tables
 from reports.page.causes import story_page
-from reports.page.moving_nodes import moving_nodes
 from reports.page.repeats import repeats_page
 from reports.page.verdicts import verdict_page
 from reports.store.run import Run

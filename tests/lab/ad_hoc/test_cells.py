@@ -25,9 +25,7 @@ SEED = 1
 #: All nodes within each other's range.
 NEAR: Edit = ("width: 700 m, height: 100 m", "width: 100 m, height: 1 m")
 TCP_FLOW = "  - {id: main, group: T, protocol: tcp, pair: 1, message: 1400 bytes}\n"
-CBR_FLOW = (
-    "  - {id: cbr, group: C, protocol: udp, pair: 2, message: 512 bytes, rate: 16 kbit/s}\n"
-)
+CBR_FLOW = "  - {id: cbr, group: C, protocol: udp, pair: 2, message: 512 bytes, rate: 16 kbit/s}\n"
 #: One sender of UDP that offers 4 Mbit/s to radios of 2 Mbit/s.
 SATURATING: Edit = (
     TCP_FLOW + CBR_FLOW,
@@ -55,8 +53,10 @@ def line(run_ad_hoc: RunAdHoc) -> Left:
 
 def test_one_seed_fixes_it_to_the_byte(line: Left, run_ad_hoc: RunAdHoc) -> None:
     first = digests.of_cell(line.folder)
-    assert {"raw/radio/medium.pcap", "raw/radio/medium.json", "raw/routing/n1.events",
-            "tables/radios.parquet", "tables/airtime.parquet", "audit.json"} <= set(first)  # fmt: skip
+    assert {
+        "raw/radio/medium.pcap", "raw/radio/medium.json", "raw/routing/n1.events",
+        "tables/radios.parquet", "tables/airtime.parquet", "audit.json",
+    } <= set(first)  # fmt: skip
     again = run_ad_hoc(
         "again", LINE, STILL, seed=SEED, collect=collecting(pcap=True, acknowledgements=True)
     )

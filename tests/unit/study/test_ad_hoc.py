@@ -22,8 +22,8 @@ SWEPT = "flows.main.protocol: [tcp]"
 def test_all_in_base_units() -> None:
     found = network(
         ("rate: 2 Mbit/s, range: 250 m", "rate: 5.5 Mbit/s, basic_rate: 2 Mbit/s, range: 0.2 km"),
-        ("carrier_sense: 550 m", "carrier_sense: 550 m, queue: 60 packets, capture_db: 10,"
-         " attempts: 4"),
+        ("carrier_sense: 550 m", ("carrier_sense: 550 m, queue: 60 packets, capture_db: 10,"
+         " attempts: 4")),
         ("protocol: aodv", "protocol: aodv, link_breaks: hello"),
         ("pause: 0 s", "pause: 500 ms\n    start: uniform\n    ends: stay"),
         ("  routing:", "  warm_up: 2.5 s\n  routing:"),
@@ -179,11 +179,11 @@ NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topo
          "radio: missing key: wanted of ad-hoc: every node's radio"),
         ("  routing: {protocol: aodv}\n", "", "network:",
          "routing: missing key: wanted of ad-hoc: who finds the ways"),
-        (", range: 250 m", "", "radio:", "radio.range: missing key: wanted a length such as"
-         " '250 m'"),
+        (", range: 250 m", "", "radio:", ("radio.range: missing key: wanted a length such as"
+         " '250 m'")),
         (", carrier_sense: 550 m", "", "radio:",
-         "radio.carrier_sense: missing key: wanted a length such as '550 m', no less than the"
-         " range"),
+         ("radio.carrier_sense: missing key: wanted a length such as '550 m', no less than the"
+         " range")),
         ("    pause: 0 s\n", "", "mobility:",
          "mobility.pause: missing key: wanted a time between trips such as '30 s', or '0 s'"),
         ("  routing:", "  shared_destination: true\n  routing:", "shared_destination",
@@ -193,34 +193,34 @@ NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topo
         ("  routing:", f"  source_access: {LINK}}}\n  routing:", "source_access",
          "source_access: " + NO_SUCH.format("ad-hoc", "dumbbell or two-paths")),
         ("  routing:", "  second_path: {}\n  routing:", "second_path",
-         "second_path: the topology has one path: wanted topology two-paths, or no such key, got"
-         " topology ad-hoc"),
-        ("pairs: 2", "pairs: 4", "pairs:", "pairs: more pairs than there are nodes for: wanted at"
-         " most 3 (6 nodes), got 4"),
+         ("second_path: the topology has one path: wanted topology two-paths, or no such key, got"
+         " topology ad-hoc")),
+        ("pairs: 2", "pairs: 4", "pairs:", ("pairs: more pairs than there are nodes for: wanted at"
+         " most 3 (6 nodes), got 4")),
         ("nodes: 6", "nodes: 1", "nodes:", "nodes: out of range: wanted at least 2, got 1"),
         ("nodes: 6", "nodes: 101", "nodes:", "nodes: out of range: wanted at most 100, got 101"),
         ("carrier_sense: 550 m", "carrier_sense: 249 m", "radio:",
          "radio.carrier_sense: less than the range: wanted at least 250 m (range), got 249 m"),
         ("rate: 2 Mbit/s", "rate: 3 Mbit/s", "radio:",
-         "radio.rate: a rate that no such radio has: wanted one of 1 Mbit/s, 2 Mbit/s,"
-         " 5.5 Mbit/s, 11 Mbit/s, got 3 Mbit/s"),
+         ("radio.rate: a rate that no such radio has: wanted one of 1 Mbit/s, 2 Mbit/s,"
+         " 5.5 Mbit/s, 11 Mbit/s, got 3 Mbit/s")),
         ("rate: 2 Mbit/s", "rate: 11 Mbit/s, basic_rate: 5.5 Mbit/s", "radio:",
-         "radio.basic_rate: a rate that no such radio has: wanted one of 1 Mbit/s, 2 Mbit/s,"
-         " got 5.5 Mbit/s"),
+         ("radio.basic_rate: a rate that no such radio has: wanted one of 1 Mbit/s, 2 Mbit/s,"
+         " got 5.5 Mbit/s")),
         ("rate: 2 Mbit/s", "rate: 1 Mbit/s, basic_rate: 2 Mbit/s", "radio:",
-         "radio.basic_rate: more than the rate of data: wanted at most 1 Mbit/s (rate), got"
-         " 2 Mbit/s"),
+         ("radio.basic_rate: more than the rate of data: wanted at most 1 Mbit/s (rate), got"
+         " 2 Mbit/s")),
         ("range: 250 m", "range: 250.5 m", "radio:",
-         "radio.range: not a range of the medium's: wanted whole metres, from 1 m to 100 km, got"
-         " 250.5 m"),
+         ("radio.range: not a range of the medium's: wanted whole metres, from 1 m to 100 km, got"
+         " 250.5 m")),
         ("carrier_sense: 550 m", "carrier_sense: 101 km", "radio:",
-         "radio.carrier_sense: not a range of the medium's: wanted whole metres, from 1 m to"
-         " 100 km, got 101000 m"),
+         ("radio.carrier_sense: not a range of the medium's: wanted whole metres, from 1 m to"
+         " 100 km, got 101000 m")),
         ("range: 250 m", "range: 250", "radio:",
          "radio.range: no unit: wanted a length such as '250 m', got 250"),
         ("range: 250 m", "range: 250 m, queue: 91 packets", "radio:",
-         "radio.queue: more than the medium takes over: wanted at most 90 packets, got 91"
-         " packets"),
+         ("radio.queue: more than the medium takes over: wanted at most 90 packets, got 91"
+         " packets")),
         ("range: 250 m", "range: 250 m, attempts: 1", "radio:",
          "radio.attempts: out of range: wanted at least 2, got 1"),
         ("range: 250 m", "range: 250 m, capture_db: 101", "radio:",
@@ -248,9 +248,11 @@ def test_a_file_of_movements_is_refused() -> None:
     trace = ("    speed: {min: 1 m/s, max: 5 m/s}\n    pause: 0 s\n",
              "    file: x\n    format: setdest\n")  # fmt: skip
     assert problems(("model: random-waypoint", "model: trace"), trace) == [
-        "a.yaml:23: network.mobility.model: a file of movements cannot be run yet: wanted"
-        " random-waypoint or stationary, got trace (what such a file holds can be read:"
-        " docs/guides/mobility.md)"
+        (
+            "a.yaml:23: network.mobility.model: a file of movements cannot be run yet: wanted"
+            " random-waypoint or stationary, got trace (what such a file holds can be read:"
+            " docs/guides/mobility.md)"
+        )
     ]
 
 
@@ -274,31 +276,31 @@ def test_keys_of_radios_are_refused_on_links() -> None:
     ("old", "new", "said"),
     [
         ("groups:", "collect: {captures: true}\ngroups:",
-         "a.yaml:30: collect.captures: captures follow packets over links: wanted none, got"
-         " topology ad-hoc (the medium is captured: see docs/guides/manet.md)"),
+         ("a.yaml:30: collect.captures: captures follow packets over links: wanted none, got"
+         " topology ad-hoc (the medium is captured: see docs/guides/manet.md)")),
         ("groups:", "collect: {captures_at: [{flows.main.protocol: tcp}]}\ngroups:",
-         "a.yaml:30: collect.captures_at: captures follow packets over links: wanted none, got"
-         " topology ad-hoc (the medium is captured: see docs/guides/manet.md)"),
+         ("a.yaml:30: collect.captures_at: captures follow packets over links: wanted none, got"
+         " topology ad-hoc (the medium is captured: see docs/guides/manet.md)")),
         ("groups:", "drops: {main: {data_packets: [8]}}\ngroups:",
-         "a.yaml:30: drops.main: packets are numbered on links only: wanted no drops by number,"
-         " got topology ad-hoc"),
+         ("a.yaml:30: drops.main: packets are numbered on links only: wanted no drops by number,"
+         " got topology ad-hoc")),
         ("protocol: tcp, pair: 1", "protocol: tcp, generator: iperf3, pair: 1",
-         "a.yaml:28: flows.main.generator: only probes send from node to node: wanted generator"
-         " probe, got generator iperf3"),
+         ("a.yaml:28: flows.main.generator: only probes send from node to node: wanted generator"
+         " probe, got generator iperf3")),
         ("protocol: tcp, pair: 1", "protocol: sctp, addresses: both, pair: 1",
-         "a.yaml:28: flows.main.addresses: hosts have one address: wanted topology two-paths, got"
-         " topology ad-hoc"),
+         ("a.yaml:28: flows.main.addresses: hosts have one address: wanted topology two-paths, got"
+         " topology ad-hoc")),
         ("pair: 2", "pair: 3",
          "a.yaml:29: flows.cbr.pair: no such pair: wanted at most 2 (network.pairs), got 3"),
         (SWEPT, "network.mobility.speed.max: [5 m/s, 0.5 m/s]",
-         "a.yaml:32: network.mobility.speed.max: less than the minimum: wanted at least 1 m/s"
-         " (min), got 0.5 m/s"),
+         ("a.yaml:32: network.mobility.speed.max: less than the minimum: wanted at least 1 m/s"
+         " (min), got 0.5 m/s")),
         (SWEPT, "network.nodes: [6, 3]",
-         "a.yaml:18: network.pairs: more pairs than there are nodes for: wanted at most 1"
-         " (3 nodes), got 2 (at nodes=3)"),
+         ("a.yaml:18: network.pairs: more pairs than there are nodes for: wanted at most 1"
+         " (3 nodes), got 2 (at nodes=3)")),
         (SWEPT, "network.radio.rate: [2 Mbit/s, 3 Mbit/s]",
-         "a.yaml:32: network.radio.rate: a rate that no such radio has: wanted one of 1 Mbit/s,"
-         " 2 Mbit/s, 5.5 Mbit/s, 11 Mbit/s, got 3 Mbit/s"),
+         ("a.yaml:32: network.radio.rate: a rate that no such radio has: wanted one of 1 Mbit/s,"
+         " 2 Mbit/s, 5.5 Mbit/s, 11 Mbit/s, got 3 Mbit/s")),
     ],
 )  # fmt: skip
 def test_what_is_refused_of_the_rest(old: str, new: str, said: str) -> None:
