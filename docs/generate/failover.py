@@ -3,7 +3,7 @@
     make experiment STUDY=failover
     .venv/bin/python -m docs.generate.failover results/latest
 
-Without a run, the page is written from what is kept in docs/generate/failover.json. A test holds
+Without a run, the page is written from what is kept in docs/generate/kept/failover.json. A test holds
 the page against that, and that against the study file: when it changes, run the study again. What
 lies outside the marks stays as it is written.
 """
@@ -26,7 +26,7 @@ from testbed.points.resolve import resolve_cell
 
 STUDY = STUDIES_FOLDER / "failover.yaml"
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = ROOT / "docs" / "generate" / "failover.json"
+KEPT = ROOT / "docs" / "generate" / "kept" / "failover.json"
 FILE = ROOT / "docs" / "guides" / "failover.md"
 #: RTO.Min where a point leaves it to the kernel.
 RTO_MIN_S, MS_PER_S = 1.0, 1000

@@ -28,7 +28,7 @@ from reports.verdict.summary import Summary, summarise
 from reports.verdict.verdicts import Judged, Verdict
 from testbed.command.runs.run_and_report import places
 
-RECORD = Path(__file__).with_name("last_screen.json")
+RECORD = Path(__file__).with_name("kept") / "last_screen.json"
 BEGIN = "<!-- shown: last screen, written by docs.generate.last_screen -->\n"
 END = "<!-- end: last screen -->"
 COLUMNS = 80

@@ -21,7 +21,7 @@ from docs.generate.marks import between
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURE = ROOT / "docs" / "images" / "wireless.svg"
-QUOTED, README = ROOT / "docs" / "generate" / "quoted.json", ROOT / "README.md"
+QUOTED, README = ROOT / "docs" / "generate" / "kept" / "quoted.json", ROOT / "README.md"
 METRICS = ROOT / "docs" / "metrics.md"
 STUDIES = ("wireless", "satellite", "wired")
 #: The study of one loss, and what the README shows of its first point: by name, in words.
@@ -274,7 +274,7 @@ def written(page: Path, text: str, quoted: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write docs/generate/quoted.json, if a run is given, and the pages that quote it."""
+    """Write docs/generate/kept/quoted.json, if a run is given, and the pages that quote it."""
     if len(sys.argv) > 1:
         folders = [Path(name) for name in sys.argv[1:]]
         quoted = measured(folders)
