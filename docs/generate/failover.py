@@ -3,9 +3,9 @@
     make experiment STUDY=failover
     .venv/bin/python -m docs.generate.failover results/latest
 
-Without a run, the page is written from what is kept in docs/generate/kept/failover.json. A test holds
-the page against that, and that against the study file: when it changes, run the study again. What
-lies outside the marks stays as it is written.
+Without a run, the page is written from what is kept in docs/generate/kept/failover.json. A test
+holds the page against that, and that against the study file: when it changes, run the study again.
+What lies outside the marks stays as it is written.
 """
 
 from __future__ import annotations

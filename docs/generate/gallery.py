@@ -115,8 +115,10 @@ def _radios(networks: Sequence[AdHoc]) -> str:
     speeds = _span((one.mobility.max_speed_mps for one in networks), units.format_speed)
     return ", ".join(
         (
-            f"{networks[0].topology} with {_span((one.nodes for one in networks), str)} nodes,"
-            f" {pairs} pair{'s' * (pairs != '1')} of them with flows",
+            (
+                f"{networks[0].topology} with {_span((one.nodes for one in networks), str)} nodes,"
+                f" {pairs} pair{'s' * (pairs != '1')} of them with flows"
+            ),
             _span((one.radio.rate_bps for one in networks), units.format_rate),
             f"range {_span((one.radio.range_m for one in networks), units.format_length)}",
             f"{networks[0].mobility.model}, speeds up to {speeds}",

@@ -134,15 +134,15 @@ def route(protocol: int) -> bytes:
 
 def test_routes_of_a_daemon_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     (routes,) = [kind for kind in network_state.KINDS if kind.name == "routes"]
-    kernels, statics, daemons = route(2), route(4), route(191)
+    kernels, standing, daemons = route(2), route(4), route(191)
 
     @dataclasses.dataclass
     class Message:
         body: bytes
 
     def dump(*_: object) -> list[Message]:
-        return [Message(head) for head in (kernels, daemons, statics)]
+        return [Message(head) for head in (kernels, daemons, standing)]
 
     monkeypatch.setattr(network_state, "_dump", dump)
     found = list(network_state._entries(None, routes, "n1"))  # type: ignore[arg-type]
-    assert [text.strip() for text in found] == [kernels.hex(), statics.hex()]
+    assert [text.strip() for text in found] == [kernels.hex(), standing.hex()]
