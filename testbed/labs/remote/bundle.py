@@ -34,7 +34,8 @@ NOT_READ = re.compile(r".*/(ensurepip|idlelib|pydoc_data|test|tests|turtledemo)(
 PLACES = ("cell", "dev", "gt", "proc", "run", "sys", "tmp", "root")
 #: What a session imports, which runs with the machine's own Python.
 SESSION = (
-    "model", "mininet_topos", "mininet_topos/filters", "probes", "collectors/recording",
+    "model", "model/movement", "mininet_topos", "mininet_topos/aodv", "mininet_topos/filters",
+    "mininet_topos/radio", "probes", "collectors/recording",
     "testbed/guest", "testbed/labs/host", "testbed/labs/remote/on_machine",
 )  # fmt: skip
 MODULES = ("testbed/machine/process.py", "testbed/study/vocabulary.py")
