@@ -173,7 +173,9 @@ def _route(network: AdHoc, number: int, node: Namespace, folder: Path) -> Runnin
     routing = network.routing
     monitors: tuple[str, ...] = ()
     up = "link set lo up\n"
-    options = dict(routing.options)
+    # What the study names tells of broken links, and nothing besides: the kernel's probes of a
+    # neighbour can be lost in a full queue, and its link be good.
+    options = {**routing.options, "no_neighbour_table": ""}
     if routing.link_breaks == "link-layer":
         monitors = (MONITOR,)
         with node.entered():
