@@ -136,13 +136,17 @@ def test_an_interrupt_ends_the_group(log: Path, tmp_path: Path) -> None:
 
 
 def test_an_error_while_reporting_ends_the_group(log: Path, tmp_path: Path) -> None:
+    told = tmp_path / "pid"
+
     def report(what: str, done_frac: float) -> None:
+        while not (told.exists() and told.read_text()):  # there, and written
+            time.sleep(0.01)
         raise BrokenPipeError
 
     watch = Watch(what="x", expected_lines=1, report=report)
     with pytest.raises(BrokenPipeError):
         run_logged(
-            ["sh", "-c", f"echo $$ >{tmp_path}/pid; exec sleep 60"],
+            ["sh", "-c", f"echo $$ >{told}; exec sleep 60"],
             log=log,
             what="x",
             timeout_s=20,
