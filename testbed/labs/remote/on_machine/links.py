@@ -106,9 +106,25 @@ def holders() -> Iterator[tuple[int, str]]:
             with contextlib.suppress(OSError):
                 if place.stat().st_uid != 0:  # anybody may call himself so
                     continue
-                for word in (place / "environ").read_bytes().split(b"\0"):
+                for word in _environment(place).split(b"\0"):
                     if word.startswith(mark) and int(place.name) != os.getpid():
                         yield int(place.name), word.removeprefix(mark).decode()
+
+
+def _environment(process: Path) -> bytes:
+    """Return the environment of a process, given its folder in /proc.
+
+    One that is becoming another program has none yet, and is waited for: no holder is missed.
+    """
+    until_s = time.monotonic() + HELD_WITHIN_S
+    while not (text := (process / "environ").read_bytes()):
+        (process / "exe").readlink()  # raises for what has no program: a kernel's own, an ended one
+        stat = (process / "stat").read_text().rpartition(")")[2].split()
+        start, end = stat[-3:-1]
+        if start == end != "0" or time.monotonic() > until_s:
+            break
+        time.sleep(0.001)
+    return text
 
 
 def give_back(folder: Path, say: Callable[[str], None]) -> None:
