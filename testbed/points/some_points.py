@@ -17,6 +17,7 @@ from testbed.points.load_study import Study
 from testbed.points.sweep import Parameter, Point, PointValue
 from testbed.points.variations import Variation, Variations
 from testbed.study.problems import one_of, suggestion
+from testbed.study.study_form import StudyFile
 from testbed.study.yaml_document import parse_document
 
 
@@ -58,17 +59,9 @@ def only_of_claim(study: Study, id_: str) -> Study:
     Raises:
         StudyError: there is no such claim, none that can be judged, or not at the study's points.
     """
-    claims, where = study.settings.claims, f"{study.settings.study}: --claim"
-    ids = [one.id for one in claims]
-    if id_ not in ids:
-        hint = suggestion(id_, ids)
-        wanted = one_of(ids, hint) if ids else "a study with claims"
-        raise StudyError(
-            "no such claim", where=where, wanted=wanted, got=units.shown(id_), hint=hint
-        )
-    index = ids.index(id_)
-    if why := claims[index].untested:
-        raise StudyError("this claim cannot be judged", where=where, got=f"{id_}: {why}")
+    check_claim(study.settings, id_)
+    where = _of_claim(study.settings)
+    index = [one.id for one in study.settings.claims].index(id_)
     ends = ((one.point, one.versus and one.versus[1]) for one in study.comparisons[index])
     needed = {place for pair in ends for place in pair if place is not None}
     if any(place >= len(study.points) for place in needed):
@@ -77,6 +70,24 @@ def only_of_claim(study: Study, id_: str) -> Study:
             got=f"{id_} at {' '.join(study.at)}", hint="leave --at out",
         )  # fmt: skip
     return dataclasses.replace(_kept(study, sorted(needed)), of_claim=id_)
+
+
+def check_claim(settings: StudyFile, id_: str) -> None:
+    """Raise :class:`StudyError` unless a study has this claim, and it can be judged."""
+    claims, where = settings.claims, _of_claim(settings)
+    ids = [one.id for one in claims]
+    if id_ not in ids:
+        hint = suggestion(id_, ids)
+        wanted = one_of(ids, hint) if ids else "a study with claims"
+        raise StudyError(
+            "no such claim", where=where, wanted=wanted, got=units.shown(id_), hint=hint
+        )
+    if why := claims[ids.index(id_)].untested:
+        raise StudyError("this claim cannot be judged", where=where, got=f"{id_}: {why}")
+
+
+def _of_claim(settings: StudyFile) -> str:
+    return f"{settings.study}: --claim"
 
 
 def _swept(study: Study, called: str) -> Parameter:

@@ -28,6 +28,10 @@ from testbed.machine.console import out, words
 from testbed.planning.bisection import Found, Outcome, next_step, unproved_parents
 from testbed.planning.plan import Plan
 from testbed.points.load_study import STUDIES_FOLDER, find_study
+from testbed.points.some_points import check_claim
+from testbed.study.form_validation import validate_sections
+from testbed.study.study_form import StudyFile
+from testbed.study.yaml_document import read_document
 
 #: Of so many candidates that could not be told apart, git is asked what they are.
 MOST_DESCRIBED = 50
@@ -50,6 +54,7 @@ def of_study(
             got=choices.lab,
         )  # fmt: skip
     choices = dataclasses.replace(choices, sensitivity=False)
+    _check_claim(study_name, choices.claim)
     if tree:
         kernels = bisected_kernels.of_tree(tree, *ends)
     else:
@@ -68,6 +73,16 @@ def of_study(
     folder = new_runs.new_folder(data_dir, f"{state.study}-bisect", make)
     words().print(f"set: {folder}", soft_wrap=True)
     _go_on(folder, state, kernels, choices)
+
+
+def _check_claim(study_name: str, claim: str) -> None:
+    """Raise :class:`StudyError` where a study's own claims have none of that id.
+
+    It needs neither trees nor mirrors. What else is wrong with the study its plan says.
+    """
+    settings, valid, _ = validate_sections(StudyFile, read_document(find_study(study_name)))
+    if {"study", "claims"} <= valid:
+        check_claim(settings, claim)
 
 
 def _first_plan(study_name: str, kernels: Kernels, choices: plans.Choices) -> Plan:

@@ -92,6 +92,7 @@ def test_a_parent_that_others_cleared_is_run_and_more_turns_are_told(
     [
         ("main~7 main --claim musch", "no such claim: wanted one of much, belief, got 'musch'"),
         ("main~7 main --claim belief", "cannot be judged: got belief: Nobody can say."),
+        ("main~7 never --tree nowhere --claim musch", "no such claim: wanted one of much, belief"),
         ("main main~7", "GOOD is not an ancestor of BAD"),
         ("main main", "GOOD and BAD are one commit"),
         ("main~7 never", "no such revision"),
@@ -146,6 +147,7 @@ def test_neighbouring_versions_need_no_further_step(
 @pytest.mark.parametrize(
     ("ends", "message"),
     [
+        ("7.3 6.12 --claim musch", "no such claim: wanted one of much, belief, got 'musch'"),
         ("7.3 6.12", "GOOD is not older than BAD"),
         ("6.12 6.12", "the same version twice"),
         ("v6.12 v6.13", "not a version"),
