@@ -35,7 +35,7 @@ class Kernels:
     def check_there(self) -> None:
         """Raise :class:`StudyError` if the tree is gone: no fault of one of its commits."""
         if self.tree:
-            given_tree.opened(self.asked_for(self.ends[0]))
+            given_tree.opened_at(str(self.tree), self.ends[0])
 
     def described(self, commits: Sequence[str]) -> tuple[Commit, ...]:
         """Return what git tells of commits; nothing of versions."""
@@ -53,7 +53,7 @@ def of_tree(folder: str, good: str, bad: str) -> Kernels:
     Raises:
         StudyError: it is none, has no such revisions, or the one does not come after the other.
     """
-    opened = [given_tree.opened(f"{folder}@{revision}") for revision in (good, bad)]
+    opened = [given_tree.opened_at(folder, revision) for revision in (good, bad)]
     first, last = (one.commit for one in opened)
     if first == last:
         raise StudyError(

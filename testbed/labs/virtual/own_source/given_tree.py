@@ -22,6 +22,8 @@ WHERE = "KERNEL"
 LEAST = (5, 19)
 MOST_SHOWN = 300
 WANTED = "a git tree of Linux, as FOLDER or FOLDER@REVISION"
+#: For a tree that has an option of its own, and its revisions apart from it: where, and what.
+OF_TREE = ("--tree", "a git tree of Linux")
 _NUMBER = r"^{name}[ \t]*=[ \t]*([0-9]{{1,5}})[ \t]*$"
 
 
@@ -93,12 +95,7 @@ def split(text: str) -> tuple[Path, str]:
     for at in sorted((found.start() for found in re.finditer("@", text)), reverse=True):
         folder, revision = _expanded(text[:at]), text[at + 1 :]
         if at and _is_folder(folder):
-            if not revision or revision.startswith("-") or re.search(r"[\x00-\x20\x7f]", revision):
-                raise StudyError(
-                    "not a revision", where=WHERE, wanted="a commit, tag or branch behind the @",
-                    got=repr(revision),
-                )  # fmt: skip
-            return folder, revision
+            return folder, _sound(revision, WHERE)
     raise StudyError(
         "no such kernel", where=WHERE, wanted=WANTED,
         got=f"{text[:MOST_SHOWN]}: {_what_is(whole)}",
@@ -114,12 +111,42 @@ def _expanded(text: str) -> Path:
 
 
 def opened(text: str) -> GivenTree:
-    """Return the tree and the commit that are asked for.
+    """Return the tree and the commit that are asked for, as FOLDER or FOLDER@REVISION.
 
     Raises:
         StudyError: it is no git tree of Linux, there is no such revision, or it is too old.
     """
-    folder, revision = split(text)
+    return _opened(*split(text), (WHERE, WANTED))
+
+
+def opened_at(folder: str, revision: str) -> GivenTree:
+    """Return the tree and the commit that ``--tree`` and a revision ask for.
+
+    Raises:
+        StudyError: as :func:`opened`; there is no such folder, or this cannot be a revision.
+    """
+    path, (where, wanted) = _expanded(folder), OF_TREE
+    if not _is_folder(path):
+        raise StudyError(
+            "no such tree", where=where, wanted=wanted,
+            got=f"{folder[:MOST_SHOWN]}: {_what_is(path)}",
+        )  # fmt: skip
+    return _opened(path, _sound(revision, "GOOD and BAD"), OF_TREE)
+
+
+def _sound(revision: str, where: str) -> str:
+    """Return what can be a revision; git would take some words for its options."""
+    if not revision or revision.startswith("-") or re.search(r"[\x00-\x20\x7f]", revision):
+        raise StudyError(
+            "not a revision", where=where, wanted="a commit, tag or branch behind the @"
+            if where == WHERE else "a commit, tag or branch", got=repr(revision),
+        )  # fmt: skip
+    return revision
+
+
+def _opened(folder: Path, revision: str, told: tuple[str, str]) -> GivenTree:
+    """Return the tree and the commit; ``told`` is how messages name where and what is wanted."""
+    where, wanted = told
     env = {"GIT_CEILING_DIRECTORIES": str(folder.resolve().parent)}
 
     def ask(*words: str) -> str:
@@ -136,7 +163,7 @@ def opened(text: str) -> GivenTree:
             raise GitError("inside a git tree, and not its top folder")
     except GitError as error:
         raise StudyError(
-            "not a git tree", where=WHERE, wanted=WANTED, got=f"{folder}: {_last(error)}",
+            "not a git tree", where=where, wanted=wanted, got=f"{folder}: {_last(error)}",
             hint="a folder without git: git init, git add -A and git commit make one of it",
         ) from error  # fmt: skip
     git_dir, common_dir, object_format, bare, inside = about
@@ -148,12 +175,13 @@ def opened(text: str) -> GivenTree:
     except GitError as error:
         shallow = (Path(common_dir) / "shallow").exists()
         raise StudyError(
-            "no such revision", where=f"{WHERE} {folder}", wanted="a commit, tag or branch",
+            "no such revision", where=f"{where} {folder}", wanted="a commit, tag or branch",
             got=f"{revision or 'HEAD'}: {_last(error)}",
             hint="the tree is shallow: git fetch --unshallow there gets the rest" if shallow
             else "",
         ) from error  # fmt: skip
-    version, release = _version(folder, commit, _makefile(folder, commit))
+    makefile = _makefile(folder, commit, told)
+    version, release = _version(f"{where} {folder}", commit, makefile, wanted)
     return GivenTree(
         folder=folder, git_dir=Path(git_dir), common_dir=Path(common_dir),
         object_format=object_format, commit=commit, version=version, release=release,
@@ -167,34 +195,34 @@ def _last(error: GitError) -> str:
     return re.sub(r"^(fatal|error): ", "", line)
 
 
-def _makefile(folder: Path, commit: str) -> str:
+def _makefile(folder: Path, commit: str, told: tuple[str, str]) -> str:
     try:
         found = git.run(["-C", str(folder), "cat-file", "blob", f"{commit}:Makefile"])
     except GitError as error:
         raise StudyError(
-            "not Linux", where=f"{WHERE} {folder}", wanted=WANTED,
+            "not Linux", where=f"{told[0]} {folder}", wanted=told[1],
             got=f"commit {commit[:12]} has no Makefile that can be read: {_last(error)}",
         ) from error  # fmt: skip
     return found[:65536].decode(errors="replace")
 
 
-def _version(folder: Path, commit: str, makefile: str) -> tuple[str, str]:
+def _version(where: str, commit: str, makefile: str, wanted: str) -> tuple[str, str]:
     """Return the version that a Makefile says, and what the kernel's release begins with."""
     numbers = []
     for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL"):
         found = re.search(_NUMBER.format(name=name), makefile, re.MULTILINE)
         if found is None and name != "SUBLEVEL":
             raise StudyError(
-                "not Linux", where=f"{WHERE} {folder}", wanted=WANTED,
+                "not Linux", where=where, wanted=wanted,
                 got=f"the Makefile of commit {commit[:12]} says no {name}",
             )  # fmt: skip
         numbers.append(int(found[1]) if found else 0)
     version = f"{numbers[0]}.{numbers[1]}"
     if not SOURCE_VERSION.fullmatch(version):
-        raise StudyError("not a version of Linux", where=f"{WHERE} {folder}", got=version)
+        raise StudyError("not a version of Linux", where=where, got=version)
     if (numbers[0], numbers[1]) < LEAST:
         raise StudyError(
-            "too old for the virtual lab", where=f"{WHERE} {folder}",
+            "too old for the virtual lab", where=where,
             wanted=f"Linux {'.'.join(map(str, LEAST))} or newer", got=version,
             hint="docs/kernels.md says which versions were tried",
         )  # fmt: skip
