@@ -35,7 +35,7 @@ PROGRAM = (
 
 def check_writable(data_dir: Path) -> None:
     """Raise :class:`StudyError` unless runs can be written below ``data_dir``; write nothing."""
-    problem = _unwritable(data_dir)
+    problem = unwritable(data_dir)
     if problem:
         raise _cannot_write(data_dir, problem)
 
@@ -50,7 +50,7 @@ def _cannot_write(data_dir: Path, problem: str) -> StudyError:
     )
 
 
-def _unwritable(data_dir: Path) -> str:
+def unwritable(data_dir: Path) -> str:
     """Return why nothing can be written below a folder that need not exist; empty if it can."""
     place = data_dir
     try:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from model import plain_files, run_folder
 from model.errors import GroundtruthError, Interrupted, RunError, StudyError, going_on
 from model.words import how_many
-from testbed.campaign import digests, saved_runs, study_sets
+from testbed.campaign import digests, new_runs, saved_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.command.runs import run_and_report
 from testbed.machine.console import out, words
@@ -68,12 +68,23 @@ def _check_folder(to: Path, found: study_sets.Found) -> None:
         )  # fmt: skip
 
 
+def _check_writable(folder: Path) -> None:
+    """Raise :class:`StudyError` unless exports can be written to a folder; write nothing."""
+    if problem := new_runs.unwritable(folder):
+        raise StudyError(
+            "cannot write exports", where=str(folder), wanted="a folder that can be written",
+            got=problem, hint="another folder: --to FOLDER",
+        )  # fmt: skip
+
+
 def _export(found: study_sets.Found, run: Path, wanted: Wanted) -> None:
     # Imported when needed, here and below: reports take longer to load than most commands.
     from reports.exports.formats import FORMATS as MADE
     from reports.exports.formats import exported_cells, files
     from reports.store.run import read_run
 
+    for kind in wanted.formats:
+        _check_writable(_folder(found, run, kind, wanted))
     planned = saved_runs.load_cells(run)
     done = run_and_report.finished(run, planned)
     read = read_run(run, digests.changed(run, [one.id for one in done]))

@@ -15,6 +15,7 @@ from model import plain_files, run_folder
 from model.cell import cell_id, cell_json
 from model.errors import Interrupted
 from reports.exports.formats import FORMATS
+from testbed.campaign import new_runs
 from testbed.campaign.run_cell import finish
 from testbed.command import export
 from testbed.command.cli import command_status
@@ -119,6 +120,22 @@ def test_evidence_is_no_place_for_exports(run: Path, status: Status) -> None:
     file = run.parent / "file"
     file.touch()
     assert "not a folder" in status(run, "-f", "csv", "--to", file)[1]
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is(
+    run: Path, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = run.parent / "file"
+    file.touch()
+    found, said = status(run, "-f", "csv", "--to", file / "below")
+    assert found == 2
+    assert f"{file / 'below'}: cannot write exports: wanted a folder that can be written" in said
+    assert f"got {file} is not a folder (another folder: --to FOLDER)" in said
+    monkeypatch.setattr(new_runs, "_read_only", lambda place: True)
+    found, said = status(run, "-f", "csv", "-f", "omnetpp")
+    assert found == 2
+    assert f"got {run} is not writable" in said
+    assert not (run / run_folder.EXPORT).exists()
 
 
 def test_usage(run: Path, status: Status) -> None:
