@@ -99,7 +99,7 @@ def export(
         typer.Option("--cell", metavar="ID", help="just this cell; the start of its id is enough"),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="overwrite files that are in FOLDER")
+        bool, typer.Option("--force", help="with --to: overwrite files that are in FOLDER")
     ] = False,
 ) -> None:
     """Write a run for other tools: flent, OMNeT++, viewers of qlog, whatever reads CSV."""
