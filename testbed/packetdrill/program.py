@@ -62,7 +62,7 @@ def source_folder(given: Path) -> Path:
     raise StudyError(
         "not packetdrill's source", where=f"--with {given}",
         wanted=f"a folder with {MAKEFILE}, or a checkout with {BELOW}",
-        got="no such folder" if not given.is_dir() else "neither",
+        got="neither" if given.is_dir() else "a file" if given.exists() else "no such folder",
     )  # fmt: skip
 
 

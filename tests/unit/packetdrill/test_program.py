@@ -27,6 +27,9 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
         program.source_folder(tmp_path)
     with pytest.raises(StudyError, match="no such folder"):
         program.source_folder(tmp_path / "none")
+    (tmp_path / "packetdrill.tar").touch()
+    with pytest.raises(StudyError, match="got a file"):
+        program.source_folder(tmp_path / "packetdrill.tar")
 
 
 def test_only_sources_are_taken_and_links_are_left_alone(tmp_path: Path) -> None:
