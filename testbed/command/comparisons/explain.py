@@ -92,7 +92,8 @@ def _check_metric(study: Study, metric: str) -> None:
 def _say_costs(made: Sequence[Plan], ids: Sequence[str], choices: plans.Choices) -> None:
     cost, *_ = plan_costs.cost_lines(made, choices.worker_count())
     mechanisms = how_many(len(ids), "mechanism")
-    words().print(f"{len(made)} runs say what {mechanisms} do: {cost}")
+    does = "does" if len(ids) == 1 else "do"
+    words().print(f"{len(made)} runs say what {mechanisms} {does}: {cost}")
 
 
 def is_set(name: str) -> bool:

@@ -101,7 +101,9 @@ def test_a_study_is_run_with_every_set_of_mechanisms(lab: Lab, said: Said) -> No
     assert found.idle == {"same": "the hosts are so already"}
     assert "the kernel as it is" in out
     assert out.rstrip().endswith(f"explanation: {folder / run_folder.EXPLANATION_HTML}")
-    assert (folder / run_folder.EXPLANATION_MD).read_text().startswith("#")
+    text = (folder / run_folder.EXPLANATION_MD).read_text()
+    assert text.startswith("#")
+    assert "or back: none\n\n- 0 of " in text  # and no table without columns
     assert "fourth" in (folder / run_folder.EXPLANATION_HTML).read_text()
 
     # The same again from the set that is there, which runs nothing.
@@ -116,6 +118,7 @@ def test_a_study_is_run_with_every_set_of_mechanisms(lab: Lab, said: Said) -> No
 
 def test_some_mechanisms_alone(lab: Lab, said: Said) -> None:
     assert command_status([*ALL.split(), "--by", "fourth"]) == 0
+    assert "2 runs say what 1 mechanism does: 6 measuring cells" in said()[1]
     found = explained(Path("r/latest"))
     assert [run.run for run in found.runs] == ["unchanged", "fourth"]
     assert [one.id for one in found.hypotheses] == ["fourth"]
