@@ -69,6 +69,11 @@ def compare(
     run, *others = names
     files = (*with_files, *map(Path, others))
     if new_mapping_ is not None:
+        if mapping or name or margin or agreement:
+            raise typer.BadParameter(
+                "goes without what a comparison takes: --mapping, --name, --margin, --assert",
+                param_hint="--new-mapping",
+            )
         new_mapping.command(run, files, new_mapping_)
         return
     wanted = own_results.Wanted(

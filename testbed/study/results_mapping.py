@@ -133,7 +133,7 @@ def read_mapping(path: Path, study: Study, flow_groups: Mapping[str, str]) -> Re
     Raises:
         StudyError: it cannot be read or used; file, line and key.
     """
-    document = read_document(path)
+    document = read_document(path, "a mapping")
     problems = [
         document.problem(loc, "not filled in", wanted="what only you know", got=UNFILLED)
         for loc in _unfilled(document.data, ())

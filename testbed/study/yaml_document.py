@@ -120,8 +120,8 @@ def _replaced(container: Any, loc: Loc, value: Any) -> Any:
     )
 
 
-def read_document(path: Path) -> Document:
-    """Read a YAML file; raise ``StudyError`` if it cannot be read as one mapping."""
+def read_document(path: Path, wanted: str = "a study file") -> Document:
+    """Read a YAML file, which ``wanted`` names; raise ``StudyError`` if it cannot be read."""
     try:
         if path.is_fifo() or path.is_socket():  # would wait for somebody to write
             raise OSError(errno.EINVAL, "not a file")
@@ -130,11 +130,11 @@ def read_document(path: Path) -> Document:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise StudyError(
-            f"cannot read: {reason}", where=str(path), wanted="a study file in YAML"
+            f"cannot read: {reason}", where=str(path), wanted=f"{wanted} in YAML"
         ) from error
     if len(content) > MAX_FILE_BYTES:
-        wanted = f"at most {MAX_FILE_BYTES} bytes"
-        raise StudyError("file too large", where=str(path), wanted=wanted)
+        most = f"at most {MAX_FILE_BYTES} bytes"
+        raise StudyError("file too large", where=str(path), wanted=most)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -287,6 +287,20 @@ def test_a_mapping_to_start_from_is_written_once(here: Path, said: Said) -> None
     assert status("--with mine.csv --mapping new.yaml") == 0
 
 
+@pytest.mark.parametrize("more", ["--mapping m.yaml", "--name x", "--margin a=1", "--assert"])
+def test_a_mapping_is_made_of_files_alone(here: Path, said: Said, more: str) -> None:
+    table("1,1,500,400")
+    assert status(f"--with mine.csv --new-mapping new.yaml {more}") == 2
+    assert "goes without what a comparison takes" in " ".join(said()[1].split())
+    assert not Path("new.yaml").exists()
+
+
+def test_a_mapping_that_cannot_be_read_is_called_one(here: Path, said: Said) -> None:
+    table("1,1,500,400")
+    assert status("--with mine.csv --mapping none.yaml") == 2
+    assert "No such file or directory: wanted a mapping in YAML" in said()[1]
+
+
 def test_what_is_written_is_json_of_its_declaration(here: Path) -> None:
     table("1,1,500,400", "1,2,505,410")
     assert status("--with mine.csv --mapping m.yaml") == 0
