@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from model.errors import StudyError
 from testbed.command import own_results
 from testbed.command.comparisons import bisect as bisecting
 from testbed.command.comparisons import crosscheck as crosschecking
@@ -160,6 +161,11 @@ def bisect(
             raise typer.BadParameter("goes with a study", param_hint="an option of a run")
         bisecting.of_set(study, jobs)
         return
+    if explaining.is_set(study):
+        raise StudyError(
+            "no bisection", where=study, wanted="a study, or the set of a bisection", got="runs",
+            hint="groundtruth bisect STUDY --claim ID GOOD BAD",
+        )  # fmt: skip
     if ends is None or len(ends) != 2:
         raise typer.BadParameter("wanted two: GOOD BAD", param_hint="GOOD BAD")
     if not claim:

@@ -123,6 +123,13 @@ def test_a_set_interrupted_before_any_run_goes_on(tree: Tree, lab: Lab, said: Sa
     assert "both ends must be decided, and differ" in said()[1]
 
 
+def test_runs_that_no_bisection_made_are_told_as_such(tree: Tree, lab: Lab, said: Said) -> None:
+    assert command_status(["run", "w.yaml", "--reps", "1", "-j", "1", "-D", "r"]) == 0
+    for more in ("", "--claim much 6.12 7.3"):
+        assert command_status(["bisect", "r/latest", *more.split()]) == 2
+        assert "r/latest: no bisection: wanted a study, or the set of a bisection" in said()[1]
+
+
 def test_another_study_or_damaged_state_is_refused(tree: Tree, lab: Lab, said: Said) -> None:
     lab.stop_at = 6
     with pytest.raises(Interrupted):
