@@ -206,11 +206,13 @@ class _Search:
         assert bad is not None
         if {good.verdict, bad.verdict} != {"holds", "refuted"}:
             asked = self._state.asked
+            undecided = not {good.verdict, bad.verdict} <= {"holds", "refuted"}
+            more = f", or --reps {2 * asked.rounds[-1]}" if undecided else ""
             raise StudyError(
                 "both ends must be decided, and differ", where=f"{asked.study}: {asked.claim}",
                 wanted="holds at one, refuted at the other",
                 got=f"{asked.good}: {_gave(good)}; {asked.bad}: {_gave(bad)}",
-                hint=f"other ends, or --reps {2 * asked.rounds[-1]}; runs: {self._steps.folder}",
+                hint=f"other ends{more}; runs: {self._steps.folder}",
             )  # fmt: skip
         others = self._state.steps[2:]
         both = (
