@@ -19,6 +19,7 @@ from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
 from testbed.command.runs.plans import kernel_and_patches
 from testbed.command.runs.run_and_report import jobs_or_cores
+from testbed.labs.booted import image
 from testbed.labs.virtual.kind import VIRTUAL
 from testbed.machine.console import out, words
 from testbed.packetdrill import canary, kernel, program, results, run, scripts
@@ -67,8 +68,9 @@ def command(wanted: Wanted) -> None:
     given = scripts.of_user(wanted.files) if wanted.files else None
     new_runs.check_writable(wanted.data_dir)
     with Display(words()) as display:
+        # The program first: it is built in seconds, a kernel in minutes.
+        built = program.ensure(wanted.source, image.ensure(display.building))
         lab = kernel.ensure(name, display.building)
-        built = program.ensure(wanted.source, lab.image)
         chosen = given or scripts.of_kernel(kernel.own_scripts(lab))
         setup = Setup(
             lab=lab.describe(), kernels=VIRTUAL.kernel_sources([name]),

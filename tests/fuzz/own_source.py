@@ -32,7 +32,9 @@ def readers(place: Path) -> dict[str, Reader]:
         "patch": (patches, bytes_input, _patch),
         "makefile of a kernel": (
             [makefile], text_input,
-            lambda content: given_tree._version(place, "0" * 40, content.decode(errors="replace")),
+            lambda content: given_tree._version(
+                "a tree", "0" * 40, content.decode(errors="replace"), given_tree.WANTED
+            ),
         ),
         "files of a commit": ([_LISTING], bytes_input, export.read_listing),
         "log of a build": (
