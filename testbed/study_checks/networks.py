@@ -105,6 +105,11 @@ def _of_links(study: StudyFile, document: Document) -> Iterator[Problem]:
             ("drops", name), "packets are numbered on links only", wanted="no drops by number",
             got=got,
         )  # fmt: skip
+    for i in range(len(study.events)):
+        yield document.problem(
+            ("events", i, "link"), "there are no links to change", wanted="no events", got=got,
+            hint="links of the other topologies go down: docs/guides/failover.md",
+        )  # fmt: skip
     for key in ("captures", "captures_at"):
         if getattr(study.collect, key):
             yield document.problem(

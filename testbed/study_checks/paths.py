@@ -123,7 +123,7 @@ def _events(study: StudyFile, document: Document) -> Iterator[Problem]:
                 place, "an event does one thing", wanted=f"one of {', '.join(DONE_BY)}",
                 got=", ".join(does) or "none",
             )  # fmt: skip
-        if event.link not in links:
+        if links and event.link not in links:
             yield document.problem(
                 (*place, "link"), "no such link", wanted=one_of(links), got=units.shown(event.link),
                 hint=suggestion(event.link, links),

@@ -316,7 +316,10 @@ def test_iperf3_is_refused_of_each_flow() -> None:
 def test_nothing_happens_to_links_that_are_not_there() -> None:
     cut = "events:\n  - {id: cut, at: 5 s, link: bottleneck, set: down}\ngroups:"
     (found,) = problems(("groups:", cut))
-    assert found.startswith("a.yaml:31: events.cut.link: ")
+    assert found.startswith(
+        "a.yaml:31: events.cut.link: there are no links to change: wanted no events, got topology"
+        " ad-hoc"
+    )
 
 
 def test_all_the_edits_start_from_a_study_that_is_right() -> None:
