@@ -68,9 +68,12 @@ def command(wanted: Wanted) -> None:
     given = scripts.of_user(wanted.files) if wanted.files else None
     new_runs.check_writable(wanted.data_dir)
     with Display(words()) as display:
-        # The program first: it is built in seconds, a kernel in minutes.
-        built = program.ensure(wanted.source, image.ensure(display.building))
-        lab = kernel.ensure(name, display.building)
+
+        def program_first(*_: object) -> None:
+            program.ensure(wanted.source, image.ensure(display.building))
+
+        lab = kernel.ensure(name, display.building, program_first)
+        built = program.ensure(wanted.source, lab.image)
         chosen = given or scripts.of_kernel(kernel.own_scripts(lab))
         setup = Setup(
             lab=lab.describe(), kernels=VIRTUAL.kernel_sources([name]),

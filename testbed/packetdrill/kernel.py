@@ -14,6 +14,7 @@ from pathlib import Path
 
 from model import plain_files
 from model.errors import ParseError, UnsupportedError
+from testbed.labs.contract.lab import Check, accept_any
 from testbed.labs.virtual import virtual_lab
 from testbed.labs.virtual.kernel import SCRIPTS, Config
 from testbed.labs.virtual.virtual_lab import VirtualLab
@@ -25,15 +26,17 @@ CONFIG = Config(tick_hz=1000, options=OPTIONS.read_bytes(), scripts=True)
 MOST_SCRIPTS_BYTES = 64 << 20
 
 
-def ensure(name: str, report: BuildReport) -> VirtualLab:
+def ensure(name: str, report: BuildReport, check: Check = accept_any) -> VirtualLab:
     """Return the virtual lab with that kernel, building what is not in the cache yet.
+
+    ``check`` is made before a kernel is built, as of :func:`virtual_lab.ensure_each`.
 
     Raises:
         StudyError: there is no such kernel.
         BuildError: a patch does not apply, or the source is not to be built.
         UnsupportedError: this machine cannot confine a lab, or the source is not to be had.
     """
-    return virtual_lab.ensure(name, report, config=CONFIG)
+    return virtual_lab.ensure(name, report, check, CONFIG)
 
 
 def own_scripts(lab: VirtualLab) -> dict[str, bytes]:

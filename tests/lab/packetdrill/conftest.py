@@ -51,7 +51,7 @@ def command(
     lab: VirtualLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Path]:
     """Run the command on the lab's usual kernel; return the folder of results."""
-    monkeypatch.setattr(kernel, "ensure", lambda _version, _report: lab)
+    monkeypatch.setattr(kernel, "ensure", lambda _version, _report, _check: lab)
 
     def run_command(
         *files: Path, name: str, form: str = "screen", failing: bool, source: Path = STAND_IN
