@@ -31,7 +31,9 @@ def predicate(claim: Claim) -> str:
         names += f" against {_versus(claim)}"
     places = "".join(f", at `{path}` {_value(value)}" for path, value in claim.at.items())
     along = f", along `{claim.along}`" if claim.along else ""
-    return f"{names}{' (relative, %)' if claim.relative else ''}: {_wanted(claim)}{along}{places}"
+    unit = f" (per that of `{claim.per}`)" if claim.per else ""
+    unit = " (relative, %)" if claim.relative else unit
+    return f"{names}{unit}: {_wanted(claim)}{along}{places}"
 
 
 def _versus(claim: Claim) -> str:

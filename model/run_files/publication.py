@@ -84,15 +84,17 @@ class Versus:
 class Comparison:
     """One elementary statement: a metric's mean at a point, or how it differs, lies in a range.
 
-    With ``versus`` it is the difference from that; ``relative``: in % of that. A bound of None is
-    none; ``strict`` leaves the bounds out. ``quotient`` names the two metrics by how many per cent
-    whose means differ, where the metric is just that.
+    With ``versus`` it is the difference from that; ``relative``: in % of that; ``per``: as so many
+    times the difference of that metric between the same two points. A bound of None is none;
+    ``strict`` leaves the bounds out. ``quotient`` names the two metrics by how many per cent whose
+    means differ, where the metric is just that.
     """
 
     metric: str
     point: Point
     versus: Versus | None = None
     relative: bool
+    per: str | None = None
     low: float | None = None
     high: float | None = None
     strict: bool
@@ -104,6 +106,8 @@ class Comparison:
             raise MisfitError("no bound", wanted="low, high, or both")
         if self.relative and self.versus is None:
             raise MisfitError("relative to nothing", wanted="versus")
+        if self.per is not None and (self.versus is None or self.relative):
+            raise MisfitError("per what?", wanted="versus, and a difference that is not relative")
 
 
 @dataclass(frozen=True, kw_only=True)

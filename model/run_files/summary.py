@@ -51,6 +51,9 @@ class Comparison(Record):
     point: Settings = taken("comparison.point")
     versus: Versus | None = taken("comparison.versus", "Null: compared with the bounds alone.")
     relative: bool = taken("comparison.relative", "Whether the difference is in % of versus.")
+    per: Text = taken(
+        "comparison.per", "The metric of whose difference it is so many times; null: of none."
+    )
     low: Number = taken("comparison.low", "In the metric's unit, or %; null: no bound.")
     high: Number = taken("comparison.high")
     strict: bool = taken("comparison.strict", "Whether the bounds themselves are not wanted.")

@@ -132,6 +132,8 @@ def decide_shares(shares: Sequence[Share], wanted: Range, chance: Chance) -> Dec
     )
 
 
+#: Values that a quotient can be by.
+_POSITIVE = Range(low=0.0, high=None, strict=True)
 #: What runs rest on that are all, or none, of what was counted.
 ALL_OR_NONE = "{} of {} in {} runs, taken as so many independent trials"
 
@@ -156,6 +158,32 @@ def decide_ratio(
     return _decide(
         lambda bound: x - (1 + bound / 100) * y, scale, wanted, chance, found.mean, found.ci95
     )  # fmt: skip
+
+
+def decide_quotient(
+    of: Sequence[float], over: Sequence[float], wanted: Range, chance: Chance
+) -> Decision:
+    """Return whether the quotient of two means, of either sign, is in a range.
+
+    ``of`` and ``over`` are of the same runs, in the same order. Where the mean of over is positive,
+    the quotient exceeds b if the mean of of - b over is positive, and the other way round. So it
+    is decided only as surely as the sign of over's mean is known.
+    """
+    x, y = np.array(of, dtype=np.float64), np.array(over, dtype=np.float64)
+    if not len(x):
+        return undecided("no run counts")
+    sign = 1.0 if y.mean() > 0 else -1.0
+    x, y = sign * x, sign * y
+    positive = decide_mean([float(value) for value in y], _POSITIVE, chance)
+    if positive.p_inside is None or not y.mean() > 0:
+        return undecided(positive.reason or "what it is divided by is 0", len(x))
+    scale = float(max(np.abs(x).max(), np.abs(y).max()))
+    found = ratio_of_means([Quotient(float(a), float(b), 1) for a, b in zip(x, y, strict=True)])
+    made = _decide(lambda bound: x - bound * y, scale, wanted, chance, found.mean, found.ci95)
+    if made.p_inside is None or made.p_outside is None:
+        return made
+    least = positive.p_inside
+    return replace(made, p_inside=max(made.p_inside, least), p_outside=max(made.p_outside, least))
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ def _needed(comparison: Comparison, said: _Printed) -> tuple[Said, ...]:
 
 def _span(comparison: Comparison, said: tuple[Said, ...]) -> Span | None:
     """Return the values that what is compared may have; None: any."""
+    if comparison.per is not None:
+        return None
     this = said[0].span
     if len(said) == 1:
         return this

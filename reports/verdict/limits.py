@@ -29,6 +29,8 @@ def limits_of_comparison(one: Comparison) -> Limits:
     """
     if one.versus is None:
         return limits_of(one.metric)
+    if one.per is not None:
+        return NO_LIMITS
     first, second = limits_of(one.metric), limits_of(one.versus.metric)
     if one.relative:
         return Limits(low=-100.0) if first.low == second.low == 0.0 else NO_LIMITS

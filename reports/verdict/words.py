@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from reports.verdict.limits import limits_of_comparison, within
 
 #: A difference of two percentages.
 POINTS = Quantity("percentage points", PERCENT.scale, PERCENT.decimals)
+#: How many times one difference another is.
+TIMES = Quantity("", 1.0, 2)
 #: Below this a p-value is said to be below it.
 LEAST_P = 0.001
 
@@ -77,6 +80,9 @@ class Words:
 
     def what(self, one: Comparison, naming: Sequence[str]) -> str:
         """Return what is compared, and where, by these settings."""
+        if one.per is not None:
+            difference = self.what(dataclasses.replace(one, per=None), naming)
+            return f"{difference}: how many times that of {_lower_first(self._label(one.per))}"
         label = self._label(one.metric)
         where = self.point(one.point, naming)
         other = one.versus
@@ -144,4 +150,6 @@ class Words:
         quantity = self.metrics[one.metric].quantity
         if one.relative:
             return PERCENT
+        if one.per is not None:
+            return TIMES
         return POINTS if one.versus and quantity == PERCENT else quantity

@@ -22,13 +22,15 @@ from testbed.study.study_form import StudyFile
 class Comparison:
     """A metric at a point, minus ``versus`` if any (``relative``: in % of it), in a range.
 
-    Points are given by their index; ``strict``: the bounds themselves are not in the range.
+    ``per``: as so many times the difference of that metric. Points are given by their index;
+    ``strict``: the bounds themselves are not in the range.
     """
 
     metric: str
     point: int
     versus: tuple[str, int] | None = None
     relative: bool = False
+    per: str | None = None
     low: float | None = None
     high: float | None = None
     strict: bool = False
@@ -94,8 +96,8 @@ class _Expander:
                     self._say((*loc, "versus"), f"{name} compared with itself", got=got)
                     return
                 yield Comparison(
-                    metric=name, point=index, relative=claim.relative, low=low, high=high,
-                    strict=strict, versus=None if other is None else (other, elsewhere),
+                    metric=name, point=index, relative=claim.relative, per=claim.per, low=low,
+                    high=high, strict=strict, versus=None if other is None else (other, elsewhere),
                 )  # fmt: skip
 
     def _others(self, claim: Claim, covered: Sequence[int], loc: Loc) -> tuple[int, ...]:

@@ -110,6 +110,9 @@ class Claim(Settings):
     )
     versus: Versus | None = Field(None, description="what the metric is compared with")
     relative: bool = Field(False, description="true: the difference is in % of versus")
+    per: str | None = Field(
+        None, description="a metric: how many times its difference the difference is"
+    )
     along: str | None = Field(None, description="a swept setting, for falling, rising and peak")
     suspects: tuple[Text, ...] = Field(
         (), description="parameters of the host profile that may decide it otherwise"

@@ -13,7 +13,7 @@ from testbed.study.yaml_document import Document
 from testbed.study_checks.names import duplicates, unknown
 
 #: Keys that belong to a predicate.
-_PREDICATE = ("metric", "metrics", "at", "each", "versus", "relative", "along", "is")
+_PREDICATE = ("metric", "metrics", "at", "each", "versus", "relative", "per", "along", "is")
 #: Words that say of many things that it is so of each. A mean or a total does not.
 _EVERY = re.compile(r"\b(each|every|everywhere|all|always|never|whenever)\b", re.IGNORECASE)
 #: Metrics that count the losses of which something is true; others are means over losses.
@@ -64,6 +64,10 @@ def _form(claim: Claim, place: Loc, document: Document) -> Iterator[Problem]:
         yield document.problem((*place, "along"), "not needed", wanted="falling, rising or peak")
     if claim.relative and claim.versus is None:
         yield document.problem((*place, "relative"), "relative to what?", wanted="the key 'versus'")
+    if claim.per is not None and claim.versus is None:
+        yield document.problem((*place, "per"), "what per that?", wanted="the key 'versus' beside")
+    elif claim.per is not None and claim.relative:
+        yield document.problem((*place, "per"), "a percentage per that?", wanted="not 'relative'")
     if claim.is_.equal_within is not None and claim.versus is None:
         yield document.problem((*place, "is"), "equal to what?", wanted="the key 'versus' beside")
 
@@ -93,6 +97,8 @@ def _names(
     lacking: Mapping[str, str],
 ) -> Iterator[Problem]:
     places = _metric_places(claim, place)
+    if claim.per is not None:
+        places.append((claim.per, (*place, "per")))
     for name, loc in places:
         yield from unknown(name, metrics, loc, "metric", document)
         if name in lacking:

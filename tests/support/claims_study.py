@@ -36,10 +36,12 @@ def comparison(
     strict: bool = True,
     versus: tuple[str, float] | None = None,
     relative: bool = False,
+    per: str | None = None,
 ) -> Comparison:
     quotient = GOODPUTS if metric == "pct_increase" and versus is None else None
     return Comparison(
-        metric=metric, point=at_loss(loss), relative=relative, low=low, high=high, strict=strict,
+        metric=metric, point=at_loss(loss), relative=relative, per=per, low=low, high=high,
+        strict=strict,
         versus=Versus(metric=versus[0], point=at_loss(versus[1])) if versus else None,
         quotient=quotient,
     )  # fmt: skip

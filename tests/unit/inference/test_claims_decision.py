@@ -12,6 +12,7 @@ from reports.inference.decision import (
     Limits,
     Range,
     decide_mean,
+    decide_quotient,
     decide_ratio,
     decide_shares,
 )
@@ -63,6 +64,46 @@ def test_fiellers_interval_is_where_the_test_turns() -> None:
     for end, sides in ((interval[0], "p_inside"), (interval[1], "p_outside")):
         found = decide_ratio(list(x), list(y), Range(low=end, high=None, strict=True), RANDOM)
         assert getattr(found, sides) == pytest.approx(0.025, abs=1e-9)
+
+
+def test_a_quotient_of_two_differences_is_that_of_the_means_whatever_their_signs() -> None:
+    # means 10 and -5: -2; of + 1 over, with the signs turned: -10 + 5, by run -6, -5, -4; s = 1,
+    # t = -5 / (1 / sqrt 3) = -8.66025, 2 degrees of freedom: p(above) = 0.99346
+    of, over = [10.0, 10.0, 10.0], [-4.0, -5.0, -6.0]
+    wanted = Range(low=-1, high=None, strict=False)
+    found = decide_quotient(of, over, wanted, RANDOM)
+    assert (found.n, found.estimate) == (3, -2)
+    assert found.p_inside == pytest.approx(0.99346, abs=1e-5)
+    # below -1: as likely as that alone, or as that over is not negative: t = 5 / (1 / sqrt 3),
+    # p = 0.00654, which is the same here
+    assert found.p_outside == pytest.approx(0.00654, abs=1e-5)
+    turned = decide_quotient([-x for x in of], [-y for y in over], wanted, RANDOM)
+    assert turned == found
+    assert found.ci95 is not None
+    assert found.ci95[0] < -2 < found.ci95[1]
+
+
+def test_a_quotient_is_no_surer_than_the_sign_of_what_it_is_divided_by() -> None:
+    # over: -1, 1, 3: mean 1, s = 2, t = 1 / (2 / sqrt 3) = 0.86603: p = 0.23888
+    found = decide_quotient(
+        [500.0, 501.0, 502.0], [-1.0, 1.0, 3.0], Range(low=0, high=None, strict=True), RANDOM
+    )
+    assert found.p_inside == pytest.approx(0.23888, abs=1e-5)
+    assert decide_quotient([1.0, 2.0], [1.0, -1.0], POSITIVE, RANDOM).p_inside is None
+    assert decide_quotient([], [], POSITIVE, RANDOM).reason == "no run counts"
+
+
+def test_a_quotient_on_a_bound_is_judged_wrongly_no_oftener_than_stated() -> None:
+    rng, level, draws = np.random.default_rng(2), 0.05, 4000
+    wrong = [0, 0]
+    for _ in range(draws):
+        x, y = rng.normal(-30, 30, 12), rng.normal(20, 20, 12)
+        found = decide_quotient(list(x), list(y), Range(low=-1.5, high=None, strict=True), RANDOM)
+        for side, p in enumerate((found.p_inside, found.p_outside)):
+            wrong[side] += p is not None and p <= level
+    slack = 3 * (draws * level * (1 - level)) ** 0.5
+    assert max(wrong) <= draws * level + slack
+    assert min(wrong) >= draws * level / 4  # so it is not only never sure
 
 
 def test_a_ratio_to_what_may_be_nothing_has_no_ends() -> None:

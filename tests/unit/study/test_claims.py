@@ -49,7 +49,7 @@ def one(loss: float, **kwargs: Any) -> dict[str, Any]:
     quotient = (
         ["goodput_S_bps", "goodput_T_bps"] if metric == "pct_increase" and not versus else None
     )
-    wanted = {"relative": False, "low": None, "high": None, "strict": False, **kwargs}
+    wanted = {"relative": False, "per": None, "low": None, "high": None, "strict": False, **kwargs}
     wanted["quotient"] = quotient
     return {"metric": metric, "point": {"loss_frac": loss}, "versus": versus, **wanted}
 
@@ -95,6 +95,16 @@ def test_versus_another_metric_and_another_point() -> None:
         one(0.01, metric=f"{name}_S_{unit}", versus=(f"{name}_T_{unit}", 0.01), high=0, strict=True)
         for name, unit in (("goodput", "bps"), ("share", "pct"))
     ]
+
+
+def test_a_difference_per_that_of_another_metric() -> None:
+    s, other = "goodput_S_bps", "goodput_T_bps"
+    found = comparisons(
+        f"metric: {s}", "at: {network.bottleneck.loss.data: 2 %}",
+        "versus: {at: {network.bottleneck.loss.data: 1 %}}", f"per: {other}",
+        "is: {between: [-2, -0.5]}",
+    )  # fmt: skip
+    assert found == [one(0.02, metric=s, versus=(s, 0.01), per=other, low=-2, high=-0.5)]
 
 
 def test_each_other_point_against_one() -> None:

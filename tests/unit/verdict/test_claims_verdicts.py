@@ -123,6 +123,28 @@ def test_two_points_are_compared_by_seed() -> None:
     assert "no two runs have the same seed" in found.evidence
 
 
+def test_one_difference_per_another_is_taken_by_seed() -> None:
+    used = {
+        "goodput_S_bps": {0.01: [100e3, 90e3, 95e3, 85e3], 0.02: [80e3, 69e3, 76e3, 65e3]},
+        "sack_bandwidth_S_bps": {0.01: [10e3, 9e3, 12e3, 8e3], 0.02: [20e3, 20e3, 21e3, 19e3]},
+    }
+    one = comparison(
+        "goodput_S_bps", 0.01, low=-2.5, high=-1.5, strict=False, versus=("goodput_S_bps", 0.02),
+        per="sack_bandwidth_S_bps",
+    )  # fmt: skip
+    found = verdict_of(one, runs=used)
+    # differences: 20, 21, 19, 20 kbit/s, mean 20; of the other: -10, -11, -9, -11, mean -10.25
+    assert found.comparisons[0].found.estimate == pytest.approx(-20 / 10.25)
+    assert found.verdict == "holds"
+    assert found.evidence.startswith(
+        "Goodput, SCTP, bottleneck loss, data 1 % minus 2 %: how many times that of "
+    )
+    assert "claimed: between -2.5 and -1.5" in found.evidence
+    lacking = {"sack_bandwidth_S_bps": {0.01: [None] * 4, 0.02: [1.0] * 4}}
+    gone = verdict_of(one, runs=used | lacking)
+    assert (gone.verdict, gone.p_holds) == ("undecided", None)
+
+
 def test_what_is_missing_in_one_run_is_not_averaged_over() -> None:
     runs = {"utilisation_pct": {0.01: [*AROUND_10, None]}}
     found = verdict_of(comparison(low=9), runs=runs)
