@@ -18,12 +18,16 @@ SETTING_UNITS: dict[str, Quantity] = {
     "drop_data_pkts": Quantity("", 1, 0),  # numbers of packets, not how many
     "_frac": Quantity("%", 100, 6),
     "_bps": Quantity("Mbit/s", 1e-6, 6),
+    "_mps": Quantity("m/s", 1, 6),
+    "_mm": Quantity("m", 1e-3, 6),
     "_ms": Quantity("ms", 1, 0),
     "_s": Quantity("s", 1, 6),
     "_pkts": Quantity("packets", 1, 0),
     "_bytes": Quantity("bytes", 1, 0),
 }
 _PLAIN = Quantity("", 1, 6)
+#: Rates below this are said in kbit/s.
+_SMALL_BPS, _KBPS = 100_000, Quantity("kbit/s", 1e-3, 6)
 
 
 def setting_quantity(name: str) -> Quantity:
@@ -43,6 +47,8 @@ def setting(name: str, value: float | int | str) -> str:
     """Return a setting with its unit: ``setting("loss_frac", 0.008)`` is ``0.8 %``."""
     if isinstance(value, str):
         return value
+    if name.endswith("_bps") and 0 < value < _SMALL_BPS:
+        return f"{value * _KBPS.scale:.10g}{_KBPS.suffix}"
     return f"{setting_number(name, value):.10g}{setting_quantity(name).suffix}"
 
 
