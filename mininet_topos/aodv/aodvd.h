@@ -78,6 +78,8 @@ bool option_host_unreachable(void);
 const char *option_tun_name(void);
 const char *option_events(void);
 uint64_t option_route_metric(void);
+/* 0: the main table, and packets without a mark. */
+uint64_t option_table(void);
 uint64_t option_buffer_packets(void);
 uint64_t option_buffer_per_destination(void);
 int64_t option_buffer_age_ns(void);

@@ -11,7 +11,7 @@
 
 #define MOST_S (1000000 * (uint64_t)NS_PER_S)
 
-static const char *interface_names, *monitor_names;
+static const char *interface_names, *monitor_names, *other_addresses;
 static const char *tun_name = "aodv0", *events_file;
 static bool hello, local_repair, destination_only, gratuitous, rrep_ack,
     rebooted, salvage, host_unreachable, no_neighbour_table, no_request_filter;
@@ -29,7 +29,7 @@ static struct probe_integer allowed_hello_loss = {true, 2},
 			    ttl_threshold = {true, 7},
 			    local_add_ttl = {true, 2}, max_repair_ttl,
 			    route_metric = {true, 4096},
-			    buffer_packets = {true, 64}, per_destination,
+			    buffer_packets = {true, 64}, per_destination, table,
 			    seed = {true, 1}, ready_fd;
 
 #define COUNT(option, place, least, most, words)                               \
@@ -109,6 +109,12 @@ static const struct probe_option daemon_options[] = {
 	 "to"),
     COUNT("route-metric", &route_metric, 0, UINT32_MAX,
 	  "of the default route to it"),
+    COUNT("table", &table, 1, 252,
+	  "of the routes, and the mark of packets that waited for one: a\n"
+	  "      rule must lead both there; without, the main table"),
+    WORD("other-addresses", &other_addresses,
+	 "of this node, with commas: another daemon routes for them, and\n"
+	 "      requests that begin or end there are not passed on"),
     COUNT("buffer-packets", &buffer_packets, 1, 100000,
 	  "that may wait in all; the oldest goes first"),
     COUNT("buffer-packets-per-destination", &per_destination, 1, 100000,
@@ -228,12 +234,28 @@ static bool next_name(const char **list, char *name)
 	if (length == 0)
 		return false;
 	if (length >= IFNAMSIZ)
-		die_usage("--interfaces, --monitors",
-			  "names of at most 15 letters", *list);
+		die_usage("--interfaces, --monitors, --other-addresses",
+			  "words of at most 15 letters", *list);
 	memcpy(name, *list, length);
 	name[length] = '\0';
 	*list += length + ((*list)[length] == ',');
 	return true;
+}
+
+static void others_find(void)
+{
+	const char *list = other_addresses;
+	char name[IFNAMSIZ];
+	struct in_addr address;
+
+	while (list && next_name(&list, name)) {
+		if (aodvd.config.others == AODV_MOST_INTERFACES)
+			die_usage("--other-addresses", "at most 8", "more");
+		if (inet_pton(AF_INET, name, &address) != 1)
+			die_usage("--other-addresses", "IPv4 addresses", name);
+		aodvd.config.other[aodvd.config.others++] =
+		    ntohl(address.s_addr);
+	}
 }
 
 /* A route to a whole subnet would take what must be asked for. */
@@ -301,6 +323,7 @@ void options_read(int argc, char **argv)
 	check();
 	config_fill(&aodvd.config);
 	options_report(&options);
+	others_find();
 	interfaces_find();
 }
 
@@ -327,6 +350,11 @@ const char *option_events(void)
 uint64_t option_route_metric(void)
 {
 	return route_metric.value;
+}
+
+uint64_t option_table(void)
+{
+	return table.value;
 }
 
 uint64_t option_buffer_packets(void)

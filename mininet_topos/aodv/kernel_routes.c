@@ -87,7 +87,9 @@ static struct route_request request_of(uint16_t type, uint16_t flags,
 		       .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags)},
 	    .route = {.rtm_family = AF_INET,
 		      .rtm_dst_len = destination ? 32 : 0,
-		      .rtm_table = RT_TABLE_MAIN,
+		      .rtm_table = option_table()
+				       ? (unsigned char)option_table()
+				       : RT_TABLE_MAIN,
 		      .rtm_protocol = ROUTE_PROTOCOL,
 		      .rtm_scope = RT_SCOPE_LINK,
 		      .rtm_type = RTN_UNICAST},

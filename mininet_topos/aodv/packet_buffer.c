@@ -103,6 +103,9 @@ void tun_open(void)
 	aodvd.tun_index = if_nametoindex(option_tun_name());
 	aodvd.raw_fd = socket_or_die(AF_INET, SOCK_RAW | SOCK_NONBLOCK,
 				     IPPROTO_RAW, "a raw socket");
+	if (option_table())
+		setsockopt_int_or_die(aodvd.raw_fd, SOL_SOCKET, SO_MARK,
+				      option_table(), "marked packets");
 }
 
 static void packet_out(const uint8_t *bytes, size_t length)

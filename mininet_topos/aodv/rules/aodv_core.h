@@ -33,6 +33,9 @@ struct aodv_interface {
 struct aodv_config {
 	unsigned int interfaces;
 	struct aodv_interface interface[AODV_MOST_INTERFACES];
+	/* Addresses of this node that another router on it has. */
+	unsigned int others;
+	uint32_t other[AODV_MOST_INTERFACES];
 	int64_t active_route_timeout_ns;
 	int64_t my_route_timeout_ns;
 	int64_t delete_period_ns;

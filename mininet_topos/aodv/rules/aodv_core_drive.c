@@ -394,6 +394,10 @@ static void obey(char *line)
 		if (config.interfaces == AODV_MOST_INTERFACES)
 			die("one interface too many");
 		config.interface[config.interfaces++].address = address(word());
+	} else if (strcmp(name, "other") == 0) {
+		if (config.others == AODV_MOST_INTERFACES)
+			die("one address too many");
+		config.other[config.others++] = address(word());
 	} else if (strcmp(name, "start") == 0) {
 		core = aodv_core_new(&config, &ops, NULL, number());
 		if (!core)

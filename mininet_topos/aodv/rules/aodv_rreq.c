@@ -170,6 +170,10 @@ static void answer_or_forward(struct aodv_core *core, struct aodv_rreq *rreq,
 		forward_rreq(core, rreq, ttl_hops, bytes, length);
 }
 
+/*
+ * What begins or ends at this node is no router's of it to pass on, whichever
+ * of them it is for: a packet that came back here would be its own sender's.
+ */
 void receive_rreq(struct aodv_core *core, unsigned int interface, uint32_t from,
 		  unsigned int ttl_hops, const uint8_t *bytes, size_t length)
 {
@@ -187,7 +191,9 @@ void receive_rreq(struct aodv_core *core, unsigned int interface, uint32_t from,
 		drop(core, AODV_DROP_BLACKLISTED);
 	else if (!neighbour_heard(core, from, interface))
 		drop(core, AODV_DROP_FULL);
-	else if (is_own(core, rreq.originator))
+	else if (is_own(core, rreq.originator) ||
+		 is_of_another(core, rreq.originator) ||
+		 is_of_another(core, rreq.destination))
 		drop(core, AODV_DROP_OWN);
 	else if (rreq_seen(core, rreq.originator, rreq.id))
 		drop(core, AODV_DROP_DUPLICATE);

@@ -123,6 +123,8 @@ static inline int64_t later(int64_t one, int64_t other)
 
 /* aodv_table.c */
 bool is_own(const struct aodv_core *core, uint32_t address);
+/* Whether another router on this node has the address. */
+bool is_of_another(const struct aodv_core *core, uint32_t address);
 bool is_unicast(uint32_t address);
 struct aodv_route *route_find(struct aodv_core *core, uint32_t destination);
 struct aodv_route *route_valid(struct aodv_core *core, uint32_t destination);

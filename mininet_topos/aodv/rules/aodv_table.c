@@ -11,6 +11,14 @@ bool is_own(const struct aodv_core *core, uint32_t address)
 	return false;
 }
 
+bool is_of_another(const struct aodv_core *core, uint32_t address)
+{
+	for (unsigned int i = 0; i < core->config.others; i++)
+		if (core->config.other[i] == address)
+			return true;
+	return false;
+}
+
 /* Neither 0.x, loopback, multicast nor what lies above it. */
 bool is_unicast(uint32_t address)
 {

@@ -59,8 +59,10 @@ def node(built_aodv: Built) -> Iterator[NewNode]:
     """Start state machines; keywords change members of its configuration."""
     with contextlib.ExitStack() as stack:
 
-        def start(*, interfaces: tuple[str, ...] = (ME,), **config: int) -> AodvNode:
-            started = AodvNode(built_aodv.argv("aodv_core_drive"), interfaces, **config)
+        def start(
+            *, interfaces: tuple[str, ...] = (ME,), others: tuple[str, ...] = (), **config: int
+        ) -> AodvNode:
+            started = AodvNode(built_aodv.argv("aodv_core_drive"), interfaces, others, **config)
             stack.callback(started.close)
             return started
 

@@ -85,6 +85,16 @@ def test_6_3_an_own_request_that_comes_back_is_not_forwarded(node: NewNode) -> N
     assert me.dropped() == {"own": 1}
 
 
+@pytest.mark.parametrize("of_node", [{"originator": C}, {"destination": C}])
+def test_what_begins_or_ends_at_another_router_of_the_node_is_not_passed_on(
+    node: NewNode, of_node: dict[str, str]
+) -> None:
+    me = node(others=(C,))
+    assert me.receive(0, request(**of_node), sender=A).sent() == []
+    assert me.dropped() == {"own": 1}
+    assert me.receive(1, request(id=2), sender=A).one_sent()[1].hops == 2, "others' requests are"
+
+
 def test_6_3_only_one_discovery_for_a_destination(node: NewNode) -> None:
     me = node()
     assert len(me.want(0, FAR).sent()) == 1

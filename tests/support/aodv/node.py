@@ -88,12 +88,19 @@ class Done:
 class AodvNode:
     """A state machine that was started at time 0."""
 
-    def __init__(self, argv: list[str], interfaces: tuple[str, ...], **config: int) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        interfaces: tuple[str, ...],
+        others: tuple[str, ...] = (),
+        **config: int,
+    ) -> None:
         self._child = subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         lines = [f"{name} {int(value)}" for name, value in {**DEFAULTS, **config}.items()]
         lines += [f"interface {address}" for address in interfaces]
+        lines += [f"other {address}" for address in others]
         self._write("\n".join(lines) + "\n")
         self._command("start 0")
 
