@@ -22,6 +22,8 @@
 #define BATCH_MESSAGES 64
 /* After which a send buffer that was full is tried again. */
 #define TRY_AGAIN_NS NS_PER_MS
+/* Bulk data is tried again once there is room, and paths looked at so often. */
+#define ROOM_OR_LOOK_NS (20 * NS_PER_MS)
 
 static struct probe_integer streams = {true, 1};
 static bool unordered;
@@ -212,34 +214,50 @@ static bool take_notification(int fd, struct send_run *run, int flags)
 	return false;
 }
 
-/* Waits for word of the kernel until a time, and takes it; then looks. */
-static void await_word(int fd, struct send_run *run, int64_t until_ns)
+/*
+ * Waits for word of the kernel until a time, and takes it; then looks. Events
+ * are POLLIN, and POLLOUT to wait for room as well.
+ */
+static void await_word(int fd, struct send_run *run, int64_t until_ns,
+		       short events)
 {
-	struct pollfd word = {.fd = fd, .events = POLLIN};
+	struct pollfd word = {.fd = fd, .events = events};
 	int64_t left_ns = until_ns - clock_now_ns();
 	struct timespec timeout = {0};
 
 	if (left_ns > 0)
 		timeout = (struct timespec){(time_t)(left_ns / NS_PER_S),
 					    (long)(left_ns % NS_PER_S)};
-	if (ppoll(&word, 1, &timeout, NULL) > 0)
+	if (ppoll(&word, 1, &timeout, NULL) > 0 && word.revents != POLLOUT)
 		take_notification(fd, run, MSG_DONTWAIT);
 	paths_look(fd, false);
 }
 
 /*
  * Over several paths: the kernel's word of a path is taken when it comes, so
- * nothing else is waited for inside a call.
+ * nothing else is waited for inside a call. Room that the kernel tells of and
+ * does not give is not asked for again at once.
  */
 static void write_over_paths(int fd, struct batch *batch, struct send_run *run)
 {
+	bool waits_for_room = false;
+
 	while (goes_on(run)) {
+		int64_t now_ns = clock_now_ns();
 		int64_t due_ns = sender_message_due_ns(run);
 
-		if (clock_now_ns() < due_ns)
-			await_word(fd, run, due_ns);
-		else if (!hand_over(fd, batch, run, MSG_DONTWAIT))
-			await_word(fd, run, clock_now_ns() + TRY_AGAIN_NS);
+		if (now_ns < due_ns) {
+			await_word(fd, run, due_ns, POLLIN);
+		} else if (hand_over(fd, batch, run, MSG_DONTWAIT)) {
+			waits_for_room = false;
+		} else if (waits_for_room || sender.rate_bps.is_set) {
+			waits_for_room = false;
+			await_word(fd, run, now_ns + TRY_AGAIN_NS, POLLIN);
+		} else {
+			waits_for_room = true;
+			await_word(fd, run, now_ns + ROOM_OR_LOOK_NS,
+				   POLLIN | POLLOUT);
+		}
 	}
 }
 
