@@ -7,8 +7,10 @@ node is an end of two pairs, and the nodes behind those of the pairs only pass p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from model.fields import LATER
 
 #: Networks of radios by the name that studies use.
 AD_HOC = "ad-hoc"
@@ -17,6 +19,12 @@ Start = Literal["steady-state", "uniform"]
 #: Whether the ends of the first pair move as the others do.
 Ends = Literal["move", "stay"]
 LinkBreaks = Literal["link-layer", "hello"]
+#: Who has a second radio: nobody, the first pair's nodes on the channel that all are on, or every
+#: node on a channel of its own, so that there are two networks in one place.
+Multihoming = Literal["none", "same-channel", "two-networks"]
+#: A node's radios by the names of their interfaces, in order.
+DEVICES = ("wlan0", "wlan1")
+_ADDRESS_PARTS, _SECOND_RADIOS = 4, 128
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +77,46 @@ class Mobility:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NodeRadio:
+    """One radio of a node: the number of its node, its interface and address there.
+
+    Radios hear each other only on one ``channel``; channels are counted from 0.
+    """
+
+    node: str
+    number: int
+    device: str
+    address: str
+    channel: int
+
+
+def address(number: int, radio: int = 0) -> str:
+    """Return the address of a node's first or second radio, by the node's number from 0."""
+    return f"10.{_SECOND_RADIOS * radio + number // 250 % 125}.{number % 250}.1"
+
+
+#: What holds the addresses of all second radios and of no first one.
+SECOND_ADDRESSES = f"10.{_SECOND_RADIOS}.0.0/9"
+
+
+def path_of_address(address: str) -> int:
+    """Return the path that an address is on, from 1: the number of its node's radio.
+
+    Raises:
+        ValueError: it is no node's address.
+    """
+    parts = address.split(".")
+    if len(parts) != _ADDRESS_PARTS or parts[0] != "10" or not parts[1].isdecimal():
+        raise ValueError(f"{address!r:.40} is no node's address")
+    return 2 if int(parts[1]) >= _SECOND_RADIOS else 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class AdHoc:
     """``nodes`` nodes, of which the first ``2 * pairs`` are ends of flows.
 
     Before time zero nodes have been there for ``warm_up_s``, so that neighbours know each other.
+    ``multihoming`` says which nodes have a second radio, and on which channel.
     """
 
     topology: Literal["ad-hoc"]
@@ -82,6 +126,7 @@ class AdHoc:
     routing: Routing
     mobility: Mobility
     warm_up_s: float
+    multihoming: Multihoming = field(default="none", metadata=LATER)
 
     @property
     def sources(self) -> int:
@@ -96,6 +141,24 @@ class AdHoc:
     def node_names(self) -> tuple[str, ...]:
         """Return the names of all nodes, in the order of their numbers."""
         return tuple(f"n{number + 1}" for number in range(self.nodes))
+
+    @property
+    def channels(self) -> int:
+        """How many channels radios are on, each of which carries as much."""
+        return 2 if self.multihoming == "two-networks" else 1
+
+    def radios(self) -> tuple[NodeRadio, ...]:
+        """Return all radios, each node's first one in order of nodes, then second ones."""
+        seconds = {"none": 0, "same-channel": 2, "two-networks": self.nodes}[self.multihoming]
+        names = self.node_names()
+        return tuple(
+            NodeRadio(
+                node=names[number], number=number, device=DEVICES[radio],
+                address=address(number, radio), channel=radio if self.channels > 1 else 0,
+            )
+            for radio, count in enumerate((self.nodes, seconds))
+            for number in range(count)
+        )  # fmt: skip
 
     def source_names(self) -> tuple[str, ...]:
         """Return the names of the nodes that flows start at."""

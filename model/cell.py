@@ -317,9 +317,9 @@ class Cell:
         return self.network if isinstance(self.network, AdHoc) else None
 
     def carried_bps(self) -> int:
-        """Return what its network carries at most: the bottlenecks of all paths, or a channel."""
+        """Return what its network carries at most: the bottlenecks of all paths, or channels."""
         if self.ad_hoc:
-            return self.ad_hoc.radio.rate_bps
+            return self.ad_hoc.radio.rate_bps * self.ad_hoc.channels
         return sum(path.bottleneck.forward.rate_bps for path in self.wired.paths())
 
     def on_machines_kernel(self) -> bool:

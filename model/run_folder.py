@@ -151,14 +151,14 @@ def messages(flow: str, side: str) -> str:
     return f"raw/flows/{flow}.{side}.messages"
 
 
-def routing(node: str) -> str:
-    """Return the beginning of the names of what a node's routing daemon says."""
-    return f"raw/routing/{node}"
+def routing(node: str, device: str = "wlan0") -> str:
+    """Return the beginning of the names of what the routing daemon of a node's radio says."""
+    return f"raw/routing/{node}" + ("" if device == "wlan0" else f".{device}")
 
 
-def routing_events(node: str) -> str:
-    """Return the file of what a node's routing daemon did, and when."""
-    return f"{routing(node)}.events"
+def routing_events(node: str, device: str = "wlan0") -> str:
+    """Return the file of what the routing daemon of a node's radio did, and when."""
+    return f"{routing(node, device)}.events"
 
 
 def is_done(folder: Path) -> bool:

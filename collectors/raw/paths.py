@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from collectors.raw.files import whole, word
@@ -76,9 +76,16 @@ def _counts(entry: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
 
 
 def path_states(
-    flow: Flow, sender: str, receiver: str, epoch_ns: int, where: tuple[str, str]
+    flow: Flow,
+    sender: str,
+    receiver: str,
+    epoch_ns: int,
+    where: tuple[str, str],
+    path_of: Callable[[str], int] = path_names.path_of_address,
 ) -> list[PathStateRow]:
     """Return what both ends of a flow said of its paths, in order of time.
+
+    ``path_of`` says which path an address is on.
 
     Raises:
         ParseError: a line is not one that a probe writes.
@@ -89,12 +96,17 @@ def path_states(
         lines = [line for line in text.splitlines() if any(f'"{w}"' in line for w in _KINDS)]
         for record in json_lines("\n".join(lines), place):
             if record.get("event") in _KINDS:
-                rows.append(_row(flow, side, record, epoch_ns, place))
+                rows.append(_row(flow, side, record, epoch_ns, place, path_of))
     return sorted(rows, key=lambda row: row.t_s)
 
 
 def _row(
-    flow: Flow, side: str, record: Mapping[str, Any], epoch_ns: int, where: str
+    flow: Flow,
+    side: str,
+    record: Mapping[str, Any],
+    epoch_ns: int,
+    where: str,
+    path_of: Callable[[str], int],
 ) -> PathStateRow:
     try:
         address = word(record["address"])
@@ -107,7 +119,7 @@ def _row(
             flow=flow.id,
             t_s=(whole(record["t_ns"]) - epoch_ns) / NS_PER_S,
             side=side,
-            path=path_names.path_of_address(address),
+            path=path_of(address),
             address=address,
             event={LOOK: "look", DATA_FROM: DATA_FROM}.get(event) or word(record["change"]),
             state=state,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from collectors.raw.files import whole
+from model.ad_hoc import NodeRadio
 from model.run_files.path_tables import AirtimeRow, RadioRow
 from model.units import ns_to_seconds
 
@@ -16,19 +17,24 @@ KINDS = ("data", "broadcast", "management", "ack")
 
 
 def radio_rows(
-    nodes: Sequence[str], medium: Mapping[str, Any], routers: Mapping[str, Mapping[str, Any]]
+    radios: Sequence[NodeRadio], medium: Mapping[str, Any], routers: Sequence[Mapping[str, Any]]
 ) -> list[RadioRow]:
-    """Return a row per node; ``routers`` are the totals of each node's daemon.
+    """Return a row per radio; ``routers`` are the totals of the daemon of each.
 
     Raises:
         ValueError, LookupError: not what they write.
     """
-    if whole(medium["radios"]) != len(nodes):
-        raise ValueError(f"{medium['radios']} radios for {len(nodes)} nodes")
-    return [_row(node, number, medium, routers[node]) for number, node in enumerate(nodes)]
+    if whole(medium["radios"]) != len(radios):
+        raise ValueError(f"{medium['radios']} radios instead of {len(radios)}")
+    return [
+        _row(radio, number, medium, router)
+        for number, (radio, router) in enumerate(zip(radios, routers, strict=True))
+    ]
 
 
-def _row(node: str, number: int, medium: Mapping[str, Any], router: Mapping[str, Any]) -> RadioRow:
+def _row(
+    radio: NodeRadio, number: int, medium: Mapping[str, Any], router: Mapping[str, Any]
+) -> RadioRow:
     def at(name: str) -> int:
         return whole(medium[name][number])
 
@@ -40,7 +46,8 @@ def _row(node: str, number: int, medium: Mapping[str, Any], router: Mapping[str,
 
     control = of(*(f"sent_{kind}_packets" for kind in CONTROL))
     return RadioRow(
-        node=node,
+        node=radio.node,
+        radio=radio.device,
         frames=at("handed_in"),
         acked_frames=at("acked"),
         given_up_frames=at("given_up"),

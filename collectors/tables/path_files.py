@@ -10,7 +10,7 @@ from collectors.audit.packet_balance import compare, roots, stretches
 from collectors.raw import paths
 from collectors.raw.files import read_as, read_text
 from collectors.tables.parquet import write_rows
-from model import run_folder
+from model import ad_hoc, path_names, run_folder
 from model.cell import Cell
 from model.check import Check
 from model.run_files.path_tables import EventRow, PathStateRow
@@ -29,6 +29,7 @@ def write(folder: Path, cell: Cell, epoch_ns: int, tolerances: Tolerances) -> li
     """
     flows = [flow for flow in cell.flows if flow.is_multihomed()]
     if flows:
+        path_of = ad_hoc.path_of_address if cell.ad_hoc else path_names.path_of_address
         rows = []
         for flow in flows:
             names = [
@@ -36,7 +37,9 @@ def write(folder: Path, cell: Cell, epoch_ns: int, tolerances: Tolerances) -> li
                 for side in ("sender", "receiver")
             ]
             sender, receiver = (read_text(Path(name)) for name in names)
-            rows += paths.path_states(flow, sender, receiver, epoch_ns, (names[0], names[1]))
+            rows += paths.path_states(
+                flow, sender, receiver, epoch_ns, (names[0], names[1]), path_of
+            )
         write_rows(rows, PathStateRow, folder / run_folder.PATHS_TABLE)
     if not cell.events:
         return []

@@ -11,23 +11,23 @@ from collectors.raw.flows import json_lines
 from collectors.raw.radios import airtime_rows, radio_rows
 from collectors.tables.parquet import write_rows
 from model import run_folder
-from model.ad_hoc import AdHoc
+from model.ad_hoc import DEVICES, AdHoc
 from model.check import Check
 from model.errors import ParseError
 from model.run_files.path_tables import AirtimeRow, RadioRow
 
 
 def write(folder: Path, network: AdHoc) -> list[Check]:
-    """Write both tables; return what each node's frames came to beside what it was handed.
+    """Write both tables; return what each radio's frames came to beside what it was handed.
 
     Raises:
         ParseError: a raw file is missing, or not what medium and daemons write.
     """
-    nodes = network.node_names()
-    said = {node: folder / f"{run_folder.routing(node)}.jsonl" for node in nodes}
-    routers = {node: totals(read_text(path), str(path)) for node, path in said.items()}
+    radios = network.radios()
+    said = [folder / f"{run_folder.routing(one.node, one.device)}.jsonl" for one in radios]
+    routers = [totals(read_text(path), str(path)) for path in said]
     medium = folder / run_folder.MEDIUM
-    rows = read_as(medium, lambda value: radio_rows(nodes, value, routers))
+    rows = read_as(medium, lambda value: radio_rows(radios, value, routers))
     airtime = read_as(medium, airtime_rows)
     write_rows(rows, RadioRow, folder / run_folder.RADIOS_TABLE)
     write_rows(airtime, AirtimeRow, folder / run_folder.AIRTIME_TABLE)
@@ -52,8 +52,9 @@ def _checks(row: RadioRow) -> list[Check]:
     fates += row.queue_dropped_frames + row.waiting_frames
     outcomes = row.delivered_attempts + row.repeated_attempts + row.collided_attempts
     outcomes += row.out_of_range_attempts + row.deaf_attempts
+    where = f"node {row.node}" + (f", {row.radio}" if row.radio != DEVICES[0] else "")
     return [
-        Check(check=what, where=f"node {row.node}", wanted=f"{wanted} {unit}",
+        Check(check=what, where=where, wanted=f"{wanted} {unit}",
               got=f"{got} {unit}", agrees=wanted == got)
         for what, wanted, got, unit in (
             ("acknowledged, given up, sent to all, dropped or waiting", row.frames, fates,

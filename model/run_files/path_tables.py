@@ -49,9 +49,10 @@ class PathStateRow:
 
 @dataclass(frozen=True, kw_only=True)
 class RadioRow:
-    """One node of a network of radios: what became of its frames, and what its router did."""
+    """One radio of a network: what became of its frames, and what its node's router of it did."""
 
-    node: str  #: its name
+    node: str  #: its node's name
+    radio: str  #: its interface there: `wlan0`, of a node with two radios `wlan1` too
     frames: int  #: that its kernel handed to the radio, beacons included
     acked_frames: int  #: of these to one other radio: acknowledged
     given_up_frames: int  #: not acknowledged, however often they were sent

@@ -22,8 +22,8 @@ APART_FRAC, CELL_FRAC = 0.4, 0.2
 
 
 def network(measured: AdHoc) -> AdHoc:
-    """Return the network that is built to measure another's radios."""
-    return dataclasses.replace(measured, nodes=2 + 1 + STATIONS, pairs=1)
+    """Return the network that is built to measure another's radios: one radio a node."""
+    return dataclasses.replace(measured, nodes=2 + 1 + STATIONS, pairs=1, multihoming="none")
 
 
 def places(measured: AdHoc) -> Movement:

@@ -168,7 +168,7 @@ def trace_bytes_per_s(cell: Cell) -> float:
     message_bytes = min((flow.message_bytes for flow in cell.flows), default=PACKET_MAX_BYTES)
     packet_bits = 8 * min(message_bytes + HEADERS_BYTES, PACKET_MAX_BYTES)
     if cell.ad_hoc:
-        return cell.ad_hoc.radio.rate_bps / packet_bits * trace_recorder.ACK_BYTES
+        return cell.carried_bps() / packet_bits * trace_recorder.ACK_BYTES
     paths = cell.wired.paths()
     passed_bps = sum(path.bottleneck.forward.rate_bps for path in paths)
     offered_bps = sum(path.sources * path.source_access.forward.rate_bps for path in paths)

@@ -1,7 +1,7 @@
 """A cell's network of radios inside a lab: built, warmed up, ended with all that it counted.
 
 Invariants: the medium is there before the first radio and after the last; nodes stand where they
-are at time zero until then; each node's namespace has one /32 address, and who routes is a daemon.
+are at time zero until then; each radio has one /32 address and a daemon that routes for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mininet_topos.netns import Journal, Namespace, create
 from mininet_topos.radio import audit, medium, radios
 from mininet_topos.radio.netlink import Family
 from model import run_folder
-from model.ad_hoc import AdHoc
+from model.ad_hoc import AdHoc, NodeRadio
 from model.cell import Cell
 from model.check import Check
 from model.errors import RunError
@@ -28,9 +28,8 @@ from model.movement import movement_csv
 from model.movement.paths import Movement
 from model.units import NS_PER_S
 from probes.process import Running, start_ready
+from testbed.guest import two_radios
 
-#: The radio's interface of every node, and one that sees what becomes of each frame it sends.
-DEVICE, MONITOR = "wlan0", "mon0"
 #: Stations tell each other of themselves so often (time units of 1024 us, 802.11's usual beacons
 #: are ten times as often): mac80211 takes no unicast of one that it has not heard before.
 BEACON_INTERVAL_TU = 1000
@@ -43,13 +42,13 @@ READY_S, END_S = 60.0, 100.0
 
 @dataclass(frozen=True, kw_only=True)
 class RadioLayout(Layout):
-    """Nodes without links: each has one interface, its radio's."""
+    """Nodes without links: their interfaces are their radios'."""
 
-    radios: Mapping[str, Interface]
+    radios: Mapping[str, tuple[Interface, ...]]
 
     def interfaces(self, node: str) -> tuple[Interface, ...]:
-        """Return a node's interfaces."""
-        return (self.radios[node],)
+        """Return a node's interfaces, that of its first radio first."""
+        return self.radios[node]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,7 @@ class Wireless:
     network: AdHoc
     folder: Path
     medium: medium.Medium
-    daemons: Mapping[str, Running]
+    daemons: Sequence[Running]
     epoch_ns: int
 
     def end(self) -> list[Check]:
@@ -68,9 +67,9 @@ class Wireless:
         Raises:
             RunError: one of them did not end well.
         """
-        for running in self.daemons.values():
+        for running in self.daemons:
             running.terminate()
-        for running in self.daemons.values():
+        for running in self.daemons:
             running.finish(END_S)
         totals = self.medium.end()
         place = self.folder / run_folder.MEDIUM
@@ -78,32 +77,28 @@ class Wireless:
         return checks(totals)
 
 
-def address(number: int) -> str:
-    """Return the address of a node by its number."""
-    return f"10.{number // 250 % 250}.{number % 250}.1"
-
-
 def lay_out(network: AdHoc) -> RadioLayout:
     """Return the names and interfaces of a network's nodes. Pure."""
-    wanted = {radio.node: radio for radio in wanted_radios(network)}
+    found: dict[str, list[Interface]] = {}
+    for radio in wanted_radios(network):
+        found.setdefault(radio.node, []).append(
+            Interface(
+                node=radio.node, device=radio.interface, address=radio.address.removesuffix("/32"),
+                mac=radio.mac, peer_address="", peer_mac="",
+            )
+        )  # fmt: skip
     return RadioLayout(
         sources=network.source_names(),
         routers=(),
         destinations=network.destination_names(),
         wires=(),
         routes={},
-        radios={
-            node: Interface(
-                node=node, device=radio.interface, address=radio.address.removesuffix("/32"),
-                mac=radio.mac, peer_address="", peer_mac="",
-            )
-            for node, radio in wanted.items()
-        },
-    )  # fmt: skip
+        radios={node: tuple(interfaces) for node, interfaces in found.items()},
+    )
 
 
 def wanted_radios(network: AdHoc) -> tuple[radios.Radio, ...]:
-    """Return the radio of each node, as it shall be. Pure."""
+    """Return the radios of all nodes, as they shall be. Pure."""
     cell = radios.Cell(
         beacon_interval_tu=BEACON_INTERVAL_TU, rate_bps=network.radio.rate_bps,
         broadcast_rate_bps=network.radio.basic_rate_bps,
@@ -111,10 +106,11 @@ def wanted_radios(network: AdHoc) -> tuple[radios.Radio, ...]:
     )  # fmt: skip
     return tuple(
         radios.Radio(
-            index=number, node=name, interface=DEVICE, address=f"{address(number)}/32", cell=cell
+            index=index, node=radio.node, interface=radio.device,
+            address=f"{radio.address}/32", cell=two_radios.cell(radio, cell),
         )
-        for number, name in enumerate(network.node_names())
-    )
+        for index, radio in enumerate(network.radios())
+    )  # fmt: skip
 
 
 def medium_options(network: AdHoc, seed: int, origin_ns: int) -> dict[str, int]:
@@ -159,49 +155,70 @@ def build(
     argv = medium.command(files, medium_options(network, cell.seed, epoch_ns))
     running = medium.start(argv, place / "medium.jsonl")
     radios.bring_up(wanted, spaces)
-    daemons = {
-        name: _route(network, number, spaces[name], folder) for number, name in enumerate(names)
-    }
+    of_nodes = {name: [one for one in network.radios() if one.node == name] for name in names}
+    for name, of_node in of_nodes.items():
+        _set_up(network, [radio.device for radio in of_node], spaces[name])
+    daemons = [
+        _route(network, radio, of_nodes[radio.node], spaces[radio.node], folder)
+        for radio in network.radios()
+    ]
     wireless = Wireless(
         network=network, folder=folder, medium=running, daemons=daemons, epoch_ns=epoch_ns
     )
     return lay_out(network), spaces, wireless
 
 
-def _route(network: AdHoc, number: int, node: Namespace, folder: Path) -> Running:
-    """Start a node's routing daemon; return once it routes."""
-    routing = network.routing
-    monitors: tuple[str, ...] = ()
-    up = "link set lo up\n"
+def _monitors(network: AdHoc, *devices: str) -> tuple[str, ...]:
+    """Return the interfaces that see what becomes of each frame that radios send, if any."""
+    if network.routing.link_breaks != "link-layer":
+        return ()
+    return tuple(device.replace("wlan", "mon") for device in devices)
+
+
+def _set_up(network: AdHoc, devices: Sequence[str], node: Namespace) -> None:
+    """Have a node's loopback and monitors up, and the rules that tell two radios apart."""
+    monitors = _monitors(network, *devices)
+    with node.entered():
+        for device, monitor in zip(devices, monitors, strict=False):
+            _add_monitor(device, monitor)
+    lines = "".join(f"link set {name} up\n" for name in ("lo", *monitors))
+    if len(devices) > 1:
+        lines += two_radios.rule_lines(devices)
+        for name, value in two_radios.SYSCTLS.items():
+            node.write_sysctl(name, value)
+    node.run(["ip", "-batch", "-"], lines)
+
+
+def _route(
+    network: AdHoc, radio: NodeRadio, of_node: Sequence[NodeRadio], node: Namespace, folder: Path
+) -> Running:
+    """Start the routing daemon of a node's radio; return once it routes."""
     # What the study names tells of broken links, and nothing besides: the kernel's probes of a
     # neighbour can be lost in a full queue, and its link be good.
-    options = {**routing.options, "no_neighbour_table": ""}
-    if routing.link_breaks == "link-layer":
-        monitors = (MONITOR,)
-        with node.entered():
-            _add_monitor()
-        up += f"link set {MONITOR} up\n"
-    else:
+    options = {**network.routing.options, "no_neighbour_table": ""}
+    options |= two_radios.daemon_options(radio, of_node)
+    if network.routing.link_breaks == "hello":
         options["hello"] = ""
-    node.run(["ip", "-batch", "-"], up)
     daemon = aodv.Daemon(
-        interfaces=(DEVICE,), monitors=monitors, seed=number + 1, options=options,
-        events=folder / run_folder.routing_events(node.name),
+        interfaces=(radio.device,), monitors=_monitors(network, radio.device), options=options,
+        seed=network.radios().index(radio) + 1,
+        events=folder / run_folder.routing_events(node.name, radio.device),
     )  # fmt: skip
     for name, value in aodv.sysctls(daemon.interfaces).items():
         node.write_sysctl(name, value)
-    stem = folder / run_folder.routing(node.name)
+    stem = folder / run_folder.routing(node.name, radio.device)
     return start_ready(node, daemon.argv(), stem, READY_S)
 
 
-def _add_monitor() -> None:
+def _add_monitor(device: str, monitor: str) -> None:
+    """Make an interface beside a radio's that sees what becomes of each frame it sends."""
     wireless = Family.of("nl80211")
     try:
-        interface = socket.if_nametoindex(DEVICE)
+        interface = socket.if_nametoindex(device)
         wanted: dict[int, int | str] = {
-            IFINDEX: interface, IFNAME: MONITOR, IFTYPE: MONITOR_TYPE,
+            IFINDEX: interface, IFNAME: monitor, IFTYPE: MONITOR_TYPE,
         }  # fmt: skip
-        wireless.ask(NEW_INTERFACE, wanted, f"a monitor beside {DEVICE}")
+        wireless.ask(NEW_INTERFACE, wanted, f"a monitor beside {device}")
     finally:
         wireless.netlink.close()
 
@@ -228,6 +245,23 @@ def read_back(network: AdHoc, spaces: Mapping[str, Namespace]) -> list[Check]:
             Check(check=what, where=where, wanted=wanted, got=is_so, agrees=wanted == is_so)
             for what, (wanted, is_so) in asked.items()
         ]
+    return found + _rules_read_back(network, spaces)
+
+
+def _rules_read_back(network: AdHoc, spaces: Mapping[str, Namespace]) -> list[Check]:
+    laid_out = lay_out(network)
+    found = []
+    for name in network.node_names():
+        devices = laid_out.devices(name)
+        if len(devices) > 1:
+            shown = json.loads(spaces[name].run(["ip", "-json", "rule"]))
+            found.append(two_radios.rule_check(name, devices, shown))
+            found += [
+                Check(check="sysctl", where=f"{name} {sysctl}", wanted=value, got=got,
+                      agrees=value == got)
+                for sysctl, value in two_radios.SYSCTLS.items()
+                for got in (spaces[name].read_sysctl(sysctl),)
+            ]  # fmt: skip
     return found
 
 

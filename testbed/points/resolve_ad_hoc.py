@@ -26,6 +26,7 @@ def resolve_ad_hoc(network: study_form.Network) -> AdHoc:
         routing=_routing(routing),
         mobility=_mobility(mobility),
         warm_up_s=network.warm_up_s,
+        multihoming=network.multihoming,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from model.ad_hoc import Multihoming
 from model.cell import OF_HOSTS, Generator, Protocol
 from model.sctp_paths import Addresses
 from testbed.study.ad_hoc_form import Radio, Routing
@@ -167,6 +168,9 @@ class Network(Settings):
     mobility: Mobility | None = Field(None, description="of ad-hoc: where nodes are")
     warm_up_s: DelayS = Field(
         10.0, alias="warm_up", description="of ad-hoc: how long nodes are there before time zero"
+    )
+    multihoming: Multihoming = Field(
+        "none", description="of ad-hoc, who has a second radio: none, same-channel, two-networks"
     )
 
     def links(self) -> tuple[AccessLink, Bottleneck, AccessLink]:

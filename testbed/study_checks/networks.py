@@ -18,7 +18,9 @@ CHECKS = Checks()
 OF_LINKS = ("shared_destination", "source_access", "bottleneck", "destination_access")
 OF_RADIOS = ("nodes", "radio", "routing", "mobility")
 #: Keys with a default that only radios have.
-ALSO_OF_RADIOS = ("warm_up",)
+ALSO_OF_RADIOS = ("warm_up", "multihoming")
+#: Radios that the medium has at most (MAX_RADIOS of probes/radio/medium.h).
+MOST_RADIOS = 128
 _NAMES = {(field.alias or name): name for name, field in Network.model_fields.items()}
 
 
@@ -58,6 +60,17 @@ def _nodes(study: StudyFile, document: Document) -> Iterator[Problem]:
         yield document.problem(
             ("network", "pairs"), "more pairs than there are nodes for",
             wanted=f"at most {network.nodes // 2} ({network.nodes} nodes)", got=str(network.pairs),
+        )  # fmt: skip
+
+
+@CHECKS.reads("network")
+def _second_radios(study: StudyFile, document: Document) -> Iterator[Problem]:
+    network = study.network
+    if network.multihoming == "two-networks" and 2 * (network.nodes or 0) > MOST_RADIOS:
+        yield document.problem(
+            ("network", "multihoming"), "more radios than the medium has",
+            wanted=f"at most {MOST_RADIOS // 2} nodes of two radios, or same-channel",
+            got=f"two-networks of {network.nodes} nodes",
         )  # fmt: skip
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from model import units
+from model.ad_hoc import AD_HOC
 from model.sctp_paths import PF_OFF
 from testbed.study.path_form import Event
 from testbed.study.problems import Loc, Problem, one_of, suggestion
 from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import LINKS_OF_EVENTS
+from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
 from testbed.study_checks.names import duplicates
 from testbed.study_checks.registry import Checks
@@ -88,7 +90,13 @@ def _flows(study: StudyFile, document: Document) -> Iterator[Problem]:
                     wanted="addresses: both", got="addresses: first",
                 )  # fmt: skip
             continue
-        if study.network.topology != TWO_PATHS:
+        if study.network.topology == AD_HOC and study.network.multihoming == "none":
+            yield document.problem(
+                place, "nodes have one radio",
+                wanted="multihoming same-channel or two-networks of the network, or first",
+                got="multihoming none",
+            )  # fmt: skip
+        elif study.network.topology not in (TWO_PATHS, AD_HOC):
             yield document.problem(
                 place, "hosts have one address", wanted=f"topology {TWO_PATHS}",
                 got=f"topology {study.network.topology}",
@@ -98,6 +106,21 @@ def _flows(study: StudyFile, document: Document) -> Iterator[Problem]:
                 place, "only an sctp flow of the probes has several addresses",
                 wanted="addresses: first", got=f"protocol {flow.protocol}, generator {generator}",
             )  # fmt: skip
+
+
+@CHECKS.reads("network", "flows")
+def _ends(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield flows over two radios of nodes that have one: only the first pair has a second."""
+    if study.network.multihoming != "same-channel":
+        return
+    for copy in written_out(study.flows):
+        if copy.flow.addresses == "both" and copy.pair != 1:
+            yield document.problem(
+                ("flows", copy.index, "addresses"), "the pair's nodes have one radio",
+                wanted="a flow of pair 1, or multihoming two-networks",
+                got=f"pair {copy.pair}, multihoming same-channel",
+            )  # fmt: skip
+            return
 
 
 @CHECKS.reads("events")

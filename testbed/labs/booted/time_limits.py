@@ -51,8 +51,9 @@ def _of_radios(cell: Cell, network: AdHoc) -> Limits:
     sends_s = cell.duration_s
     if cell.purpose == "calibrate":
         network, sends_s = radio_places.network(network), radio_calibration.SENDS_S
-    frames = RADIO_FRAMES_PER_S * sends_s
-    wall_s = cell.limits.wall_s + WALL_PER_NODE_S * network.nodes + WALL_PER_FRAME_S * frames
+    frames = RADIO_FRAMES_PER_S * sends_s * network.channels
+    radios = len(network.radios())
+    wall_s = cell.limits.wall_s + WALL_PER_NODE_S * radios + WALL_PER_FRAME_S * frames
     return Limits(wall_s=wall_s, virtual_s=virtual_s)
 
 

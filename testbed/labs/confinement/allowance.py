@@ -20,6 +20,8 @@ FILES, FILES_PER_FLOW, FILES_PER_NODE = 1000, 16, 16
 MEMORY_BYTES, MEMORY_PER_HOST_BYTES, MEMORY_STEP_BYTES = 256 * MIB, MIB, 64 * MIB
 #: Hosts (nodes with a namespace of their own) that do with the least memory.
 HOSTS_IN_LEAST_MEMORY = 100
+#: The same of radios, each with its router: 92 were seen to need more than 256 MiB.
+RADIOS_IN_LEAST_MEMORY, MEMORY_PER_RADIO_BYTES = 50, 4 * MIB
 PROCESSES, PROCESSES_PER_PART = 256, 8
 # A lab of 500 pairs was seen to need 3033.
 OPEN_FILES, OPEN_FILES_PER_PART = 1024, 8
@@ -52,15 +54,17 @@ def of_cell(cell: Cell) -> Allowance:
     """Return what that cell may take."""
     hosts = cell.network.sources + cell.network.destinations
     said_files = FILES_PER_FLOW * len(cell.flows)
-    if cell.ad_hoc:  # every node routes, and says what it did
-        hosts = cell.ad_hoc.nodes
+    if cell.ad_hoc:  # the router of every radio says what it did
+        hosts = len(cell.ad_hoc.radios())
         said_files += FILES_PER_NODE * hosts
     parts = hosts + len(cell.flows)
     per_packet_bytes = DISK_PER_PACKET_BYTES
     if cell.collect.pcap:
         per_packet_bytes = DISK_PER_CAPTURED_PACKET_BYTES
-    more_hosts = max(0, hosts - HOSTS_IN_LEAST_MEMORY)
-    steps = -(-more_hosts * MEMORY_PER_HOST_BYTES // MEMORY_STEP_BYTES)
+    more_bytes = max(0, hosts - HOSTS_IN_LEAST_MEMORY) * MEMORY_PER_HOST_BYTES
+    if cell.ad_hoc:
+        more_bytes = max(0, hosts - RADIOS_IN_LEAST_MEMORY) * MEMORY_PER_RADIO_BYTES
+    steps = -(-more_bytes // MEMORY_STEP_BYTES)
     return Allowance(
         disk_bytes=DISK_BYTES + round(most_packets(cell)) * per_packet_bytes,
         files=FILES + said_files,

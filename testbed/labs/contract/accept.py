@@ -109,12 +109,12 @@ def _of_radios(cell: Cell, network: AdHoc, document: float) -> dict[str, float]:
     found = dict.fromkeys((run_folder.RADIOS, run_folder.MEDIUM, run_folder.MEDIUM_WORDS), document)
     found[run_folder.MOVEMENT] = document + MOVEMENT_PER_NODE_BYTES * network.nodes
     if cell.collect.pcap:
-        frames = FRAMES_PER_S * cell.limits.virtual_s
+        frames = FRAMES_PER_S * cell.limits.virtual_s * network.channels
         found[run_folder.MEDIUM_CAPTURE] = document + frames * MOST_FRAME_BYTES
-    for node in network.node_names():
-        stem = run_folder.routing(node)
+    for radio in network.radios():
+        stem = run_folder.routing(radio.node, radio.device)
         found |= {f"{stem}.jsonl": WORDS_BYTES, f"{stem}.err": WORDS_BYTES}
-        found[run_folder.routing_events(node)] = (
+        found[run_folder.routing_events(radio.node, radio.device)] = (
             WORDS_BYTES + ROUTING_BYTES_PER_S * cell.limits.virtual_s
         )
     return found

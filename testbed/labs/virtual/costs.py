@@ -40,7 +40,9 @@ def cell_wall_s(cell: Cell) -> float:
     if cell.purpose == "calibrate":
         return SETUP_S + CALIBRATING_S
     if cell.ad_hoc:
-        return PER_NODE_S * cell.ad_hoc.nodes + PER_RADIO_VIRTUAL_S * cell.duration_s
+        radios = len(cell.ad_hoc.radios())
+        on_air_s = cell.duration_s * cell.ad_hoc.channels
+        return PER_NODE_S * radios + PER_RADIO_VIRTUAL_S * on_air_s
     per_packet_s = PER_PACKET_S + (PER_CAPTURED_PACKET_S if cell.collect.pcap else 0.0)
     return (
         SETUP_S

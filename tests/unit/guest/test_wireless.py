@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from model import ad_hoc
 from model.movement.paths import Movement
 from testbed.guest import network_state, radio_places, wireless
 from tests.support.ad_hoc_study import network
@@ -29,10 +30,10 @@ def test_names_and_addresses() -> None:
 
 
 def test_every_node_has_an_address_of_its_own() -> None:
-    found = {wireless.address(number) for number in range(1000)}
+    found = {ad_hoc.address(number) for number in range(1000)}
     assert len(found) == 1000
-    assert wireless.address(99) == "10.0.99.1"
-    assert wireless.address(250) == "10.1.0.1"
+    assert ad_hoc.address(99) == "10.0.99.1"
+    assert ad_hoc.address(250) == "10.1.0.1"
     assert all(0 <= int(part) <= 255 for one in found for part in one.split("."))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -31,6 +32,7 @@ def recorded_network() -> AdHoc:
 
 NETWORK = recorded_network()
 NODES = NETWORK.node_names()
+RADIOS = NETWORK.radios()
 
 
 def medium() -> dict[str, Any]:
@@ -38,11 +40,11 @@ def medium() -> dict[str, Any]:
     return found
 
 
-def routers() -> dict[str, dict[str, Any]]:
-    return {
-        node: json.loads((RECORDED / f"raw/routing/{node}.jsonl").read_text().splitlines()[-1])
+def routers() -> list[dict[str, Any]]:
+    return [
+        json.loads((RECORDED / f"raw/routing/{node}.jsonl").read_text().splitlines()[-1])
         for node in NODES
-    }
+    ]
 
 
 @pytest.fixture
@@ -54,11 +56,12 @@ def left(tmp_path: Path) -> Path:
 
 
 def test_each_node_by_hand() -> None:
-    first, second, third, fourth, fifth, _ = radio_rows(NODES, medium(), routers())
+    first, second, third, fourth, fifth, _ = radio_rows(RADIOS, medium(), routers())
     assert first == RadioRow(
-        node="n1", frames=2709, acked_frames=2655, given_up_frames=0, group_frames=54,
-        queue_dropped_frames=0, waiting_frames=0, attempts=2730, delivered_attempts=2655,
-        repeated_attempts=0, collided_attempts=0, out_of_range_attempts=0, deaf_attempts=75,
+        node="n1", radio="wlan0", frames=2709, acked_frames=2655, given_up_frames=0,
+        group_frames=54, queue_dropped_frames=0, waiting_frames=0, attempts=2730,
+        delivered_attempts=2655, repeated_attempts=0, collided_attempts=0,
+        out_of_range_attempts=0, deaf_attempts=75,
         link_breaks=0, route_requests=1, route_requests_forwarded=0, route_replies=0,
         routes_broken=0, discoveries=1, discoveries_failed=0, router_dropped_pkts=0,
         control_pkts=1, control_bytes=24 + 28,
@@ -72,13 +75,13 @@ def test_each_node_by_hand() -> None:
 
 def test_what_routers_count_apart_is_summed() -> None:
     told = routers()
-    told["n3"] |= {
+    told[2] |= {
         "link_breaks_feedback": 3, "link_breaks_hello": 2, "link_breaks_neighbour_table": 1,
         "dropped_packets_no_route": 4, "dropped_packets_buffer_age": 5, "rreps_gratuitous": 6,
         "rreps_as_intermediate": 7, "sent_hello_packets": 10, "sent_hello_bytes": 200,
         "sent_rerr_packets": 2, "sent_rerr_bytes": 24,
     }  # fmt: skip
-    third = radio_rows(NODES, medium(), told)[2]
+    third = radio_rows(RADIOS, medium(), told)[2]
     assert (third.link_breaks, third.router_dropped_pkts, third.route_replies) == (6, 9, 13)
     # One request of 24 bytes as recorded, ten hellos, two errors: each has 28 bytes of headers.
     assert third.control_pkts == 1 + 10 + 2
@@ -104,7 +107,7 @@ def test_the_files(left: Path) -> None:
         "node n1", "2709 frames", "2709 frames",
     )  # fmt: skip
     table = pl.read_parquet(left / run_folder.RADIOS_TABLE)
-    assert [RadioRow(**row) for row in table.to_dicts()] == radio_rows(NODES, medium(), routers())
+    assert [RadioRow(**row) for row in table.to_dicts()] == radio_rows(RADIOS, medium(), routers())
     airtime = pl.read_parquet(left / run_folder.AIRTIME_TABLE)
     assert [AirtimeRow(**row) for row in airtime.to_dicts()] == airtime_rows(medium())
 
@@ -214,3 +217,42 @@ def test_a_missing_file(left: Path, name: str) -> None:
     (left / name).unlink()
     with pytest.raises(ParseError):
         radio_files.write(left, NETWORK)
+
+
+def test_a_row_for_each_of_two_radios(tmp_path: Path) -> None:
+    """The first two nodes have a second radio: counted as two more, each with its own daemon."""
+    network = dataclasses.replace(NETWORK, multihoming="same-channel")
+    assert [(one.node, one.device, one.channel) for one in network.radios()[5:]] == [
+        ("n6", "wlan0", 0), ("n1", "wlan1", 0), ("n2", "wlan1", 0),
+    ]  # fmt: skip
+    shutil.copytree(RECORDED / "raw", tmp_path / "raw")
+    (tmp_path / "tables").mkdir()
+    for node, like in (("n1", "n4"), ("n2", "n5")):
+        shutil.copy(
+            tmp_path / f"raw/routing/{like}.jsonl", tmp_path / f"raw/routing/{node}.wlan1.jsonl"
+        )
+    totals = medium()
+    more = {
+        name: [*column, column[3], column[4]]
+        for name, column in totals.items()
+        if isinstance(column, list)
+    }
+    more["acked"][7] += 1
+    (tmp_path / run_folder.MEDIUM).write_text(json.dumps(totals | more | {"radios": 8}))
+    (wrong,) = [check for check in radio_files.write(tmp_path, network) if not check.agrees]
+    assert wrong.where == "node n2, wlan1"
+    table = pl.read_parquet(tmp_path / run_folder.RADIOS_TABLE)
+    assert table["node"].to_list() == [*NODES, "n1", "n2"]
+    assert table["radio"].to_list() == ["wlan0"] * 6 + ["wlan1"] * 2
+    fourth, seventh = table.row(3, named=True), table.row(6, named=True)
+    assert {**fourth, "node": "n1", "radio": "wlan1"} == seventh
+
+
+@pytest.mark.parametrize("name", ["raw/routing/n1.wlan1.jsonl", "raw/routing/n2.wlan1.jsonl"])
+def test_a_second_daemon_that_said_nothing(left: Path, name: str) -> None:
+    network = dataclasses.replace(NETWORK, multihoming="same-channel")
+    for node in ("n1", "n2"):
+        shutil.copy(left / "raw/routing/n3.jsonl", left / f"raw/routing/{node}.wlan1.jsonl")
+    (left / name).unlink()
+    with pytest.raises(ParseError, match=name.rpartition("/")[2].replace(".", r"\.")):
+        radio_files.write(left, network)

@@ -288,8 +288,8 @@ def test_keys_of_radios_are_refused_on_links() -> None:
          ("a.yaml:28: flows.main.generator: only probes send from node to node: wanted generator"
          " probe, got generator iperf3")),
         ("protocol: tcp, pair: 1", "protocol: sctp, addresses: both, pair: 1",
-         ("a.yaml:28: flows.main.addresses: hosts have one address: wanted topology two-paths, got"
-         " topology ad-hoc")),
+         ("a.yaml:28: flows.main.addresses: nodes have one radio: wanted multihoming same-channel"
+         " or two-networks of the network, or first, got multihoming none")),
         ("pair: 2", "pair: 3",
          "a.yaml:29: flows.cbr.pair: no such pair: wanted at most 2 (network.pairs), got 3"),
         (SWEPT, "network.mobility.speed.max: [5 m/s, 0.5 m/s]",
