@@ -78,16 +78,15 @@ class Mobility:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRadio:
-    """One radio of a node: the number of its node, its interface and address there.
+    """One radio of a node: its interface and address there.
 
-    Radios hear each other only on one ``channel``; channels are counted from 0.
+    ``is_apart`` if its channel is the second network's, where no first radio is heard.
     """
 
     node: str
-    number: int
     device: str
     address: str
-    channel: int
+    is_apart: bool
 
 
 def address(number: int, radio: int = 0) -> str:
@@ -153,8 +152,8 @@ class AdHoc:
         names = self.node_names()
         return tuple(
             NodeRadio(
-                node=names[number], number=number, device=DEVICES[radio],
-                address=address(number, radio), channel=radio if self.channels > 1 else 0,
+                node=names[number], device=DEVICES[radio], address=address(number, radio),
+                is_apart=radio > 0 and self.channels > 1,
             )
             for radio, count in enumerate((self.nodes, seconds))
             for number in range(count)

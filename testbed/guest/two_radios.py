@@ -31,9 +31,7 @@ def table(device: str) -> int:
 
 def cell(radio: NodeRadio, first: Cell) -> Cell:
     """Return what a radio joins, by what first radios join."""
-    if radio.channel == 0:
-        return first
-    return dataclasses.replace(first, **SECOND_NETWORK)
+    return dataclasses.replace(first, **SECOND_NETWORK) if radio.is_apart else first
 
 
 def daemon_options(radio: NodeRadio, of_node: Sequence[NodeRadio]) -> dict[str, str]:

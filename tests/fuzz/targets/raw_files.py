@@ -22,6 +22,7 @@ from collectors.raw.flows import (
 from collectors.raw.radios import airtime_rows, radio_rows
 from collectors.tables import packet_evidence, radio_files, write
 from collectors.trace.queue import parse_places, queue
+from model.ad_hoc import NodeRadio
 from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, from_dict
 from model.check import Check
 from testbed.campaign import (
@@ -120,7 +121,10 @@ def raw_files(place: Path) -> dict[str, Target]:
     end = json.loads((raw / "qdiscs.json").read_text())
     radios = DATA / "radios-6.12" / "raw"
     medium = json.loads((radios / "radio" / "medium.json").read_text())
-    nodes = [f"n{number}" for number in range(1, 7)]
+    of_nodes = [
+        NodeRadio(node=f"n{number}", device="wlan0", address="", is_apart=False)
+        for number in range(1, 7)
+    ]
     router = json.loads((radios / "routing" / "n1.jsonl").read_text().splitlines()[-1])
     return {
         "epoch.json": file("epoch.json", lambda v: whole(v["epoch_ns"]), [raw / "epoch.json"], 30),
@@ -219,13 +223,13 @@ def raw_files(place: Path) -> dict[str, Target]:
         ),
         "medium.json": file(
             "medium.json",
-            lambda v: (radio_rows(nodes, v, dict.fromkeys(nodes, router)), airtime_rows(v)),
+            lambda v: (radio_rows(of_nodes, v, [router] * 6), airtime_rows(v)),
             [radios / "radio" / "medium.json"],
             30,
         ),
         "routing": lines(
             "routing.jsonl",
-            lambda t, w: radio_rows(nodes, medium, dict.fromkeys(nodes, radio_files.totals(t, w))),
+            lambda t, w: radio_rows(of_nodes, medium, [radio_files.totals(t, w)] * 6),
             [radios / "routing" / "n1.jsonl", radios / "routing" / "n5.jsonl"],
             20,
         ),

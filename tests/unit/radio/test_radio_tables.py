@@ -222,8 +222,8 @@ def test_a_missing_file(left: Path, name: str) -> None:
 def test_a_row_for_each_of_two_radios(tmp_path: Path) -> None:
     """The first two nodes have a second radio: counted as two more, each with its own daemon."""
     network = dataclasses.replace(NETWORK, multihoming="same-channel")
-    assert [(one.node, one.device, one.channel) for one in network.radios()[5:]] == [
-        ("n6", "wlan0", 0), ("n1", "wlan1", 0), ("n2", "wlan1", 0),
+    assert [(one.node, one.device) for one in network.radios()[5:]] == [
+        ("n6", "wlan0"), ("n1", "wlan1"), ("n2", "wlan1"),
     ]  # fmt: skip
     shutil.copytree(RECORDED / "raw", tmp_path / "raw")
     (tmp_path / "tables").mkdir()
