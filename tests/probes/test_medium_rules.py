@@ -41,9 +41,13 @@ class Drove:
 
 def drive(
     built: Any, folder: Path, x_m: list[float], lines: list[str],
-    channels: list[int] | None = None, leaves_us: int | None = None, **settings: int,
+    channels: list[int] | None = None, leaves_us: int | None = None,
+    seconds: tuple[int, ...] = (), **settings: int,
 ) -> Drove:  # fmt: skip
-    """Drive radios that stand in a row at these places; the last one may leave, for good."""
+    """Drive radios that stand in a row at these places; the last one may leave, for good.
+
+    ``seconds`` are the nodes that have another radio; these are numbered after all others.
+    """
     table, places = "radio,node,mac,freq_mhz\n", "t_ns,node,x_mm,y_mm\n"
     for radio, x in enumerate(x_m):
         channel = channels[radio] if channels else 2412
@@ -52,6 +56,9 @@ def drive(
     if leaves_us is not None:
         places += f"{leaves_us * US - 1},{radio},{round(x * 1000)},0\n"
         places += f"{leaves_us * US},{radio},900000000,0\n"
+    for radio, node in enumerate(seconds, len(x_m)):
+        channel = channels[radio] if channels else 2412
+        table += f"{radio},{node},02:00:00:00:00:{radio:02x},{channel}\n"
     (folder / "radios.csv").write_text(table)
     (folder / "movement.csv").write_text(places)
     files = [str(folder / name) for name in ("radios.csv", "movement.csv", "frames")]
@@ -130,6 +137,58 @@ def test_broadcast_that_is_heard_meanwhile_does_not_end_the_quiet(
     assert broadcast["end"] < clear + 4000 < ack["begin"]
     assert ran.totals["group_delivered"][3] == 1
     assert ran.sent(2)[0]["begin"] >= ack["end"] + DIFS
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one channel", "two channels"])
+def test_two_radios_of_a_node_take_turns_on_one_channel(
+    built: Any, tmp_path: Path, apart: bool
+) -> None:
+    """Radios 0 and 2 are of one node: while one sends the other hears it and waits."""
+    lines = [frame(1000, 0, 1, 1000), frame(1100, 2, 3, 1000)]
+    channels = [2412, 2412, 2437, 2437] if apart else None
+    ran = drive(built, tmp_path, [0, 100], lines, channels, seconds=(0, 1))
+    (first,), (second,) = ran.sent(0), ran.sent(2)
+    ack = next(row for row in ran.air if row["kind"] == "ack" and row["from"] == 1)
+    assert first["begin"] == 1000
+    if apart:
+        assert second["begin"] == 1100
+    else:
+        assert second["begin"] >= ack["end"] + DIFS
+    assert (first["outcome"], second["outcome"]) == ("delivered", "delivered")
+    assert mistakes(ran.totals) == []
+
+
+@pytest.mark.parametrize("capture_ratio", [0, 10])
+@pytest.mark.parametrize("apart", [False, True], ids=["one channel", "two channels"])
+def test_a_radio_that_sends_deafens_the_other_of_its_node(
+    built: Any, tmp_path: Path, apart: bool, capture_ratio: int
+) -> None:
+    """Radios 0 and 3 are of one node: 1 sends to 3 in some of the instants in which 0 sends.
+
+    On one channel both have waited for 2 each time, and some of their backoffs end in one slot; on
+    two, 1 is given its frame while 0 sends.
+    """
+    unicast_us = 12_000 if apart else 2000
+    lines = [
+        frame(at_us + after_us, sender, to, 1000)
+        for at_us in range(1000, 100 * 40_000, 40_000)
+        for after_us, sender, to in ((0, 2, -1), (1000, 0, -1), (unicast_us, 1, 3))
+    ]
+    channels = [2412, 2437, 2412, 2437] if apart else None
+    ran = drive(
+        built, tmp_path, [0, 100, 200], lines, channels, seconds=(0,), capture_ratio=capture_ratio
+    )
+    broadcasts = ran.sent(0)
+    met = [
+        row["outcome"]
+        for row in ran.sent(1)
+        if any(row["begin"] < other["end"] and other["begin"] < row["end"] for other in broadcasts)
+    ]
+    assert len(met) >= 2
+    assert set(met) == ({"delivered"} if apart else {"collided"})
+    assert ran.totals["group_other_channel"][0] == (200 if apart else 0)
+    assert ran.totals["acked"][1] == 100, "in the end all arrive"
+    assert mistakes(ran.totals) == []
 
 
 def test_rts_to_nobody_is_sent_seven_times_in_growing_windows(built: Any, tmp_path: Path) -> None:
