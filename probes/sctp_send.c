@@ -243,19 +243,19 @@ static void write_over_paths(int fd, struct batch *batch, struct send_run *run)
 	bool waits_for_room = false;
 
 	while (goes_on(run)) {
-		int64_t now_ns = clock_now_ns();
 		int64_t due_ns = sender_message_due_ns(run);
 
-		if (now_ns < due_ns) {
+		if (clock_now_ns() < due_ns) {
 			await_word(fd, run, due_ns, POLLIN);
 		} else if (hand_over(fd, batch, run, MSG_DONTWAIT)) {
 			waits_for_room = false;
 		} else if (waits_for_room || sender.rate_bps.is_set) {
 			waits_for_room = false;
-			await_word(fd, run, now_ns + TRY_AGAIN_NS, POLLIN);
+			await_word(fd, run, clock_now_ns() + TRY_AGAIN_NS,
+				   POLLIN);
 		} else {
 			waits_for_room = true;
-			await_word(fd, run, now_ns + ROOM_OR_LOOK_NS,
+			await_word(fd, run, clock_now_ns() + ROOM_OR_LOOK_NS,
 				   POLLIN | POLLOUT);
 		}
 	}
