@@ -15,6 +15,7 @@ from scapy.utils import RawPcapReader
 
 from model import run_folder
 from model.ad_hoc import NodeRadio
+from testbed.campaign import digests
 from tests.lab.ad_hoc.conftest import Left, RunAdHoc
 from tests.support.ad_hoc_study import STILL, cell
 from tests.support.study_file import Edit
@@ -36,6 +37,12 @@ INITIAL_RTO_S = 3.0
 Over = Callable[[str], Left]
 
 
+def run(run_ad_hoc: RunAdHoc, name: str, kind: str) -> Left:
+    asked: Edit = ("  routing:", f"  multihoming: {kind}\n  routing:")
+    collect = dataclasses.replace(cell().collect, pcap=True)
+    return run_ad_hoc(name, LINE, STILL, *BOTH, asked, seed=SEED, collect=collect)
+
+
 @pytest.fixture(scope="module")
 def over(run_ad_hoc: RunAdHoc) -> Over:
     """Return the cell of a kind of multihoming, run when it is first asked for."""
@@ -43,9 +50,7 @@ def over(run_ad_hoc: RunAdHoc) -> Over:
 
     def of(kind: str) -> Left:
         if kind not in found:
-            asked: Edit = ("  routing:", f"  multihoming: {kind}\n  routing:")
-            collect = dataclasses.replace(cell().collect, pcap=True)
-            found[kind] = run_ad_hoc(kind, LINE, STILL, *BOTH, asked, seed=SEED, collect=collect)
+            found[kind] = run(run_ad_hoc, kind, kind)
         return found[kind]
 
     return of
@@ -83,6 +88,20 @@ def test_all_adds_up(over: Over, kind: str) -> None:
     assert list(zip(table["node"], table["radio"], strict=True)) == wanted
     ruled = [c for c in left.json(run_folder.VERIFY)["checks"] if c["check"] == "routing by radio"]
     assert len(ruled) == len(wanted) - 6, "a check for each node with two radios"
+
+
+def test_one_seed_fixes_it_to_the_byte(over: Over, run_ad_hoc: RunAdHoc) -> None:
+    first = digests.of_cell(over("same-channel").folder)
+    assert {"raw/routing/n1.wlan1.events", "tables/paths.parquet"} <= set(first)
+    again = run(run_ad_hoc, "again", "same-channel")
+    assert digests.differences(first, digests.of_cell(again.folder)) == []
+
+
+def test_bulk_data_fills_the_first_path(over: Over) -> None:
+    """Over three hops that share a channel a third of what one hop carries is left, or less."""
+    (flow, _) = pl.read_parquet(over("same-channel").folder / "tables/flows.parquet").to_dicts()
+    assert flow["flow"] == "main"
+    assert 150_000 < flow["goodput_bps"] < 1_500_000 / HOPS
 
 
 @pytest.mark.parametrize("kind", KINDS)
