@@ -41,8 +41,8 @@ def cell_wall_s(cell: Cell) -> float:
         return SETUP_S + CALIBRATING_S
     if cell.ad_hoc:
         radios = len(cell.ad_hoc.radios())
-        on_air_s = cell.duration_s * cell.ad_hoc.channels
-        return PER_NODE_S * radios + PER_RADIO_VIRTUAL_S * on_air_s
+        # A second network costs little more: what goes by it does not go by the first.
+        return PER_NODE_S * radios + PER_RADIO_VIRTUAL_S * cell.duration_s
     per_packet_s = PER_PACKET_S + (PER_CAPTURED_PACKET_S if cell.collect.pcap else 0.0)
     return (
         SETUP_S

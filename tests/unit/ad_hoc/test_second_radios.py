@@ -117,9 +117,9 @@ def test_what_second_daemons_leave() -> None:
     assert "raw/routing/n1.wlan1.jsonl" not in calibrating
 
 
-def test_two_networks_take_twice_as_much() -> None:
+def test_two_networks_may_take_twice_as_much() -> None:
     one, two = cell(), cell(asked("two-networks"))
-    assert costs.cell_wall_s(two) == pytest.approx(2 * costs.cell_wall_s(one))
+    assert costs.cell_wall_s(two) - costs.cell_wall_s(one) == pytest.approx(6 * 0.1)
     more_s = [time_limits.limits(each).wall_s - each.limits.wall_s for each in (one, two)]
     assert more_s[1] == pytest.approx(2 * more_s[0])
     captured = [
