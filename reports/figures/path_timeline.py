@@ -191,10 +191,10 @@ def timeline_figure(
 
 
 def _caption(told: Told, down: EventRow | None, rto_s: float | None, due: Sequence[float]) -> str:
-    what = (
-        "Links while they are down, each path as its sender's kernel held it to be, and the one "
-        "that data came over."
-    )
+    seen = "path as its sender's kernel held it to be, and the one that data came over."
+    if not told.events:  # as of radios, which nothing happens to
+        return f"Each {seen}"
+    what = f"Links while they are down, each {seen}"
     words = [what]
     if down is None:
         return what

@@ -168,6 +168,7 @@ def test_nothing_that_went_down_needs_no_timeouts(shown: Shown) -> None:
         Told(states=states, events=()), FLOW, CELL, id="x", label="x", window_s=(0.0, 9.0)
     )
     assert isinstance(found, Figure)
+    assert found.caption.startswith("Each path as its sender")
     assert found.caption.endswith("data came over.")
 
 
