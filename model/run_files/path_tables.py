@@ -83,5 +83,5 @@ class AirtimeRow:
 
     kind: str  #: `data`, `broadcast` (data to all: requests, errors), `management` (beacons), `ack`
     air_s: float  #: time of all signals; those that overlap count each
-    #: the same over the time the medium ran; in parts of a field far apart it can exceed 1
+    #: the same over the time the medium ran; of two channels, or places far apart, it can exceed 1
     air_frac: float
