@@ -36,6 +36,10 @@ class RadioSettings:
     ``queue_pkts`` frames wait in a radio. A stronger signal of two is decoded if it is
     ``capture_db`` above the other; 0: neither is, ever. A frame that is not acknowledged is sent
     ``retry_limit`` times in all.
+
+    RTS and CTS precede frames to one radio that are longer than ``rts_threshold_bytes``, 802.11's
+    header and the checksum included; None: none, ever. Such a frame is sent ``long_retry_limit``
+    times in all, and an RTS in vain ``retry_limit`` times.
     """
 
     rate_bps: int
@@ -45,6 +49,8 @@ class RadioSettings:
     queue_pkts: int
     capture_db: int
     retry_limit: int
+    rts_threshold_bytes: int | None = field(default=None, metadata=LATER)
+    long_retry_limit: int = field(default=4, metadata=LATER)
 
 
 @dataclass(frozen=True, kw_only=True)

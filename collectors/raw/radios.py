@@ -13,7 +13,7 @@ from model.units import ns_to_seconds
 #: Kinds of routing packets, as daemons count them, and the headers that each has besides.
 CONTROL = ("rreq", "rrep", "rerr", "rrep_ack", "hello")
 CONTROL_HEADER_BYTES = 28
-KINDS = ("data", "broadcast", "management", "ack")
+KINDS = ("data", "broadcast", "management", "ack", "rts", "cts")
 
 
 def radio_rows(
@@ -60,6 +60,16 @@ def _row(
         collided_attempts=at("unicast_collided"),
         out_of_range_attempts=at("unicast_out_of_range"),
         deaf_attempts=at("unicast_receiver_sending"),
+        protected_attempts=at("protected_attempts"),
+        rts_attempts=at("rts_attempts") - at("rts_under_way"),
+        rts_delivered_attempts=at("rts_delivered"),
+        rts_collided_attempts=at("rts_collided"),
+        rts_out_of_range_attempts=at("rts_out_of_range"),
+        rts_deaf_attempts=at("rts_receiver_sending"),
+        rts_answered_attempts=at("rts_answered"),
+        rts_unanswered_attempts=at("cts_timeouts"),
+        rts_refused_attempts=at("cts_refused"),
+        cts_attempts=at("cts_sent"),
         link_breaks=all_of("link_breaks_"),
         route_requests=of("rreqs_originated"),
         route_requests_forwarded=of("rreqs_forwarded"),

@@ -47,11 +47,13 @@ def totals(text: str, where: str) -> Mapping[str, Any]:
 
 
 def _checks(row: RadioRow) -> list[Check]:
-    """Every frame has one fate, and every transmission one outcome."""
+    """Every frame has one fate, and every transmission and every RTS one outcome."""
     fates = row.acked_frames + row.given_up_frames + row.group_frames
     fates += row.queue_dropped_frames + row.waiting_frames
     outcomes = row.delivered_attempts + row.repeated_attempts + row.collided_attempts
     outcomes += row.out_of_range_attempts + row.deaf_attempts
+    rts = row.rts_delivered_attempts + row.rts_collided_attempts
+    rts += row.rts_out_of_range_attempts + row.rts_deaf_attempts
     where = f"node {row.node}" + (f", {row.radio}" if row.radio != DEVICES[0] else "")
     return [
         Check(check=what, where=where, wanted=f"{wanted} {unit}",
@@ -61,5 +63,7 @@ def _checks(row: RadioRow) -> list[Check]:
              "frames"),
             ("delivered, repeated, collided, out of range or not listened to", row.attempts,
              outcomes, "transmissions"),
+            ("RTS decoded, collided, out of range or not listened to", row.rts_attempts, rts,
+             "transmissions"),
         )
     ]  # fmt: skip

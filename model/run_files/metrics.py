@@ -395,6 +395,10 @@ ASKED = (
         "transmissions to one radio that another signal destroyed there",
     ),
     Declared(
+        "rts_unanswered_frac", "RTS without CTS", SHARE,
+        "RTS whose CTS did not come, of all",
+    ),
+    Declared(
         "air_data_frac", "Air time of data frames", SHARE,
         "time of all radios' data frames to one other, over the time of the medium",
     ),
@@ -409,6 +413,9 @@ ASKED = (
     Declared(
         "air_ack_frac", "Air time of radios' ACKs", SHARE,
         "the same of the radios' own acknowledgements",
+    ),
+    Declared(
+        "air_rts_cts_frac", "Air time of RTS and CTS", SHARE, "the same of RTS and CTS together",
     ),
     Declared(
         "returned_{group}_frac", "Flows that return to the path, {label}", SHARE,

@@ -65,6 +65,17 @@ class RadioRow:
     collided_attempts: int  #: destroyed by another signal there
     out_of_range_attempts: int  #: for nobody within range
     deaf_attempts: int  #: that the other radio could not hear, for it was sending
+    protected_attempts: int  #: transmissions of frames that RTS and CTS preceded
+    rts_attempts: int  #: transmissions of RTS, ended before the medium
+    rts_delivered_attempts: int  #: of these: decoded there
+    rts_collided_attempts: int  #: destroyed by another signal there
+    rts_out_of_range_attempts: int  #: for nobody within range
+    rts_deaf_attempts: int  #: that the other radio could not hear, for it was sending
+    rts_answered_attempts: int  #: RTS whose CTS was decoded
+    rts_unanswered_attempts: int  #: RTS whose CTS did not come
+    #: RTS of others that it decoded and gave no CTS, as it kept quiet for another exchange
+    rts_refused_attempts: int
+    cts_attempts: int  #: transmissions of CTS
     link_breaks: int  #: next hops that its router took for gone
     route_requests: int  #: that its router began
     route_requests_forwarded: int  #: of others, passed on
@@ -81,7 +92,9 @@ class RadioRow:
 class AirtimeRow:
     """What one kind of frame took of the channel, all radios together."""
 
-    kind: str  #: `data`, `broadcast` (data to all: requests, errors), `management` (beacons), `ack`
+    #: `data`, `broadcast` (data to all: requests, errors), `management` (beacons), `ack`, `rts`,
+    #: `cts`
+    kind: str
     air_s: float  #: time of all signals; those that overlap count each
     #: the same over the time the medium ran; of two channels, or places far apart, it can exceed 1
     air_frac: float

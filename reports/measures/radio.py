@@ -40,12 +40,20 @@ def attempts_collided_frac(sample: Sample) -> Quotient:
     return quotient(collided, tried, "the number of transmissions", 1)
 
 
-def _air(kind: str) -> Callable[[Sample], float]:
-    """Return the metric of one kind of frame's time on the channel."""
+def rts_unanswered_frac(sample: Sample) -> Quotient:
+    """Return which part of the RTS no CTS came back of."""
+    rows = _radios(sample)
+    answered = sum(row.rts_answered_attempts for row in rows)
+    unanswered = sum(row.rts_unanswered_attempts for row in rows)
+    return quotient(unanswered, answered + unanswered, "the number of RTS", 1)
+
+
+def _air(*kinds: str) -> Callable[[Sample], float]:
+    """Return the metric of the time that frames of these kinds take on the channel."""
 
     def compute(sample: Sample) -> float:
         _radios(sample)
-        return sum(row.air_frac for row in sample.airtime if row.kind == kind)
+        return sum(row.air_frac for row in sample.airtime if row.kind in kinds)
 
     return compute
 
@@ -58,8 +66,10 @@ RADIO_FUNCTIONS: dict[str, Callable[[Sample], float | Quotient]] = {
     "frames_given_up": _over_nodes("given_up_frames"),
     "frames_queue_dropped": _over_nodes("queue_dropped_frames"),
     "attempts_collided_frac": attempts_collided_frac,
+    "rts_unanswered_frac": rts_unanswered_frac,
     "air_data_frac": _air("data"),
     "air_broadcast_frac": _air("broadcast"),
     "air_management_frac": _air("management"),
     "air_ack_frac": _air("ack"),
+    "air_rts_cts_frac": _air("rts", "cts"),
 }

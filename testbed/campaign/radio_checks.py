@@ -49,10 +49,6 @@ def compared(
     Raises:
         RunError: one of them sent nothing.
     """
-    dcf = Dcf(
-        retry_limit=radio.retry_limit, data_rate_bps=radio.rate_bps,
-        ack_rate_bps=radio.basic_rate_bps,
-    )  # fmt: skip
     payload_bytes, sharing = asked["payload_bytes"], asked["sharing"]
 
     def measured(senders: Sequence[int]) -> calibrate.Measured:
@@ -60,14 +56,26 @@ def compared(
         return calibrate.measure(own, asked["from_ns"], asked["to_ns"])
 
     alone, together = measured([asked["alone"]]), measured(sharing)
-    wanted_bps = one_sender_bps(dcf, alone.frame_bytes, payload_bytes)
-    theory = saturated(dcf, len(sharing), together.frame_bytes, payload_bytes)
+    wanted_bps = one_sender_bps(dcf(radio, alone.frame_bytes), alone.frame_bytes, payload_bytes)
+    theory = saturated(
+        dcf(radio, together.frame_bytes), len(sharing), together.frame_bytes, payload_bytes
+    )
     return [
         _check("one sender", wanted_bps, alone.goodput_bps(payload_bytes),
                calibrate.ONE_SENDER_FRAC),
         _check(f"{len(sharing)} stations in one cell", theory.goodput_bps,
                together.goodput_bps(payload_bytes), calibrate.SATURATED_FRAC),
     ]  # fmt: skip
+
+
+def dcf(radio: RadioSettings, frame_bytes: int) -> Dcf:
+    """Return the DCF of radios that send frames of so many bytes, with RTS where they use it."""
+    threshold_bytes = radio.rts_threshold_bytes
+    return Dcf(
+        retry_limit=radio.retry_limit, long_retry_limit=radio.long_retry_limit,
+        rts=threshold_bytes is not None and frame_bytes > threshold_bytes,
+        data_rate_bps=radio.rate_bps, ack_rate_bps=radio.basic_rate_bps,
+    )  # fmt: skip
 
 
 def _check(where: str, wanted_bps: float, got_bps: float, margin_frac: float) -> Check:

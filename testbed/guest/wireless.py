@@ -125,7 +125,14 @@ def medium_options(network: AdHoc, seed: int, origin_ns: int) -> dict[str, int]:
         "retry-limit": radio.retry_limit,
         "ack-rate-bps": radio.basic_rate_bps,
     }
-    return options | ({"capture-db": radio.capture_db} if radio.capture_db else {})
+    if radio.capture_db:
+        options["capture-db"] = radio.capture_db
+    if radio.rts_threshold_bytes is not None:
+        options |= {
+            "rts-threshold-bytes": radio.rts_threshold_bytes,
+            "long-retry-limit": radio.long_retry_limit,
+        }
+    return options
 
 
 def build(

@@ -14,6 +14,7 @@ def resolve_ad_hoc(network: study_form.Network) -> AdHoc:
     radio, routing, mobility = network.radio, network.routing, network.mobility
     if network.nodes is None or radio is None or routing is None or mobility is None:
         raise TypeError(f"no radios in a network of topology {network.topology}")
+    threshold_bytes = radio.rts_threshold_bytes
     return AdHoc(
         topology="ad-hoc",
         nodes=network.nodes,
@@ -22,6 +23,8 @@ def resolve_ad_hoc(network: study_form.Network) -> AdHoc:
             rate_bps=radio.rate_bps, basic_rate_bps=radio.basic_rate_bps, range_m=radio.range_m,
             carrier_sense_m=radio.carrier_sense_m, queue_pkts=radio.queue_pkts,
             capture_db=radio.capture_db, retry_limit=radio.attempts,
+            rts_threshold_bytes=None if threshold_bytes == "none" else threshold_bytes,
+            long_retry_limit=radio.long_attempts,
         ),
         routing=_routing(routing),
         mobility=_mobility(mobility),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from model import units
 from model.ad_hoc import LinkBreaks
@@ -20,6 +20,8 @@ RADIO_RATES_BPS = (1_000_000, 2_000_000, 5_500_000, 11_000_000)
 BASIC_RATES_BPS = RADIO_RATES_BPS[:2]
 #: A radio's own limit of frames that wait.
 MOST_QUEUED_PKTS = 90
+#: The medium's longest threshold of RTS.
+MOST_RTS_THRESHOLD = "3000 bytes"
 Constants = Literal["rfc3561", "ns-2.35"]
 
 
@@ -53,9 +55,21 @@ def _queue(count_pkts: int) -> int:
     return count_pkts
 
 
+def _rts_threshold(value: object) -> object:
+    if value == "none":
+        return value
+    return units.parse_size_bytes(value, at_most=MOST_RTS_THRESHOLD)
+
+
 _RATES = WithJsonSchema({"enum": [units.format_rate(rate) for rate in RADIO_RATES_BPS]})
 _BASIC_RATES = WithJsonSchema({"enum": [units.format_rate(rate) for rate in BASIC_RATES_BPS]})
 RangeM = Annotated[LengthM, AfterValidator(_whole_metres)]
+RtsThresholdBytes = Annotated[
+    int | Literal["none"], BeforeValidator(_rts_threshold),
+    WithJsonSchema(
+        {"type": "string", "pattern": f"^([0-9]+ *({'|'.join(units.SIZE.units)})|none)$"}
+    ),
+]  # fmt: skip
 
 
 class Radio(Settings):
@@ -78,6 +92,13 @@ class Radio(Settings):
         0, ge=0, le=100, description="dB by which the stronger of two signals is decoded; 0: never"
     )
     attempts: int = Field(7, ge=2, le=255, description="how often a frame is sent at most")
+    rts_threshold_bytes: RtsThresholdBytes = Field(
+        "none", alias="rts_threshold",
+        description="RTS and CTS precede longer frames to one radio: '0 bytes' all; or none",
+    )  # fmt: skip
+    long_attempts: int = Field(
+        4, ge=1, le=255, description="how often a frame that RTS and CTS precede is sent at most"
+    )
 
 
 class Routing(Settings):

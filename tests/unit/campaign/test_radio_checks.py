@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,36 @@ def test_another_radio_has_another_theory() -> None:
     alone, together = radio_checks.compared(right(), ASKED, fast.radio)
     assert not alone.agrees
     assert not together.agrees
+
+
+#: Of RTS and CTS by hand: 192 us and 20 bytes at 1 Mbit/s, 10 us, 192 us and 14 bytes, 10 us.
+CLEARING_NS = 192_000 + 160_000 + 10_000 + 192_000 + 112_000 + 10_000
+
+
+@pytest.mark.parametrize(
+    ("threshold", "rts"),
+    [("0 bytes", True), ("1063 bytes", True), ("1064 bytes", False), ("none", False)],
+)
+def test_frames_longer_than_the_threshold_have_the_theory_of_rts(threshold: str, rts: bool) -> None:
+    radio = network(("rate: 2 Mbit/s", f"rate: 2 Mbit/s, rts_threshold: {threshold}")).radio
+    dcf = dataclasses.replace(DCF, rts=rts)
+    assert radio_checks.dcf(radio, FRAME_BYTES) == dcf
+    goodput_bps = saturated(dcf, 3, FRAME_BYTES, PAYLOAD_BYTES).goodput_bps
+    alone_ns = EACH_NS + CLEARING_NS * rts
+    sent = frames(0, alone_ns)
+    for sender in (3, 4, 5):
+        sent += frames(sender, 3 * PAYLOAD_BYTES * 8 * S / goodput_bps)
+    found = radio_checks.compared(sent, ASKED, radio)
+    assert [check.agrees for check in found] == [True, True]
+    other = "none" if rts else "0 bytes"
+    radio = network(("rate: 2 Mbit/s", f"rate: 2 Mbit/s, rts_threshold: {other}")).radio
+    assert [check.agrees for check in radio_checks.compared(sent, ASKED, radio)] == [False, False]
+
+
+def test_the_limits_are_the_radios() -> None:
+    keys = "rate: 2 Mbit/s, attempts: 5, long_attempts: 2"
+    dcf = radio_checks.dcf(network(("rate: 2 Mbit/s", keys)).radio, FRAME_BYTES)
+    assert dcf == dataclasses.replace(DCF, retry_limit=5, long_retry_limit=2)
 
 
 @pytest.mark.parametrize("silent", [[0], [3, 4, 5]])

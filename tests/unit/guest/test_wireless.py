@@ -70,6 +70,21 @@ def test_the_mediums_options() -> None:
     assert found["capture-db"] == 10
 
 
+@pytest.mark.parametrize(("threshold", "said_bytes"), [("0 bytes", 0), ("1 KiB", 1024)])
+def test_the_mediums_options_with_rts(threshold: str, said_bytes: int) -> None:
+    keys = f"rate: 2 Mbit/s, rts_threshold: {threshold}, long_attempts: 3"
+    found = wireless.medium_options(network(("rate: 2 Mbit/s", keys)), 7, 0)
+    assert found == wireless.medium_options(NETWORK, 7, 0) | {
+        "rts-threshold-bytes": said_bytes, "long-retry-limit": 3,
+    }  # fmt: skip
+
+
+def test_without_rts_its_limit_is_no_option() -> None:
+    keys = "rate: 2 Mbit/s, rts_threshold: none, long_attempts: 3"
+    found = wireless.medium_options(network(("rate: 2 Mbit/s", keys)), 7, 0)
+    assert found == wireless.medium_options(NETWORK, 7, 0)
+
+
 def distance_m(places: Movement, one: int, other: int) -> float:
     a, b = places.paths[one].rows[0], places.paths[other].rows[0]
     return math.hypot(a.x_mm - b.x_mm, a.y_mm - b.y_mm) / 1000

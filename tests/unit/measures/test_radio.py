@@ -29,16 +29,18 @@ def sample(*radios: RadioRow, duration_s: float = 20.0) -> Sample:
     return Sample(
         groups=(T, S), compare=None, bottleneck_rate_bps=None, flows=(), radios=radios,
         airtime=(air("data", 0.25), air("broadcast", 0.03), air("management", 0.02),
-                 air("ack", 0.125)),
+                 air("ack", 0.125), air("rts", 0.0625), air("cts", 0.05)),
         duration_s=duration_s,
     )  # fmt: skip
 
 
 SAMPLE = sample(
     radio("n1", link_breaks=2, routes_broken=3, discoveries=4, control_bytes=1000,
-          given_up_frames=5, queue_dropped_frames=6, attempts=30, collided_attempts=3),
+          given_up_frames=5, queue_dropped_frames=6, attempts=30, collided_attempts=3,
+          rts_attempts=41, rts_answered_attempts=30, rts_unanswered_attempts=10),
     radio("n2", link_breaks=1, routes_broken=0, discoveries=1, control_bytes=250,
-          given_up_frames=2, queue_dropped_frames=0, attempts=10, collided_attempts=5),
+          given_up_frames=2, queue_dropped_frames=0, attempts=10, collided_attempts=5,
+          rts_attempts=10, rts_answered_attempts=2, rts_unanswered_attempts=8),
     radio("n3"),
 )  # fmt: skip
 
@@ -57,10 +59,12 @@ def value(name: str, one: Sample) -> Value:
         ("frames_given_up", 7.0),
         ("frames_queue_dropped", 6.0),
         ("attempts_collided_frac", 0.2),  # 8 of 40, not the mean of 1/10 and 1/2
+        ("rts_unanswered_frac", 0.36),  # 18 of 50; what was still open at the end is neither
         ("air_data_frac", 0.25),
         ("air_broadcast_frac", 0.03),
         ("air_management_frac", 0.02),
         ("air_ack_frac", 0.125),
+        ("air_rts_cts_frac", 0.1125),
     ],
 )
 def test_by_hand(name: str, wanted: float) -> None:
@@ -84,6 +88,8 @@ def test_what_was_never_sent_has_no_share() -> None:
     quiet = sample(radio("n1"), radio("n2"))
     assert value("attempts_collided_frac", quiet).value is None
     assert "number of transmissions" in (value("attempts_collided_frac", quiet).reason or "")
+    assert value("rts_unanswered_frac", quiet).value is None
+    assert "number of RTS" in (value("rts_unanswered_frac", quiet).reason or "")
     assert value("link_breaks", quiet).value == 0.0
     assert value("routing_rate_bps", sample(radio("n1"), duration_s=0.0)).value is None
 

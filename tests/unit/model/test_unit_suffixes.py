@@ -39,6 +39,8 @@ SUFFIXES = (
 COUNTS = {
     "attempts": "how often a frame is sent",
     "retry_limit": "how often a frame is sent",
+    "long_attempts": "how often a frame is sent",
+    "long_retry_limit": "how often a frame is sent",
     "schema": "version of a format",
     "year": "a calendar year",
     "seed": "names a random sequence",

@@ -62,6 +62,9 @@ def test_each_node_by_hand() -> None:
         group_frames=54, queue_dropped_frames=0, waiting_frames=0, attempts=2730,
         delivered_attempts=2655, repeated_attempts=0, collided_attempts=0,
         out_of_range_attempts=0, deaf_attempts=75,
+        protected_attempts=0, rts_attempts=0, rts_delivered_attempts=0, rts_collided_attempts=0,
+        rts_out_of_range_attempts=0, rts_deaf_attempts=0, rts_answered_attempts=0,
+        rts_unanswered_attempts=0, rts_refused_attempts=0, cts_attempts=0,
         link_breaks=0, route_requests=1, route_requests_forwarded=0, route_replies=0,
         routes_broken=0, discoveries=1, discoveries_failed=0, router_dropped_pkts=0,
         control_pkts=1, control_bytes=24 + 28,
@@ -88,9 +91,27 @@ def test_what_routers_count_apart_is_summed() -> None:
     assert third.control_bytes == 24 + 200 + 24 + 13 * 28
 
 
+def test_each_outcome_of_rts_has_its_column() -> None:
+    counted = medium()
+    numbers = {
+        "rts_attempts": 40, "rts_under_way": 1, "rts_delivered": 20, "rts_collided": 9,
+        "rts_out_of_range": 8, "rts_receiver_sending": 2, "rts_answered": 17, "cts_timeouts": 21,
+        "cts_refused": 3, "cts_sent": 6, "protected_attempts": 16,
+    }  # fmt: skip
+    for name, number in numbers.items():
+        counted[name][1] = number
+    second = radio_rows(NODES, counted, routers())[1]
+    assert (second.rts_attempts, second.protected_attempts, second.cts_attempts) == (39, 16, 6)
+    assert (second.rts_delivered_attempts, second.rts_collided_attempts) == (20, 9)
+    assert (second.rts_out_of_range_attempts, second.rts_deaf_attempts) == (8, 2)
+    assert (second.rts_answered_attempts, second.rts_unanswered_attempts) == (17, 21)
+    assert second.rts_refused_attempts == 3
+
+
 def test_airtime_by_hand() -> None:
     found = {row.kind: row for row in airtime_rows(medium())}
-    assert list(found) == ["data", "broadcast", "management", "ack"]
+    assert list(found) == ["data", "broadcast", "management", "ack", "rts", "cts"]
+    assert (found["rts"].air_s, found["cts"].air_frac) == (0, 0)
     ran_ns = 55_263_449_344
     assert found["data"].air_s == pytest.approx(18.281888)
     assert found["data"].air_frac == pytest.approx(18_281_888_000 / ran_ns)
@@ -101,7 +122,7 @@ def test_airtime_by_hand() -> None:
 
 def test_the_files(left: Path) -> None:
     checks = radio_files.write(left, NETWORK)
-    assert len(checks) == 2 * 6
+    assert len(checks) == 3 * 6
     assert all(check.agrees for check in checks)
     assert (checks[0].where, checks[0].wanted, checks[0].got) == (
         "node n1", "2709 frames", "2709 frames",
@@ -120,6 +141,7 @@ def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
 
 FATES = "acknowledged, given up, sent to all, dropped or waiting"
 OUTCOMES = "delivered, repeated, collided, out of range or not listened to"
+RTS = "RTS decoded, collided, out of range or not listened to"
 
 
 @pytest.mark.parametrize(
@@ -137,6 +159,11 @@ OUTCOMES = "delivered, repeated, collided, out of range or not listened to"
         ("unicast_collided", OUTCOMES),
         ("unicast_out_of_range", OUTCOMES),
         ("unicast_receiver_sending", OUTCOMES),
+        ("rts_attempts", RTS),
+        ("rts_delivered", RTS),
+        ("rts_collided", RTS),
+        ("rts_out_of_range", RTS),
+        ("rts_receiver_sending", RTS),
     ],
 )
 def test_a_sum_that_does_not_close_is_of_its_node(left: Path, counter: str, what: str) -> None:
@@ -176,6 +203,8 @@ def test_a_frame_on_the_air_when_the_medium_ends_is_no_mistake(left: Path) -> No
         lambda totals: totals.update(ended_ns=totals["began_ns"]),
         lambda totals: totals.update(ended_ns=None),
         lambda totals: totals.pop("ack_air_ns"),
+        lambda totals: totals.pop("cts_air_ns"),
+        lambda totals: totals.pop("rts_attempts"),
         lambda totals: totals.update(data_air_ns=None),
     ],
 )

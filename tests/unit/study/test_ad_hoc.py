@@ -23,7 +23,7 @@ def test_all_in_base_units() -> None:
     found = network(
         ("rate: 2 Mbit/s, range: 250 m", "rate: 5.5 Mbit/s, basic_rate: 2 Mbit/s, range: 0.2 km"),
         ("carrier_sense: 550 m", ("carrier_sense: 550 m, queue: 60 packets, capture_db: 10,"
-         " attempts: 4")),
+         " attempts: 4, rts_threshold: 500 bytes, long_attempts: 3")),
         ("protocol: aodv", "protocol: aodv, link_breaks: hello"),
         ("pause: 0 s", "pause: 500 ms\n    start: uniform\n    ends: stay"),
         ("  routing:", "  warm_up: 2.5 s\n  routing:"),
@@ -31,7 +31,7 @@ def test_all_in_base_units() -> None:
     assert (found.topology, found.nodes, found.pairs, found.warm_up_s) == ("ad-hoc", 6, 2, 2.5)
     assert found.radio == RadioSettings(
         rate_bps=5_500_000, basic_rate_bps=2_000_000, range_m=200.0, carrier_sense_m=550.0,
-        queue_pkts=60, capture_db=10, retry_limit=4,
+        queue_pkts=60, capture_db=10, retry_limit=4, rts_threshold_bytes=500, long_retry_limit=3,
     )  # fmt: skip
     assert found.routing == Routing(protocol="aodv", link_breaks="hello", options={})
     assert found.mobility == Mobility(
@@ -45,7 +45,7 @@ def test_what_is_not_said() -> None:
     assert found.warm_up_s == 10.0
     assert found.radio == RadioSettings(
         rate_bps=2_000_000, basic_rate_bps=1_000_000, range_m=250.0, carrier_sense_m=550.0,
-        queue_pkts=50, capture_db=0, retry_limit=7,
+        queue_pkts=50, capture_db=0, retry_limit=7, rts_threshold_bytes=None, long_retry_limit=4,
     )  # fmt: skip
     assert found.routing == Routing(protocol="aodv", link_breaks="link-layer", options={})
     assert (found.mobility.start, found.mobility.ends) == ("steady-state", "move")
@@ -100,6 +100,8 @@ def test_a_network_of_radios_has_no_links() -> None:
         ("nodes: 6", "nodes: 5"),
         ("range: 250 m", "range: 249 m"),
         ("carrier_sense: 550 m", "carrier_sense: 551 m"),
+        ("range: 250 m", "range: 250 m, rts_threshold: 0 bytes"),
+        ("range: 250 m", "range: 250 m, long_attempts: 7"),
         ("protocol: aodv", "protocol: aodv, link_breaks: hello"),
         ("protocol: aodv", "protocol: aodv, constants: ns-2.35"),
         ("max: 5 m/s", "max: 6 m/s"),
@@ -146,6 +148,8 @@ def test_a_network_of_no_kind_is_refused(data: object) -> None:
         ("network.nodes: [4, 6]", [4, 6]),
         ("network.radio.range: [200 m, 250 m]", [200.0, 250.0]),
         ("network.radio.queue: [50 packets, 90 packets]", [50, 90]),
+        ("network.radio.rts_threshold: [none, 0 bytes, 400 B]", ["none", 0, 400]),
+        ("network.radio.long_attempts: [4, 7]", [4, 7]),
         ("network.routing.link_breaks: [link-layer, hello]", ["link-layer", "hello"]),
         ("network.routing.constants: [rfc3561, ns-2.35]", ["rfc3561", "ns-2.35"]),
         ("network.warm_up: [5 s, 10 s]", [5.0, 10.0]),
@@ -156,6 +160,21 @@ def test_sweeps(swept: str, values: list[object]) -> None:
     assert [next(iter(point.values.values())) for point in found.points] == values
     networks = [one.network for one in cells((SWEPT, swept))]
     assert networks[0] != networks[1]
+
+
+def test_a_swept_threshold_of_rts_is_that_of_each_cell() -> None:
+    swept = "network.radio.rts_threshold: [none, 0 bytes]"
+    without, always = (one.ad_hoc for one in cells((SWEPT, swept)))
+    assert without is not None
+    assert always is not None
+    assert without == network()
+    assert always.radio == dataclasses.replace(without.radio, rts_threshold_bytes=0)
+
+
+def test_a_cell_from_before_radios_had_rts_is_one_without() -> None:
+    data = to_dict(cell())
+    assert not {"rts_threshold_bytes", "long_retry_limit"} & set(data["network"]["radio"])
+    assert from_dict(data) == cell()
 
 
 def test_a_swept_speed_is_that_of_each_cell() -> None:
@@ -223,6 +242,14 @@ NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topo
          " packets")),
         ("range: 250 m", "range: 250 m, attempts: 1", "radio:",
          "radio.attempts: out of range: wanted at least 2, got 1"),
+        ("range: 250 m", "range: 250 m, long_attempts: 0", "radio:",
+         "radio.long_attempts: out of range: wanted at least 1, got 0"),
+        ("range: 250 m", "range: 250 m, rts_threshold: 0", "radio:",
+         "radio.rts_threshold: no unit: wanted a size such as '1448 bytes', got 0"),
+        ("range: 250 m", "range: 250 m, rts_threshold: 3001 bytes", "radio:",
+         "radio.rts_threshold: out of range: wanted at most 3000 bytes, got '3001 bytes'"),
+        ("range: 250 m", "range: 250 m, rts_threshold: never", "radio:",
+         "radio.rts_threshold: not a size: wanted"),
         ("range: 250 m", "range: 250 m, capture_db: 101", "radio:",
          "radio.capture_db: out of range: wanted at most 100, got 101"),
         ("range: 250 m", "range: 250 m, power: 3", "radio:", "radio.power: unknown key"),
