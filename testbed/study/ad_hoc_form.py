@@ -97,7 +97,7 @@ class Radio(Settings):
         description="RTS and CTS precede longer frames to one radio: '0 bytes' all; or none",
     )  # fmt: skip
     long_attempts: int = Field(
-        4, ge=1, le=255, description="how often a frame that RTS and CTS precede is sent at most"
+        4, ge=2, le=255, description="how often a frame that RTS and CTS precede is sent at most"
     )
 
 

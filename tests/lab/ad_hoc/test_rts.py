@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -30,11 +32,11 @@ FEW: tuple[Edit, ...] = (
 )  # fmt: skip
 
 
-def rows(left: Left, table: str) -> list[dict[str, float]]:
+def rows(left: Left, table: str) -> list[dict[str, Any]]:
     return pl.read_parquet(left.folder / table).to_dicts()
 
 
-def total(left: Left, column: str) -> float:
+def total(left: Left, column: str) -> int:
     return sum(row[column] for row in rows(left, run_folder.RADIOS_TABLE))
 
 
