@@ -10,6 +10,7 @@
 #define AODVD_H
 
 #include "aodv_core.h"
+#include "probe_options.h"
 
 #include <net/if.h>
 
@@ -111,6 +112,11 @@ void routes_remove_all(void);
 void neighbours_receive(void);
 /* Who has this MAC address there; 0: nobody that is known. */
 uint32_t neighbour_of_mac(unsigned int index, const uint8_t *mac);
+
+/* route_metrics.c */
+extern const struct probe_option route_metric_options[];
+/* Writes the attribute of the metrics asked for; returns its bytes, or 0. */
+uint32_t route_metrics_write(char *at);
 
 /* packet_buffer.c */
 void tun_open(void);

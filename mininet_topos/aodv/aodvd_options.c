@@ -132,7 +132,7 @@ static const struct probe_option daemon_options[] = {
 
 static const struct probe_options options = {
     "Routes packets between nodes as AODV (RFC 3561) does.",
-    {daemon_options, protocol_options},
+    {daemon_options, protocol_options, route_metric_options},
 };
 
 static void seconds_default(struct probe_seconds *option, int64_t ns)

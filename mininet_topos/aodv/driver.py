@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from model import units
 from model.errors import RunError
 
 BIN = Path("/gt/code/bin/aodvd")
@@ -19,6 +20,7 @@ BIN = Path("/gt/code/bin/aodvd")
 KINDS = ("rreq", "rrep", "rerr", "rrep_ack", "hello")
 #: What each message has besides: the headers of UDP and IPv4.
 HEADER_BYTES = 28
+MS_PER_S = 1000
 #: ns-2.35's AODV as far as options go: its aodv/aodv.h, aodv_rqueue.h and sendRequest() of aodv.cc.
 #: What else is different there, and what the numbers are made of: docs/guides/routing.md.
 NS235: Mapping[str, str] = {
@@ -39,6 +41,42 @@ NS235: Mapping[str, str] = {
     "buffer_packets": "64",
     "buffer_age_s": "30",
 }
+
+
+#: Options of ``ip route`` that the daemon's routes can have, by iproute2's names. Others cannot be:
+#: the kernel heeds cwnd, reordering and ssthresh of a route through saved metrics alone.
+ROUTE_OPTIONS: Mapping[str, str] = {
+    "advmss": "advmss_bytes",
+    "initcwnd": "initcwnd_segments",
+    "initrwnd": "initrwnd_segments",
+    "mtu": "mtu_bytes",
+    "quickack": "quickack",
+    "rto_min": "rto_min_ms",
+    "window": "window_bytes",
+}
+
+
+def route_metrics(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the daemon's options that give its routes what ``ip route`` calls so.
+
+    Raises:
+        RunError: one that the daemon's routes cannot have.
+    """
+    for name in options:
+        if name not in ROUTE_OPTIONS:
+            raise RunError(
+                "an option of routes that the AODV daemon cannot set", where=f"route {name}",
+                wanted=", ".join(ROUTE_OPTIONS), got=f"{name} {options[name]}",
+            )  # fmt: skip
+    return {
+        ROUTE_OPTIONS[name]: _milliseconds(value) if name == "rto_min" else value
+        for name, value in options.items()
+    }
+
+
+def _milliseconds(value: str) -> str:
+    """Return a time as iproute2 takes it, such as ``492ms``, in whole milliseconds."""
+    return str(round(units.parse_time_s(value) * MS_PER_S))
 
 
 def sysctls(interfaces: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@
 struct route_request {
 	struct nlmsghdr header;
 	struct rtmsg route;
-	char attributes[64];
+	char attributes[160];
 };
 
 /* Which destinations have a route, so that all are removed at the end. */
@@ -76,6 +76,14 @@ static void add_attribute(struct route_request *request, unsigned short type,
 	memcpy(end, &attribute, sizeof(attribute));
 	memcpy(end + RTA_LENGTH(0), &value, sizeof(value));
 	request->header.nlmsg_len += RTA_SPACE(sizeof(value));
+}
+
+/* What the study's hosts want of their routes besides the way. */
+static void add_metrics(struct route_request *request)
+{
+	char *end = (char *)request + request->header.nlmsg_len;
+
+	request->header.nlmsg_len += route_metrics_write(end);
 }
 
 static struct route_request request_of(uint16_t type, uint16_t flags,
@@ -143,6 +151,8 @@ void routes_default_to_tun(void)
 	add_attribute(&request, RTA_OIF, aodvd.tun_index);
 	add_attribute(&request, RTA_PREFSRC, htonl(aodvd.interface[0].address));
 	add_attribute(&request, RTA_PRIORITY, (uint32_t)option_route_metric());
+	/* A connection may begin before there is another route. */
+	add_metrics(&request);
 	request_send(&request);
 	routes_check();
 }
@@ -160,6 +170,7 @@ void routes_set(uint32_t destination, uint32_t next_hop, unsigned int at)
 	}
 	add_attribute(&request, RTA_OIF, aodvd.interface[at].index);
 	add_attribute(&request, RTA_PREFSRC, htonl(aodvd.interface[0].address));
+	add_metrics(&request);
 	request_send(&request);
 	while (place < installed_count && installed[place] != destination)
 		place++;

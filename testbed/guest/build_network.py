@@ -168,14 +168,14 @@ def _build_ad_hoc(cell: Cell, network: AdHoc, folder: Path, journal: Journal) ->
         network = radio_places.network(network)
     else:
         moved = movement(network, seed=cell.seed, until_s=cell.duration_s)
-    laid_out, spaces, running = wireless.build(cell, network, moved, folder, journal)
-    roles = ledger.Roles(senders=laid_out.sources, receivers=laid_out.destinations)
+    roles = ledger.Roles(senders=network.source_names(), receivers=network.destination_names())
+    routes = ledger.route_options(cell.hosts, roles)
+    laid_out, spaces, running = wireless.build(cell, network, moved, routes, folder, journal)
     _set_hosts_up(cell, roles, spaces, HOST_SYSCTLS)
     flows = cell.flows if cell.purpose == "measure" else ()
     receivers = {flow.id: _end(laid_out, flow) for flow in flows}
     return BuiltNetwork(
-        cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces,
-        routes=ledger.route_options(cell.hosts, roles),
+        cell=cell, folder=folder, laid_out=laid_out, roles=roles, spaces=spaces, routes=routes,
         shown_routes={}, team=Alone(), drops=(), wireless=running,
         acks=ack_counts.install(spaces, ack_counts.watched(cell, receivers)) if flows else (),
     )  # fmt: skip
@@ -222,6 +222,8 @@ def read_back(lab: BuiltNetwork) -> None:
     """
     if lab.wireless:
         checks = wireless.read_back(lab.wireless.network, lab.spaces)
+        found, lab.raw["routes"] = wireless.read_back_routes(lab.routes, lab.spaces)
+        checks += found
     else:
         checks, lab.raw = check_built.read_back(
             lab.laid_out, lab.spaces, lab.routes, lab.shown_routes

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mininet_topos import check_built
 from mininet_topos.aodv import driver as aodv
 from mininet_topos.layout import Interface, Layout
 from mininet_topos.netns import Journal, Namespace, create
@@ -136,11 +137,13 @@ def medium_options(network: AdHoc, seed: int, origin_ns: int) -> dict[str, int]:
 
 
 def build(
-    cell: Cell, network: AdHoc, moved: Movement, folder: Path, journal: Journal
-) -> tuple[RadioLayout, dict[str, Namespace], Wireless]:
+    cell: Cell, network: AdHoc, moved: Movement, routes: Mapping[str, Mapping[str, str]],
+    folder: Path, journal: Journal,
+) -> tuple[RadioLayout, dict[str, Namespace], Wireless]:  # fmt: skip
     """Make nodes, medium, radios and routing daemons; return them, not yet warmed up.
 
-    Of a calibrating cell the medium lists all transmissions.
+    ``routes`` are the options of each node's routes, by iproute2's names. Of a calibrating cell the
+    medium lists all transmissions.
     """
     place = folder / "raw" / "radio"
     place.mkdir(parents=True)
@@ -166,9 +169,12 @@ def build(
     for name, of_node in of_nodes.items():
         _set_up(network, [radio.device for radio in of_node], spaces[name])
     daemons = [
-        _route(network, radio, of_nodes[radio.node], spaces[radio.node], folder)
+        _route(
+            network, radio, of_nodes[radio.node], spaces[radio.node], folder,
+            routes.get(radio.node, {}),
+        )
         for radio in network.radios()
-    ]
+    ]  # fmt: skip
     wireless = Wireless(
         network=network, folder=folder, medium=running, daemons=daemons, epoch_ns=epoch_ns
     )
@@ -197,13 +203,14 @@ def _set_up(network: AdHoc, devices: Sequence[str], node: Namespace) -> None:
 
 
 def _route(
-    network: AdHoc, radio: NodeRadio, of_node: Sequence[NodeRadio], node: Namespace, folder: Path
-) -> Running:
+    network: AdHoc, radio: NodeRadio, of_node: Sequence[NodeRadio], node: Namespace, folder: Path,
+    metrics: Mapping[str, str],
+) -> Running:  # fmt: skip
     """Start the routing daemon of a node's radio; return once it routes."""
     # What the study names tells of broken links, and nothing besides: the kernel's probes of a
     # neighbour can be lost in a full queue, and its link be good.
     options = {**network.routing.options, "no_neighbour_table": ""}
-    options |= two_radios.daemon_options(radio, of_node)
+    options |= two_radios.daemon_options(radio, of_node) | aodv.route_metrics(metrics)
     if network.routing.link_breaks == "hello":
         options["hello"] = ""
     daemon = aodv.Daemon(
@@ -270,6 +277,22 @@ def _rules_read_back(network: AdHoc, spaces: Mapping[str, Namespace]) -> list[Ch
                 for got in (spaces[name].read_sysctl(sysctl),)
             ]  # fmt: skip
     return found
+
+
+def read_back_routes(
+    routes: Mapping[str, Mapping[str, str]], spaces: Mapping[str, Namespace]
+) -> tuple[list[Check], dict[str, list[dict[str, Any]]]]:
+    """Compare options of routes with those of each node's default, which a daemon set; return both.
+
+    What the daemon finds later has the same options.
+    """
+    checks, shown = [], {}
+    for node, wanted in routes.items():
+        words = ["ip", "-4", "-j", "-d", "route", "show", "default", "table", "all"]
+        shown[node] = spaces[node].json(words)
+        for one in shown[node] or [{}]:
+            checks += check_built.compare_route(node, [one], dict(wanted))
+    return checks, shown
 
 
 def wait_for_time_zero(wireless: Wireless, ahead_s: int) -> int:

@@ -29,6 +29,7 @@ from testbed.points.at_points import (
 from testbed.points.claims import Comparison, expand_claims
 from testbed.points.kernel_checks import same_kernels, unknown_controls
 from testbed.points.labels import Label, read_labels
+from testbed.points.route_checks import daemon_cannot_set
 from testbed.points.sweep import Parameter, Point, read_points
 from testbed.points.variations import NO_VARIATIONS, Variation, Variations, read_variations
 from testbed.study import kernel_names
@@ -244,7 +245,9 @@ def study_from(
         patches=patches,
     )
     same = same_kernels(points, study.alternatives, study.kernel_at)
-    raise_problems([*same, *unknown_controls(study.all_points, study.kernel_at)], document)
+    unset = daemon_cannot_set(study.all_points, study.profiles)
+    unknown = unknown_controls(study.all_points, study.kernel_at)
+    raise_problems([*same, *unknown, *unset], document)
     return study
 
 

@@ -58,6 +58,18 @@ def test_discovery_leaves_routes_in_the_kernel(chain: Path) -> None:
     )
 
 
+def test_all_routes_of_a_node_have_the_metrics_asked_for(chain: Path) -> None:
+    """What has no way yet, too; rto_min counts for the kernel only where it is locked."""
+    metrics = (
+        "mtu 1200 window 30000 advmss 1000 initcwnd 3 rto_min lock 492ms initrwnd 5 quickack 1"
+    )
+    default, *found = routes(chain, "during-n4")
+    assert default == f"{DEFAULT.format(4)} {metrics}"
+    assert {line.split(" ")[0] for line in found} >= {"10.0.0.1", "10.0.0.3", "10.0.0.5"}
+    assert all(line.endswith(f" {metrics}") for line in found)
+    assert not any("initcwnd" in line for line in routes(chain, "during-n3"))
+
+
 def test_rings_on_the_wire_are_those_of_section_6_4(chain: Path) -> None:
     sent = []
     for line in (chain / "wire.txt").read_text().splitlines():

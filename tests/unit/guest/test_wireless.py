@@ -115,6 +115,38 @@ def test_the_network_of_a_calibrating_cell() -> None:
         assert (found.radio, found.routing) == (asked.radio, asked.routing)
 
 
+class FakeNode:
+    """A node whose ``ip`` shows these default routes."""
+
+    def __init__(self, *shown: dict[str, Any]) -> None:
+        self.shown = list(shown)
+
+    def json(self, words: list[str]) -> list[dict[str, Any]]:
+        assert words[:2] == ["ip", "-4"]
+        return self.shown
+
+
+def default(**metrics: int) -> dict[str, Any]:
+    return {"dst": "default", "dev": "aodv0", "metrics": [metrics] if metrics else []}
+
+
+def test_options_of_routes_are_read_back_of_each_default() -> None:
+    wanted: dict[str, dict[str, str]] = {
+        "n1": {"initcwnd": "3"}, "n2": {}, "n3": {"initcwnd": "3"}, "n4": {"quickack": "1"},
+    }  # fmt: skip
+    nodes: Any = {
+        "n1": FakeNode(default(initcwnd=3), default(initcwnd=2)), "n2": FakeNode(default()),
+        "n3": FakeNode(default()), "n4": FakeNode(),
+    }  # fmt: skip
+    checks, shown = wireless.read_back_routes(wanted, nodes)
+    assert [(c.where, c.wanted, c.got, c.agrees) for c in checks] == [
+        ("n1", "3", "3", True), ("n1", "3", "2", False), ("n3", "3", "not set", False),
+        ("n4", "1", "not set", False),
+    ]  # fmt: skip
+    assert shown["n1"] == nodes["n1"].shown
+    assert list(shown) == ["n1", "n2", "n3", "n4"]
+
+
 MEDIUM = "radios-6.12/raw/radio/medium.json"
 
 

@@ -100,7 +100,7 @@ def test_each_outcome_of_rts_has_its_column() -> None:
     }  # fmt: skip
     for name, number in numbers.items():
         counted[name][1] = number
-    second = radio_rows(NODES, counted, routers())[1]
+    second = radio_rows(RADIOS, counted, routers())[1]
     assert (second.rts_attempts, second.protected_attempts, second.cts_attempts) == (39, 16, 6)
     assert (second.rts_delivered_attempts, second.rts_collided_attempts) == (20, 9)
     assert (second.rts_out_of_range_attempts, second.rts_deaf_attempts) == (8, 2)

@@ -242,8 +242,8 @@ NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topo
          " packets")),
         ("range: 250 m", "range: 250 m, attempts: 1", "radio:",
          "radio.attempts: out of range: wanted at least 2, got 1"),
-        ("range: 250 m", "range: 250 m, long_attempts: 0", "radio:",
-         "radio.long_attempts: out of range: wanted at least 1, got 0"),
+        ("range: 250 m", "range: 250 m, long_attempts: 1", "radio:",
+         "radio.long_attempts: out of range: wanted at least 2, got 1"),
         ("range: 250 m", "range: 250 m, rts_threshold: 0", "radio:",
          "radio.rts_threshold: no unit: wanted a size such as '1448 bytes', got 0"),
         ("range: 250 m", "range: 250 m, rts_threshold: 3001 bytes", "radio:",
@@ -332,6 +332,35 @@ def test_keys_of_radios_are_refused_on_links() -> None:
 )  # fmt: skip
 def test_what_is_refused_of_the_rest(old: str, new: str, said: str) -> None:
     assert problems((old, new)) == [said]
+
+
+NO_MEMORY = "        sysctl: {net.ipv4.tcp_no_metrics_save: 1}\n"
+CANNOT = "an option of routes that a routing daemon cannot set"
+
+
+@pytest.mark.parametrize(
+    ("route", "wanted"),
+    [
+        ("ssthresh: 45", "one of advmss, initcwnd, initrwnd, mtu, quickack, rto_min, window"),
+        ("congctl: reno", "one of advmss, initcwnd, initrwnd, mtu, quickack, rto_min, window"),
+        ("initcwnd: lock 3", "a value of its own"),
+        ("rto_min: floor 1 s", "a value of its own"),
+    ],
+)
+def test_options_of_routes_that_no_daemon_sets(route: str, wanted: str) -> None:
+    (found,) = problems((NO_MEMORY, f"{NO_MEMORY}        route_sender: {{{route}}}\n"))
+    got = f"route {route.replace(':', '')} in profile 'plain'"
+    assert found == (
+        f"a.yaml:6: hosts: {CANNOT}: wanted {wanted}, got {got} (see docs/guides/manet.md)"
+    )
+
+
+def test_options_of_routes_that_a_daemon_sets() -> None:
+    asked = "route_sender: {initcwnd: 3, rto_min: 200ms}"
+    found = cell((NO_MEMORY, f"{NO_MEMORY}        {asked}\n")).hosts.entries[0].knobs
+    assert [(k.name, k.value, k.side) for k in found if k.kind == "route"] == [
+        ("initcwnd", "3", "sender"), ("rto_min", "200ms", "sender"),
+    ]  # fmt: skip
 
 
 def test_iperf3_is_refused_of_each_flow() -> None:
