@@ -288,6 +288,8 @@ def read_back_routes(
     """
     checks, shown = [], {}
     for node, wanted in routes.items():
+        if not wanted:
+            continue
         words = ["ip", "-4", "-j", "-d", "route", "show", "default", "table", "all"]
         shown[node] = spaces[node].json(words)
         for one in shown[node] or [{}]:
