@@ -134,6 +134,7 @@ EVENTS_TABLE = "tables/events.parquet"
 PATHS_TABLE = "tables/paths.parquet"
 RADIOS_TABLE = "tables/radios.parquet"
 AIRTIME_TABLE = "tables/airtime.parquet"
+ROUTES_TABLE = "tables/routes.parquet"
 
 #: Beginnings of names of folders in which nothing is read: what is there is not known.
 NEVER_READ = (GUEST, VERIFY_SCRATCH, PARSE_SCRATCH)

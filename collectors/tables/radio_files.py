@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from collectors.raw.files import read_as, read_text
 from collectors.raw.flows import json_lines
 from collectors.raw.radios import airtime_rows, radio_rows
+from collectors.raw.routes import Way, followed, route_changes
 from collectors.tables.parquet import write_rows
 from model import run_folder
-from model.ad_hoc import DEVICES, AdHoc
+from model.ad_hoc import DEVICES, AdHoc, NodeRadio
+from model.cell import Cell
 from model.check import Check
 from model.errors import ParseError
-from model.run_files.path_tables import AirtimeRow, RadioRow
+from model.run_files.path_tables import AirtimeRow, RadioRow, RouteRow
 
 
 def write(folder: Path, network: AdHoc) -> list[Check]:
@@ -32,6 +35,52 @@ def write(folder: Path, network: AdHoc) -> list[Check]:
     write_rows(rows, RadioRow, folder / run_folder.RADIOS_TABLE)
     write_rows(airtime, AirtimeRow, folder / run_folder.AIRTIME_TABLE)
     return [check for row in rows for check in _checks(row)]
+
+
+def write_routes(folder: Path, cell: Cell, epoch_ns: int) -> None:
+    """Write each flow's routes over time; no table if no daemon recorded what it did.
+
+    Raises:
+        ParseError: some daemons' events are there and others' are not, or not what they write.
+    """
+    network = cell.ad_hoc
+    if network is None:
+        return
+    radios = {_name(one): one for one in network.radios()}
+    files = {
+        name: folder / run_folder.routing_events(one.node, one.device)
+        for name, one in radios.items()
+    }
+    if not any(path.exists() for path in files.values()):
+        return
+    every = [
+        change
+        for name, path in files.items()
+        for change in route_changes(read_text(path), str(path), name)
+    ]
+    sources, destinations = network.source_names(), network.destination_names()
+    ways = []
+    for flow in cell.flows:
+        source, destination = sources[flow.source], destinations[flow.destination]
+        ways += [
+            Way(flow.id, "data", source, destination),
+            Way(flow.id, "ack", destination, source),
+        ]
+    addresses = {one.address: name for name, one in radios.items()}
+    rows = followed(every, ways, addresses, epoch_ns)
+    write_rows([_of_nodes(row) for row in rows], RouteRow, folder / run_folder.ROUTES_TABLE)
+
+
+def _of_nodes(row: RouteRow) -> RouteRow:
+    """Return a row whose route names nodes where it passes their second radios."""
+    if row.nodes is None:
+        return row
+    return replace(row, nodes=" ".join(one.partition(".")[0] for one in row.nodes.split()))
+
+
+def _name(radio: NodeRadio) -> str:
+    """Return what a router is called: as its node, the one of a second radio by that, too."""
+    return radio.node if radio.device == DEVICES[0] else f"{radio.node}.{radio.device}"
 
 
 def totals(text: str, where: str) -> Mapping[str, Any]:

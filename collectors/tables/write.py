@@ -139,6 +139,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     write_rows(qdiscs, QdiscRow, folder / run_folder.QDISCS_TABLE)
     checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
     checks += path_files.write(folder, cell, epoch_ns, tolerances)
+    radio_files.write_routes(folder, cell, epoch_ns)
     by_flow = {flow.id: _messages(folder, flow) for flow in cell.flows
                if cell.records_messages_of(flow)}  # fmt: skip
     totals = {flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows}

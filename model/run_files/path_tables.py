@@ -1,6 +1,6 @@
 """What happened to links, how flows used their paths, and what radios and routers did.
 
-Rows of the tables events, paths, radios and airtime.
+Rows of the tables events, paths, radios, airtime and routes.
 """
 
 from __future__ import annotations
@@ -98,3 +98,13 @@ class AirtimeRow:
     air_s: float  #: time of all signals; those that overlap count each
     #: the same over the time the medium ran; of two channels, or places far apart, it can exceed 1
     air_frac: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteRow:
+    """What became of a flow's way through a network of radios, until its next row."""
+
+    flow: str  #: as in `cell.json`
+    way: str  #: `data`, from the flow's source on, or `ack`, back from its destination
+    t_s: float  #: since the start of the run; a way without a row by then is not there
+    nodes: str | None  #: from end to end by next hops, blanks between; null: no route

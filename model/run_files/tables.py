@@ -14,7 +14,7 @@ import polars as pl
 
 from model.run_files.kernel_tables import CongestionRow, CounterRow, DropRow, QueueRow, SocketRow
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
-from model.run_files.path_tables import AirtimeRow, EventRow, PathStateRow, RadioRow
+from model.run_files.path_tables import AirtimeRow, EventRow, PathStateRow, RadioRow, RouteRow
 from model.run_files.traffic_tables import (
     AcknowledgementRow,
     AuditRow,
@@ -48,6 +48,7 @@ TABLES: dict[str, type] = {
     "paths": PathStateRow,
     "radios": RadioRow,
     "airtime": AirtimeRow,
+    "routes": RouteRow,
 }
 
 

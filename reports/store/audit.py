@@ -27,7 +27,8 @@ class Evidence:
     """A measuring cell's audit, and one path for each flow if packets were captured.
 
     ``acknowledgements`` are those of flows whose are counted, if the cell counted any.
-    Of a network of radios, what these did, and what took time on the channel.
+    Of a network of radios, what these did, what took time on the channel, and where its routes
+    stand, if its daemons recorded them.
     """
 
     warnings: tuple[RunWarning, ...] = ()
@@ -37,6 +38,7 @@ class Evidence:
     radios: tuple[RadioRow, ...] = ()
     airtime: tuple[AirtimeRow, ...] = ()
     acknowledgements: tuple[AcknowledgementRow, ...] = ()
+    routes: Path | None = None
 
 
 def _read(path: Path, row_type: type[_Row], cell: cells.Cell) -> tuple[_Row, ...]:
@@ -54,6 +56,7 @@ def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
     if not (folder / run_folder.AUDIT).exists():  # cells of older versions have no audit
         return Evidence()
     audit = json_file.read(CHECKED, folder / run_folder.AUDIT)
+    routes = folder / run_folder.ROUTES_TABLE
     return Evidence(
         warnings=audit.warnings,
         checks=audit.checks,
@@ -64,4 +67,5 @@ def read_evidence(folder: Path, cell: cells.Cell) -> Evidence:
         acknowledgements=_read(
             folder / run_folder.ACKNOWLEDGEMENTS_TABLE, AcknowledgementRow, cell
         ),
+        routes=routes if routes.exists() else None,
     )

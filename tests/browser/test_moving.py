@@ -24,7 +24,8 @@ SCENE = Scene(
         (NodePath((Row(0, 0, 0),)), WALKER, NodePath((Row(0, 400_000, 0),)))
     ),
     field=Field(width_mm=1_000_000, height_mm=300_000), range_mm=250_000, until_ns=100 * S,
-    ends=(0, 2), routes=((0, ()), (40 * S, (0, 1, 2))),
+    ends=(0, 2), routes=((0, ()), (40 * S, (0, 1, 2))), way="main, data",
+    others=(("main, back", ((0, (2, 1, 0)), (10 * S, ()), (20 * S, (2, 0)), (70 * S, ()))),),
 )  # fmt: skip
 PAGE = """\
 <!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Moving</title>
@@ -71,6 +72,30 @@ def test_keys_go_through_time(show_moving: Show) -> None:
     expect(state).to_have_text("40.0 s: 2 links; route 0 \N{EN DASH} 1 \N{EN DASH} 2")
     expect(slider).to_have_attribute("aria-valuetext", "40 seconds")
     expect(page.locator(".way")).to_have_attribute("d", "M12.0 228.0L156.0 156.0L300.0 228.0")
+    assert shown.complaints == []
+    assert len(shown.requested) == 1
+
+
+def test_another_way_is_chosen_and_its_breaks_gone_to_by_keys(show_moving: Show) -> None:
+    shown = show_moving()
+    page = shown.page
+    state, breaks = page.locator(".state"), page.locator(".breaks")
+    expect(breaks).to_have_text("The route broke 0 times.")
+    expect(page.locator(".times .there")).to_have_count(1)
+    page.get_by_label("Route").select_option("main, back")
+    expect(breaks).to_have_text("The route broke 2 times.")
+    expect(page.locator(".times .there")).to_have_count(2)
+    expect(page.locator(".times .broke").nth(1)).to_have_attribute("x", "700")
+    expect(state).to_have_text("0.0 s: 1 links; route 2 \N{EN DASH} 1 \N{EN DASH} 0")
+    onward = page.get_by_role("button", name="Next break")
+    onward.press("Enter")
+    expect(state).to_have_text("10.0 s: 1 links; no route")
+    expect(page.locator(".way")).to_have_attribute("d", "")
+    onward.press("Enter")
+    onward.press("Enter")  # there is none behind it
+    expect(state).to_have_text("70.0 s: 1 links; no route")
+    page.get_by_role("button", name="Previous break").press("Enter")
+    expect(state).to_have_text("10.0 s: 1 links; no route")
     assert shown.complaints == []
     assert len(shown.requested) == 1
 

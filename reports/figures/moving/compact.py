@@ -14,11 +14,25 @@ from dataclasses import dataclass
 
 from model.movement.paths import Movement, Path, Row
 from model.units import NS_PER_S
+from reports.store.route_table import Routes
 
 NS_PER_MS, MM_PER_DM = NS_PER_S // 1000, 100
 #: What the paths of a page's movement may take, and how far rows may be off to have it so.
 MOST_BYTES = 150_000
 TOLERANCES_MM = (0, 100, 500, 1000, 2000, 5000, 10_000, 50_000)
+
+
+#: What the routes of all ways may take, and how coarse their times may become to have it so.
+MOST_ROUTE_BYTES = 150_000
+STEPS_MS = (1, 10, 100, 1000, 10_000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownRoutes:
+    """Per way rows of a time (ms) and a route's nodes; ``step_ms`` has one row at most."""
+
+    ways: tuple[tuple[tuple[int, ...], ...], ...]
+    step_ms: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,4 +100,27 @@ def _steps(rows: Sequence[Row]) -> tuple[int, ...]:
         )  # fmt: skip
         found += [value - before for value, before in zip(here, last, strict=True)]
         last = here
+    return tuple(found)
+
+
+def shown_routes(ways: Sequence[Routes], most_bytes: int = MOST_ROUTE_BYTES) -> ShownRoutes:
+    """Return the routes of ways with the least step of time that makes them small enough.
+
+    Of several that begin within one step the last is left, at its own time.
+    """
+    for step_ms in STEPS_MS:
+        found = ShownRoutes(
+            ways=tuple(_last_of_steps(way, step_ms * NS_PER_MS) for way in ways), step_ms=step_ms
+        )
+        if len(json.dumps(found.ways, separators=(",", ":"))) <= most_bytes:
+            break
+    return found
+
+
+def _last_of_steps(way: Routes, step_ns: int) -> tuple[tuple[int, ...], ...]:
+    last = {t_ns // step_ns: (t_ns, nodes) for t_ns, nodes in way}
+    found: list[tuple[int, ...]] = []
+    for t_ns, nodes in last.values():
+        if not found or found[-1][1:] != nodes:
+            found.append((round(t_ns / NS_PER_MS), *nodes))
     return tuple(found)

@@ -40,7 +40,8 @@
     const marks = [...figure.querySelectorAll(".node")];
     const names = [...figure.querySelectorAll("svg text")];
     const slider = part("input"), button = part("button"), frame = part(".frame-moving");
-    let now = 0, playing = false, last = 0, timer = 0;
+    const ways = [data.routes, ...data.others], chosen = part('[data-do="way"]');
+    let routes = data.routes, breaks = [], now = 0, playing = false, last = 0, timer = 0;
 
     const draw = () => {
       const places = rows.map((one) => placeAt(one, now));
@@ -67,11 +68,11 @@
         name.setAttribute("x", (px[data.ends[end]][0] + 9).toFixed(1));
         name.setAttribute("y", (px[data.ends[end]][1] + 4).toFixed(1));
       });
-      const at = before(data.routes, now);
-      const route = at ? data.routes[at - 1].slice(1) : [];
+      const at = before(routes, now);
+      const route = at ? routes[at - 1].slice(1) : [];
       const way = route.map((node) => px[node].map((v) => v.toFixed(1)).join(" "));
       part(".way").setAttribute("d", way.length ? `M${way.join("L")}` : "");
-      const none = data.routes.length ? "; no route" : "";
+      const none = routes.length ? "; no route" : "";
       const said = route.length ? `; route ${route.map((n) => data.names[n]).join(" – ")}` : none;
       part(".state").textContent = `${(now / 1000).toFixed(1)} s: ${links} links${said}`;
       slider.value = String(now / 1000);
@@ -119,6 +120,40 @@
       event.preventDefault();
       keys[event.key]();
     });
+    // Whose route is shown: its times on the line of time, and when it broke.
+    const rect = (look, from, to) => {
+      const mark = document.createElementNS(part(".times").namespaceURI, "rect");
+      const size = {
+        class: look, x: from / data.end * 1000, y: 0, width: (to - from) / data.end * 1000, height: 10,
+      };
+      for (const name of Object.keys(size)) mark.setAttribute(name, size[name]);
+      part(".times").append(mark);
+    };
+    const choose = () => {
+      routes = ways[Number(chosen.value)];
+      breaks = routes.filter((row, n) => n && row.length === 1 && routes[n - 1].length > 1)
+        .map((row) => row[0]).filter((t) => t <= data.end);
+      part(".times").replaceChildren();
+      routes.forEach((row, n) => {
+        const to = Math.min(n + 1 < routes.length ? routes[n + 1][0] : data.end, data.end);
+        if (row.length > 1 && row[0] < to) rect("there", row[0], to);
+      });
+      for (const t of breaks) rect("broke", t, t + data.end / 500);
+      part(".breaks").textContent = `The route broke ${breaks.length} times.`;
+      draw();
+    };
+    const jump = (t) => {
+      if (t === undefined) return;
+      pause();
+      go(t);
+    };
+    if (chosen) {
+      chosen.addEventListener("change", choose);
+      part('[data-do="back"]').addEventListener("click", () => jump(
+        breaks.filter((t) => t < now).pop()));
+      part('[data-do="on"]').addEventListener("click", () => jump(breaks.find((t) => t > now)));
+      choose();
+    }
     for (const hidden of figure.querySelectorAll("[hidden]")) hidden.hidden = false;
   };
   const startAll = () => {

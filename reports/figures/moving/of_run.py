@@ -7,16 +7,32 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from model.cell import Cell, Flow
 from model.movement.of_network import movement
 from model.movement.paths import Field
 from model.units import metres_to_mm, seconds_to_ns
 from reports.figures.moving.animation import animation
 from reports.figures.moving.scene import Scene
 from reports.measures.quantities import point_words
+from reports.store.route_table import read_routes
 from reports.store.run import Run
 
 #: Ends of the first pair, whose least number of hops is told.
 ENDS = (0, 1)
+
+
+#: Why there are none: of other daemons, and of runs whose tables are older.
+NO_ROUTES = "this run has no table of them, which its routing daemons' events would give"
+
+
+def _ways(cell: Cell) -> list[tuple[Flow, str]]:
+    """Return all flows' ways, those of the first pair first, as they are between the ends."""
+    flows = sorted(cell.flows, key=lambda flow: (flow.source, flow.destination) != (0, 0))
+    return [(flow, way) for flow in flows for way in ("data", "ack")]
+
+
+def _way(flow: Flow, way: str) -> str:
+    return f"{flow.id}, data" if way == "data" else f"{flow.id}, back"
 
 
 def moving_nodes(run: Run, name: str) -> Markup | None:
@@ -31,6 +47,8 @@ def moving_nodes(run: Run, name: str) -> Markup | None:
     if found is None or network is None:
         return None
     cell, mobility = found.cell, network.mobility
+    routes = read_routes(found.evidence.routes, cell) if found.evidence.routes else {}
+    shown = [(_way(flow, way), routes.get((flow.id, way), ())) for flow, way in _ways(cell)]
     scene = Scene(
         movement=movement(network, seed=cell.seed, until_s=cell.duration_s),
         field=Field(width_mm=mobility.width_mm, height_mm=mobility.height_mm),
@@ -38,6 +56,10 @@ def moving_nodes(run: Run, name: str) -> Markup | None:
         until_ns=seconds_to_ns(cell.duration_s),
         ends=ENDS,
         names=network.node_names(),
+        routes=shown[0][1] if routes else (),
+        way=shown[0][0] if shown else "",
+        others=tuple(shown[1:]) if routes else (),
+        no_routes="" if routes else NO_ROUTES,
     )
     point = point_words(found.plan.point, run.study.parameters)
     return animation(scene, name, f"Nodes and who is in range of whom: {point}, seed {cell.seed}")

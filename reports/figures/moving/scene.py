@@ -9,6 +9,7 @@ from model.movement import measures
 from model.movement.closeness import links
 from model.movement.paths import Field, Movement
 from model.units import MM_PER_M
+from reports.store.route_table import Routes
 
 Fact = tuple[str, str]
 
@@ -18,7 +19,9 @@ class Scene:
     """Nodes that move in a field, who hears whom, and the route between two of them over time.
 
     ``routes`` are a time and the nodes from the first end to the last, none while there is no
-    route; a route is there until the next. ``names`` are the nodes', or none: then numbers from 0.
+    route; a route is there until the next. ``way`` says whose they are, ``others`` are further
+    ways by what they are called; ``no_routes`` says why there are none. ``names`` are the nodes',
+    or none: then numbers from 0.
     """
 
     movement: Movement
@@ -26,18 +29,23 @@ class Scene:
     range_mm: int
     until_ns: int
     ends: tuple[int, int]
-    routes: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    routes: Routes = ()
     names: tuple[str, ...] = ()
+    way: str = "between the large marks"
+    others: tuple[tuple[str, Routes], ...] = ()
+    no_routes: str = ""
 
     def __post_init__(self) -> None:
         if self.names and len(self.names) != self.movement.nodes:
             raise ValueError(f"{len(self.names)} names for {self.movement.nodes} nodes")
-        every = {*self.ends, *(node for _, route in self.routes for node in route)}
+        ways = (self.routes, *(routes for _, routes in self.others))
+        every = {*self.ends, *(node for way in ways for _, route in way for node in route)}
         if not every <= set(range(self.movement.nodes)):
             raise ValueError(f"no such node: {max(every)}")
-        times = [t_ns for t_ns, _ in self.routes]
-        if times != sorted(times):
-            raise ValueError("routes whose times descend")
+        for way in ways:
+            times = [t_ns for t_ns, _ in way]
+            if times != sorted(times):
+                raise ValueError("routes whose times descend")
 
     def name(self, node: int) -> str:
         """Return what a node is called."""

@@ -12,7 +12,7 @@ from model.movement import random_waypoint
 from model.movement.paths import Field, Movement, Path, Row
 from model.movement.random_waypoint import RandomWaypoint
 from reports.figures.moving.animation import animation, script, style
-from reports.figures.moving.compact import compact, thinned
+from reports.figures.moving.compact import compact, shown_routes, thinned
 from reports.figures.moving.scene import Scene, facts
 from tests.support.report_page import HOSTILE, Page
 
@@ -135,3 +135,48 @@ def test_scenes_that_cannot_be() -> None:
     assert scene().route_at(29 * S) == ()
     assert scene().route_at(30 * S) == (0, 1, 2)
     assert scene(names=("a", "b", "c")).name(2) == "c"
+
+
+MS = 1_000_000
+
+
+def test_routes_worked_by_hand() -> None:
+    way = ((0, ()), (2 * MS, (0, 1)), (3 * MS, ()), (14 * MS, (0, 1)), (S, ()))
+    found = shown_routes([way, ((0, ()),)])
+    assert found.step_ms == 1
+    assert found.ways == (((0,), (2, 0, 1), (3,), (14, 0, 1), (1000,)), ((0,),))
+    # Of the three in the first 10 ms the last is left: no route, at its own time.
+    found = shown_routes([way], most_bytes=30)
+    assert found.step_ms == 10
+    assert found.ways == (((3,), (14, 0, 1), (1000,)),)
+
+
+def test_routes_that_change_all_the_time_are_small_or_made_so() -> None:
+    whole = tuple(range(3))
+    way = tuple((t * 20 * MS, whole if t % 2 else ()) for t in range(45_000))  # over 900 s
+    found = str(animation(scene(routes=way, others=(("back", way),), until_ns=900 * S), "m", "t"))
+    assert len(found) < 160_000
+    assert "Of routes that begin within 1000 ms the last is shown." in found
+
+
+def test_ways_can_be_chosen_and_their_breaks_gone_to() -> None:
+    others = ((HOSTILE, ((0, (2, 1, 0)),)),)
+    page = Page(str(animation(scene(way="main, data", others=others), "m", "t")))
+    options = [attrs["value"] for tag, attrs in page.tags if tag == "option"]
+    assert options[-2:] == ["0", "1"]
+    assert "img" not in [tag for tag, _ in page.tags]
+    buttons = [attrs["data-do"] for tag, attrs in page.tags if tag == "button"]
+    assert buttons == ["play", "back", "on"]
+    data = json.loads(page.scripts[0])
+    assert data["routes"] == [[0], [30_000, 0, 1, 2]]
+    assert data["others"] == [[[0, 2, 1, 0]]]
+
+
+def test_without_routes_it_says_why() -> None:
+    text = str(animation(scene(routes=(), no_routes="nobody wrote them down"), "m", "t"))
+    assert "No routes are shown: nobody wrote them down." in text
+    assert "break" not in text
+    with pytest.raises(ValueError, match="routes whose times descend"):
+        scene(others=(("back", ((5, ()), (4, ()))),))
+    with pytest.raises(ValueError, match="no such node: 3"):
+        scene(others=(("back", ((0, (0, 3)),)),))

@@ -1,0 +1,123 @@
+"""Routes of flows over time, from what each node's routing daemon says of its next hops. Pure.
+
+Invariants: a route is whole from end to end or not there; one that comes back to a node of its own
+is not there; what several daemons do in the same nanosecond is seen at once; a row is a change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from collectors.raw.files import json_value, whole, word
+from model.errors import ParseError
+from model.run_files.path_tables import RouteRow
+from model.units import ns_to_seconds
+
+#: Events that say which next hop a node has from then on, and those after which it has none.
+SET = ("route_added", "route_changed")
+GONE = ("route_broken", "route_expired", "route_deleted")
+#: How lines of either begin to be told from others without reading them as JSON.
+_MARK = '"event":"route_'
+
+
+@dataclass(frozen=True)
+class RouteChange:
+    """The next hop of a node to a destination, both addresses; None: it has none any more."""
+
+    t_ns: int
+    node: str
+    destination: str
+    next_hop: str | None
+
+
+@dataclass(frozen=True)
+class Way:
+    """A flow's ``data`` or ``ack`` way, from a node to another."""
+
+    flow: str
+    way: str
+    first: str
+    last: str
+
+
+def route_changes(text: str, where: str, node: str) -> list[RouteChange]:
+    """Return what a node's daemon says of its routes, in its order.
+
+    Raises:
+        ParseError: a line that is not what daemons write, or times that descend.
+    """
+    found: list[RouteChange] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if _MARK not in line:
+            continue
+        try:
+            change = _change(json_value(line), node)
+        except (ValueError, LookupError, TypeError) as error:
+            raise ParseError(
+                "not an event of a route", where=f"{where}:{number}", got=line[:80], hint=str(error)
+            ) from error
+        if found and change.t_ns < found[-1].t_ns:
+            raise ParseError(
+                "times of events descend", where=f"{where}:{number}",
+                wanted=f"at least {found[-1].t_ns} ns", got=f"{change.t_ns} ns",
+            )  # fmt: skip
+        found.append(change)
+    return found
+
+
+def _change(record: Mapping[str, Any], node: str) -> RouteChange:
+    event = word(record["event"])
+    if event not in (*SET, *GONE):
+        raise ValueError(f"wanted one of {', '.join((*SET, *GONE))}")
+    next_hop = word(record["next_hop"]) if event in SET else None
+    return RouteChange(whole(record["t_ns"]), node, word(record["destination"]), next_hop)
+
+
+def followed(
+    changes: Iterable[RouteChange], ways: Sequence[Way], names: Mapping[str, str], epoch_ns: int
+) -> list[RouteRow]:
+    """Return each way's route whenever it becomes another, by time, then in the ways' order.
+
+    Args:
+        changes: of all nodes; those of one node in their order.
+        ways: whose routes are followed.
+        names: nodes by their address; a next hop that is none of them leads nowhere.
+        epoch_ns: the clock at the start of the run.
+    """
+    hops: dict[tuple[str, str], str] = {}
+    last: dict[Way, tuple[str, ...]] = {}
+    rows: list[RouteRow] = []
+    in_time = sorted(changes, key=lambda change: change.t_ns)
+    for t_ns, together in groupby(in_time, key=lambda change: change.t_ns):
+        touched = set()
+        for change in together:
+            destination = names.get(change.destination, "")
+            touched.add(destination)
+            hops[change.node, destination] = names.get(change.next_hop or "", "")
+        for way in ways:
+            if way.last not in touched:
+                continue
+            nodes = route(hops, way.first, way.last)
+            if nodes != last.get(way, ()):
+                last[way] = nodes
+                rows.append(
+                    RouteRow(
+                        flow=way.flow, way=way.way, t_s=ns_to_seconds(t_ns - epoch_ns),
+                        nodes=" ".join(nodes) or None,
+                    )
+                )  # fmt: skip
+    return rows
+
+
+def route(hops: Mapping[tuple[str, str], str], first: str, last: str) -> tuple[str, ...]:
+    """Return the nodes from one to another; none if a next hop is missing or one comes again."""
+    nodes = [first]
+    while nodes[-1] != last:
+        following = hops.get((nodes[-1], last), "")
+        if not following or following in nodes:
+            return ()
+        nodes.append(following)
+    return tuple(nodes)
