@@ -304,10 +304,12 @@ def test_keys_of_radios_are_refused_on_links() -> None:
     [
         ("groups:", "collect: {captures: true}\ngroups:",
          ("a.yaml:30: collect.captures: captures follow packets over links: wanted none, got"
-         " topology ad-hoc (the medium is captured: see docs/guides/manet.md)")),
+         " topology ad-hoc (--pcap of groundtruth run records the medium: raw/radio/medium.pcap of"
+         " each cell)")),
         ("groups:", "collect: {captures_at: [{flows.main.protocol: tcp}]}\ngroups:",
          ("a.yaml:30: collect.captures_at: captures follow packets over links: wanted none, got"
-         " topology ad-hoc (the medium is captured: see docs/guides/manet.md)")),
+         " topology ad-hoc (--pcap of groundtruth run records the medium: raw/radio/medium.pcap of"
+         " each cell)")),
         ("groups:", "drops: {main: {data_packets: [8]}}\ngroups:",
          ("a.yaml:30: drops.main: packets are numbered on links only: wanted no drops by number,"
          " got topology ad-hoc")),
