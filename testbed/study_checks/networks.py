@@ -127,7 +127,8 @@ def _of_links(study: StudyFile, document: Document) -> Iterator[Problem]:
         if getattr(study.collect, key):
             yield document.problem(
                 ("collect", key), "captures follow packets over links", wanted="none", got=got,
-                hint="--pcap of groundtruth run records the medium: raw/radio/medium.pcap of each cell",
+                hint="--pcap of groundtruth run records the medium: "
+                "raw/radio/medium.pcap of each cell",
             )  # fmt: skip
     for i, flow in enumerate(study.flows):
         generator = study.generator if flow.generator == "study" else flow.generator
