@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -17,8 +20,13 @@ from model.ad_hoc import address
 from model.cell import Cell, from_dict
 from model.errors import ParseError
 from model.run_files.path_tables import RouteRow
+from model.run_files.point import Point
+from reports.figures.moving.of_run import NO_ROUTES, moving_nodes
+from reports.store.audit import Evidence
 from reports.store.route_table import from_start, read_routes
+from reports.store.run import Run
 from tests.support.recorded import value
+from tests.support.report_page import Page
 
 S = 1_000_000_000
 A, B, C = (address(number) for number in range(3))
@@ -172,3 +180,28 @@ def test_tables_of_another_cell_are_refused(tmp_path: Path, change: dict[str, ob
 def test_routes_before_the_start_are_those_at_it() -> None:
     assert from_start([(-5, (0, 1)), (-2, (0, 2, 1)), (3, ())]) == ((0, (0, 2, 1)), (3, ()))
     assert from_start([]) == ((0, ()),)
+
+
+def test_a_page_shows_the_first_flow_first_or_says_why_not(tmp_path: Path) -> None:
+    lay_events(tmp_path)
+    radio_files.write_routes(tmp_path, cell(), 21 * S)
+    shown = Page(str(moving_nodes(run_of(tmp_path / run_folder.ROUTES_TABLE), "m")))
+    data = json.loads(shown.scripts[0])
+    assert data["routes"] == [[0], [1000, 0, 2, 1], [1500]]
+    assert data["others"] == [[[0]]]
+    options = [attrs["value"] for tag, attrs in shown.tags if tag == "option"]
+    assert options[-2:] == ["0", "1"]
+    flow = cell().flows[0].id
+    assert f"{flow}, data" in shown.words
+    assert f"No routes are shown: {NO_ROUTES}." in str(moving_nodes(run_of(None), "m")).replace(
+        "&#39;", "'"
+    )
+
+
+def run_of(routes: Path | None) -> Run:
+    """A run of one finished cell, with what its picture needs."""
+    finished = SimpleNamespace(
+        cell=cell(), plan=SimpleNamespace(point=Point.of({})), evidence=Evidence(routes=routes)
+    )
+    study = SimpleNamespace(parameters=())
+    return cast(Run, SimpleNamespace(measured=lambda: (finished,), study=study))
