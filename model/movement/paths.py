@@ -96,6 +96,11 @@ class Path:
             one.y_mm + (following.y_mm - one.y_mm) * gone_ns / whole_ns,
         )
 
+    def until(self, t_ns: int) -> Path:
+        """Return the same up to a time; of what comes later the end of a trip under way is left."""
+        later = bisect.bisect_left(self._times_ns, t_ns)
+        return Path(self.rows[: later + 1])
+
     def speed_mps(self, t_ns: int) -> float:
         """Return the speed from a time on; on a row's time that of what follows."""
         after = bisect.bisect_right(self._times_ns, t_ns)
@@ -133,6 +138,15 @@ class Movement:
     def nodes(self) -> int:
         """How many there are."""
         return len(self.paths)
+
+    @property
+    def last_ns(self) -> int:
+        """From when on all nodes stand, whatever they did before."""
+        return max(path.rows[-1].t_ns for path in self.paths)
+
+    def until(self, t_ns: int) -> Movement:
+        """Return the same up to a time; trips under way are there to their ends."""
+        return Movement(tuple(path.until(t_ns) for path in self.paths))
 
     def distance_mm(self, one: int, other: int, t_ns: int) -> float:
         """Return how far two nodes are apart at a time."""

@@ -46,7 +46,10 @@ def read(stream: Stream, claimed: Claimed) -> Imported:
                          wanted=f"{claimed.nodes} lines, one for each node", got=str(nodes),
                          hint="was the file cut short?")  # fmt: skip
     movement = rows.movement()
-    return Imported(movement=movement, notes=ends_early(stream.where, movement, claimed.until_ns))
+    return Imported(
+        movement=movement, notes=ends_early(stream.where, movement, claimed.until_ns),
+        sha256=stream.digest.hexdigest(),
+    )  # fmt: skip
 
 
 def _node(node: int, words: list[str], rows: Rows, claimed: Claimed, where: str) -> None:

@@ -35,10 +35,14 @@ class Claimed:
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """The paths of the nodes, and what a reader of the run should know of the file."""
+    """The paths of the nodes, and what a reader of the run should know of the file.
+
+    ``sha256`` is of its bytes as they are stored.
+    """
 
     movement: Movement
     notes: tuple[str, ...]
+    sha256: str
 
 
 def lines(stream: Stream) -> Iterator[tuple[int, str]]:
@@ -134,7 +138,7 @@ def _follows(last: Row, row: Row, node: int, where: str) -> bool:
 
 def ends_early(where: str, movement: Movement, until_ns: int) -> tuple[str, ...]:
     """Return a note if all nodes stand before the study's runs end."""
-    last_ns = max(path.rows[-1].t_ns for path in movement.paths)
+    last_ns = movement.last_ns
     if last_ns >= until_ns:
         return ()
     moves_s, runs_s = last_ns / NS_PER_S, until_ns / NS_PER_S

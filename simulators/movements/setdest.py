@@ -39,7 +39,7 @@ _MOVE = re.compile(
 _HOPS = r"\$god_\s+set-dist\s+\d+\s+\d+\s+\d+"
 _GOD = re.compile(rf'{_HOPS}|\$ns_?\s+at\s+\S+\s+"{_HOPS}"|set\s+god_\s+\[God\s+instance\]', re.A)
 _BONNMOTION = re.compile(r"[\d.eE+ \t-]+")
-_WANTED = "such as '$ns_ at 2.0 \"$node_(0) setdest 90.4 44.9 1.37\"'"
+WANTED = "such as '$ns_ at 2.0 \"$node_(0) setdest 90.4 44.9 1.37\"'"
 
 
 @dataclass(kw_only=True)
@@ -93,14 +93,14 @@ def read(stream: Stream, claimed: Claimed) -> Imported:
             passed_over += 1
         else:
             numbers = _BONNMOTION.fullmatch(line)
-            raise stream.error(at, "no line of setdest", wanted=_WANTED, got=ascii(line[:60]),
+            raise stream.error(at, "no line of setdest", wanted=WANTED, got=ascii(line[:60]),
                                hint="is it format: bonnmotion?" if numbers else "")  # fmt: skip
     _finish(nodes, rows, claimed, stream.where)
     movement = rows.movement()
     notes = ends_early(stream.where, movement, claimed.until_ns)
     if passed_over:
         notes = (f"{stream.where}: {passed_over} lines of $god_ passed over", *notes)
-    return Imported(movement=movement, notes=notes)
+    return Imported(movement=movement, notes=notes, sha256=stream.digest.hexdigest())
 
 
 def _number_of(text: str, claimed: Claimed, where: str) -> int:

@@ -64,6 +64,20 @@ def test_the_distance_of_two_nodes() -> None:
     assert both.distance_mm(0, 1, 7 * S) == 25_000
 
 
+@pytest.mark.parametrize(
+    ("until_s", "rows"), [(0, 1), (2, 1), (3, 2), (12, 2), (12.5, 3), (20, 4), (22, 4), (900, 4)]
+)
+def test_a_path_until_a_time_is_the_same_up_to_it(until_s: float, rows: int) -> None:
+    until_ns = round(until_s * S)
+    cut = PATH.until(until_ns)
+    assert cut.rows == PATH.rows[:rows]
+    for t_ns in range(0, until_ns + 1, S // 2):
+        assert cut.at(t_ns) == PATH.at(t_ns)
+    both = Movement((PATH, Path((Row(0, 1, 1),))))
+    assert both.last_ns == 22 * S
+    assert both.until(until_ns) == Movement((cut, both.paths[1]))
+
+
 def test_what_is_no_path() -> None:
     with pytest.raises(ValueError, match="without a row"):
         Path(())
