@@ -69,10 +69,13 @@ class Routing:
 class Mobility:
     """How nodes move in a rectangle; of the first pair's nodes whether they do, too.
 
-    Of ``stationary`` speeds and pause say nothing.
+    Of ``stationary`` speeds and pause say nothing, nor of ``trace``. A trace is known by the
+    SHA-256 of its file's bytes, and by that of the movement that was read of it, as
+    :mod:`model.movement.movement_csv` writes it; from ``trace_ends_s`` on all its nodes stand. A
+    cell whose nodes do not follow it, as it only measures radios, has none of these.
     """
 
-    model: Literal["random-waypoint", "stationary"]
+    model: Literal["random-waypoint", "stationary", "trace"]
     width_mm: int
     height_mm: int
     min_speed_mps: float
@@ -80,6 +83,9 @@ class Mobility:
     pause_s: float
     start: Start
     ends: Ends
+    trace_sha256: str = field(default="", metadata=LATER)
+    movement_sha256: str = field(default="", metadata=LATER)
+    trace_ends_s: float = field(default=0.0, metadata=LATER)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -348,9 +348,13 @@ class Cell:
         )
 
     def left_to_chance(self) -> tuple[str, ...]:
-        """Return what the seed decides: movements, losses, starts, heartbeats; nothing if fixed."""
+        """Return what the seed decides, such as movements or losses; nothing if all is fixed.
+
+        Of radios it decides backoffs, too, which are named where movements are not the seed's.
+        """
         found = {
-            "movements": self.ad_hoc is not None,
+            "movements": self.ad_hoc is not None and self.ad_hoc.mobility.model != "trace",
+            "backoffs": self.ad_hoc is not None and self.ad_hoc.mobility.model == "trace",
             "losses": self.ad_hoc is None and self.wired.loses_at_random(),
             "starts": any(flow.start_spread_s for flow in self.flows),
             "heartbeats": any(self._beats(flow) for flow in self.flows),

@@ -1,7 +1,7 @@
 """Names of everything in a run folder; the only place that knows them.
 
 <run>/ study.yaml resolved.json plan.json cells.json replication.json provenance.json
-      warnings.json lab.json manifest.json
+      warnings.json lab.json manifest.json movements/<sha256>.csv
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
 <run>/summary.json summary.csv report/index.html pcap/ export/<format>/ compared/<source>/
@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from model import plain_files
@@ -30,6 +31,9 @@ LAB = "lab.json"
 SIMULATOR = "simulator.json"
 #: The digests of all these.
 MANIFEST = "manifest.json"
+#: Movements that cells follow, each named by its own digest; covered, too.
+MOVEMENTS = "movements"
+_MOVEMENT = re.compile(r"movements/[0-9a-f]{64}\.csv", re.A)
 COVERED = (STUDY, RESOLVED, PLAN, CELLS, PROVENANCE, REPLICATION, WARNINGS, LAB, SIMULATOR)
 SUMMARY_JSON = "summary.json"
 SUMMARY_CSV = "summary.csv"
@@ -98,6 +102,8 @@ NS2_SETTINGS, NS2_TRACE = "raw/ns2/settings.txt", "raw/ns2/trace.gz"
 NS2_WINDOWS, NS2_READ_BACK = "raw/ns2/windows.gz", "raw/ns2/read_back.txt"
 #: Of a network of radios: which there are, where nodes are, what the medium counted, and carried.
 RADIOS, MOVEMENT = "raw/radio/radios.csv", "raw/radio/movement.csv"
+#: What a lab is given of a trace that nodes follow, beside the cell.
+GIVEN_MOVEMENT = "movement.csv"
 MEDIUM, MEDIUM_CAPTURE = "raw/radio/medium.json", "raw/radio/medium.pcap"
 FRAMES, MEDIUM_WORDS = "raw/radio/frames.tsv", "raw/radio/medium.jsonl"
 #: Documents in ``raw`` besides those that come with samples, traces and captures.
@@ -145,6 +151,16 @@ NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})
 def cell_folder(run: Path, cell_id: str) -> Path:
     """Return the folder of one cell of a run."""
     return run / "cells" / cell_id
+
+
+def kept_movement(run: Path, sha256: str) -> Path:
+    """Return the file of a run with the movement that a cell's settings name."""
+    return run / MOVEMENTS / f"{sha256}.csv"
+
+
+def is_movement(name: str) -> bool:
+    """Return whether a run's file is a movement that cells follow, by its name in the run."""
+    return _MOVEMENT.fullmatch(name) is not None
 
 
 def messages(flow: str, side: str) -> str:

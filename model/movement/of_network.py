@@ -17,12 +17,15 @@ FIRST_ENDS = 2
 
 
 def movement(network: AdHoc, *, seed: int, until_s: float) -> Movement:
-    """Return where all nodes are from time 0 until ``until_s``, or later.
+    """Return where all nodes are from time 0 until ``until_s``, or later; not of a trace.
 
     Raises:
         StudyError: nodes would make more trips than a movement may have.
+        ValueError: nodes follow a file, whose movement is kept beside (model.movement.kept).
     """
     mobility = network.mobility
+    if mobility.model == "trace":
+        raise ValueError("a seed does not draw the movement of a trace")
     field = Field(width_mm=mobility.width_mm, height_mm=mobility.height_mm)
     still = stationary.movement(Stationary(field=field), nodes=network.nodes, seed=seed)
     if mobility.model == "stationary":

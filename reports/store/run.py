@@ -9,7 +9,7 @@ study's own (points as in the study file, then replicate), never the file system
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from model import cell as cells
 from model import plain_files, run_folder
 from model.check import Check
 from model.errors import ParseError
+from model.movement import kept
+from model.movement.paths import Movement
 from model.run_files import json_file
 from model.run_files import study as resolved_study
 from model.run_files.cells import (
@@ -99,7 +101,8 @@ class Damaged:
 class Run:
     """A run folder: the study, the plan, and what has finished of it.
 
-    ``failures`` are the run's last words on cells that failed.
+    ``failures`` are the run's last words on cells that failed; ``traced`` is where the nodes of
+    its first measured cell are, if they follow a file.
     """
 
     study: Study
@@ -111,6 +114,7 @@ class Run:
     failures: tuple[RunWarning, ...]
     unplanned: tuple[str, ...]
     simulated: Simulated | None = None
+    traced: Movement | None = None
 
     def checked(self, purpose: Purpose) -> list[tuple[PlannedCell, tuple[Check, ...]]]:
         """Return the cells of a purpose with the checks they left, finished ones first."""
@@ -238,6 +242,13 @@ def _read_simulated(run: Path) -> Simulated | None:
     return json_file.read(SIMULATED, path) if path.exists() else None
 
 
+def _read_traced(run: Path, finished: Iterable[FinishedCell]) -> Movement | None:
+    networks = (one.cell.ad_hoc for one in finished if one.plan.purpose == "measure")
+    network = next((network for network in networks if network), None)
+    sha256 = network.mobility.movement_sha256 if network else ""
+    return kept.movement(run_folder.kept_movement(run, sha256), sha256) if sha256 else None
+
+
 def _read_finished(
     run: Path, planned: PlannedCell, study: Study, changed: Mapping[str, str]
 ) -> FinishedCell | Damaged:
@@ -286,14 +297,16 @@ def read_run(run: Path, changed: Mapping[str, str] | None = None) -> Run:
     study, plan = read_planned(run)
     done = {cell.id for cell in plan if run_folder.is_done(run_folder.cell_folder(run, cell.id))}
     read = [_read_finished(run, cell, study, changed or {}) for cell in plan if cell.id in done]
+    finished = tuple(cell for cell in read if isinstance(cell, FinishedCell))
     return Run(
         study=study,
         provenance=_read_provenance(run),
         plan=plan,
-        finished=tuple(cell for cell in read if isinstance(cell, FinishedCell)),
+        finished=finished,
         unfinished=tuple(_read_attempt(run, cell) for cell in plan if cell.id not in done),
         damaged=tuple(cell for cell in read if isinstance(cell, Damaged)),
         failures=_read_failures(run),
         unplanned=tuple(sorted(_folders(run) - {cell.id for cell in plan})),
         simulated=_read_simulated(run),
+        traced=_read_traced(run, finished),
     )

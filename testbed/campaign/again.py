@@ -213,9 +213,21 @@ def repeat(
             hint="compare the intervals of two runs",
         )
     with scratch.scratch(folder, run_folder.VERIFY_SCRATCH) as place:
+        _lend_movements(folder, place)
         outcome = run_cells.run_cells(place, chosen, lab, jobs=jobs, report=report)
         run_cells.raise_if_failed(outcome, folder)
         return compare(folder, place, chosen)
+
+
+def _lend_movements(folder: Path, place: Path) -> None:
+    """Let cells beside a run follow the movements that it keeps."""
+    kept = folder / run_folder.MOVEMENTS
+    if plain_files.is_folder(kept):
+        lent = place / run_folder.MOVEMENTS
+        lent.mkdir()
+        for name, path in plain_files.files(kept):
+            if run_folder.is_movement(f"{run_folder.MOVEMENTS}/{name}"):
+                os.link(path, lent / name, follow_symlinks=False)
 
 
 def compare(folder: Path, again: Path, chosen: Sequence[PlannedCell]) -> dict[str, str]:

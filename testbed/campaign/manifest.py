@@ -32,6 +32,12 @@ class Manifest:
         content = {"schema": SCHEMA, "sha256": dict(self.sha256), "writing": dict(self.writing)}
         return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
+    def movements(self) -> tuple[str, ...]:
+        """Return the names of the movements that cells follow."""
+        return tuple(
+            name for name in sorted({*self.sha256, *self.writing}) if run_folder.is_movement(name)
+        )
+
     def digests(self, name: str) -> set[str | None]:
         """Return the digests a file may have; None: it may be missing."""
         return {self.sha256.get(name)} | ({self.writing[name]} if name in self.writing else set())
@@ -74,7 +80,7 @@ def read(run: Path) -> Manifest:
 def check(run: Path) -> None:
     """Raise :class:`DisagreementError` naming every file of a run that is not what it wrote."""
     recorded, wrong = read(run), []
-    for name in run_folder.COVERED:
+    for name in (*run_folder.COVERED, *recorded.movements()):
         expected, path = recorded.digests(name), run / name
         try:
             found = plain_files.sha256(path)

@@ -119,6 +119,8 @@ def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) 
         run_folder.PROVENANCE: json_text(started),
     }
     manifest.write(run, contents)
+    for sha256, text in plan.study.movements.of_cells(planned.cell for planned in plan.cells):
+        manifest.write(run, {f"{run_folder.MOVEMENTS}/{sha256}.csv": text})
 
 
 def _name(made: Path, wanted: Path) -> Path:

@@ -21,6 +21,7 @@ from model import plain_files, run_folder
 from model.cell import Cell, cell_json
 from model.check import Check
 from model.errors import LateError, ParseError, RunError, VerifyError
+from model.movement import kept
 from model.tolerances import EXACT, Tolerances
 from testbed.campaign import digests
 from testbed.guest import calibration
@@ -37,6 +38,7 @@ def execute(
 ) -> None:
     """Run a cell into ``folder``, which is emptied first unless it is finished already.
 
+    It is a run's, as :func:`run_folder.cell_folder` places it; the run keeps what nodes follow.
     ``late`` is said of each time before, for which the machine did not keep up; it is kept.
 
     Raises:
@@ -45,12 +47,14 @@ def execute(
     """
     if run_folder.is_done(folder):
         return
-    guest = folder / run_folder.GUEST
+    guest, moved = folder / run_folder.GUEST, _followed(cell, folder)
     try:
         trees.remove(folder)
         guest.mkdir(parents=True)
         for place in (folder, guest):
             plain_files.write_text(place / run_folder.CELL, cell_json(cell))
+        if moved is not None:
+            plain_files.write(guest / run_folder.GIVEN_MOVEMENT, moved)
     except OSError as error:
         raise RunError("cannot prepare a cell", where=str(folder), got=str(error)) from error
     try:
@@ -62,6 +66,14 @@ def execute(
         raise
     accept.take(guest, folder, cell)
     conclude(cell, folder, ran, lab.properties.tolerances, late)
+
+
+def _followed(cell: Cell, folder: Path) -> bytes | None:
+    """Return the movement that a cell's nodes follow; None where it is not of a file."""
+    sha256 = cell.ad_hoc.mobility.movement_sha256 if cell.ad_hoc else ""
+    if not sha256:
+        return None
+    return kept.read(run_folder.kept_movement(folder.parents[1], sha256), sha256)
 
 
 def conclude(

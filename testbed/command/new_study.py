@@ -94,7 +94,9 @@ def command(
     source = find_study(like) if like else _template(template or TEMPLATE)
     own = {"study": name, "title": title or _title(name), "hosts": hosts}
     text = new_text(read_document(source), own, schema_place(path), whole=not like)
-    study = parse_study(text, str(path), hosts_folders=(source.parent / "hosts", HOSTS_FOLDER))
+    study = parse_study(
+        text, str(path), hosts_folders=(source.parent / "hosts", HOSTS_FOLDER), beside=source.parent
+    )
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -104,6 +106,9 @@ def command(
     counted = f"{points} point{'s' if points > 1 else ''}"
     counted += f", {len(study.settings.claims)} claims" if study.settings.claims else ""
     printed.print(f"{path}: {counted}, like {source.stem}, with hosts {hosts}")
+    if source.parent.resolve() != path.resolve().parent:
+        for file in study.movements.read_files():
+            printed.print(f"copy beside it what its nodes follow: {file}")
     printed.print(f"next: groundtruth validate {path}, then groundtruth run {path}")
 
 

@@ -15,10 +15,12 @@ from mininet_topos import check_built, netns
 from mininet_topos.filters import ack_counts, numbered_drops
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
+from model import run_folder
 from model.ad_hoc import AdHoc
 from model.cell import Cell, Flow, Side
 from model.check import Check
 from model.errors import VerifyError
+from model.movement import kept, movement_csv
 from model.movement.of_network import movement
 from testbed.guest import (
     calibration,
@@ -163,11 +165,9 @@ def build(cell: Cell, folder: Path, journal: Journal) -> BuiltNetwork:
 def _build_ad_hoc(cell: Cell, network: AdHoc, folder: Path, journal: Journal) -> BuiltNetwork:
     _set_memory_limits()
     _hide_kernel_addresses()
+    moved = _moved(cell, network, folder)
     if cell.purpose == "calibrate":
-        moved = radio_places.places(network)
         network = radio_places.network(network)
-    else:
-        moved = movement(network, seed=cell.seed, until_s=cell.duration_s)
     roles = ledger.Roles(senders=network.source_names(), receivers=network.destination_names())
     routes = ledger.route_options(cell.hosts, roles)
     laid_out, spaces, running = wireless.build(cell, network, moved, routes, folder, journal)
@@ -179,6 +179,17 @@ def _build_ad_hoc(cell: Cell, network: AdHoc, folder: Path, journal: Journal) ->
         shown_routes={}, team=Alone(), drops=(), wireless=running,
         acks=ack_counts.install(spaces, ack_counts.watched(cell, receivers)) if flows else (),
     )  # fmt: skip
+
+
+def _moved(cell: Cell, network: AdHoc, folder: Path) -> bytes:
+    """Return movement.csv of a cell's nodes; of a trace's as the cell's folder came with it."""
+    if cell.purpose == "calibrate":
+        places = radio_places.places(network)
+    elif network.mobility.model == "trace":
+        return kept.read(folder / run_folder.GIVEN_MOVEMENT, network.mobility.movement_sha256)
+    else:
+        places = movement(network, seed=cell.seed, until_s=cell.duration_s)
+    return movement_csv.text_of(places).encode()
 
 
 def _set_hosts_up(

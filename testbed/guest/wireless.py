@@ -25,8 +25,6 @@ from model.ad_hoc import AdHoc, NodeRadio
 from model.cell import Cell
 from model.check import Check
 from model.errors import RunError
-from model.movement import movement_csv
-from model.movement.paths import Movement
 from model.units import NS_PER_S
 from probes.process import Running, start_ready
 from testbed.guest import two_radios
@@ -137,11 +135,12 @@ def medium_options(network: AdHoc, seed: int, origin_ns: int) -> dict[str, int]:
 
 
 def build(
-    cell: Cell, network: AdHoc, moved: Movement, routes: Mapping[str, Mapping[str, str]],
+    cell: Cell, network: AdHoc, moved: bytes, routes: Mapping[str, Mapping[str, str]],
     folder: Path, journal: Journal,
 ) -> tuple[RadioLayout, dict[str, Namespace], Wireless]:  # fmt: skip
     """Make nodes, medium, radios and routing daemons; return them, not yet warmed up.
 
+    ``moved`` is the content of movement.csv, which says where the nodes are;
     ``routes`` are the options of each node's routes, by iproute2's names. Of a calibrating cell the
     medium lists all transmissions.
     """
@@ -152,7 +151,7 @@ def build(
     spaces = create(names, journal)
     wanted = wanted_radios(network)
     (folder / run_folder.RADIOS).write_text(medium.table(wanted, names))
-    (folder / run_folder.MOVEMENT).write_text(movement_csv.text_of(moved))
+    (folder / run_folder.MOVEMENT).write_bytes(moved)
     ahead_s = SET_UP_S + network.warm_up_s
     epoch_ns = (int(time.monotonic_ns() / NS_PER_S + ahead_s) + 1) * NS_PER_S
     files = {

@@ -114,7 +114,7 @@ def run_case(case: Case, *, asked: Asked, above: Path) -> CaseResult:
     )  # fmt: skip
     try:
         asked.lab.boot(boot, guest, workers.CANCELLED)
-        accept.take_files(guest, folder, LEFT, given=GIVEN)
+        accept.take_files(guest, folder, LEFT, given=(GIVEN,))
         why, virtual_s = _judged(folder, asked.virtual_limit_s)
     except RunError as error:
         if workers.CANCELLED.is_set() or isinstance(error, MachineError) or not _begun(folder):

@@ -72,12 +72,7 @@ def find(study: Study, *, seeds: Sequence[int], simulated: bool = False) -> Find
 
     Where it is ``simulated`` no kernel stands for the hosts.
     """
-    cells = [
-        resolve_cell(
-            study, point, seed=seeds[0], replicate=1, lab={"kernel": study.kernel_at(point)}
-        )
-        for point in study.points
-    ]
+    cells = [_looked_at(study, point, seeds) for point in study.points]
     found = [*_cell_findings(study, cells), *_seed_findings(study, seeds, cells)]
     found += [*(() if simulated else _kernel_findings(study)), *_window_findings(study, cells)]
     found.sort(key=lambda finding: finding.rule)
@@ -104,6 +99,23 @@ def find(study: Study, *, seeds: Sequence[int], simulated: bool = False) -> Find
             if finding.rule in reasons
         ),
     )
+
+
+def _looked_at(study: Study, point: Point, seeds: Sequence[int]) -> Cell:
+    """Return the cell of a point whose findings are told.
+
+    Of seeds that each have a file of movements that is the one whose file ends first.
+    """
+
+    def resolved(seed: int) -> Cell:
+        lab = {"kernel": study.kernel_at(point)}
+        return resolve_cell(study, point, seed=seed, replicate=1, lab=lab)
+
+    def ends_s(seed: int) -> float:
+        file = study.movements.of(point, seed)
+        return file.ends_s if file else 0.0
+
+    return resolved(min(seeds, key=ends_s))
 
 
 def _cell_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:

@@ -29,6 +29,7 @@ from testbed.points.at_points import (
 from testbed.points.claims import Comparison, expand_claims
 from testbed.points.kernel_checks import same_kernels, unknown_controls
 from testbed.points.labels import Label, read_labels
+from testbed.points.movement_files import MovementFiles
 from testbed.points.route_checks import daemon_cannot_set
 from testbed.points.sweep import Parameter, Point, read_points
 from testbed.points.variations import NO_VARIATIONS, Variation, Variations, read_variations
@@ -62,7 +63,7 @@ class Study:
     is captured or claimed there counts them on behind the points. ``explanation_points`` are those
     of each explanation; ``of_claim`` is the claim whose points alone are kept, if they are;
     ``mechanisms`` are the hypotheses in force, ``patches`` what the kernels of
-    all points have besides their own name.
+    all points have besides their own name; ``movements`` are the files that nodes follow.
     """
 
     settings: StudyFile
@@ -83,6 +84,7 @@ class Study:
     of_claim: str | None = None
     patches: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = ()
+    movements: MovementFiles
 
     @property
     def scale(self) -> Decimal:
@@ -158,7 +160,9 @@ def load_study(
     """
     folders = (path.parent / "hosts", HOSTS_FOLDER)
     document = read_document(path)
-    given = functools.partial(study_from, hosts=hosts, kernel=kernel, patches=patches)
+    given = functools.partial(
+        study_from, hosts=hosts, kernel=kernel, patches=patches, beside=path.parent
+    )
     written = given(document, folders)
     return written if scale == FULL else _scaled(written, folders, given, scale)
 
@@ -193,15 +197,19 @@ def _numbered_losses(study: Study, document: Document) -> Iterator[Problem]:
 
 
 def parse_study(
-    text: str, name: str = "study.yaml", *, hosts_folders: Iterable[Path] = (HOSTS_FOLDER,)
-) -> Study:
-    """Read a study from a text that messages call ``name``; raises as :func:`load_study`."""
-    return study_from(parse_document(text, name), hosts_folders)
+    text: str, name: str = "study.yaml", *, hosts_folders: Iterable[Path] = (HOSTS_FOLDER,),
+    beside: Path = Path(),
+) -> Study:  # fmt: skip
+    """Read a study from a text that messages call ``name``; raises as :func:`load_study`.
+
+    Files that it names are looked for below the folder ``beside``.
+    """
+    return study_from(parse_document(text, name), hosts_folders, beside=beside)
 
 
 def study_from(
     document: Document, hosts_folders: Iterable[Path], *, hosts: str = "", kernel: str = "",
-    patches: tuple[str, ...] = (),
+    patches: tuple[str, ...] = (), beside: Path = Path(),
 ) -> Study:  # fmt: skip
     """Return the study in a document; raises as :func:`load_study`."""
     shelf = ProfileShelf(tuple(hosts_folders))
@@ -228,6 +236,8 @@ def study_from(
     if "hypotheses" in valid and settings.hosts in shelf.profiles and not hosts:
         problems += restored_problems(settings, shelf.profiles[settings.hosts].profile, document)
     raise_problems([*document.problems, *problems], document)
+    movements = MovementFiles(beside)
+    raise_problems(movements.load((*points, *placed.alternatives.points), settings.seeds), document)
     study = Study(
         settings=settings,
         document=document,
@@ -243,6 +253,7 @@ def study_from(
         labels=placed.labels,
         explanation_points=placed.explanations,
         patches=patches,
+        movements=movements,
     )
     same = same_kernels(points, study.alternatives, study.kernel_at)
     unset = daemon_cannot_set(study.all_points, study.profiles)

@@ -1,6 +1,7 @@
 """A point of a study, with a seed and a lab, resolved to a cell: all in base units, no defaults.
 
-Pure. The same study, point, seed and lab always give the same cell.
+Pure, but for a file that nodes follow with a seed that is not among the study's: that is read here.
+The same study, point, seed and lab always give the same cell.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from model.network_path import derived_channel_limit_pkts
 from model.run_files.metrics import COUNTED_ACKS
 from model.sctp_paths import SctpPaths
 from testbed.points.load_study import Study
-from testbed.points.resolve_ad_hoc import resolve_ad_hoc
+from testbed.points.resolve_ad_hoc import following, resolve_ad_hoc
 from testbed.points.sweep import Point
 from testbed.study import path_form, study_form
 from testbed.study.host_profile_form import resolve_profile
@@ -60,7 +61,11 @@ def resolve_cell(
     pcap: bool = False,
     telemetry: bool = True,
 ) -> Cell:
-    """Return the cell of one point and seed; ``lab`` names the digests of what it runs on."""
+    """Return the cell of one point and seed; ``lab`` names the digests of what it runs on.
+
+    Raises:
+        StudyFileError: nodes follow a file of the seed's, which is not there or not of the study.
+    """
     at = point.settings
     sockets_s = _period_s(
         at.collect.sockets_s, at.duration_s, SOCKET_SAMPLES_PER_RUN, SOCKETS_MIN_S
@@ -69,6 +74,9 @@ def resolve_cell(
         at.collect.counters_s, at.duration_s, COUNTER_SAMPLES_PER_RUN, COUNTERS_MIN_S
     )
     network = resolve_network(at.network)
+    if isinstance(network, AdHoc) and purpose == "measure":
+        file = study.movements.of(point, seed)
+        network = following(network, file) if file else network
     has_queues = isinstance(network, Network)  # that are sampled: a radio's are its medium's
     queue_s = max(at.duration_s / QUEUE_SAMPLES_PER_RUN, QUEUE_MIN_S)
     return Cell(

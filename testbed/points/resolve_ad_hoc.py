@@ -1,11 +1,17 @@
-"""A study's network of radios in base units, with no defaults. Pure."""
+"""A study's network of radios in base units, with no defaults. Pure.
+
+Invariant: what nodes follow, if they follow a file, is not there until :func:`following` adds it.
+"""
 
 from __future__ import annotations
+
+import dataclasses
 
 from mininet_topos.aodv.driver import NS235
 from model import units
 from model.ad_hoc import AdHoc, Mobility, RadioSettings, Routing
 from model.movement.stationary import Stationary
+from testbed.points.movement_files import Followed
 from testbed.study import ad_hoc_form, mobility_form, study_form
 
 
@@ -38,7 +44,22 @@ def _routing(routing: ad_hoc_form.Routing) -> Routing:
     return Routing(protocol=routing.protocol, link_breaks=routing.link_breaks, options=options)
 
 
+def following(network: AdHoc, file: Followed) -> AdHoc:
+    """Return a network whose nodes follow a file."""
+    mobility = dataclasses.replace(
+        network.mobility, trace_sha256=file.trace_sha256, movement_sha256=file.movement_sha256,
+        trace_ends_s=file.ends_s,
+    )  # fmt: skip
+    return dataclasses.replace(network, mobility=mobility)
+
+
 def _mobility(block: mobility_form.Mobility) -> Mobility:
+    if block.model == "trace":
+        field = mobility_form.field_of(block)
+        return Mobility(
+            model="trace", width_mm=field.width_mm, height_mm=field.height_mm, min_speed_mps=0.0,
+            max_speed_mps=0.0, pause_s=0.0, start=mobility_form.DEFAULT_START, ends="move",
+        )  # fmt: skip
     model = mobility_form.drawn_by(block)
     if isinstance(model, Stationary):
         return Mobility(

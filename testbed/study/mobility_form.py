@@ -2,12 +2,14 @@
 
 Invariants: a model has its own keys, but one that stands still may have those of random waypoint,
 which say nothing there, so that a sweep can go from one model to the other. A pause is the nodes'
-own time, which ``--scale`` does not shorten.
+own time, which ``--scale`` does not shorten; nor does it what a file says.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import Field
@@ -31,10 +33,12 @@ KEYS: dict[Model, frozenset[str]] = {
     "trace": frozenset({"file", "format"}),
 }
 NEEDED: dict[Model, tuple[str, ...]] = {
-    "random-waypoint": ("speed", "pause"), "stationary": (), "trace": ("file", "format"),
+    "random-waypoint": ("speed", "pause"), "stationary": (), "trace": ("file",),
 }  # fmt: skip
 #: The start of random waypoint where a study says none.
 DEFAULT_START: Start = "steady-state"
+#: In the name of a file of movements: stands for each run's seed.
+SEED = "{seed}"
 
 
 class FieldSize(Settings):
@@ -66,8 +70,13 @@ class Mobility(Settings):
         None, description="steady-state (the default), or uniform as ns-2's setdest begins"
     )
     ends: Ends = Field("move", description="move, or stay: whether the first pair's nodes move")
-    file: Text | None = Field(None, description="a file of movements beside the study file")
-    format: TraceFormat | None = Field(None, description="setdest or bonnmotion")
+    file: Text | None = Field(
+        None, description="a file of movements beside the study file; {seed} in its name is each"
+        " run's seed",
+    )  # fmt: skip
+    format: TraceFormat | None = Field(
+        None, description="setdest or bonnmotion; told by the file's first line if not given"
+    )
 
 
 #: The Python name of each key.
@@ -89,6 +98,7 @@ def mobility_problems(mobility: Mobility, place: Loc, document: Document) -> Ite
                     (*place, key), f"a model {mobility.model} has no such key",
                     wanted=f"no such key, or model: {model}",
                 )  # fmt: skip
+    yield from _file_problems(mobility, place, document)
     speed = mobility.speed
     if speed is not None and speed.max_mps < speed.min_mps:
         yield document.problem(
@@ -96,6 +106,34 @@ def mobility_problems(mobility: Mobility, place: Loc, document: Document) -> Ite
             wanted=f"at least {units.format_speed(speed.min_mps)} (min)",
             got=units.format_speed(speed.max_mps),
         )  # fmt: skip
+
+
+def _file_problems(mobility: Mobility, place: Loc, document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with a trace's keys themselves; nothing is looked for."""
+    if mobility.model != "trace":
+        return
+    if mobility.ends == "stay":
+        yield document.problem(
+            (*place, "ends"), "nodes go where the file says, the first pair's too",
+            wanted="move, or no such key", got="stay",
+        )  # fmt: skip
+    file = mobility.file or ""
+    if PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts:
+        yield document.problem(
+            (*place, "file"), "not below the study file's folder", got=units.shown(file),
+            wanted="a path from there on, such as 'scenarios/one.tcl'",
+            hint="so that a study and its files can be handed on; a link to the file will do",
+        )  # fmt: skip
+    for word in dict.fromkeys(re.findall(r"\{[^{}]*\}", file)):
+        if word != SEED:
+            yield document.problem(
+                (*place, "file"), "an unknown word in braces", wanted=SEED, got=units.shown(word)
+            )
+
+
+def file_of(file: str, seed: int) -> str:
+    """Return the file that nodes follow with a seed."""
+    return file.replace(SEED, str(seed))
 
 
 def field_of(mobility: Mobility) -> NodesField:

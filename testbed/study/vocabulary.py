@@ -115,6 +115,7 @@ RULES = {
     "sender-shaped": "the sender's own link is the bottleneck",
     "short-run": "the run is over before slow start matters little",
     "too-few-losses": "chance decides the outcome of one run",
+    "trace-ends-early": "the nodes' file of movements is shorter than a run",
     "window-below-path": "the receiver's window limits the flow, not the network",
 }
 

@@ -96,15 +96,8 @@ def _radio(study: StudyFile, document: Document) -> Iterator[Problem]:
 @CHECKS.reads("network")
 def _mobility(study: StudyFile, document: Document) -> Iterator[Problem]:
     mobility = study.network.mobility
-    if mobility is None:
-        return
-    yield from mobility_problems(mobility, ("network", "mobility"), document)
-    if mobility.model == "trace":
-        yield document.problem(
-            ("network", "mobility", "model"), "a file of movements cannot be run yet",
-            wanted="random-waypoint or stationary", got="trace",
-            hint="what such a file holds can be read: docs/guides/mobility.md",
-        )  # fmt: skip
+    if mobility is not None:
+        yield from mobility_problems(mobility, ("network", "mobility"), document)
 
 
 @CHECKS.reads("network", "flows", "generator", "drops", "collect", "events")

@@ -1,6 +1,7 @@
 """The movement of a run's nodes as a part of its page; nothing for a network of links. Pure.
 
-The movement is drawn again from the cell's settings and its seed, as its lab did.
+The movement is drawn again from the cell's settings and its seed, as its lab did, unless nodes
+follow a file: then it is what the run keeps of that.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def moving_nodes(run: Run, name: str) -> Markup | None:
     routes = read_routes(found.evidence.routes, cell) if found.evidence.routes else {}
     shown = [(_way(flow, way), routes.get((flow.id, way), ())) for flow, way in _ways(cell)]
     scene = Scene(
-        movement=movement(network, seed=cell.seed, until_s=cell.duration_s),
+        movement=run.traced or movement(network, seed=cell.seed, until_s=cell.duration_s),
         field=Field(width_mm=mobility.width_mm, height_mm=mobility.height_mm),
         range_mm=metres_to_mm(network.radio.range_m),
         until_ns=seconds_to_ns(cell.duration_s),
@@ -62,4 +63,6 @@ def moving_nodes(run: Run, name: str) -> Markup | None:
         no_routes="" if routes else NO_ROUTES,
     )
     point = point_words(found.plan.point, run.study.parameters)
-    return animation(scene, name, f"Nodes and who is in range of whom: {point}, seed {cell.seed}")
+    followed = f", file {mobility.trace_sha256[:12]} (SHA-256)" if mobility.trace_sha256 else ""
+    title = f"Nodes and who is in range of whom: {point}, seed {cell.seed}{followed}"
+    return animation(scene, name, title)

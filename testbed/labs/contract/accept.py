@@ -18,6 +18,7 @@ from model import path_names, plain_files, run_folder
 from model.ad_hoc import AdHoc
 from model.cell import Cell, Flow
 from model.errors import RunError
+from model.movement import kept
 from testbed.guest import calibration, link_fill, radio_places
 from testbed.machine import trees
 
@@ -108,6 +109,8 @@ def _of_radios(cell: Cell, network: AdHoc, document: float) -> dict[str, float]:
     """Return what the medium and the nodes' daemons leave, whatever flows there are."""
     found = dict.fromkeys((run_folder.RADIOS, run_folder.MEDIUM, run_folder.MEDIUM_WORDS), document)
     found[run_folder.MOVEMENT] = document + MOVEMENT_PER_NODE_BYTES * network.nodes
+    if network.mobility.model == "trace":
+        found[run_folder.MOVEMENT] = found[run_folder.GIVEN_MOVEMENT] = kept.MOST_BYTES
     if cell.collect.pcap:
         frames = FRAMES_PER_S * cell.limits.virtual_s * network.channels
         found[run_folder.MEDIUM_CAPTURE] = document + frames * MOST_FRAME_BYTES
@@ -167,14 +170,17 @@ def folders(names: Mapping[str, int]) -> frozenset[str]:
 
 def take(guest: Path, into: Path, cell: Cell) -> None:
     """Look at all a lab left of a cell, and take it over; see :func:`take_files`."""
-    take_files(guest, into, expected(cell), given=run_folder.CELL)
+    given = (run_folder.CELL, run_folder.GIVEN_MOVEMENT)
+    take_files(guest, into, expected(cell), given=given)
 
 
-def take_files(guest: Path, into: Path, allowed: Mapping[str, int], *, given: str) -> None:
+def take_files(
+    guest: Path, into: Path, allowed: Mapping[str, int], *, given: tuple[str, ...]
+) -> None:
     """Look at all a lab left in ``guest``, move it into ``into``, and remove ``guest``.
 
-    ``allowed`` are the files there may be, and their most bytes. What the host gave, the file
-    ``given``, stays as it was. The lab must have ended.
+    ``allowed`` are the files there may be, and their most bytes. What the host gave, the files
+    ``given``, stay as they were. The lab must have ended.
 
     Raises:
         RunError: there is anything else; nothing was moved.
@@ -183,7 +189,7 @@ def take_files(guest: Path, into: Path, allowed: Mapping[str, int], *, given: st
         handle = os.open(guest, plain_files.FOLDER_FLAGS)
         try:
             top = _take_over(handle, allowed, into)
-            for name in sorted(top - {given}):
+            for name in sorted(top - {*given}):
                 os.rename(name, into / name, src_dir_fd=handle)
         finally:
             os.close(handle)

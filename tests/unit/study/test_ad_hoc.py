@@ -271,18 +271,6 @@ def test_what_is_refused_of_the_network(old: str, new: str, part: str, said: str
     assert found.startswith(where + said), found
 
 
-def test_a_file_of_movements_is_refused() -> None:
-    trace = ("    speed: {min: 1 m/s, max: 5 m/s}\n    pause: 0 s\n",
-             "    file: x\n    format: setdest\n")  # fmt: skip
-    assert problems(("model: random-waypoint", "model: trace"), trace) == [
-        (
-            "a.yaml:23: network.mobility.model: a file of movements cannot be run yet: wanted"
-            " random-waypoint or stationary, got trace (what such a file holds can be read:"
-            " docs/guides/mobility.md)"
-        )
-    ]
-
-
 def test_keys_of_radios_are_refused_on_links() -> None:
     found = problems(("topology: ad-hoc", "topology: two-paths\n  warm_up: 5 s"))
     missing = [line.split(": ")[1] for line in found if "missing key" in line]

@@ -67,6 +67,7 @@ def test_a_trace() -> None:
     found = valid(TRACE)
     assert (found.file, found.format) == ("scenario.movements.gz", "bonnmotion")
     assert field_of(found) == FIELD
+    assert valid(TRACE.replace("  format: bonnmotion\n", "")).format is None
     with pytest.raises(ValueError, match="no model draws the movement of trace"):
         drawn_by(found)
 
@@ -140,8 +141,30 @@ def test_a_trace() -> None:
             " height"),
         ),
         (
-            TRACE, "  format: bonnmotion\n", "",
-            "1: mobility.format: missing key: wanted setdest or bonnmotion",
+            TRACE, "  file: scenario.movements.gz\n", "",
+            ("1: mobility.file: missing key: wanted a file of movements beside the study file;"
+             " {seed} in its name is each run's seed"),
+        ),
+        (
+            TRACE, "scenario.movements.gz", "/tmp/a",
+            ("4: mobility.file: not below the study file's folder: wanted a path from there on,"
+             " such as 'scenarios/one.tcl', got '/tmp/a' (so that a study and its files can be"
+             " handed on; a link to the file will do)"),
+        ),
+        (
+            TRACE, "scenario.movements.gz", "a/../../b",
+            ("4: mobility.file: not below the study file's folder: wanted a path from there on,"
+             " such as 'scenarios/one.tcl', got 'a/../../b' (so that a study and its files can be"
+             " handed on; a link to the file will do)"),
+        ),
+        (
+            TRACE, "scenario.movements.gz", "a-{Seed}-{seed}",
+            "4: mobility.file: an unknown word in braces: wanted {seed}, got '{Seed}'",
+        ),
+        (
+            TRACE, "format: bonnmotion", "format: bonnmotion\n  ends: stay",
+            ("6: mobility.ends: nodes go where the file says, the first pair's too: wanted move,"
+             " or no such key, got stay"),
         ),
         (
             TRACE, "bonnmotion", "ns2",
