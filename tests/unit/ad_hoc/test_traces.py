@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -285,10 +287,16 @@ def test_what_is_refused(
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any file")
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    (tmp_path / NAME).chmod(0)
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read any file, so the system is made to refuse this one."""
+    path, opened = written(tmp_path), os.open
+
+    def refusing(name: str | os.PathLike[str], *args: Any, **more: Any) -> int:
+        if Path(name).name == NAME:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(name))
+        return opened(name, *args, **more)
+
+    monkeypatch.setattr(os, "open", refusing)
     with pytest.raises(StudyError, match="cannot be read: Permission denied"):
         load_study(path)
 

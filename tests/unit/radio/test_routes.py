@@ -204,4 +204,4 @@ def run_of(routes: Path | None) -> Run:
         cell=cell(), plan=SimpleNamespace(point=Point.of({})), evidence=Evidence(routes=routes)
     )
     study = SimpleNamespace(parameters=())
-    return cast(Run, SimpleNamespace(measured=lambda: (finished,), study=study))
+    return cast(Run, SimpleNamespace(measured=lambda: (finished,), study=study, traced=None))
