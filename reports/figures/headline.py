@@ -12,7 +12,9 @@ from typing import Any
 
 import altair as alt
 
+from reports.figures.along import along_figure, is_claimed
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
+from reports.figures.lines import lines_of
 from reports.figures.sweep_axis import Axis, axis_of
 from reports.measures.metrics import Metric
 from reports.verdict.limits import limits_of, within
@@ -150,11 +152,21 @@ def headline_figures(
 
     ``also`` says which published figure is the counterpart of each, or None.
     """
-    axis = axis_of(summary.parameters, [point.point for point in summary.points])
+    every = [point.point for point in summary.points]
+    axis, lines = axis_of(summary.parameters, every), lines_of(summary.parameters, every)
     table = summary.metric_table()
     found = []
     for name in dict.fromkeys((*_shown_metrics(summary), *also)):
         metric = table[name]
+        if lines and all(point.metrics[name].published is None for point in summary.points):
+            # Along the first setting each metric, along others what the study claims something of.
+            made = [
+                along_figure(summary, metric, one, also.get(name))
+                for place, one in enumerate(lines)
+                if not place or is_claimed(summary, name, one.parameter.name)
+            ]
+            found += [figure for figure in made if figure]
+            continue
         rows = _point_rows(summary.points, metric, axis) + _run_rows(summary, metric, axis)
         if rows:
             present = [name for name in _MARKS if any(row["series"] == name for row in rows)]

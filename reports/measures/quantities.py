@@ -30,8 +30,10 @@ _PLAIN = Quantity("", 1, 6)
 _SMALL_BPS, _KBPS = 100_000, Quantity("kbit/s", 1e-3, 6)
 
 
-def setting_quantity(name: str) -> Quantity:
-    """Return how a setting of this name is shown."""
+def setting_quantity(name: str, value: float | None = None) -> Quantity:
+    """Return how a setting of this name is shown; small rates, if the value is given, in kbit/s."""
+    if name.endswith("_bps") and value is not None and 0 < value < _SMALL_BPS:
+        return _KBPS
     for suffix, quantity in SETTING_UNITS.items():
         if name.endswith(suffix):
             return quantity
@@ -47,9 +49,8 @@ def setting(name: str, value: float | int | str) -> str:
     """Return a setting with its unit: ``setting("loss_frac", 0.008)`` is ``0.8 %``."""
     if isinstance(value, str):
         return value
-    if name.endswith("_bps") and 0 < value < _SMALL_BPS:
-        return f"{value * _KBPS.scale:.10g}{_KBPS.suffix}"
-    return f"{setting_number(name, value):.10g}{setting_quantity(name).suffix}"
+    quantity = setting_quantity(name, value)
+    return f"{value * quantity.scale:.10g}{quantity.suffix}"
 
 
 def setting_name(name: str) -> str:
