@@ -45,7 +45,7 @@ def is_claimed(summary: Summary, metric: str, along: str) -> bool:
 def along_figure(
     summary: Summary, metric: Metric, lines: Lines, where: str | None
 ) -> Figure | None:
-    """Return the chart of a metric along a setting; None if no point has a value."""
+    """Return the chart of a metric along a setting, by that name; None if no point has a value."""
     points = {one.point: one for one in summary.points}
     name = lines.parameter.name
     largest = max(lines.place(point) for _, line in lines.lines for point in line)

@@ -6,6 +6,7 @@ run as a band, and every single run. Where only one run counts, there is that ru
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -165,7 +166,9 @@ def headline_figures(
                 for place, one in enumerate(lines)
                 if not place or is_claimed(summary, name, one.parameter.name)
             ]
-            found += [figure for figure in made if figure]
+            charts = [figure for figure in made if figure]
+            # What leads to a metric leads to its first chart.
+            found += [dataclasses.replace(one, id=name) for one in charts[:1]] + charts[1:]
             continue
         rows = _point_rows(summary.points, metric, axis) + _run_rows(summary, metric, axis)
         if rows:

@@ -138,7 +138,7 @@ def two_settings(tmp_path: Path, *, published: bool) -> Summary:
 def test_the_chart_has_means_intervals_and_what_all_lines_share(tmp_path: Path) -> None:
     summary = two_settings(tmp_path, published=False)
     (figure,) = headline_figures(summary)
-    assert figure.id == "goodput_T_bps-along-loss_frac"
+    assert figure.id == NAME
     assert figure.title.endswith(", by bottleneck loss, data: rate 16 kbit/s")
     line, bar, mark = figure.spec["layer"][:3]
     assert [one["mark"]["type"] for one in (line, bar, mark)] == ["line", "rule", "point"]
