@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from model.run_files.point import Point, Scalar
 from model.run_files.study import Parameter
-from reports.measures.quantities import called, setting_name
+from reports.measures.quantities import called, setting_name, telling
 
 #: More lines than there are looks that are easily told apart say nothing.
 MOST_LINES = 8
@@ -86,18 +86,12 @@ def _named(
 ) -> Lines:
     rest = [one for one in parameters if one.name != along.name]
     firsts = [group[0].as_dict() for group in groups]
+    chosen = telling(firsts, [one.name for one in rest])
+    shared = [one.name for one in rest if len({values.get(one.name) for values in firsts}) == 1]
 
-    def told_apart(by: Sequence[Parameter]) -> int:
-        return len({tuple(values.get(one.name) for one in by) for values in firsts})
-
-    chosen: list[Parameter] = []
-    while told_apart(chosen) < told_apart(rest):
-        chosen.append(max(rest, key=lambda one: told_apart([*chosen, one])))
-    shared = [one for one in rest if told_apart([one]) == 1]
-
-    def words(values: dict[str, Scalar], of: Sequence[Parameter]) -> str:
+    def words(values: dict[str, Scalar], of: Sequence[str]) -> str:
         return ", ".join(
-            _word(one, values[one.name]) for one in rest if one in of and one.name in values
+            _word(one, values[one.name]) for one in rest if one.name in of and one.name in values
         )
 
     names = [words(values, chosen) for values in firsts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from model.run_files.point import Point, Scalar
@@ -62,6 +62,23 @@ def setting_name(name: str) -> str:
 def named(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     """Return the settings that points are named by: those with labels, all where none has one."""
     return tuple(one for one in parameters if one.label) or tuple(parameters)
+
+
+def telling(
+    settings: Sequence[Mapping[str, Scalar]], names: Sequence[str], chosen: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return few of these names that tell settings apart as all of them do, in their order.
+
+    Those that are ``chosen`` are among them.
+    """
+
+    def told_apart(by: Sequence[str]) -> int:
+        return len({tuple(one.get(name) for name in by) for one in settings})
+
+    found, most = list(chosen), told_apart(names)
+    while told_apart(found) < most:
+        found.append(max(names, key=lambda name: told_apart([*found, name])))
+    return tuple(name for name in names if name in found)
 
 
 def called(parameter: Parameter, value: Scalar, plain: str = "{value}") -> str:

@@ -150,13 +150,21 @@ class _Runs:
         if not pairs:
             return undecided("no two runs have the same seed")
         if one.per is not None:
-            return self._decide_per(one, one.per, {seed: a - b for seed, (a, b) in pairs.items()})
+            differences = {seed: a - b for seed, (a, b) in pairs.items()}
+            return self._decide_per(one, one.per, differences, wanted, chance)
         of, over = zip(*pairs.values(), strict=True)
         if one.relative or one.quotient:
             return decide_ratio(of, over, wanted, chance)
         return decide_mean([a - b for a, b in pairs.values()], wanted, chance)
 
-    def _decide_per(self, one: Comparison, per: str, differences: Mapping[int, float]) -> Decision:
+    def _decide_per(
+        self,
+        one: Comparison,
+        per: str,
+        differences: Mapping[int, float],
+        wanted: Range,
+        chance: Chance,
+    ) -> Decision:
         """Return what the runs say of one metric's difference per that of another."""
         x = self._values(per, one.point)
         y = self._values(per, one.versus.point) if one.versus else {}
@@ -164,8 +172,6 @@ class _Runs:
             return undecided(x if isinstance(x, str) else str(y))
         # All of a point's runs have all metrics, so these are the seeds of the differences, too.
         others = [x[seed] - y[seed] for seed in differences]
-        wanted = Range(low=one.low, high=one.high, strict=one.strict)
-        chance = self._chance((one.point, *((one.versus.point,) if one.versus else ())))
         return decide_quotient(list(differences.values()), others, wanted, chance)
 
     def _values(self, metric: str, point: Point) -> dict[int, float] | str:

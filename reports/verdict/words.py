@@ -12,7 +12,7 @@ from model.run_files.quantity import PERCENT, Quantity
 from model.run_files.study import Parameter
 from reports.inference.decision import Decision
 from reports.measures.metrics import Metric
-from reports.measures.quantities import called, number, setting, setting_label
+from reports.measures.quantities import called, number, setting, setting_label, telling
 from reports.verdict.limits import limits_of_comparison, within
 
 #: A difference of two percentages.
@@ -133,14 +133,8 @@ class Words:
         values = [point.as_dict() for point in dict.fromkeys(points)]
         order = [parameter.name for parameter in self.parameters]
         order += sorted({name for one in values for name in one} - set(order))
-
-        def told_apart(names: Sequence[str]) -> int:
-            return len({tuple(one.get(name) for name in names) for one in values})
-
-        chosen = [one.name for one in self.parameters if one.label and len(values) > 1]
-        while told_apart(chosen) < len(values):
-            chosen.append(max(order, key=lambda name: told_apart([*chosen, name])))
-        return tuple(name for name in order if name in chosen)
+        labelled = [one.name for one in self.parameters if one.label and len(values) > 1]
+        return telling(values, order, labelled)
 
     def _label(self, metric: str) -> str:
         return self.metrics[metric].label
