@@ -14,6 +14,15 @@
 
 #include <net/if.h>
 
+/* An option of the daemon whose value is a whole number. */
+#define COUNT(option, place, least, most, words)                               \
+	{.name = option,                                                       \
+	 .kind = OPTION_INTEGER,                                               \
+	 .to.integer = place,                                                  \
+	 .min = least,                                                         \
+	 .max = most,                                                          \
+	 .help = words}
+
 struct aodvd_interface {
 	char name[IFNAMSIZ];
 	unsigned int index;

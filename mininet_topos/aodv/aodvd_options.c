@@ -32,13 +32,6 @@ static struct probe_integer allowed_hello_loss = {true, 2},
 			    buffer_packets = {true, 64}, per_destination, table,
 			    seed = {true, 1}, ready_fd;
 
-#define COUNT(option, place, least, most, words)                               \
-	{.name = option,                                                       \
-	 .kind = OPTION_INTEGER,                                               \
-	 .to.integer = place,                                                  \
-	 .min = least,                                                         \
-	 .max = most,                                                          \
-	 .help = words}
 #define SECONDS(option, place, least, words)                                   \
 	{.name = option,                                                       \
 	 .kind = OPTION_SECONDS,                                               \

@@ -28,28 +28,20 @@ static const struct {
     {RTAX_WINDOW, &window},
 };
 
-#define METRIC(option, place, least, most, words)                              \
-	{.name = option,                                                       \
-	 .kind = OPTION_INTEGER,                                               \
-	 .to.integer = place,                                                  \
-	 .min = least,                                                         \
-	 .max = most,                                                          \
-	 .help = words}
-
 const struct probe_option route_metric_options[] = {
-    METRIC("advmss-bytes", &advmss, 1, MOST_ADVMSS,
-	   "of its routes: the segment size that TCP asks for"),
-    METRIC("initcwnd-segments", &initcwnd, 1, 65535,
-	   "of its routes: TCP's initial congestion window"),
-    METRIC("initrwnd-segments", &initrwnd, 1, 65535,
-	   "of its routes: TCP's initial receive window"),
-    METRIC("mtu-bytes", &mtu, 552, MOST_MTU, "of its routes"),
-    METRIC("quickack", &quickack, 0, 1,
-	   "of its routes: 1: acknowledge each segment"),
-    METRIC("rto-min-ms", &rto_min, 1, MOST_RTO_MIN_MS,
-	   "of its routes: the least of TCP's timeout above the round trip"),
-    METRIC("window-bytes", &window, 1, UINT32_MAX,
-	   "of its routes: most that TCP advertises"),
+    COUNT("advmss-bytes", &advmss, 1, MOST_ADVMSS,
+	  "of its routes: the segment size that TCP asks for"),
+    COUNT("initcwnd-segments", &initcwnd, 1, 65535,
+	  "of its routes: TCP's initial congestion window"),
+    COUNT("initrwnd-segments", &initrwnd, 1, 65535,
+	  "of its routes: TCP's initial receive window"),
+    COUNT("mtu-bytes", &mtu, 552, MOST_MTU, "of its routes"),
+    COUNT("quickack", &quickack, 0, 1,
+	  "of its routes: 1: acknowledge each segment"),
+    COUNT("rto-min-ms", &rto_min, 1, MOST_RTO_MIN_MS,
+	  "of its routes: the least of TCP's timeout above the round trip"),
+    COUNT("window-bytes", &window, 1, UINT32_MAX,
+	  "of its routes: most that TCP advertises"),
     {0},
 };
 
