@@ -10,15 +10,13 @@ What lies outside the marks stays as it is written.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from docs.generate import kept_run
 from docs.generate.marks import between
-from model import run_folder
 from model.sctp_paths import PF_OFF
 from reports.figures.path_timeline import due_s
 from testbed.points.load_study import STUDIES_FOLDER, load_study
@@ -41,33 +39,24 @@ METRICS = {
 }
 HEADS = ("Path.Max.Retrans", "PF.Max.Retrans", "PS.Max.Retrans", "RTO.Min", "due, s")
 POINTS = ("<!-- quoted: points -->\n", "<!-- end: points -->\n")
-CLAIMS = ("<!-- quoted: claims -->\n", "<!-- end: claims -->\n")
-
-
-def inputs() -> str:
-    """Return the digest of the study file."""
-    return hashlib.sha256(STUDY.read_bytes()).hexdigest()
 
 
 def measured(run: Path) -> dict[str, Any]:
     """Return what is quoted of a run."""
-    summary = json.loads((run / run_folder.SUMMARY_JSON).read_text())
+    summary = kept_run.summary_of(run)
     study = load_study(STUDY)
     cells = [resolve_cell(study, point, seed=1, replicate=1, lab={}) for point in study.points]
     return {
-        "study": inputs(),
+        "study": kept_run.inputs(STUDY),
         "points": [
             {
                 "point": one["point"],
                 "due_s": _due_s(one["point"], cells),
-                "metrics": {name: _kept(one["metrics"][name]) for name in METRICS},
+                "metrics": kept_run.metrics_of(one, tuple(METRICS)),
             }
             for one in summary["points"]
         ],
-        "claims": [
-            {key: one[key] for key in ("id", "text", "where", "verdict", "evidence") if key in one}
-            for one in summary["claims"]
-        ],
+        "claims": kept_run.claims_of(summary),
     }
 
 
@@ -79,56 +68,34 @@ def _due_s(point: Mapping[str, Any], cells: Sequence[Any]) -> float:
     return due_s(flow, cell, RTO_MIN_S if asked_ms is None else asked_ms / MS_PER_S)[-1]
 
 
-def _kept(metric: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: metric[key] for key in ("mean", "ci95", "n")}
-
-
 def points_table(quoted: Mapping[str, Any]) -> str:
     """Return the table of points."""
-    heads = (*HEADS, *METRICS.values())
-    lines = [_row(heads), "|" + "---|" * len(heads)]
+    rows = []
     for one in quoted["points"]:
         point = one["point"]
         pf = point["pf_max_retransmissions"]
         rto_ms = point["rto_min_ms"]
-        cells = (
+        rows.append((
             str(point["path_max_retransmissions"]), "off" if pf == PF_OFF else str(pf),
             str(point["ps_max_retransmissions"]),
             rto_ms if isinstance(rto_ms, str) else f"{rto_ms} ms", f"{one['due_s']:g}",
-            *(_value(one["metrics"][name], name) for name in METRICS),
-        )  # fmt: skip
-        lines.append(_row(cells))
-    return "\n".join(lines) + "\n"
+            *(
+                kept_run.with_interval(one["metrics"][name], _digits(name)) for name in METRICS
+            ),
+        ))  # fmt: skip
+    return kept_run.table((*HEADS, *METRICS.values()), rows)
 
 
-def _value(metric: Mapping[str, Any], name: str) -> str:
-    """Return a mean with its interval; one without spread alone; none as a dash."""
-    mean = metric["mean"]
-    if mean is None:
-        return "-"
-    digits = 1 if name == "path_timeouts_both" else 2
-    low, high = metric["ci95"] or (mean, mean)
-    shown = [f"{value:.{digits}f}" for value in (mean, low, high)]
-    return shown[0] if len(set(shown)) == 1 else f"{shown[0]} ({shown[1]} to {shown[2]})"
-
-
-def claims_table(quoted: Mapping[str, Any]) -> str:
-    """Return the table of claims."""
-    lines = [_row(("claim", "verdict", "decisive evidence")), "|---|---|---|"]
-    for one in quoted["claims"]:
-        mark = "**" if one["verdict"] == "refuted" else ""
-        text = one["text"].strip().rstrip(".")
-        lines.append(_row((text, f"{mark}{one['verdict']}{mark}", one["evidence"])))
-    return "\n".join(lines) + "\n"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _digits(name: str) -> int:
+    return 1 if name == "path_timeouts_both" else 2
 
 
 def written(page: str, quoted: Mapping[str, Any]) -> str:
     """Return the page with the tables of what is kept."""
-    for (begin, end), table in ((POINTS, points_table(quoted)), (CLAIMS, claims_table(quoted))):
+    for (begin, end), table in (
+        (POINTS, points_table(quoted)),
+        (kept_run.CLAIMS, kept_run.claims_table(quoted)),
+    ):
         page = between(page, begin, table, end, FILE.name)
     return page
 
@@ -136,9 +103,8 @@ def written(page: str, quoted: Mapping[str, Any]) -> str:
 def main(folders: Sequence[str]) -> None:
     """Keep what is quoted of a run, if one is given, and write the page."""
     for folder in folders:
-        KEPT.write_text(json.dumps(measured(Path(folder)), indent=1, sort_keys=True) + "\n")
-    quoted = json.loads(KEPT.read_text())
-    FILE.write_text(written(FILE.read_text(encoding="utf-8"), quoted), encoding="utf-8")
+        kept_run.keep(KEPT, measured(Path(folder)))
+    FILE.write_text(written(FILE.read_text(), kept_run.kept(KEPT)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from docs.generate import failover
+from docs.generate import failover, kept_run
 from model.sctp_paths import PF_OFF
 
 
@@ -23,7 +23,9 @@ def test_the_page_says_what_was_measured(quoted: dict[str, Any]) -> None:
 
 
 def test_what_was_measured_is_of_this_study(quoted: dict[str, Any]) -> None:
-    assert quoted["study"] == failover.inputs(), "make experiment STUDY=failover, then quote it"
+    assert quoted["study"] == kept_run.inputs(failover.STUDY), (
+        "make experiment STUDY=failover, then quote it"
+    )
 
 
 def test_a_number_that_was_not_measured_is_written_over(quoted: dict[str, Any]) -> None:
