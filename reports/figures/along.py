@@ -14,6 +14,7 @@ import altair as alt
 from model.run_files.quantity import Quantity
 from reports.figures.chart import Figure, Key, layered, look, marked
 from reports.figures.lines import Lines
+from reports.figures.sweep_axis import y_scale
 from reports.measures.metrics import Metric
 from reports.measures.quantities import setting_label, setting_quantity
 from reports.verdict.limits import limits_of, within
@@ -56,12 +57,21 @@ def along_figure(
         "x:Q", title=f"{title} ({quantity.unit})" if quantity.unit else title,
         scale=alt.Scale(zero=False, padding=14),
     )  # fmt: skip
-    scale = alt.Scale(zero=False, nice=True, padding=6)
+    drawn = [
+        (called, _rows([points[one] for one in line if one in points], metric, lines, quantity))
+        for called, line in lines.lines
+    ]
+    if not any(rows for _, rows in drawn):
+        return None
+    lowest, highest = (
+        pick(row[end] for _, rows in drawn for row in rows)
+        for pick, end in ((min, "lo"), (max, "hi"))
+    )
+    scale = y_scale(metric.name, lowest, highest)
     y, low_y = (alt.Y(f"{at}:Q", title=metric.label + unit, scale=scale) for at in ("y", "lo"))
     layers, keys = [], []
     middle = (len(lines.lines) - 1) / 2
-    for number, (called, line) in enumerate(lines.lines):
-        rows = _rows([points[point] for point in line if point in points], metric, lines, quantity)
+    for number, (called, rows) in enumerate(drawn):
         if not rows:
             continue
         style = look(number)
@@ -83,8 +93,6 @@ def along_figure(
             marked(data, {**mark, **aside}).encode(x, y, tooltip=told),
         ]  # fmt: skip
         keys.append(Key(called or "mean", mark))
-    if not layers:
-        return None
     spec, zoomable = layered(layers, keys)
     shared = f": {lines.shared}" if lines.shared else ""
     return Figure(

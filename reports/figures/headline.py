@@ -16,7 +16,7 @@ import altair as alt
 from reports.figures.along import along_figure, is_claimed
 from reports.figures.chart import FAINT_INK, KERNEL, PUBLISHED, Figure, Key, Mark, layered, marked
 from reports.figures.lines import lines_of
-from reports.figures.sweep_axis import Axis, axis_of
+from reports.figures.sweep_axis import Axis, axis_of, y_scale
 from reports.measures.metrics import Metric
 from reports.verdict.limits import limits_of, within
 from reports.verdict.points import PointSummary
@@ -86,9 +86,10 @@ def _y_axis(rows: list[Row], metric: Metric) -> tuple[alt.Scale, alt.Axis]:
     """Return the y axis; where all values are one as shown, from 0, with a tick at the value."""
     digits = metric.quantity.decimals
     ends = [row[name] for row in rows for name in ("y", "lo", "hi") if name in row]
-    shown = {round(end, digits) for end in ends if isinstance(end, int | float)}
+    numbers = [end for end in ends if isinstance(end, int | float)]
+    shown = {round(end, digits) for end in numbers}
     if len(shown) > 1:
-        return alt.Scale(zero=False, nice=True, padding=6), alt.Axis()
+        return y_scale(metric.name, min(numbers), max(numbers)), alt.Axis()
     (value,) = shown
     far = value * HEADROOM or 1.0
     scale = alt.Scale(domain=[min(0.0, far), max(0.0, far)], nice=False)

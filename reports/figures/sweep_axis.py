@@ -1,6 +1,6 @@
-"""The x axis of what is drawn along a sweep: numbers if one number is swept, else a tick per point.
+"""The axes of what is drawn along a sweep. Pure.
 
-Pure.
+x has numbers if one number is swept, else a tick per point; y shows no value that cannot be.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from reports.measures.quantities import (
     setting_number,
     setting_quantity,
 )
+from reports.verdict.limits import limits_of
+
+#: An axis begins at the least value there can be where the values come this near to it.
+_NEAR = 0.15
 
 
 @dataclass(frozen=True)
@@ -66,3 +70,10 @@ def axis_of(parameters: tuple[Parameter, ...], points: Sequence[Point]) -> Axis:
 def _words(point: Point, parameters: tuple[Parameter, ...]) -> str:
     settings = point.as_dict()
     return ", ".join(called(one, settings[one.name]) for one in parameters) or "as published"
+
+
+def y_scale(metric: str, lowest: float, highest: float) -> alt.Scale:
+    """Return the scale of a metric's values, ends of intervals included, between these two."""
+    if limits_of(metric).low == 0 and lowest <= _NEAR * highest:
+        return alt.Scale(zero=True, nice=True)
+    return alt.Scale(zero=False, nice=True, padding=6)

@@ -12,6 +12,10 @@ _LIMITS = (
     (re.compile(r"jain_|.*_frac$"), Limits(low=0.0, high=1.0)),
     (re.compile(r"share_.*_pct$|utilisation_pct$"), Limits(low=0.0, high=100.0)),
     (re.compile(r".*_(bps|s|segments|pkts)$"), Limits(low=0.0)),
+    (
+        re.compile(r"(timeouts|unconnected)_|(link_breaks|routes_broken|discoveries)$|frames_"),
+        Limits(low=0.0),
+    ),
     (re.compile(r"goodput_.*_pct$"), Limits(low=0.0)),  # variation
     (re.compile(r"pct_increase$"), Limits(low=-100.0)),
 )

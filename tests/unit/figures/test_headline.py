@@ -85,3 +85,16 @@ def test_the_only_value_there_is_stands_at_a_tick(
 def test_different_values_span_the_axis(tmp_path: Path) -> None:
     figure = drawn(with_values(summary_of(tmp_path, seeds=1), (187_700.0, 187_900.0)))
     assert "domain" not in y_of(figure)["scale"]
+
+
+@pytest.mark.parametrize(
+    ("values", "from_zero"),
+    [((2_000.0, 187_700.0), True), ((30_000.0, 187_700.0), False)],
+)
+def test_no_axis_goes_below_what_can_be(
+    tmp_path: Path, values: tuple[float, float], from_zero: bool
+) -> None:
+    """Rounded outwards, an axis of rates from 2 to 188 kbit/s would begin below none at all."""
+    figure = drawn(with_values(summary_of(tmp_path, seeds=1), values))
+    assert y_of(figure)["scale"]["zero"] is from_zero
+    assert ">−" not in render_svg(figure)

@@ -15,6 +15,9 @@ from tests.support.claims_study import WORDS, comparison
     [
         ("utilisation_pct", (0.0, 100.0)),
         ("goodput_T_bps", (0.0, 104.0)),
+        ("timeouts_T", (0.0, 104.0)),
+        ("link_breaks", (0.0, 104.0)),
+        ("frames_given_up", (0.0, 104.0)),
         ("pct_increase", (-100.0, 104.0)),
         ("goodput_fit_slope", (-130.0, 104.0)),
     ],
