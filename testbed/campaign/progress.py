@@ -46,6 +46,7 @@ class Display:
         self._tasks: dict[str, TaskID] = {}
         self._began_s: dict[str, float] = {}
         self._said_s: dict[str, float] = {}
+        self._failure = ""
 
     def __enter__(self) -> Display:
         if self._console.is_terminal:
@@ -97,7 +98,13 @@ class Display:
         self._show("writing reports", done_runs / total_runs, f"{done_runs}/{total_runs} studies")
 
     def cells(self, progress: CellProgress, name: str = "running cells") -> None:
-        """Show how far a campaign is."""
+        """Show how far a campaign is, and why the first cell that failed did, at once."""
+        if progress.first_failure != self._failure:
+            self._failure = progress.first_failure
+            self._console.print(
+                f"failed, the others go on: {self._failure}", markup=False, highlight=False,
+                soft_wrap=True,
+            )  # fmt: skip
         total = progress.total_virtual_s or 1.0
         done_frac = progress.done_virtual_s / total
         ended = progress.done_cells + progress.failed_cells

@@ -30,6 +30,8 @@ class Progress:
     done_cells: int = 0
     kept_cells: int = 0
     failed_cells: int = 0
+    #: Why the first that failed did; empty while none has. All are told at the end.
+    first_failure: str = ""
     total_virtual_s: float = 0.0
     done_virtual_s: float = 0.0
     #: How many run side by side, where that had to be fewer than were asked for.
@@ -120,6 +122,7 @@ def run_parts(
         else:
             progress.failed_cells += 1
             failed[task.run, task.planned.id] = str(error)
+            progress.first_failure = progress.first_failure or str(error)
         report(progress)
 
     def at_once(number: int) -> None:

@@ -121,6 +121,7 @@ def test_failures_are_kept_apart_and_only_they_run_again(tmp_path: Path) -> None
     )
     assert unfinished(tmp_path, cells) == [cells[1], cells[3]]
     assert (reports[-1].done_cells, reports[-1].failed_cells) == (3, 2)
+    assert reports[-1].first_failure in {why for _, why in outcome.failures}
     assert reports[-1].done_virtual_s == CALIBRATION_VIRTUAL_S + 2 * 100
 
     again, lab = Reports(), FakeLab()

@@ -80,6 +80,17 @@ def test_lines_come_now_and_then_and_at_the_end(clock: Clock) -> None:
     ]
 
 
+def test_why_the_first_cell_failed_is_told_at_once_and_once(clock: Clock) -> None:
+    shown, out = display()
+    one = campaign(3, failed=1)
+    shown.cells(one)
+    one.first_failure = "cell 3f: the lab [died]: got a signal"
+    shown.cells(one)
+    shown.cells(one)
+    said = "failed, the others go on: cell 3f: the lab [died]: got a signal\n"
+    assert out.getvalue().count(said) == out.getvalue().count("failed, the") == 1
+
+
 def test_failed_cells_are_told(clock: Clock) -> None:
     shown, out = display()
     shown.cells(campaign(3, failed=2))
