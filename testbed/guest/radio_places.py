@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from model.ad_hoc import AdHoc
+from model.ad_hoc import AdHoc, Routing
 from model.movement.paths import Movement, Path, Row
 from model.units import metres_to_mm
 
@@ -19,11 +19,16 @@ ALONE, ALONE_TO = 0, 1
 SHARING_TO, SHARING = 2, tuple(range(3, 3 + STATIONS))
 #: Shares of the range: well inside it, all of a cell in each other's.
 APART_FRAC, CELL_FRAC = 0.4, 0.2
+#: What routes meanwhile, whatever the study chose: of senders that fill their radios other signs of
+#: a neighbour, such as HELLO messages, get lost, and what then is searched for takes time.
+ROUTING = Routing(protocol="aodv", link_breaks="link-layer", options={})
 
 
 def network(measured: AdHoc) -> AdHoc:
     """Return the network that is built to measure another's radios: one radio a node."""
-    return dataclasses.replace(measured, nodes=2 + 1 + STATIONS, pairs=1, multihoming="none")
+    return dataclasses.replace(
+        measured, nodes=2 + 1 + STATIONS, pairs=1, multihoming="none", routing=ROUTING
+    )
 
 
 def places(measured: AdHoc) -> Movement:

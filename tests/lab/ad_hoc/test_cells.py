@@ -150,3 +150,25 @@ def test_two_nodes_calibrate(run_ad_hoc: RunAdHoc) -> None:
     assert [check["where"] for check in checks] == ["one sender", "3 stations in one cell"]
     assert all(check["agrees"] for check in checks)
     assert json.dumps(checks).count("Mbit/s") == 4
+
+
+def test_no_probe_of_a_neighbour_stops_a_calibrating_sender(run_ad_hoc: RunAdHoc) -> None:
+    """Where a neighbour asks first, the kernel is not sure of its address and soon probes it.
+
+    Probes were lost in the full queue, and after the third nothing was sent for 0.77 s.
+    """
+    left = run_ad_hoc(
+        "unprobed", ("width: 700 m, height: 100 m", "width: 700 m, height: 1 m"),
+        purpose="calibrate", seed=23,
+    )  # fmt: skip
+    frames = pl.read_csv(left.folder / run_folder.FRAMES, separator="\t").filter(
+        (pl.col("from") == 0) & (pl.col("kind") == "data")
+    )
+    waits_ms = frames["begin_ns"].diff().drop_nulls() / 1e6
+    assert len(waits_ms) > 4000
+    assert max(waits_ms) < 50
+    read_back = [
+        check for check in left.json(run_folder.VERIFY)["checks"]
+        if check["where"].endswith("wlan0.delay_first_probe_time")
+    ]  # fmt: skip
+    assert [check["got"] for check in read_back] == ["1000"] * 6

@@ -109,10 +109,11 @@ def test_places_of_a_calibrating_cell(range_m: int, carrier_sense_m: int) -> Non
 
 def test_the_network_of_a_calibrating_cell() -> None:
     few = network(("pairs: 2", "pairs: 1"), ("nodes: 6", "nodes: 2"), ("pair: 2", "pair: 1"))
-    for asked in (NETWORK, few, network(("nodes: 6", "nodes: 100"))):
+    hello = network(("protocol: aodv", "protocol: aodv, link_breaks: hello"))
+    for asked in (NETWORK, few, network(("nodes: 6", "nodes: 100")), hello):
         found = radio_places.network(asked)
-        assert (found.nodes, found.pairs) == (6, 1)
-        assert (found.radio, found.routing) == (asked.radio, asked.routing)
+        assert (found.nodes, found.pairs, found.radio) == (6, 1, asked.radio)
+        assert found.routing.link_breaks == "link-layer", "HELLOs get lost where radios are full"
 
 
 class FakeNode:
