@@ -97,4 +97,4 @@ def test_no_axis_goes_below_what_can_be(
     """Rounded outwards, an axis of rates from 2 to 188 kbit/s would begin below none at all."""
     figure = drawn(with_values(summary_of(tmp_path, seeds=1), values))
     assert y_of(figure)["scale"]["zero"] is from_zero
-    assert ">−" not in render_svg(figure)
+    assert ">\N{MINUS SIGN}" not in render_svg(figure)
