@@ -66,7 +66,7 @@ struct batch {
 	} controls[BATCH_MESSAGES];
 };
 
-static int connect_to_peer(struct send_run *run)
+static int connect_to_peer(void)
 {
 	struct sctp_initmsg init = {
 	    .sinit_num_ostreams = (uint16_t)streams.value,
@@ -74,22 +74,17 @@ static int connect_to_peer(struct send_run *run)
 	int fd = sctp_socket_or_die(sender.hosts.at[0].addr.ss_family, &init);
 	struct sockaddr *peers =
 	    sctp_pack_addresses(&sender.hosts, (uint16_t)sender.port.value);
-	int result;
+	int result, error;
 
 	sctp_bind_or_die(fd, &sender.binds, 0);
 	sctp_subscribe_or_die(fd, SCTP_ASSOC_CHANGE);
 	if (sender.hosts.count > 1)
 		paths_watch_or_die(fd);
-	sender_connect_begins(run);
 	result = sctp_connectx(fd, peers, (int)sender.hosts.count, NULL);
+	error = errno;
 	free(peers);
-	if (result != 0) {
-		sender_connect_failed(run);
-		close_or_die(fd);
-		return -1;
-	}
-	run->connected_ns = clock_now_ns();
-	return fd;
+	errno = error;
+	return result == 0 ? fd : sender_attempt_failed(fd);
 }
 
 static void check_streams(int fd)
@@ -313,7 +308,7 @@ int main(int argc, char **argv)
 	options_report(&options);
 	stop_start_or_die();
 	if (sender_wait_for_start(&run))
-		fd = connect_to_peer(&run);
+		fd = sender_connect(&run, connect_to_peer);
 	if (fd >= 0) {
 		sctp_report_effective(fd);
 		check_streams(fd);

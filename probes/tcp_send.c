@@ -31,7 +31,7 @@ static const struct probe_options options = {
     {address_options, sender_options, stream_sender_options, tcp_options},
 };
 
-static int connect_to_peer(struct send_run *run)
+static int connect_to_peer(void)
 {
 	struct sockaddr_storage peer = sender.hosts.at[0].addr;
 	int fd = tcp_socket_or_die(peer.ss_family);
@@ -40,14 +40,9 @@ static int connect_to_peer(struct send_run *run)
 		bind_or_die(fd, sender.binds.at[0].addr,
 			    sender.binds.at[0].text, 0);
 	address_set_port(&peer, (uint16_t)sender.port.value);
-	sender_connect_begins(run);
-	if (connect(fd, (struct sockaddr *)&peer, address_length(&peer)) != 0) {
-		sender_connect_failed(run);
-		close_or_die(fd);
-		return -1;
-	}
-	run->connected_ns = clock_now_ns();
-	return fd;
+	if (connect(fd, (struct sockaddr *)&peer, address_length(&peer)) == 0)
+		return fd;
+	return sender_attempt_failed(fd);
 }
 
 static size_t write_bytes(void)
@@ -118,7 +113,7 @@ int main(int argc, char **argv)
 	options_report(&options);
 	stop_start_or_die();
 	if (sender_wait_for_start(&run))
-		fd = connect_to_peer(&run);
+		fd = sender_connect(&run, connect_to_peer);
 	if (fd < 0) {
 		sender_begin_totals(&run);
 		tcp_report_sender_nulls();

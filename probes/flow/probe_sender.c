@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* After which a receiver that could not be reached is asked again. */
+#define CONNECT_AGAIN_NS NS_PER_S
+
 struct sender_settings sender = {
     .start = {true, 0},
     .message_bytes = {true, 1448},
@@ -125,23 +128,45 @@ bool sender_wait_for_start(struct send_run *run)
 	return false;
 }
 
-void sender_connect_begins(struct send_run *run)
+/* Whether a path may be there a moment later, with errno of a connect. */
+static bool is_unreachable(int error)
 {
+	return error == ETIMEDOUT || error == EHOSTUNREACH ||
+	       error == ENETUNREACH;
+}
+
+int sender_attempt_failed(int fd)
+{
+	int error = errno;
+
+	close_or_die(fd);
+	errno = error;
+	return -1;
+}
+
+int sender_connect(struct send_run *run, int (*attempt)(void))
+{
+	int fd;
+
 	if (run->stop_ns != INT64_MAX)
 		stop_at_or_die(run->stop_ns);
 	run->connect_start_ns = clock_now_ns();
-}
+	while ((fd = attempt()) < 0) {
+		bool again = is_unreachable(errno);
 
-void sender_connect_failed(struct send_run *run)
-{
-	if (stop_by_sigterm())
-		run->end = "sigterm";
-	else if (stop_requested() || errno == ETIMEDOUT ||
-		 errno == EHOSTUNREACH || errno == ENETUNREACH)
-		run->end = "unconnected"; /* All handshakes were lost. */
-	else
-		die_errno("connect", "a connection",
-			  "was the receiver's ready line awaited?");
+		if (!again && !stop_requested())
+			die_errno("connect", "a connection",
+				  "was the receiver's ready line awaited?");
+		run->failed_connects += again;
+		if (stop_requested() || run->stop_ns == INT64_MAX ||
+		    !sleep_until_ns(clock_now_ns() + CONNECT_AGAIN_NS)) {
+			run->end =
+			    stop_by_sigterm() ? "sigterm" : "unconnected";
+			return -1;
+		}
+	}
+	run->connected_ns = clock_now_ns();
+	return fd;
 }
 
 void sender_connect_ends(struct send_run *run)
@@ -265,6 +290,7 @@ void sender_begin_totals(const struct send_run *run)
 	json_unsigned("messages", run->sent_bytes / message_bytes +
 				      (run->left_bytes == 0 &&
 				       run->sent_bytes % message_bytes));
+	json_unsigned("failed_connects", run->failed_connects);
 	if (run->connected_ns == NO_TIME_NS)
 		json_null("connect_s");
 	else

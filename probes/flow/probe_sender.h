@@ -42,6 +42,8 @@ struct send_run {
 	uint64_t left_bytes;
 	uint64_t sent_bytes;
 	uint64_t sent_messages;
+	/* How often connecting failed, and when it was first tried. */
+	uint64_t failed_connects;
 	int64_t connect_start_ns;
 	int64_t connected_ns;
 	int64_t first_write_ns;
@@ -55,13 +57,16 @@ struct send_run {
 void sender_check_options(void);
 /* Sleeps until the start. False when SIGTERM came first. */
 bool sender_wait_for_start(struct send_run *run);
-/* Marks the connect; from here on the deadline of --duration-s is armed. */
-void sender_connect_begins(struct send_run *run);
 /*
- * To be called when connect failed, with errno: returns only if that was
- * SIGTERM.
+ * Connects, from here on with the deadline of --duration-s armed. An attempt
+ * returns a socket, or -1 with errno and nothing open. With a deadline, a
+ * receiver that cannot be reached is asked again every second until then, as
+ * an application does: the kernel itself gives up after some minutes, and TCP
+ * at once when a router says that there is no way. -1: run->end says why.
  */
-void sender_connect_failed(struct send_run *run);
+int sender_connect(struct send_run *run, int (*attempt)(void));
+/* Closes the socket of an attempt; returns -1, and errno is as it was. */
+int sender_attempt_failed(int fd);
 /* Prints "connected"; the first write must follow at once. */
 void sender_connect_ends(struct send_run *run);
 void sender_count(struct send_run *run, size_t sent_bytes);

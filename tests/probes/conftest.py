@@ -93,7 +93,7 @@ class Probes:
 
     def run(self, probe: str, *options: object) -> Finished:
         done = subprocess.run(
-            self._argv(probe, options),
+            self.argv(probe, *options),
             capture_output=True,
             text=True,
             timeout=DEADLINE_S,
@@ -102,13 +102,13 @@ class Probes:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     def start(self, probe: str, *options: object) -> subprocess.Popen[str]:
-        return self._popen(self._argv(probe, options), ())
+        return self._popen(self.argv(probe, *options), ())
 
     def start_receiver(self, probe: str, *options: object) -> Running:
         """Starts a receiver on a port of the kernel's choice and waits for its ready byte."""
         read_fd, write_fd = os.pipe()
-        argv = self._argv(
-            probe, ("--port", 0, "--bind", "127.0.0.1", "--ready-fd", write_fd, *options)
+        argv = self.argv(
+            probe, "--port", 0, "--bind", "127.0.0.1", "--ready-fd", write_fd, *options
         )
         process = self._popen(argv, (write_fd,))
         os.close(write_fd)
@@ -122,7 +122,7 @@ class Probes:
             lines += process.stdout.readline()
         return Running(process, lines, json.loads(lines.splitlines()[-1])["port"])
 
-    def _argv(self, probe: str, options: Sequence[object]) -> list[str]:
+    def argv(self, probe: str, *options: object) -> list[str]:
         return [*self._built.argv(probe), *map(str, options)]
 
     def _popen(self, argv: list[str], keep_fds: tuple[int, ...]) -> subprocess.Popen[str]:
