@@ -14,6 +14,7 @@ from model.run_files.quantity import (
     COUNT,
     FRACTION,
     INDEX,
+    BIT_PER_S,
     KBIT_PER_S,
     MILLISECONDS,
     PACKETS,
@@ -334,7 +335,7 @@ ASKED = (
     ),
     Declared(
         "sack_bandwidth_{group}_bps", "Bandwidth of selective acknowledgements, {label}",
-        KBIT_PER_S,
+        BIT_PER_S,
         "SACK options or chunks alone of the same packets, bits per second",
     ),
     Declared(

@@ -22,6 +22,8 @@ class Quantity:
 PERCENT = Quantity("%", 1, 1)
 INDEX = Quantity("", 1, 3)
 KBIT_PER_S = Quantity("kbit/s", 1e-3, 1)
+#: Of what is too slow for that: TCP's SACK options are some hundred bits a second.
+BIT_PER_S = Quantity("bit/s", 1, 0)
 FRACTION = Quantity("%", 100, 3)
 MILLISECONDS = Quantity("ms", 1e3, 2)
 SECONDS = Quantity("s", 1, 3)

@@ -162,8 +162,13 @@ def each_here(
     timeout_s: float = math.inf,
     bound: bool = True,
 ) -> None:
-    """Stand for ``workers.each``: on threads of this process, where fakes remember what ran."""
-    with ThreadPoolExecutor(jobs) as pool:
+    """Stand for ``workers.each``: in this process, where fakes remember what ran, one by one.
+
+    Tables are written with polars, which may wait for ever when two threads that share its pool
+    ask it at once; real workers are processes, with one such thread each.
+    """
+    del jobs
+    with ThreadPoolExecutor(1) as pool:
         acted = {pool.submit(act, item): item for item in items}
         for future in as_completed(acted):
             error = future.exception()
