@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from model.run_files.quantity import (
+    BIT_PER_S,
     COUNT,
     FRACTION,
     INDEX,
-    BIT_PER_S,
     KBIT_PER_S,
     MILLISECONDS,
     PACKETS,
