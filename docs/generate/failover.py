@@ -104,7 +104,8 @@ def main(folders: Sequence[str]) -> None:
     """Keep what is quoted of a run, if one is given, and write the page."""
     for folder in folders:
         kept_run.keep(KEPT, measured(Path(folder)))
-    FILE.write_text(written(FILE.read_text(), kept_run.kept(KEPT)))
+    page = FILE.read_text(encoding="utf-8")
+    FILE.write_text(written(page, kept_run.kept(KEPT)), encoding="utf-8")
 
 
 if __name__ == "__main__":
