@@ -26,10 +26,11 @@ from testbed.guest import (
     calibration,
     ledger,
     network_state,
-    radio_places,
     topologies,
-    wireless,
 )
+from testbed.guest.radio import places as radio_places
+from testbed.guest.radio import read_back as radios_read_back
+from testbed.guest.radio import wireless
 from testbed.guest.team import Alone, Team, Together, read_part
 
 #: More than any buffer a host profile may want; what each socket got is read back.
@@ -170,7 +171,8 @@ def _build_ad_hoc(cell: Cell, network: AdHoc, folder: Path, journal: Journal) ->
         network = radio_places.network(network)
     roles = ledger.Roles(senders=network.source_names(), receivers=network.destination_names())
     routes = ledger.route_options(cell.hosts, roles)
-    laid_out, spaces, running = wireless.build(cell, network, moved, routes, folder, journal)
+    spaces, running = wireless.build(cell, network, moved, routes, folder, journal)
+    laid_out = running.laid_out
     _set_hosts_up(cell, roles, spaces, HOST_SYSCTLS)
     flows = cell.flows if cell.purpose == "measure" else ()
     receivers = {flow.id: _end(laid_out, flow) for flow in flows}
@@ -232,8 +234,8 @@ def read_back(lab: BuiltNetwork) -> None:
         VerifyError: one of them is not as asked.
     """
     if lab.wireless:
-        checks = wireless.read_back(lab.wireless.network, lab.spaces)
-        found, lab.raw["routes"] = wireless.read_back_routes(lab.routes, lab.spaces)
+        checks = radios_read_back.read_back(lab.wireless.network, lab.spaces)
+        found, lab.raw["routes"] = radios_read_back.read_back_routes(lab.routes, lab.spaces)
         checks += found
     else:
         checks, lab.raw = check_built.read_back(

@@ -21,13 +21,13 @@ from testbed.guest import (
     calibration,
     host_settings,
     link_events,
-    radio_calibration,
     recording,
     slow_start_threshold,
     start_flows,
-    wireless,
 )
 from testbed.guest.build_network import BuiltNetwork
+from testbed.guest.radio import calibration as radio_calibration
+from testbed.guest.radio import wireless
 from testbed.guest.recording import NS_PER_S
 
 #: For starting what records and what sends, until time zero of the experiment. A lab in which that
@@ -66,9 +66,11 @@ def _run(cell: Cell, folder: Path, journal: Journal, say_phase: Callable[[str], 
     say_phase("read the network back")
     build_network.read_back(lab)
     lab.write("env.json", build_network.environment(lab))
-    if cell.purpose == "calibrate" and cell.ad_hoc:
+    if cell.purpose == "calibrate" and lab.wireless:
         say_phase("calibrate")
-        radio_calibration.measure(lab)
+        found = radio_calibration.measure(lab.wireless, lab.spaces)
+        build_network.settle(lab, lab.wireless.end())
+        lab.write("raw/calibration.json", found)
     elif cell.purpose == "calibrate":
         say_phase("calibrate")
         (folder / "raw" / "calibration").mkdir(parents=True)

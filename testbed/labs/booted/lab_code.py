@@ -37,6 +37,7 @@ FOLDERS = (
     "probes/radio",
     "collectors/recording",
     "testbed/guest",
+    "testbed/guest/radio",
 )
 #: Of these, what makes them packages.
 PACKAGES = ("collectors", "testbed")

@@ -8,7 +8,9 @@ from __future__ import annotations
 from model.ad_hoc import AdHoc
 from model.cell import Cell, Limits, Network
 from model.units import bits
-from testbed.guest import calibration, radio_calibration, radio_places
+from testbed.guest import calibration
+from testbed.guest.radio import calibration as radio_calibration
+from testbed.guest.radio import places as radio_places
 
 #: Beyond the traffic: set-up, ends of connections, a last retransmission timeout. Every cell's own
 #: limit has room for it, and for a path that falls silent within ``USUAL_PATIENCE_S``.

@@ -19,7 +19,8 @@ from model.ad_hoc import AdHoc
 from model.cell import Cell, Flow
 from model.errors import RunError
 from model.movement import kept
-from testbed.guest import calibration, link_fill, radio_places
+from testbed.guest import calibration, link_fill
+from testbed.guest.radio import places as radio_places
 from testbed.machine import trees
 
 KIB, MIB = 1 << 10, 1 << 20

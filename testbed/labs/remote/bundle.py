@@ -36,7 +36,7 @@ PLACES = ("cell", "dev", "gt", "proc", "run", "sys", "tmp", "root")
 SESSION = (
     "model", "model/movement", "mininet_topos", "mininet_topos/aodv", "mininet_topos/filters",
     "mininet_topos/radio", "probes", "collectors/recording",
-    "testbed/guest", "testbed/labs/host", "testbed/labs/remote/on_machine",
+    "testbed/guest", "testbed/guest/radio", "testbed/labs/host", "testbed/labs/remote/on_machine",
 )  # fmt: skip
 MODULES = ("testbed/machine/process.py", "testbed/study/vocabulary.py")
 PACKAGES = (

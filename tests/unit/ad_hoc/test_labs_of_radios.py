@@ -11,7 +11,7 @@ from model import run_folder
 from model.cell import Cell
 from model.errors import StudyError, UnsupportedError
 from simulators.ns2 import settings
-from testbed.guest import radio_places
+from testbed.guest.radio import places as radio_places
 from testbed.labs import registry
 from testbed.labs.booted import time_limits
 from testbed.labs.confinement import allowance

@@ -11,7 +11,7 @@ import pytest
 from mininet_topos.radio.medium import table
 from model import ad_hoc
 from model.ad_hoc import AdHoc, Multihoming
-from testbed.guest import radio_places, two_radios, wireless
+from testbed.guest.radio import layout, places, two_radios
 from tests.support.ad_hoc_study import network
 
 DEVICES = ("wlan0", "wlan1")
@@ -56,7 +56,7 @@ def test_who_has_a_second_radio(
 
 
 def test_second_radios_have_addresses_of_their_own() -> None:
-    laid_out = wireless.lay_out(two("same-channel"))
+    laid_out = layout.lay_out(two("same-channel"))
     assert laid_out.devices("n1") == laid_out.devices("n2") == DEVICES
     assert laid_out.devices("n3") == ("wlan0",)
     assert [one.address for one in laid_out.interfaces("n2")] == ["10.0.1.1", "10.128.1.1"]
@@ -66,12 +66,12 @@ def test_second_radios_have_addresses_of_their_own() -> None:
 
 
 def test_one_channel_is_one_network() -> None:
-    cells = {radio.cell for radio in wireless.wanted_radios(two("same-channel"))}
+    cells = {radio.cell for radio in layout.wanted_radios(two("same-channel"))}
     assert len(cells) == 1
 
 
 def test_two_networks_share_no_channel_and_no_name() -> None:
-    radios = wireless.wanted_radios(two("two-networks"))
+    radios = layout.wanted_radios(two("two-networks"))
     first, second = radios[0].cell, radios[6].cell
     assert {radio.cell for radio in radios[:6]} == {first}
     assert {radio.cell for radio in radios[6:]} == {second}
@@ -85,14 +85,14 @@ def test_two_networks_share_no_channel_and_no_name() -> None:
 
 def test_the_mediums_file_has_two_radios_at_one_node() -> None:
     found = two("same-channel")
-    rows = table(wireless.wanted_radios(found), found.node_names()).splitlines()
+    rows = table(layout.wanted_radios(found), found.node_names()).splitlines()
     assert rows[0] == "radio,node,mac,freq_mhz"
     assert rows[1] == "0,0,02:00:00:00:00:00,2412"
     assert rows[7:] == ["6,0,02:00:00:00:00:06,2412", "7,1,02:00:00:00:00:07,2412"]
 
 
 def test_calibration_is_of_one_radio_a_node() -> None:
-    measured = radio_places.network(two("two-networks"))
+    measured = places.network(two("two-networks"))
     assert measured.multihoming == "none"
     assert len(measured.radios()) == measured.nodes == 6
 

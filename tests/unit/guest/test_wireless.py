@@ -10,7 +10,9 @@ import pytest
 
 from model import ad_hoc
 from model.movement.paths import Movement
-from testbed.guest import network_state, radio_places, wireless
+from testbed.guest import network_state
+from testbed.guest.radio import layout, read_back, wireless
+from testbed.guest.radio import places as radio_places
 from tests.support.ad_hoc_study import network
 from tests.support.recorded import value
 
@@ -18,7 +20,7 @@ NETWORK = network()
 
 
 def test_names_and_addresses() -> None:
-    found = wireless.lay_out(NETWORK)
+    found = layout.lay_out(NETWORK)
     assert (found.sources, found.destinations) == (("n1", "n3"), ("n2", "n4"))
     assert (found.routers, found.wires, found.routes) == ((), (), {})
     (one,) = found.interfaces("n1")
@@ -38,7 +40,7 @@ def test_every_node_has_an_address_of_its_own() -> None:
 
 
 def test_wanted_radios() -> None:
-    first, *_, last = found = wireless.wanted_radios(NETWORK)
+    first, *_, last = found = layout.wanted_radios(NETWORK)
     assert len(found) == 6
     assert (first.index, first.node, first.interface, first.address) == (
         0, "n1", "wlan0", "10.0.0.1/32",
@@ -53,36 +55,36 @@ def test_wanted_radios() -> None:
 
 
 def test_the_basic_rate_is_that_of_frames_to_all() -> None:
-    (first, *_) = wireless.wanted_radios(network(("rate: 2", "basic_rate: 2 Mbit/s, rate: 2")))
+    (first, *_) = layout.wanted_radios(network(("rate: 2", "basic_rate: 2 Mbit/s, rate: 2")))
     assert first.cell.broadcast_rate_bps == 2_000_000
     assert first.cell.basic_rates_bps == (1_000_000, 2_000_000)
 
 
 def test_the_mediums_options() -> None:
-    assert wireless.medium_options(NETWORK, 7, 25_000_000_000) == {
+    assert layout.medium_options(NETWORK, 7, 25_000_000_000) == {
         "origin-ns": 25_000_000_000, "seed": 7, "range-m": 250, "carrier-sense-m": 550,
         "queue-frames": 50, "retry-limit": 7, "ack-rate-bps": 1_000_000,
     }  # fmt: skip
     strong = dataclasses.replace(
         NETWORK, radio=dataclasses.replace(NETWORK.radio, capture_db=10)
     )  # fmt: skip
-    found = wireless.medium_options(strong, 7, 0)
+    found = layout.medium_options(strong, 7, 0)
     assert found["capture-db"] == 10
 
 
 @pytest.mark.parametrize(("threshold", "said_bytes"), [("0 bytes", 0), ("1 KiB", 1024)])
 def test_the_mediums_options_with_rts(threshold: str, said_bytes: int) -> None:
     keys = f"rate: 2 Mbit/s, rts_threshold: {threshold}, long_attempts: 3"
-    found = wireless.medium_options(network(("rate: 2 Mbit/s", keys)), 7, 0)
-    assert found == wireless.medium_options(NETWORK, 7, 0) | {
+    found = layout.medium_options(network(("rate: 2 Mbit/s", keys)), 7, 0)
+    assert found == layout.medium_options(NETWORK, 7, 0) | {
         "rts-threshold-bytes": said_bytes, "long-retry-limit": 3,
     }  # fmt: skip
 
 
 def test_without_rts_its_limit_is_no_option() -> None:
     keys = "rate: 2 Mbit/s, rts_threshold: none, long_attempts: 3"
-    found = wireless.medium_options(network(("rate: 2 Mbit/s", keys)), 7, 0)
-    assert found == wireless.medium_options(NETWORK, 7, 0)
+    found = layout.medium_options(network(("rate: 2 Mbit/s", keys)), 7, 0)
+    assert found == layout.medium_options(NETWORK, 7, 0)
 
 
 def distance_m(places: Movement, one: int, other: int) -> float:
@@ -139,7 +141,7 @@ def test_options_of_routes_are_read_back_of_each_default() -> None:
         "n1": FakeNode(default(initcwnd=3), default(initcwnd=2)), "n2": "is not asked",
         "n3": FakeNode(default()), "n4": FakeNode(),
     }  # fmt: skip
-    checks, shown = wireless.read_back_routes(wanted, nodes)
+    checks, shown = read_back.read_back_routes(wanted, nodes)
     assert [(c.where, c.wanted, c.got, c.agrees) for c in checks] == [
         ("n1", "3", "3", True), ("n1", "3", "2", False), ("n3", "3", "not set", False),
         ("n4", "1", "not set", False),

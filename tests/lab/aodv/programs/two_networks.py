@@ -21,7 +21,7 @@ from mininet_topos.radio import medium
 from mininet_topos.radio.radios import Cell, Radio, bring_up
 from model.ad_hoc import NodeRadio, address
 from probes.process import start, start_ready
-from testbed.guest import two_radios
+from testbed.guest.radio import two_radios
 
 FIRST = Cell()
 X_M = {"n1": 0, "n2": 200, "n3": 400, "n4": 200}

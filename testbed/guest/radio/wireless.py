@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mininet_topos import check_built
 from mininet_topos.aodv import driver as aodv
-from mininet_topos.layout import Interface, Layout
 from mininet_topos.netns import Journal, Namespace, create
 from mininet_topos.radio import audit, medium, radios
 from mininet_topos.radio.netlink import Family
@@ -27,11 +25,9 @@ from model.check import Check
 from model.errors import RunError
 from model.units import NS_PER_S
 from probes.process import Running, start_ready
-from testbed.guest import two_radios
+from testbed.guest.radio import two_radios
+from testbed.guest.radio.layout import RadioLayout, lay_out, medium_options, wanted_radios
 
-#: Stations tell each other of themselves so often (time units of 1024 us, 802.11's usual beacons
-#: are ten times as often): mac80211 takes no unicast of one that it has not heard before.
-BEACON_INTERVAL_TU = 1000
 #: nl80211's command, attributes and type of a monitor interface (linux/nl80211.h).
 NEW_INTERFACE, IFINDEX, IFNAME, IFTYPE, MONITOR_TYPE = 7, 3, 4, 5, 6
 #: To start all that there is, at most, before nodes warm up.
@@ -40,21 +36,11 @@ READY_S, END_S = 60.0, 100.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class RadioLayout(Layout):
-    """Nodes without links: their interfaces are their radios'."""
-
-    radios: Mapping[str, tuple[Interface, ...]]
-
-    def interfaces(self, node: str) -> tuple[Interface, ...]:
-        """Return a node's interfaces, that of its first radio first."""
-        return self.radios[node]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Wireless:
     """What runs besides the flows, and time zero of where nodes are."""
 
     network: AdHoc
+    laid_out: RadioLayout
     folder: Path
     medium: medium.Medium
     daemons: Sequence[Running]
@@ -76,68 +62,10 @@ class Wireless:
         return checks(totals)
 
 
-def lay_out(network: AdHoc) -> RadioLayout:
-    """Return the names and interfaces of a network's nodes. Pure."""
-    found: dict[str, list[Interface]] = {}
-    for radio in wanted_radios(network):
-        found.setdefault(radio.node, []).append(
-            Interface(
-                node=radio.node, device=radio.interface, address=radio.address.removesuffix("/32"),
-                mac=radio.mac, peer_address="", peer_mac="",
-            )
-        )  # fmt: skip
-    return RadioLayout(
-        sources=network.source_names(),
-        routers=(),
-        destinations=network.destination_names(),
-        wires=(),
-        routes={},
-        radios={node: tuple(interfaces) for node, interfaces in found.items()},
-    )
-
-
-def wanted_radios(network: AdHoc) -> tuple[radios.Radio, ...]:
-    """Return the radios of all nodes, as they shall be. Pure."""
-    cell = radios.Cell(
-        beacon_interval_tu=BEACON_INTERVAL_TU, rate_bps=network.radio.rate_bps,
-        broadcast_rate_bps=network.radio.basic_rate_bps,
-        basic_rates_bps=tuple(sorted({1_000_000, network.radio.basic_rate_bps})),
-    )  # fmt: skip
-    return tuple(
-        radios.Radio(
-            index=index, node=radio.node, interface=radio.device,
-            address=f"{radio.address}/32", cell=two_radios.cell(radio, cell),
-        )
-        for index, radio in enumerate(network.radios())
-    )  # fmt: skip
-
-
-def medium_options(network: AdHoc, seed: int, origin_ns: int) -> dict[str, int]:
-    """Return the medium's options. Pure."""
-    radio = network.radio
-    options = {
-        "origin-ns": origin_ns,
-        "seed": seed,
-        "range-m": round(radio.range_m),
-        "carrier-sense-m": round(radio.carrier_sense_m),
-        "queue-frames": radio.queue_pkts,
-        "retry-limit": radio.retry_limit,
-        "ack-rate-bps": radio.basic_rate_bps,
-    }
-    if radio.capture_db:
-        options["capture-db"] = radio.capture_db
-    if radio.rts_threshold_bytes is not None:
-        options |= {
-            "rts-threshold-bytes": radio.rts_threshold_bytes,
-            "long-retry-limit": radio.long_retry_limit,
-        }
-    return options
-
-
 def build(
     cell: Cell, network: AdHoc, moved: bytes, routes: Mapping[str, Mapping[str, str]],
     folder: Path, journal: Journal,
-) -> tuple[RadioLayout, dict[str, Namespace], Wireless]:  # fmt: skip
+) -> tuple[dict[str, Namespace], Wireless]:  # fmt: skip
     """Make nodes, medium, radios and routing daemons; return them, not yet warmed up.
 
     ``moved`` is the content of movement.csv, which says where the nodes are;
@@ -175,9 +103,10 @@ def build(
         for radio in network.radios()
     ]  # fmt: skip
     wireless = Wireless(
-        network=network, folder=folder, medium=running, daemons=daemons, epoch_ns=epoch_ns
-    )
-    return lay_out(network), spaces, wireless
+        network=network, laid_out=lay_out(network), folder=folder, medium=running,
+        daemons=daemons, epoch_ns=epoch_ns,
+    )  # fmt: skip
+    return spaces, wireless
 
 
 def _monitors(network: AdHoc, *devices: str) -> tuple[str, ...]:
@@ -234,66 +163,6 @@ def _add_monitor(device: str, monitor: str) -> None:
         wireless.ask(NEW_INTERFACE, wanted, f"a monitor beside {device}")
     finally:
         wireless.netlink.close()
-
-
-def read_back(network: AdHoc, spaces: Mapping[str, Namespace]) -> list[Check]:
-    """Return what the kernel says of each radio, and whether each node passes packets on."""
-    found = []
-    for radio in wanted_radios(network):
-        node = spaces[radio.node]
-        where = f"{radio.node} {radio.interface}"
-        with node.entered():
-            wireless = Family.of("nl80211")
-            try:
-                got = radios.read_back(wireless, socket.if_nametoindex(radio.interface))
-            finally:
-                wireless.netlink.close()
-        asked = {
-            "radio's address": (radio.mac, got.mac),
-            "radio's network": (radio.cell.bssid, got.bssid),
-            "radio's channel": (f"{radio.cell.freq_mhz} MHz", f"{got.freq_mhz} MHz"),
-            "net.ipv4.ip_forward": ("1", node.read_sysctl("net.ipv4.ip_forward")),
-        }
-        found += [
-            Check(check=what, where=where, wanted=wanted, got=is_so, agrees=wanted == is_so)
-            for what, (wanted, is_so) in asked.items()
-        ]
-    return found + _rules_read_back(network, spaces)
-
-
-def _rules_read_back(network: AdHoc, spaces: Mapping[str, Namespace]) -> list[Check]:
-    laid_out = lay_out(network)
-    found = []
-    for name in network.node_names():
-        devices = laid_out.devices(name)
-        if len(devices) > 1:
-            shown = json.loads(spaces[name].run(["ip", "-json", "rule"]))
-            found.append(two_radios.rule_check(name, devices, shown))
-            found += [
-                Check(check="sysctl", where=f"{name} {sysctl}", wanted=value, got=got,
-                      agrees=value == got)
-                for sysctl, value in two_radios.SYSCTLS.items()
-                for got in (spaces[name].read_sysctl(sysctl),)
-            ]  # fmt: skip
-    return found
-
-
-def read_back_routes(
-    routes: Mapping[str, Mapping[str, str]], spaces: Mapping[str, Namespace]
-) -> tuple[list[Check], dict[str, list[dict[str, Any]]]]:
-    """Compare options of routes with those of each node's default, which a daemon set; return both.
-
-    What the daemon finds later has the same options.
-    """
-    checks, shown = [], {}
-    for node, wanted in routes.items():
-        if not wanted:
-            continue
-        words = ["ip", "-4", "-j", "-d", "route", "show", "default", "table", "all"]
-        shown[node] = spaces[node].json(words)
-        for one in shown[node] or [{}]:
-            checks += check_built.compare_route(node, [one], dict(wanted))
-    return checks, shown
 
 
 def wait_for_time_zero(wireless: Wireless, ahead_s: int) -> int:
