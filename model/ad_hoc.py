@@ -18,6 +18,7 @@ AD_HOC = "ad-hoc"
 Start = Literal["steady-state", "uniform"]
 #: Whether the ends of the first pair move as the others do.
 Ends = Literal["move", "stay"]
+RoutingProtocol = Literal["aodv", "batman-adv"]
 LinkBreaks = Literal["link-layer", "hello"]
 #: Who has a second radio: nobody, the first pair's nodes on the channel that all are on, or every
 #: node on a channel of its own, so that there are two networks in one place.
@@ -57,11 +58,13 @@ class RadioSettings:
 class Routing:
     """Who finds the ways. ``link_breaks`` says what tells that a neighbour is gone.
 
-    ``options`` are the daemon's long options with underscores, each with its value.
+    It is ``none`` of a protocol that leaves no choice. ``options`` are the protocol's, by the names
+    that its adapter (testbed/guest/routing) knows: of AODV the daemon's long options with
+    underscores, each with its value.
     """
 
-    protocol: Literal["aodv"]
-    link_breaks: LinkBreaks
+    protocol: RoutingProtocol
+    link_breaks: Literal["link-layer", "hello", "none"]
     options: dict[str, str]
 
 

@@ -1,25 +1,24 @@
-"""What a medium and routing daemons counted, read strictly into rows. Pure."""
+"""What a medium counted, beside what routed for each radio, read strictly into rows. Pure."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from collectors.raw.files import whole
+from collectors.raw.routers import RouterCounts
 from model.ad_hoc import NodeRadio
 from model.run_files.path_tables import AirtimeRow, RadioRow
 from model.units import ns_to_seconds
 
-#: Kinds of routing packets, as daemons count them, and the headers that each has besides.
-CONTROL = ("rreq", "rrep", "rerr", "rrep_ack", "hello")
-CONTROL_HEADER_BYTES = 28
 KINDS = ("data", "broadcast", "management", "ack", "rts", "cts")
 
 
 def radio_rows(
-    radios: Sequence[NodeRadio], medium: Mapping[str, Any], routers: Sequence[Mapping[str, Any]]
+    radios: Sequence[NodeRadio], medium: Mapping[str, Any], routers: Sequence[RouterCounts]
 ) -> list[RadioRow]:
-    """Return a row per radio; ``routers`` are the totals of the daemon of each.
+    """Return a row per radio; ``routers`` are what routed for each.
 
     Raises:
         ValueError, LookupError: not what they write.
@@ -33,18 +32,11 @@ def radio_rows(
 
 
 def _row(
-    radio: NodeRadio, number: int, medium: Mapping[str, Any], router: Mapping[str, Any]
+    radio: NodeRadio, number: int, medium: Mapping[str, Any], router: RouterCounts
 ) -> RadioRow:
     def at(name: str) -> int:
         return whole(medium[name][number])
 
-    def of(*names: str) -> int:
-        return sum(whole(router[name]) for name in names)
-
-    def all_of(beginning: str) -> int:
-        return of(*(name for name in router if name.startswith(beginning)))
-
-    control = of(*(f"sent_{kind}_packets" for kind in CONTROL))
     return RadioRow(
         node=radio.node,
         radio=radio.device,
@@ -70,17 +62,7 @@ def _row(
         rts_unanswered_attempts=at("cts_timeouts"),
         rts_refused_attempts=at("cts_refused"),
         cts_attempts=at("cts_sent"),
-        link_breaks=all_of("link_breaks_"),
-        route_requests=of("rreqs_originated"),
-        route_requests_forwarded=of("rreqs_forwarded"),
-        route_replies=of("rreps_as_destination", "rreps_as_intermediate", "rreps_gratuitous"),
-        routes_broken=of("routes_broken"),
-        discoveries=of("discoveries_started"),
-        discoveries_failed=of("discoveries_failed"),
-        router_dropped_pkts=all_of("dropped_packets_"),
-        control_pkts=control,
-        control_bytes=of(*(f"sent_{kind}_bytes" for kind in CONTROL))
-        + control * CONTROL_HEADER_BYTES,
+        **dataclasses.asdict(router),
     )
 
 

@@ -10,10 +10,11 @@ from typing import Any
 from collectors.raw.files import read_as, read_text
 from collectors.raw.flows import json_lines
 from collectors.raw.radios import airtime_rows, radio_rows
+from collectors.raw.routers import RouterCounts, router_counts
 from collectors.raw.routes import Way, followed, route_changes
 from collectors.tables.parquet import write_rows
 from model import run_folder
-from model.ad_hoc import DEVICES, AdHoc, NodeRadio
+from model.ad_hoc import DEVICES, AdHoc, NodeRadio, RoutingProtocol
 from model.cell import Cell
 from model.check import Check
 from model.errors import ParseError
@@ -28,13 +29,29 @@ def write(folder: Path, network: AdHoc) -> list[Check]:
     """
     radios = network.radios()
     said = [folder / f"{run_folder.routing(one.node, one.device)}.jsonl" for one in radios]
-    routers = [totals(read_text(path), str(path)) for path in said]
+    protocol = network.routing.protocol
+    routers = [counts(read_text(path), str(path), protocol) for path in said]
     medium = folder / run_folder.MEDIUM
     rows = read_as(medium, lambda value: radio_rows(radios, value, routers))
     airtime = read_as(medium, airtime_rows)
     write_rows(rows, RadioRow, folder / run_folder.RADIOS_TABLE)
     write_rows(airtime, AirtimeRow, folder / run_folder.AIRTIME_TABLE)
     return [check for row in rows for check in _checks(row)]
+
+
+def counts(text: str, where: str, protocol: RoutingProtocol) -> RouterCounts:
+    """Return what routed for a radio, in numbers, by the file that it left.
+
+    Raises:
+        ParseError: it is not what a router of that protocol writes.
+    """
+    found = totals(text, where)
+    try:
+        return router_counts(protocol, found)
+    except (ValueError, LookupError, TypeError) as error:
+        raise ParseError(
+            f"not what {protocol} counts", where=where, got=f"{error!r:.200}"
+        ) from error
 
 
 def write_routes(folder: Path, cell: Cell, epoch_ns: int) -> None:
@@ -84,7 +101,7 @@ def _name(radio: NodeRadio) -> str:
 
 
 def totals(text: str, where: str) -> Mapping[str, Any]:
-    """Return what a daemon says last: all that it counted.
+    """Return what a router says last: all that it counted.
 
     Raises:
         ParseError: that is not there.

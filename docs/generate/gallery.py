@@ -36,6 +36,8 @@ calibrations and [alternatives of assumptions](replication.md#sensitivity-to-ass
 PARTS = {
     "Studies": "*.yaml", "Examples": "examples/*.yaml", "Templates": "templates/*.yaml",
 }  # fmt: skip
+#: Routing protocols as the literature writes them.
+ROUTING = {"aodv": "AODV", "batman-adv": "batman-adv"}
 TABLE = "| compares | path | varied | runs | claims | virtual time |\n|---|---|---|---|---|---|\n"
 
 
@@ -122,7 +124,7 @@ def _radios(networks: Sequence[AdHoc]) -> str:
             _span((one.radio.rate_bps for one in networks), units.format_rate),
             f"range {_span((one.radio.range_m for one in networks), units.format_length)}",
             f"{networks[0].mobility.model}, speeds up to {speeds}",
-            networks[0].routing.protocol.upper(),
+            ROUTING[networks[0].routing.protocol],
         )
     )
 

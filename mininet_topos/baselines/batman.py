@@ -31,6 +31,10 @@ class Mesh:
     interfaces: tuple[str, ...]
     address: str
     name: str = "bat0"
+    #: The interface's own address; empty: what the kernel draws.
+    mac: str = ""
+    #: Whether the kernel makes the route to the common network, which then has no options.
+    makes_route: bool = True
     #: How often the node tells of itself (an originator message); batman-adv's own default.
     originator_interval_ms: int = 1000
 
@@ -64,11 +68,13 @@ def bring_up(node: Namespace, mesh: Mesh) -> None:
     """
     with node.entered():
         Family.of(FAMILY).netlink.close()
-    node.run(["ip", "link", "add", "name", mesh.name, "type", KIND])
+    own = ["address", mesh.mac] if mesh.mac else []
+    node.run(["ip", "link", "add", "name", mesh.name, *own, "type", KIND])
     for interface in mesh.interfaces:
         mtu_bytes = str(IP_BYTES + HEADER_BYTES)
         node.run(["ip", "link", "set", interface, "mtu", mtu_bytes, "master", mesh.name])
-    node.run(["ip", "address", "add", mesh.address, "dev", mesh.name])
+    routed = [] if mesh.makes_route else ["noprefixroute"]
+    node.run(["ip", "address", "add", mesh.address, "dev", mesh.name, *routed])
     node.run(["ip", "link", "set", mesh.name, "up"])
     with node.entered():
         family = Family.of(FAMILY)

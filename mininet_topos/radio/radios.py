@@ -65,13 +65,19 @@ class Radio:
     index: int
     node: str
     interface: str
-    address: str
+    #: With its prefix length; None: the radio has no address of its own.
+    address: str | None
     cell: Cell
 
     @property
     def mac(self) -> str:
         """Return the address that its number gives it."""
-        return f"02:00:00:00:{self.index >> 8:02x}:{self.index & 0xFF:02x}"
+        return mac_of(self.index)
+
+
+def mac_of(index: int) -> str:
+    """Return the address of a radio by its number."""
+    return f"02:00:00:00:{index >> 8:02x}:{index & 0xFF:02x}"
 
 
 def mac_bytes(mac: str) -> bytes:
@@ -152,7 +158,8 @@ def _join(radio: Radio) -> Netlink:
             TX_RATES | NESTED: rate_mask(radio.cell.rate_bps),
         }
         wireless.ask(SET_TX_BITRATE_MASK, rates, f"rate of {radio.mac}")
-        _set_address(interface, radio.address)
+        if radio.address is not None:
+            _set_address(interface, radio.address)
     finally:
         wireless.netlink.close()
     return events

@@ -381,7 +381,7 @@ ASKED = (
     ),
     Declared(
         "routing_rate_bps", "Bandwidth of routing messages", KBIT_PER_S,
-        "IP packets of routing daemons, each hop counted, bits per second of the run",
+        "packets of routing as radios get them, each hop counted, bits per second of the run",
     ),
     Declared(
         "frames_given_up", "Frames given up by radios", COUNT,
@@ -405,7 +405,7 @@ ASKED = (
     ),
     Declared(
         "air_broadcast_frac", "Air time of frames to all", SHARE,
-        "the same of frames to all: requests and errors of routing",
+        "the same of frames to all: of routing, or for ARP",
     ),
     Declared(
         "air_management_frac", "Air time of beacons", SHARE,

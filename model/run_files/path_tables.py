@@ -76,24 +76,30 @@ class RadioRow:
     #: RTS of others that it decoded and gave no CTS, as it kept quiet for another exchange
     rts_refused_attempts: int
     cts_attempts: int  #: transmissions of CTS
-    link_breaks: int  #: next hops that its router took for gone
-    route_requests: int  #: that its router began
-    route_requests_forwarded: int  #: of others, passed on
-    route_replies: int  #: that its router answered with
-    routes_broken: int  #: that its router gave up, because a link broke or an error said so
-    discoveries: int  #: searches for a destination
-    discoveries_failed: int  #: of these: given up
-    router_dropped_pkts: int  #: packets that its router dropped, for all reasons
-    control_pkts: int  #: routing packets it sent, each once for every interface
-    control_bytes: int  #: the same in bytes, with headers of UDP and IPv4
+    #: next hops that its router took for gone; null, as what follows, of a routing protocol that
+    #: has no such thing
+    link_breaks: int | None
+    route_requests: int | None  #: that its router began
+    route_requests_forwarded: int | None  #: of others, passed on
+    route_replies: int | None  #: that its router answered with
+    routes_broken: int | None  #: that its router gave up, because a link broke or an error said so
+    discoveries: int | None  #: searches for a destination
+    discoveries_failed: int | None  #: of these: given up
+    router_dropped_pkts: int | None  #: packets that its router dropped, for all reasons
+    #: routing packets it sent, each once for every interface; of batman-adv originator messages,
+    #: from time zero to the end of the run
+    control_pkts: int
+    #: the same in bytes, as its radio was handed them: with headers of UDP and IPv4, or of
+    #: batman-adv, none of Ethernet
+    control_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class AirtimeRow:
     """What one kind of frame took of the channel, all radios together."""
 
-    #: `data`, `broadcast` (data to all: requests, errors), `management` (beacons), `ack`, `rts`,
-    #: `cts`
+    #: `data`, `broadcast` (data to all: of routing, or for ARP), `management` (beacons), `ack`,
+    #: `rts`, `cts`
     kind: str
     air_s: float  #: time of all signals; those that overlap count each
     #: the same over the time the medium ran; of two channels, or places far apart, it can exceed 1

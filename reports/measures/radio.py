@@ -1,4 +1,4 @@
-"""The metrics of a network of radios: what its medium and its routing daemons counted. Pure.
+"""The metrics of a network of radios: what its medium and what routes counted. Pure.
 
 Invariant: a network of links has none of them, and says so.
 """
@@ -9,6 +9,9 @@ from collections.abc import Callable
 
 from model.run_files.path_tables import RadioRow
 from reports.store.sample import NO_RADIOS, Quotient, Sample, UnavailableError, quotient, ratio
+
+#: Of a protocol without daemons that search for ways, or take neighbours for gone.
+NOT_COUNTED = "the network's routing protocol counts no such thing"
 
 
 def _radios(sample: Sample) -> tuple[RadioRow, ...]:
@@ -21,7 +24,10 @@ def _over_nodes(column: str) -> Callable[[Sample], float]:
     """Return the metric that sums a column of ``radios.parquet`` over all nodes."""
 
     def compute(sample: Sample) -> float:
-        return float(sum(getattr(row, column) for row in _radios(sample)))
+        counts = [getattr(row, column) for row in _radios(sample)]
+        if None in counts:
+            raise UnavailableError(NOT_COUNTED)
+        return float(sum(counts))
 
     return compute
 

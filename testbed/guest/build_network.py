@@ -31,6 +31,7 @@ from testbed.guest import (
 from testbed.guest.radio import places as radio_places
 from testbed.guest.radio import read_back as radios_read_back
 from testbed.guest.radio import wireless
+from testbed.guest.routing.registry import adapter_of
 from testbed.guest.team import Alone, Team, Together, read_part
 
 #: More than any buffer a host profile may want; what each socket got is read back.
@@ -234,8 +235,11 @@ def read_back(lab: BuiltNetwork) -> None:
         VerifyError: one of them is not as asked.
     """
     if lab.wireless:
-        checks = radios_read_back.read_back(lab.wireless.network, lab.spaces)
-        found, lab.raw["routes"] = radios_read_back.read_back_routes(lab.routes, lab.spaces)
+        checks = radios_read_back.read_back(lab.wireless.network, lab.spaces, lab.folder)
+        shown_by = adapter_of(lab.wireless.network.routing).routes_shown
+        found, lab.raw["routes"] = radios_read_back.read_back_routes(
+            lab.routes, lab.spaces, shown_by
+        )
         checks += found
     else:
         checks, lab.raw = check_built.read_back(

@@ -112,7 +112,7 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     window = (epoch_ns + round(t_s * NS_PER_S) for t_s in (cell.measure_from_s, cell.measure_to_s))
     ack_counts.begin(lab.acks, *window)
     say_phase("start the telemetry")
-    watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
+    watch = _start_telemetry(lab, epoch_ns)
     happening = link_events.expect(lab, watch, before, epoch_ns)
     say_phase("start the flows")
     received = lab.received_here()
@@ -148,6 +148,14 @@ def _measure(lab: BuiltNetwork, say_phase: Callable[[str], None]) -> None:
     if lab.wireless:
         say_phase("end the medium")
         build_network.settle(lab, lab.wireless.end())
+
+
+def _start_telemetry(lab: BuiltNetwork, epoch_ns: int) -> recording.Telemetry:
+    cell = lab.cell
+    watch = recording.start_telemetry(cell, lab.folder / "raw", lab.laid_out, lab.spaces, epoch_ns)
+    if lab.wireless:
+        lab.wireless.mark_at(watch.once, epoch_ns, epoch_ns + round(cell.duration_s * NS_PER_S))
+    return watch
 
 
 def _time_zero(lab: BuiltNetwork, head_start_s: int) -> int:

@@ -40,8 +40,13 @@ def resolve_ad_hoc(network: study_form.Network) -> AdHoc:
 
 
 def _routing(routing: ad_hoc_form.Routing) -> Routing:
-    options = dict(NS235) if routing.constants == "ns-2.35" else {}
-    return Routing(protocol=routing.protocol, link_breaks=routing.link_breaks, options=options)
+    """Return who routes, without what the keys of another protocol say."""
+    own = ad_hoc_form.ROUTING_KEYS[routing.protocol]
+    options = dict(NS235) if "constants" in own and routing.constants == "ns-2.35" else {}
+    return Routing(
+        protocol=routing.protocol, options=options,
+        link_breaks=routing.link_breaks if "link_breaks" in own else "none",
+    )  # fmt: skip
 
 
 def following(network: AdHoc, file: Followed) -> AdHoc:

@@ -6,12 +6,13 @@ Invariant: what these need of each other, and of the rest of the network, is che
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from model import units
-from model.ad_hoc import LinkBreaks
+from model.ad_hoc import LinkBreaks, RoutingProtocol
 from testbed.study.problems import SettingError, one_of
 from testbed.study.setting_types import LengthM, QueuePkts, RateBps, Settings
 
@@ -23,6 +24,11 @@ MOST_QUEUED_PKTS = 90
 #: The medium's longest threshold of RTS.
 MOST_RTS_THRESHOLD = "3000 bytes"
 Constants = Literal["rfc3561", "ns-2.35"]
+#: The keys that a routing protocol has besides its name.
+ROUTING_KEYS: Mapping[RoutingProtocol, frozenset[str]] = {
+    "aodv": frozenset({"link_breaks", "constants"}),
+    "batman-adv": frozenset(),
+}
 
 
 def _one_of(rates_bps: tuple[int, ...]) -> AfterValidator:
@@ -102,10 +108,18 @@ class Radio(Settings):
 
 
 class Routing(Settings):
-    """Who finds the ways through the network, and what tells it that a neighbour is gone."""
+    """Who finds the ways through the network; which keys a protocol has, :data:`ROUTING_KEYS` says.
 
-    protocol: Literal["aodv"] = Field(description="aodv")
+    Those of another than its own say nothing. They are refused where a study has that protocol
+    alone, and may stand where it goes from one to the other
+    (:mod:`testbed.study_checks.networks`).
+    """
+
+    protocol: RoutingProtocol = Field(description="aodv or batman-adv")
     link_breaks: LinkBreaks = Field(
-        "link-layer", description="link-layer: a frame was not acknowledged; or hello messages"
+        "link-layer",
+        description="of aodv, link-layer: a frame was not acknowledged; or hello messages",
     )
-    constants: Constants = Field("rfc3561", description="rfc3561, or ns-2.35 for that simulator's")
+    constants: Constants = Field(
+        "rfc3561", description="of aodv, rfc3561, or ns-2.35 for that simulator's"
+    )

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from model import units
 from model.ad_hoc import AD_HOC
+from testbed.study.ad_hoc_form import ROUTING_KEYS
 from testbed.study.mobility_form import mobility_problems
-from testbed.study.problems import Problem
+from testbed.study.problems import Problem, one_of
 from testbed.study.study_form import Network, StudyFile
 from testbed.study.vocabulary import TOPOLOGIES
 from testbed.study.yaml_document import Document
@@ -98,6 +99,32 @@ def _mobility(study: StudyFile, document: Document) -> Iterator[Problem]:
     mobility = study.network.mobility
     if mobility is not None:
         yield from mobility_problems(mobility, ("network", "mobility"), document)
+
+
+#: The path by which points and alternatives choose another protocol.
+ROUTED_BY = "network.routing.protocol"
+
+
+@CHECKS.reads("network", "sweep", "points", "assumptions")
+def _routing(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield the keys that only other protocols have, in a study that has no other.
+
+    Where it goes from one to the other they are the other's.
+    """
+    routing = study.network.routing
+    alternatives = (one for each in study.assumptions for one in each.alternatives)
+    if routing is None or any(ROUTED_BY in one for one in (study.sweep, *study.points)):
+        return
+    if any(ROUTED_BY in one for one in alternatives):
+        return
+    own = ROUTING_KEYS[routing.protocol]
+    for key in sorted(routing.model_fields_set - {"protocol"} - own):
+        others = [name for name, keys in ROUTING_KEYS.items() if key in keys]
+        yield document.problem(
+            ("network", "routing", key), f"routing by {routing.protocol} has no such key",
+            wanted=f"no such key, or protocol: {one_of(others)}",
+            got=str(getattr(routing, key)), hint="see docs/guides/routing.md",
+        )  # fmt: skip
 
 
 @CHECKS.reads("network", "flows", "generator", "drops", "collect", "events")

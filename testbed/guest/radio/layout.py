@@ -1,6 +1,6 @@
 """What a network of radios is asked to be: nodes, interfaces, radios, the medium's options. Pure.
 
-Invariant: each radio has one /32 address, and its node's first radio comes first.
+Invariant: each radio has one interface that flows use, and its node's first radio comes first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from mininet_topos.layout import Interface, Layout
 from mininet_topos.radio import radios
 from model.ad_hoc import AdHoc
-from testbed.guest.radio import two_radios
+from testbed.guest.radio import second_radios
+from testbed.guest.routing.registry import adapter_of
 
 #: Stations tell each other of themselves so often (time units of 1024 us, 802.11's usual beacons
 #: are ten times as often): mac80211 takes no unicast of one that it has not heard before.
@@ -20,7 +21,7 @@ BEACON_INTERVAL_TU = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class RadioLayout(Layout):
-    """Nodes without links: their interfaces are their radios'."""
+    """Nodes without links: an interface for each radio, that which flows use."""
 
     radios: Mapping[str, tuple[Interface, ...]]
 
@@ -32,13 +33,9 @@ class RadioLayout(Layout):
 def lay_out(network: AdHoc) -> RadioLayout:
     """Return the names and interfaces of a network's nodes. Pure."""
     found: dict[str, list[Interface]] = {}
-    for radio in wanted_radios(network):
-        found.setdefault(radio.node, []).append(
-            Interface(
-                node=radio.node, device=radio.interface, address=radio.address.removesuffix("/32"),
-                mac=radio.mac, peer_address="", peer_mac="",
-            )
-        )  # fmt: skip
+    adapter = adapter_of(network.routing)
+    for number, radio in enumerate(network.radios()):
+        found.setdefault(radio.node, []).append(adapter.interface(radio, radios.mac_of(number)))
     return RadioLayout(
         sources=network.source_names(),
         routers=(),
@@ -56,10 +53,11 @@ def wanted_radios(network: AdHoc) -> tuple[radios.Radio, ...]:
         broadcast_rate_bps=network.radio.basic_rate_bps,
         basic_rates_bps=tuple(sorted({1_000_000, network.radio.basic_rate_bps})),
     )  # fmt: skip
+    adapter = adapter_of(network.routing)
     return tuple(
         radios.Radio(
             index=index, node=radio.node, interface=radio.device,
-            address=f"{radio.address}/32", cell=two_radios.cell(radio, cell),
+            address=adapter.radio_address(radio), cell=second_radios.cell(radio, cell),
         )
         for index, radio in enumerate(network.radios())
     )  # fmt: skip

@@ -38,6 +38,7 @@ FOLDERS = (
     "collectors/recording",
     "testbed/guest",
     "testbed/guest/radio",
+    "testbed/guest/routing",
 )
 #: Of these, what makes them packages.
 PACKAGES = ("collectors", "testbed")

@@ -21,6 +21,7 @@ from model.errors import RunError
 from model.movement import kept
 from testbed.guest import calibration, link_fill
 from testbed.guest.radio import places as radio_places
+from testbed.guest.routing.registry import adapter_of
 from testbed.machine import trees
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -36,10 +37,9 @@ TRACE_PER_PACKET_BYTES = 256
 MESSAGE_RECORD_BYTES, BUFFERED_BYTES = 32, 64 * MIB
 #: Heads of a capture's record and of its link layer, and how often a router sees a packet.
 CAPTURE_HEAD_BYTES, TAPS_IN_A_ROUTER = 64, 4
-#: Of radios: where a node goes; frames of a channel, each with its heads; what a daemon tells.
+#: Of radios: where a node goes; frames of a channel, each with its heads.
 MOVEMENT_PER_NODE_BYTES, FRAMES_PER_S, MOST_FRAME_BYTES = MIB, 2000, 1700
 FRAME_LINE_BYTES = 128
-ROUTING_BYTES_PER_S = 64 * KIB
 #: Packets over those that fill the bottleneck: acknowledgements, and what its buffer drops.
 PACKETS_FACTOR, LEAST_PACKET_BYTES, MOST_PACKET_BYTES = 4, 60, 1500
 #: Of a message about a failure.
@@ -107,7 +107,7 @@ def _simulated(cell: Cell, document: int) -> dict[str, int]:
 
 
 def _of_radios(cell: Cell, network: AdHoc, document: float) -> dict[str, float]:
-    """Return what the medium and the nodes' daemons leave, whatever flows there are."""
+    """Return what the medium and what routes leave, whatever flows there are."""
     found = dict.fromkeys((run_folder.RADIOS, run_folder.MEDIUM, run_folder.MEDIUM_WORDS), document)
     found[run_folder.MOVEMENT] = document + MOVEMENT_PER_NODE_BYTES * network.nodes
     if network.mobility.model == "trace":
@@ -117,10 +117,8 @@ def _of_radios(cell: Cell, network: AdHoc, document: float) -> dict[str, float]:
         found[run_folder.MEDIUM_CAPTURE] = document + frames * MOST_FRAME_BYTES
     for radio in network.radios():
         stem = run_folder.routing(radio.node, radio.device)
-        found |= {f"{stem}.jsonl": WORDS_BYTES, f"{stem}.err": WORDS_BYTES}
-        found[run_folder.routing_events(radio.node, radio.device)] = (
-            WORDS_BYTES + ROUTING_BYTES_PER_S * cell.limits.virtual_s
-        )
+        for end, growth in adapter_of(network.routing).leaves.items():
+            found[stem + end] = WORDS_BYTES + growth * cell.limits.virtual_s
     return found
 
 

@@ -34,9 +34,11 @@ NOT_READ = re.compile(r".*/(ensurepip|idlelib|pydoc_data|test|tests|turtledemo)(
 PLACES = ("cell", "dev", "gt", "proc", "run", "sys", "tmp", "root")
 #: What a session imports, which runs with the machine's own Python.
 SESSION = (
-    "model", "model/movement", "mininet_topos", "mininet_topos/aodv", "mininet_topos/filters",
+    "model", "model/movement", "mininet_topos", "mininet_topos/aodv", "mininet_topos/baselines",
+    "mininet_topos/filters",
     "mininet_topos/radio", "probes", "collectors/recording",
-    "testbed/guest", "testbed/guest/radio", "testbed/labs/host", "testbed/labs/remote/on_machine",
+    "testbed/guest", "testbed/guest/radio", "testbed/guest/routing", "testbed/labs/host",
+    "testbed/labs/remote/on_machine",
 )  # fmt: skip
 MODULES = ("testbed/machine/process.py", "testbed/study/vocabulary.py")
 PACKAGES = (

@@ -20,6 +20,7 @@ from collectors.raw.flows import (
     probe_sent,
 )
 from collectors.raw.radios import airtime_rows, radio_rows
+from collectors.raw.routers import router_counts
 from collectors.tables import packet_evidence, radio_files, write
 from collectors.trace.queue import parse_places, queue
 from model.ad_hoc import NodeRadio
@@ -223,13 +224,16 @@ def raw_files(place: Path) -> dict[str, Target]:
         ),
         "medium.json": file(
             "medium.json",
-            lambda v: (radio_rows(of_nodes, v, [router] * 6), airtime_rows(v)),
+            lambda v: (
+                radio_rows(of_nodes, v, [router_counts("aodv", router)] * 6),
+                airtime_rows(v),
+            ),
             [radios / "radio" / "medium.json"],
             30,
         ),
         "routing": lines(
             "routing.jsonl",
-            lambda t, w: radio_rows(of_nodes, medium, [radio_files.totals(t, w)] * 6),
+            lambda t, w: radio_rows(of_nodes, medium, [radio_files.counts(t, w, "aodv")] * 6),
             [radios / "routing" / "n1.jsonl", radios / "routing" / "n5.jsonl"],
             20,
         ),

@@ -11,7 +11,8 @@ import pytest
 from mininet_topos.radio.medium import table
 from model import ad_hoc
 from model.ad_hoc import AdHoc, Multihoming
-from testbed.guest.radio import layout, places, two_radios
+from testbed.guest.radio import layout, places, second_radios
+from testbed.guest.routing import aodv_by_radio
 from tests.support.ad_hoc_study import network
 
 DEVICES = ("wlan0", "wlan1")
@@ -79,7 +80,7 @@ def test_two_networks_share_no_channel_and_no_name() -> None:
     assert first.ssid != second.ssid
     assert first.bssid != second.bssid
     assert dataclasses.replace(second, **{
-        name: getattr(first, name) for name in two_radios.SECOND_NETWORK
+        name: getattr(first, name) for name in second_radios.SECOND_NETWORK
     }) == first  # fmt: skip
 
 
@@ -99,17 +100,17 @@ def test_calibration_is_of_one_radio_a_node() -> None:
 
 def test_a_daemon_beside_another() -> None:
     first, *_, second = (one for one in two("same-channel").radios() if one.node == "n1")
-    assert two_radios.daemon_options(first, [first]) == {}
-    assert two_radios.daemon_options(first, [first, second]) == {
+    assert aodv_by_radio.daemon_options(first, [first]) == {}
+    assert aodv_by_radio.daemon_options(first, [first, second]) == {
         "tun": "aodv0", "table": "1", "other_addresses": "10.128.0.1",
     }  # fmt: skip
-    assert two_radios.daemon_options(second, [first, second]) == {
+    assert aodv_by_radio.daemon_options(second, [first, second]) == {
         "tun": "aodv1", "table": "2", "other_addresses": "10.0.0.1",
     }  # fmt: skip
 
 
 def test_rules() -> None:
-    assert two_radios.rule_lines(DEVICES).splitlines() == [
+    assert aodv_by_radio.rule_lines(DEVICES).splitlines() == [
         "rule add pref 100 iif wlan0 lookup 1",
         "rule add pref 101 iif wlan1 lookup 2",
         "rule add pref 102 fwmark 0x1 lookup 1",
@@ -133,7 +134,7 @@ SHOWN: list[dict[str, Any]] = [
 
 
 def test_rules_read_back() -> None:
-    found = two_radios.rule_check("n1", DEVICES, SHOWN)
+    found = aodv_by_radio.rule_check("n1", DEVICES, SHOWN)
     assert found.agrees
     assert found.got == (
         "iif wlan0: 1; iif wlan1: 2; fwmark 0x1: 1; fwmark 0x2: 2; to 10.128.0.0/9: 2; from all: 1"
@@ -143,7 +144,7 @@ def test_rules_read_back() -> None:
 @pytest.mark.parametrize("missing", range(1, 7))
 def test_a_rule_that_is_not_there(missing: int) -> None:
     shown = [rule for number, rule in enumerate(SHOWN) if number != missing]
-    assert not two_radios.rule_check("n1", DEVICES, shown).agrees
+    assert not aodv_by_radio.rule_check("n1", DEVICES, shown).agrees
 
 
 @pytest.mark.parametrize(
@@ -153,4 +154,4 @@ def test_a_rule_that_is_not_there(missing: int) -> None:
 def test_a_rule_that_is_another(number: int, change: dict[str, Any]) -> None:
     shown = [dict(rule) for rule in SHOWN]
     shown[number] |= change
-    assert not two_radios.rule_check("n1", DEVICES, shown).agrees
+    assert not aodv_by_radio.rule_check("n1", DEVICES, shown).agrees

@@ -125,7 +125,7 @@ class FakeNode:
         self.shown = list(shown)
 
     def json(self, words: list[str]) -> list[dict[str, Any]]:
-        assert words[:2] == ["ip", "-4"]
+        assert words == ["ip", "-4", "-j", "-d", "route", "show", "default", "table", "all"]
         return self.shown
 
 
@@ -141,7 +141,7 @@ def test_options_of_routes_are_read_back_of_each_default() -> None:
         "n1": FakeNode(default(initcwnd=3), default(initcwnd=2)), "n2": "is not asked",
         "n3": FakeNode(default()), "n4": FakeNode(),
     }  # fmt: skip
-    checks, shown = read_back.read_back_routes(wanted, nodes)
+    checks, shown = read_back.read_back_routes(wanted, nodes, ("default", "table", "all"))
     assert [(c.where, c.wanted, c.got, c.agrees) for c in checks] == [
         ("n1", "3", "3", True), ("n1", "3", "2", False), ("n3", "3", "not set", False),
         ("n4", "1", "not set", False),

@@ -63,8 +63,8 @@ def test_what_the_agent_reaches_goes_in() -> None:
 
 def test_no_folder_goes_in_that_the_agent_does_not_need() -> None:
     needed = {str(path.parent.relative_to(ROOT)) for path in FILES}
-    # Programs in C, beside the drivers that start them, and routing beside AODV.
-    apart = ("probes/", "mininet_topos/aodv/", "mininet_topos/baselines")
+    # Programs in C, beside the drivers that start them.
+    apart = ("probes/", "mininet_topos/aodv/")
     programs = {name for name in lab_code.FOLDERS if name.startswith(apart)}
     assert needed == {*lab_code.FOLDERS, *lab_code.PACKAGES} - programs
 

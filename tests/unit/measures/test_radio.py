@@ -10,13 +10,13 @@ import pytest
 from model.run_files.path_tables import AirtimeRow, RadioRow
 from model.run_files.tables import schema
 from reports.measures.metrics import Value, evaluate, metrics_of, study_metrics_of
-from reports.measures.radio import RADIO_FUNCTIONS
+from reports.measures.radio import NOT_COUNTED, RADIO_FUNCTIONS
 from reports.store.sample import NO_BOTTLENECK, NO_RADIOS, Sample
 from tests.unit.measures.test_connection import flow
 from tests.unit.measures.test_metrics import S, T
 
 
-def radio(node: str, **changes: int) -> RadioRow:
+def radio(node: str, **changes: int | None) -> RadioRow:
     row: dict[str, Any] = dict.fromkeys(schema(RadioRow), 0)
     return RadioRow(**{**row, "node": node, **changes})
 
@@ -98,3 +98,10 @@ def test_radios_have_no_bottleneck_to_fill() -> None:
     sent = dataclasses.replace(SAMPLE, flows=(flow("F1", "T", goodput_bps=1e5),))
     found = evaluate(metrics_of((T, S), None)["utilisation_pct"], sent)
     assert (found.value, found.reason) == (None, NO_BOTTLENECK)
+
+
+@pytest.mark.parametrize("name", ["link_breaks", "routes_broken", "discoveries"])
+def test_a_protocol_that_counts_no_such_thing_has_no_value_of_it(name: str) -> None:
+    mesh = sample(radio("n1", control_bytes=1000, **{name: None}), radio("n2", **{name: None}))
+    assert (value(name, mesh).value, value(name, mesh).reason) == (None, NOT_COUNTED)
+    assert value("routing_rate_bps", mesh).value == pytest.approx(400.0)

@@ -12,7 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.raw.radios import CONTROL, airtime_rows, radio_rows
+from collectors.raw.radios import airtime_rows, radio_rows
+from collectors.raw.routers import CONTROL, RouterCounts, router_counts
 from collectors.tables import radio_files
 from model import run_folder
 from model.ad_hoc import AdHoc
@@ -47,6 +48,10 @@ def routers() -> list[dict[str, Any]]:
     ]
 
 
+def counted_by(told: list[dict[str, Any]]) -> list[RouterCounts]:
+    return [router_counts("aodv", one) for one in told]
+
+
 @pytest.fixture
 def left(tmp_path: Path) -> Path:
     """A copy of what was recorded."""
@@ -56,7 +61,7 @@ def left(tmp_path: Path) -> Path:
 
 
 def test_each_node_by_hand() -> None:
-    first, second, third, fourth, fifth, _ = radio_rows(RADIOS, medium(), routers())
+    first, second, third, fourth, fifth, _ = radio_rows(RADIOS, medium(), counted_by(routers()))
     assert first == RadioRow(
         node="n1", radio="wlan0", frames=2709, acked_frames=2655, given_up_frames=0,
         group_frames=54, queue_dropped_frames=0, waiting_frames=0, attempts=2730,
@@ -84,7 +89,7 @@ def test_what_routers_count_apart_is_summed() -> None:
         "rreps_as_intermediate": 7, "sent_hello_packets": 10, "sent_hello_bytes": 200,
         "sent_rerr_packets": 2, "sent_rerr_bytes": 24,
     }  # fmt: skip
-    third = radio_rows(RADIOS, medium(), told)[2]
+    third = radio_rows(RADIOS, medium(), counted_by(told))[2]
     assert (third.link_breaks, third.router_dropped_pkts, third.route_replies) == (6, 9, 13)
     # One request of 24 bytes as recorded, ten hellos, two errors: each has 28 bytes of headers.
     assert third.control_pkts == 1 + 10 + 2
@@ -100,7 +105,7 @@ def test_each_outcome_of_rts_has_its_column() -> None:
     }  # fmt: skip
     for name, number in numbers.items():
         counted[name][1] = number
-    second = radio_rows(RADIOS, counted, routers())[1]
+    second = radio_rows(RADIOS, counted, counted_by(routers()))[1]
     assert (second.rts_attempts, second.protected_attempts, second.cts_attempts) == (39, 16, 6)
     assert (second.rts_delivered_attempts, second.rts_collided_attempts) == (20, 9)
     assert (second.rts_out_of_range_attempts, second.rts_deaf_attempts) == (8, 2)
@@ -128,7 +133,9 @@ def test_the_files(left: Path) -> None:
         "node n1", "2709 frames", "2709 frames",
     )  # fmt: skip
     table = pl.read_parquet(left / run_folder.RADIOS_TABLE)
-    assert [RadioRow(**row) for row in table.to_dicts()] == radio_rows(RADIOS, medium(), routers())
+    assert [RadioRow(**row) for row in table.to_dicts()] == radio_rows(
+        RADIOS, medium(), counted_by(routers())
+    )
     airtime = pl.read_parquet(left / run_folder.AIRTIME_TABLE)
     assert [AirtimeRow(**row) for row in airtime.to_dicts()] == airtime_rows(medium())
 

@@ -9,6 +9,7 @@ import pytest
 from mininet_topos.aodv.driver import NS235
 from model.ad_hoc import Mobility, RadioSettings, Routing
 from model.cell import cell_id, cell_json, from_dict, to_dict
+from testbed.points.resolve import resolve_cell
 from tests.support import ad_hoc_study
 from tests.support.ad_hoc_study import STILL, cell, cells, edited, network, problems, study
 from tests.support.study_file import line_of
@@ -64,6 +65,38 @@ def test_constants_of_ns_2() -> None:
     assert found.routing.options["active_route_timeout_s"] == "10"
 
 
+MESH = Routing(protocol="batman-adv", link_breaks="none", options={})
+#: What AODV alone has, in a study that goes from it to batman-adv.
+WRITTEN = ("protocol: aodv", "protocol: aodv, link_breaks: hello, constants: ns-2.35")
+AODV = Routing(protocol="aodv", link_breaks="hello", options=dict(NS235))
+
+
+def test_batman_adv_has_nothing_to_choose() -> None:
+    assert network(("protocol: aodv", "protocol: batman-adv")).routing == MESH
+
+
+def test_keys_of_aodv_say_nothing_where_a_sweep_goes_to_batman_adv() -> None:
+    swept = (SWEPT, "network.routing.protocol: [aodv, batman-adv]")
+    found = [one.ad_hoc.routing for one in cells(WRITTEN, swept) if one.ad_hoc]
+    assert found == [AODV, MESH]
+
+
+def test_keys_of_aodv_say_nothing_where_an_alternative_is_batman_adv() -> None:
+    assumed = (
+        "metrics:",
+        (
+            "assumptions:\n  - {id: r, text: T., why: W., alternatives:"
+            " [{network.routing.protocol: batman-adv}]}\nmetrics:"
+        ),
+    )
+    made = study(WRITTEN, assumed)
+    (other,) = made.alternatives.points
+    found = resolve_cell(made, other, seed=1, replicate=1, lab={}, pcap=False).ad_hoc
+    assert found is not None
+    assert found.routing == MESH
+    assert [one.ad_hoc.routing for one in cells(WRITTEN, assumed) if one.ad_hoc] == [AODV]
+
+
 def test_pair_k_is_of_nodes_2k_minus_1_and_2k() -> None:
     found = network(("pairs: 2", "pairs: 3"))
     assert found.node_names() == ("n1", "n2", "n3", "n4", "n5", "n6")
@@ -104,6 +137,7 @@ def test_a_network_of_radios_has_no_links() -> None:
         ("range: 250 m", "range: 250 m, long_attempts: 7"),
         ("protocol: aodv", "protocol: aodv, link_breaks: hello"),
         ("protocol: aodv", "protocol: aodv, constants: ns-2.35"),
+        ("protocol: aodv", "protocol: batman-adv"),
         ("max: 5 m/s", "max: 6 m/s"),
         ("pause: 0 s", "pause: 0 s\n    ends: stay"),
         ("  routing:", "  warm_up: 9 s\n  routing:"),
@@ -152,6 +186,7 @@ def test_a_network_of_no_kind_is_refused(data: object) -> None:
         ("network.radio.long_attempts: [4, 7]", [4, 7]),
         ("network.routing.link_breaks: [link-layer, hello]", ["link-layer", "hello"]),
         ("network.routing.constants: [rfc3561, ns-2.35]", ["rfc3561", "ns-2.35"]),
+        ("network.routing.protocol: [aodv, batman-adv]", ["aodv", "batman-adv"]),
         ("network.warm_up: [5 s, 10 s]", [5.0, 10.0]),
     ],
 )  # fmt: skip
@@ -254,11 +289,17 @@ NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topo
          "radio.capture_db: out of range: wanted at most 100, got 101"),
         ("range: 250 m", "range: 250 m, power: 3", "radio:", "radio.power: unknown key"),
         ("protocol: aodv", "protocol: olsr", "routing:",
-         "routing.protocol: unknown protocol: wanted aodv, got 'olsr'"),
+         "routing.protocol: unknown protocol: wanted one of aodv, batman-adv, got 'olsr'"),
         ("protocol: aodv", "protocol: aodv, link_breaks: maybe", "routing:",
          "routing.link_breaks: unknown link_breaks: wanted one of link-layer, hello, got 'maybe'"),
         ("protocol: aodv", "protocol: aodv, constants: ns2", "routing:",
          "routing.constants: unknown constants: wanted one of rfc3561, ns-2.35, got 'ns2'"),
+        ("protocol: aodv", "protocol: batman-adv, link_breaks: hello", "routing:",
+         ("routing.link_breaks: routing by batman-adv has no such key: wanted no such key, or"
+         " protocol: aodv, got hello (see docs/guides/routing.md)")),
+        ("protocol: aodv", "protocol: batman-adv, constants: rfc3561", "routing:",
+         ("routing.constants: routing by batman-adv has no such key: wanted no such key, or"
+         " protocol: aodv, got rfc3561 (see docs/guides/routing.md)")),
         ("  routing:", "  warm_up: -1 s\n  routing:", "warm_up",
          "warm_up: negative: wanted a time such as '250 ms', got '-1 s'"),
         ("max: 5 m/s", "max: 0.5 m/s", "speed:",

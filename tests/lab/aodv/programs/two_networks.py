@@ -21,7 +21,9 @@ from mininet_topos.radio import medium
 from mininet_topos.radio.radios import Cell, Radio, bring_up
 from model.ad_hoc import NodeRadio, address
 from probes.process import start, start_ready
-from testbed.guest.radio import two_radios
+from testbed.guest.radio import second_radios
+from testbed.guest.routing import aodv_by_radio
+from testbed.guest.routing.adapter import ARP_BY_RADIO
 
 FIRST = Cell()
 X_M = {"n1": 0, "n2": 200, "n3": 400, "n4": 200}
@@ -50,14 +52,14 @@ def movement() -> str:
 def route(node: Namespace, own: list[NodeRadio]) -> list[net.Running]:
     """Set a node's rules and start a daemon for each of its radios."""
     if len(own) > 1:
-        node.run(["ip", "-batch", "-"], two_radios.rule_lines([radio.device for radio in own]))
-        for name, value in two_radios.SYSCTLS.items():
+        node.run(["ip", "-batch", "-"], aodv_by_radio.rule_lines([radio.device for radio in own]))
+        for name, value in ARP_BY_RADIO.items():
             node.write_sysctl(name, value)
     started = []
     for radio in own:
         monitor = radio.device.replace("wlan", "mon")
         net.add_monitor(node, radio.device, monitor)
-        options = {"no_neighbour_table": "", **two_radios.daemon_options(radio, own)}
+        options = {"no_neighbour_table": "", **aodv_by_radio.daemon_options(radio, own)}
         daemon = Daemon(
             interfaces=(radio.device,), monitors=(monitor,), options=options,
             events=net.CELL / f"{node.name}.{radio.device}.events",
@@ -86,7 +88,7 @@ def main() -> None:
     wanted = [
         Radio(
             index=index, node=radio.node, interface=radio.device, address=f"{radio.address}/32",
-            cell=two_radios.cell(radio, FIRST),
+            cell=second_radios.cell(radio, FIRST),
         )
         for index, radio in enumerate(radio for both in of.values() for radio in both)
     ]  # fmt: skip

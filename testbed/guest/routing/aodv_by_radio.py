@@ -1,4 +1,4 @@
-"""Nodes with two radios: whose packets leave which of them, and how the kernel is told. Pure.
+"""AODV on nodes with two radios: whose packets leave which, and how the kernel is told. Pure.
 
 Each radio is routed for by a daemon of its own, with a table of its own, as if there were two nodes
 in one place. Invariants: what is for an address of a second radio leaves by a second radio; what
@@ -7,31 +7,18 @@ came in by one radio goes on by it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mininet_topos.radio.radios import Cell
 from model.ad_hoc import SECOND_ADDRESSES, NodeRadio
 from model.check import Check
 
-#: The second network: 802.11's channel 6, which overlaps with channel 1 nowhere.
-SECOND_NETWORK: Mapping[str, Any] = {
-    "freq_mhz": 2437, "ssid": "groundtruth-2", "bssid": "02:ff:00:00:00:02",
-}  # fmt: skip
-#: Each radio answers for its own address alone: on one channel both hear who asks for it.
-SYSCTLS = {"net.ipv4.conf.all.arp_ignore": "1", "net.ipv4.conf.all.arp_announce": "2"}
 _ANY, _FIRST_RULE = "all", 100
 
 
 def table(device: str) -> int:
     """Return the number of the routing table of a radio's daemon."""
     return int(device.removeprefix("wlan")) + 1
-
-
-def cell(radio: NodeRadio, first: Cell) -> Cell:
-    """Return what a radio joins, by what first radios join."""
-    return dataclasses.replace(first, **SECOND_NETWORK) if radio.is_apart else first
 
 
 def daemon_options(radio: NodeRadio, of_node: Sequence[NodeRadio]) -> dict[str, str]:

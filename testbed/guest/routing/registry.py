@@ -1,0 +1,24 @@
+"""The routing protocols that studies can choose, by the names they use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from model.ad_hoc import Routing
+from testbed.guest.routing.adapter import Adapter
+from testbed.guest.routing.aodv import Aodv
+from testbed.guest.routing.batman_adv import BatmanAdv
+
+ADAPTERS: Mapping[str, Adapter] = {"aodv": Aodv(), "batman-adv": BatmanAdv()}
+#: What radios are calibrated with where the study's protocol puts something before packets.
+CALIBRATES = Routing(protocol="aodv", link_breaks="link-layer", options={})
+
+
+def adapter_of(routing: Routing) -> Adapter:
+    """Return the adapter of a network's protocol."""
+    return ADAPTERS[routing.protocol]
+
+
+def calibrating(routing: Routing) -> Routing:
+    """Return what routes while a network's radios are calibrated."""
+    return routing if adapter_of(routing).frames_are_packets else CALIBRATES
