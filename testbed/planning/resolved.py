@@ -27,7 +27,7 @@ from testbed.points.labels import Label
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_network
 from testbed.study.hypotheses import Hypothesis
-from testbed.study.kernel_names import RADIO
+from testbed.study.kernel_names import OPTIONS
 from testbed.study.scaling import FULL
 from testbed.study.vocabulary import FIGURES
 from testbed.study.written_flows import Copy, written_out
@@ -125,7 +125,7 @@ def _of_title(read: Study) -> str:
     words = [f"times scaled by {read.scale}"] * (read.scale != FULL)
     words += [f"{len(read.points)} of {every} points"] * bool(read.left_out)
     kernels = {read.kernel_at(point) for point in read.points}
-    patches = sorted({patch for kernel in kernels for patch in kernel.split("+")[1:]} - {RADIO})
+    patches = sorted({p for kernel in kernels for p in kernel.split("+")[1:]} - {*OPTIONS})
     if patches:
         words.append(
             f"kernel with {patches[0] if len(patches) == 1 else f'{len(patches)} patches'}"

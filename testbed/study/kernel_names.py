@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 from testbed.study.vocabulary import KERNEL_PATCHES, SOURCE_VERSION
 
-#: What stands behind the name of a kernel that has radios: more options, no patch.
-RADIO = "radio"
+#: What stands behind the name of a kernel that has radios, or IPv6: more options, no patch.
+RADIO, IPV6 = "radio", "ipv6"
+OPTIONS = (IPV6, RADIO)
 #: Hexadecimal digits of a commit and of a patch's digest, in a name.
 COMMIT_DIGITS, DIGEST_DIGITS = 12, 8
 #: Characters of a patch's own name, in a name.
@@ -93,6 +94,12 @@ def own_patch(stem: str, digest: str) -> str:
 def has_radios(name: str) -> bool:
     """Return whether that is the name of a kernel with radios."""
     return RADIO in name.split("+")[1:]
+
+
+def options(name: str) -> tuple[str, ...]:
+    """Return what a kernel of that name has beside the usual one: of :data:`OPTIONS`, in order."""
+    asked = name.split("+")[1:]
+    return tuple(option for option in OPTIONS if option in asked)
 
 
 def of_own_source(name: str) -> bool:

@@ -7,7 +7,7 @@ changes, and nothing is built twice. It decides nothing about the kernel, and ma
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,8 +71,19 @@ class Config:
 
 
 USUAL = Config()
-#: Of studies of wireless networks; other studies' kernel is not this one.
-RADIOS = Config(options=Path(__file__).with_name("radio.config").read_bytes())
+
+
+def with_options(names: Iterable[str]) -> Config:
+    """Return what the usual kernel is configured with if it is to have these, in this order.
+
+    ``radio`` is of studies of wireless networks, ``ipv6`` of what routes there by IPv6; no other
+    study's kernel is one of these.
+    """
+    texts = (Path(__file__).with_name(f"{name}.config").read_bytes() for name in names)
+    return Config(options=b"".join(texts))
+
+
+RADIOS = with_options(["radio"])
 
 
 def check_version(version: str) -> str:

@@ -40,16 +40,17 @@ _ADDED_SYMBOL = re.compile(rb"^\+(?:menu)?config[ \t]+(\w+)", re.MULTILINE)
 
 
 def parts(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return a kernel's version and the names of its patches; radios are none."""
+    """Return a kernel's version and the names of its patches; radios and IPv6 are none."""
     found = kernel_names.read(name)
     base, *patches = name.split("+")
-    patches = [patch for patch in patches if patch != kernel_names.RADIO]
+    patches = [patch for patch in patches if patch not in kernel_names.OPTIONS]
     return base if found is None else found.version, tuple(patches)
 
 
-def _with_radios(name: str, config: Config) -> Config:
+def _configured(name: str, config: Config) -> Config:
     """Return what a kernel of that name is configured with."""
-    return kernel.RADIOS if kernel_names.has_radios(name) else config
+    options = kernel_names.options(name)
+    return kernel.with_options(options) if options else config
 
 
 def there_are() -> list[str]:
@@ -73,8 +74,8 @@ def checked(name: str) -> str:
                 hint="--patch FILE adds one of your own",
             )  # fmt: skip
     base = name.partition("+")[0]
-    radio = [kernel_names.RADIO] * kernel_names.has_radios(name)
-    return "+".join([base, *kernel_names.in_order([*patches, *needed, *radio])])
+    options = kernel_names.options(name)
+    return "+".join([base, *kernel_names.in_order([*patches, *needed, *options])])
 
 
 def check_complete(name: str) -> None:
@@ -125,7 +126,7 @@ def _file(patch: str) -> Path:
 def key(name: str, image_digest: str, config: Config = kernel.USUAL) -> str:
     """Return the hash of all that decides a kernel; a user's patch is decided by its name."""
     version, patches = parts(name)
-    config = _with_radios(name, config)
+    config = _configured(name, config)
     ours = [_file(one).read_bytes() for one in patches if not kernel_names.is_own(one)]
     if _of_tree(name):
         return tree_kernel.key(name, [cache.digest_of(*ours)], image_digest, config)
@@ -144,7 +145,7 @@ def built(name: str, image_digest: str, config: Config = kernel.USUAL) -> Path |
     """Return the kernel's folder if it is in the cache."""
     version, patches = parts(name)
     if not patches and not _of_tree(name):
-        return kernel.built(version, image_digest, _with_radios(name, config))
+        return kernel.built(version, image_digest, _configured(name, config))
     named = kernel_names.in_files(name)
     place = cache.root() / f"kernel-{named}-{key(name, image_digest, config)}"
     return place if place.is_dir() else None
@@ -171,7 +172,7 @@ def ensure(
         BuildError: a patch does not apply, or the source is not to be built.
     """
     version, patches = parts(checked(name))
-    config = _with_radios(name, config)
+    config = _configured(name, config)
     of_tree = kernel_names.read(name)
     if not patches and not _of_tree(name):
         return kernel.ensure(version, root, image_digest, report, config)

@@ -125,6 +125,9 @@ class VirtualLab(OwnMachine):
         ]
         if self._has_seccomp():
             line.append("seccomp=on")
+        if kernel_names.IPV6 in kernel_names.options(self.kernel_version):
+            # Of every interface, until it is asked for: IPv6 sends packets of its own.
+            line.append("ipv6.disable_ipv6=1")
         return sandbox.argv([*line, "--", str(round(boot.limits.virtual_s)), *boot.program])
 
     def _has_seccomp(self) -> bool:

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 
 from model import run_folder
-from model.cell import Cell
+from model.cell import Cell, Limits
 from model.errors import StudyError, UnsupportedError
 from simulators.ns2 import settings
 from testbed.guest.radio import places as radio_places
 from testbed.labs import registry
 from testbed.labs.booted import time_limits
+from testbed.labs.booted.booting import Boot
 from testbed.labs.confinement import allowance
 from testbed.labs.contract import accept, paths_and_events
 from testbed.labs.virtual import kernel, patched_kernel
+from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.study import kernel_names
 from tests.support.ad_hoc_study import cell, cells, study
 from tests.support.recorded import wireless_cell
@@ -58,6 +60,8 @@ def test_radios_in_a_kernels_name() -> None:
     assert kernel_names.has_radios(f"6.12+radio+{PATCH}")
     for name in ("6.12", f"6.12+{PATCH}", "radio", "6.12-radio", "6.12+radios"):
         assert not kernel_names.has_radios(name), name
+    assert kernel_names.options("6.12+radio+ipv6") == ("ipv6", "radio")
+    assert kernel_names.options(f"6.12+{PATCH}") == ()
     assert not kernel_names.is_own("radio")
     assert not kernel_names.of_own_source("6.12+radio")
     found = kernel_names.read("6.12+radio")
@@ -73,6 +77,7 @@ def test_radios_in_a_kernels_name() -> None:
         ("6.12+radio", [PATCH], f"6.12+radio+{PATCH}"),
         (f"6.12+{LATER_PATCH}", ["radio"], f"6.12+radio+{LATER_PATCH}"),
         ("6.12+radio", [OWN], f"6.12+{OWN}+radio"),
+        ("6.12+radio", ["ipv6"], "6.12+ipv6+radio"),
     ],
 )
 def test_radios_and_patches_in_one_order(name: str, patches: list[str], wanted: str) -> None:
@@ -85,6 +90,7 @@ def test_radios_and_patches_in_one_order(name: str, patches: list[str], wanted: 
         ("6.12+radio", "6.12+radio"),
         (f"6.12+{PATCH}+radio", f"6.12+radio+{PATCH}"),
         ("6.1+radio", "6.1+netem-seed+radio"),
+        ("6.1+radio+ipv6", "6.1+ipv6+netem-seed+radio"),
         (f"6.1+{LATER_PATCH}+radio+radio", f"6.1+netem-seed+radio+{LATER_PATCH}"),
     ],
 )
@@ -92,7 +98,7 @@ def test_a_kernel_with_radios_and_what_it_needs(name: str, wanted: str) -> None:
     assert patched_kernel.checked(name) == wanted
     assert patched_kernel.checked(wanted) == wanted
     patched_kernel.check_complete(wanted)
-    assert "radio" not in patched_kernel.parts(wanted)[1]
+    assert not {"radio", "ipv6"} & set(patched_kernel.parts(wanted)[1])
 
 
 def test_radios_bring_no_patch_along() -> None:
@@ -107,7 +113,15 @@ def test_a_kernel_with_radios_is_another() -> None:
     plain, radio = (patched_kernel.key(name, "digest") for name in ("6.12", "6.12+radio"))
     assert radio == patched_kernel.key("6.12", "digest", kernel.RADIOS)
     assert len({plain, radio, patched_kernel.key(f"6.12+radio+{PATCH}", "digest"),
-                patched_kernel.key(f"6.12+{PATCH}", "digest")}) == 4  # fmt: skip
+                patched_kernel.key(f"6.12+{PATCH}", "digest"),
+                patched_kernel.key("6.12+ipv6+radio", "digest")}) == 5  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["6.12+ipv6+radio", "6.12+radio", "6.12"])
+def test_no_interface_has_ipv6_until_it_is_asked_for(name: str, tmp_path: Path) -> None:
+    made = VirtualLab(image=tmp_path, kernel=tmp_path, code=tmp_path, kernel_version=name)
+    boot = Boot(seed=1, limits=Limits(wall_s=1.0, virtual_s=1.0))
+    assert ("ipv6.disable_ipv6=1" in made.command(tmp_path, boot)) == ("ipv6" in name)
 
 
 def test_what_a_cell_may_leave() -> None:
