@@ -18,6 +18,7 @@ LOAD_BYTE, LOAD_HALF = 0x30, 0x28  # r0 = packet[constant], in host byte order
 LOAD_BYTE_AT, LOAD_HALF_AT = 0x50, 0x48  # r0 = packet[source + constant]
 LOAD_CONSTANT64, MAP_VALUE = 0x18, 2  # two instructions; with this source: an address in a map
 LOAD64_AT, STORE64_AT = 0x79, 0x7B  # a register = what lies at source + offset, and the reverse
+LOAD32_AT = 0x61  # the same of 32 bits
 MOVE, MOVE_FROM, ADD, ADD_FROM, SUBTRACT, AND, SHIFT_LEFT, SHIFT_RIGHT = (
     0xB7, 0xBF, 0x07, 0x0F, 0x1F, 0x57, 0x67, 0x77,
 )  # fmt: skip

@@ -16,7 +16,7 @@ from model.errors import RunError
 #: The system call's number on x86-64, the only machine User-Mode Linux is built for here.
 SYS_BPF = 321
 MAP_CREATE, MAP_LOOKUP, MAP_UPDATE, PROG_LOAD, OBJ_PIN, INFO_BY_FD = 0, 1, 2, 5, 6, 15
-MAP_TYPE_ARRAY, PROG_TYPE_SCHED_CLS = 2, 3
+MAP_TYPE_ARRAY, PROG_TYPE_SOCKET_FILTER, PROG_TYPE_SCHED_CLS = 2, 1, 3
 INSTRUCTION_BYTES = 8
 LICENSE = b"GPL"
 LOG_BYTES = 1 << 16
@@ -62,12 +62,21 @@ def write_value(map_fd: int, content: bytes) -> None:
 
 def load_classifier(instructions: bytes) -> Program:
     """Load a tc classifier; the kernel's verifier must accept it."""
+    return _load(PROG_TYPE_SCHED_CLS, instructions)
+
+
+def load_socket_filter(instructions: bytes) -> Program:
+    """Load what decides how much of a packet a socket gets; the verifier must accept it."""
+    return _load(PROG_TYPE_SOCKET_FILTER, instructions)
+
+
+def _load(kind: int, instructions: bytes) -> Program:
     code, licence = ctypes.create_string_buffer(instructions), ctypes.create_string_buffer(LICENSE)
     log = ctypes.create_string_buffer(LOG_BYTES)
 
     def arguments(level: int, log_bytes: int, log_at: int) -> bytes:
         return PROG_LOAD_ARGS.pack(
-            PROG_TYPE_SCHED_CLS, len(instructions) // INSTRUCTION_BYTES, ctypes.addressof(code),
+            kind, len(instructions) // INSTRUCTION_BYTES, ctypes.addressof(code),
             ctypes.addressof(licence), level, log_bytes, log_at, 0, 0,
         )  # fmt: skip
 

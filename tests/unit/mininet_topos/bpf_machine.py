@@ -1,4 +1,4 @@
-"""An eBPF machine for the tests: runs a classifier's bytes on a frame, as Linux would.
+"""An eBPF machine for the tests: runs a program's bytes on a frame, as Linux would.
 
 It knows the instructions the project's programs use, up to two maps of one value, and the program's
 own memory. Loads from the packet that reach past its end leave the program with answer 0, as the
@@ -20,10 +20,14 @@ IP_AT, FROM_IP = 14, -0x100000
 STEPS_MAX = 10_000
 
 
-def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray], now_ns: int = 0) -> int:
+def run(
+    program: bytes, frame: bytes, *maps: tuple[int, bytearray], now_ns: int = 0,
+    packet_type: int = 0,
+) -> int:  # fmt: skip
     """Run a program on a frame; change the maps' values; return the answer as a signed number.
 
-    A map is a descriptor and its value; ``now_ns`` is what its clock shows.
+    A map is a descriptor and its value; ``now_ns`` is what its clock shows, ``packet_type`` all
+    that it can read of what it is called with.
     """
     address = {fd: counter for (fd, _), counter in zip(maps, VALUE_AT, strict=False)}
     values = [value for _, value in maps]
@@ -52,9 +56,8 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray], now_ns: int 
             counter += 1
         elif op in (0xDB, 0x7B, 0x79):
             _access(op, register, (to, source, jump, constant), values, stack)
-        elif op == 0x85:
-            assert constant == 5, "the only function that is known tells the time"
-            register[:6] = [now_ns, *[MASK] * 5]
+        elif op in (0x85, 0x61):
+            _tell(op, register, (to, jump, constant), now_ns, packet_type)
         elif op & 7 == 7:
             register[to] = _calculate(op, register[to], register[source], constant)
         elif _jumps(op, register[to], register[source], constant):
@@ -65,6 +68,19 @@ def run(program: bytes, frame: bytes, *maps: tuple[int, bytearray], now_ns: int 
 def _place(place: int) -> int:
     """Return where in the frame a load is from."""
     return place + IP_AT - FROM_IP if place < 0 else place
+
+
+def _tell(
+    op: int, register: list[int], fields: tuple[int, int, int], now_ns: int, packet_type: int
+) -> None:
+    """Answer a call of the kernel's functions, or a load of what a program is called with."""
+    to, offset, constant = fields
+    if op == 0x85:
+        assert constant == 5, "the only function that is known tells the time"
+        register[:6] = [now_ns, *[MASK] * 5]
+    else:
+        assert offset == 4, "the only word that is known tells a packet's type"
+        register[to] = packet_type
 
 
 def _access(
