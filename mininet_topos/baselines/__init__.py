@@ -1,1 +1,1 @@
-"""Routing by others, to set AODV beside: batman-adv, which the kernel has."""
+"""Routing by others, to set AODV beside: batman-adv, which the kernel has, and babeld."""
