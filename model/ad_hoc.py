@@ -18,7 +18,7 @@ AD_HOC = "ad-hoc"
 Start = Literal["steady-state", "uniform"]
 #: Whether the ends of the first pair move as the others do.
 Ends = Literal["move", "stay"]
-RoutingProtocol = Literal["aodv", "batman-adv"]
+RoutingProtocol = Literal["aodv", "batman-adv", "babel"]
 LinkBreaks = Literal["link-layer", "hello"]
 #: Who has a second radio: nobody, the first pair's nodes on the channel that all are on, or every
 #: node on a channel of its own, so that there are two networks in one place.

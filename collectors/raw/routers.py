@@ -18,6 +18,8 @@ CONTROL_HEADER_BYTES = 28
 #: What batman-adv counts with each of its packets besides: the header of Ethernet, for which the
 #: radio puts its own.
 ETHERNET_BYTES = 14
+#: The headers that each of babeld's messages has, which count.
+IPV6_UDP_BYTES = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +75,17 @@ def _batman_adv(router: Mapping[str, Any]) -> RouterCounts:
     return RouterCounts(control_pkts=packets, control_bytes=sent_bytes - packets * ETHERNET_BYTES)
 
 
+def _babel(router: Mapping[str, Any]) -> RouterCounts:
+    """Return what left a radio from time zero to the end of the run: babeld's messages."""
+    packets, sent_bytes = whole(router["sent_pkts"]), whole(router["sent_ip_bytes"])
+    if sent_bytes < packets * IPV6_UDP_BYTES:
+        raise ValueError(f"{packets} messages of {sent_bytes} bytes in all")
+    return RouterCounts(control_pkts=packets, control_bytes=sent_bytes)
+
+
 #: By the protocol that routes.
 READERS: Mapping[RoutingProtocol, Callable[[Mapping[str, Any]], RouterCounts]] = {
-    "aodv": _aodv, "batman-adv": _batman_adv,
+    "aodv": _aodv, "batman-adv": _batman_adv, "babel": _babel,
 }  # fmt: skip
 
 

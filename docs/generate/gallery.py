@@ -37,7 +37,7 @@ PARTS = {
     "Studies": "*.yaml", "Examples": "examples/*.yaml", "Templates": "templates/*.yaml",
 }  # fmt: skip
 #: Routing protocols as the literature writes them.
-ROUTING = {"aodv": "AODV", "batman-adv": "batman-adv"}
+ROUTING = {"aodv": "AODV", "batman-adv": "batman-adv", "babel": "Babel"}
 TABLE = "| compares | path | varied | runs | claims | virtual time |\n|---|---|---|---|---|---|\n"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +33,25 @@ NOWHERE, NOWHERE_TABLE, NOWHERE_PRIORITY = "nowhere", 42, 40_000
 class Daemon:
     """One node's daemon: its interfaces, what it announces, where it may write.
 
-    ``address`` is the node's own, the only one that it tells of, as a /32. ``router_id`` is a MAC
-    of 48 bits that no other node has. ``place`` is a folder of this daemon's alone, which holds its
-    socket for questions while it runs. Intervals are babeld's defaults for wireless interfaces; an
-    update of all routes comes with every fourth hello.
+    ``addresses`` are the node's own, each interface's by its name; they alone are told of, as /32.
+    ``networks`` are prefixes, by interface: what is in one is told and heard of there alone, and
+    nothing else is; empty for a node that does not tell its interfaces apart. ``router_id`` is a
+    MAC of 48 bits that no other node has. ``place`` is a folder of this daemon's alone, which holds
+    its socket for questions while it runs. Intervals are babeld's defaults for wireless interfaces;
+    an update of all routes comes with every fourth hello.
     """
 
-    interfaces: tuple[str, ...]
-    address: str
+    addresses: Mapping[str, str]
     router_id: str
     place: Path
+    networks: Mapping[str, str] = field(default_factory=dict)
     hello_interval_ms: int = 4000
     update_interval_ms: int = 16_000
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """The names of its interfaces."""
+        return tuple(self.addresses)
 
     @property
     def questions(self) -> Path:
@@ -53,7 +60,8 @@ class Daemon:
 
     def statements(self) -> list[str]:
         """Return its configuration, all but files; nothing of the package's own is read."""
-        own = ipaddress.IPv4Address(self.address)
+        own = [ipaddress.IPv4Address(address) for address in self.addresses.values()]
+        networks = [(n, ipaddress.IPv4Network(prefix)) for n, prefix in self.networks.items()]
         intervals = (
             f"hello-interval {_seconds(self.hello_interval_ms)}"
             f" update-interval {_seconds(self.update_interval_ms)}"
@@ -64,9 +72,13 @@ class Daemon:
               for name in self.interfaces),
             f"router-id {self.router_id}",
             "skip-kernel-setup true",  # it would ask for the forwarding of IPv6
-            f"redistribute local ip {own}/32 eq 32 allow",
+            *(f"redistribute local ip {address}/32 eq 32 allow" for address in own),
             "redistribute local deny",
             "redistribute deny",
+            *(f"{way} if {name} {rule}"
+              for name, prefix in networks
+              for way in ("in", "out")
+              for rule in (f"ip {prefix} allow", "deny")),
         ]  # fmt: skip
 
     def argv(self) -> list[str]:
@@ -133,27 +145,39 @@ def bring_up(node: Namespace, daemon: Daemon, macs: Mapping[str, str]) -> None:
     settings = sysctls(daemon.interfaces)
     for name, value in settings.items():
         node.write_sysctl(name, value)
-    node.run(["ip", "-batch", "-"], lead_nowhere(daemon.address))
+    node.run(["ip", "-batch", "-"], lead_nowhere(daemon))
     found = {name: node.read_sysctl(name) for name in settings}
     check(node.name, "settings", settings, found)
     wanted = {name: (link_local(macs[name]), "ready") for name in daemon.interfaces}
     check(node.name, "IPv6 addresses", wanted, parse_addresses(node.read_file(ADDRESSES)))
 
 
-def lead_nowhere(address: str) -> str:
+def lead_nowhere(daemon: Daemon) -> str:
     """Return iproute2's lines that have own packets lost while there is no way for them. Pure.
 
     A connection can so begin before there is a way, and goes on once there is one, as with AODV,
     which keeps such packets; without, the program that asks for it is refused. What is passed on
     for others is not led there: who sent it is told, as by any node. The device counts what it
-    swallows, as sent.
+    swallows, as sent. Where interfaces have networks, packets to one have its interface's address.
     """
-    return (
-        f"link add {NOWHERE} type dummy\n"
-        f"link set {NOWHERE} up\n"
-        f"route add default dev {NOWHERE} src {address} table {NOWHERE_TABLE}\n"
-        f"rule add priority {NOWHERE_PRIORITY} iif lo table {NOWHERE_TABLE}\n"
+    sources = nowhere_sources(daemon)
+    return "".join(
+        (
+            f"link add {NOWHERE} type dummy\n",
+            f"link set {NOWHERE} up\n",
+            *(
+                f"route add {to} dev {NOWHERE} src {address} table {NOWHERE_TABLE}\n"
+                for to, address in sources.items()
+            ),
+            f"rule add priority {NOWHERE_PRIORITY} iif lo table {NOWHERE_TABLE}\n",
+        )
     )
+
+
+def nowhere_sources(daemon: Daemon) -> dict[str, str]:
+    """Return the source of own packets that are lost, by iproute2's word for where to. Pure."""
+    found = {"default": next(iter(daemon.addresses.values()))}
+    return found | {prefix: daemon.addresses[name] for name, prefix in daemon.networks.items()}
 
 
 def parse_addresses(text: str) -> dict[str, tuple[str, str]]:

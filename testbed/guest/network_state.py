@@ -23,8 +23,9 @@ from model.check import Check
 TC = struct.Struct("=BxxxiIII")
 RTM_QDISC, RTM_FILTER = 38, 46
 KIND, OPTIONS = 1, 2
-#: Of routes that a daemon sets while traffic flows: their protocol, and where it stands.
-DAEMONS_PROTOCOL, PROTOCOL_AT = 191, 5
+#: Of routes that a daemon sets while traffic flows: their protocol (aodvd's, babeld's), and where
+#: it stands.
+DAEMONS_PROTOCOLS, PROTOCOL_AT = (191, 42), 5
 #: Hooks of a clsact qdisc.
 HOOKS = (0xFFFFFFF2, 0xFFFFFFF3)
 #: What of a filter's options counts packets, by its kind: actions, hits.
@@ -105,7 +106,7 @@ def _entries(connection: socket.socket, kind: Kind, where: str) -> Iterator[str]
         head = message.body[: kind.head_bytes]
         if kind.name == "neighbours" and not NEIGHBOUR_STATE.unpack_from(head)[0] & PERMANENT:
             continue  # learned, and forgotten again
-        if kind.name == "routes" and head[PROTOCOL_AT] == DAEMONS_PROTOCOL:
+        if kind.name == "routes" and head[PROTOCOL_AT] in DAEMONS_PROTOCOLS:
             continue  # found, and given up again
         attributes = netlink.attributes(message.body[kind.head_bytes :], where)
         yield _text(head, attributes, kind.volatile)

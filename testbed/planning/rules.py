@@ -27,6 +27,7 @@ from testbed.planning.host_rules import (
     saved_tcp_metrics,
     window_below_path,
 )
+from testbed.planning.radio_rules import short_warm_up, trace_ends_early
 from testbed.planning.rule_hits import Hit, Rule
 from testbed.planning.windows import advertised_window, knob, tcp_payload_bytes
 
@@ -204,22 +205,6 @@ def _packing(cell: Cell, flow: Flow) -> str:
     return f"SCTP bundles up to {bundled} of them" if bundled > 1 else ""
 
 
-def trace_ends_early(cell: Cell) -> Iterator[Hit]:
-    """Where the file of movements is at its end, nodes of a longer run stand."""
-    mobility = cell.ad_hoc.mobility if cell.ad_hoc else None
-    if mobility is None or not mobility.trace_sha256 or mobility.trace_ends_s >= cell.duration_s:
-        return
-    rest_s = cell.duration_s - mobility.trace_ends_s
-    yield Hit(
-        subject="",
-        loc=("network", "mobility", "file"),
-        text=f"no node moves after {units.format_time(mobility.trace_ends_s)}, where the file ends,"
-        f" and a run lasts {units.format_time(cell.duration_s)}: for {units.format_time(rest_s)}"
-        " all nodes stand where it leaves them",
-        severity=rest_s,
-    )
-
-
 #: Rules about the links of a network.
 OF_LINKS = frozenset(
     {
@@ -237,6 +222,7 @@ CELL_RULES: dict[str, Rule] = {
     "saved-tcp-metrics": saved_tcp_metrics,
     "sender-shaped": sender_shaped,
     "short-run": short_run,
+    "short-warm-up": short_warm_up,
     "too-few-losses": too_few_losses,
     "trace-ends-early": trace_ends_early,
     "window-below-path": window_below_path,

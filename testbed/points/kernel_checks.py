@@ -1,18 +1,30 @@
-"""What a study asks of its kernels, held against which they are. Pure."""
+"""What a study asks of its kernels, held against which they are; what its networks need. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
 from model import units
+from model.ad_hoc import AD_HOC
 from model.cell import OF_HOSTS
 from testbed.points.sweep import Point
 from testbed.points.variations import Variations
 from testbed.study import kernel_names
 from testbed.study.problems import Problem, one_of, suggestion
+from testbed.study.study_form import Network
 from testbed.study.vocabulary import CONGESTION_CONTROLS
 
 KernelAt = Callable[[Point], str]
+
+
+def needed_by(network: Network) -> tuple[str, ...]:
+    """Return what a kernel must have beside the usual one to be that of a network's nodes."""
+    if network.topology != AD_HOC:
+        return ()
+    routing = network.routing
+    if routing is not None and routing.protocol == "babel":  # whose messages are of IPv6
+        return kernel_names.IPV6, kernel_names.RADIO
+    return (kernel_names.RADIO,)
 
 
 def same_kernels(

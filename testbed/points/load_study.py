@@ -14,7 +14,6 @@ from decimal import Decimal
 from pathlib import Path
 
 from model import units
-from model.ad_hoc import AD_HOC
 from model.cell import OF_HOSTS
 from model.errors import StudyError
 from testbed.points.at_points import (
@@ -27,7 +26,7 @@ from testbed.points.at_points import (
     published_points,
 )
 from testbed.points.claims import Comparison, expand_claims
-from testbed.points.kernel_checks import same_kernels, unknown_controls
+from testbed.points.kernel_checks import needed_by, same_kernels, unknown_controls
 from testbed.points.labels import Label, read_labels
 from testbed.points.movement_files import MovementFiles
 from testbed.points.route_checks import daemon_cannot_set
@@ -113,8 +112,7 @@ class Study:
         if named == OF_HOSTS:
             named = self.profiles[point.settings.hosts].profile.kernel
         named = DEFAULT_KERNEL if named == DEFAULT else named
-        radio = (kernel_names.RADIO,) if point.settings.network.topology == AD_HOC else ()
-        added = (*self.patches, *radio)
+        added = (*self.patches, *needed_by(point.settings.network))
         return kernel_names.patched(named, added) if added else named
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from mininet_topos.aodv.driver import ROUTE_OPTIONS
-from model.ad_hoc import AD_HOC
+from model.ad_hoc import RoutingProtocol
 from testbed.points.sweep import Point
 from testbed.study.find_host_profiles import LoadedProfile
 from testbed.study.problems import Problem, one_of
+
+#: What routes can have, by who sets them: babeld knows of no options.
+CAN_SET: Mapping[RoutingProtocol, Collection[str]] = {
+    "aodv": ROUTE_OPTIONS, "batman-adv": ROUTE_OPTIONS, "babel": (),
+}  # fmt: skip
 
 
 def daemon_cannot_set(
@@ -20,21 +25,25 @@ def daemon_cannot_set(
     """
     told = set()
     for point in points:
-        hosts = point.settings.hosts
-        if point.settings.network.topology != AD_HOC:
+        hosts, routing = point.settings.hosts, point.settings.network.routing
+        if routing is None:  # a network of links
             continue
+        can_set = CAN_SET[routing.protocol]
         for entry in profiles[hosts].profile.entries:
             for _, knob in entry.knobs():
-                if knob.kind != "route" or (hosts, knob) in told:
+                if knob.kind != "route":
                     continue
-                told.add((hosts, knob))
-                word = knob.value.split(" ")[0]
-                if knob.name in ROUTE_OPTIONS and word not in ("lock", "floor"):
+                if knob.name not in can_set:
+                    wanted = one_of(can_set) if can_set else f"none (routing by {routing.protocol})"
+                elif knob.value.split(" ")[0] in ("lock", "floor"):
+                    wanted = "a value of its own"
+                else:
                     continue
-                wanted = "a value of its own" if knob.name in ROUTE_OPTIONS else ""
+                if (hosts, knob, wanted) in told:
+                    continue
+                told.add((hosts, knob, wanted))
                 yield point.document.problem(
                     ("hosts",), "an option of routes that a routing daemon cannot set",
-                    wanted=wanted or one_of(ROUTE_OPTIONS),
-                    got=f"route {knob.name} {knob.value} in profile '{hosts}'",
+                    wanted=wanted, got=f"route {knob.name} {knob.value} in profile '{hosts}'",
                     hint="see docs/guides/manet.md",
                 )  # fmt: skip

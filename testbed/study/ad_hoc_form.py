@@ -28,6 +28,7 @@ Constants = Literal["rfc3561", "ns-2.35"]
 ROUTING_KEYS: Mapping[RoutingProtocol, frozenset[str]] = {
     "aodv": frozenset({"link_breaks", "constants"}),
     "batman-adv": frozenset(),
+    "babel": frozenset(),
 }
 
 
@@ -115,7 +116,7 @@ class Routing(Settings):
     (:mod:`testbed.study_checks.networks`).
     """
 
-    protocol: RoutingProtocol = Field(description="aodv or batman-adv")
+    protocol: RoutingProtocol = Field(description="aodv, batman-adv or babel")
     link_breaks: LinkBreaks = Field(
         "link-layer",
         description="of aodv, link-layer: a frame was not acknowledged; or hello messages",

@@ -114,6 +114,7 @@ RULES = {
     "seeds-alike": "several seeds where nothing is left to chance",
     "sender-shaped": "the sender's own link is the bottleneck",
     "short-run": "the run is over before slow start matters little",
+    "short-warm-up": "packets are sent before babeld has found ways for them",
     "too-few-losses": "chance decides the outcome of one run",
     "trace-ends-early": "the nodes' file of movements is shorter than a run",
     "window-below-path": "the receiver's window limits the flow, not the network",

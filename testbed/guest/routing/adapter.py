@@ -7,6 +7,7 @@ said what it counted, before the medium does.
 
 from __future__ import annotations
 
+import ipaddress
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ from model.check import Check
 #: Two radios of one node: each answers for its own address alone, for on one channel both hear who
 #: asks for it.
 ARP_BY_RADIO = {"net.ipv4.conf.all.arp_ignore": "1", "net.ipv4.conf.all.arp_announce": "2"}
+#: First radios' addresses and second ones' are a half of 10.0.0.0/8 each (model/ad_hoc.py).
+PREFIX_BITS = 9
+FORWARDING = "net.ipv4.ip_forward"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +63,9 @@ class Router(ABC):
 class Adapter(ABC):
     """One protocol: what it makes of nodes, what is read back, what it leaves."""
 
-    #: Whether a packet goes as the radio's frame of it, with nothing of the protocol's before it.
-    #: Where not, radios are calibrated with another protocol's packets, for theory knows no such.
-    frames_are_packets: ClassVar[bool]
+    #: Whether radios can be calibrated with it: a packet goes as the radio's frame of it, with
+    #: nothing before it, and nothing is said while all is well. Theory knows nothing else.
+    calibrates: ClassVar[bool]
     #: What each router leaves: the ends of its files' names, and bytes per second of a cell that
     #: they can grow by beyond what any program says of itself.
     leaves: ClassVar[Mapping[str, int]]
@@ -98,6 +102,35 @@ class Adapter(ABC):
         """Return what is as it was set of a node as a whole."""
         del here
         return []
+
+
+def own_interface(radio: NodeRadio, mac: str) -> Interface:
+    """Return a radio's own interface, for flows that see it as it is."""
+    return Interface(
+        node=radio.node, device=radio.device, address=radio.address, mac=mac, peer_address="",
+        peer_mac="",
+    )  # fmt: skip
+
+
+def prefix(radio: NodeRadio) -> str:
+    """Return the network that the addresses of all first radios are in, or of all second ones."""
+    return str(ipaddress.ip_interface(f"{radio.address}/{PREFIX_BITS}").network)
+
+
+def between(marks: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
+    """Return what was counted from the first mark to the last, and when these were. Pure."""
+    if not marks:
+        return {}
+    (from_ns, first), (to_ns, last) = marks[0], marks[-1]
+    counted = {name: last[name] - first[name] for name in last}
+    return {"from_ns": from_ns, "to_ns": to_ns, **counted}
+
+
+def forwarding_check(here: Here, radio: NodeRadio) -> Check:
+    """Return whether a node passes packets on, as every router of packets does."""
+    got = here.node.read_sysctl(FORWARDING)
+    where = f"{here.node.name} {radio.device}"
+    return Check(check=FORWARDING, where=where, wanted="1", got=got, agrees=got == "1")
 
 
 def arp_checks(here: Here) -> list[Check]:

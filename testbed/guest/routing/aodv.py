@@ -19,14 +19,21 @@ from model.ad_hoc import AdHoc, NodeRadio
 from model.check import Check
 from probes.process import Running, start_ready
 from testbed.guest.routing import aodv_by_radio
-from testbed.guest.routing.adapter import ARP_BY_RADIO, Adapter, Here, Router, arp_checks
+from testbed.guest.routing.adapter import (
+    ARP_BY_RADIO,
+    Adapter,
+    Here,
+    Router,
+    arp_checks,
+    forwarding_check,
+    own_interface,
+)
 
 #: nl80211's command, attributes and type of a monitor interface (linux/nl80211.h).
 NEW_INTERFACE, IFINDEX, IFNAME, IFTYPE, MONITOR_TYPE = 7, 3, 4, 5, 6
 READY_S = 60.0
 #: Of what a daemon tells of routes, bytes a second at most.
 EVENTS_BYTES_PER_S = 64 << 10
-FORWARDING = "net.ipv4.ip_forward"
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Daemon(Router):
 class Aodv(Adapter):
     """aodvd (RFC 3561): packets routed by the kernel, on routes that daemons set."""
 
-    frames_are_packets = True
+    calibrates = True
     leaves: ClassVar[Mapping[str, int]] = {".jsonl": 0, ".err": 0, ".events": EVENTS_BYTES_PER_S}
     routes_shown = ("default", "table", "all")
 
@@ -57,10 +64,7 @@ class Aodv(Adapter):
 
     def interface(self, radio: NodeRadio, mac: str) -> Interface:
         """Return the radio's own interface."""
-        return Interface(
-            node=radio.node, device=radio.device, address=radio.address, mac=mac, peer_address="",
-            peer_mac="",
-        )  # fmt: skip
+        return own_interface(radio, mac)
 
     def set_up(self, here: Here) -> None:
         """Have a node's loopback and monitors up, and the rules that tell two radios apart."""
@@ -98,9 +102,7 @@ class Aodv(Adapter):
 
     def read_back_radio(self, here: Here, radio: NodeRadio) -> list[Check]:
         """Return whether the node passes packets on."""
-        got = here.node.read_sysctl(FORWARDING)
-        where = f"{here.node.name} {radio.device}"
-        return [Check(check=FORWARDING, where=where, wanted="1", got=got, agrees=got == "1")]
+        return [forwarding_check(here, radio)]
 
     def read_back_node(self, here: Here) -> list[Check]:
         """Return whether two radios are told apart."""

@@ -9,9 +9,8 @@ is counted from time zero of the run to its end.
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -22,12 +21,19 @@ from mininet_topos.radio.radios import mac_of
 from model import run_folder
 from model.ad_hoc import NodeRadio
 from model.check import Check
-from testbed.guest.routing.adapter import ARP_BY_RADIO, Adapter, Here, Router, arp_checks
+from testbed.guest.routing.adapter import (
+    ARP_BY_RADIO,
+    PREFIX_BITS,
+    Adapter,
+    Here,
+    Router,
+    arp_checks,
+    between,
+    prefix,
+)
 
 #: A mesh's own address is its radio's but for the second byte.
 MESH_MAC_BYTE = "ba"
-#: First radios' addresses and second ones' are a half of 10.0.0.0/8 each (model/ad_hoc.py).
-PREFIX_BITS = 9
 #: Of iproute2: routes that an administrator set, which no kernel does by itself.
 ROUTES_PROTOCOL = "static"
 
@@ -41,11 +47,6 @@ def mesh_mac(mac: str) -> str:
     """Return the address of a mesh's interface by that of its radio."""
     first, _, *others = mac.split(":")
     return ":".join([first, MESH_MAC_BYTE, *others])
-
-
-def prefix(radio: NodeRadio) -> str:
-    """Return the network that all meshes of such radios are in."""
-    return str(ipaddress.ip_interface(f"{radio.address}/{PREFIX_BITS}").network)
 
 
 def mesh(radio: NodeRadio, mac: str) -> batman.Mesh:
@@ -96,19 +97,10 @@ class MeshRouter(Router):
         """Return at once: nothing runs but the kernel."""
 
 
-def between(marks: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
-    """Return what was counted from the first mark to the last, and when these were. Pure."""
-    if not marks:
-        return {}
-    (from_ns, first), (to_ns, last) = marks[0], marks[-1]
-    counted = {name: last[name] - first[name] for name in last}
-    return {"from_ns": from_ns, "to_ns": to_ns, **counted}
-
-
 class BatmanAdv(Adapter):
     """The kernel's B.A.T.M.A.N. IV with its own defaults, originator messages once a second."""
 
-    frames_are_packets = False
+    calibrates = False
     leaves: ClassVar[Mapping[str, int]] = {".jsonl": 0}
     routes_shown = ("proto", ROUTES_PROTOCOL)
 

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from model.ad_hoc import Routing
 from testbed.guest.routing.adapter import Adapter
 from testbed.guest.routing.aodv import Aodv
+from testbed.guest.routing.babel import Babel
 from testbed.guest.routing.batman_adv import BatmanAdv
 
-ADAPTERS: Mapping[str, Adapter] = {"aodv": Aodv(), "batman-adv": BatmanAdv()}
-#: What radios are calibrated with where the study's protocol puts something before packets.
+ADAPTERS: Mapping[str, Adapter] = {
+    "aodv": Aodv(), "batman-adv": BatmanAdv(), "babel": Babel(),
+}  # fmt: skip
+#: What routes while radios are calibrated, where the study's own protocol cannot.
 CALIBRATES = Routing(protocol="aodv", link_breaks="link-layer", options={})
 
 
@@ -21,4 +24,4 @@ def adapter_of(routing: Routing) -> Adapter:
 
 def calibrating(routing: Routing) -> Routing:
     """Return what routes while a network's radios are calibrated."""
-    return routing if adapter_of(routing).frames_are_packets else CALIBRATES
+    return routing if adapter_of(routing).calibrates else CALIBRATES

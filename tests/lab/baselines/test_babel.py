@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,13 @@ from mininet_topos.radio.audit import mistakes
 from testbed.labs.virtual import virtual_lab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.lab.baselines.conftest import VERSION
+from tests.support.dissectors.ipv6_on_air import HOP_OPTIONS, ICMPV6, UDP, packets
 
 pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
 
 NAMES = ("n1", "n2", "n3", "n4")
 MACS = [f"02:00:00:00:00:{index:02x}" for index in range(4)]
 ADDRESSES = [f"10.0.0.{index + 1}" for index in range(4)]
-HOP_OPTIONS, UDP, ICMPV6, IPV6_HEADER_BYTES = 0, 17, 58, 40
-RETRY = 0x08
 #: Of a machine with much else to do.
 WALL_S = 400.0
 
@@ -43,39 +41,6 @@ def ran(program: Callable[..., Path]) -> Path:
 def said(ran: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((ran / "said.json").read_text())
     return found
-
-
-@dataclass(frozen=True)
-class Sent:
-    """An IPv6 packet on the air, of which only the first transmission counts."""
-
-    mac: str
-    header: int
-    port: int
-    ip_bytes: int
-    to: str
-
-
-def packets(capture: Path) -> Iterator[Sent]:
-    """Yield the IPv6 packets of the medium's capture, each once."""
-    content = capture.read_bytes()
-    at = 24
-    while at < len(content):
-        length = int.from_bytes(content[at + 8 : at + 12], "little")
-        frame = content[at + 16 : at + 16 + length]
-        at += 16 + length
-        frame = frame[int.from_bytes(frame[2:4], "little") :]  # behind radiotap
-        if frame[0] & 0x0C != 0x08 or frame[1] & RETRY:
-            continue
-        header_bytes = 26 if frame[0] & 0x80 else 24  # QoS data has two more
-        if frame[header_bytes + 6 : header_bytes + 8] != b"\x86\xdd":
-            continue
-        ip = frame[header_bytes + 8 :]
-        yield Sent(
-            mac=frame[10:16].hex(":"), header=ip[6], to=ip[24:40].hex(),
-            port=int.from_bytes(ip[IPV6_HEADER_BYTES + 2 : IPV6_HEADER_BYTES + 4], "big"),
-            ip_bytes=IPV6_HEADER_BYTES + int.from_bytes(ip[4:6], "big"),
-        )  # fmt: skip
 
 
 def test_every_way_leads_over_the_neighbour_on_its_side(said: dict[str, Any]) -> None:

@@ -55,6 +55,15 @@ def test_a_study_of_radios_is_run_on_a_kernel_that_has_them() -> None:
     assert made.kernel_at(made.points[0]) == "6.12+radio"
 
 
+def test_a_study_that_babel_routes_is_run_on_a_kernel_that_has_ipv6_besides() -> None:
+    swept = ("flows.main.protocol: [tcp]", "network.routing.protocol: [aodv, batman-adv, babel]")
+    made = study(swept)
+    kernels = [made.kernel_at(point) for point in made.points]
+    assert kernels == ["6.12+radio", "6.12+radio", "6.12+ipv6+radio"]
+    patched = study(swept, ('kernel: "6.12"', f'kernel: "6.12+{PATCH}"'))
+    assert patched.kernel_at(patched.points[2]) == f"6.12+ipv6+radio+{PATCH}"
+
+
 def test_radios_in_a_kernels_name() -> None:
     assert kernel_names.has_radios("6.12+radio")
     assert kernel_names.has_radios(f"6.12+radio+{PATCH}")
@@ -136,6 +145,14 @@ def test_what_a_cell_may_leave() -> None:
     assert "raw/routing/n7.err" not in found
     assert {"raw/flows/main.sender.jsonl", "raw/flows/cbr.receiver.err"} <= set(found)
     assert not any(name.startswith("raw/pcap/r") for name in found), "there are no routers"
+
+
+def test_what_a_cell_may_leave_that_babel_routes() -> None:
+    found = accept.expected(cell(("protocol: aodv", "protocol: babel")))
+    assert {"raw/routing/n6.jsonl", "raw/routing/n6.err"} <= set(found)
+    assert "raw/routing/n6.events" not in found
+    measures = cell(("protocol: aodv", "protocol: babel"), purpose="calibrate")
+    assert "raw/routing/n6.events" in accept.expected(measures), "AODV routes there"
 
 
 def test_a_capture_is_the_mediums() -> None:

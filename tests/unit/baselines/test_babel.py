@@ -12,8 +12,13 @@ from mininet_topos.netns import Journal, Namespace
 from model.errors import RunError, UnsupportedError
 
 DAEMON = Daemon(
-    interfaces=("wlan0",), address="10.0.1.7", router_id="02:00:00:00:01:06",
-    place=Path("/run/babel/n7"),
+    addresses={"wlan0": "10.0.1.7"}, router_id="02:00:00:00:01:06", place=Path("/run/babel/n7"),
+)  # fmt: skip
+#: Of a node that tells its two radios apart.
+TWO = Daemon(
+    addresses={"wlan0": "10.0.1.7", "wlan1": "10.128.1.7"}, router_id="02:00:00:00:01:06",
+    place=Path("/run/x"), networks={"wlan0": "10.0.0.0/9", "wlan1": "10.128.0.0/9"},
+    hello_interval_ms=500, update_interval_ms=2005,
 )  # fmt: skip
 SHOWN = """\
 fe800000000000000000000000000000 05 40 20 80    wlan1
@@ -34,12 +39,8 @@ def test_radios_are_wireless_with_the_default_intervals() -> None:
         "interface wlan0 type wireless link-quality true"
         " hello-interval 4.000 update-interval 16.000"
     )
-    faster = Daemon(
-        interfaces=("wlan0", "wlan1"), address="10.0.1.7", router_id="02:00:00:00:01:06",
-        place=Path("/run/x"), hello_interval_ms=500, update_interval_ms=2005,
-    )  # fmt: skip
-    assert [line.split()[1] for line in faster.statements()[:2]] == ["wlan0", "wlan1"]
-    assert faster.statements()[1].endswith("hello-interval 0.500 update-interval 2.005")
+    assert [line.split()[1] for line in TWO.statements()[:2]] == ["wlan0", "wlan1"]
+    assert TWO.statements()[1].endswith("hello-interval 0.500 update-interval 2.005")
 
 
 def test_nothing_of_the_package_is_read_and_nothing_written_elsewhere() -> None:
@@ -53,7 +54,7 @@ def test_nothing_of_the_package_is_read_and_nothing_written_elsewhere() -> None:
 
 
 def test_an_address_that_is_none_is_refused() -> None:
-    wrong = Daemon(interfaces=("wlan0",), address="10.0.1.7/24", router_id="x", place=Path("/run"))
+    wrong = Daemon(addresses={"wlan0": "10.0.1.7/24"}, router_id="x", place=Path("/run"))
     with pytest.raises(ValueError, match=r"10\.0\.1\.7/24"):
         wrong.statements()
 
@@ -100,9 +101,46 @@ def test_what_is_not_as_it_was_set_is_named(got: dict[str, str]) -> None:
 
 
 def test_own_packets_alone_are_led_nowhere() -> None:
-    *_, route, rule = babel.lead_nowhere("10.0.1.7").splitlines()
+    *_, route, rule = babel.lead_nowhere(DAEMON).splitlines()
     assert route == "route add default dev nowhere src 10.0.1.7 table 42"
     assert rule == "rule add priority 40000 iif lo table 42"
+
+
+def test_each_radio_of_two_tells_and_hears_of_its_own_network() -> None:
+    assert TWO.statements()[-10:] == [
+        "redistribute local deny",
+        "redistribute deny",
+        "in if wlan0 ip 10.0.0.0/9 allow",
+        "in if wlan0 deny",
+        "out if wlan0 ip 10.0.0.0/9 allow",
+        "out if wlan0 deny",
+        "in if wlan1 ip 10.128.0.0/9 allow",
+        "in if wlan1 deny",
+        "out if wlan1 ip 10.128.0.0/9 allow",
+        "out if wlan1 deny",
+    ]
+    announced = [line for line in TWO.statements() if line.endswith("eq 32 allow")]
+    assert announced == [
+        f"redistribute local ip {address}/32 eq 32 allow" for address in TWO.addresses.values()
+    ]
+
+
+def test_packets_without_a_way_have_the_address_of_their_radio() -> None:
+    routes = babel.lead_nowhere(TWO).splitlines()[2:-1]
+    assert routes == [
+        "route add default dev nowhere src 10.0.1.7 table 42",
+        "route add 10.0.0.0/9 dev nowhere src 10.0.1.7 table 42",
+        "route add 10.128.0.0/9 dev nowhere src 10.128.1.7 table 42",
+    ]
+
+
+def test_a_network_that_is_none_is_refused() -> None:
+    wrong = Daemon(
+        addresses={"wlan0": "10.0.1.7"}, networks={"wlan0": "10.0.1.7/9"}, router_id="x",
+        place=Path("/run"),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="has host bits set"):
+        wrong.statements()
 
 
 def test_a_kernel_without_ipv6_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,19 @@ import dataclasses
 
 import pytest
 
+from mininet_topos.baselines import babel as babel_driver
 from mininet_topos.baselines import mesh_counters
+from mininet_topos.baselines.babel_ways import parse_dump
 from model.errors import RunError
 from testbed.guest.radio import layout, places
-from testbed.guest.routing import batman_adv
+from testbed.guest.routing import adapter, babel, batman_adv
 from testbed.guest.routing.registry import ADAPTERS, CALIBRATES, adapter_of
 from tests.support.ad_hoc_study import network
+from tests.support.recorded import DATA
 
 AODV = network()
 MESH = network(("protocol: aodv", "protocol: batman-adv"))
+BABEL = network(("protocol: aodv", "protocol: babel"))
 BOTH = dataclasses.replace(MESH, multihoming="same-channel")
 
 
@@ -32,7 +36,7 @@ def test_two_radios_are_two_meshes_in_networks_of_their_own() -> None:
     assert (first.device, second.device) == ("bat0", "bat1")
     assert (first.address, second.address) == ("10.0.1.1", "10.128.1.1")
     radios = [radio for radio in BOTH.radios() if radio.node == "n2"]
-    assert [batman_adv.prefix(radio) for radio in radios] == ["10.0.0.0/9", "10.128.0.0/9"]
+    assert [adapter.prefix(radio) for radio in radios] == ["10.0.0.0/9", "10.128.0.0/9"]
     made = batman_adv.mesh(radios[1], "02:00:00:00:00:07")
     assert (made.interfaces, made.name, made.address) == (("wlan1",), "bat1", "10.128.1.1/9")
     assert made.mac == "02:ba:00:00:00:07"
@@ -54,17 +58,56 @@ def test_radios_are_calibrated_without_headers_that_theory_does_not_know() -> No
     assert places.network(hello).routing == hello.routing
 
 
+def test_babels_messages_are_nothing_that_theory_knows() -> None:
+    assert places.network(BABEL).routing == CALIBRATES
+    assert places.network(BABEL) == places.network(AODV)
+
+
+def test_babel_routes_packets_between_the_radios_own_addresses() -> None:
+    assert layout.lay_out(BABEL) == layout.lay_out(AODV)
+    assert layout.wanted_radios(BABEL) == layout.wanted_radios(AODV)
+
+
+def test_a_daemon_of_babel_tells_of_its_radios_address_alone() -> None:
+    made = babel.daemon(BABEL, BABEL.radios()[2:3])
+    assert (made.addresses, made.networks) == ({"wlan0": "10.0.2.1"}, {})
+    assert (made.router_id, str(made.place)) == ("02:00:00:00:00:02", "/run/babel/n3")
+
+
+def test_a_daemon_of_two_radios_tells_them_apart() -> None:
+    both = dataclasses.replace(BABEL, multihoming="same-channel")
+    made = babel.daemon(both, [radio for radio in both.radios() if radio.node == "n2"])
+    assert made.addresses == {"wlan0": "10.0.1.1", "wlan1": "10.128.1.1"}
+    assert made.networks == {"wlan0": "10.0.0.0/9", "wlan1": "10.128.0.0/9"}
+    assert made.router_id == "02:00:00:00:00:01"
+    assert babel_driver.nowhere_sources(made) == {
+        "default": "10.0.1.1", "10.0.0.0/9": "10.0.1.1", "10.128.0.0/9": "10.128.1.1",
+    }  # fmt: skip
+
+
+def test_what_of_a_daemons_answer_is_of_one_radio() -> None:
+    text = (DATA / "babeld-1.13" / "dump.txt").read_text()
+    answer = parse_dump(text, "n2")
+    found = babel.shown(answer, "wlan0")
+    assert len(found["neighbours"]) == len(answer.neighbours) > 1
+    assert [way["prefix"] for way in found["ways"]] == [
+        way.prefix for way in answer.ways if way.is_installed
+    ]
+    assert babel.shown(answer, "wlan1") == {"neighbours": [], "ways": []}
+
+
 def test_what_routers_leave() -> None:
     assert set(ADAPTERS["aodv"].leaves) == {".jsonl", ".err", ".events"}
     assert set(adapter_of(MESH.routing).leaves) == {".jsonl"}
+    assert set(adapter_of(BABEL.routing).leaves) == {".jsonl", ".err"}
 
 
 def test_what_a_mesh_counted_between_its_marks() -> None:
     marks = [(20, {"mgmt_tx": 5, "tt_request_tx": 1}), (40, {"mgmt_tx": 25, "tt_request_tx": 1})]
-    assert batman_adv.between(marks) == {
+    assert adapter.between(marks) == {
         "from_ns": 20, "to_ns": 40, "mgmt_tx": 20, "tt_request_tx": 0,
     }  # fmt: skip
-    assert batman_adv.between([]) == {}
+    assert adapter.between([]) == {}
 
 
 def test_counters_of_a_mesh_by_name() -> None:

@@ -38,6 +38,25 @@ def test_damaged_counters_of_a_mesh(damage: dict[str, Any]) -> None:
         radio_files.counts(text, "n1.jsonl", "batman-adv")
 
 
+BABEL = {"event": "totals", "from_ns": 20, "to_ns": 40, "sent_pkts": 9, "sent_ip_bytes": 980}
+
+
+def test_messages_of_babel_with_their_headers() -> None:
+    found = router_counts("babel", BABEL)
+    assert found == RouterCounts(control_pkts=9, control_bytes=980)
+    assert (found.discoveries, found.link_breaks, found.router_dropped_pkts) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"sent_pkts": -1}, {"sent_pkts": None}, {"sent_ip_bytes": 9 * 48 - 1}, {"sent_ip_bytes": 1.5}],
+)
+def test_damaged_counts_of_babel(damage: dict[str, Any]) -> None:
+    text = json.dumps(BABEL | damage) + "\n"
+    with pytest.raises(ParseError, match="not what babel counts"):
+        radio_files.counts(text, "n1.jsonl", "babel")
+
+
 def test_a_mesh_that_was_not_marked_is_told() -> None:
     with pytest.raises(ParseError, match="not what batman-adv counts"):
         radio_files.counts('{"event":"totals"}\n', "n1.jsonl", "batman-adv")

@@ -71,14 +71,17 @@ WRITTEN = ("protocol: aodv", "protocol: aodv, link_breaks: hello, constants: ns-
 AODV = Routing(protocol="aodv", link_breaks="hello", options=dict(NS235))
 
 
-def test_batman_adv_has_nothing_to_choose() -> None:
+def test_others_have_nothing_to_choose() -> None:
     assert network(("protocol: aodv", "protocol: batman-adv")).routing == MESH
+    babel = network(("protocol: aodv", "protocol: babel"))
+    assert babel.routing == dataclasses.replace(MESH, protocol="babel")
+    assert babel.warm_up_s == 10.0, "as of any other"
 
 
 def test_keys_of_aodv_say_nothing_where_a_sweep_goes_to_batman_adv() -> None:
-    swept = (SWEPT, "network.routing.protocol: [aodv, batman-adv]")
+    swept = (SWEPT, "network.routing.protocol: [aodv, batman-adv, babel]")
     found = [one.ad_hoc.routing for one in cells(WRITTEN, swept) if one.ad_hoc]
-    assert found == [AODV, MESH]
+    assert found == [AODV, MESH, dataclasses.replace(MESH, protocol="babel")]
 
 
 def test_keys_of_aodv_say_nothing_where_an_alternative_is_batman_adv() -> None:
@@ -138,6 +141,7 @@ def test_a_network_of_radios_has_no_links() -> None:
         ("protocol: aodv", "protocol: aodv, link_breaks: hello"),
         ("protocol: aodv", "protocol: aodv, constants: ns-2.35"),
         ("protocol: aodv", "protocol: batman-adv"),
+        ("protocol: aodv", "protocol: babel"),
         ("max: 5 m/s", "max: 6 m/s"),
         ("pause: 0 s", "pause: 0 s\n    ends: stay"),
         ("  routing:", "  warm_up: 9 s\n  routing:"),
@@ -289,7 +293,7 @@ NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topo
          "radio.capture_db: out of range: wanted at most 100, got 101"),
         ("range: 250 m", "range: 250 m, power: 3", "radio:", "radio.power: unknown key"),
         ("protocol: aodv", "protocol: olsr", "routing:",
-         "routing.protocol: unknown protocol: wanted one of aodv, batman-adv, got 'olsr'"),
+         "routing.protocol: unknown protocol: wanted one of aodv, batman-adv, babel, got 'olsr'"),
         ("protocol: aodv", "protocol: aodv, link_breaks: maybe", "routing:",
          "routing.link_breaks: unknown link_breaks: wanted one of link-layer, hello, got 'maybe'"),
         ("protocol: aodv", "protocol: aodv, constants: ns2", "routing:",
@@ -300,6 +304,12 @@ NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topo
         ("protocol: aodv", "protocol: batman-adv, constants: rfc3561", "routing:",
          ("routing.constants: routing by batman-adv has no such key: wanted no such key, or"
          " protocol: aodv, got rfc3561 (see docs/guides/routing.md)")),
+        ("protocol: aodv", "protocol: babel, link_breaks: hello", "routing:",
+         ("routing.link_breaks: routing by babel has no such key: wanted no such key, or"
+         " protocol: aodv, got hello (see docs/guides/routing.md)")),
+        ("protocol: aodv", "protocol: babel, constants: ns-2.35", "routing:",
+         ("routing.constants: routing by babel has no such key: wanted no such key, or"
+         " protocol: aodv, got ns-2.35 (see docs/guides/routing.md)")),
         ("  routing:", "  warm_up: -1 s\n  routing:", "warm_up",
          "warm_up: negative: wanted a time such as '250 ms', got '-1 s'"),
         ("max: 5 m/s", "max: 0.5 m/s", "speed:",
@@ -384,6 +394,14 @@ def test_options_of_routes_that_no_daemon_sets(route: str, wanted: str) -> None:
     assert found == (
         f"a.yaml:6: hosts: {CANNOT}: wanted {wanted}, got {got} (see docs/guides/manet.md)"
     )
+
+
+def test_no_option_of_routes_is_babelds_to_set() -> None:
+    asked = (NO_MEMORY, f"{NO_MEMORY}        route: {{initcwnd: 3}}\n")
+    swept = (SWEPT, "network.routing.protocol: [aodv, babel]")
+    (found,) = problems(asked, swept)
+    assert f"{CANNOT}: wanted none (routing by babel), got route initcwnd 3" in found
+    assert study(asked, (SWEPT, "network.routing.protocol: [aodv, batman-adv]")).points
 
 
 def test_options_of_routes_that_a_daemon_sets() -> None:

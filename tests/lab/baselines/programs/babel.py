@@ -64,8 +64,8 @@ def main() -> None:
         for radio in made.radios:
             node = made.nodes[radio.node]
             daemon = babel.Daemon(
-                interfaces=(WLAN,), address=radio.address.removesuffix("/32"),
-                router_id=radio.mac, place=Path("/run/babel") / radio.node,
+                addresses={WLAN: radio.address.removesuffix("/32")}, router_id=radio.mac,
+                place=Path("/run/babel") / radio.node,
             )  # fmt: skip
             babel.bring_up(node, daemon, {WLAN: radio.mac})
             counters[radio.node] = message_counts.count(node, WLAN, babel.PORT)

@@ -1,0 +1,182 @@
+"""Babel on the nodes of a network of radios: one babeld per node, over all of its radios.
+
+Packets are routed by the kernel, on routes that the daemon sets, as with AODV. Invariants: a radio
+has a /32 address, the only one that is told of by it; of two radios each hears and tells of the
+addresses of radios of its own number alone, so a packet leaves by the radio whose number is that
+of the address it is for; what is counted is counted from time zero of the run to its end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from mininet_topos.baselines import babel, babel_ways
+from mininet_topos.filters import message_counts
+from mininet_topos.layout import Interface
+from mininet_topos.radio.radios import mac_of
+from model import run_folder
+from model.ad_hoc import AdHoc, NodeRadio
+from model.check import Check
+from model.errors import RunError
+from probes.process import Running, start
+from testbed.guest.routing.adapter import (
+    ARP_BY_RADIO,
+    Adapter,
+    Here,
+    Router,
+    arp_checks,
+    between,
+    forwarding_check,
+    own_interface,
+    prefix,
+)
+
+#: Where daemons keep their sockets, each in a folder of its own.
+PLACE = Path("/run/babel")
+READY_S = 60.0
+
+
+def daemon(network: AdHoc, radios: Sequence[NodeRadio]) -> babel.Daemon:
+    """Return a node's daemon as it shall be, by the node's radios. Pure."""
+    return babel.Daemon(
+        addresses={radio.device: radio.address for radio in radios},
+        networks={radio.device: prefix(radio) for radio in radios} if len(radios) > 1 else {},
+        router_id=mac_of(network.radios().index(radios[0])),
+        place=PLACE / radios[0].node,
+    )  # fmt: skip
+
+
+@dataclass
+class BabelRouter(Router):
+    """A node's daemon as one radio has it: what left there, the ways over it, when it was told.
+
+    ``running`` is the daemon's process where it is the node's first radio; None elsewhere.
+    """
+
+    is_marked: ClassVar[bool] = True
+
+    here: Here
+    radio: NodeRadio
+    daemon: babel.Daemon
+    counter: message_counts.Counter
+    running: Running | None
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[tuple[int, dict[str, int]]] = field(default_factory=list)
+
+    def mark(self, t_ns: int) -> None:
+        """Take down what has left, and neighbours and ways by the daemon's own word."""
+        sent = self.counter.sent()
+        counted = {"sent_pkts": sent.packets, "sent_ip_bytes": sent.ip_bytes}
+        self.marks.append((t_ns, counted))
+        answer = babel_ways.ask(self.daemon.questions, self.here.node.name)
+        self.lines.append({"event": "ways", "t_ns": t_ns, **shown(answer, self.radio.device)})
+
+    def terminate(self) -> None:
+        """Ask the daemon to end; it takes its routes along."""
+        if self.running:
+            self.running.terminate()
+
+    def finish(self, timeout_s: float) -> None:
+        """Wait until it has ended; write down what was counted between the marks."""
+        stem = run_folder.routing(self.here.node.name, self.radio.device)
+        if self.running:
+            self.running.finish(timeout_s)
+            if said := self.running.out.read_text(errors="replace"):
+                raise RunError(
+                    "babeld said what it was not asked", where=self.running.label(),
+                    wanted="nothing", got=f"{said:.200}",
+                )  # fmt: skip
+        self.counter.close()
+        self.lines.append({"event": "totals", **between(self.marks)})
+        text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in self.lines)
+        (self.here.folder / f"{stem}.jsonl").write_text(text)
+
+
+def shown(answer: babel_ways.Answer, device: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the neighbours at an interface, and the ways that packets take over it. Pure."""
+    neighbours = [one for one in answer.neighbours if one.interface == device]
+    ways = [way for way in answer.ways if way.is_installed and way.interface == device]
+    return {
+        "neighbours": [dataclasses.asdict(one) for one in neighbours],
+        "ways": [dataclasses.asdict(way) for way in ways],
+    }
+
+
+class Babel(Adapter):
+    """Debian's babeld with its own intervals: hellos every 4 s, all routes every 16 s."""
+
+    calibrates = False
+    leaves: ClassVar[Mapping[str, int]] = {".jsonl": 0, ".err": 0}
+    routes_shown = ("proto", babel.PROTOCOL)
+
+    def radio_address(self, radio: NodeRadio) -> str | None:
+        """Return the radio's address alone: a connected subnet would take what needs a route."""
+        return f"{radio.address}/32"
+
+    def interface(self, radio: NodeRadio, mac: str) -> Interface:
+        """Return the radio's own interface."""
+        return own_interface(radio, mac)
+
+    def set_up(self, here: Here) -> None:
+        """Have a node's loopback up, IPv6 on its radios, and own packets lost without a way."""
+        if here.route_options:  # refused when a study is read
+            raise RunError(
+                "an option of routes that babeld cannot set", where=here.node.name, wanted="none",
+                got=", ".join(here.route_options),
+            )  # fmt: skip
+        if len(here.radios) > 1:
+            for name, value in ARP_BY_RADIO.items():
+                here.node.write_sysctl(name, value)
+        here.node.run(["ip", "link", "set", "lo", "up"])
+        macs = {radio.device: _mac(here, radio) for radio in here.radios}
+        babel.bring_up(here.node, daemon(here.network, here.radios), macs)
+
+    def start(self, here: Here, radio: NodeRadio) -> Router:
+        """Count what leaves a radio; by a node's first one start its daemon, and await a message.
+
+        The daemon speaks over all of the node's radios from then on.
+        """
+        made = daemon(here.network, here.radios)
+        counter = message_counts.count(here.node, radio.device, babel.PORT)
+        running = None
+        if radio == here.radios[0]:
+            stem = here.folder / run_folder.routing(here.node.name, radio.device)
+            running = start(here.node, made.argv(), stem)
+            counter.await_first(READY_S)
+        return BabelRouter(
+            here=here, radio=radio, daemon=made, counter=counter, running=running
+        )  # fmt: skip
+
+    def read_back_radio(self, here: Here, radio: NodeRadio) -> list[Check]:
+        """Return whether the node passes packets on, and what babeld speaks by is there."""
+        wanted = babel.link_local(_mac(here, radio)), "ready"
+        found = babel.parse_addresses(here.node.read_file(babel.ADDRESSES))
+        got = found.get(radio.device, ("none", "not ready"))
+        address = Check(
+            check="IPv6 address", where=f"{here.node.name} {radio.device}",
+            wanted=", ".join(wanted), got=", ".join(got), agrees=wanted == got,
+        )  # fmt: skip
+        return [forwarding_check(here, radio), address]
+
+    def read_back_node(self, here: Here) -> list[Check]:
+        """Return where own packets go that have no way, and how two radios answer for addresses."""
+        words = ["ip", "-4", "-json", "route", "show", "table", str(babel.NOWHERE_TABLE)]
+        sources = babel.nowhere_sources(daemon(here.network, here.radios))
+        wanted = [f"{to} {babel.NOWHERE} {address}" for to, address in sources.items()]
+        got = [f"{row.get('dst')} {row.get('dev')} {row.get('prefsrc')}"
+               for row in here.node.json(words)]  # fmt: skip
+        nowhere = Check(
+            check="packets without a way", where=f"{here.node.name} table {babel.NOWHERE_TABLE}",
+            wanted="; ".join(sorted(wanted)), got="; ".join(sorted(got)),
+            agrees=sorted(wanted) == sorted(got),
+        )  # fmt: skip
+        return [nowhere, *(arp_checks(here) if len(here.radios) > 1 else [])]
+
+
+def _mac(here: Here, radio: NodeRadio) -> str:
+    return mac_of(here.network.radios().index(radio))
