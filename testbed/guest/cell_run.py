@@ -68,9 +68,9 @@ def _run(cell: Cell, folder: Path, journal: Journal, say_phase: Callable[[str], 
     lab.write("env.json", build_network.environment(lab))
     if cell.purpose == "calibrate" and lab.wireless:
         say_phase("calibrate")
-        found = radio_calibration.measure(lab.wireless, lab.spaces)
-        build_network.settle(lab, lab.wireless.end())
-        lab.write("raw/calibration.json", found)
+        measured, unprobed = radio_calibration.measure(lab.wireless, lab.spaces)
+        build_network.settle(lab, [*unprobed, *lab.wireless.end()])
+        lab.write("raw/calibration.json", measured)
     elif cell.purpose == "calibrate":
         say_phase("calibrate")
         (folder / "raw" / "calibration").mkdir(parents=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mininet_topos.netns import Namespace
+from model.check import Check
 from model.units import NS_PER_S
 from probes.process import Running, start, start_ready
 from testbed.guest.radio.places import ALONE, ALONE_TO, SHARING, SHARING_TO
@@ -24,10 +25,16 @@ OFFERED = 1.5
 SENDS_S, SETTLED_S = 24, 4
 IDLE_S, READY_S, FINISH_S = 5, 30.0, 100.0
 BIN = "/gt/code/bin"
+#: Seconds until the kernel probes a neighbour whose address it is not sure of: longer than all of
+#: this. Probes would be lost in the senders' full queues, and after three the kernel sends nothing.
+UNPROBED_S = "1000"
+PROBES = "net.ipv4.neigh.{}.delay_first_probe_time"
 
 
-def measure(wireless: Wireless, spaces: Mapping[str, Namespace]) -> dict[str, Any]:
-    """Send until all is counted; return the content of ``raw/calibration.json``.
+def measure(
+    wireless: Wireless, spaces: Mapping[str, Namespace]
+) -> tuple[dict[str, Any], list[Check]]:
+    """Send until all is counted; return the content of ``raw/calibration.json``, and read-backs.
 
     It stands beside the list of transmissions, which is whole once the medium has ended.
 
@@ -35,6 +42,9 @@ def measure(wireless: Wireless, spaces: Mapping[str, Namespace]) -> dict[str, An
         RunError: a program failed, or nodes were not ready in time.
     """
     names = wireless.network.node_names()
+    unprobed = [
+        _put_off_probes(spaces[radio.node], radio.device) for radio in wireless.network.radios()
+    ]
     stems = wireless.folder / "raw" / "calibration"
     stems.mkdir(exist_ok=True)
     receivers = [
@@ -57,11 +67,23 @@ def measure(wireless: Wireless, spaces: Mapping[str, Namespace]) -> dict[str, An
     for running in receivers:
         running.terminate()
         running.finish(FINISH_S)
-    return {
+    found = {
         "payload_bytes": PAYLOAD_BYTES, "alone": ALONE, "sharing": list(SHARING),
         "from_ns": epoch_ns + SETTLED_S * NS_PER_S,
         "to_ns": epoch_ns + (SENDS_S - 1) * NS_PER_S,
     }  # fmt: skip
+    return found, unprobed
+
+
+def _put_off_probes(node: Namespace, device: str) -> Check:
+    """Have a node's kernel not probe its neighbours, and return what was read back."""
+    name = PROBES.format(device)
+    node.write_sysctl(name, UNPROBED_S)
+    got = node.read_sysctl(name)
+    return Check(
+        check="sysctl", where=f"{node.name} {name}", wanted=UNPROBED_S, got=got,
+        agrees=got == UNPROBED_S,
+    )  # fmt: skip
 
 
 def _receive(node: Namespace, stem: Path) -> Running:

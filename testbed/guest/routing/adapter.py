@@ -63,9 +63,6 @@ class Router(ABC):
 class Adapter(ABC):
     """One protocol: what it makes of nodes, what is read back, what it leaves."""
 
-    #: Whether radios can be calibrated with it: a packet goes as the radio's frame of it, with
-    #: nothing before it, and nothing is said while all is well. Theory knows nothing else.
-    calibrates: ClassVar[bool]
     #: What each router leaves: the ends of its files' names, and bytes per second of a cell that
     #: they can grow by beyond what any program says of itself.
     leaves: ClassVar[Mapping[str, int]]

@@ -54,7 +54,6 @@ class Daemon(Router):
 class Aodv(Adapter):
     """aodvd (RFC 3561): packets routed by the kernel, on routes that daemons set."""
 
-    calibrates = True
     leaves: ClassVar[Mapping[str, int]] = {".jsonl": 0, ".err": 0, ".events": EVENTS_BYTES_PER_S}
     routes_shown = ("default", "table", "all")
 

@@ -110,7 +110,6 @@ def shown(answer: babel_ways.Answer, device: str) -> dict[str, list[dict[str, An
 class Babel(Adapter):
     """Debian's babeld with its own intervals: hellos every 4 s, all routes every 16 s."""
 
-    calibrates = False
     leaves: ClassVar[Mapping[str, int]] = {".jsonl": 0, ".err": 0}
     routes_shown = ("proto", babel.PROTOCOL)
 

@@ -100,7 +100,6 @@ class MeshRouter(Router):
 class BatmanAdv(Adapter):
     """The kernel's B.A.T.M.A.N. IV with its own defaults, originator messages once a second."""
 
-    calibrates = False
     leaves: ClassVar[Mapping[str, int]] = {".jsonl": 0}
     routes_shown = ("proto", ROUTES_PROTOCOL)
 

@@ -13,15 +13,8 @@ from testbed.guest.routing.batman_adv import BatmanAdv
 ADAPTERS: Mapping[str, Adapter] = {
     "aodv": Aodv(), "batman-adv": BatmanAdv(), "babel": Babel(),
 }  # fmt: skip
-#: What routes while radios are calibrated, where the study's own protocol cannot.
-CALIBRATES = Routing(protocol="aodv", link_breaks="link-layer", options={})
 
 
 def adapter_of(routing: Routing) -> Adapter:
     """Return the adapter of a network's protocol."""
     return ADAPTERS[routing.protocol]
-
-
-def calibrating(routing: Routing) -> Routing:
-    """Return what routes while a network's radios are calibrated."""
-    return routing if adapter_of(routing).calibrates else CALIBRATES

@@ -12,7 +12,7 @@ from mininet_topos.baselines.babel_ways import parse_dump
 from model.errors import RunError
 from testbed.guest.radio import layout, places
 from testbed.guest.routing import adapter, babel, batman_adv
-from testbed.guest.routing.registry import ADAPTERS, CALIBRATES, adapter_of
+from testbed.guest.routing.registry import ADAPTERS, adapter_of
 from tests.support.ad_hoc_study import network
 from tests.support.recorded import DATA
 
@@ -51,16 +51,12 @@ def test_the_route_of_a_mesh_has_the_options_of_the_hosts() -> None:
     )
 
 
-def test_radios_are_calibrated_without_headers_that_theory_does_not_know() -> None:
-    assert places.network(MESH).routing == CALIBRATES
-    assert places.network(MESH) == places.network(AODV)
+def test_radios_are_calibrated_alike_whatever_routes_in_the_study() -> None:
+    """By AODV, whose packets have no headers of its own, and link-layer feedback."""
     hello = network(("protocol: aodv", "protocol: aodv, link_breaks: hello"))
-    assert places.network(hello).routing == hello.routing
-
-
-def test_babels_messages_are_nothing_that_theory_knows() -> None:
-    assert places.network(BABEL).routing == CALIBRATES
-    assert places.network(BABEL) == places.network(AODV)
+    for one in (MESH, BABEL, AODV, hello):
+        assert places.network(one).routing == places.ROUTING
+        assert places.network(one) == places.network(AODV)
 
 
 def test_babel_routes_packets_between_the_radios_own_addresses() -> None:
