@@ -74,16 +74,14 @@ static int connect_to_peer(void)
 	int fd = sctp_socket_or_die(sender.hosts.at[0].addr.ss_family, &init);
 	struct sockaddr *peers =
 	    sctp_pack_addresses(&sender.hosts, (uint16_t)sender.port.value);
-	int result, error;
+	int result;
 
 	sctp_bind_or_die(fd, &sender.binds, 0);
 	sctp_subscribe_or_die(fd, SCTP_ASSOC_CHANGE);
 	if (sender.hosts.count > 1)
 		paths_watch_or_die(fd);
 	result = sctp_connectx(fd, peers, (int)sender.hosts.count, NULL);
-	error = errno;
-	free(peers);
-	errno = error;
+	free(peers); /* which leaves errno as it is */
 	return result == 0 ? fd : sender_attempt_failed(fd);
 }
 

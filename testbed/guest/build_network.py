@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.recording import socket_sampler
-from mininet_topos import check_built, netns
+from mininet_topos import check_built, check_sysctl, netns
 from mininet_topos.filters import ack_counts, numbered_drops
 from mininet_topos.layout import Layout
 from mininet_topos.netns import Journal, Namespace
@@ -251,15 +251,8 @@ def read_back(lab: BuiltNetwork) -> None:
         found, lab.raw["acknowledgements"] = ack_counts.read_back(lab.spaces, lab.acks)
         checks += found
     for node, name, value in ledger.sysctls(lab.cell.hosts, lab.roles):
-        if node not in lab.spaces:
-            continue
-        got = lab.spaces[node].read_sysctl(name)
-        checks.append(
-            Check(
-                check="sysctl", where=f"{node} {name}", wanted=value, got=got,
-                agrees=ledger.agrees(value, got),
-            )
-        )  # fmt: skip
+        if node in lab.spaces:
+            checks.append(check_sysctl.read_back(lab.spaces[node], name, value, ledger.agrees))
     wanted_hz, got_hz = lab.cell.lab["tick_hz"], str(tick_hz())
     checks.append(
         Check(
@@ -326,10 +319,10 @@ def tick_hz() -> int:
 def environment(lab: BuiltNetwork) -> dict[str, Any]:
     """Return the content of env.json: kernel, tools, sysctls as read."""
     status = Path("/var/lib/dpkg/status").read_text(errors="replace")
-    sysctls = {}
+    shown = {}
     for node in (*lab.hosts("sender")[:1], *lab.hosts("receiver")[:1]):
         with lab.spaces[node].entered():
-            sysctls[node] = netns.sysctl_tree()
+            shown[node] = netns.sysctl_tree()
     return {
         "schema": 1,
         "kernel_release": os.uname().release,
@@ -339,7 +332,7 @@ def environment(lab: BuiltNetwork) -> dict[str, Any]:
         "lab": dict(lab.cell.lab),
         "seed": lab.cell.seed,
         "clock": lab.cell.lab.get("clock", "not told"),
-        "sysctls": sysctls,
+        "sysctls": shown,
         "warnings": [],
     }
 

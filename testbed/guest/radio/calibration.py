@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mininet_topos import check_sysctl
 from mininet_topos.netns import Namespace
 from model.check import Check
 from model.units import NS_PER_S
@@ -79,11 +80,7 @@ def _put_off_probes(node: Namespace, device: str) -> Check:
     """Have a node's kernel not probe its neighbours, and return what was read back."""
     name = PROBES.format(device)
     node.write_sysctl(name, UNPROBED_S)
-    got = node.read_sysctl(name)
-    return Check(
-        check="sysctl", where=f"{node.name} {name}", wanted=UNPROBED_S, got=got,
-        agrees=got == UNPROBED_S,
-    )  # fmt: skip
+    return check_sysctl.read_back(node, name, UNPROBED_S)
 
 
 def _receive(node: Namespace, stem: Path) -> Running:

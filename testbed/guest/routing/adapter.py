@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from mininet_topos import check_sysctl
 from mininet_topos.layout import Interface
 from mininet_topos.netns import Namespace
 from model.ad_hoc import AdHoc, NodeRadio
@@ -132,12 +133,7 @@ def forwarding_check(here: Here, radio: NodeRadio) -> Check:
 
 def arp_checks(here: Here) -> list[Check]:
     """Return how a node with two radios answers for its addresses, as it was set."""
-    return [
-        Check(check="sysctl", where=f"{here.node.name} {sysctl}", wanted=value, got=got,
-              agrees=value == got)
-        for sysctl, value in ARP_BY_RADIO.items()
-        for got in (here.node.read_sysctl(sysctl),)
-    ]  # fmt: skip
+    return [check_sysctl.read_back(here.node, name, value) for name, value in ARP_BY_RADIO.items()]
 
 
 def heres(
