@@ -19,6 +19,8 @@ Start = Literal["steady-state", "uniform"]
 #: Whether the ends of the first pair move as the others do.
 Ends = Literal["move", "stay"]
 RoutingProtocol = Literal["aodv", "batman-adv", "babel"]
+#: Those that look after ways all the time, not only to where packets want to go.
+PROACTIVE: tuple[RoutingProtocol, ...] = ("batman-adv", "babel")
 LinkBreaks = Literal["link-layer", "hello"]
 #: Who has a second radio: nobody, the first pair's nodes on the channel that all are on, or every
 #: node on a channel of its own, so that there are two networks in one place.

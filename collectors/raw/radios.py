@@ -13,6 +13,8 @@ from model.run_files.path_tables import AirtimeRow, RadioRow
 from model.units import ns_to_seconds
 
 KINDS = ("data", "broadcast", "management", "ack", "rts", "cts")
+#: What is sent as long as a medium is there: beacons; some protocols' messages are, too.
+BEACONS = "management"
 
 
 def radio_rows(
@@ -66,17 +68,29 @@ def _row(
     )
 
 
-def airtime_rows(medium: Mapping[str, Any]) -> list[AirtimeRow]:
-    """Return what each kind of frame took of the channel.
+def airtime_rows(
+    medium: Mapping[str, Any], duration_s: float, *, routed_all_along: bool
+) -> list[AirtimeRow]:
+    """Return what each kind of frame took of the channel, over the time in which it is sent.
+
+    A medium has totals from its start, many seconds before the run's, to its end, some after.
+    Flows send in the run alone, and what routes on demand does; beacons are sent all the time.
+
+    Args:
+        medium: what it counted.
+        duration_s: the length of the run.
+        routed_all_along: what routes sends whether packets want to go anywhere or not.
 
     Raises:
         ValueError, LookupError: not what a medium writes.
     """
-    ran_ns = whole(medium["ended_ns"]) - whole(medium["began_ns"])
-    if ran_ns <= 0:
-        raise ValueError(f"a medium that ran for {ran_ns} ns")
+    ran_s = ns_to_seconds(whole(medium["ended_ns"]) - whole(medium["began_ns"]))
+    if ran_s < duration_s:
+        raise ValueError(f"a medium that ran for {ran_s} s of a run of {duration_s} s")
+    always = {BEACONS, "broadcast"} if routed_all_along else {BEACONS}
     found = []
     for kind in KINDS:
-        air_ns = sum(whole(each) for each in medium[f"{kind}_air_ns"])
-        found.append(AirtimeRow(kind=kind, air_s=ns_to_seconds(air_ns), air_frac=air_ns / ran_ns))
+        air_s = ns_to_seconds(sum(whole(each) for each in medium[f"{kind}_air_ns"]))
+        over_s = ran_s if kind in always else duration_s
+        found.append(AirtimeRow(kind=kind, air_s=air_s, over_s=over_s, air_frac=air_s / over_s))
     return found

@@ -14,15 +14,17 @@ from collectors.raw.routers import RouterCounts, router_counts
 from collectors.raw.routes import Way, followed, route_changes
 from collectors.tables.parquet import write_rows
 from model import run_folder
-from model.ad_hoc import DEVICES, AdHoc, NodeRadio, RoutingProtocol
+from model.ad_hoc import DEVICES, PROACTIVE, AdHoc, NodeRadio, RoutingProtocol
 from model.cell import Cell
 from model.check import Check
 from model.errors import ParseError
 from model.run_files.path_tables import AirtimeRow, RadioRow, RouteRow
 
 
-def write(folder: Path, network: AdHoc) -> list[Check]:
+def write(folder: Path, network: AdHoc, duration_s: float) -> list[Check]:
     """Write both tables; return what each radio's frames came to beside what it was handed.
+
+    ``duration_s`` is the length of the run, which the medium began before and ended after.
 
     Raises:
         ParseError: a raw file is missing, or not what medium and daemons write.
@@ -33,7 +35,10 @@ def write(folder: Path, network: AdHoc) -> list[Check]:
     routers = [counts(read_text(path), str(path), protocol) for path in said]
     medium = folder / run_folder.MEDIUM
     rows = read_as(medium, lambda value: radio_rows(radios, value, routers))
-    airtime = read_as(medium, airtime_rows)
+    airtime = read_as(
+        medium,
+        lambda value: airtime_rows(value, duration_s, routed_all_along=protocol in PROACTIVE),
+    )
     write_rows(rows, RadioRow, folder / run_folder.RADIOS_TABLE)
     write_rows(airtime, AirtimeRow, folder / run_folder.AIRTIME_TABLE)
     return [check for row in rows for check in _checks(row)]

@@ -196,7 +196,7 @@ def _write_packets(
     if cell.ad_hoc:
         checks = [
             *sampled,
-            *radio_files.write(folder, cell.ad_hoc),
+            *radio_files.write(folder, cell.ad_hoc, cell.duration_s),
             *second_source.checks(
                 cell, found, packet_evidence.probe_totals(folder, cell), received
             ),

@@ -60,10 +60,14 @@ class Declared:
 
     @property
     def bounds(self) -> Bounds:
-        """What it can be: only an increase may be negative, and is no fall by more than all."""
+        """What it can be: only an increase may be negative, and is no fall by more than all.
+
+        Air times of signals that are sent at once, far apart or on two channels, add up.
+        """
         if self.name == "pct_increase":
             return Bounds(least=-100.0)
-        whole = 1.0 if self.name.endswith("_frac") else math.inf
+        is_part = self.name.endswith("_frac") and not self.name.startswith("air_")
+        whole = 1.0 if is_part else math.inf
         return Bounds(most=_PARTS.get(self.name, whole))
 
     def each(self, groups: Iterable[str], flows: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -401,7 +405,7 @@ ASKED = (
     ),
     Declared(
         "air_data_frac", "Air time of data frames", SHARE,
-        "time of all radios' data frames to one other, over the time of the medium",
+        "time of all radios' data frames to one other, over the length of the run",
     ),
     Declared(
         "air_broadcast_frac", "Air time of frames to all", SHARE,
@@ -409,7 +413,7 @@ ASKED = (
     ),
     Declared(
         "air_management_frac", "Air time of beacons", SHARE,
-        "the same of management frames: beacons",
+        "the same of management frames, beacons, over the life of the medium",
     ),
     Declared(
         "air_ack_frac", "Air time of radios' ACKs", SHARE,

@@ -101,8 +101,13 @@ class AirtimeRow:
     #: `data`, `broadcast` (data to all: of routing, or for ARP), `management` (beacons), `ack`,
     #: `rts`, `cts`
     kind: str
-    air_s: float  #: time of all signals; those that overlap count each
-    #: the same over the time the medium ran; of two channels, or places far apart, it can exceed 1
+    #: time of all signals from the medium's start, before the run, to its end, after it; those that
+    #: overlap count each
+    air_s: float
+    #: in which time such frames are sent: `management`, and `broadcast` unless AODV routes, from the
+    #: medium's start to its end; all others from time zero to the end of the run
+    over_s: float
+    #: `air_s` over `over_s`; of two channels, or places far apart, it can exceed 1
     air_frac: float
 
 

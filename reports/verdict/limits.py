@@ -9,6 +9,7 @@ from reports.inference.decision import NO_LIMITS, Limits
 from reports.inference.statistics import Interval
 
 _LIMITS = (
+    (re.compile(r"air_.*_frac$"), Limits(low=0.0)),  # signals far apart, or of two channels, add up
     (re.compile(r"jain_|.*_frac$"), Limits(low=0.0, high=1.0)),
     (re.compile(r"share_.*_pct$|utilisation_pct$"), Limits(low=0.0, high=100.0)),
     (re.compile(r".*_(bps|s|segments|pkts)$"), Limits(low=0.0)),

@@ -226,7 +226,7 @@ def raw_files(place: Path) -> dict[str, Target]:
             "medium.json",
             lambda v: (
                 radio_rows(of_nodes, v, [router_counts("aodv", router)] * 6),
-                airtime_rows(v),
+                airtime_rows(v, 20.0, routed_all_along=False),
             ),
             [radios / "radio" / "medium.json"],
             30,

@@ -22,7 +22,7 @@ def radio(node: str, **changes: int | None) -> RadioRow:
 
 
 def air(kind: str, air_frac: float) -> AirtimeRow:
-    return AirtimeRow(kind=kind, air_s=air_frac * 100, air_frac=air_frac)
+    return AirtimeRow(kind=kind, air_s=air_frac * 100, over_s=100.0, air_frac=air_frac)
 
 
 def sample(*radios: RadioRow, duration_s: float = 20.0) -> Sample:

@@ -12,14 +12,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from collectors.raw.radios import airtime_rows, radio_rows
+from collectors.raw.radios import radio_rows
 from collectors.raw.routers import CONTROL, RouterCounts, router_counts
 from collectors.tables import radio_files
 from model import run_folder
 from model.ad_hoc import AdHoc
 from model.cell import from_dict
 from model.errors import ParseError
-from model.run_files.path_tables import AirtimeRow, RadioRow
+from model.run_files.path_tables import RadioRow
 from tests.support.recorded import DATA, value
 
 RECORDED = DATA / "radios-6.12"
@@ -34,6 +34,8 @@ def recorded_network() -> AdHoc:
 NETWORK = recorded_network()
 NODES = NETWORK.node_names()
 RADIOS = NETWORK.radios()
+#: How long the recorded run was.
+RUN_S = from_dict(value("radios-6.12/cell.json")).duration_s
 
 
 def medium() -> dict[str, Any]:
@@ -113,20 +115,8 @@ def test_each_outcome_of_rts_has_its_column() -> None:
     assert second.rts_refused_attempts == 3
 
 
-def test_airtime_by_hand() -> None:
-    found = {row.kind: row for row in airtime_rows(medium())}
-    assert list(found) == ["data", "broadcast", "management", "ack", "rts", "cts"]
-    assert (found["rts"].air_s, found["cts"].air_frac) == (0, 0)
-    ran_ns = 55_263_449_344
-    assert found["data"].air_s == pytest.approx(18.281888)
-    assert found["data"].air_frac == pytest.approx(18_281_888_000 / ran_ns)
-    # 53 beacons or one more of 872 us each: 192 us and 85 bytes at 1 Mbit/s.
-    assert found["management"].air_s == pytest.approx(6 * 53 * 872e-6)
-    assert found["broadcast"].air_s == pytest.approx(3.2e-3)
-
-
 def test_the_files(left: Path) -> None:
-    checks = radio_files.write(left, NETWORK)
+    checks = radio_files.write(left, NETWORK, RUN_S)
     assert len(checks) == 3 * 6
     assert all(check.agrees for check in checks)
     assert (checks[0].where, checks[0].wanted, checks[0].got) == (
@@ -136,8 +126,6 @@ def test_the_files(left: Path) -> None:
     assert [RadioRow(**row) for row in table.to_dicts()] == radio_rows(
         RADIOS, medium(), counted_by(routers())
     )
-    airtime = pl.read_parquet(left / run_folder.AIRTIME_TABLE)
-    assert [AirtimeRow(**row) for row in airtime.to_dicts()] == airtime_rows(medium())
 
 
 def change(folder: Path, edit: Callable[[dict[str, Any]], object]) -> None:
@@ -178,7 +166,7 @@ def test_a_sum_that_does_not_close_is_of_its_node(left: Path, counter: str, what
         totals[counter][3] += 1
 
     change(left, one_more)
-    (wrong,) = [check for check in radio_files.write(left, NETWORK) if not check.agrees]
+    (wrong,) = [check for check in radio_files.write(left, NETWORK, RUN_S) if not check.agrees]
     assert (wrong.check, wrong.where) == (what, "node n4")
 
 
@@ -190,7 +178,7 @@ def test_a_frame_on_the_air_when_the_medium_ends_is_no_mistake(left: Path) -> No
         totals["waiting_at_end"][3] += 1
 
     change(left, one_more)
-    assert all(check.agrees for check in radio_files.write(left, NETWORK))
+    assert all(check.agrees for check in radio_files.write(left, NETWORK, RUN_S))
     (fourth,) = pl.read_parquet(left / run_folder.RADIOS_TABLE).filter(node="n4").to_dicts()
     assert (fourth["attempts"], fourth["waiting_frames"]) == (2, 1)
 
@@ -218,7 +206,7 @@ def test_a_frame_on_the_air_when_the_medium_ends_is_no_mistake(left: Path) -> No
 def test_damaged_counters(left: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     change(left, edit)
     with pytest.raises(ParseError, match=r"medium\.json"):
-        radio_files.write(left, NETWORK)
+        radio_files.write(left, NETWORK, RUN_S)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +222,7 @@ def test_damaged_counters(left: Path, edit: Callable[[dict[str, Any]], object]) 
 def test_damaged_words_of_a_daemon(left: Path, text: str) -> None:
     (left / "raw/routing/n2.jsonl").write_text(text)
     with pytest.raises(ParseError, match=r"n2\.jsonl"):
-        radio_files.write(left, NETWORK)
+        radio_files.write(left, NETWORK, RUN_S)
 
 
 @pytest.mark.parametrize("name", [f"sent_{kind}_packets" for kind in CONTROL])
@@ -245,14 +233,14 @@ def test_totals_of_a_daemon_without_a_counter(left: Path, name: str) -> None:
     del totals[name]
     path.write_text(f"{options}\n{json.dumps(totals)}\n")
     with pytest.raises(ParseError):
-        radio_files.write(left, NETWORK)
+        radio_files.write(left, NETWORK, RUN_S)
 
 
 @pytest.mark.parametrize("name", [run_folder.MEDIUM, "raw/routing/n6.jsonl"])
 def test_a_missing_file(left: Path, name: str) -> None:
     (left / name).unlink()
     with pytest.raises(ParseError):
-        radio_files.write(left, NETWORK)
+        radio_files.write(left, NETWORK, RUN_S)
 
 
 def test_a_row_for_each_of_two_radios(tmp_path: Path) -> None:
@@ -275,7 +263,7 @@ def test_a_row_for_each_of_two_radios(tmp_path: Path) -> None:
     }
     more["acked"][7] += 1
     (tmp_path / run_folder.MEDIUM).write_text(json.dumps(totals | more | {"radios": 8}))
-    (wrong,) = [check for check in radio_files.write(tmp_path, network) if not check.agrees]
+    (wrong,) = [check for check in radio_files.write(tmp_path, network, RUN_S) if not check.agrees]
     assert wrong.where == "node n2, wlan1"
     table = pl.read_parquet(tmp_path / run_folder.RADIOS_TABLE)
     assert table["node"].to_list() == [*NODES, "n1", "n2"]
@@ -291,4 +279,4 @@ def test_a_second_daemon_that_said_nothing(left: Path, name: str) -> None:
         shutil.copy(left / "raw/routing/n3.jsonl", left / f"raw/routing/{node}.wlan1.jsonl")
     (left / name).unlink()
     with pytest.raises(ParseError, match=name.rpartition("/")[2].replace(".", r"\.")):
-        radio_files.write(left, network)
+        radio_files.write(left, network, RUN_S)
