@@ -396,8 +396,8 @@ ASKED = (
         "frames that found as many waiting as a radio holds",
     ),
     Declared(
-        "attempts_collided_frac", "Transmissions that collided", SHARE,
-        "transmissions to one radio that another signal destroyed there",
+        "attempts_collided_frac", "Attempts that collided", SHARE,
+        "attempts to reach one radio, by RTS or without, that another signal destroyed there",
     ),
     Declared(
         "rts_unanswered_frac", "RTS without CTS", SHARE,

@@ -39,11 +39,15 @@ def routing_rate_bps(sample: Sample) -> float:
 
 
 def attempts_collided_frac(sample: Sample) -> Quotient:
-    """Return which part of the transmissions to one radio another signal destroyed."""
+    """Return in which part of the attempts to reach one radio another signal destroyed a frame.
+
+    An attempt begins with a radio's access to the channel: for an RTS, or a frame without one. A
+    frame after its CTS is of the same attempt, so one with RTS has at most one collision as well.
+    """
     rows = _radios(sample)
-    collided, tried = (sum(getattr(row, name) for row in rows)
-                       for name in ("collided_attempts", "attempts"))  # fmt: skip
-    return quotient(collided, tried, "the number of transmissions", 1)
+    collided = sum(row.rts_collided_attempts + row.collided_attempts for row in rows)
+    tried = sum(row.rts_attempts + row.attempts - row.protected_attempts for row in rows)
+    return quotient(collided, tried, "the number of attempts to reach one radio", 1)
 
 
 def rts_unanswered_frac(sample: Sample) -> Quotient:

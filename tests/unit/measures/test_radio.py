@@ -37,10 +37,12 @@ def sample(*radios: RadioRow, duration_s: float = 20.0) -> Sample:
 SAMPLE = sample(
     radio("n1", link_breaks=2, routes_broken=3, discoveries=4, control_bytes=1000,
           given_up_frames=5, queue_dropped_frames=6, attempts=30, collided_attempts=3,
-          rts_attempts=41, rts_answered_attempts=30, rts_unanswered_attempts=10),
+          rts_attempts=41, rts_answered_attempts=30, rts_unanswered_attempts=10,
+          protected_attempts=30, rts_collided_attempts=9),
     radio("n2", link_breaks=1, routes_broken=0, discoveries=1, control_bytes=250,
           given_up_frames=2, queue_dropped_frames=0, attempts=10, collided_attempts=5,
-          rts_attempts=10, rts_answered_attempts=2, rts_unanswered_attempts=8),
+          rts_attempts=10, rts_answered_attempts=2, rts_unanswered_attempts=8,
+          protected_attempts=2, rts_collided_attempts=6),
     radio("n3"),
 )  # fmt: skip
 
@@ -58,7 +60,8 @@ def value(name: str, one: Sample) -> Value:
         ("routing_rate_bps", 500.0),  # 1250 bytes in 20 s
         ("frames_given_up", 7.0),
         ("frames_queue_dropped", 6.0),
-        ("attempts_collided_frac", 0.2),  # 8 of 40, not the mean of 1/10 and 1/2
+        # 9 + 3 of 41 RTS, each frame after one; 6 + 5 of 10 RTS and 8 frames without
+        ("attempts_collided_frac", 23 / 59),
         ("rts_unanswered_frac", 0.36),  # 18 of 50; what was still open at the end is neither
         ("air_data_frac", 0.25),
         ("air_broadcast_frac", 0.03),
@@ -87,11 +90,22 @@ def test_a_network_of_links_has_none(name: str) -> None:
 def test_what_was_never_sent_has_no_share() -> None:
     quiet = sample(radio("n1"), radio("n2"))
     assert value("attempts_collided_frac", quiet).value is None
-    assert "number of transmissions" in (value("attempts_collided_frac", quiet).reason or "")
+    assert "number of attempts" in (value("attempts_collided_frac", quiet).reason or "")
     assert value("rts_unanswered_frac", quiet).value is None
     assert "number of RTS" in (value("rts_unanswered_frac", quiet).reason or "")
     assert value("link_breaks", quiet).value == 0.0
     assert value("routing_rate_bps", sample(radio("n1"), duration_s=0.0)).value is None
+
+
+def test_collisions_are_of_rts_where_these_precede_each_frame_and_of_frames_where_none_do() -> None:
+    with_rts = radio(
+        "n1", rts_attempts=20, rts_collided_attempts=5, protected_attempts=15, attempts=15
+    )
+    assert value("attempts_collided_frac", sample(with_rts)).value == pytest.approx(0.25)
+    late = dataclasses.replace(with_rts, collided_attempts=15)  # each frame after its CTS, too
+    assert value("attempts_collided_frac", sample(late)).value == pytest.approx(1.0)
+    without = radio("n1", attempts=20, collided_attempts=4)
+    assert value("attempts_collided_frac", sample(without)).value == pytest.approx(0.2)
 
 
 def test_radios_have_no_bottleneck_to_fill() -> None:
