@@ -1,7 +1,8 @@
 """Routes of flows over time, from what each node's routing daemon says of its next hops. Pure.
 
 Invariants: a route is whole from end to end or not there; one that comes back to a node of its own
-is not there; what several daemons do in the same nanosecond is seen at once; a row is a change.
+is not there; what several daemons do in the same nanosecond is seen at once; a row is a change,
+and none is at the end of the run or later, when daemons still drop routes that nobody uses.
 """
 
 from __future__ import annotations
@@ -77,7 +78,11 @@ def _change(record: Mapping[str, Any], node: str) -> RouteChange:
 
 
 def followed(
-    changes: Iterable[RouteChange], ways: Sequence[Way], names: Mapping[str, str], epoch_ns: int
+    changes: Iterable[RouteChange],
+    ways: Sequence[Way],
+    names: Mapping[str, str],
+    epoch_ns: int,
+    end_ns: int,
 ) -> list[RouteRow]:
     """Return each way's route whenever it becomes another, by time, then in the ways' order.
 
@@ -86,11 +91,13 @@ def followed(
         ways: whose routes are followed.
         names: nodes by their address; a next hop that is none of them leads nowhere.
         epoch_ns: the clock at the start of the run.
+        end_ns: the clock at its end.
     """
     hops: dict[tuple[str, str], str] = {}
     last: dict[Way, tuple[str, ...]] = {}
     rows: list[RouteRow] = []
-    in_time = sorted(changes, key=lambda change: change.t_ns)
+    in_run = [change for change in changes if change.t_ns < end_ns]
+    in_time = sorted(in_run, key=lambda change: change.t_ns)
     for t_ns, together in groupby(in_time, key=lambda change: change.t_ns):
         touched = set()
         for change in together:

@@ -19,6 +19,7 @@ from model.cell import Cell
 from model.check import Check
 from model.errors import ParseError
 from model.run_files.path_tables import AirtimeRow, RadioRow, RouteRow
+from model.units import seconds_to_ns
 
 
 def write(folder: Path, network: AdHoc, duration_s: float) -> list[Check]:
@@ -89,7 +90,8 @@ def write_routes(folder: Path, cell: Cell, epoch_ns: int) -> None:
             Way(flow.id, "ack", destination, source),
         ]
     addresses = {one.address: name for name, one in radios.items()}
-    rows = followed(every, ways, addresses, epoch_ns)
+    end_ns = epoch_ns + seconds_to_ns(cell.duration_s)
+    rows = followed(every, ways, addresses, epoch_ns, end_ns)
     write_rows([_of_nodes(row) for row in rows], RouteRow, folder / run_folder.ROUTES_TABLE)
 
 

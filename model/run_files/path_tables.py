@@ -117,5 +117,6 @@ class RouteRow:
 
     flow: str  #: as in `cell.json`
     way: str  #: `data`, from the flow's source on, or `ack`, back from its destination
-    t_s: float  #: since the start of the run; a way without a row by then is not there
+    #: since the start of the run, and before its end; a way without a row by then is not there
+    t_s: float
     nodes: str | None  #: from end to end by next hops, blanks between; null: no route

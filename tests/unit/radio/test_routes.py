@@ -104,7 +104,7 @@ def test_routes_followed_by_hand() -> None:
     def row(way: Way, t_s: float, nodes: str | None) -> RouteRow:
         return RouteRow(flow="main", way=way.way, t_s=t_s, nodes=nodes)
 
-    assert followed(changes, [DATA, BACK], NAMES, 10 * S) == [
+    assert followed(changes, [DATA, BACK], NAMES, 10 * S, 20 * S) == [
         row(DATA, 1.0, "n1 n3 n2"), row(BACK, 2.0, "n2 n3 n1"), row(DATA, 4.0, None),
         row(DATA, 6.0, "n1 n2"), row(DATA, 7.0, None),
     ]  # fmt: skip
@@ -115,7 +115,16 @@ def test_a_change_that_is_undone_in_the_same_nanosecond_is_none() -> None:
         RouteChange(1 * S, "n1", B, B), RouteChange(2 * S, "n1", B, None),
         RouteChange(2 * S, "n1", B, B),
     ]  # fmt: skip
-    assert len(followed(changes, [DATA], NAMES, 0)) == 1
+    assert len(followed(changes, [DATA], NAMES, 0, 3 * S)) == 1
+
+
+def test_a_route_that_is_lost_when_the_run_has_ended_has_no_row() -> None:
+    changes = [
+        RouteChange(-1, "n1", B, B), RouteChange(5 * S - 1, "n1", B, None),
+        RouteChange(5 * S, "n1", B, B), RouteChange(6 * S, "n1", B, None),
+    ]  # fmt: skip
+    found = [row.t_s for row in followed(changes, [DATA], NAMES, 0, 5 * S)]
+    assert found == [-1e-9, pytest.approx(5 - 1e-9)]
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("abcdef")))
@@ -134,11 +143,16 @@ def cell() -> Cell:
 
 
 def lay_events(folder: Path) -> None:
-    """Node 1 finds node 2 over node 3 a second after the start; half a second later it is lost."""
+    """Node 1 finds node 2 over node 3 a second after the start; half a second later it is lost.
+
+    When the run has ended node 1 finds it again.
+    """
+    end_ns = 21 * S + int(cell().duration_s * S)
     (folder / "tables").mkdir()
     (folder / "raw/routing").mkdir(parents=True)
     events = {
-        "n1": line(22 * S, "route_added") + line(22 * S + S // 2, "route_broken"),
+        "n1": line(22 * S, "route_added") + line(22 * S + S // 2, "route_broken")
+        + line(end_ns, "route_added"),
         "n3": line(21 * S, "route_added", next_hop=B),
     }
     for number in range(1, 7):
