@@ -80,7 +80,9 @@ void aodv_core_reply_failed(struct aodv_core *core, int64_t now_ns,
 	blacklist(core, neighbour);
 }
 
-/* Section 6.9: a hello makes or prolongs the route, its number is the latest.
+/*
+ * Section 6.9: a hello makes or prolongs the route. Its number is taken unless
+ * a later one is known already (6.1).
  */
 void hello_arrived(struct aodv_core *core, struct aodv_route *neighbour,
 		   const struct aodv_rrep *hello)
@@ -90,7 +92,9 @@ void hello_arrived(struct aodv_core *core, struct aodv_route *neighbour,
 	if (hello->hello_interval_ms)
 		interval_ns = hello->hello_interval_ms * AODV_NS_PER_MS;
 	until_ns = core->now_ns + core->config.allowed_hello_loss * interval_ns;
-	neighbour->seq = hello->destination_seq;
+	if (!neighbour->seq_valid ||
+	    !seq_newer(neighbour->seq, hello->destination_seq))
+		neighbour->seq = hello->destination_seq;
 	neighbour->seq_valid = true;
 	neighbour->until_ns = later(neighbour->until_ns, until_ns);
 	if (core->config.hello)

@@ -99,6 +99,16 @@ static void rerr_to_hearers(struct aodv_core *core,
 		rerr_to_all(core, rerr, unknown ? NULL : interfaces);
 }
 
+/* Empties both: one message tells of no more than fit. */
+static void send_part(struct aodv_core *core, struct aodv_rerr *part,
+		      struct hearers *hearers)
+{
+	if (part->count && rerr_is_allowed(core))
+		rerr_to_hearers(core, part, hearers);
+	part->count = 0;
+	*hearers = (struct hearers){0};
+}
+
 void send_rerr(struct aodv_core *core, const struct aodv_rerr *rerr)
 {
 	struct aodv_rerr part = {.no_delete = rerr->no_delete};
@@ -116,10 +126,9 @@ void send_rerr(struct aodv_core *core, const struct aodv_rerr *rerr)
 		if (!route->valid)
 			route->precursors = 0;
 		if (part.count == AODV_MOST_SENT_UNREACHABLE)
-			break;
+			send_part(core, &part, &hearers);
 	}
-	if (part.count && rerr_is_allowed(core))
-		rerr_to_hearers(core, &part, &hearers);
+	send_part(core, &part, &hearers);
 }
 
 static void lose_route(struct aodv_core *core, struct aodv_route *route)
@@ -234,9 +243,15 @@ void rerr_longer_way(struct aodv_core *core, const struct aodv_route *route)
 	send_rerr(core, &rerr);
 }
 
-/* Case (iii): what leads over who sent it is lost; others do not care. */
+/*
+ * Case (iii): what leads over who sent it is lost; others do not care. A number
+ * that is older than what is known is stale (6.1), except 0: who has no route
+ * any more has no number to tell, and what leads over it is lost all the same.
+ * Of such a loss the number is that of cases (i) and (ii), the next one.
+ * Either is what is passed on.
+ */
 static bool take_unreachable(struct aodv_core *core, uint32_t from,
-			     const struct aodv_unreachable *unreachable,
+			     struct aodv_unreachable *unreachable,
 			     bool no_delete)
 {
 	struct aodv_route *route = route_valid(core, unreachable->destination);
@@ -246,8 +261,11 @@ static bool take_unreachable(struct aodv_core *core, uint32_t from,
 	if (no_delete)
 		return true;
 	if (route->seq_valid && seq_newer(route->seq, unreachable->seq)) {
-		drop(core, AODV_DROP_STALE);
-		return false;
+		if (unreachable->seq != 0) {
+			drop(core, AODV_DROP_STALE);
+			return false;
+		}
+		unreachable->seq = route->seq + 1;
 	}
 	route->seq = unreachable->seq;
 	route->seq_valid = true;

@@ -125,6 +125,51 @@ def test_6_1_an_error_older_than_what_is_known_is_stale(node: NewNode) -> None:
     assert me.dropped() == {"stale": 1}
 
 
+def test_6_11_an_error_of_who_has_forgotten_the_route_is_no_stale_one(node: NewNode) -> None:
+    """Who forgot a route tells 0; ours led over it, and its number becomes the next one."""
+    forgetful, me = node(), on_the_way(node)
+    forgetful.receive(0, request(), sender=ME)
+    _, told = forgetful.transit(S, FAR, FARTHER).one_sent()
+    assert told.unreachable[0].seq == 0
+    action, sent = me.receive(S, told, sender=B).one_sent()
+    assert (me.route(FARTHER)["valid"], me.route(FARTHER)["seq"]) == (0, 31)
+    passed_on = [(each.destination, each.seq) for each in sent.unreachable]
+    assert (action["to"], passed_on) == (A, [(FARTHER, 31)])
+    assert me.dropped() == {}
+
+
+def test_6_11_0_is_a_number_where_it_is_the_next_one(node: NewNode) -> None:
+    me = on_the_way(node)
+    me.learn(S, C, seq=2**32 - 1, sender=B)
+    me.receive(2 * S, error(Unreachable(destination=C, seq=0)), sender=B)
+    assert (me.route(C)["valid"], me.route(C)["seq"]) == (0, 0)
+
+
+def test_6_11_an_error_of_more_than_fit_in_one_is_passed_on_in_two(node: NewNode) -> None:
+    me = node()
+    me.receive(0, request(hops=1), sender=A)
+    lost = [f"10.2.0.{last}" for last in range(1, 201)]
+    for there in lost:
+        found = Rrep(
+            hops=2, destination=there, destination_seq=30, originator=FAR, lifetime_ms=10_000
+        )
+        me.receive(1, found, sender=B)
+    told = error(*(Unreachable(destination=there, seq=44) for there in lost))
+    sent = me.receive(S, told, sender=B).sent()
+    assert [len(message.unreachable) for _, message in sent] == [180, 20]
+    assert {action["to"] for action, _ in sent} == {A}
+    assert [each.destination for _, message in sent for each in message.unreachable] == lost
+
+
+def test_6_2_what_was_told_of_a_break_is_no_precursor_any_more(node: NewNode) -> None:
+    """A later packet for the broken route is an error to where it came from, and to none else."""
+    me = on_the_way(node)
+    me.receive(2, request(originator="10.0.0.11", id=4), sender=C)
+    me.link_broken(S, B)
+    action, sent = me.transit(2 * S, "10.0.0.11", FARTHER).one_sent()
+    assert (action["to"], sent.unreachable[0].destination) == (C, FARTHER)
+
+
 def test_6_11_no_more_errors_a_second_than_the_limit(node: NewNode) -> None:
     me = node()
     me.receive(0, request(), sender=A)
@@ -140,6 +185,18 @@ def test_6_12_a_repair_asks_around_with_a_larger_number(node: NewNode) -> None:
     action, sent = me.link_broken(S, B, FAR, FARTHER).one_sent()
     assert (sent.type, action["ttl"], sent.destination_seq, sent.unknown) == (1, 3 + 2, 31, 0)
     assert me.transit(S + 1, FAR, FARTHER).all("verdict")[0]["verdict"] == "keep"
+
+
+def test_6_12_a_repair_for_a_far_source_reaches_half_way_back(node: NewNode) -> None:
+    me = node(local_repair=1)
+    me.receive(0, request(hops=8), sender=A)
+    me.receive(
+        1, Rrep(hops=2, destination=FARTHER, destination_seq=30, originator=FAR, lifetime_ms=9000),
+        sender=B,
+    )  # fmt: skip
+    assert me.route(FAR)["hops"] == 9
+    action, sent = me.link_broken(S, B, FAR, FARTHER).one_sent()
+    assert (sent.type, action["ttl"]) == (1, 4 + 2)
 
 
 def test_6_12_what_was_not_repaired_is_an_error_after_all(node: NewNode) -> None:

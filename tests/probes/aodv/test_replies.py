@@ -153,11 +153,21 @@ def hello(seq: int = 8, sender: str = A) -> bytes:
 
 
 def test_6_9_a_hello_makes_a_route_with_the_latest_number(node: NewNode) -> None:
+    """The latest, not the last (6.1): a number that goes back lets routes lead in circles."""
+    me = node(hello=1)
+    for t_ns, told, known in ((0, 8, 8), (S, 6, 8), (2 * S, 9, 9)):
+        me.receive(t_ns, hello(told), sender=A, broadcast=True, ttl=1)
+        route = me.route(A)
+        assert (route["next_hop"], route["hops"], route["seq"], route["valid"]) == (A, 1, known, 1)
+
+
+def test_6_9_a_hello_after_a_break_leaves_the_number_that_the_break_made(node: NewNode) -> None:
     me = node(hello=1)
     me.receive(0, hello(8), sender=A, broadcast=True, ttl=1)
-    me.receive(S, hello(6), sender=A, broadcast=True, ttl=1)
-    route = me.route(A)
-    assert (route["next_hop"], route["hops"], route["seq"], route["valid"]) == (A, 1, 6, 1)
+    me.link_broken(S, A)
+    assert (me.route(A)["seq"], me.route(A)["valid"]) == (9, 0)
+    me.receive(2 * S, hello(8), sender=A, broadcast=True, ttl=1)
+    assert (me.route(A)["seq"], me.route(A)["valid"]) == (9, 1)
 
 
 def test_6_9_two_missed_hellos_are_a_broken_link(node: NewNode) -> None:

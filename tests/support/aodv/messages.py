@@ -76,7 +76,9 @@ class Rerr(Packet):  # type: ignore[misc]
         BitField("no_delete", 0, 1),
         BitField("reserved", 0, 15),
         FieldLenField("count", None, count_of="unreachable", fmt="B"),
-        PacketListField("unreachable", [], Unreachable, count_from=lambda packet: packet.count),
+        PacketListField(
+            "unreachable", [], Unreachable, count_from=lambda packet: packet.count, max_count=255
+        ),
     ]
 
 
