@@ -81,8 +81,8 @@ void aodv_core_reply_failed(struct aodv_core *core, int64_t now_ns,
 }
 
 /*
- * Section 6.9: a hello makes or prolongs the route. Its number is taken unless
- * a later one is known already (6.1).
+ * Section 6.9: a hello makes or prolongs the route. Its number is the latest,
+ * unless a later one is known (section 6.1).
  */
 void hello_arrived(struct aodv_core *core, struct aodv_route *neighbour,
 		   const struct aodv_rrep *hello)
@@ -93,9 +93,10 @@ void hello_arrived(struct aodv_core *core, struct aodv_route *neighbour,
 		interval_ns = hello->hello_interval_ms * AODV_NS_PER_MS;
 	until_ns = core->now_ns + core->config.allowed_hello_loss * interval_ns;
 	if (!neighbour->seq_valid ||
-	    !seq_newer(neighbour->seq, hello->destination_seq))
+	    seq_newer(hello->destination_seq, neighbour->seq)) {
 		neighbour->seq = hello->destination_seq;
-	neighbour->seq_valid = true;
+		neighbour->seq_valid = true;
+	}
 	neighbour->until_ns = later(neighbour->until_ns, until_ns);
 	if (core->config.hello)
 		neighbour->hello_until_ns = until_ns;

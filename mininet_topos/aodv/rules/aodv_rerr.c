@@ -99,16 +99,14 @@ static void rerr_to_hearers(struct aodv_core *core,
 		rerr_to_all(core, rerr, unknown ? NULL : interfaces);
 }
 
-/* Empties both: one message tells of no more than fit. */
-static void send_part(struct aodv_core *core, struct aodv_rerr *part,
-		      struct hearers *hearers)
+static void send_part(struct aodv_core *core, const struct aodv_rerr *part,
+		      const struct hearers *hearers)
 {
 	if (part->count && rerr_is_allowed(core))
 		rerr_to_hearers(core, part, hearers);
-	part->count = 0;
-	*hearers = (struct hearers){0};
 }
 
+/* In as many messages as it takes; each counts against the limit. */
 void send_rerr(struct aodv_core *core, const struct aodv_rerr *rerr)
 {
 	struct aodv_rerr part = {.no_delete = rerr->no_delete};
@@ -120,13 +118,16 @@ void send_rerr(struct aodv_core *core, const struct aodv_rerr *rerr)
 
 		if (!route || !route->precursors)
 			continue;
+		if (part.count == AODV_MOST_SENT_UNREACHABLE) {
+			send_part(core, &part, &hearers);
+			part.count = 0;
+			hearers = (struct hearers){0};
+		}
 		part.at[part.count++] = rerr->at[i];
 		add_hearers(&hearers, route);
 		/* An invalid route has no precursors (section 6.2). */
 		if (!route->valid)
 			route->precursors = 0;
-		if (part.count == AODV_MOST_SENT_UNREACHABLE)
-			send_part(core, &part, &hearers);
 	}
 	send_part(core, &part, &hearers);
 }
@@ -244,11 +245,11 @@ void rerr_longer_way(struct aodv_core *core, const struct aodv_route *route)
 }
 
 /*
- * Case (iii): what leads over who sent it is lost; others do not care. A number
- * that is older than what is known is stale (6.1), except 0: who has no route
- * any more has no number to tell, and what leads over it is lost all the same.
- * Of such a loss the number is that of cases (i) and (ii), the next one.
- * Either is what is passed on.
+ * Case (iii): what leads over who sent it is lost; others do not care. Number 0
+ * is of one who has none, as in case (ii), so there is nothing to compare or to
+ * copy: the own one grows, as for any path that breaks (section 6.1). If it was
+ * a number that came round to 0, the own one was just below it and is not too
+ * small then either: who has a route over this node has no greater one.
  */
 static bool take_unreachable(struct aodv_core *core, uint32_t from,
 			     struct aodv_unreachable *unreachable,
@@ -260,12 +261,14 @@ static bool take_unreachable(struct aodv_core *core, uint32_t from,
 		return false;
 	if (no_delete)
 		return true;
+	if (unreachable->seq == 0) {
+		lose_route(core, route);
+		unreachable->seq = route->seq;
+		return true;
+	}
 	if (route->seq_valid && seq_newer(route->seq, unreachable->seq)) {
-		if (unreachable->seq != 0) {
-			drop(core, AODV_DROP_STALE);
-			return false;
-		}
-		unreachable->seq = route->seq + 1;
+		drop(core, AODV_DROP_STALE);
+		return false;
 	}
 	route->seq = unreachable->seq;
 	route->seq_valid = true;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.support.aodv.messages import Rrep, Unreachable
 from tests.support.aodv.node import (
     BROADCAST,
@@ -17,22 +19,11 @@ from tests.support.aodv.node import (
     C,
     S,
     error,
+    on_the_way,
     request,
 )  # fmt: skip
 
 NewNode = Callable[..., AodvNode]
-
-
-def on_the_way(node: NewNode, **config: int) -> AodvNode:
-    """A node between FAR, over A, and FARTHER, over B and three hops away."""
-    me = node(**config)
-    me.receive(0, request(hops=1), sender=A)
-    me.receive(
-        1,
-        Rrep(hops=2, destination=FARTHER, destination_seq=30, originator=FAR, lifetime_ms=10_000),
-        sender=B,
-    )
-    return me
 
 
 def test_6_2_a_packet_prolongs_source_destination_and_both_next_hops(node: NewNode) -> None:
@@ -85,6 +76,25 @@ def test_6_11_no_error_for_who_has_no_precursors(node: NewNode) -> None:
     assert me.link_broken(1, A).sent() == []
 
 
+def test_6_2_who_was_told_of_a_lost_route_is_no_precursor_of_the_next(node: NewNode) -> None:
+    """The next is this node's own: nobody asked for it, so nobody hears that it breaks."""
+    me = on_the_way(node)
+    assert me.route(FARTHER)["precursors"] == me.route(B)["precursors"] == [A]
+    me.link_broken(S, B)
+    assert me.route(FARTHER)["precursors"] == me.route(B)["precursors"] == []
+    me.learn(S + 1, FARTHER, seq=32, sender=C)
+    assert me.route(FARTHER)["valid"] == 1
+    assert me.link_broken(2 * S, C).sent() == []
+
+
+def test_6_12_who_was_told_of_a_longer_way_is_still_a_precursor_of_it(node: NewNode) -> None:
+    me = on_the_way(node)
+    me.receive(S, error(Unreachable(destination=FARTHER, seq=44), no_delete=1), sender=B)
+    assert me.route(FARTHER)["precursors"] == [A]
+    action, sent = me.link_broken(2 * S, B).one_sent()
+    assert (action["to"], FARTHER in [each.destination for each in sent.unreachable]) == (A, True)
+
+
 def test_6_11_a_second_break_of_the_same_link_is_silent(node: NewNode) -> None:
     me = on_the_way(node)
     me.link_broken(S, B)
@@ -125,49 +135,37 @@ def test_6_1_an_error_older_than_what_is_known_is_stale(node: NewNode) -> None:
     assert me.dropped() == {"stale": 1}
 
 
-def test_6_11_an_error_of_who_has_forgotten_the_route_is_no_stale_one(node: NewNode) -> None:
-    """Who forgot a route tells 0; ours led over it, and its number becomes the next one."""
-    forgetful, me = node(), on_the_way(node)
-    forgetful.receive(0, request(), sender=ME)
-    _, told = forgetful.transit(S, FAR, FARTHER).one_sent()
-    assert told.unreachable[0].seq == 0
-    action, sent = me.receive(S, told, sender=B).one_sent()
+def test_6_11_iii_a_next_hop_that_has_forgotten_the_route_ends_it(node: NewNode) -> None:
+    """It knows no number, so its error says 0; what asks next wants a fresher one all the same."""
+    me, forgetful = on_the_way(node), node(interfaces=(B,))
+    forgetful.receive(0, request(hops=2), sender=ME)
+    action, sent = forgetful.transit(S, FAR, FARTHER).one_sent()
+    assert (action["to"], sent.unreachable[0].seq) == (ME, 0)
+    action, sent = me.receive(S, sent, sender=B).one_sent()
+    named = [(each.destination, each.seq) for each in sent.unreachable]
+    assert (action["to"], named) == (A, [(FARTHER, 31)])
     assert (me.route(FARTHER)["valid"], me.route(FARTHER)["seq"]) == (0, 31)
-    passed_on = [(each.destination, each.seq) for each in sent.unreachable]
-    assert (action["to"], passed_on) == (A, [(FARTHER, 31)])
     assert me.dropped() == {}
+    _, asked = me.want(2 * S, FARTHER).one_sent()
+    assert (asked.unknown, asked.destination_seq) == (0, 31)
 
 
-def test_6_11_0_is_a_number_where_it_is_the_next_one(node: NewNode) -> None:
-    me = on_the_way(node)
-    me.learn(S, C, seq=2**32 - 1, sender=B)
-    me.receive(2 * S, error(Unreachable(destination=C, seq=0)), sender=B)
-    assert (me.route(C)["valid"], me.route(C)["seq"]) == (0, 0)
-
-
-def test_6_11_an_error_of_more_than_fit_in_one_is_passed_on_in_two(node: NewNode) -> None:
+@pytest.mark.parametrize("seq", [1, 0x7FFFFFFF, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF])
+def test_6_1_no_number_is_neither_newer_nor_older_than_one(node: NewNode, seq: int) -> None:
     me = node()
-    me.receive(0, request(hops=1), sender=A)
-    lost = [f"10.2.0.{last}" for last in range(1, 201)]
-    for there in lost:
-        found = Rrep(
-            hops=2, destination=there, destination_seq=30, originator=FAR, lifetime_ms=10_000
-        )
-        me.receive(1, found, sender=B)
-    told = error(*(Unreachable(destination=there, seq=44) for there in lost))
-    sent = me.receive(S, told, sender=B).sent()
-    assert [len(message.unreachable) for _, message in sent] == [180, 20]
-    assert {action["to"] for action, _ in sent} == {A}
-    assert [each.destination for _, message in sent for each in message.unreachable] == lost
+    me.learn(0, FARTHER, seq=seq, sender=B)
+    me.receive(S, error(Unreachable(destination=FARTHER, seq=0)), sender=B)
+    route = me.route(FARTHER)
+    assert (route["valid"], route["seq"]) == (0, (seq + 1) % (1 << 32))
 
 
-def test_6_2_what_was_told_of_a_break_is_no_precursor_any_more(node: NewNode) -> None:
-    """A later packet for the broken route is an error to where it came from, and to none else."""
-    me = on_the_way(node)
-    me.receive(2, request(originator="10.0.0.11", id=4), sender=C)
-    me.link_broken(S, B)
-    action, sent = me.transit(2 * S, "10.0.0.11", FARTHER).one_sent()
-    assert (action["to"], sent.unreachable[0].destination) == (C, FARTHER)
+def test_6_11_iii_no_number_remains_none(node: NewNode) -> None:
+    me = node()
+    me.receive(0, request(), sender=A)
+    assert (me.route(A)["valid"], me.route(A)["seq_valid"]) == (1, 0)
+    me.receive(S, error(Unreachable(destination=A, seq=0)), sender=A)
+    assert (me.route(A)["valid"], me.route(A)["seq_valid"]) == (0, 0)
+    assert me.want(2 * S, A).one_sent()[1].unknown == 1
 
 
 def test_6_11_no_more_errors_a_second_than_the_limit(node: NewNode) -> None:
@@ -187,16 +185,19 @@ def test_6_12_a_repair_asks_around_with_a_larger_number(node: NewNode) -> None:
     assert me.transit(S + 1, FAR, FARTHER).all("verdict")[0]["verdict"] == "keep"
 
 
-def test_6_12_a_repair_for_a_far_source_reaches_half_way_back(node: NewNode) -> None:
+@pytest.mark.parametrize(
+    ("back", "forth", "ttl"), [(1, 3, 5), (6, 3, 5), (7, 3, 5), (8, 3, 6), (9, 3, 6), (20, 3, 12)]
+)
+def test_6_12_half_of_the_hops_to_the_source_if_those_are_more(
+    node: NewNode, back: int, forth: int, ttl: int
+) -> None:
+    """MAX(MIN_REPAIR_TTL, 0.5 * #hops) + LOCAL_ADD_TTL, #hops being those back to the source."""
     me = node(local_repair=1)
-    me.receive(0, request(hops=8), sender=A)
-    me.receive(
-        1, Rrep(hops=2, destination=FARTHER, destination_seq=30, originator=FAR, lifetime_ms=9000),
-        sender=B,
-    )  # fmt: skip
-    assert me.route(FAR)["hops"] == 9
+    me.receive(0, request(hops=back - 1), sender=A)
+    assert me.route(FAR)["hops"] == back
+    me.learn(1, FARTHER, hops=forth, sender=B)
     action, sent = me.link_broken(S, B, FAR, FARTHER).one_sent()
-    assert (sent.type, action["ttl"]) == (1, 4 + 2)
+    assert (sent.type, action["ttl"]) == (1, ttl)
 
 
 def test_6_12_what_was_not_repaired_is_an_error_after_all(node: NewNode) -> None:

@@ -152,22 +152,29 @@ def hello(seq: int = 8, sender: str = A) -> bytes:
     return bytes(Rrep(destination=sender, destination_seq=seq, originator=sender, lifetime_ms=2000))
 
 
-def test_6_9_a_hello_makes_a_route_with_the_latest_number(node: NewNode) -> None:
-    """The latest, not the last (6.1): a number that goes back lets routes lead in circles."""
+@pytest.mark.parametrize(
+    ("first", "then", "latest"),
+    [(8, 9, 9), (8, 8, 8), (8, 6, 8), (0xFFFFFFFF, 1, 1), (1, 0xFFFFFFFF, 1)],
+)
+def test_6_9_and_6_1_a_hello_makes_a_route_with_the_latest_number(
+    node: NewNode, first: int, then: int, latest: int
+) -> None:
+    """An older hello says that its sender is there all the same."""
     me = node(hello=1)
-    for t_ns, told, known in ((0, 8, 8), (S, 6, 8), (2 * S, 9, 9)):
-        me.receive(t_ns, hello(told), sender=A, broadcast=True, ttl=1)
-        route = me.route(A)
-        assert (route["next_hop"], route["hops"], route["seq"], route["valid"]) == (A, 1, known, 1)
+    me.receive(0, hello(first), sender=A, broadcast=True, ttl=1)
+    me.receive(S, hello(then), sender=A, broadcast=True, ttl=1)
+    route = me.route(A)
+    assert (route["next_hop"], route["hops"], route["seq"], route["valid"]) == (A, 1, latest, 1)
+    assert route["until_ns"] == S + 3 * S
+    assert "link_broken" not in me.advance(3 * S - 1).events()
 
 
-def test_6_9_a_hello_after_a_break_leaves_the_number_that_the_break_made(node: NewNode) -> None:
+def test_6_9_a_hello_gives_a_number_to_a_route_without_one(node: NewNode) -> None:
     me = node(hello=1)
-    me.receive(0, hello(8), sender=A, broadcast=True, ttl=1)
-    me.link_broken(S, A)
-    assert (me.route(A)["seq"], me.route(A)["valid"]) == (9, 0)
-    me.receive(2 * S, hello(8), sender=A, broadcast=True, ttl=1)
-    assert (me.route(A)["seq"], me.route(A)["valid"]) == (9, 1)
+    me.receive(0, request(), sender=A)
+    assert me.route(A)["seq_valid"] == 0
+    me.receive(1, hello(0xFFFFFFF0), sender=A, broadcast=True, ttl=1)
+    assert (me.route(A)["seq_valid"], me.route(A)["seq"]) == (1, 0xFFFFFFF0)
 
 
 def test_6_9_two_missed_hellos_are_a_broken_link(node: NewNode) -> None:

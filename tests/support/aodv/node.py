@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from scapy.packet import Packet
@@ -200,3 +200,15 @@ def request(**fields: Any) -> Packet:
 
 def error(*unreachable: Packet, **fields: Any) -> Packet:
     return Rerr(unreachable=list(unreachable), **fields)
+
+
+def on_the_way(node: Callable[..., AodvNode], **config: int) -> AodvNode:
+    """A node between FAR, over A, and FARTHER, over B and three hops away."""
+    me = node(**config)
+    me.receive(0, request(hops=1), sender=A)
+    me.receive(
+        1,
+        Rrep(hops=2, destination=FARTHER, destination_seq=30, originator=FAR, lifetime_ms=10_000),
+        sender=B,
+    )
+    return me
