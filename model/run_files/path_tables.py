@@ -104,8 +104,8 @@ class AirtimeRow:
     #: time of all signals from the medium's start, before the run, to its end, after it; those that
     #: overlap count each
     air_s: float
-    #: in which time such frames are sent: `management`, and `broadcast` unless AODV routes, from the
-    #: medium's start to its end; all others from time zero to the end of the run
+    #: in which time such frames are sent: `management`, and `broadcast` unless AODV routes, from
+    #: the medium's start to its end; all others from time zero to the end of the run
     over_s: float
     #: `air_s` over `over_s`; of two channels, or places far apart, it can exceed 1
     air_frac: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +12,8 @@ from simulators.movements.claimed import Claimed, Imported
 from simulators.results.streams import BOM, head_of, opened
 
 Format = Literal["setdest", "bonnmotion"]
+#: What a line of text has not: controls, and what is put for bytes that are no UTF-8.
+_NO_TEXT = re.compile("[\0-\x08\x0e-\x1f\x7f-\x9f\ufffd]")
 _READERS = {"setdest": setdest.read, "bonnmotion": bonnmotion.read}
 
 
@@ -21,12 +24,18 @@ def told(path: Path) -> Format:
         ParseError: it cannot be read, or begins as none of them does.
     """
     head = head_of(path).removeprefix(BOM).decode(errors="replace")
-    lines = (line.strip() for line in head.splitlines())
-    first = next((line for line in lines if line and not line.startswith("#")), "")
+    lines = ((at, line.strip()) for at, line in enumerate(head.splitlines(), 1))
+    at, first = next((one for one in lines if one[1] and not one[1].startswith("#")), (1, ""))
     if first.startswith(("$", "set ")):
         return "setdest"
     if first.startswith(tuple("0123456789.+-")):
         return "bonnmotion"
+    if strange := _NO_TEXT.search(first):
+        byte = f"byte 0x{ord(strange[0]):02x}"
+        raise ParseError(
+            "not text", where=f"{path}:{at}", wanted="lines of setdest or BonnMotion",
+            got="bytes that are no UTF-8" if strange[0] == "\ufffd" else byte,
+        )  # fmt: skip
     raise ParseError(
         "no movements that are known by their first line", where=str(path),
         wanted=f"{setdest.WANTED}, or numbers: t x y", got=ascii(first[:60]),

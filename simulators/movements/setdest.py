@@ -180,12 +180,18 @@ def _finish(nodes: dict[int, _Node], rows: Rows, claimed: Claimed, where: str) -
     """Let all nodes reach where they go last; raise :class:`ParseError` if one has no place."""
     for number_of in range(claimed.nodes):
         node = nodes.get(number_of)
-        if node is None or not {"X", "Y"} <= node.places.keys():
+        if node is None:
             raise ParseError(f"node {number_of} has no place", where=where,
                              wanted=f"{claimed.nodes} nodes, numbered from 0",
                              got=f"{len(nodes)} nodes",
                              hint="was the file cut short?")  # fmt: skip
         here = f"{where}:{node.line}"
+        if lacks := [f"{axis}_" for axis in "XY" if axis not in node.places]:
+            there = [f"{axis}_" for axis in sorted(node.places)]
+            raise ParseError(f"node {number_of} has no {' and no '.join(lacks)}", where=here,
+                             wanted=f"$node_({number_of}) set {lacks[0]} below",
+                             got=f"{' and '.join(there)} alone",
+                             hint="was the file cut short?")  # fmt: skip
         _begin(node, number_of, rows, here)
         if node.to is not None:
             rows.add(number_of, node.arrival_s, *node.to, here)

@@ -7,6 +7,7 @@ take so many bytes at most.
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,13 +22,16 @@ from model.units import ns_to_seconds, seconds_to_ns
 from simulators.movements import read as movement_files
 from simulators.movements.claimed import Claimed
 from testbed.study import mobility_form
-from testbed.study.problems import MAX_SOUGHT, Problem, StudyFileError
+from testbed.study.problems import MAX_SOUGHT, Problem, StudyFileError, suggestion
 from testbed.study.study_form import StudyFile
 from testbed.study.yaml_document import Document
 
 #: Of a study's movements all together, packed: about 25 million rows.
 MOST_PACKED_BYTES = 256 << 20
 LOC = ("network", "mobility", "file")
+#: Files beside a missing one whose names are compared with its.
+MOST_LOOKED_AT = 1000
+GUIDE = "docs/guides/mobility.md"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +98,7 @@ class MovementFiles:
             try:
                 self._found[wanted] = self._read(wanted)
             except ParseError as error:
-                self._found[wanted] = error
+                self._found[wanted] = _no_file(wanted.path, self.beside, error)
         found = self._found[wanted]
         if isinstance(found, ParseError):
             problem = point.document.problem(
@@ -147,6 +151,21 @@ class MovementFiles:
                 wanted=f"at most {MOST_PACKED_BYTES} bytes of them, packed",
             )  # fmt: skip
         return followed
+
+
+def _no_file(path: Path, beside: Path, error: ParseError) -> ParseError:
+    """Return the error, or one that says what is wanted if there is no such file."""
+    if not isinstance(error.__cause__, FileNotFoundError):
+        return error
+    try:
+        there = [each.name for each in itertools.islice(path.parent.iterdir(), MOST_LOOKED_AT)]
+    except OSError:
+        there = []
+    return ParseError(
+        "there is no such file", where=error.where,
+        wanted=f"a file of setdest or BonnMotion, by its path from {beside.absolute()} on",
+        hint=suggestion(path.name, sorted(there)) or f"see {GUIDE}",
+    )  # fmt: skip
 
 
 def _follows(point: _Place) -> bool:

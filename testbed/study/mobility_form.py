@@ -84,13 +84,21 @@ _FIELDS = {(field.alias or name): name for name, field in Mobility.model_fields.
 
 
 def mobility_problems(mobility: Mobility, place: Loc, document: Document) -> Iterator[Problem]:
-    """Yield what does not agree in a valid block; ``place`` is where it stands in the document."""
+    """Yield what does not agree in a valid block; ``place`` is where it stands in the document.
+
+    A trace without a file is one problem, whatever is there of another model instead.
+    """
+    is_lost = mobility.model == "trace" and mobility.file is None
+    if is_lost:
+        yield _no_file(mobility, place, document)
     for key in NEEDED[mobility.model]:
-        if getattr(mobility, _FIELDS[key]) is None:
+        if getattr(mobility, _FIELDS[key]) is None and key != "file":
             wanted = Mobility.model_fields[_FIELDS[key]].description or ""
             yield document.problem((*place, key), "missing key", wanted=wanted)
     for model, keys in KEYS.items():
         if model == mobility.model or (model, mobility.model) == ("random-waypoint", "stationary"):
+            continue
+        if is_lost:
             continue
         for key in sorted(keys):
             if getattr(mobility, _FIELDS[key]) is not None:
@@ -106,6 +114,17 @@ def mobility_problems(mobility: Mobility, place: Loc, document: Document) -> Ite
             wanted=f"at least {units.format_speed(speed.min_mps)} (min)",
             got=units.format_speed(speed.max_mps),
         )  # fmt: skip
+
+
+def _no_file(mobility: Mobility, place: Loc, document: Document) -> Problem:
+    """Return the problem of a trace that names no file."""
+    theirs = KEYS["random-waypoint"]
+    other = [key for key in sorted(theirs) if getattr(mobility, _FIELDS[key]) is not None]
+    return document.problem(
+        (*place, "file"), "missing key",
+        wanted=Mobility.model_fields["file"].description or "",
+        got=f"{' and '.join(other)}, which only model: random-waypoint has" if other else "",
+    )  # fmt: skip
 
 
 def _file_problems(mobility: Mobility, place: Loc, document: Document) -> Iterator[Problem]:

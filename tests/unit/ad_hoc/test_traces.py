@@ -159,8 +159,9 @@ def test_each_seed_has_a_file_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(StudyFileError) as caught:
         cell_of(found, seed=3)
     assert str(caught.value) == (
-        f"{tmp_path}/a.yaml:25: network.mobility.file: {tmp_path}/scen-3.tcl: cannot be read:"
-        " No such file or directory"
+        f"{tmp_path}/a.yaml:25: network.mobility.file: {tmp_path}/scen-3.tcl: there is no such"
+        f" file: wanted a file of setdest or BonnMotion, by its path from {tmp_path} on (did you"
+        " mean scen-2.tcl?)"
     )
 
 
@@ -178,9 +179,15 @@ def test_every_seed_that_lacks_its_file_is_named(tmp_path: Path) -> None:
         read(tmp_path, PER_SEED, ("seeds: [1, 2]", "seeds: [1, 2, 7]"))
     lines = [line.replace(f"{tmp_path}/", "") for line in str(caught.value).splitlines()]
     assert lines == [
-        f"a.yaml:25: network.mobility.file: scen-{seed}.tcl: cannot be read: No such file or"
-        " directory" for seed in (1, 7)
+        f"a.yaml:25: network.mobility.file: scen-{seed}.tcl: there is no such file: wanted a file"
+        f" of setdest or BonnMotion, by its path from {tmp_path} on (did you mean scen-2.tcl?)"
+        for seed in (1, 7)
     ]  # fmt: skip
+
+
+def test_a_missing_file_like_none_that_is_there_has_the_guide_as_its_hint(tmp_path: Path) -> None:
+    with pytest.raises(StudyFileError, match=r"there is no such file: wanted .* on \(see docs/gui"):
+        read(tmp_path, (f"file: {NAME}", "file: no/where/0123456789"))
 
 
 def test_a_plan_holds_each_movement_once(tmp_path: Path) -> None:
@@ -238,7 +245,8 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a FIFO": (os.mkfifo, "{0}: cannot be read: wanted a plain file, got a FIFO"),
     "a folder": (Path.mkdir, "{0}: cannot be read: wanted a plain file, got a folder"),
     "a circle of links": (lambda path: path.symlink_to(path.name), "{0}: cannot be read: S"),
-    "no file": (lambda path: None, "{0}: cannot be read: No such file or directory"),
+    "no file": (lambda path: None, "{0}: there is no such file: wanted a file of setdest or Bonn"),
+    "a link to nothing": (lambda path: path.symlink_to("nothing"), "{0}: there is no such file"),
     "an empty file": (Path.touch, ("{0}: no movements that are known by their first line: wanted"
                                    " such as '$ns_ at 2.0 \"$node_(0) setdest 90.4 44.9 1.37\"', or"
                                    " numbers: t x y, got '' (format: says of which format a file"
@@ -246,7 +254,12 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "another file": (lambda path: path.write_text("hello\n"), (
         "{0}: no movements that are known by their first line: wanted such as '$ns_ at 2.0"
         " \"$node_(0) setdest 90.4 44.9 1.37\"', or numbers: t x y, got 'hello'")),
-    "zeros": (lambda path: path.write_bytes(bytes(100)), "{0}: no movements that are known"),
+    "zeros": (lambda path: path.write_bytes(bytes(100)),
+              "{0}:1: not text: wanted lines of setdest or BonnMotion, got byte 0x00"),
+    "a terminal's colours": (lambda path: path.write_bytes(b"# a\nred \x1b[31m\0\n"), (
+        "{0}:2: not text: wanted lines of setdest or BonnMotion, got byte 0x1b")),
+    "another encoding": (lambda path: path.write_bytes(b"caf\xe9\n"), (
+        "{0}:1: not text: wanted lines of setdest or BonnMotion, got bytes that are no UTF-8")),
     "out of the field": (_text("700 0 20", "700.1 0 20"), (
         "{0}:14: outside of the field: wanted x from 0 to 700 m, got x 700.1 (the study's field"
         " has that width)")),

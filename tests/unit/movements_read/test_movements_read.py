@@ -133,7 +133,17 @@ def test_what_setdest_does_not_write(tmp_path: Path, more: str, said: str | None
 def test_nodes_without_a_place(tmp_path: Path) -> None:
     text = SETDEST.replace("$node_(1) set Y_ 200\n", "")
     assert refused(tmp_path, text, "setdest") == (
-        "m: node 1 has no place: wanted 2 nodes, numbered from 0, got 2 nodes"
+        "m:7: node 1 has no Y_: wanted $node_(1) set Y_ below, got X_ alone"
+        " (was the file cut short?)"
+    )
+    flat = text.replace("$node_(1) set X_ 700", "$node_(1) set Z_ 0")
+    assert refused(tmp_path, flat, "setdest") == (
+        "m:7: node 1 has no X_ and no Y_: wanted $node_(1) set X_ below, got Z_ alone"
+        " (was the file cut short?)"
+    )
+    one = "".join(line for line in SETDEST.splitlines(keepends=True) if "node_(1)" not in line)
+    assert refused(tmp_path, one, "setdest") == (
+        "m: node 1 has no place: wanted 2 nodes, numbered from 0, got 1 nodes"
         " (was the file cut short?)"
     )
     assert refused(tmp_path, SETDEST.replace("$node_(0) set Y_ 50.0\n", ""), "setdest") == (

@@ -151,7 +151,8 @@ def lay_events(folder: Path) -> None:
     (folder / "tables").mkdir()
     (folder / "raw/routing").mkdir(parents=True)
     events = {
-        "n1": line(22 * S, "route_added") + line(22 * S + S // 2, "route_broken")
+        "n1": line(22 * S, "route_added")
+        + line(22 * S + S // 2, "route_broken")
         + line(end_ns, "route_added"),
         "n3": line(21 * S, "route_added", next_hop=B),
     }

@@ -146,6 +146,13 @@ def test_a_trace() -> None:
              " {seed} in its name is each run's seed"),
         ),
         (
+            TRACE, "  file: scenario.movements.gz\n",
+            "  pause: 0 s\n  speed: {min: 1 m/s, max: 2 m/s}\n",
+            ("1: mobility.file: missing key: wanted a file of movements beside the study file;"
+             " {seed} in its name is each run's seed, got pause and speed, which only model:"
+             " random-waypoint has"),
+        ),
+        (
             TRACE, "scenario.movements.gz", "/tmp/a",
             ("4: mobility.file: not below the study file's folder: wanted a path from there on,"
              " such as 'scenarios/one.tcl', got '/tmp/a' (so that a study and its files can be"
