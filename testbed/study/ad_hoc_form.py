@@ -65,7 +65,12 @@ def _queue(count_pkts: int) -> int:
 def _rts_threshold(value: object) -> object:
     if value == "none":
         return value
-    return units.parse_size_bytes(value, at_most=MOST_RTS_THRESHOLD)
+    try:
+        return units.parse_size_bytes(value, at_most=MOST_RTS_THRESHOLD)
+    except units.UnitError as error:
+        hint = "none: no RTS at all; '0 bytes': before every frame to one radio"
+        wanted = f"{error.wanted}, or none"
+        raise SettingError(error.what, wanted=wanted, got=error.got, hint=hint) from error
 
 
 _RATES = WithJsonSchema({"enum": [units.format_rate(rate) for rate in RADIO_RATES_BPS]})

@@ -225,6 +225,8 @@ def test_a_swept_speed_is_that_of_each_cell() -> None:
     assert dataclasses.replace(mobility, max_speed_mps=20.0) == fast.ad_hoc.mobility
 
 
+THRESHOLD = "a size such as '1448 bytes', or none"
+NO_RTS = "none: no RTS at all; '0 bytes': before every frame to one radio"
 NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topology: {}"
 
 
@@ -284,11 +286,14 @@ NO_SUCH = "a network of topology {} has no such key: wanted no such key, or topo
         ("range: 250 m", "range: 250 m, long_attempts: 1", "radio:",
          "radio.long_attempts: out of range: wanted at least 2, got 1"),
         ("range: 250 m", "range: 250 m, rts_threshold: 0", "radio:",
-         "radio.rts_threshold: no unit: wanted a size such as '1448 bytes', got 0"),
+         f"radio.rts_threshold: no unit: wanted {THRESHOLD}, got 0 ({NO_RTS})"),
         ("range: 250 m", "range: 250 m, rts_threshold: 3001 bytes", "radio:",
-         "radio.rts_threshold: out of range: wanted at most 3000 bytes, got '3001 bytes'"),
-        ("range: 250 m", "range: 250 m, rts_threshold: never", "radio:",
-         "radio.rts_threshold: not a size: wanted"),
+         ("radio.rts_threshold: out of range: wanted at most 3000 bytes, or none, got '3001 bytes'"
+          f" ({NO_RTS})")),
+        ("range: 250 m", "range: 250 m, rts_threshold: None", "radio:",
+         f"radio.rts_threshold: not a size: wanted {THRESHOLD}, got 'None' ({NO_RTS})"),
+        ("range: 250 m", "range: 250 m, rts_threshold: null", "radio:",
+         f"radio.rts_threshold: wrong kind: wanted {THRESHOLD}, got nothing ({NO_RTS})"),
         ("range: 250 m", "range: 250 m, capture_db: 101", "radio:",
          "radio.capture_db: out of range: wanted at most 100, got 101"),
         ("range: 250 m", "range: 250 m, power: 3", "radio:", "radio.power: unknown key"),
