@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from model.run_files.quantity import (
     BIT_PER_S,
@@ -45,11 +46,16 @@ class Bounds:
 _PARTS = {"share_{group}_pct": 100.0, "jain_flows": 1.0, "jain_protocols": 1.0}
 
 
+#: What networks are made of.
+Made = Literal["links", "radios"]
+
+
 @dataclass(frozen=True)
 class Declared:
     """A metric: its name, what readers see, how it is shown, and what it means in words.
 
-    ``needs`` is the key of a study without which it cannot be computed.
+    ``needs`` is the key of a study without which it cannot be computed, ``only`` what a network is
+    of that has it: packets are followed over links, frames and their routes over radios.
     """
 
     name: str
@@ -57,6 +63,7 @@ class Declared:
     quantity: Quantity
     meaning: str
     needs: str | None = None
+    only: Made | None = None
 
     @property
     def bounds(self) -> Bounds:
@@ -91,7 +98,7 @@ ALWAYS = (
     ),
     Declared(
         "loss_{group}_frac", "Realised loss, {label}", FRACTION,
-        "realised loss: packets lost of packets offered to the loss model",
+        "realised loss: packets lost of packets offered to the loss model", only="links",
     ),
     Declared(
         "cwnd_mean_{group}_segments", "Mean congestion window, {label}", SEGMENTS,
@@ -103,7 +110,7 @@ ALWAYS = (
     ),
     Declared(
         "utilisation_pct", "Link utilisation", PERCENT,
-        "all groups' goodput as a percentage of the bottleneck's rate",
+        "all groups' goodput as a percentage of the bottleneck's rate", only="links",
     ),
     Declared(
         "jain_flows", "Jain fairness over the flows", INDEX,
@@ -115,35 +122,35 @@ ALWAYS = (
     ),
     Declared(
         "owd_mean_{group}_s", "One-way delay, mean, {label}", MILLISECONDS,
-        "mean one-way delay of packets with data, over the group's flows",
+        "mean one-way delay of packets with data, over the group's flows", only="links",
     ),
     Declared(
         "owd_p95_{group}_s", "One-way delay, 95th percentile, {label}", MILLISECONDS,
-        "95th percentile of the same, mean over the group's flows",
+        "95th percentile of the same, mean over the group's flows", only="links",
     ),
     Declared(
         "jitter_{group}_s", "Jitter, {label}", MILLISECONDS,
-        "mean difference of the delays of consecutive arrivals",
+        "mean difference of the delays of consecutive arrivals", only="links",
     ),
     Declared(
         "queueing_{group}_s", "Time in the bottleneck's buffer, {label}", MILLISECONDS,
-        "mean time in the bottleneck's buffer, being sent included",
+        "mean time in the bottleneck's buffer, being sent included", only="links",
     ),
     Declared(
         "connect_to_data_{group}_s", "Time to first data, {label}", SECONDS,
-        "from a flow's first packet until its first data arrived",
+        "from a flow's first packet until its first data arrived", only="links",
     ),
     Declared(
         "wire_rate_{group}_bps", "Wire rate of data, {label}", KBIT_PER_S,
-        "IP packets of the group's data out of the buffer, bits per second",
+        "IP packets of the group's data out of the buffer, bits per second", only="links",
     ),
     Declared(
         "ack_wire_rate_{group}_bps", "Bandwidth of acknowledgements, {label}", KBIT_PER_S,
-        "IP packets of the group's acknowledgements, bits per second",
+        "IP packets of the group's acknowledgements, bits per second", only="links",
     ),
     Declared(
         "queue_dropped_{group}_pkts", "Dropped by the buffer, {label}", PACKETS,
-        "data packets of the group the bottleneck's buffer dropped",
+        "data packets of the group the bottleneck's buffer dropped", only="links",
     ),
 )  # fmt: skip
 #: What a study has only where it asks for it.
@@ -154,35 +161,36 @@ ASKED = (
     ),
     Declared(
         "flow_owd_mean_{flow}_s", "One-way delay, mean, of flow {flow}", MILLISECONDS,
-        "mean one-way delay of the flow's packets with data",
+        "mean one-way delay of the flow's packets with data", only="links",
     ),
     Declared(
         "flow_jitter_{flow}_s", "Jitter of flow {flow}", MILLISECONDS,
-        "mean difference of the delays of its consecutive arrivals",
+        "mean difference of the delays of its consecutive arrivals", only="links",
     ),
     Declared(
         "flow_wire_rate_{flow}_bps", "Wire rate of flow {flow}", KBIT_PER_S,
-        "IP packets of its data out of the buffer, bits per second",
+        "IP packets of its data out of the buffer, bits per second", only="links",
     ),
     Declared(
         "utilisation_sent_pct", "Link utilisation, new data sent", PERCENT,
-        "the same of new data sent, over the whole run",
+        "the same of new data sent, over the whole run", only="links",
     ),
     Declared(
         "utilisation_data_pct", "Link utilisation, all data", PERCENT,
-        "the same of data out of the buffer, repeated or not",
+        "the same of data out of the buffer, repeated or not", only="links",
     ),
     Declared(
         "utilisation_wire_pct", "Link utilisation, packets", PERCENT,
-        "the same with headers",
+        "the same with headers", only="links",
     ),
     Declared(
         "silent_bins_frac", "Time without an arrival", SHARE,
-        "bins of time between two times in which no data arrived", needs="bins",
+        "bins of time between two times in which no data arrived", needs="bins", only="links",
     ),
     Declared(
         "low_bins_frac", "Time with less than half of the rate", SHARE,
         "bins in which data took less than half of the bottleneck's rate", needs="bins",
+        only="links",
     ),
     Declared(
         "delivered_{group}_segments", "Segments delivered, {label}", SEGMENTS,
@@ -198,7 +206,7 @@ ASKED = (
     ),
     Declared(
         "sent_{group}_segments", "Segments sent, {label}", SEGMENTS,
-        "new data the group sent between these times, in packets", needs="delivered",
+        "new data the group sent between these times, in packets", needs="delivered", only="links",
     ),
     Declared(
         "cwnd_min_{group}_segments", "Smallest congestion window, {label}", SEGMENTS,
@@ -210,15 +218,15 @@ ASKED = (
     ),
     Declared(
         "jitter_min_{group}_s", "Least jitter, {label}", MILLISECONDS,
-        "the least of these differences, mean over the group's flows",
+        "the least of these differences, mean over the group's flows", only="links",
     ),
     Declared(
         "jitter_p50_{group}_s", "Median jitter, {label}", MILLISECONDS,
-        "their median",
+        "their median", only="links",
     ),
     Declared(
         "jitter_max_{group}_s", "Largest jitter, {label}", MILLISECONDS,
-        "the largest",
+        "the largest", only="links",
     ),
     Declared(
         "dupacks_{group}_pkts", "Duplicates before {label} repeats a lost packet", PACKETS,
@@ -373,54 +381,57 @@ ASKED = (
     ),
     Declared(
         "link_breaks", "Links that broke", COUNT,
-        "next hops that routing daemons took for gone, over all nodes",
+        "next hops that routing daemons took for gone, over all nodes", only="radios",
     ),
     Declared(
         "routes_broken", "Routes that broke", COUNT,
-        "routes given up because a link broke or an error said so, over all nodes",
+        "routes given up because a link broke or an error said so, over all nodes", only="radios",
     ),
     Declared(
         "discoveries", "Route discoveries", COUNT,
-        "searches for a destination that routing daemons began, over all nodes",
+        "searches for a destination that routing daemons began, over all nodes", only="radios",
     ),
     Declared(
         "routing_rate_bps", "Bandwidth of routing messages", KBIT_PER_S,
         "packets of routing as radios get them, each hop counted, bits per second of the run",
+        only="radios",
     ),
     Declared(
         "frames_given_up", "Frames given up by radios", COUNT,
-        "frames to one radio that were sent as often as may be and not acknowledged",
+        "frames to one radio that were sent as often as may be and not acknowledged", only="radios",
     ),
     Declared(
         "frames_queue_dropped", "Frames dropped by radios' queues", COUNT,
-        "frames that found as many waiting as a radio holds",
+        "frames that found as many waiting as a radio holds", only="radios",
     ),
     Declared(
         "attempts_collided_frac", "Attempts that collided", SHARE,
         "attempts to reach one radio, by RTS or without, that another signal destroyed there",
+        only="radios",
     ),
     Declared(
         "rts_unanswered_frac", "RTS without CTS", SHARE,
-        "RTS whose CTS did not come, of all",
+        "RTS whose CTS did not come, of all", only="radios",
     ),
     Declared(
         "air_data_frac", "Air time of data frames", SHARE,
-        "time of all radios' data frames to one other, over the length of the run",
+        "time of all radios' data frames to one other, over the length of the run", only="radios",
     ),
     Declared(
         "air_broadcast_frac", "Air time of frames to all", SHARE,
-        "the same of frames to all: of routing, or for ARP",
+        "the same of frames to all: of routing, or for ARP", only="radios",
     ),
     Declared(
         "air_management_frac", "Air time of beacons", SHARE,
-        "the same of management frames, beacons, over the life of the medium",
+        "the same of management frames, beacons, over the life of the medium", only="radios",
     ),
     Declared(
         "air_ack_frac", "Air time of radios' ACKs", SHARE,
-        "the same of the radios' own acknowledgements",
+        "the same of the radios' own acknowledgements", only="radios",
     ),
     Declared(
         "air_rts_cts_frac", "Air time of RTS and CTS", SHARE, "the same of RTS and CTS together",
+        only="radios",
     ),
     Declared(
         "returned_{group}_frac", "Flows that return to the path, {label}", SHARE,
@@ -428,11 +439,11 @@ ASKED = (
     ),
     Declared(
         "hol_wait_mean_{group}_s", "Head-of-line wait, mean, {label}", MILLISECONDS,
-        "time a message that had arrived waited for others, mean over all",
+        "time a message that had arrived waited for others, mean over all", only="links",
     ),
     Declared(
         "hol_wait_p99_{group}_s", "Head-of-line wait, 99th percentile, {label}", MILLISECONDS,
-        "99th percentile of the same, mean over the group's flows",
+        "99th percentile of the same, mean over the group's flows", only="links",
     ),
 )  # fmt: skip
 
@@ -457,4 +468,15 @@ def metric_needs(groups: Iterable[str]) -> dict[str, str]:
         for one in (*ALWAYS, *ASKED)
         if one.needs
         for name, _ in one.each(groups, ())
+    }
+
+
+def metric_made_of(groups: Iterable[str], flows: Iterable[str]) -> dict[str, Made]:
+    """Return what a network is made of that alone has a metric, by the metric's name."""
+    groups, flows = list(groups), list(flows)
+    return {
+        name: one.only
+        for one in (*ALWAYS, *ASKED)
+        if one.only
+        for name, _ in one.each(groups, flows)
     }

@@ -96,10 +96,7 @@ def _names(
     metrics: Collection[str],
     lacking: Mapping[str, str],
 ) -> Iterator[Problem]:
-    places = _metric_places(claim, place)
-    if claim.per is not None:
-        places.append((claim.per, (*place, "per")))
-    for name, loc in places:
+    for name, loc in metric_places(claim, place):
         yield from unknown(name, metrics, loc, "metric", document)
         if name in lacking:
             what = f"{name} needs the key '{lacking[name].partition(':')[0]}'"
@@ -134,13 +131,16 @@ def suspect_problems(study: StudyFile, profile: Profile, document: Document) -> 
                 yield document.problem(loc, "not a suspect", got=f"{name}, which is set exactly")
 
 
-def _metric_places(claim: Claim, place: Loc) -> list[tuple[str, Loc]]:
+def metric_places(claim: Claim, place: Loc) -> list[tuple[str, Loc]]:
+    """Return each metric that a claim names, and where."""
     found: list[tuple[str, Loc]] = []
     for part, here in ((claim, place), (claim.versus, (*place, "versus"))):
         if part is not None and part.metric is not None:
             found.append((part.metric, (*here, "metric")))
         if part is not None:
             found += [(name, (*here, "metrics", i)) for i, name in enumerate(part.metrics)]
+    if claim.per is not None:
+        found.append((claim.per, (*place, "per")))
     return found
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from model import units
 from model.ad_hoc import AD_HOC
+from model.run_files.metrics import metric_made_of
 from testbed.study.ad_hoc_form import ROUTING_KEYS
 from testbed.study.mobility_form import mobility_problems
-from testbed.study.problems import Problem, one_of
+from testbed.study.problems import Loc, Problem, one_of
 from testbed.study.study_form import Network, StudyFile
 from testbed.study.vocabulary import TOPOLOGIES
+from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
+from testbed.study_checks.claims import metric_places
 from testbed.study_checks.registry import Check, Checks
 
 CHECKS = Checks()
@@ -125,6 +128,49 @@ def _routing(study: StudyFile, document: Document) -> Iterator[Problem]:
             wanted=f"no such key, or protocol: {one_of(others)}",
             got=str(getattr(routing, key)), hint="see docs/guides/routing.md",
         )  # fmt: skip
+
+
+#: What to ask a network for instead of what it has not.
+_INSTEAD = {
+    "links": "air_data_frac and its like say how busy a channel is: docs/guides/manet.md",
+    "radios": f"networks of topology {AD_HOC} have it",
+}
+
+
+def _foreign_metrics(
+    study: StudyFile, document: Document, named: Iterable[tuple[str, Loc]]
+) -> Iterator[Problem]:
+    """Yield which metrics a network of the study's topology has never a value of."""
+    flows = [copy.id for copy in written_out(study.flows)]
+    made_of = metric_made_of(study.groups, flows)
+    topology = study.network.topology
+    own = "radios" if topology == AD_HOC else "links"
+    for name, place in named:
+        only = made_of.get(name, own)
+        if only != own:
+            yield document.problem(
+                place, f"a metric of networks of {only} alone", got=name,
+                wanted=f"one that a network of topology {topology} has", hint=_INSTEAD[only],
+            )  # fmt: skip
+
+
+@CHECKS.reads("network", "groups", "flows", "metrics")
+def _metrics(study: StudyFile, document: Document) -> Iterator[Problem]:
+    named = [(name, ("metrics", i)) for i, name in enumerate(study.metrics)]
+    yield from _foreign_metrics(study, document, named)
+
+
+@CHECKS.reads("network", "groups", "flows", "claims")
+def _claims(study: StudyFile, document: Document) -> Iterator[Problem]:
+    for i, claim in enumerate(study.claims):
+        yield from _foreign_metrics(study, document, metric_places(claim, ("claims", i)))
+
+
+@CHECKS.reads("network", "groups", "flows", "explanations")
+def _explanations(study: StudyFile, document: Document) -> Iterator[Problem]:
+    listed = enumerate(study.explanations)
+    named = [(one.metric, ("explanations", i, "metric")) for i, one in listed]
+    yield from _foreign_metrics(study, document, named)
 
 
 @CHECKS.reads("network", "flows", "generator", "drops", "collect", "events")
