@@ -29,7 +29,7 @@ from testbed.points.claims import Comparison, expand_claims
 from testbed.points.kernel_checks import needed_by, same_kernels, unknown_controls
 from testbed.points.labels import Label, read_labels
 from testbed.points.movement_files import MovementFiles
-from testbed.points.route_checks import daemon_cannot_set
+from testbed.points.route_checks import daemon_cannot_set, mechanisms_cannot_set
 from testbed.points.sweep import Parameter, Point, read_points
 from testbed.points.variations import NO_VARIATIONS, Variation, Variations, read_variations
 from testbed.study import kernel_names
@@ -254,7 +254,10 @@ def study_from(
         movements=movements,
     )
     same = same_kernels(points, study.alternatives, study.kernel_at)
-    unset = daemon_cannot_set(study.all_points, study.profiles)
+    unset = [
+        *daemon_cannot_set(study.all_points, study.profiles),
+        *mechanisms_cannot_set(study.points),
+    ]
     unknown = unknown_controls(study.all_points, study.kernel_at)
     raise_problems([*same, *unknown, *unset], document)
     return study

@@ -409,6 +409,29 @@ def test_no_option_of_routes_is_babelds_to_set() -> None:
     assert study(asked, (SWEPT, "network.routing.protocol: [aodv, batman-adv]")).points
 
 
+HYPOTHESIS = """\
+hypotheses:
+  - id: one
+    text: It is so.
+    restores: no memory
+    route_sender: {{{}}}
+"""
+
+
+def test_a_hypothesis_sets_no_such_option_either() -> None:
+    asked = edited(("sweep:", HYPOTHESIS.format("ssthresh: 45, initcwnd: 3") + "sweep:"))
+    (found,) = problems(("sweep:", HYPOTHESIS.format("ssthresh: 45, initcwnd: 3") + "sweep:"))
+    wanted = "one of advmss, initcwnd, initrwnd, mtu, quickack, rto_min, window"
+    assert found == (
+        f"a.yaml:{line_of(asked, 'ssthresh')}: hypotheses.one.route_sender.ssthresh: {CANNOT}:"
+        f" wanted {wanted}, got 45 (see docs/guides/manet.md)"
+    )
+    assert study(("sweep:", HYPOTHESIS.format("initcwnd: 3") + "sweep:")).points
+    swept = (SWEPT, "network.routing.protocol: [aodv, babel]")
+    (found,) = problems(("sweep:", HYPOTHESIS.format("initcwnd: 3") + "sweep:"), swept)
+    assert f"{CANNOT}: wanted none (routing by babel), got 3" in found
+
+
 def test_options_of_routes_that_a_daemon_sets() -> None:
     asked = "route_sender: {initcwnd: 3, rto_min: 200ms}"
     found = cell((NO_MEMORY, f"{NO_MEMORY}        {asked}\n")).hosts.entries[0].knobs
