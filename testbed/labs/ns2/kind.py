@@ -11,6 +11,7 @@ from testbed.labs.booted import booting
 from testbed.labs.booted.expected_traffic import expected_packets
 from testbed.labs.booted.kind import BootedKind
 from testbed.labs.confinement import preflight
+from testbed.labs.contract import paths_and_events
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.ns2 import ns2_lab, tree
 from testbed.machine import cache
@@ -34,6 +35,7 @@ class Ns2Kind(BootedKind):
         Raises:
             UnsupportedError: ns-2 cannot run it; the setting is named.
         """
+        paths_and_events.check_links(cell, self.properties.name)
         settings.text(cell, profiles.named(cell.lab["kernel"]))
         ledger.check_known(cell)
         wall_s = max(LEAST_WALL_S, PATIENCE * self.cell_wall_s(cell))

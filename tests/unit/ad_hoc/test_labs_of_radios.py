@@ -19,6 +19,7 @@ from testbed.labs.confinement import allowance
 from testbed.labs.contract import accept, paths_and_events
 from testbed.labs.virtual import kernel, patched_kernel
 from testbed.labs.virtual.virtual_lab import VirtualLab
+from testbed.planning.plan import make_plan
 from testbed.study import kernel_names
 from tests.support.ad_hoc_study import cell, cells, study
 from tests.support.recorded import wireless_cell
@@ -39,8 +40,12 @@ def test_labs_without_radios_say_so(name: str) -> None:
 def test_ns2_says_so() -> None:
     found = dict(settings.problems(cell()))
     assert found["topology ad-hoc"] == "a dumbbell"
-    with pytest.raises(UnsupportedError, match="topology ad-hoc"):
-        registry.named("ns2").limits(cell(lab={"kernel": "2.35-era2001"}))
+    profile = registry.named("ns2").kernel_instead("")
+    (planned, *_) = make_plan(
+        study(), seeds=(1,), lab={"name": "ns2"}, of_kernel=lambda _: {"kernel": f"{profile}+radio"}
+    ).cells
+    with pytest.raises(UnsupportedError, match=r"the ns2 lab has no radios: got topology ad-hoc"):
+        registry.named("ns2").limits(planned.cell)
 
 
 def test_the_virtual_lab_runs_it() -> None:
