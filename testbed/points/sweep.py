@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from model import units
-from testbed.study.form_validation import field_name_at, validate_sections
+from testbed.study.form_validation import UNKNOWN_KEY, field_name_at, validate_sections
 from testbed.study.problems import MAX_SOUGHT, Loc, Problem, one_of, suggestion
 from testbed.study.setting_types import NO_PACKET
 from testbed.study.study_form import StudyFile
@@ -97,7 +97,19 @@ def read_points(
             problems.append(document.problem(overrides[-1].source, what, got=point.words()))
         first.setdefault(values, line)
         points.append(point)
-    return names, tuple(points), problems
+    return names, tuple(points), _unknown_once(problems)
+
+
+def _unknown_once(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems, of a key that there is none of only the first: each point has it."""
+    told: set[str] = set()
+    found = []
+    for problem in problems:
+        if problem.what != UNKNOWN_KEY or problem.key not in told:
+            found.append(problem)
+        if problem.what == UNKNOWN_KEY:
+            told.add(problem.key)
+    return found
 
 
 def _shape_problems(study: StudyFile, document: Document) -> Iterator[Problem]:

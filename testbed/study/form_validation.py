@@ -34,6 +34,7 @@ _KINDS = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
 }
+UNKNOWN_KEY = "unknown key"
 _BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
     "less_than_equal": ("at most", "le"),
@@ -80,7 +81,22 @@ def _try(
     except ValidationError as error:
         details = error.errors(include_url=False)
         # A list whose every item is wrong also counts as too short; only an empty one is.
-        return None, [d for d in details if not (d["type"] == "too_short" and d["input"])]
+        found = [d for d in details if not (d["type"] == "too_short" and d["input"])]
+        return None, [d for d in found if not _is_misspelt(d, found, model)]
+
+
+def _is_misspelt(detail: ErrorDetails, details: list[ErrorDetails], model: type[Model]) -> bool:
+    """Return whether a key is missing only because an unknown one was meant to be it."""
+    *above, key = detail["loc"] or ("",)
+    if detail["type"] != "missing":
+        return False
+    keys = _keys_at(model, tuple(above))
+    unknown = [
+        str(other["loc"][-1])
+        for other in details
+        if other["type"] == "extra_forbidden" and list(other["loc"][:-1]) == above
+    ]
+    return any(keys == [key] or suggestion(one, keys) == f"did you mean {key}?" for one in unknown)
 
 
 @functools.cache
@@ -112,7 +128,7 @@ def _problem(
     if kind == "extra_forbidden":
         keys = _keys_at(model, loc[:-1])
         hint = suggestion(str(loc[-1]), keys)
-        return document.problem(place, "unknown key", wanted=one_of(keys, hint), hint=hint)
+        return document.problem(place, UNKNOWN_KEY, wanted=one_of(keys, hint), hint=hint)
     if kind == "literal_error":
         return _literal_problem(detail, place, got, document)
     if kind in _BOUNDS:

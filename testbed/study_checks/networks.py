@@ -179,11 +179,10 @@ def _of_links(study: StudyFile, document: Document) -> Iterator[Problem]:
     if study.network.topology != AD_HOC:
         return
     got = f"topology {AD_HOC}"
-    for name in study.drops:
+    if study.drops:
         yield document.problem(
-            ("drops", name), "packets are numbered on links only", wanted="no drops by number",
-            got=got,
-        )  # fmt: skip
+            ("drops",), "packets are numbered on links only", wanted="no drops by number", got=got
+        )
     for i in range(len(study.events)):
         yield document.problem(
             ("events", i, "link"), "there are no links to change", wanted="no events", got=got,
@@ -196,10 +195,14 @@ def _of_links(study: StudyFile, document: Document) -> Iterator[Problem]:
                 hint="--pcap of groundtruth run records the medium: "
                 "raw/radio/medium.pcap of each cell",
             )  # fmt: skip
-    for i, flow in enumerate(study.flows):
-        generator = study.generator if flow.generator == "study" else flow.generator
-        if generator != "probe":
+    generators: list[tuple[Loc, str]] = [
+        (("flows", i, "generator"), flow.generator) for i, flow in enumerate(study.flows)
+    ]
+    if any(generator == "study" for _, generator in generators):
+        generators.append((("generator",), study.generator))
+    for place, generator in generators:
+        if generator not in ("probe", "study"):
             yield document.problem(
-                ("flows", i, "generator"), "only probes send from node to node",
-                wanted="generator probe", got=f"generator {generator}",
+                place, "only probes send from node to node", wanted="generator probe",
+                got=f"generator {generator}", hint=f"topology {AD_HOC} has no other",
             )  # fmt: skip

@@ -354,12 +354,12 @@ def test_keys_of_radios_are_refused_on_links() -> None:
          ("a.yaml:30: collect.captures_at: captures follow packets over links: wanted none, got"
          " topology ad-hoc (--pcap of groundtruth run records the medium: raw/radio/medium.pcap of"
          " each cell)")),
-        ("groups:", "drops: {main: {data_packets: [8]}}\ngroups:",
-         ("a.yaml:30: drops.main: packets are numbered on links only: wanted no drops by number,"
+        ("groups:", "drops: {main: {data_packets: [8]}, cbr: {data_packets: [8]}}\ngroups:",
+         ("a.yaml:30: drops: packets are numbered on links only: wanted no drops by number,"
          " got topology ad-hoc")),
         ("protocol: tcp, pair: 1", "protocol: tcp, generator: iperf3, pair: 1",
          ("a.yaml:28: flows.main.generator: only probes send from node to node: wanted generator"
-         " probe, got generator iperf3")),
+         " probe, got generator iperf3 (topology ad-hoc has no other)")),
         ("protocol: tcp, pair: 1", "protocol: sctp, addresses: both, pair: 1",
          ("a.yaml:28: flows.main.addresses: nodes have one radio: wanted multihoming same-channel"
          " or two-networks of the network, or first, got multihoming none")),
@@ -440,10 +440,33 @@ def test_options_of_routes_that_a_daemon_sets() -> None:
     ]  # fmt: skip
 
 
-def test_iperf3_is_refused_of_each_flow() -> None:
-    found = problems(("generator: probe", "generator: iperf3"))
-    assert [line.split(": ")[1] for line in found] == ["flows.main.generator",
-                                                        "flows.cbr.generator"]  # fmt: skip
+def test_iperf3_is_refused_where_it_is_asked_for() -> None:
+    (found,) = problems(("generator: probe", "generator: iperf3"))
+    assert found.startswith("a.yaml:8: generator: only probes send from node to node")
+    own = [("message: 1400 bytes", "message: 1400 bytes, generator: iperf3"),
+           ("message: 512 bytes", "message: 512 bytes, generator: iperf3")]  # fmt: skip
+    assert [line.split(": ")[1] for line in problems(*own)] == ["flows.main.generator",
+                                                                "flows.cbr.generator"]  # fmt: skip
+    assert len(problems(("generator: probe", "generator: iperf3"), own[0])) == 2
+    of_each = ("message: 1400 bytes", "message: 1400 bytes, generator: probe")
+    other = ("message: 512 bytes", "message: 512 bytes, generator: probe")
+    assert study(("generator: probe", "generator: iperf3"), of_each, other).points
+
+
+def test_a_misspelt_key_is_not_missing_as_well() -> None:
+    (found,) = problems(("groups:", "drops: {main: {data: [8]}}\ngroups:"))
+    assert found == "a.yaml:30: drops.main.data: unknown key: wanted data_packets"
+    (found,) = problems(("range: 250 m", "ranges: 250 m"))
+    assert "network.radio.ranges: unknown key" in found
+    assert "(did you mean range?)" in found
+    two = problems(("range: 250 m", "power: 250 m"))
+    assert [line.split(": ")[2] for line in two] == ["missing key", "unknown key"]
+
+
+def test_a_key_there_is_none_of_is_told_once_of_all_points() -> None:
+    points = "points:\n  - {network.radio.bogus: 1}\n  - {network.radio.bogus: 2}\n"
+    (found,) = problems(("sweep:\n  flows.main.protocol: [tcp]\n", points))
+    assert found.startswith("a.yaml:32: network.radio.bogus: unknown key: wanted one of rate")
 
 
 def test_nothing_happens_to_links_that_are_not_there() -> None:
