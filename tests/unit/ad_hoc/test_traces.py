@@ -258,7 +258,7 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
               "{0}:1: not text: wanted lines of setdest or BonnMotion, got byte 0x00"),
     "a terminal's colours": (lambda path: path.write_bytes(b"# a\nred \x1b[31m\0\n"), (
         "{0}:2: not text: wanted lines of setdest or BonnMotion, got byte 0x1b")),
-    "another encoding": (lambda path: path.write_bytes(b"caf\xe9\n"), (
+    "another encoding": (lambda path: path.write_bytes(b"na\xefve\n"), (
         "{0}:1: not text: wanted lines of setdest or BonnMotion, got bytes that are no UTF-8")),
     "out of the field": (_text("700 0 20", "700.1 0 20"), (
         "{0}:14: outside of the field: wanted x from 0 to 700 m, got x 700.1 (the study's field"
