@@ -47,7 +47,7 @@ def validate(
 ) -> tuple[Model | None, list[Problem]]:
     """Return the model of the data at a place of a document, or None and what is wrong."""
     whole, details = _try(model, data, document)
-    return whole, [_problem(detail, model, document, place) for detail in details[:MAX_SOUGHT]]
+    return whole, _problems(details, model, document, place)
 
 
 def validate_sections(
@@ -66,7 +66,7 @@ def validate_sections(
     valid = frozenset(n for n, f in model.model_fields.items() if (f.alias or n) not in bad)
     read = _partial(model).model_validate(rest, context=_context(document))
     partial = typing.cast(Model, read)
-    return partial, valid, [_problem(d, model, document, ()) for d in details[:MAX_SOUGHT]]
+    return partial, valid, _problems(details, model, document, ())
 
 
 def _context(document: Document) -> dict[str, Any]:
@@ -81,11 +81,10 @@ def _try(
     except ValidationError as error:
         details = error.errors(include_url=False)
         # A list whose every item is wrong also counts as too short; only an empty one is.
-        found = [d for d in details if not (d["type"] == "too_short" and d["input"])]
-        return None, [d for d in found if not _is_misspelt(d, found, model)]
+        return None, [d for d in details if not (d["type"] == "too_short" and d["input"])]
 
 
-def _is_misspelt(detail: ErrorDetails, details: list[ErrorDetails], model: type[Model]) -> bool:
+def _is_misspelt(detail: ErrorDetails, details: list[ErrorDetails], model: type[BaseModel]) -> bool:
     """Return whether a key is missing only because an unknown one was meant to be it."""
     *above, key = detail["loc"] or ("",)
     if detail["type"] != "missing":
@@ -109,6 +108,13 @@ def _partial(model: type[BaseModel]) -> type[BaseModel]:
             optional.default, optional.validate_default = None, False
             fields[name] = (field.annotation, optional)
     return create_model(f"Partial{model.__name__}", __base__=model, **fields)
+
+
+def _problems(
+    details: list[ErrorDetails], model: type[BaseModel], document: Document, above: Loc
+) -> list[Problem]:
+    told = [detail for detail in details if not _is_misspelt(detail, details, model)]
+    return [_problem(detail, model, document, above) for detail in told[:MAX_SOUGHT]]
 
 
 def _problem(
