@@ -45,6 +45,7 @@ def _row(
         frames=at("handed_in"),
         acked_frames=at("acked"),
         given_up_frames=at("given_up"),
+        given_up_management_frames=at("given_up_management"),
         group_frames=at("group_done"),
         queue_dropped_frames=at("dropped_full"),
         waiting_frames=at("waiting_at_end"),

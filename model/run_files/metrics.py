@@ -401,6 +401,11 @@ ASKED = (
         "frames to one radio that were sent as often as may be and not acknowledged", only="radios",
     ),
     Declared(
+        "packets_given_up", "Packets given up by radios", COUNT,
+        "of the frames given up those with a packet, or of ARP; the others are of 802.11 itself",
+        only="radios",
+    ),
+    Declared(
         "frames_queue_dropped", "Frames dropped by radios' queues", COUNT,
         "frames that found as many waiting as a radio holds", only="radios",
     ),

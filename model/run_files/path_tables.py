@@ -56,6 +56,7 @@ class RadioRow:
     frames: int  #: that its kernel handed to the radio, beacons included
     acked_frames: int  #: of these to one other radio: acknowledged
     given_up_frames: int  #: not acknowledged, however often they were sent
+    given_up_management_frames: int  #: of these: frames of 802.11 itself, which carry no packet
     group_frames: int  #: to all that hear it, sent once
     queue_dropped_frames: int  #: dropped, as so many waited already
     waiting_frames: int  #: that waited when the medium was ended

@@ -89,6 +89,7 @@ struct transmission {
 
 struct counters {
 	uint64_t handed_in, dropped_full, acked, given_up, group_done;
+	uint64_t given_up_management; /* of those given up */
 	uint64_t unicast_attempts, group_attempts, timeouts, retries;
 	uint64_t unicast[OUTCOMES], group[OUTCOMES], ack[OUTCOMES];
 	uint64_t acks_due, acks_sent, acks_unsent, taken_in;

@@ -281,6 +281,8 @@ static void time_out(unsigned int r, int64_t t_ns)
 		radio->count.cts_timeouts++;
 	if (is_last_try(radio)) {
 		radio->count.given_up++;
+		if (radio->ring[radio->head].kind == AIR_MANAGEMENT)
+			radio->count.given_up_management++;
 		station_finish(r, false, t_ns + dcf.difs_ns);
 		return;
 	}

@@ -101,6 +101,7 @@ void totals_report(int64_t began_ns, int64_t ended_ns)
 	COLUMN("acked", radios[r].count.acked);
 	COLUMN("group_done", radios[r].count.group_done);
 	COLUMN("given_up", radios[r].count.given_up);
+	COLUMN("given_up_management", radios[r].count.given_up_management);
 	COLUMN("dropped_full", radios[r].count.dropped_full);
 	COLUMN("waiting_at_end", radios[r].waiting);
 	COLUMN("unicast_attempts", radios[r].count.unicast_attempts);

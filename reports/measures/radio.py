@@ -38,6 +38,13 @@ def routing_rate_bps(sample: Sample) -> float:
     return ratio(8 * sent_bytes, sample.duration_s, "the length of the run")
 
 
+def packets_given_up(sample: Sample) -> float:
+    """Return how many frames that are not of 802.11 itself were given up, over all nodes."""
+    return float(
+        sum(row.given_up_frames - row.given_up_management_frames for row in _radios(sample))
+    )
+
+
 def attempts_collided_frac(sample: Sample) -> Quotient:
     """Return in which part of the attempts to reach one radio another signal destroyed a frame.
 
@@ -74,6 +81,7 @@ RADIO_FUNCTIONS: dict[str, Callable[[Sample], float | Quotient]] = {
     "discoveries": _over_nodes("discoveries"),
     "routing_rate_bps": routing_rate_bps,
     "frames_given_up": _over_nodes("given_up_frames"),
+    "packets_given_up": packets_given_up,
     "frames_queue_dropped": _over_nodes("queue_dropped_frames"),
     "attempts_collided_frac": attempts_collided_frac,
     "rts_unanswered_frac": rts_unanswered_frac,

@@ -115,6 +115,7 @@ MARGINS = (
     Margin(
         metrics=(
             "link_breaks", "routes_broken", "discoveries", "routing_rate_bps", "frames_given_up",
+            "packets_given_up",
             "frames_queue_dropped", "attempts_collided_frac", "rts_unanswered_frac",
             "air_data_frac", "air_broadcast_frac", "air_management_frac", "air_ack_frac",
             "air_rts_cts_frac",

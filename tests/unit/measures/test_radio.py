@@ -36,7 +36,8 @@ def sample(*radios: RadioRow, duration_s: float = 20.0) -> Sample:
 
 SAMPLE = sample(
     radio("n1", link_breaks=2, routes_broken=3, discoveries=4, control_bytes=1000,
-          given_up_frames=5, queue_dropped_frames=6, attempts=30, collided_attempts=3,
+          given_up_frames=5, given_up_management_frames=2, queue_dropped_frames=6,
+          attempts=30, collided_attempts=3,
           rts_attempts=41, rts_answered_attempts=30, rts_unanswered_attempts=10,
           protected_attempts=30, rts_collided_attempts=9),
     radio("n2", link_breaks=1, routes_broken=0, discoveries=1, control_bytes=250,
@@ -59,6 +60,7 @@ def value(name: str, one: Sample) -> Value:
         ("discoveries", 5.0),
         ("routing_rate_bps", 500.0),  # 1250 bytes in 20 s
         ("frames_given_up", 7.0),
+        ("packets_given_up", 5.0),
         ("frames_queue_dropped", 6.0),
         # 9 + 3 of 41 RTS, each frame after one; 6 + 5 of 10 RTS and 8 frames without
         ("attempts_collided_frac", 23 / 59),

@@ -66,7 +66,8 @@ def test_each_node_by_hand() -> None:
     first, second, third, fourth, fifth, _ = radio_rows(RADIOS, medium(), counted_by(routers()))
     assert first == RadioRow(
         node="n1", radio="wlan0", frames=2709, acked_frames=2655, given_up_frames=0,
-        group_frames=54, queue_dropped_frames=0, waiting_frames=0, attempts=2730,
+        given_up_management_frames=0, group_frames=54, queue_dropped_frames=0, waiting_frames=0,
+        attempts=2730,
         delivered_attempts=2655, repeated_attempts=0, collided_attempts=0,
         out_of_range_attempts=0, deaf_attempts=75,
         protected_attempts=0, rts_attempts=0, rts_delivered_attempts=0, rts_collided_attempts=0,
