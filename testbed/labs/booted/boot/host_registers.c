@@ -26,13 +26,15 @@
 #define MOST_BYTES 65536
 /* What such a kernel has room for. */
 #define KNOWN_BYTES 2696
-#define SLOTS 64
+/* A power of two, so many that processes seldom share one. */
+#define SLOTS 1024
 
 /* The registers of a process that has not run since they were read. To take
  * them costs the host microseconds, and a kernel hands them back after each
  * system call of the process. */
 struct known_registers {
-	long pid; /* 0: none */
+	long pid;     /* 0: none */
+	size_t count; /* of bytes: as many as the host has, and room is for */
 	unsigned char bytes[KNOWN_BYTES];
 };
 
@@ -54,11 +56,19 @@ static long get_registers(long pid, const struct iovec *out)
 	long status =
 	    syscall(SYS_ptrace, PTRACE_GETREGSET, pid, NT_X86_XSTATE, out);
 
-	if (status == 0 && out->iov_len == KNOWN_BYTES) {
+	if (status == 0 && out->iov_len <= KNOWN_BYTES) {
 		slot_of(pid)->pid = pid;
-		memcpy(slot_of(pid)->bytes, out->iov_base, KNOWN_BYTES);
+		slot_of(pid)->count = out->iov_len;
+		memcpy(slot_of(pid)->bytes, out->iov_base, out->iov_len);
 	}
 	return status;
+}
+
+static int is_known(long pid, const unsigned char *bytes)
+{
+	const struct known_registers *slot = slot_of(pid);
+
+	return slot->pid == pid && memcmp(slot->bytes, bytes, slot->count) == 0;
 }
 
 static long set_registers(long pid, const struct iovec *given)
@@ -69,8 +79,7 @@ static long set_registers(long pid, const struct iovec *given)
 
 	if (given->iov_len != KNOWN_BYTES)
 		wide = *given;
-	else if (slot_of(pid)->pid == pid &&
-		 memcmp(slot_of(pid)->bytes, given->iov_base, KNOWN_BYTES) == 0)
+	else if (is_known(pid, given->iov_base))
 		return 0;
 	else
 		memcpy(whole, given->iov_base, KNOWN_BYTES);
