@@ -33,7 +33,8 @@ BOTH: tuple[Edit, ...] = (
 QUIET: Edit = ("addresses: both,", "addresses: both, rate: 50 kbit/s,")
 KINDS = ("same-channel", "two-networks")
 CHANNELS_MHZ = (2412, 2437)
-INITIAL_RTO_S = 3.0
+#: What a path has that nothing was measured of: as it begins, and as it backs off, to its most.
+UNMEASURED_RTO_S = (3.0, 6.0, 12.0, 24.0, 48.0, 60.0)
 
 Over = Callable[[str], Left]
 
@@ -114,7 +115,7 @@ def test_both_paths_are_measured_by_heartbeats(run_ad_hoc: RunAdHoc, kind: str) 
     for path, address in ((1, "10.0.1.1"), (2, "10.128.1.1")):
         last = looks.filter(path=path).row(-1, named=True)
         assert (last["address"], last["state"]) == (address, "active")
-        assert last["rto_s"] < INITIAL_RTO_S, "no round trip was measured"
+        assert last["rto_s"] not in UNMEASURED_RTO_S, "no round trip was measured"
 
 
 @pytest.mark.parametrize("kind", KINDS)
