@@ -79,6 +79,7 @@ static void reach(unsigned int sender, unsigned int at, int64_t t_ns,
 		return;
 	tx->power[at] = power_at(mm2);
 	tx->heard[at] = (uint8_t)first_hearing(tx, at, mm2 <= dcf.range_mm2);
+	tx->is_missed[at] = radios[at].transmitting;
 	radios[at].sensed++;
 	station_freeze(&radios[at], t_ns);
 }
@@ -89,18 +90,31 @@ void air_begin(unsigned int sender, int64_t t_ns)
 	double x_mm, y_mm;
 
 	for (unsigned int i = 0; i < on_air_count; i++) {
-		uint8_t *heard = &radios[on_air[i]].tx.heard[sender];
+		struct transmission *other = &radios[on_air[i]].tx;
 
-		if (*heard == HEARD)
-			*heard = DEAF;
+		if (other->heard[sender] == HEARD)
+			other->heard[sender] = DEAF;
+		other->is_missed[sender] = true;
 	}
 	radio->transmitting = true;
 	station_freeze(radio, t_ns);
 	memset(radio->tx.heard, UNHEARD, sizeof(radio->tx.heard));
+	memset(radio->tx.is_missed, false, sizeof(radio->tx.is_missed));
 	movement_position(radio->node, t_ns, &x_mm, &y_mm);
 	for (unsigned int at = 0; at < radio_count; at++)
 		reach(sender, at, t_ns, x_mm, y_mm);
 	on_air[on_air_count++] = sender;
+}
+
+/*
+ * EIFS follows a reception that failed (9.2.3.4): not what the radio missed as
+ * it was sending, nor what ended together with a frame that it decoded.
+ */
+static bool is_failed(const struct transmission *tx, unsigned int at,
+		      int64_t t_ns)
+{
+	return (tx->heard[at] == NOISE || tx->heard[at] == COLLIDED) &&
+	       !tx->is_missed[at] && radios[at].decoded_ns != t_ns;
 }
 
 static void fall_idle(struct radio *radio, int64_t t_ns, bool was_damaged)
@@ -137,7 +151,8 @@ void air_end(unsigned int sender, int64_t t_ns)
 		if (heard == HEARD && (int)at != radio->tx.to &&
 		    nav_ns > radios[at].nav_until_ns)
 			radios[at].nav_until_ns = nav_ns;
-		fall_idle(&radios[at], t_ns,
-			  heard == NOISE || heard == COLLIDED);
+		if (heard == HEARD)
+			radios[at].decoded_ns = t_ns;
+		fall_idle(&radios[at], t_ns, is_failed(&radio->tx, at, t_ns));
 	}
 }

@@ -84,6 +84,8 @@ struct transmission {
 	/* nav_ns: how long others keep quiet after its end. */
 	int64_t begin_ns, end_ns, nav_ns;
 	uint8_t heard[MAX_RADIOS];
+	/* Where it was on the air while that radio itself was sending. */
+	bool is_missed[MAX_RADIOS];
 	double power[MAX_RADIOS];
 };
 
@@ -111,6 +113,8 @@ struct radio {
 	uint64_t slots;
 	/* nav_until_ns: kept free for what follows a frame it overheard. */
 	int64_t idle_since_ns, defer_ns, ready_ns, nav_until_ns;
+	/* When the last frame ended that it decoded. */
+	int64_t decoded_ns;
 	int64_t due_ns[TIMERS];
 	unsigned int sensed;
 	bool transmitting;
