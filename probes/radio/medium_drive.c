@@ -77,6 +77,10 @@ static void set(const char *name, int64_t value)
 		dcf.retry_limit = (unsigned int)value;
 	else if (strcmp(name, "long_retry_limit") == 0)
 		dcf.long_retry_limit = (unsigned int)value;
+	else if (strcmp(name, "cw_min") == 0)
+		dcf.cw_min = (unsigned int)value;
+	else if (strcmp(name, "cw_max") == 0)
+		dcf.cw_max = (unsigned int)value;
 	else if (strcmp(name, "queue_frames") == 0)
 		dcf.queue_frames = (unsigned int)value;
 	else if (strcmp(name, "ack_rate_bps") == 0)

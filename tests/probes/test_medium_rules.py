@@ -1,87 +1,18 @@
 """The medium's rules without a kernel, under sanitizers: exchanges by hand, then loads at random.
 
-Times are in microseconds here: 192 of preamble, then bits at 1 Mbit/s (RTS, CTS, ACK, to all) or 2.
+Times are in microseconds. Each rule on its own: test_medium_access, _answers and _hearing.
 """
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mininet_topos.radio.audit import mistakes
-
-TIMEOUT_S = 60
-US = 1000
-SIFS, DIFS, SLOT, RTS, ANSWER = 10, 50, 20, 352, 304
-NAMES = ("begin", "end", "kind", "from", "to", "try", "rate_bps", "bytes", "outcome")
-
-
-def data_us(frame_bytes: int) -> int:
-    """Return how long a frame of the kernel is on the air with its checksum, at 2 Mbit/s."""
-    return 192 + (frame_bytes + 4) * 4
-
-
-@dataclass(frozen=True)
-class Drove:
-    """What was on the air, what the kernel was told, and the totals."""
-
-    air: list[dict[str, Any]]
-    told: list[dict[str, Any]]
-    totals: dict[str, Any]
-
-    def sent(self, sender: int) -> list[dict[str, Any]]:
-        return [row for row in self.air if row["from"] == sender]
-
-
-def drive(
-    built: Any, folder: Path, x_m: list[float], lines: list[str],
-    channels: list[int] | None = None, leaves_us: int | None = None,
-    seconds: tuple[int, ...] = (), **settings: int,
-) -> Drove:  # fmt: skip
-    """Drive radios that stand in a row at these places; the last one may leave, for good.
-
-    ``seconds`` are the nodes that have another radio; these are numbered after all others.
-    """
-    table, places = "radio,node,mac,freq_mhz\n", "t_ns,node,x_mm,y_mm\n"
-    for radio, x in enumerate(x_m):
-        channel = channels[radio] if channels else 2412
-        table += f"{radio},{radio},02:00:00:00:00:{radio:02x},{channel}\n"
-        places += f"0,{radio},{round(x * 1000)},0\n"
-    if leaves_us is not None:
-        places += f"{leaves_us * US - 1},{radio},{round(x * 1000)},0\n"
-        places += f"{leaves_us * US},{radio},900000000,0\n"
-    for radio, node in enumerate(seconds, len(x_m)):
-        channel = channels[radio] if channels else 2412
-        table += f"{radio},{node},02:00:00:00:00:{radio:02x},{channel}\n"
-    (folder / "radios.csv").write_text(table)
-    (folder / "movement.csv").write_text(places)
-    files = [str(folder / name) for name in ("radios.csv", "movement.csv", "frames")]
-    words = [f"{name} {value}" for name, value in settings.items()] + lines
-    done = subprocess.run(
-        [*built.argv("medium_drive"), *files], input="\n".join([*words, ""]),
-        capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
-    rows = [line.split("\t") for line in (folder / "frames").read_text().splitlines()[1:]]
-    air: list[dict[str, Any]] = [
-        {name: int(value) if value.lstrip("-").isdigit() else value
-         for name, value in zip(NAMES, row, strict=True)}
-        for row in rows
-    ]  # fmt: skip
-    for row in air:
-        row["begin"], row["end"] = row["begin"] / US, row["end"] / US
-    *told, totals = map(json.loads, done.stdout.splitlines())
-    return Drove(air, told, totals)
-
-
-def frame(at_us: int, sender: int, to: int, frame_bytes: int) -> str:
-    return f"frame {at_us * US} {sender} {to} {frame_bytes}"
+from tests.support.driven_medium import ANSWER, DIFS, RTS, SIFS, SLOT, US, data_us, drive, frame
 
 
 def test_exchange_with_rts_is_timed_as_the_standard_has_it(built: Any, tmp_path: Path) -> None:
