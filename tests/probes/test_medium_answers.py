@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.driven_medium import (
+from tests.support.radio.driven_medium import (
     ANSWER,
     DIFS,
     RTS,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.driven_medium import DIFS, EIFS, SURE, drive, frame
+from tests.support.radio.driven_medium import DIFS, EIFS, SURE, drive, frame
 
 CROSSOVER_M = 86.1424
 

@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 
 from mininet_topos.radio.audit import mistakes
-from tests.support.driven_medium import ANSWER, DIFS, RTS, SIFS, SLOT, US, data_us, drive, frame
+from tests.support.radio.driven_medium import (
+    ANSWER,
+    DIFS,
+    RTS,
+    SIFS,
+    SLOT,
+    US,
+    data_us,
+    drive,
+    frame,
+)
 
 
 def test_exchange_with_rts_is_timed_as_the_standard_has_it(built: Any, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from model.units import NS_PER_S
 from testbed.campaign import digests
 from testbed.campaign.run_cell import execute
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from tests.support.traced_study import MOVEMENT, cell_of, read
+from tests.support.radio.traced_study import MOVEMENT, cell_of, read
 
 pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
 
@@ -54,7 +54,7 @@ RunTrace = Callable[..., Left]
 
 @pytest.fixture(scope="module")
 def follow(radios: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> RunTrace:
-    """Run a cell of the study of tests/support/traced_study.py, tables and audit included."""
+    """Run a cell of the study of tests.support.radio.traced_study.py, tables and audit included."""
     place = tmp_path_factory.mktemp("traces")
 
     def run(name: str, *, seed: int = 1) -> Left:

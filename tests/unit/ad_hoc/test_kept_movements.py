@@ -28,8 +28,8 @@ from testbed.planning import plan as planning
 from testbed.planning.findings import find
 from tests.support import ad_hoc_study
 from tests.support.fake_lab import FakeLab
+from tests.support.radio.traced_study import MOVEMENT, TRACE, cell_of, read
 from tests.support.runs.report_run import build_run, only_cell
-from tests.support.traced_study import MOVEMENT, TRACE, cell_of, read
 
 SHA256 = hashlib.sha256(MOVEMENT.encode()).hexdigest()
 NAME = f"movements/{SHA256}.csv"

@@ -23,8 +23,8 @@ from testbed.planning.findings import find
 from testbed.points.load_study import Study, load_study
 from testbed.study.problems import StudyFileError
 from tests.support import ad_hoc_study
+from tests.support.radio.traced_study import MOVEMENT, NAME, TRACE, cell_of, read, written
 from tests.support.study_file import Edit
-from tests.support.traced_study import MOVEMENT, NAME, TRACE, cell_of, read, written
 
 BONNMOTION = "0 0 0\n0 400 0 5 400 0 20 700 0\n0 0 100\n0 100 100\n0 200 0\n0 700 100\n"
 SWEEP = "flows.main.protocol: [tcp]"
