@@ -79,7 +79,6 @@ static void reach(unsigned int sender, unsigned int at, int64_t t_ns,
 		return;
 	tx->power[at] = power_at(mm2);
 	tx->heard[at] = (uint8_t)first_hearing(tx, at, mm2 <= dcf.range_mm2);
-	tx->is_missed[at] = radios[at].transmitting;
 	radios[at].sensed++;
 	station_freeze(&radios[at], t_ns);
 }
@@ -90,16 +89,14 @@ void air_begin(unsigned int sender, int64_t t_ns)
 	double x_mm, y_mm;
 
 	for (unsigned int i = 0; i < on_air_count; i++) {
-		struct transmission *other = &radios[on_air[i]].tx;
+		uint8_t *heard = &radios[on_air[i]].tx.heard[sender];
 
-		if (other->heard[sender] == HEARD)
-			other->heard[sender] = DEAF;
-		other->is_missed[sender] = true;
+		if (*heard == HEARD)
+			*heard = DEAF;
 	}
 	radio->transmitting = true;
 	station_freeze(radio, t_ns);
 	memset(radio->tx.heard, UNHEARD, sizeof(radio->tx.heard));
-	memset(radio->tx.is_missed, false, sizeof(radio->tx.is_missed));
 	movement_position(radio->node, t_ns, &x_mm, &y_mm);
 	for (unsigned int at = 0; at < radio_count; at++)
 		reach(sender, at, t_ns, x_mm, y_mm);
@@ -114,7 +111,8 @@ static bool is_failed(const struct transmission *tx, unsigned int at,
 		      int64_t t_ns)
 {
 	return (tx->heard[at] == NOISE || tx->heard[at] == COLLIDED) &&
-	       !tx->is_missed[at] && radios[at].decoded_ns != t_ns;
+	       radios[at].tx.end_ns <= tx->begin_ns &&
+	       radios[at].decoded_ns != t_ns;
 }
 
 static void fall_idle(struct radio *radio, int64_t t_ns, bool was_damaged)

@@ -84,8 +84,6 @@ struct transmission {
 	/* nav_ns: how long others keep quiet after its end. */
 	int64_t begin_ns, end_ns, nav_ns;
 	uint8_t heard[MAX_RADIOS];
-	/* Where it was on the air while that radio itself was sending. */
-	bool is_missed[MAX_RADIOS];
 	double power[MAX_RADIOS];
 };
 
