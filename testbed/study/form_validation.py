@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from model import units
 from model.errors import GroundtruthError
-from testbed.study.problems import MAX_SOUGHT, Loc, Problem, one_of, suggestion
+from testbed.study.problems import MAX_SOUGHT, Loc, Problem, nearest, one_of, suggestion
 from testbed.study.scaling import CONTEXT_KEY
 from testbed.study.yaml_document import Document
 
@@ -95,7 +95,7 @@ def _is_misspelt(detail: ErrorDetails, details: list[ErrorDetails], model: type[
         for other in details
         if other["type"] == "extra_forbidden" and list(other["loc"][:-1]) == above
     ]
-    return any(keys == [key] or suggestion(one, keys) == f"did you mean {key}?" for one in unknown)
+    return any(keys == [key] or nearest(one, keys) == key for one in unknown)
 
 
 @functools.cache

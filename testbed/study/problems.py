@@ -70,12 +70,17 @@ def in_file_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(unique.values(), key=lambda p: (files.index(p.file), p.line)))
 
 
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return the known word that one may have been meant to be, or nothing."""
+    by_lower = {str(name).lower(): str(name) for name in words}
+    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.65)
+    return by_lower[near[0]] if near else ""
+
+
 def suggestion(word: str, words: Iterable[str]) -> str:
     """Return ``did you mean X?`` for the nearest known word, or nothing."""
-    names = [str(name) for name in words]
-    by_lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.65)
-    return f"did you mean {by_lower[near[0]]}?" if near else ""
+    near = nearest(word, words)
+    return f"did you mean {near}?" if near else ""
 
 
 def one_of(words: Iterable[str], hint: str = "") -> str:
