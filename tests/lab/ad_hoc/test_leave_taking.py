@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 
 import polars as pl
@@ -10,9 +9,10 @@ import pytest
 from scapy.layers.dot11 import Dot11, RadioTap
 from scapy.utils import RawPcapReader
 
+from mininet_topos.radio.radios import mac_of
 from model import run_folder
 from tests.lab.ad_hoc.conftest import RunAdHoc
-from tests.support.ad_hoc_study import cell
+from tests.lab.ad_hoc.test_cells import collecting
 from tests.support.study_file import Edit
 
 pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
@@ -31,8 +31,8 @@ DEAUTHENTICATION = (0, 12)
 
 
 def test_they_are_counted_apart(run_ad_hoc: RunAdHoc) -> None:
-    collect = dataclasses.replace(cell().collect, pcap=True)
-    left = run_ad_hoc("away", WIDE, FAST, LONG, QUIET, WITHOUT_TCP, collect=collect)
+    asked = (WIDE, FAST, LONG, QUIET, WITHOUT_TCP)
+    left = run_ad_hoc("away", *asked, collect=collecting(pcap=True))
     attempts = left.cell.ad_hoc.radio.retry_limit if left.cell.ad_hoc else 0
     sent: Counter[tuple[str, str, int]] = Counter()
     with RawPcapReader(str(left.folder / run_folder.MEDIUM_CAPTURE)) as frames:
@@ -44,8 +44,7 @@ def test_they_are_counted_apart(run_ad_hoc: RunAdHoc) -> None:
     assert sum(given_up.values()) > 3
     radios = pl.read_parquet(left.folder / run_folder.RADIOS_TABLE).to_dicts()
     counted = {
-        f"02:00:00:00:00:{number:02x}": row["given_up_management_frames"]
-        for number, row in enumerate(radios)
+        mac_of(number): row["given_up_management_frames"] for number, row in enumerate(radios)
     }
     assert {mac: count for mac, count in counted.items() if count} == given_up
     assert sum(row["given_up_frames"] for row in radios) >= sum(given_up.values())

@@ -54,7 +54,7 @@ RunTrace = Callable[..., Left]
 
 @pytest.fixture(scope="module")
 def follow(radios: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> RunTrace:
-    """Run a cell of the study of tests.support.radio.traced_study.py, tables and audit included."""
+    """Run a cell of the study of tests/support/radio/traced_study.py, tables and audit included."""
     place = tmp_path_factory.mktemp("traces")
 
     def run(name: str, *, seed: int = 1) -> Left:
