@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mininet_topos.baselines import babel_nowhere
 from mininet_topos.netns import Namespace
 from model.errors import RunError, UnsupportedError
 
@@ -25,8 +26,6 @@ PORT, PROTOCOL = 6696, "babel"
 IPV6 = "/proc/sys/net/ipv6"
 ADDRESSES = "/proc/net/if_inet6"
 MS_PER_S = 1000
-#: Where own packets go that have no way yet, and the table and rule that lead there.
-NOWHERE, NOWHERE_TABLE, NOWHERE_PRIORITY = "nowhere", 42, 40_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +34,9 @@ class Daemon:
 
     ``addresses`` are the node's own, each interface's by its name; they alone are told of, as /32.
     ``networks`` are prefixes, by interface: what is in one is told and heard of there alone, and
-    nothing else is; empty for a node that does not tell its interfaces apart. ``router_id`` is a
-    MAC of 48 bits that no other node has. ``place`` is a folder of this daemon's alone, which holds
+    nothing else is; empty for a node that does not tell its interfaces apart. ``others`` are the
+    addresses that it may have ways to, other nodes'. ``router_id`` is a MAC of 48 bits that no
+    other node has. ``place`` is a folder of this daemon's alone, which holds
     its socket for questions while it runs. Intervals are babeld's defaults for wireless interfaces;
     an update of all routes comes with every fourth hello.
     """
@@ -45,6 +45,7 @@ class Daemon:
     router_id: str
     place: Path
     networks: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
     hello_interval_ms: int = 4000
     update_interval_ms: int = 16_000
 
@@ -130,7 +131,7 @@ def bring_up(node: Namespace, daemon: Daemon, macs: Mapping[str, str]) -> None:
     """Make a node ready for its daemon: forwarding, and IPv6 on its interfaces, which are up.
 
     ``macs`` are those of the interfaces, by name. Own packets that have no way are lost without a
-    word from now on, see :func:`lead_nowhere`.
+    word from now on, see :mod:`mininet_topos.baselines.babel_nowhere`.
 
     Raises:
         RunError: something is refused, or read back it is not as it was set.
@@ -145,39 +146,25 @@ def bring_up(node: Namespace, daemon: Daemon, macs: Mapping[str, str]) -> None:
     settings = sysctls(daemon.interfaces)
     for name, value in settings.items():
         node.write_sysctl(name, value)
-    node.run(["ip", "-batch", "-"], lead_nowhere(daemon))
+    node.run(["ip", "-batch", "-"], babel_nowhere.lines(nowhere_sources(daemon)))
     found = {name: node.read_sysctl(name) for name in settings}
     check(node.name, "settings", settings, found)
     wanted = {name: (link_local(macs[name]), "ready") for name in daemon.interfaces}
     check(node.name, "IPv6 addresses", wanted, parse_addresses(node.read_file(ADDRESSES)))
 
 
-def lead_nowhere(daemon: Daemon) -> str:
-    """Return iproute2's lines that have own packets lost while there is no way for them. Pure.
-
-    A connection can so begin before there is a way, and goes on once there is one, as with AODV,
-    which keeps such packets; without, the program that asks for it is refused. What is passed on
-    for others is not led there: who sent it is told, as by any node. The device counts what it
-    swallows, as sent. Where interfaces have networks, packets to one have its interface's address.
-    """
-    sources = nowhere_sources(daemon)
-    return "".join(
-        (
-            f"link add {NOWHERE} type dummy\n",
-            f"link set {NOWHERE} up\n",
-            *(
-                f"route add {to} dev {NOWHERE} src {address} table {NOWHERE_TABLE}\n"
-                for to, address in sources.items()
-            ),
-            f"rule add priority {NOWHERE_PRIORITY} iif lo table {NOWHERE_TABLE}\n",
-        )
-    )
-
-
 def nowhere_sources(daemon: Daemon) -> dict[str, str]:
-    """Return the source of own packets that are lost, by iproute2's word for where to. Pure."""
-    found = {"default": next(iter(daemon.addresses.values()))}
-    return found | {prefix: daemon.addresses[name] for name, prefix in daemon.networks.items()}
+    """Return the source of own packets that are lost, by iproute2's word for where to. Pure.
+
+    Where interfaces have networks, packets to one have its interface's address.
+    """
+    first = next(iter(daemon.addresses.values()))
+    found = {prefix: daemon.addresses[name] for name, prefix in daemon.networks.items()}
+    by_network = [(ipaddress.IPv4Network(prefix), source) for prefix, source in found.items()]
+    for address in daemon.others:
+        to = ipaddress.IPv4Address(address)
+        found[address] = next((own for network, own in by_network if to in network), first)
+    return {"default": first} | found
 
 
 def parse_addresses(text: str) -> dict[str, tuple[str, str]]:

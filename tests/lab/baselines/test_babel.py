@@ -22,6 +22,8 @@ pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others 
 NAMES = ("n1", "n2", "n3", "n4")
 MACS = [f"02:00:00:00:00:{index:02x}" for index in range(4)]
 ADDRESSES = [f"10.0.0.{index + 1}" for index in range(4)]
+#: How many nodes each was ever in hearing of: at the end the fourth is beside the second.
+NEIGHBOURS = (1, 3, 2, 2)
 #: Of a machine with much else to do.
 WALL_S = 400.0
 
@@ -95,17 +97,39 @@ def test_the_kernel_adds_little_and_nothing_of_routers(ran: Path, said: dict[str
             added[sent.mac] += 1
         else:
             assert (sent.header, sent.port) == (UDP, PORT)
-    for name, mac in zip(NAMES, MACS, strict=True):
-        kinds = ("MLDv2Reports", "NeighborSolicits", "NeighborAdvertisements")
-        kernel = [said["kernel"][name][f"Icmp6Out{kind}"] for kind in kinds]
-        assert added[mac] == sum(kernel) <= 12
-        assert said["kernel"][name]["Icmp6OutRouterSolicits"] == 0
+    for here, (name, mac) in enumerate(zip(NAMES, MACS, strict=True)):
+
+        def counted(what: str, *, of: dict[str, int] = said["kernel"][name]) -> int:
+            return of[f"Icmp6{what}"]
+
+        reports, asked = counted("OutMLDv2Reports"), counted("OutNeighborSolicits")
+        assert reports == 6
+        assert counted("OutNeighborAdvertisements") == counted("InNeighborSolicits")
+        in_vain = asked - counted("InNeighborAdvertisements")
+        assert in_vain in (0, 3), "a neighbour that went is asked for three times"
+        assert asked - in_vain <= NEIGHBOURS[here], "once for each that there was"
+        assert added[mac] == reports + asked + counted("OutNeighborAdvertisements")
+        assert counted("OutRouterSolicits") == 0
 
 
 def test_a_connection_may_begin_before_there_is_a_way(said: dict[str, Any]) -> None:
     assert 0.5 < said["connect_s"] < 40
     assert said["nowhere"]["n1"]["tx"]["packets"] > 0
-    assert said["nowhere"]["n2"]["tx"]["packets"] == 0
+    assert said["nowhere"]["n3"]["tx"]["packets"] == 0
+
+
+def test_a_way_that_was_withdrawn_is_an_error_to_others_alone(
+    ran: Path, said: dict[str, Any]
+) -> None:
+    """Own packets are lost silently; of those passed on the sender is told, once a second."""
+    own, passed_on = ((ran / f"{stem}.jsonl").read_text() for stem in ("own", "passed-on"))
+    assert "10 packets transmitted, 0 received, 100% packet loss" in own
+    assert "errors" not in own
+    assert (ran / "own.err").read_text() == ""
+    told = passed_on.count("From 10.0.0.2")
+    assert 1 <= told == passed_on.count("Destination Net Unreachable")
+    assert f"10 packets transmitted, 0 received, +{told} errors" in passed_on
+    assert said["nowhere"]["n2"]["tx"]["packets"] == 10
 
 
 def test_a_way_that_breaks_is_replaced(ran: Path, said: dict[str, Any]) -> None:

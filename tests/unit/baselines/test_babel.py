@@ -100,12 +100,6 @@ def test_what_is_not_as_it_was_set_is_named(got: dict[str, str]) -> None:
         babel.check("n1", "IPv6 addresses", {"wlan0": "fe80::1"}, got)
 
 
-def test_own_packets_alone_are_led_nowhere() -> None:
-    *_, route, rule = babel.lead_nowhere(DAEMON).splitlines()
-    assert route == "route add default dev nowhere src 10.0.1.7 table 42"
-    assert rule == "rule add priority 40000 iif lo table 42"
-
-
 def test_each_radio_of_two_tells_and_hears_of_its_own_network() -> None:
     assert TWO.statements()[-10:] == [
         "redistribute local deny",
@@ -122,15 +116,6 @@ def test_each_radio_of_two_tells_and_hears_of_its_own_network() -> None:
     announced = [line for line in TWO.statements() if line.endswith("eq 32 allow")]
     assert announced == [
         f"redistribute local ip {address}/32 eq 32 allow" for address in TWO.addresses.values()
-    ]
-
-
-def test_packets_without_a_way_have_the_address_of_their_radio() -> None:
-    routes = babel.lead_nowhere(TWO).splitlines()[2:-1]
-    assert routes == [
-        "route add default dev nowhere src 10.0.1.7 table 42",
-        "route add 10.0.0.0/9 dev nowhere src 10.0.1.7 table 42",
-        "route add 10.128.0.0/9 dev nowhere src 10.128.1.7 table 42",
     ]
 
 

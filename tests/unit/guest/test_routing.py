@@ -68,6 +68,7 @@ def test_a_daemon_of_babel_tells_of_its_radios_address_alone() -> None:
     made = babel.daemon(BABEL, BABEL.radios()[2:3])
     assert (made.addresses, made.networks) == ({"wlan0": "10.0.2.1"}, {})
     assert (made.router_id, str(made.place)) == ("02:00:00:00:00:02", "/run/babel/n3")
+    assert made.others == ("10.0.0.1", "10.0.1.1", "10.0.3.1", "10.0.4.1", "10.0.5.1")
 
 
 def test_a_daemon_of_two_radios_tells_them_apart() -> None:
@@ -76,8 +77,13 @@ def test_a_daemon_of_two_radios_tells_them_apart() -> None:
     assert made.addresses == {"wlan0": "10.0.1.1", "wlan1": "10.128.1.1"}
     assert made.networks == {"wlan0": "10.0.0.0/9", "wlan1": "10.128.0.0/9"}
     assert made.router_id == "02:00:00:00:00:01"
-    assert babel_driver.nowhere_sources(made) == {
+    sources = babel_driver.nowhere_sources(made)
+    assert {to: sources.pop(to) for to in ("default", "10.0.0.0/9", "10.128.0.0/9")} == {
         "default": "10.0.1.1", "10.0.0.0/9": "10.0.1.1", "10.128.0.0/9": "10.128.1.1",
+    }  # fmt: skip
+    others = [radio for radio in both.radios() if radio.node != "n2"]
+    assert sources == {
+        radio.address: made.addresses[radio.device] for radio in others
     }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import row  # type: ignore[import-not-found]
 
 from mininet_topos.baselines import babel, babel_ways
+from mininet_topos.baselines.babel_nowhere import METRIC, NOWHERE
 from mininet_topos.filters import message_counts
 from mininet_topos.netns import Namespace
 from probes.process import start
@@ -24,6 +25,8 @@ from probes.process import start
 WLAN, TCP_PORT = "wlan0", 5001
 BREAK_S, FAR_AWAY_M, BESIDE_N2_M = 200, 10_000, 300
 PINGS, EVERY_S = 200, 0.5
+#: An address that nobody has.
+GONE = "10.0.0.9"
 
 
 def connect(nodes: dict[str, Namespace]) -> float:
@@ -39,6 +42,15 @@ def connect(nodes: dict[str, Namespace]) -> float:
     client.close()
     server.close()
     return took_s
+
+
+def withdrawn(before: Namespace, here: Namespace) -> None:
+    """Ping an address that has no way any more, from there and over there."""
+    # As babeld has them in the kernel.
+    here.run(["ip", "route", "add", "unreachable", GONE, "metric", str(METRIC + 1)])
+    before.run(["ip", "route", "add", GONE, "via", "10.0.0.2", "dev", WLAN, "onlink"])
+    row.ping(here, GONE, "own")
+    row.ping(before, GONE, "passed-on")
 
 
 def counted(node: Namespace) -> dict[str, int]:
@@ -61,11 +73,13 @@ def main() -> None:
     said: dict[str, object] = {}
     with row.of_radios(moves) as made:
         daemons, counters, running = {}, {}, []
+        own = {radio.node: radio.address.removesuffix("/32") for radio in made.radios}
         for radio in made.radios:
             node = made.nodes[radio.node]
             daemon = babel.Daemon(
-                addresses={WLAN: radio.address.removesuffix("/32")}, router_id=radio.mac,
+                addresses={WLAN: own[radio.node]}, router_id=radio.mac,
                 place=Path("/run/babel") / radio.node,
+                others=(*(one for name, one in own.items() if name != radio.node), GONE),
             )  # fmt: skip
             babel.bring_up(node, daemon, {WLAN: radio.mac})
             counters[radio.node] = message_counts.count(node, WLAN, babel.PORT)
@@ -78,6 +92,7 @@ def main() -> None:
         row.ping(made.nodes["n1"], "10.0.0.4", "first")
         row.ping(made.nodes["n1"], "10.0.0.4", "far")
         row.ping(made.nodes["n4"], "10.0.0.1", "back")
+        withdrawn(made.nodes["n1"], made.nodes["n2"])
         (row.CELL / "dump").write_text(babel_ways.dump(daemons["n2"].questions, "n2"))
         said["before"] = dict(zip(made.nodes, known(made.nodes, daemons), strict=True))
         row.until_s(BREAK_S)
@@ -93,7 +108,7 @@ def main() -> None:
         said["kernel"] = {name: counted(node) for name, node in made.nodes.items()}
         said["sent"] = {name: dataclasses.asdict(one.sent()) for name, one in counters.items()}
         said["nowhere"] = {
-            name: node.json(["ip", "-json", "-stats", "link", "show", babel.NOWHERE])[0]["stats64"]
+            name: node.json(["ip", "-json", "-stats", "link", "show", NOWHERE])[0]["stats64"]
             for name, node in made.nodes.items()
         }
     (row.CELL / "said.json").write_text(json.dumps(said, indent=1))
