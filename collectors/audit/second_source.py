@@ -23,7 +23,7 @@ ALONE_BYTES, CHUNK_MAX_BYTES = 1400, 1452
 FIN_BYTES, SYN_FIN_BYTES = 1, 2
 #: Before this no SYN is sent again (TCP_TIMEOUT_INIT); one that is counts among the segments.
 SYN_TIMEOUT_S = 1.0
-BYTES, CHUNKS = "bytes", "chunks"
+BYTES, CHUNKS, PACKETS = "bytes", "chunks", "packets"
 
 
 def checks(
@@ -37,7 +37,7 @@ def checks(
         sender, receiver = totals[flow.id, "sender"], totals[flow.id, "receiver"]
         found += _intervals(flow, cell, received[flow.id])
         if flow.protocol == "udp":
-            found.append(_udp(flow, evidence, received[flow.id]))
+            found += _udp(flow, evidence, sender, received[flow.id])
         else:
             found += _stream(flow, sender, receiver, received[flow.id])
     return found
@@ -119,12 +119,16 @@ def _sctp_sender(flow: Flow, sender: Mapping[str, Any]) -> Iterator[Check]:
     )  # fmt: skip
 
 
-def _udp(flow: Flow, evidence: Evidence, received: Received) -> Check:
-    """What passed the loss model was received, where nothing is lost behind it."""
+def _udp(
+    flow: Flow, evidence: Evidence, sender: Mapping[str, Any], received: Received
+) -> Iterator[Check]:
+    """All was offered, and what passed the loss model received if nothing is lost behind it."""
+    errors = _count(sender, "send_errors")
+    yield compare("not taken by the kernel", f"flow {flow.id}, sender", 0, errors, PACKETS)
     behind = [s for s in evidence.stretches
               if s.direction == "data" and s.name == "destination access"]  # fmt: skip
     safe = behind and all(evidence.through(stretch).dropped_pkts == 0 for stretch in behind)
     passed = evidence.counters.get(flow.id, {}).get("loss_passed") if safe else None
     wanted = _times(passed, flow.message_bytes)
     where = f"flow {flow.id}, receiver"
-    return compare("passed the network", where, wanted, received.total_bytes, BYTES)
+    yield compare("passed the network", where, wanted, received.total_bytes, BYTES)

@@ -86,6 +86,19 @@ def test_udp_is_what_passed_the_network(copied: Path, packets: int, wrong: set[s
     assert {c.check for c in checks(copied, UDP) if c.agrees is False} == wrong
 
 
+@pytest.mark.parametrize(("errors", "agrees"), [(0, True), (19, False), (None, None)])
+def test_what_the_kernel_did_not_take_of_a_constant_sender(
+    copied: Path, errors: int | None, agrees: bool | None
+) -> None:
+    udp_received(copied, 27)
+    if errors is not None:  # else the sender was cut short
+        record = {"event": "totals", "packets": 27, "send_errors": errors, "end": "done"}
+        (copied / "raw" / "flows" / "U.sender.jsonl").write_text(json.dumps(record) + "\n")
+    (found,) = [check for check in checks(copied, UDP) if check.check == "not taken by the kernel"]
+    assert (found.where, found.wanted, found.agrees) == ("flow U, sender", "0 packets", agrees)
+    assert found.got == ("not counted" if errors is None else f"{errors} packets")
+
+
 def test_nothing_is_concluded_of_messages_that_share_a_packet(copied: Path) -> None:
     short = dataclasses.replace(SCTP, message_bytes=100)
     found = {check.check: check.agrees for check in checks(copied, short)}
