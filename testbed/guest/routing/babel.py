@@ -99,9 +99,13 @@ class BabelRouter(Router):
 
 
 def shown(answer: babel_ways.Answer, device: str) -> dict[str, list[dict[str, Any]]]:
-    """Return the neighbours at an interface, and the ways that packets take over it. Pure."""
+    """Return the neighbours at an interface, and the ways that packets take over it. Pure.
+
+    A way that was withdrawn stays set for a while, with the metric of none.
+    """
     neighbours = [one for one in answer.neighbours if one.interface == device]
-    ways = [way for way in answer.ways if way.is_installed and way.interface == device]
+    ways = [way for way in answer.ways if way.is_installed and way.interface == device
+            and way.metric < babel_ways.INFINITE]  # fmt: skip
     return {
         "neighbours": [dataclasses.asdict(one) for one in neighbours],
         "ways": [dataclasses.asdict(way) for way in ways],

@@ -8,7 +8,7 @@ import pytest
 
 from mininet_topos.baselines import babel as babel_driver
 from mininet_topos.baselines import mesh_counters
-from mininet_topos.baselines.babel_ways import parse_dump
+from mininet_topos.baselines.babel_ways import INFINITE, parse_dump
 from model.errors import RunError
 from testbed.guest.radio import layout, places
 from testbed.guest.routing import adapter, babel, batman_adv
@@ -96,6 +96,18 @@ def test_what_of_a_daemons_answer_is_of_one_radio() -> None:
         way.prefix for way in answer.ways if way.is_installed
     ]
     assert babel.shown(answer, "wlan1") == {"neighbours": [], "ways": []}
+
+
+def test_a_way_that_leads_nowhere_any_more_is_none() -> None:
+    """A withdrawn one stays installed, as unreachable, with the metric of none."""
+    text = (DATA / "babeld-1.13" / "dump.txt").read_text()
+    taken = "prefix 10.0.0.4/32 from 0.0.0.0/0 installed yes"
+    (line,) = [line for line in text.splitlines() if taken in line]
+    gone = line.replace(" metric 512 ", " metric 65535 ")
+    answer = parse_dump(text.replace(line, gone), "n2")
+    assert any(way.is_installed and way.metric == INFINITE for way in answer.ways)
+    prefixes = [way["prefix"] for way in babel.shown(answer, "wlan0")["ways"]]
+    assert prefixes == ["10.0.0.1/32", "10.0.0.3/32"]
 
 
 def test_what_routers_leave() -> None:
