@@ -8,6 +8,8 @@ they are. Numbers are those of ``linux/bpf.h``, ``linux/if_packet.h`` and ``linu
 
 from __future__ import annotations
 
+import contextlib
+import os
 import select
 import socket
 import struct
@@ -46,6 +48,7 @@ PACKET_TYPE_AT, PACKET_OUTGOING = 4, 4
 IPV6, PAYLOAD_LENGTH_AT, NEXT_HEADER_AT, IPV6_HEADER_BYTES = 6, 4, 6, 40
 UDP_PORT_AT = 2
 ETH_P_ALL, SO_ATTACH_BPF = 3, 50
+MS_PER_S = 1000
 #: What a program answers of a packet: nothing of it is kept, or all.
 NOTHING, WHOLE = 0, 0xFFFF
 
@@ -66,13 +69,21 @@ class Counter:
     tap: socket.socket
     map_fd: int
 
-    def await_first(self, deadline_s: float) -> None:
+    def await_first(self, deadline_s: float, sender: int | None = None) -> None:
         """Wait until the first message has left.
 
         Raises:
-            RunError: none has by the deadline.
+            RunError: none has by the deadline, or by the end of that process, a child of this one.
         """
-        if not select.select([self.tap], [], [], deadline_s)[0]:
+        poll = select.poll()
+        poll.register(self.tap, select.POLLIN)
+        with contextlib.ExitStack() as stack:
+            if sender is not None:
+                process = os.pidfd_open(sender)
+                stack.callback(os.close, process)
+                poll.register(process, select.POLLIN)
+            ready = [descriptor for descriptor, _ in poll.poll(deadline_s * MS_PER_S)]
+        if self.tap.fileno() not in ready:
             raise RunError(
                 "no routing message left", where=self.where, wanted=f"one within {deadline_s:.0f} s"
             )

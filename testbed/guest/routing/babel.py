@@ -38,7 +38,10 @@ from testbed.guest.routing.adapter import (
 
 #: Where daemons keep their sockets, each in a folder of its own.
 PLACE = Path("/run/babel")
-READY_S = 60.0
+#: Within which one speaks; all that is set up has 10 s (testbed/guest/radio/wireless.py).
+READY_S = 5.0
+#: How long one may take to end whose socket is closed already.
+ENDING_S = 1.0
 
 
 def daemon(network: AdHoc, radios: Sequence[NodeRadio]) -> babel.Daemon:
@@ -74,7 +77,7 @@ class BabelRouter(Router):
         sent = self.counter.sent()
         counted = {"sent_pkts": sent.packets, "sent_ip_bytes": sent.ip_bytes}
         self.marks.append((t_ns, counted))
-        answer = babel_ways.ask(self.daemon.questions, self.here.node.name)
+        answer = asked(self.daemon.questions, self.here.node.name, self.running)
         self.lines.append({"event": "ways", "t_ns": t_ns, **shown(answer, self.radio.device)})
 
     def terminate(self) -> None:
@@ -96,6 +99,41 @@ class BabelRouter(Router):
         self.lines.append({"event": "totals", **between(self.marks)})
         text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in self.lines)
         (self.here.folder / f"{stem}.jsonl").write_text(text)
+
+
+def await_begun(running: Running, counter: message_counts.Counter, deadline_s: float) -> None:
+    """Wait until a daemon's first message has left.
+
+    Raises:
+        RunError: none has; it says whether the daemon has ended, and its words.
+    """
+    try:
+        counter.await_first(deadline_s, running.child.pid)
+    except RunError as error:
+        raise _with_its_fate(error, running) from error
+
+
+def asked(questions: Path, where: str, running: Running | None) -> babel_ways.Answer:
+    """Return what a daemon knows now, of which ``running`` is the process, if it is at hand.
+
+    Raises:
+        RunError: it does not answer; it says whether the daemon has ended, and its words.
+    """
+    try:
+        return babel_ways.ask(questions, where)
+    except RunError as error:
+        if running is None:
+            raise
+        raise _with_its_fate(error, running) from error
+
+
+def _with_its_fate(error: RunError, running: Running) -> RunError:
+    try:
+        fate = f"ended with status {running.wait(ENDING_S)}"
+    except RunError:
+        fate = "runs on"
+    got = "; ".join(filter(None, (error.got, f"{fate}: {running.words() or 'no message'}")))
+    return RunError(error.what, where=error.where, wanted=error.wanted, got=got)
 
 
 def shown(answer: babel_ways.Answer, device: str) -> dict[str, list[dict[str, Any]]]:
@@ -151,7 +189,7 @@ class Babel(Adapter):
         if radio == here.radios[0]:
             stem = here.folder / run_folder.routing(here.node.name, radio.device)
             running = start(here.node, made.argv(), stem)
-            counter.await_first(READY_S)
+            await_begun(running, counter, READY_S)
         return BabelRouter(
             here=here, radio=radio, daemon=made, counter=counter, running=running
         )  # fmt: skip
