@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from model import units
-from model.ad_hoc import AD_HOC
+from model.ad_hoc import AD_HOC, RoutingProtocol
 from model.run_files.metrics import metric_made_of
 from testbed.study.ad_hoc_form import ROUTING_KEYS
 from testbed.study.mobility_form import mobility_problems
@@ -110,24 +110,40 @@ ROUTED_BY = "network.routing.protocol"
 
 @CHECKS.reads("network", "sweep", "points", "assumptions")
 def _routing(study: StudyFile, document: Document) -> Iterator[Problem]:
-    """Yield the keys that only other protocols have, in a study that has no other.
+    """Yield the keys of routing that no protocol of the study's has.
 
     Where it goes from one to the other they are the other's.
     """
     routing = study.network.routing
-    alternatives = (one for each in study.assumptions for one in each.alternatives)
-    if routing is None or any(ROUTED_BY in one for one in (study.sweep, *study.points)):
+    if routing is None:
         return
-    if any(ROUTED_BY in one for one in alternatives):
+    protocols = _routed_by(study, routing.protocol)
+    if not protocols:
         return
-    own = ROUTING_KEYS[routing.protocol]
+    own = frozenset[str]().union(*(ROUTING_KEYS[name] for name in protocols))
     for key in sorted(routing.model_fields_set - {"protocol"} - own):
         others = [name for name, keys in ROUTING_KEYS.items() if key in keys]
         yield document.problem(
-            ("network", "routing", key), f"routing by {routing.protocol} has no such key",
+            ("network", "routing", key),
+            f"routing by {' or '.join(protocols)} has no such key",
             wanted=f"no such key, or protocol: {one_of(others)}",
             got=str(getattr(routing, key)), hint="see docs/guides/routing.md",
         )  # fmt: skip
+
+
+def _routed_by(study: StudyFile, written: RoutingProtocol) -> list[RoutingProtocol]:
+    """Return the protocols of all points and alternatives, each once; empty: not all are known.
+
+    A study that is read with an alternative in place does not tell what the file has there.
+    """
+    listed = (one[ROUTED_BY] for one in study.points if ROUTED_BY in one)
+    chosen = [*study.sweep.get(ROUTED_BY, ()), *listed]
+    alternatives = (one for each in study.assumptions for one in each.alternatives)
+    others = [one[ROUTED_BY] for one in alternatives if ROUTED_BY in one]
+    if not chosen and written in others:
+        return []
+    known = dict.fromkeys([*(chosen or [written]), *others])
+    return [name for name in known if name in ROUTING_KEYS]
 
 
 #: What to ask a network for instead of what it has not.

@@ -12,7 +12,7 @@ from model.cell import cell_id, cell_json, from_dict, to_dict
 from testbed.points.resolve import resolve_cell
 from tests.support import ad_hoc_study
 from tests.support.ad_hoc_study import STILL, cell, cells, edited, network, problems, study
-from tests.support.study_file import line_of
+from tests.support.study_file import Edit, line_of
 
 LINK = "{rate: 2 Mbit/s, delay: 1 ms, queue: 10 packets"
 BOTTLENECK = f"bottleneck: {LINK}, loss: {{data: 0 %, acknowledgements: 0 %}}}}"
@@ -82,6 +82,43 @@ def test_keys_of_aodv_say_nothing_where_a_sweep_goes_to_batman_adv() -> None:
     swept = (SWEPT, "network.routing.protocol: [aodv, batman-adv, babel]")
     found = [one.ad_hoc.routing for one in cells(WRITTEN, swept) if one.ad_hoc]
     assert found == [AODV, MESH, dataclasses.replace(MESH, protocol="babel")]
+
+
+@pytest.mark.parametrize(
+    ("edit", "by"),
+    [
+        ((SWEPT, "network.routing.protocol: [babel]"), "babel"),
+        ((SWEPT, "network.routing.protocol: [babel, batman-adv]"), "babel or batman-adv"),
+        (("sweep:\n  " + SWEPT, "points:\n  - {network.routing.protocol: babel}"), "babel"),
+    ],
+)
+def test_keys_of_aodv_are_refused_where_no_point_has_it(edit: Edit, by: str) -> None:
+    found = problems(WRITTEN, edit)
+    assert [one.split(": ", 2)[1:] for one in found] == [
+        [f"network.routing.{key}", (f"routing by {by} has no such key: wanted no such key, or"
+         f" protocol: aodv, got {value} (see docs/guides/routing.md)")]
+        for key, value in (("constants", "ns-2.35"), ("link_breaks", "hello"))
+    ]  # fmt: skip
+
+
+def test_keys_of_aodv_are_refused_where_no_alternative_has_it() -> None:
+    assumed = (
+        "metrics:",
+        (
+            "assumptions:\n  - {id: r, text: T., why: W., alternatives:"
+            " [{network.routing.protocol: batman-adv}]}\nmetrics:"
+        ),
+    )
+    written = ("protocol: aodv", "protocol: babel, link_breaks: hello")
+    (found,) = problems(written, assumed)
+    assert "network.routing.link_breaks: routing by babel or batman-adv has no such key" in found
+
+
+def test_a_swept_key_of_aodv_is_refused_where_no_point_has_it() -> None:
+    swept = f"network.routing.protocol: [babel]\n  {SWEPT}"
+    edits = (SWEPT, f"{swept}\n  network.routing.link_breaks: [hello]")
+    (found,) = problems(edits)
+    assert "network.routing.link_breaks: routing by babel has no such key" in found
 
 
 def test_keys_of_aodv_say_nothing_where_an_alternative_is_batman_adv() -> None:
