@@ -19,6 +19,7 @@ from mininet_topos.layout import Interface
 from mininet_topos.netns import Namespace
 from model.ad_hoc import AdHoc, NodeRadio
 from model.check import Check
+from model.errors import RunError
 
 #: Two radios of one node: each answers for its own address alone, for on one channel both hear who
 #: asks for it.
@@ -26,6 +27,8 @@ ARP_BY_RADIO = {"net.ipv4.conf.all.arp_ignore": "1", "net.ipv4.conf.all.arp_anno
 #: First radios' addresses and second ones' are a half of 10.0.0.0/8 each (model/ad_hoc.py).
 PREFIX_BITS = 9
 FORWARDING = "net.ipv4.ip_forward"
+#: When a run begins and when it ends.
+MARKS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,10 +119,19 @@ def prefix(radio: NodeRadio) -> str:
 
 
 def between(marks: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
-    """Return what was counted from the first mark to the last, and when these were. Pure."""
+    """Return what was counted from one mark to the other, and when these were. Pure.
+
+    Raises:
+        RunError: there are marks, but not two.
+    """
     if not marks:
         return {}
-    (from_ns, first), (to_ns, last) = marks[0], marks[-1]
+    if len(marks) != MARKS:
+        raise RunError(
+            "routing messages were not counted at both ends of the run", wanted=f"{MARKS} times",
+            got=str(len(marks)),
+        )  # fmt: skip
+    (from_ns, first), (to_ns, last) = marks
     counted = {name: last[name] - first[name] for name in last}
     return {"from_ns": from_ns, "to_ns": to_ns, **counted}
 

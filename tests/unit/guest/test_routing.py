@@ -122,6 +122,9 @@ def test_what_a_mesh_counted_between_its_marks() -> None:
         "from_ns": 20, "to_ns": 40, "mgmt_tx": 20, "tt_request_tx": 0,
     }  # fmt: skip
     assert adapter.between([]) == {}
+    for wrong in (marks[:1], [*marks, marks[1]]):
+        with pytest.raises(RunError, match=r"wanted 2 times, got [13]$"):
+            adapter.between(wrong)
 
 
 def test_counters_of_a_mesh_by_name() -> None:
