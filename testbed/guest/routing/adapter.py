@@ -136,11 +136,10 @@ def between(marks: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
     return {"from_ns": from_ns, "to_ns": to_ns, **counted}
 
 
-def forwarding_check(here: Here, radio: NodeRadio) -> Check:
+def forwarding_check(here: Here) -> Check:
     """Return whether a node passes packets on, as every router of packets does."""
     got = here.node.read_sysctl(FORWARDING)
-    where = f"{here.node.name} {radio.device}"
-    return Check(check=FORWARDING, where=where, wanted="1", got=got, agrees=got == "1")
+    return Check(check=FORWARDING, where=here.node.name, wanted="1", got=got, agrees=got == "1")
 
 
 def arp_checks(here: Here) -> list[Check]:

@@ -99,18 +99,14 @@ class Aodv(Adapter):
         stem = here.folder / run_folder.routing(node.name, radio.device)
         return Daemon(start_ready(node, daemon.argv(), stem, READY_S))
 
-    def read_back_radio(self, here: Here, radio: NodeRadio) -> list[Check]:
-        """Return whether the node passes packets on."""
-        return [forwarding_check(here, radio)]
-
     def read_back_node(self, here: Here) -> list[Check]:
-        """Return whether two radios are told apart."""
+        """Return whether the node passes packets on, and two radios are told apart."""
         devices = [radio.device for radio in here.radios]
         if len(devices) == 1:
-            return []
+            return [forwarding_check(here)]
         shown: Sequence[dict[str, object]] = json.loads(here.node.run(["ip", "-json", "rule"]))
         rules = aodv_by_radio.rule_check(here.node.name, devices, shown)
-        return [rules, *arp_checks(here)]
+        return [forwarding_check(here), rules, *arp_checks(here)]
 
 
 def _monitors(network: AdHoc, *devices: str) -> tuple[str, ...]:

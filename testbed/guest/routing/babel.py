@@ -195,7 +195,7 @@ class Babel(Adapter):
         )  # fmt: skip
 
     def read_back_radio(self, here: Here, radio: NodeRadio) -> list[Check]:
-        """Return whether the node passes packets on, and what babeld speaks by is there."""
+        """Return whether the address that babeld speaks by is there."""
         wanted = babel.link_local(_mac(here, radio)), "ready"
         found = babel.parse_addresses(here.node.read_file(babel.ADDRESSES))
         got = found.get(radio.device, ("none", "not ready"))
@@ -203,17 +203,21 @@ class Babel(Adapter):
             check="IPv6 address", where=f"{here.node.name} {radio.device}",
             wanted=", ".join(wanted), got=", ".join(got), agrees=wanted == got,
         )  # fmt: skip
-        return [forwarding_check(here, radio), address]
+        return [address]
 
     def read_back_node(self, here: Here) -> list[Check]:
-        """Return where own packets go that have no way, and how two radios answer for addresses."""
+        """Return what is done with packets of others, own ones without a way, and ARP."""
         sources = babel.nowhere_sources(daemon(here.network, here.radios))
         wanted, got = babel_nowhere.wanted(sources), babel_nowhere.found(here.node)
         nowhere = Check(
             check="packets without a way", where=here.node.name, wanted="; ".join(wanted),
             got="; ".join(got), agrees=wanted == got,
         )  # fmt: skip
-        return [nowhere, *(arp_checks(here) if len(here.radios) > 1 else [])]
+        return [
+            forwarding_check(here),
+            nowhere,
+            *(arp_checks(here) if len(here.radios) > 1 else []),
+        ]
 
 
 def _mac(here: Here, radio: NodeRadio) -> str:

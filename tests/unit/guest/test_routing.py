@@ -127,6 +127,25 @@ def test_what_a_mesh_counted_between_its_marks() -> None:
             adapter.between(wrong)
 
 
+def test_whether_packets_are_passed_on_is_read_back_once_per_node() -> None:
+    """The setting is of a node's namespace, whose radios are two."""
+
+    class Node:
+        name = "n2"
+
+        def read_sysctl(self, name: str) -> str:
+            return {adapter.FORWARDING: "0"}[name]
+
+    both = dataclasses.replace(AODV, multihoming="same-channel")
+    radios = tuple(radio for radio in both.radios() if radio.node == "n2")
+    here = adapter.Here(
+        network=both, node=Node(), radios=radios, folder=DATA, route_options={}  # type: ignore[arg-type]
+    )  # fmt: skip
+    check = adapter.forwarding_check(here)
+    assert (check.where, check.wanted, check.got, check.agrees) == ("n2", "1", "0", False)
+    assert ADAPTERS["aodv"].read_back_radio(here, radios[1]) == []
+
+
 def test_counters_of_a_mesh_by_name() -> None:
     names = b"".join(name.ljust(32, b"\0") for name in (b"mgmt_tx", b"mgmt_tx_bytes"))
     values = (7).to_bytes(8, "little") + (1 << 40).to_bytes(8, "little")
