@@ -91,7 +91,7 @@ def parse_dump(text: str, where: str) -> Answer:
     """Return what an answer to ``dump`` says; pure.
 
     Raises:
-        RunError: it is cut short, or of another protocol.
+        RunError: it is cut short, of another protocol, or a line says less than it should.
     """
     lines = text.splitlines()
     if not lines or lines[0] != VERSION or lines.count(OK) != 2:  # of the greeting and of the dump
@@ -99,7 +99,18 @@ def parse_dump(text: str, where: str) -> Answer:
             "not babeld's answer", where=where, wanted=f"{VERSION} ... {OK} ... {OK}",
             got=text[:80] or "nothing",
         )  # fmt: skip
-    identity = next(line.split()[1] for line in lines if line.startswith("my-id "))
+    try:
+        return _answer(lines)
+    except (IndexError, KeyError, ValueError) as error:
+        raise RunError(
+            "not babeld's answer", where=where, wanted="lines as of 1.13.1",
+            got=f"{len(lines)} lines", hint=repr(error),
+        ) from error  # fmt: skip
+
+
+def _answer(lines: Sequence[str]) -> Answer:
+    """Return what lines say; raise :class:`ValueError` or its like where one says too little."""
+    identities = [line.split()[1] for line in lines if line.split()[0] == "my-id"]
     rows: dict[str, list[dict[str, str]]] = {"neighbour": [], "xroute": [], "route": []}
     for line in lines:
         words = line.split()
@@ -108,7 +119,7 @@ def parse_dump(text: str, where: str) -> Answer:
     neighbours = [_neighbour(row) for row in rows["neighbour"]]
     ways = [_way(row) for row in rows["route"]]
     return Answer(
-        router_id=identity,
+        router_id=identities[0],
         announced=tuple(sorted(row["prefix"] for row in rows["xroute"])),
         neighbours=tuple(sorted(neighbours, key=lambda one: (one.interface, one.address))),
         ways=tuple(sorted(ways, key=lambda one: (one.prefix, not one.is_installed, one.via))),

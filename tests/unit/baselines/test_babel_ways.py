@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mininet_topos.baselines.babel_ways import (
     Neighbour,
@@ -54,6 +57,38 @@ def test_a_recorded_answer_in_order_and_without_places_in_memory() -> None:
 def test_no_answer_is_not_an_empty_one(text: str) -> None:
     with pytest.raises(RunError, match=r"^n2: not babeld's answer"):
         parse_dump(text, "n2")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("add interface", "\nadd interface"),
+        ("my-id 02:00:00:ff:fe:00:00:01\n", ""),
+        ("my-id 02:00:00:ff:fe:00:00:01\n", "my-id\n"),
+        ("add interface", "add\nadd interface"),
+        (" reach ffff", ""),
+        (" reach ffff", " reach x"),
+        (" metric 256", " metric"),
+        (" installed yes", ""),
+    ],
+)
+def test_an_answer_with_something_amiss_is_none(old: str, new: str) -> None:
+    assert old in RECORDED
+    with pytest.raises(RunError, match=r"^n2: not babeld's answer"):
+        parse_dump(RECORDED.replace(old, new, 1), "n2")
+
+
+WORDS = st.sampled_from(["add", "route", "neighbour", "xroute", "ok", "my-id", "", "\n", "-1", "x"])
+
+
+@given(st.data())
+def test_whatever_is_said_is_an_answer_or_none(data: st.DataObject) -> None:
+    words = RECORDED.replace("\n", " \n ").split(" ")
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(words) - 1))
+        words[at : at + data.draw(st.integers(0, 3))] = data.draw(st.lists(WORDS, max_size=2))
+    with contextlib.suppress(RunError):
+        assert parse_dump(" ".join(words).replace(" \n ", "\n"), "n2").router_id
 
 
 def test_who_asks_gets_the_answer(tmp_path: Path) -> None:
