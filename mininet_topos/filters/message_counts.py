@@ -96,8 +96,9 @@ class Counter:
         return Sent(packets=packets, ip_bytes=ip_bytes)
 
     def close(self) -> None:
-        """Take the program away; what it counted stays as long as the map."""
+        """Take the program away, and its map with what it counted."""
         self.tap.close()
+        os.close(self.map_fd)
 
 
 def count(node: Namespace, interface: str, port: int) -> Counter:
@@ -109,16 +110,21 @@ def count(node: Namespace, interface: str, port: int) -> Counter:
     # ctypes takes as long to load as two processes: only if needed
     from mininet_topos.filters import bpf
 
-    map_fd = bpf.create_value(VALUE.size)
-    program = bpf.load_socket_filter(instructions(port, map_fd))
     where = f"{node.name} {interface}"
-    try:
-        with node.entered():
-            tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # hears nothing yet
-        tap.setsockopt(socket.SOL_SOCKET, SO_ATTACH_BPF, program.fd)
-        tap.bind((interface, ETH_P_ALL))
-    except OSError as error:
-        raise RunError("cannot count messages", where=where, got=str(error)) from error
+    with contextlib.ExitStack() as unless_done, contextlib.ExitStack() as stack:
+        map_fd = bpf.create_value(VALUE.size)
+        unless_done.callback(os.close, map_fd)
+        program = bpf.load_socket_filter(instructions(port, map_fd))
+        stack.callback(os.close, program.fd)  # the socket keeps it
+        try:
+            with node.entered():
+                tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # hears nothing yet
+            unless_done.callback(tap.close)
+            tap.setsockopt(socket.SOL_SOCKET, SO_ATTACH_BPF, program.fd)
+            tap.bind((interface, ETH_P_ALL))
+        except OSError as error:
+            raise RunError("cannot count messages", where=where, got=str(error)) from error
+        unless_done.pop_all()
     return Counter(where=where, tap=tap, map_fd=map_fd)
 
 
