@@ -66,12 +66,13 @@ def _aodv(router: Mapping[str, Any]) -> RouterCounts:
 def _batman_adv(router: Mapping[str, Any]) -> RouterCounts:
     """Return what a mesh counted from time zero to the end of the run: its originator messages.
 
-    Requests and answers about whose addresses are where (``tt_..._tx``) are counted by the kernel
-    without their bytes, and are not in.
+    Several that are due at one time share a packet, and packets are what is counted. Requests and
+    answers about whose addresses are where (``tt_..._tx``) are counted by the kernel without their
+    bytes, and are not in.
     """
     packets, sent_bytes = whole(router["mgmt_tx"]), whole(router["mgmt_tx_bytes"])
     if sent_bytes < packets * ETHERNET_BYTES:
-        raise ValueError(f"{packets} originator messages of {sent_bytes} bytes in all")
+        raise ValueError(f"{packets} packets of originator messages of {sent_bytes} bytes in all")
     return RouterCounts(control_pkts=packets, control_bytes=sent_bytes - packets * ETHERNET_BYTES)
 
 

@@ -424,7 +424,8 @@ ASKED = (
     ),
     Declared(
         "air_broadcast_frac", "Air time of frames to all", SHARE,
-        "the same of frames to all: of routing, or for ARP", only="radios",
+        "the same of frames to all, of routing or for ARP; where babel or batman-adv routes, whose"
+        " messages begin before a run, over the life of the medium", only="radios",
     ),
     Declared(
         "air_management_frac", "Air time of beacons", SHARE,

@@ -87,8 +87,9 @@ class RadioRow:
     discoveries: int | None  #: searches for a destination
     discoveries_failed: int | None  #: of these: given up
     router_dropped_pkts: int | None  #: packets that its router dropped, for all reasons
-    #: routing packets it sent, each once for every interface; of batman-adv originator messages,
-    #: of babel packets of its messages, both from time zero to the end of the run
+    #: routing packets it sent, each once for every interface; of batman-adv packets of originator
+    #: messages, which several may share, of babel packets of its messages, both from time zero to
+    #: the end of the run
     control_pkts: int
     #: the same in bytes, as its radio was handed them: with headers of UDP and IP (of babel IPv6),
     #: or of batman-adv, none of Ethernet
