@@ -181,8 +181,7 @@ void link_lost(struct aodv_core *core, uint32_t neighbour,
 			send_rerr(core, &rerr);
 			rerr.count = 0;
 		}
-		rerr.at[rerr.count++] =
-		    (struct aodv_unreachable){route->destination, route->seq};
+		rerr.at[rerr.count++] = unreachable_of(route);
 	}
 	if (event.destinations)
 		core->counts.link_breaks[cause]++;
@@ -208,7 +207,7 @@ void send_rerr_for_packet(struct aodv_core *core, uint32_t source,
 
 	rerr.at[0].destination = destination;
 	if (route) {
-		rerr.at[0].seq = route->seq_valid ? route->seq : 0;
+		rerr.at[0] = unreachable_of(route);
 		route->until_ns = core->now_ns + core->config.delete_period_ns;
 		add_hearers(&hearers, route);
 		route->precursors = 0;
@@ -231,7 +230,7 @@ void rerr_without_repair(struct aodv_core *core, uint32_t destination)
 
 	if (!route)
 		return;
-	rerr.at[0] = (struct aodv_unreachable){destination, route->seq};
+	rerr.at[0] = unreachable_of(route);
 	send_rerr(core, &rerr);
 }
 
@@ -240,7 +239,7 @@ void rerr_longer_way(struct aodv_core *core, const struct aodv_route *route)
 {
 	struct aodv_rerr rerr = {.no_delete = true, .count = 1};
 
-	rerr.at[0] = (struct aodv_unreachable){route->destination, route->seq};
+	rerr.at[0] = unreachable_of(route);
 	send_rerr(core, &rerr);
 }
 
@@ -263,7 +262,7 @@ static bool take_unreachable(struct aodv_core *core, uint32_t from,
 		return true;
 	if (unreachable->seq == 0) {
 		lose_route(core, route);
-		unreachable->seq = route->seq;
+		*unreachable = unreachable_of(route);
 		return true;
 	}
 	if (route->seq_valid && seq_newer(route->seq, unreachable->seq)) {

@@ -130,6 +130,7 @@ struct aodv_route *route_find(struct aodv_core *core, uint32_t destination);
 struct aodv_route *route_valid(struct aodv_core *core, uint32_t destination);
 /* NULL when the table is full of valid routes. */
 struct aodv_route *route_get(struct aodv_core *core, uint32_t destination);
+struct aodv_unreachable unreachable_of(const struct aodv_route *route);
 void route_delete(struct aodv_core *core, struct aodv_route *route);
 void route_activate(struct aodv_core *core, struct aodv_route *route,
 		    uint32_t next_hop, unsigned int interface,

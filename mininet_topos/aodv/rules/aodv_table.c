@@ -58,6 +58,15 @@ struct aodv_route *route_valid(struct aodv_core *core, uint32_t destination)
 	return route && route->valid ? route : NULL;
 }
 
+/* What an error says of it: number 0 where none is known (section 6.11, ii). */
+struct aodv_unreachable unreachable_of(const struct aodv_route *route)
+{
+	return (struct aodv_unreachable){
+	    .destination = route->destination,
+	    .seq = route->seq_valid ? route->seq : 0,
+	};
+}
+
 /* The invalid route that would be deleted first makes room. */
 static bool make_room(struct aodv_core *core)
 {

@@ -168,6 +168,20 @@ def test_6_11_iii_no_number_remains_none(node: NewNode) -> None:
     assert me.want(2 * S, A).one_sent()[1].unknown == 1
 
 
+def test_6_11_an_error_says_0_of_whom_no_number_is_known(node: NewNode) -> None:
+    """Of a neighbour that was only heard: by a break, by its own error, and for a packet."""
+    broken, told = on_the_way(node), on_the_way(node)
+    assert (broken.route(B)["seq_valid"], broken.route(B)["precursors"]) == (0, [A])
+    for done in (
+        broken.link_broken(S, B),
+        told.receive(S, error(Unreachable(destination=B, seq=0)), sender=B),
+        told.transit(2 * S, FAR, B),
+    ):
+        action, sent = done.one_sent()
+        assert action["to"] == A
+        assert {each.destination: each.seq for each in sent.unreachable}[B] == 0
+
+
 def test_6_11_no_more_errors_a_second_than_the_limit(node: NewNode) -> None:
     me = node()
     me.receive(0, request(), sender=A)
