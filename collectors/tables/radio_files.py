@@ -10,7 +10,7 @@ from typing import Any
 from collectors.raw.files import read_as, read_text
 from collectors.raw.flows import json_lines
 from collectors.raw.radios import airtime_rows, radio_rows
-from collectors.raw.routers import RouterCounts, router_counts
+from collectors.raw.routers import RouterCounts, router_counts, until_end
 from collectors.raw.routes import Way, followed, route_changes
 from collectors.tables.parquet import write_rows
 from model import run_folder
@@ -22,10 +22,11 @@ from model.run_files.path_tables import AirtimeRow, RadioRow, RouteRow
 from model.units import seconds_to_ns
 
 
-def write(folder: Path, network: AdHoc, duration_s: float) -> list[Check]:
+def write(folder: Path, network: AdHoc, duration_s: float, epoch_ns: int) -> list[Check]:
     """Write both tables; return what each radio's frames came to beside what it was handed.
 
-    ``duration_s`` is the length of the run, which the medium began before and ended after.
+    ``duration_s`` is the length of the run, which medium and routers began before and ended after,
+    ``epoch_ns`` the clock at its start.
 
     Raises:
         ParseError: a raw file is missing, or not what medium and daemons write.
@@ -33,7 +34,14 @@ def write(folder: Path, network: AdHoc, duration_s: float) -> list[Check]:
     radios = network.radios()
     said = [folder / f"{run_folder.routing(one.node, one.device)}.jsonl" for one in radios]
     protocol = network.routing.protocol
-    routers = [counts(read_text(path), str(path), protocol) for path in said]
+    end_ns = epoch_ns + seconds_to_ns(duration_s)
+    routers = [
+        _in_run(
+            counts(read_text(path), str(path), protocol),
+            folder / run_folder.routing_events(one.node, one.device), end_ns,
+        )
+        for one, path in zip(radios, said, strict=True)
+    ]  # fmt: skip
     medium = folder / run_folder.MEDIUM
     rows = read_as(medium, lambda value: radio_rows(radios, value, routers))
     airtime = read_as(
@@ -58,6 +66,13 @@ def counts(text: str, where: str, protocol: RoutingProtocol) -> RouterCounts:
         raise ParseError(
             f"not what {protocol} counts", where=where, got=f"{error!r:.200}"
         ) from error
+
+
+def _in_run(router: RouterCounts, events: Path, end_ns: int) -> RouterCounts:
+    """Return a router's counts, those of what it wrote down with its time until the run's end."""
+    if not events.exists():
+        return router
+    return replace(router, **until_end(read_text(events), str(events), end_ns))
 
 
 def write_routes(folder: Path, cell: Cell, epoch_ns: int) -> None:

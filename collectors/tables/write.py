@@ -145,8 +145,9 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     totals = {flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows}
     checks += message_checks.checks(cell, by_flow, received, totals)
     packets, paths = _write_packets(
-        folder, cell, counted, received, recorded.told, checks, unconnected(flows), tolerances
-    )
+        folder, cell, epoch_ns, counted, received, recorded.told, checks, unconnected(flows),
+        tolerances,
+    )  # fmt: skip
     if by_flow:
         known = packet_evidence.one_way_delays(folder)
         table = message_rows(cell, by_flow, epoch_ns, packets, one_way_delays=known)
@@ -171,6 +172,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
 def _write_packets(
     folder: Path,
     cell: Cell,
+    epoch_ns: int,
     counted: Mapping[str, Mapping[str, int]],
     received: Mapping[str, Received],
     told: Told | None,
@@ -196,7 +198,7 @@ def _write_packets(
     if cell.ad_hoc:
         checks = [
             *sampled,
-            *radio_files.write(folder, cell.ad_hoc, cell.duration_s),
+            *radio_files.write(folder, cell.ad_hoc, cell.duration_s, epoch_ns),
             *second_source.checks(
                 cell, found, packet_evidence.probe_totals(folder, cell), received
             ),

@@ -77,15 +77,16 @@ class RadioRow:
     #: RTS of others that it decoded and gave no CTS, as it kept quiet for another exchange
     rts_refused_attempts: int
     cts_attempts: int  #: transmissions of CTS
-    #: next hops that its router took for gone; null, as what follows, of a routing protocol that
-    #: has no such thing
+    #: next hops that its router took for gone before the run's end; null, as what follows, of a
+    #: routing protocol that has no such thing
     link_breaks: int | None
     route_requests: int | None  #: that its router began
     route_requests_forwarded: int | None  #: of others, passed on
     route_replies: int | None  #: that its router answered with
-    routes_broken: int | None  #: that its router gave up, because a link broke or an error said so
-    discoveries: int | None  #: searches for a destination
-    discoveries_failed: int | None  #: of these: given up
+    #: that its router gave up before the run's end, because a link broke or an error said so
+    routes_broken: int | None
+    discoveries: int | None  #: searches for a destination that began before the run's end
+    discoveries_failed: int | None  #: given up before the run's end
     router_dropped_pkts: int | None  #: packets that its router dropped, for all reasons
     #: routing packets it sent, each once for every interface; of batman-adv packets of originator
     #: messages, which several may share, of babel packets of its messages, both from time zero to

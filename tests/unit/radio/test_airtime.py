@@ -50,7 +50,7 @@ def test_airtime_is_over_the_run_but_for_what_is_sent_all_the_time() -> None:
 
 
 def test_the_table(left: Path) -> None:
-    radio_files.write(left, NETWORK, RUN_S)
+    radio_files.write(left, NETWORK, RUN_S, 0)
     table = pl.read_parquet(left / run_folder.AIRTIME_TABLE)
     assert [AirtimeRow(**row) for row in table.to_dicts()] == list(airtime().values())
 
@@ -62,7 +62,7 @@ def test_messages_of_babel_are_over_the_life_of_the_medium(
     routing = dataclasses.replace(NETWORK.routing, protocol=protocol)
     counted = counted_by(routers())[0]
     monkeypatch.setattr(radio_files, "counts", lambda *_: counted)
-    radio_files.write(left, dataclasses.replace(NETWORK, routing=routing), RUN_S)
+    radio_files.write(left, dataclasses.replace(NETWORK, routing=routing), RUN_S, 0)
     rows = pl.read_parquet(left / run_folder.AIRTIME_TABLE).to_dicts()
     (row,) = [row for row in rows if row["kind"] == "broadcast"]
     assert row["over_s"] == pytest.approx(over_s)

@@ -36,6 +36,8 @@ NODES = NETWORK.node_names()
 RADIOS = NETWORK.radios()
 #: How long the recorded run was.
 RUN_S = from_dict(value("radios-6.12/cell.json")).duration_s
+#: When a run begins that has events made up for it.
+EPOCH_NS = 5_000_000_000
 
 
 def medium() -> dict[str, Any]:
@@ -117,7 +119,7 @@ def test_each_outcome_of_rts_has_its_column() -> None:
 
 
 def test_the_files(left: Path) -> None:
-    checks = radio_files.write(left, NETWORK, RUN_S)
+    checks = radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
     assert len(checks) == 3 * 6
     assert all(check.agrees for check in checks)
     assert (checks[0].where, checks[0].wanted, checks[0].got) == (
@@ -167,7 +169,9 @@ def test_a_sum_that_does_not_close_is_of_its_node(left: Path, counter: str, what
         totals[counter][3] += 1
 
     change(left, one_more)
-    (wrong,) = [check for check in radio_files.write(left, NETWORK, RUN_S) if not check.agrees]
+    (wrong,) = [
+        check for check in radio_files.write(left, NETWORK, RUN_S, EPOCH_NS) if not check.agrees
+    ]
     assert (wrong.check, wrong.where) == (what, "node n4")
 
 
@@ -179,7 +183,7 @@ def test_a_frame_on_the_air_when_the_medium_ends_is_no_mistake(left: Path) -> No
         totals["waiting_at_end"][3] += 1
 
     change(left, one_more)
-    assert all(check.agrees for check in radio_files.write(left, NETWORK, RUN_S))
+    assert all(check.agrees for check in radio_files.write(left, NETWORK, RUN_S, EPOCH_NS))
     (fourth,) = pl.read_parquet(left / run_folder.RADIOS_TABLE).filter(node="n4").to_dicts()
     assert (fourth["attempts"], fourth["waiting_frames"]) == (2, 1)
 
@@ -207,7 +211,7 @@ def test_a_frame_on_the_air_when_the_medium_ends_is_no_mistake(left: Path) -> No
 def test_damaged_counters(left: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     change(left, edit)
     with pytest.raises(ParseError, match=r"medium\.json"):
-        radio_files.write(left, NETWORK, RUN_S)
+        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +227,7 @@ def test_damaged_counters(left: Path, edit: Callable[[dict[str, Any]], object]) 
 def test_damaged_words_of_a_daemon(left: Path, text: str) -> None:
     (left / "raw/routing/n2.jsonl").write_text(text)
     with pytest.raises(ParseError, match=r"n2\.jsonl"):
-        radio_files.write(left, NETWORK, RUN_S)
+        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
 
 
 @pytest.mark.parametrize("name", [f"sent_{kind}_packets" for kind in CONTROL])
@@ -234,14 +238,14 @@ def test_totals_of_a_daemon_without_a_counter(left: Path, name: str) -> None:
     del totals[name]
     path.write_text(f"{options}\n{json.dumps(totals)}\n")
     with pytest.raises(ParseError):
-        radio_files.write(left, NETWORK, RUN_S)
+        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
 
 
 @pytest.mark.parametrize("name", [run_folder.MEDIUM, "raw/routing/n6.jsonl"])
 def test_a_missing_file(left: Path, name: str) -> None:
     (left / name).unlink()
     with pytest.raises(ParseError):
-        radio_files.write(left, NETWORK, RUN_S)
+        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
 
 
 def test_a_row_for_each_of_two_radios(tmp_path: Path) -> None:
@@ -264,7 +268,9 @@ def test_a_row_for_each_of_two_radios(tmp_path: Path) -> None:
     }
     more["acked"][7] += 1
     (tmp_path / run_folder.MEDIUM).write_text(json.dumps(totals | more | {"radios": 8}))
-    (wrong,) = [check for check in radio_files.write(tmp_path, network, RUN_S) if not check.agrees]
+    (wrong,) = [
+        check for check in radio_files.write(tmp_path, network, RUN_S, EPOCH_NS) if not check.agrees
+    ]
     assert wrong.where == "node n2, wlan1"
     table = pl.read_parquet(tmp_path / run_folder.RADIOS_TABLE)
     assert table["node"].to_list() == [*NODES, "n1", "n2"]
@@ -280,4 +286,41 @@ def test_a_second_daemon_that_said_nothing(left: Path, name: str) -> None:
         shutil.copy(left / "raw/routing/n3.jsonl", left / f"raw/routing/{node}.wlan1.jsonl")
     (left / name).unlink()
     with pytest.raises(ParseError, match=name.rpartition("/")[2].replace(".", r"\.")):
-        radio_files.write(left, network, RUN_S)
+        radio_files.write(left, network, RUN_S, EPOCH_NS)
+
+
+def event(t_ns: int, name: str, **more: object) -> str:
+    return json.dumps({"t_ns": t_ns, "event": name, **more}, separators=(",", ":")) + "\n"
+
+
+def test_what_happened_after_the_run_is_not_of_it(left: Path) -> None:
+    end_ns = EPOCH_NS + round(RUN_S * 1e9)
+    lines = [
+        event(1, "link_broken", cause="hello"),
+        event(end_ns - 1, "link_broken", cause="feedback"),
+        event(end_ns, "link_broken", cause="hello"),
+        event(end_ns - 2, "route_broken"), event(end_ns - 1, "route_expired"),
+        event(end_ns + 9, "route_broken"),
+        event(7, "discovery_started", repair=False), event(8, "discovery_started", repair=True),
+        event(9, "discovery_failed", repair=True), event(10, "discovery_failed", repair=False),
+        event(11, "discovery_started", repair=False),
+        event(end_ns, "discovery_failed", repair=False),
+    ]  # fmt: skip
+    (left / run_folder.routing_events("n3")).write_text("".join(lines))
+    radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+    third = RadioRow(**pl.read_parquet(left / run_folder.RADIOS_TABLE).to_dicts()[2])
+    assert (third.link_breaks, third.routes_broken) == (2, 1)
+    assert (third.discoveries, third.discoveries_failed) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"event":"link_broken"}', '{"t_ns":-1,"event":"link_broken"}',
+     '{"t_ns":1,"event":"link_broken"', '["event":"link_broken"]', '[{"event":"link_broken"}]',
+     '{"t_ns":1,"x":{"event":"link_broken"}}'],
+)  # fmt: skip
+def test_damaged_events_of_a_router(left: Path, line: str) -> None:
+    (left / run_folder.routing_events("n3")).write_text(event(1, "route_expired") + line + "\n")
+    with pytest.raises(ParseError, match="not an event of a router") as caught:
+        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+    assert "n3.events:2" in str(caught.value)
