@@ -23,7 +23,7 @@ PER_PACKET_S = 28e-6
 #: More, where captures see each packet at every point.
 PER_CAPTURED_PACKET_S = 55e-6
 #: Of radios: to make one, and what a virtual second of 46 that move takes.
-PER_NODE_S, PER_RADIO_VIRTUAL_S = 0.1, 0.055
+PER_NODE_S, PER_RADIO_VIRTUAL_S = 0.1, 0.047
 #: A calibration sends so many packets that these say it, whatever flows there are.
 CALIBRATING_S = 0.64
 
