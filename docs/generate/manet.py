@@ -44,8 +44,7 @@ KILO, MILLI, PERCENT = 1e3, 1e-3, 1e-2
 TRANSPORT = {
     "goodput_M_bps": Shown("goodput, kbit/s", KILO, 0),
     "connect_M_s": Shown("connect time, ms", MILLI, 0),
-    "retransmitted_M_pkts": Shown("packets sent again", 1, 0),
-    "timeouts_M": Shown("timeouts", 1, 0),
+    "retransmitted_M_pkts": Shown("segments or chunks sent again", 1, 0),
     "sack_bandwidth_M_bps": Shown("selective acknowledgements, kbit/s", KILO, 2),
     "ack_bandwidth_M_bps": Shown("packets that acknowledge, kbit/s", KILO, 1),
     "goodput_C_bps": Shown("constant flows' goodput, kbit/s", KILO, 1),
