@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from collectors.audit.packet_balance import compare
+from collectors.sockets.protocol import grown
 from model.cell import Cell, Flow
 from model.check import Check
 from model.tolerances import EXACT, Tolerances
@@ -220,17 +221,6 @@ def _ends(sockets: pl.DataFrame, protocol: pl.DataFrame, totals: Totals) -> Iter
             whole = len(parts) == len(said)
             yield compare(
                 f"{group} {' + '.join(counters)}", f"{node}, {side}",
-                sum(parts) if whole else None, _grown(rows, node, group, counters),
+                sum(parts) if whole else None, grown(rows, node, group, counters),
                 "chunks" if kind == "sctp" else "segments",
             )  # fmt: skip
-
-
-def _grown(protocol: pl.DataFrame, node: str, group: str, counters: tuple[str, ...]) -> int | None:
-    """Return by how much a host's counters grew from the first sample to the last."""
-    grown = 0
-    for counter in counters:
-        rows = protocol.filter(node=node, group=group, counter=counter)["value"]
-        if not rows.len():
-            return None
-        grown += rows[-1] - rows[0]
-    return grown

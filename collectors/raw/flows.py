@@ -231,6 +231,7 @@ def flow_row(
     sent: Sent,
     counted: Mapping[str, int],
     cwnd_mean_segments: float | None = None,
+    timeouts: int | None = None,
 ) -> FlowRow:
     """Put one flow's sources together; drops are differences of adjacent counters.
 
@@ -259,4 +260,5 @@ def flow_row(
         loss_frac=None if lost is None or not offered else lost / offered,
         retransmitted_pkts=sent.retransmitted_pkts,
         cwnd_mean_segments=cwnd_mean_segments,
+        timeouts=timeouts,
     )

@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from collectors.raw.files import json_value, whole
+from collectors.raw.files import whole
 from model.ad_hoc import RoutingProtocol
-from model.errors import ParseError
 
 #: Kinds of AODV's packets, as its daemon counts them, and the headers that each has besides.
 CONTROL = ("rreq", "rrep", "rerr", "rrep_ack", "hello")
@@ -21,11 +20,6 @@ CONTROL_HEADER_BYTES = 28
 ETHERNET_BYTES = 14
 #: The headers that each of babeld's messages has, which count.
 IPV6_UDP_BYTES = 48
-#: What AODV's daemon writes down as it happens, besides counting it.
-EVENTS = {
-    "link_broken": "link_breaks", "route_broken": "routes_broken",
-    "discovery_started": "discoveries", "discovery_failed": "discoveries_failed",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +39,7 @@ class RouterCounts:
 
 
 def _aodv(router: Mapping[str, Any]) -> RouterCounts:
-    """Return what an AODV daemon counted, from its start to its end (see :func:`until_end`)."""
+    """Return what an AODV daemon counted, from its start to its end (not of the run alone)."""
 
     def of(*names: str) -> int:
         return sum(whole(router[name]) for name in names)
@@ -67,35 +61,6 @@ def _aodv(router: Mapping[str, Any]) -> RouterCounts:
         control_bytes=of(*(f"sent_{kind}_bytes" for kind in CONTROL))
         + control * CONTROL_HEADER_BYTES,
     )
-
-
-def until_end(text: str, where: str, end_ns: int) -> dict[str, int]:
-    """Return what a daemon wrote down before the end of a run, by column; repairs are no searches.
-
-    After the run nodes fall silent one by one, and others take that for links that break.
-
-    Args:
-        text: a line per event.
-        where: whose, for messages.
-        end_ns: the clock at the end of the run.
-
-    Raises:
-        ParseError: a line that is not what daemons write.
-    """
-    found = dict.fromkeys(EVENTS.values(), 0)
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not any(f'"event":"{name}"' in line for name in EVENTS):
-            continue
-        try:
-            event = json_value(line)
-            if whole(event["t_ns"]) < end_ns and not event.get("repair", False):
-                found[EVENTS[event["event"]]] += 1
-        except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise ParseError(
-                "not an event of a router", where=f"{where}:{number}", got=line[:80],
-                hint=f"{error!r:.200}",
-            ) from error  # fmt: skip
-    return found
 
 
 def _batman_adv(router: Mapping[str, Any]) -> RouterCounts:

@@ -10,18 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
-from collectors.raw.files import json_value, whole, word
-from model.errors import ParseError
 from model.run_files.path_tables import RouteRow
 from model.units import ns_to_seconds
-
-#: Events that say which next hop a node has from then on, and those after which it has none.
-SET = ("route_added", "route_changed")
-GONE = ("route_broken", "route_expired", "route_deleted")
-#: How lines of either begin to be told from others without reading them as JSON.
-_MARK = '"event":"route_'
 
 
 @dataclass(frozen=True)
@@ -42,39 +33,6 @@ class Way:
     way: str
     first: str
     last: str
-
-
-def route_changes(text: str, where: str, node: str) -> list[RouteChange]:
-    """Return what a node's daemon says of its routes, in its order.
-
-    Raises:
-        ParseError: a line that is not what daemons write, or times that descend.
-    """
-    found: list[RouteChange] = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if _MARK not in line:
-            continue
-        try:
-            change = _change(json_value(line), node)
-        except (ValueError, LookupError, TypeError) as error:
-            raise ParseError(
-                "not an event of a route", where=f"{where}:{number}", got=line[:80], hint=str(error)
-            ) from error
-        if found and change.t_ns < found[-1].t_ns:
-            raise ParseError(
-                "times of events descend", where=f"{where}:{number}",
-                wanted=f"at least {found[-1].t_ns} ns", got=f"{change.t_ns} ns",
-            )  # fmt: skip
-        found.append(change)
-    return found
-
-
-def _change(record: Mapping[str, Any], node: str) -> RouteChange:
-    event = word(record["event"])
-    if event not in (*SET, *GONE):
-        raise ValueError(f"wanted one of {', '.join((*SET, *GONE))}")
-    next_hop = word(record["next_hop"]) if event in SET else None
-    return RouteChange(whole(record["t_ns"]), node, word(record["destination"]), next_hop)
 
 
 def followed(

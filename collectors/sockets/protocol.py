@@ -55,6 +55,20 @@ def protocol_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
+def grown(protocol: pl.DataFrame, node: str, group: str, counters: Sequence[str]) -> int | None:
+    """Return by how much a host's counters grew together from the first sample to the last.
+
+    None if the host does not count one of them.
+    """
+    grown = 0
+    for counter in counters:
+        rows = protocol.filter(node=node, group=group, counter=counter)["value"]
+        if not rows.len():
+            return None
+        grown += rows[-1] - rows[0]
+    return grown
+
+
 def _counters(
     answer: Answer,
     seen: dict[Source, list[str]],

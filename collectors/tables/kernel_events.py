@@ -11,6 +11,7 @@ from collectors.audit import socket_checks
 from collectors.audit.drop_checks import Told
 from collectors.raw.files import read_as, read_text
 from collectors.raw.flows import probe_mss_bytes
+from collectors.sockets.expiries import expiries
 from collectors.sockets.protocol import protocol_table
 from collectors.sockets.samples import read_samples
 from collectors.sockets.sockets import sockets_table
@@ -78,17 +79,22 @@ def write_sockets(
     epoch_ns: int,
     windows: pl.DataFrame | None,
     tolerances: Tolerances,
-) -> list[Check]:
-    """Write the tables of sampled sockets and counters; return what they are compared with."""
+) -> tuple[dict[str, int], list[Check]]:
+    """Write the tables of sampled sockets and counters.
+
+    Returns by flow how often its timer expired, where that is known, and what samples are compared
+    with.
+    """
     if not cell.collect.sockets_s:
-        return []
+        return {}, []
     samples = read_samples(folder / run_folder.SOCKET_SAMPLES, folder / run_folder.SOCKET_SOURCES)
     sockets = sockets_table(samples, cell.flows, epoch_ns)
     protocol = protocol_table(samples, cell.flows, epoch_ns)
     write_parquet(sockets, folder / run_folder.SOCKETS_TABLE)
     write_parquet(protocol, folder / run_folder.PROTOCOL_TABLE)
     totals = packet_evidence.probe_totals(folder, cell)
-    return socket_checks.checks(cell, sockets, protocol, windows, totals, tolerances)
+    checks = socket_checks.checks(cell, sockets, protocol, windows, totals, tolerances)
+    return expiries(cell.flows, sockets, protocol), checks
 
 
 def _mss_bytes(folder: Path, flow: Flow) -> int | None:

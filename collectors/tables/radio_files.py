@@ -10,11 +10,12 @@ from typing import Any
 from collectors.raw.files import read_as, read_text
 from collectors.raw.flows import json_lines
 from collectors.raw.radios import airtime_rows, radio_rows
-from collectors.raw.routers import RouterCounts, router_counts, until_end
-from collectors.raw.routes import Way, followed, route_changes
+from collectors.raw.router_events import RouterEvents, router_events
+from collectors.raw.routers import RouterCounts, router_counts
+from collectors.raw.routes import Way, followed
 from collectors.tables.parquet import write_rows
 from model import run_folder
-from model.ad_hoc import DEVICES, PROACTIVE, AdHoc, NodeRadio, RoutingProtocol
+from model.ad_hoc import DEVICES, PROACTIVE, NodeRadio, RoutingProtocol
 from model.cell import Cell
 from model.check import Check
 from model.errors import ParseError
@@ -22,35 +23,54 @@ from model.run_files.path_tables import AirtimeRow, RadioRow, RouteRow
 from model.units import seconds_to_ns
 
 
-def write(folder: Path, network: AdHoc, duration_s: float, epoch_ns: int) -> list[Check]:
-    """Write both tables; return what each radio's frames came to beside what it was handed.
+def write(folder: Path, cell: Cell, epoch_ns: int) -> list[Check]:
+    """Write the tables; return what each radio's frames came to beside what it was handed.
 
-    ``duration_s`` is the length of the run, which medium and routers began before and ended after,
-    ``epoch_ns`` the clock at its start.
+    ``epoch_ns`` is the clock at the start of the run, which medium and routers began before and
+    ended after. Nothing is there to be done for a network without radios.
 
     Raises:
         ParseError: a raw file is missing, or not what medium and daemons write.
     """
+    network = cell.ad_hoc
+    if network is None:
+        return []
+    events = read_events(folder, cell, epoch_ns)
+    write_routes(folder, cell, events, epoch_ns)
     radios = network.radios()
-    said = [folder / f"{run_folder.routing(one.node, one.device)}.jsonl" for one in radios]
     protocol = network.routing.protocol
-    end_ns = epoch_ns + seconds_to_ns(duration_s)
-    routers = [
-        _in_run(
-            counts(read_text(path), str(path), protocol),
-            folder / run_folder.routing_events(one.node, one.device), end_ns,
-        )
-        for one, path in zip(radios, said, strict=True)
-    ]  # fmt: skip
+    routers = []
+    for one in radios:
+        path = folder / f"{run_folder.routing(one.node, one.device)}.jsonl"
+        counted = counts(read_text(path), str(path), protocol)
+        seen = events.get(_name(one))
+        routers.append(counted if seen is None else replace(counted, **seen.counts))
     medium = folder / run_folder.MEDIUM
     rows = read_as(medium, lambda value: radio_rows(radios, value, routers))
     airtime = read_as(
         medium,
-        lambda value: airtime_rows(value, duration_s, routed_all_along=protocol in PROACTIVE),
+        lambda value: airtime_rows(value, cell.duration_s, routed_all_along=protocol in PROACTIVE),
     )
     write_rows(rows, RadioRow, folder / run_folder.RADIOS_TABLE)
     write_rows(airtime, AirtimeRow, folder / run_folder.AIRTIME_TABLE)
     return [check for row in rows for check in _checks(row)]
+
+
+def read_events(folder: Path, cell: Cell, epoch_ns: int) -> dict[str, RouterEvents]:
+    """Return by router what each daemon wrote down; nothing if none recorded what it did.
+
+    Raises:
+        ParseError: some daemons' events are there and others' are not, or not what they write.
+    """
+    radios = () if cell.ad_hoc is None else cell.ad_hoc.radios()
+    files = {_name(one): folder / run_folder.routing_events(one.node, one.device) for one in radios}
+    if not any(path.exists() for path in files.values()):
+        return {}
+    end_ns = epoch_ns + seconds_to_ns(cell.duration_s)
+    return {
+        name: router_events(read_text(path), str(path), name, end_ns)
+        for name, path in files.items()
+    }
 
 
 def counts(text: str, where: str, protocol: RoutingProtocol) -> RouterCounts:
@@ -68,34 +88,13 @@ def counts(text: str, where: str, protocol: RoutingProtocol) -> RouterCounts:
         ) from error
 
 
-def _in_run(router: RouterCounts, events: Path, end_ns: int) -> RouterCounts:
-    """Return a router's counts, those of what it wrote down with its time until the run's end."""
-    if not events.exists():
-        return router
-    return replace(router, **until_end(read_text(events), str(events), end_ns))
-
-
-def write_routes(folder: Path, cell: Cell, epoch_ns: int) -> None:
-    """Write each flow's routes over time; no table if no daemon recorded what it did.
-
-    Raises:
-        ParseError: some daemons' events are there and others' are not, or not what they write.
-    """
+def write_routes(
+    folder: Path, cell: Cell, events: Mapping[str, RouterEvents], epoch_ns: int
+) -> None:
+    """Write each flow's routes over time; no table if no daemon recorded what it did."""
     network = cell.ad_hoc
-    if network is None:
+    if network is None or not events:
         return
-    radios = {_name(one): one for one in network.radios()}
-    files = {
-        name: folder / run_folder.routing_events(one.node, one.device)
-        for name, one in radios.items()
-    }
-    if not any(path.exists() for path in files.values()):
-        return
-    every = [
-        change
-        for name, path in files.items()
-        for change in route_changes(read_text(path), str(path), name)
-    ]
     sources, destinations = network.source_names(), network.destination_names()
     ways = []
     for flow in cell.flows:
@@ -104,7 +103,8 @@ def write_routes(folder: Path, cell: Cell, epoch_ns: int) -> None:
             Way(flow.id, "data", source, destination),
             Way(flow.id, "ack", destination, source),
         ]
-    addresses = {one.address: name for name, one in radios.items()}
+    addresses = {one.address: _name(one) for one in network.radios()}
+    every = [change for router in events.values() for change in router.changes]
     end_ns = epoch_ns + seconds_to_ns(cell.duration_s)
     rows = followed(every, ways, addresses, epoch_ns, end_ns)
     write_rows([_of_nodes(row) for row in rows], RouteRow, folder / run_folder.ROUTES_TABLE)

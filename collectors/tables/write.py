@@ -121,6 +121,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     received = {flow.id: _received(folder, flow, epoch_ns) for flow in cell.flows}
     recorded = write_recorded(folder, cell, epoch_ns)
     windows = recorded.windows
+    expired, checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
     flows = [
         flow_row(
             flow,
@@ -129,6 +130,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
             _sent(folder, flow),
             counted[flow.id],
             None if windows is None else mean_cwnd_segments(flow, cell, windows),
+            expired.get(flow.id),
         )
         for flow in cell.flows
     ]
@@ -137,17 +139,15 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     write_rows(intervals, IntervalRow, folder / run_folder.INTERVALS_TABLE)
     qdiscs = read_as(raw / "qdiscs.json", qdisc_rows)
     write_rows(qdiscs, QdiscRow, folder / run_folder.QDISCS_TABLE)
-    checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
     checks += path_files.write(folder, cell, epoch_ns, tolerances)
-    radio_files.write_routes(folder, cell, epoch_ns)
+    checks += radio_files.write(folder, cell, epoch_ns)
     by_flow = {flow.id: _messages(folder, flow) for flow in cell.flows
                if cell.records_messages_of(flow)}  # fmt: skip
     totals = {flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows}
     checks += message_checks.checks(cell, by_flow, received, totals)
     packets, paths = _write_packets(
-        folder, cell, epoch_ns, counted, received, recorded.told, checks, unconnected(flows),
-        tolerances,
-    )  # fmt: skip
+        folder, cell, counted, received, recorded.told, checks, unconnected(flows), tolerances
+    )
     if by_flow:
         known = packet_evidence.one_way_delays(folder)
         table = message_rows(cell, by_flow, epoch_ns, packets, one_way_delays=known)
@@ -172,7 +172,6 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
 def _write_packets(
     folder: Path,
     cell: Cell,
-    epoch_ns: int,
     counted: Mapping[str, Mapping[str, int]],
     received: Mapping[str, Received],
     told: Told | None,
@@ -198,10 +197,7 @@ def _write_packets(
     if cell.ad_hoc:
         checks = [
             *sampled,
-            *radio_files.write(folder, cell.ad_hoc, cell.duration_s, epoch_ns),
-            *second_source.checks(
-                cell, found, packet_evidence.probe_totals(folder, cell), received
-            ),
+            *second_source.checks(cell, found, totals, received),
         ]
         write_rows([], AuditRow, folder / run_folder.AUDIT_TABLE)
         text = packet_evidence.audit_text(checks, (), of_flows)

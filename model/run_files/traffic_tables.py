@@ -33,6 +33,9 @@ class FlowRow:
     #: mean congestion window over time inside the measuring window, in segments of the payload;
     #: null without telemetry, and for UDP
     cwnd_mean_segments: float | None = None
+    #: expiries of the retransmission timer with data, by the sending host's own counters; null
+    #: where the host has more flows of the protocol, or iperf3's, or is not sampled, and for UDP
+    timeouts: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -154,8 +154,20 @@ def cwnd_stays_frac(sample: Sample, group: Group) -> Share:
 
 
 def timeouts(sample: Sample, group: Group) -> float:
-    """Return how often a retransmission timer of the group expired."""
-    return total((row["timeouts"] for row in _episodes(sample, group)), "timeouts", none=0.0)
+    """Return how often a retransmission timer of the group expired.
+
+    Captures tell each; the kernel's events tell at most one between two acknowledgements, so
+    without captures the hosts' own counters are asked.
+    """
+    if sample.paths:
+        return total((row["timeouts"] for row in _episodes(sample, group)), "timeouts", none=0.0)
+    flows = [flow for flow in sample.flows if flow.group == group.id]
+    if any(flow.timeouts is None for flow in flows):
+        raise UnavailableError(
+            f"not captured (--pcap), and the hosts' counters (collect: counters_s) do not tell it "
+            f"of every flow of {group.label}"
+        )
+    return total((flow.timeouts for flow in flows), "timeouts")
 
 
 def timeout_if_lost_again_frac(sample: Sample, group: Group) -> Share:

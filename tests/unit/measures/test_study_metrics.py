@@ -1,15 +1,21 @@
 """Metrics that a study asks for: of losses and windows, between two times, of a link's use."""
 
 import dataclasses
+from typing import Any
 
 import pytest
 
 from model.run_files.network_path import PathFlow, PointPath
 from model.run_files.point import Point
+from model.run_files.tables import schema
+from model.run_files.traffic_tables import PathRow
 from reports.measures.metrics import Value, evaluate, study_metrics_of
 from reports.store.sample import Sample, Spans
 from tests.support import published_study
 from tests.unit.measures.test_metrics import FOUR_FLOWS, T, flow, sample
+
+NOTHING_OF: dict[str, Any] = dict.fromkeys(schema(PathRow))
+CAPTURED = PathRow(**{**NOTHING_OF, "flow": "S1"})
 
 
 def metric(name: str, found: Sample) -> Value:
@@ -128,12 +134,33 @@ def test_what_windows_do_after_losses() -> None:
     assert metric("regrow_S_s", found).value == pytest.approx(0.78)
     assert metric("grows_at_recovery_S_frac", found).value == 1 / 2
     assert metric("cwnd_stays_S_frac", found).value == 1 / 2  # not of the one with a timeout
-    assert metric("timeouts_S", found).value == 1
-    assert metric("timeouts_T", found).value == 0
+    captured = dataclasses.replace(found, paths=(CAPTURED,))
+    assert metric("timeouts_S", captured).value == 1
+    assert metric("timeouts_T", captured).value == 0
     unknown = dataclasses.replace(FOUR_FLOWS, episodes=[episode()])
     for name in ("flight_full_S_frac", "regrow_S_s", "grows_at_recovery_S_frac",
                  "cwnd_stays_S_frac"):  # fmt: skip
         assert metric(name, unknown).value is None
+
+
+def test_timeouts_without_captures_are_the_hosts_own() -> None:
+    """The kernel's events have one expiry between two acknowledgements, however many there were."""
+    told = [episode(timeouts=1)]
+    flows = [
+        dataclasses.replace(one, timeouts=number)
+        for one, number in zip(FOUR_FLOWS.flows, (2, 0, 3, 4), strict=True)
+    ]
+    found = dataclasses.replace(FOUR_FLOWS, flows=tuple(flows), episodes=told)
+    assert metric("timeouts_T", found).value == 2
+    assert metric("timeouts_S", found).value == 7
+    assert metric("timeouts_S", dataclasses.replace(found, episodes=None)).value == 7
+    one = dataclasses.replace(flows[3], timeouts=None)
+    unknown = dataclasses.replace(found, flows=(*flows[:3], one))
+    assert metric("timeouts_T", unknown).value == 2
+    assert metric("timeouts_S", unknown).value is None
+    assert "(collect: counters_s) do not tell it of every flow of SCTP" in str(
+        metric("timeouts_S", unknown).reason
+    )
 
 
 def test_new_data_after_losses_and_losses_of_what_was_repeated() -> None:

@@ -16,7 +16,15 @@ from model.ad_hoc import RoutingProtocol
 from model.run_files.metrics import Bounds, metric_bounds
 from model.run_files.path_tables import AirtimeRow
 from reports.verdict.limits import limits_of
-from tests.unit.radio.test_radio_tables import NETWORK, RUN_S, counted_by, left, medium, routers
+from tests.unit.radio.test_radio_tables import (
+    NETWORK,
+    RUN_S,
+    counted_by,
+    left,
+    medium,
+    routers,
+    written,
+)
 
 __all__ = ["left"]
 
@@ -50,7 +58,7 @@ def test_airtime_is_over_the_run_but_for_what_is_sent_all_the_time() -> None:
 
 
 def test_the_table(left: Path) -> None:
-    radio_files.write(left, NETWORK, RUN_S, 0)
+    written(left)
     table = pl.read_parquet(left / run_folder.AIRTIME_TABLE)
     assert [AirtimeRow(**row) for row in table.to_dicts()] == list(airtime().values())
 
@@ -62,7 +70,7 @@ def test_messages_of_babel_are_over_the_life_of_the_medium(
     routing = dataclasses.replace(NETWORK.routing, protocol=protocol)
     counted = counted_by(routers())[0]
     monkeypatch.setattr(radio_files, "counts", lambda *_: counted)
-    radio_files.write(left, dataclasses.replace(NETWORK, routing=routing), RUN_S, 0)
+    written(left, dataclasses.replace(NETWORK, routing=routing))
     rows = pl.read_parquet(left / run_folder.AIRTIME_TABLE).to_dicts()
     (row,) = [row for row in rows if row["kind"] == "broadcast"]
     assert row["over_s"] == pytest.approx(over_s)

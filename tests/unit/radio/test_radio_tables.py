@@ -18,6 +18,7 @@ from collectors.tables import radio_files
 from model import run_folder
 from model.ad_hoc import AdHoc
 from model.cell import from_dict
+from model.check import Check
 from model.errors import ParseError
 from model.run_files.path_tables import RadioRow
 from tests.support.recorded import DATA, value
@@ -25,19 +26,25 @@ from tests.support.recorded import DATA, value
 RECORDED = DATA / "radios-6.12"
 
 
+CELL = from_dict(value("radios-6.12/cell.json"))
+
+
 def recorded_network() -> AdHoc:
-    network = from_dict(value("radios-6.12/cell.json")).ad_hoc
-    assert network is not None
-    return network
+    assert CELL.ad_hoc is not None
+    return CELL.ad_hoc
 
 
 NETWORK = recorded_network()
 NODES = NETWORK.node_names()
 RADIOS = NETWORK.radios()
 #: How long the recorded run was.
-RUN_S = from_dict(value("radios-6.12/cell.json")).duration_s
+RUN_S = CELL.duration_s
 #: When a run begins that has events made up for it.
 EPOCH_NS = 5_000_000_000
+
+
+def written(folder: Path, network: AdHoc = NETWORK, epoch_ns: int = EPOCH_NS) -> list[Check]:
+    return radio_files.write(folder, dataclasses.replace(CELL, network=network), epoch_ns)
 
 
 def medium() -> dict[str, Any]:
@@ -119,7 +126,7 @@ def test_each_outcome_of_rts_has_its_column() -> None:
 
 
 def test_the_files(left: Path) -> None:
-    checks = radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+    checks = written(left)
     assert len(checks) == 3 * 6
     assert all(check.agrees for check in checks)
     assert (checks[0].where, checks[0].wanted, checks[0].got) == (
@@ -169,9 +176,7 @@ def test_a_sum_that_does_not_close_is_of_its_node(left: Path, counter: str, what
         totals[counter][3] += 1
 
     change(left, one_more)
-    (wrong,) = [
-        check for check in radio_files.write(left, NETWORK, RUN_S, EPOCH_NS) if not check.agrees
-    ]
+    (wrong,) = [check for check in written(left) if not check.agrees]
     assert (wrong.check, wrong.where) == (what, "node n4")
 
 
@@ -183,7 +188,7 @@ def test_a_frame_on_the_air_when_the_medium_ends_is_no_mistake(left: Path) -> No
         totals["waiting_at_end"][3] += 1
 
     change(left, one_more)
-    assert all(check.agrees for check in radio_files.write(left, NETWORK, RUN_S, EPOCH_NS))
+    assert all(check.agrees for check in written(left))
     (fourth,) = pl.read_parquet(left / run_folder.RADIOS_TABLE).filter(node="n4").to_dicts()
     assert (fourth["attempts"], fourth["waiting_frames"]) == (2, 1)
 
@@ -211,7 +216,7 @@ def test_a_frame_on_the_air_when_the_medium_ends_is_no_mistake(left: Path) -> No
 def test_damaged_counters(left: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     change(left, edit)
     with pytest.raises(ParseError, match=r"medium\.json"):
-        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+        written(left)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +232,7 @@ def test_damaged_counters(left: Path, edit: Callable[[dict[str, Any]], object]) 
 def test_damaged_words_of_a_daemon(left: Path, text: str) -> None:
     (left / "raw/routing/n2.jsonl").write_text(text)
     with pytest.raises(ParseError, match=r"n2\.jsonl"):
-        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+        written(left)
 
 
 @pytest.mark.parametrize("name", [f"sent_{kind}_packets" for kind in CONTROL])
@@ -238,14 +243,14 @@ def test_totals_of_a_daemon_without_a_counter(left: Path, name: str) -> None:
     del totals[name]
     path.write_text(f"{options}\n{json.dumps(totals)}\n")
     with pytest.raises(ParseError):
-        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+        written(left)
 
 
 @pytest.mark.parametrize("name", [run_folder.MEDIUM, "raw/routing/n6.jsonl"])
 def test_a_missing_file(left: Path, name: str) -> None:
     (left / name).unlink()
     with pytest.raises(ParseError):
-        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+        written(left)
 
 
 def test_a_row_for_each_of_two_radios(tmp_path: Path) -> None:
@@ -268,9 +273,7 @@ def test_a_row_for_each_of_two_radios(tmp_path: Path) -> None:
     }
     more["acked"][7] += 1
     (tmp_path / run_folder.MEDIUM).write_text(json.dumps(totals | more | {"radios": 8}))
-    (wrong,) = [
-        check for check in radio_files.write(tmp_path, network, RUN_S, EPOCH_NS) if not check.agrees
-    ]
+    (wrong,) = [check for check in written(tmp_path, network) if not check.agrees]
     assert wrong.where == "node n2, wlan1"
     table = pl.read_parquet(tmp_path / run_folder.RADIOS_TABLE)
     assert table["node"].to_list() == [*NODES, "n1", "n2"]
@@ -286,7 +289,13 @@ def test_a_second_daemon_that_said_nothing(left: Path, name: str) -> None:
         shutil.copy(left / "raw/routing/n3.jsonl", left / f"raw/routing/{node}.wlan1.jsonl")
     (left / name).unlink()
     with pytest.raises(ParseError, match=name.rpartition("/")[2].replace(".", r"\.")):
-        radio_files.write(left, network, RUN_S, EPOCH_NS)
+        written(left, network)
+
+
+def lay_events(folder: Path, of_third: str) -> None:
+    for node in NODES:
+        text = of_third if node == "n3" else ""
+        (folder / run_folder.routing_events(node)).write_text(text)
 
 
 def event(t_ns: int, name: str, **more: object) -> str:
@@ -299,15 +308,16 @@ def test_what_happened_after_the_run_is_not_of_it(left: Path) -> None:
         event(1, "link_broken", cause="hello"),
         event(end_ns - 1, "link_broken", cause="feedback"),
         event(end_ns, "link_broken", cause="hello"),
-        event(end_ns - 2, "route_broken"), event(end_ns - 1, "route_expired"),
-        event(end_ns + 9, "route_broken"),
+        event(end_ns - 2, "route_broken", destination="10.0.0.1"),
+        event(end_ns - 1, "route_expired", destination="10.0.0.1"),
+        event(end_ns + 9, "route_broken", destination="10.0.0.1"),
         event(7, "discovery_started", repair=False), event(8, "discovery_started", repair=True),
         event(9, "discovery_failed", repair=True), event(10, "discovery_failed", repair=False),
         event(11, "discovery_started", repair=False),
         event(end_ns, "discovery_failed", repair=False),
     ]  # fmt: skip
-    (left / run_folder.routing_events("n3")).write_text("".join(lines))
-    radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+    lay_events(left, "".join(lines))
+    written(left)
     third = RadioRow(**pl.read_parquet(left / run_folder.RADIOS_TABLE).to_dicts()[2])
     assert (third.link_breaks, third.routes_broken) == (2, 1)
     assert (third.discoveries, third.discoveries_failed) == (2, 1)
@@ -320,7 +330,7 @@ def test_what_happened_after_the_run_is_not_of_it(left: Path) -> None:
      '{"t_ns":1,"x":{"event":"link_broken"}}'],
 )  # fmt: skip
 def test_damaged_events_of_a_router(left: Path, line: str) -> None:
-    (left / run_folder.routing_events("n3")).write_text(event(1, "route_expired") + line + "\n")
+    lay_events(left, event(1, "route_expired", destination="10.0.0.1") + line + "\n")
     with pytest.raises(ParseError, match="not an event of a router") as caught:
-        radio_files.write(left, NETWORK, RUN_S, EPOCH_NS)
+        written(left)
     assert "n3.events:2" in str(caught.value)

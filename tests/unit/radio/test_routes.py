@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.raw.routes import RouteChange, Way, followed, route, route_changes
+from collectors.raw.router_events import RouterEvents, router_events
+from collectors.raw.routes import RouteChange, Way, followed, route
 from collectors.tables import radio_files
 from collectors.tables.parquet import write_rows
 from model import run_folder
@@ -49,11 +50,14 @@ def test_events_of_routes_are_read_and_others_passed_by() -> None:
         + line(6, "route_changed", next_hop=B) + line(7, "route_broken")
         + line(8, "route_expired") + line(8, "route_deleted")
     )  # fmt: skip
-    assert route_changes(text, "n1.events", "n1") == [
+    found = router_events(text, "n1.events", "n1", 9)
+    assert found.changes == (
         RouteChange(5, "n1", B, C), RouteChange(6, "n1", B, B), RouteChange(7, "n1", B, None),
         RouteChange(8, "n1", B, None), RouteChange(8, "n1", B, None),
-    ]  # fmt: skip
-    assert route_changes("", "n1.events", "n1") == []
+    )  # fmt: skip
+    nothing = {"link_breaks": 0, "routes_broken": 0, "discoveries": 0, "discoveries_failed": 0}
+    assert found.counts == {**nothing, "link_breaks": 1, "routes_broken": 1}
+    assert router_events("", "n1.events", "n1", 9) == RouterEvents((), nothing)
 
 
 @pytest.mark.parametrize(
@@ -69,22 +73,22 @@ def test_events_of_routes_are_read_and_others_passed_by() -> None:
 )  # fmt: skip
 def test_lines_that_no_daemon_writes_are_named(broken: str) -> None:
     with pytest.raises(ParseError, match=r"n1\.events:2") as caught:
-        route_changes(line(5, "route_added") + broken, "n1.events", "n1")
-    assert "not an event of a route" in str(caught.value)
+        router_events(line(5, "route_added") + broken, "n1.events", "n1", 9)
+    assert "not an event of a router" in str(caught.value)
 
 
 def test_times_that_descend_are_named() -> None:
     with pytest.raises(ParseError, match="times of events descend"):
-        route_changes(line(5, "route_added") + line(4, "route_broken"), "n1.events", "n1")
+        router_events(line(5, "route_added") + line(4, "route_broken"), "n1.events", "n1", 9)
 
 
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
-        found = route_changes('"event":"route_' + text, "n1.events", "n1")
+        found = router_events('"event":"route_' + text, "n1.events", "n1", 9)
     except ParseError:
         return
-    assert found == []
+    assert found.changes == ()
 
 
 def test_routes_followed_by_hand() -> None:
@@ -161,9 +165,14 @@ def lay_events(folder: Path) -> None:
         path.write_text(events.get(f"n{number}", ""))
 
 
+def write_routes(folder: Path) -> None:
+    events = radio_files.read_events(folder, cell(), 21 * S)
+    radio_files.write_routes(folder, cell(), events, 21 * S)
+
+
 def test_from_events_to_what_a_page_is_given(tmp_path: Path) -> None:
     lay_events(tmp_path)
-    radio_files.write_routes(tmp_path, cell(), 21 * S)
+    write_routes(tmp_path)
     (flow,) = cell().flows
     assert (flow.source, flow.destination) == (0, 0)
     assert read_routes(tmp_path / run_folder.ROUTES_TABLE, cell()) == {
@@ -173,12 +182,12 @@ def test_from_events_to_what_a_page_is_given(tmp_path: Path) -> None:
 
 
 def test_without_events_there_is_no_table_and_some_are_not_enough(tmp_path: Path) -> None:
-    radio_files.write_routes(tmp_path, cell(), 21 * S)
+    write_routes(tmp_path)
     assert not (tmp_path / run_folder.ROUTES_TABLE).exists()
     lay_events(tmp_path)
     (tmp_path / run_folder.routing_events("n4")).unlink()
     with pytest.raises(ParseError, match=r"n4\.events"):
-        radio_files.write_routes(tmp_path, cell(), 21 * S)
+        write_routes(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +208,7 @@ def test_routes_before_the_start_are_those_at_it() -> None:
 
 def test_a_page_shows_the_first_flow_first_or_says_why_not(tmp_path: Path) -> None:
     lay_events(tmp_path)
-    radio_files.write_routes(tmp_path, cell(), 21 * S)
+    write_routes(tmp_path)
     shown = Page(str(moving_nodes(run_of(tmp_path / run_folder.ROUTES_TABLE), "m")))
     data = json.loads(shown.scripts[0])
     assert data["routes"] == [[0], [1000, 0, 2, 1], [1500]]
