@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from model.run_files.point import Point, Scalar
@@ -11,6 +12,8 @@ from model.run_files.study import Parameter
 
 UNKNOWN = "\N{EN DASH}"
 MINUS = "\N{MINUS SIGN}"
+#: How many digits more an end of an interval has at most, to be told from zero.
+MOST_DIGITS = 3
 
 
 #: How settings are shown, by the unit at the end of their name.
@@ -135,10 +138,28 @@ def with_interval(value: float | None, ci95: tuple[float, float] | None, quantit
 
 
 def interval(bounds: tuple[float, float] | None, quantity: Quantity) -> str:
-    """Return ``lo to hi`` as shown; a dash for null."""
+    """Return ``lo to hi`` as shown; a dash for null.
+
+    One with zero inside shows that it has: an end that would be rounded to zero keeps a digit.
+    """
     if bounds is None:
         return UNKNOWN
-    return f"{number(bounds[0], quantity)} to {number(bounds[1], quantity)}"
+    low, high = (number(bound, quantity) for bound in bounds)
+    if bounds[0] < 0 < bounds[1]:
+        low, high = (
+            _not_zero(bound, quantity) if float(text) == 0 else text
+            for bound, text in zip(bounds, (low, high), strict=True)
+        )
+    return f"{low} to {high}"
+
+
+def _not_zero(value: float, quantity: Quantity) -> str:
+    """Return a value that would be shown as 0 with its first digit, unless that is far behind."""
+    more = next(
+        (digits for digits in range(1, MOST_DIGITS + 1)
+         if round(abs(value) * quantity.scale, quantity.decimals + digits)), 0,
+    )  # fmt: skip
+    return number(value, replace(quantity, decimals=quantity.decimals + more))
 
 
 def as_printed(value: Decimal | None, quantity: Quantity) -> str:

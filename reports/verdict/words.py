@@ -12,7 +12,14 @@ from model.run_files.quantity import PERCENT, Quantity
 from model.run_files.study import Parameter
 from reports.inference.decision import Decision
 from reports.measures.metrics import Metric
-from reports.measures.quantities import called, number, setting, setting_label, telling
+from reports.measures.quantities import (
+    called,
+    interval,
+    number,
+    setting,
+    setting_label,
+    telling,
+)
 from reports.verdict.limits import limits_of_comparison, within
 
 #: A difference of two percentages.
@@ -66,7 +73,7 @@ class Words:
         text = self.short(one, found, "95 % CI ")
         return f"{text}, {found.reason}" if found.reason else text
 
-    def short(self, one: Comparison, found: Decision, interval: str = "") -> str:
+    def short(self, one: Comparison, found: Decision, name: str = "") -> str:
         """Return the number found, with its interval: ``5.2 % (3.1 to 7.3)``; nothing for none."""
         if found.estimate is None:
             return ""
@@ -74,8 +81,7 @@ class Words:
         text = f"{number(found.estimate, quantity)}{quantity.suffix}"
         if found.ci95:
             possible = within(limits_of_comparison(one), found.ci95)
-            low, high = (number(bound, quantity) for bound in possible)
-            text += f" ({interval}{low} to {high})"
+            text += f" ({name}{interval(possible, quantity)})"
         return text
 
     def what(self, one: Comparison, naming: Sequence[str]) -> str:

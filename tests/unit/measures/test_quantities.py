@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reports.measures.quantities import setting
+from model.run_files.quantity import KBIT_PER_S, Quantity
+from reports.measures.quantities import interval, setting
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,24 @@ from reports.measures.quantities import setting
 )
 def test_a_setting_has_its_unit(name: str, value: float | str, shown: str) -> None:
     assert setting(name, value) == shown
+
+
+@pytest.mark.parametrize(
+    ("bounds", "shown"),
+    [
+        ((-0.4, 23.6), "-0.4 to 24"),
+        ((-7.2, 0.04), "-7 to 0.04"),
+        ((-0.4, 0.02), "-0.4 to 0.02"),
+        ((-0.6, 0.6), "-1 to 1"),
+        ((0.4, 23.6), "0 to 24"),
+        ((0.0, 23.6), "0 to 24"),
+        ((-23.6, 0.0), "-24 to 0"),
+        ((-1e-9, 23.6), "0 to 24"),
+    ],
+)
+def test_an_interval_about_zero_shows_it(bounds: tuple[float, float], shown: str) -> None:
+    assert interval(bounds, Quantity("bit/s", 1, 0)) == shown
+
+
+def test_the_scale_counts() -> None:
+    assert interval((-4.0, 23_600.0), KBIT_PER_S) == "-0.004 to 23.6"
