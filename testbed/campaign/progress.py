@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from testbed.campaign.run_cells import Progress as CellProgress
+from testbed.machine.process import MOST_TOLD_FRAC
 
 PLAIN_EVERY_S = 10.0
 
@@ -67,7 +68,8 @@ class Display:
 
     def building(self, what: str, done_frac: float) -> None:
         """Show how far a one-time build is."""
-        self._show(f"building {what}", done_frac, self._left(f"building {what}", done_frac))
+        left = self._left(f"building {what}", done_frac) if done_frac < MOST_TOLD_FRAC else ""
+        self._show(f"building {what}", done_frac, left)
 
     def exporting(self, done_cells: int, total_cells: int) -> None:
         """Show how far an export is."""

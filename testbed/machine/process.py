@@ -30,6 +30,9 @@ MOST_LOOKED_BYTES = 16 << 20
 GUARD = Path(__file__).with_name("guard.py")
 MOUNTS = Path("/proc/self/mountinfo")
 
+#: How far a build is told to be at most before it has ended: how long its last steps take, which
+#: say little, its log does not tell.
+MOST_TOLD_FRAC = 0.99
 #: Told now and then how far a build is: what is being built, and the part done from 0 to 1.
 BuildReport = Callable[[str, float], None]
 
@@ -46,7 +49,7 @@ class Watch:
         """Report how far the build is; never quite the end, which only its exit tells."""
         with log.open("rb") as file:
             lines = file.read(MOST_LOOKED_BYTES).count(b"\n")
-        self.report(self.what, min(0.99, lines / self.expected_lines))
+        self.report(self.what, min(MOST_TOLD_FRAC, lines / self.expected_lines))
 
 
 def end_group(child: subprocess.Popen[bytes]) -> None:

@@ -31,7 +31,7 @@ INPUTS = (*SHARED, Path(__file__).with_name("build-kernel.sh"))
 LOG_LINES = 1200
 #: What builds in a tree in which a kernel was built; how many lines that says, about.
 IN_TREE = Path(__file__).with_name("build-patched.sh")
-IN_TREE_LINES = 400
+IN_TREE_LINES = 1100
 #: In a build's folder: packetdrill's scripts of the same source.
 SCRIPTS = "scripts.tar"
 #: In a build's folder: the source with all that was compiled of it.

@@ -121,10 +121,13 @@ def test_builds_are_told_apart(clock: Clock) -> None:
     shown.building("kernel 7.3", 0.01)
     clock.now_s += 60
     shown.building("kernel 7.3", 0.25)
+    clock.now_s += 60
+    shown.building("kernel 7.3", 0.99)  # how long the end takes is not known
     assert out.getvalue().splitlines() == [
         "building lab image:   0 %",
         "building kernel 7.3:   1 %",
         "building kernel 7.3:  25 %  3 min 0 s left",
+        "building kernel 7.3:  99 %",
     ]
 
 
