@@ -35,6 +35,8 @@ REFUSALS = (
     ("clone failed, errno = 11", "processes", resource.RLIMIT_NPROC),
     ("failed, errno = 24", "open files", resource.RLIMIT_NOFILE),
 )
+#: Of a kernel that has no page left for what asks for one: init has it end then.
+OUT_OF_MEMORY = "Kernel panic - not syncing: Out of memory"
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.guest.agent")
 
@@ -160,6 +162,12 @@ def _problem(
     message = accept.error_message(folder)
     if message:
         return RunError(message, where=where)
+    if OUT_OF_MEMORY in text:
+        return RunError(
+            "the lab ran out of memory", where=where,
+            wanted=f"at most {boot.allowed.memory_bytes // allowance.MIB} MiB", got=tail(console),
+            hint=RUNS_WILD,
+        )  # fmt: skip
     found = re.search(ENDS, text, re.MULTILINE)
     if "Kernel panic" in text:
         what = "the lab's kernel panicked"

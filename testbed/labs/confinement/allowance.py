@@ -22,6 +22,8 @@ MEMORY_BYTES, MEMORY_PER_HOST_BYTES, MEMORY_STEP_BYTES = 256 * MIB, MIB, 64 * MI
 HOSTS_IN_LEAST_MEMORY = 100
 #: The same of radios, each with its router: 92 were seen to need more than 256 MiB.
 RADIOS_IN_LEAST_MEMORY, MEMORY_PER_RADIO_BYTES = 50, 4 * MIB
+#: The same where each has IPv6 and babeld: 100 were seen to need 480 MiB when they had just begun.
+IPV6_RADIOS_IN_LEAST_MEMORY, MEMORY_PER_IPV6_RADIO_BYTES = 30, 7 * MIB
 PROCESSES, PROCESSES_PER_PART = 256, 8
 # A lab of 500 pairs was seen to need 3033.
 OPEN_FILES, OPEN_FILES_PER_PART = 1024, 8
@@ -62,7 +64,9 @@ def of_cell(cell: Cell) -> Allowance:
     if cell.collect.pcap:
         per_packet_bytes = DISK_PER_CAPTURED_PACKET_BYTES
     more_bytes = max(0, hosts - HOSTS_IN_LEAST_MEMORY) * MEMORY_PER_HOST_BYTES
-    if cell.ad_hoc:
+    if cell.ad_hoc and cell.ad_hoc.routing.protocol == "babel":
+        more_bytes = max(0, hosts - IPV6_RADIOS_IN_LEAST_MEMORY) * MEMORY_PER_IPV6_RADIO_BYTES
+    elif cell.ad_hoc:
         more_bytes = max(0, hosts - RADIOS_IN_LEAST_MEMORY) * MEMORY_PER_RADIO_BYTES
     steps = -(-more_bytes // MEMORY_STEP_BYTES)
     return Allowance(

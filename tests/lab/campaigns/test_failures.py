@@ -42,13 +42,15 @@ def test_a_killed_program_is_named(script: Script) -> None:
         script("kill -9 $$")
 
 
-def test_a_panic_is_named_and_the_console_kept(script: Script, tmp_path: Path) -> None:
+def test_memory_that_is_short_ends_the_lab_and_the_console_is_kept(
+    script: Script, tmp_path: Path
+) -> None:
+    """Whoever asks for the last page: a kernel that kills the largest instead kills the agent."""
     with pytest.raises(
-        RunError, match=r"(?s)phase torture: the lab's kernel panicked.*Out of memory"
+        RunError, match=r"(?s)phase torture: the lab ran out of memory: wanted at most 256 MiB"
     ):
         script(
             "echo 'lab: phase torture'\n"
-            "echo 1 > /proc/sys/vm/panic_on_oom\n"
             "echo 1 > /proc/sys/vm/overcommit_memory\n"
             "python3 -c 'x = bytearray(2**30); x[::4096] = b\"x\" * (2**30 // 4096)'\n"
         )

@@ -214,6 +214,12 @@ def test_a_short_study_has_time_to_calibrate() -> None:
     assert time_limits.limits(short).wall_s >= time_limits.limits(measured).wall_s + 10.0 * 23
 
 
+@pytest.mark.parametrize(("nodes", "memory_mib"), [(6, 256), (30, 256), (46, 384), (100, 768)])
+def test_memory_for_radios_that_have_ipv6(nodes: int, memory_mib: int) -> None:
+    asked = cell(("protocol: aodv", "protocol: babel"), ("nodes: 6", f"nodes: {nodes}"))
+    assert allowance.of_cell(asked).memory_bytes == memory_mib << 20
+
+
 def test_an_allowance_for_every_node() -> None:
     few, many = (allowance.of_cell(cell_of(nodes)) for nodes in (6, 100))
     # 94 nodes more: 16 files, 8 processes and 8 open files of each.

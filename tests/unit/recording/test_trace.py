@@ -55,12 +55,12 @@ def test_a_filter_of_many_flows_fits_in_the_kernels_page() -> None:
     assert max(map(len, chosen.values())) < 4096
 
 
-def test_drops_a_qdisc_tells_of_are_not_told_twice() -> None:
-    # 2 is NOT_SPECIFIED and 64 is QDISC_DROP in the recorded kernel.
-    wanted = "(reason != 2 && reason != 64) || location.function == netem_dequeue"
+def test_what_a_qdisc_tells_of_or_a_socket_filters_is_no_other_drop() -> None:
+    # 2 is NOT_SPECIFIED, 5 SOCKET_FILTER and 64 QDISC_DROP in the recorded kernel.
+    wanted = "(reason != 2 && reason != 5 && reason != 64) || location.function == netem_dequeue"
     assert trace_recorder.filters(PORTS, EVENTS)["skb/kfree_skb"] == wanted
     older = {"skb/kfree_skb": value("trace-6.12/formats.json")["events"]["skb/kfree_skb"]}
-    wanted = "(reason != 2) || location.function == netem_dequeue"
+    wanted = "(reason != 2 && reason != 5) || location.function == netem_dequeue"
     assert trace_recorder.filters(PORTS, older)["skb/kfree_skb"] == wanted
 
 

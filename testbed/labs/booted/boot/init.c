@@ -123,6 +123,20 @@ static void packet_work_first(void)
 	}
 }
 
+/*
+ * Memory that is short ends the lab. A kernel that kills its largest program
+ * instead kills the agent, and may look for a page for ever without finding
+ * one.
+ */
+static void no_memory_no_lab(void)
+{
+	static const char file[] = "/proc/sys/vm/panic_on_oom";
+	FILE *f = fopen(file, "w");
+
+	if (!f || fputs("1", f) < 0 || fclose(f) != 0)
+		die("cannot set", file);
+}
+
 /* Wait for the agent or the deadline; reap whatever else ends meanwhile. */
 static int agent_ended(pid_t agent, long limit_s, const sigset_t *set,
 		       int *status)
@@ -173,6 +187,7 @@ int main(int argc, char **argv)
 		mount_host();
 	}
 	mount_all();
+	no_memory_no_lab();
 	if (virtual_time)
 		packet_work_first();
 	if (argc < 3) {
