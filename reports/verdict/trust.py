@@ -20,6 +20,8 @@ from reports.store.run import Attempt, FinishedCell, Run
 
 #: The rule that says a finished cell was changed since, or cannot be read.
 DAMAGED = "cell-damaged"
+#: How many seeds of a point's missing cells are named.
+MOST_SEEDS = 10
 #: Rules that put a whole run in doubt, told before others.
 GRAVE = (
     "no-cell-finished", "cells-unfinished", "cell-excluded", "calibration-failed",
@@ -60,6 +62,20 @@ def exclusions(run: Run) -> dict[str, str]:
     return found
 
 
+def _missing_by_point(run: Run, missing: Sequence[PlannedCell]) -> Iterable[str]:
+    """Yield for each point how many of its cells are missing, and which seeds these have."""
+    purpose = missing[0].purpose
+    for point in dict.fromkeys(cell.point for cell in missing):
+        here = [cell for cell in missing if cell.point == point]
+        planned = sum(cell.point == point and cell.purpose == purpose for cell in run.plan)
+        seeds = ", ".join(str(cell.seed) for cell in here[:MOST_SEEDS])
+        seeds += f" and {len(here) - MOST_SEEDS} more" if len(here) > MOST_SEEDS else ""
+        yield (
+            f"{point_words(point, run.study.parameters)}: {len(here)} of {planned}, "
+            f"{'seed' if len(here) == 1 else 'seeds'} {seeds} (first cells/{here[0].id})"
+        )
+
+
 def _missing_cells(run: Run) -> Iterable[RunWarning]:
     if not run.measured():
         yield RunWarning(
@@ -88,7 +104,7 @@ def _missing_cells(run: Run) -> Iterable[RunWarning]:
     for (what, state), planned_cells in missing.items():
         yield RunWarning(
             rule="cells-unfinished",
-            where="; ".join(_cell_words(planned, run.study) for planned in planned_cells),
+            where="; ".join(_missing_by_point(run, planned_cells)),
             text=f"{how_many(len(planned_cells), f'planned {what}')} {state}; not part of any "
             "number here.",
         )

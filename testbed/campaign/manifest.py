@@ -78,8 +78,24 @@ def read(run: Path) -> Manifest:
 
 
 def check(run: Path) -> None:
-    """Raise :class:`DisagreementError` naming every file of a run that is not what it wrote."""
-    recorded, wrong = read(run), []
+    """Raise :class:`DisagreementError` naming every file of a run that is not what it wrote.
+
+    Another process may be running the run, and writing its files: then it is looked at again.
+    """
+    recorded = read(run)
+    while wrong := _changed(run, recorded):
+        before, recorded = recorded, read(run)
+        if recorded == before:
+            raise DisagreementError(
+                f"{len(wrong)} files are not what {run_folder.MANIFEST} says:\n  "
+                + "\n  ".join(wrong),
+                where=str(run), hint="put them back as they were, or run the study again",
+            )  # fmt: skip
+
+
+def _changed(run: Path, recorded: Manifest) -> list[str]:
+    """Return the files that are not what a manifest says, each with how."""
+    wrong = []
     for name in (*run_folder.COVERED, *recorded.movements()):
         expected, path = recorded.digests(name), run / name
         try:
@@ -94,8 +110,4 @@ def check(run: Path) -> None:
         if found not in expected:
             before = (recorded.sha256.get(name) or "not there")[:12]
             wrong.append(f"{name}: {before} before, {found[:12]} now")
-    if wrong:
-        raise DisagreementError(
-            f"{len(wrong)} files are not what {run_folder.MANIFEST} says:\n  " + "\n  ".join(wrong),
-            where=str(run), hint="put them back as they were, or run the study again",
-        )  # fmt: skip
+    return wrong

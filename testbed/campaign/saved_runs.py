@@ -22,6 +22,8 @@ from testbed.planning.plan import PlannedCell
 from testbed.planning.resolved import plan_json
 
 LATEST = "latest"
+#: How often a folder is looked at in which another process removes what was just listed.
+LOOKS = 5
 #: How many packages of another version are named.
 MOST_NAMED = 8
 
@@ -78,15 +80,19 @@ def looked_at(folder: Path) -> Path:
     Raises:
         ParseError: there is anything but plain files and folders in it: nothing is read or written.
     """
-    try:
-        for _ in plain_files.files(folder, run_folder.NEVER_READ):
-            pass
-    except OSError as error:
-        raise ParseError(
-            "nothing but plain files and folders belongs in a run's folder",
-            where=str(error.filename or folder), got=error.strerror or str(error),
-            hint="remove it; then resume runs again what misses it",
-        ) from error  # fmt: skip
+    for left in reversed(range(LOOKS)):
+        try:
+            for _ in plain_files.files(folder, run_folder.NEVER_READ):
+                pass
+        except OSError as error:
+            if left and isinstance(error, FileNotFoundError):
+                continue  # by who runs it: a cell that is begun again is emptied first
+            raise ParseError(
+                "nothing but plain files and folders belongs in a run's folder",
+                where=str(error.filename or folder), got=error.strerror or str(error),
+                hint="remove it; then resume runs again what misses it",
+            ) from error  # fmt: skip
+        break
     return folder
 
 

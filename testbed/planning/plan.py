@@ -17,6 +17,7 @@ from model.errors import StudyError
 from model.run_files.study import Precision
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
+from testbed.planning.order import drawn
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell, resolve_network
 from testbed.points.sweep import Point
@@ -36,9 +37,10 @@ class PlannedCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All cells of a run: calibrations first, then replicate by replicate over all points.
+    """All cells of a run in the order they are begun: calibrations first, since measurements rest
+    on them, then replicate by replicate over all points, both :func:`testbed.planning.order.drawn`.
 
-    Those of variations follow, in the same order; ``base_cells`` is how many are before them. With
+    Those of variations follow, ordered in the same way; ``base_cells`` is how many are before them. With
     ``precision`` the run begins with the first replicates and adds some until it is reached; with
     ``rounds`` it has so many replicates, one number after the other, while a claim is undecided.
     """
@@ -139,11 +141,12 @@ def make_plan(
 
     calibrates = not lab_kind.properties.simulates
     cells = [planned(point, 1, "calibrate") for point in study.points if calibrates]
-    cells += [
-        planned(point, replicate, "measure")
-        for replicate in range(1, len(seeds) + 1)
-        for point in study.points
-    ]
+
+    def measured(points: Sequence[Point], replicates: int) -> list[PlannedCell]:
+        order = drawn(study.settings.study, points, seeds, replicates)
+        return [planned(points[index], replicate, "measure") for replicate, index in order]
+
+    cells += measured(study.points, len(seeds))
     base_cells = len(cells)
     if sensitivity:
         own = study.alternatives.points
@@ -152,9 +155,7 @@ def make_plan(
         new = [i for i, at in networks if i == at and calibrates]
         cells += [planned(own[i - first], 1, "calibrate") for i in new]
         few = min(study.settings.sensitivity.seeds, len(seeds))
-        cells += [
-            planned(point, replicate, "measure") for replicate in range(1, few + 1) for point in own
-        ]
+        cells += measured(own, few)
     return Plan(
         study=study,
         lab_kind=lab_kind,

@@ -36,7 +36,7 @@ def _seeds(results: Path) -> list[int]:
     if not plans:
         return []
     cells = json.loads(plans[0].read_text())["cells"]
-    return [cell["seed"] for cell in cells if cell["purpose"] == "measure"]
+    return sorted(cell["seed"] for cell in cells if cell["purpose"] == "measure")
 
 
 def _command(*words: str) -> list[str]:

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from model import run_folder
+from model import plain_files, run_folder
 from model.cell import to_dict
-from model.errors import ParseError, StudyError
-from testbed.campaign import new_runs
+from model.errors import DisagreementError, ParseError, StudyError
+from testbed.campaign import manifest, new_runs
 from testbed.campaign.new_runs import check_writable, create
 from testbed.campaign.saved_runs import (  # fmt: skip
     LATEST,
@@ -25,6 +25,7 @@ from testbed.campaign.saved_runs import (  # fmt: skip
     load_candidates,
     load_cells,
     locked,
+    looked_at,
     record_lab,
 )
 from testbed.labs.virtual import virtual_lab
@@ -369,3 +370,42 @@ def test_one_run_is_worked_on_by_one_process(tmp_path: Path) -> None:
         pass
     with locked(tmp_path):  # free again
         pass
+
+
+def test_a_file_that_is_written_while_it_is_looked_at_is_no_change(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, digest, left = new_run(tmp_path, plan), plain_files.sha256, [1, 2, 3]
+
+    def written_first(path: Path) -> str:
+        """Let another process write the file after the manifest was read."""
+        if path.name == run_folder.WARNINGS and left:
+            manifest.write(run, {run_folder.WARNINGS: f"[{left.pop()}]"})
+        return digest(path)
+
+    monkeypatch.setattr(plain_files, "sha256", written_first)
+    manifest.check(run)
+    assert left == []
+    (run / run_folder.WARNINGS).write_text("[edited]")
+    with pytest.raises(DisagreementError, match=r"^.*: 1 files are not .*\n  warnings\.json: "):
+        manifest.check(run)
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_is_no_damage(
+    tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, scandir = new_run(tmp_path, plan), os.scandir
+    stale = run_folder.cell_folder(run, plan.cells[0].id) / "raw"
+    stale.mkdir(parents=True)
+
+    def emptied_first(folder: Path) -> Any:
+        if Path(folder) == stale and stale.exists():
+            stale.rmdir()
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", emptied_first)
+    assert looked_at(run) == run
+    assert not stale.exists()
+    (stale.parent / "raw").symlink_to(tmp_path)
+    with pytest.raises(ParseError, match="nothing but plain files and folders"):
+        looked_at(run)

@@ -150,7 +150,7 @@ def test_a_failed_cell_is_told_kept_apart_and_run_again(
 
     broken.seeds = set()
     assert command_status(["resume", "r/latest", "-j", "1"]) == 0
-    assert lab.ran == [1, 1, 2, 2]
+    assert (lab.ran[0], sorted(lab.ran[1:3]), lab.ran[3:]) == (1, [1, 2], [2])
     assert json.loads((run / run_folder.WARNINGS).read_text()) == []
 
 
@@ -263,7 +263,8 @@ def test_variations_are_run_unless_they_are_left_out(
     )
     (tmp_path / "w.yaml").write_text(varied)
     assert command_status(["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r"]) == 0
-    assert lab.ran == [1, 1, 2, 1, 2]  # the path is the same: one calibration is enough
+    # The path is the same: one calibration is enough. Runs of the study itself come first.
+    assert (lab.ran[0], sorted(lab.ran[1:3]), sorted(lab.ran[3:])) == (1, [1, 2], [1, 2])
     left = ["run", "w.yaml", "--reps", "2", "-j", "1", "-D", "r", "--no-sensitivity"]
     assert command_status(left) == 0
-    assert lab.ran[5:] == [1, 1, 2]
+    assert sorted(lab.ran[5:]) == [1, 1, 2]

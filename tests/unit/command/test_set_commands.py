@@ -89,7 +89,10 @@ def test_several_studies_make_a_set_of_ordinary_runs(
     }  # fmt: skip
     assert {path.name for path in folder.iterdir()} == {run_folder.SET, "one", "two"}
     assert [done(folder / name) for name in ("one", "two")] == [3, 3]
-    assert lab.ran == [1, 1, 1, 1, 2, 2]  # one queue: both advance evenly
+    one, two = (saved_runs.load_cells(folder / name) for name in ("one", "two"))
+    # One queue: both advance evenly, each in its own drawn order.
+    assert lab.ran == [cell.cell.seed for both in zip(one, two, strict=True) for cell in both]
+    assert sorted(lab.ran) == [1, 1, 1, 1, 2, 2]
     assert reported == ["one", "two"]
     assert f"set: {folder}" in said()[1].splitlines()
 
@@ -332,7 +335,8 @@ def test_studies_add_seeds_round_by_round_until_all_have_stopped(
 
     def next_cells(run: Path) -> tuple[PlannedCell, ...]:
         cells = saved_runs.load_cells(run)
-        new = tuple(c for c in saved_runs.load_candidates(run) if c not in cells)[: len(cells) - 1]
+        every = sorted(saved_runs.load_candidates(run), key=lambda one: one.cell.replicate)
+        new = tuple(c for c in every if c not in cells)[: len(cells) - 1]
         saved_runs.record_plan(run, [*cells, *new])
         return new
 

@@ -38,9 +38,13 @@ def test_the_wireless_plan() -> None:
     assert [c.cell.purpose for c in calibrations] == ["calibrate"] * 7
     assert {c.cell.purpose for c in measures} == {"measure"}
     assert {c.cell.seed for c in calibrations} == {1}
+    assert [c.cell.point for c in calibrations] == [point.values for point in loaded.points]
     # Replicate by replicate, so that a run that is cut short has every point.
-    assert [(c.cell.replicate, c.cell.seed) for c in measures[::7]] == [(i, i) for i in range(1, 6)]
-    assert [c.cell.point for c in measures[:7]] == [point.values for point in loaded.points]
+    by_replicate = [measures[i : i + 7] for i in range(0, 35, 7)]
+    for cells in by_replicate:
+        assert len({(c.cell.replicate, c.cell.seed) for c in cells}) == 1
+        assert sorted(c.cell.point["loss_frac"] for c in cells) == list(LOSSES)
+    assert sorted(cells[0].cell.seed for cells in by_replicate) == [1, 2, 3, 4, 5]
     assert len({c.id for c in plan.cells}) == 42
     again = make_plan(study(), seeds=loaded.settings.seeds, lab={"image_digest": "i"})
     assert [c.id for c in again.cells] == [c.id for c in plan.cells]
@@ -110,7 +114,7 @@ def test_plan_json() -> None:
     assert record["cells"][7] == {
         "id": plan.cells[7].id,
         "purpose": "measure",
-        "point": {"loss_frac": 0.008},
+        "point": plan.cells[7].cell.point,
         "replicate": 1,
         "seed": 4,
     }
@@ -135,17 +139,20 @@ def test_cells_of_variations_follow_with_the_first_seeds() -> None:
     assert plan.base_cells == 42
     assert plan.cells[:42] == make_plan(study(), seeds=[4, 5, 6, 7, 8], lab={}).cells
     # The path differs from the study's in the first only; the third is a point of the study.
-    assert [(c.cell.purpose, c.cell.replicate, c.cell.seed) for c in plan.of_variations] == [
-        ("calibrate", 1, 4),
-        ("measure", 1, 4),
-        ("measure", 1, 4),
-        ("measure", 2, 5),
-        ("measure", 2, 5),
-        ("measure", 3, 6),
-        ("measure", 3, 6),
+    calibration, *measures = (planned.cell for planned in plan.of_variations)
+    assert (calibration.purpose, calibration.replicate, calibration.seed) == ("calibrate", 1, 4)
+    assert calibration.point == {"loss_frac": 0.01, "owd_s": 0.025}
+    by_replicate = [measures[i : i + 2] for i in range(0, 6, 2)]
+    assert sorted((a.replicate, a.seed, b.replicate, b.seed) for a, b in by_replicate) == [
+        (1, 4, 1, 4),
+        (2, 5, 2, 5),
+        (3, 6, 3, 6),
     ]
-    assert plan.of_variations[0].cell.point == {"loss_frac": 0.01, "owd_s": 0.025}
-    assert plan.of_variations[2].cell.point == {"loss_frac": 0.01, "message_bytes": 1000}
+    for pair in by_replicate:
+        assert [one.purpose for one in pair] == ["measure", "measure"]
+        points = [one.point for one in pair]
+        assert {"loss_frac": 0.01, "owd_s": 0.025} in points
+        assert {"loss_frac": 0.01, "message_bytes": 1000} in points
     assert calibrated_points(loaded) == (0, 1, 2, 3, 4, 5, 6, 7, 2)
     assert plan.first == plan.cells
     assert len(make_plan(loaded, seeds=[4], lab={}).of_variations) == 3
@@ -185,7 +192,9 @@ def test_seeds_as_needed_begin_with_the_least() -> None:
     seeds = replicate_seeds(loaded.settings.seeds, precision.at_most)
     plan = make_plan(loaded, seeds=seeds, lab={}, precision=precision)
     assert len(plan.cells) == 7 * (1 + 9)
-    assert plan.first == plan.cells[: 7 * (1 + 2)]
+    # In the order of the plan, whichever replicates are drawn first of all there may be.
+    assert plan.first == tuple(c for c in plan.cells if c.cell.replicate <= 2)
+    assert len(plan.first) == 7 * (1 + 2)
     record = json.loads(resolved_json(plan, find(loaded, seeds=seeds)))
     assert record["replication"] == {
         "metric": "pct_increase", "half_width": 3.0, "relative_half_width": None,

@@ -1,6 +1,7 @@
 """What excludes a cell, and that every reason for doubt becomes one warning."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from model import run_folder
 from reports.store.run import read_run
+from reports.verdict.summary import summarise
 from reports.verdict.trust import collect_warnings, exclusions
 from tests.support.runs.report_run import ENV, LEDGER, build_run, cell_name, only_cell, write_json
 from tests.support.runs.set_run import edit_json
@@ -104,10 +106,30 @@ def test_unfinished_cells_are_listed_together(run: Path) -> None:
     for seed in (1, 3):
         (only_cell(run, seed=seed) / run_folder.DONE).unlink()
     where, text = text_of(run, "cells-unfinished")
-    assert where == "; ".join(
-        f"loss 1 %, seed {s} (cells/{cell_name('measure', 0.01, s)})" for s in (1, 3)
-    )
+    first = cell_name("measure", 0.01, 1)
+    assert where == f"loss 1 %: 2 of 3, seeds 1, 3 (first cells/{first})"
     assert text == "2 planned measurements started but did not finish; not part of any number here."
+
+
+def test_an_interrupted_run_says_how_many_cells_each_point_misses(tmp_path: Path) -> None:
+    run = build_run(tmp_path / "run", losses=LOSSES, seeds=14)
+    for seed in range(3, 15):
+        shutil.rmtree(only_cell(run, loss=0.01, seed=seed))
+    shutil.rmtree(only_cell(run, loss=0.02, seed=5))
+    where, text = text_of(run, "cells-unfinished")
+    named = [cell_name("measure", 0.01, 3), cell_name("measure", 0.02, 5)]
+    assert where == (
+        "loss 1 %: 12 of 14, seeds 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 2 more "
+        f"(first cells/{named[0]}); loss 2 %: 1 of 14, seed 5 (first cells/{named[1]})"
+    )
+    assert text == "13 planned measurements not run; not part of any number here."
+    summary = summarise(read_run(run))
+    assert [(p.cells_counted, p.cells_planned) for p in summary.points] == [(2, 14), (13, 14)]
+    assert summary.ran.startswith("15 of 28 runs of ")
+    for point in summary.points:
+        for metric in point.metrics.values():
+            assert metric.estimate.n in (0, point.cells_counted)
+            assert f"{point.cells_counted} of 14 planned cells count" in str(metric.reason)
 
 
 def test_nothing_finished_is_said_first(run: Path) -> None:
@@ -239,7 +261,8 @@ def test_why_a_cell_failed_is_said_once(run: Path) -> None:
     where, said = text_of(run, "cell-failed")
     assert where == f"loss 1 %, seed 2 (cells/{folder.name})"
     assert said == f"This cell failed; not part of any number here: {text}"
-    assert text_of(run, "cells-unfinished")[0] == f"loss 1 %, seed 3 (cells/{other.name})"
+    unfinished = f"loss 1 %: 1 of 3, seed 3 (first cells/{other.name})"
+    assert text_of(run, "cells-unfinished")[0] == unfinished
 
 
 def test_scaled_times_are_told_from_what_to_what(run: Path) -> None:
