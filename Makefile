@@ -46,16 +46,20 @@ showcase: setup-dev ## measure again what the README quotes, ten seeds of each s
 	@.venv/bin/python -m docs.generate.readme results/latest
 
 .PHONY: test
-test: setup-dev lab browser ## run every test, those in the virtual lab and in a browser too
+test: setup-dev lab browser crate-validator ## run every test, those in the virtual lab and in a browser too
 	@$(PYTEST)
 
 .PHONY: test-unit
-test-unit: setup-dev ## run the tests that need neither lab nor browser
+test-unit: setup-dev crate-validator ## run the tests that need neither lab nor browser
 	@$(PYTEST) -m 'not lab and not browser'
 
 .PHONY: browser
 browser: ## find a browser for the tests of the report, or fetch one into the cache
 	@setup/browser >/dev/null
+
+.PHONY: crate-validator
+crate-validator: setup-dev ## put the validator of RO-Crates into the cache, for the tests of bundles
+	@setup/crate_validator >/dev/null
 
 .PHONY: lab
 lab: setup ## build the virtual lab into the cache: [KERNEL= PATCH=]
@@ -80,6 +84,10 @@ parse: setup ## make a run's tables again from its raw files: [RUN= JOBS=]
 .PHONY: report
 report: setup ## write a finished run's report again: [RUN=]
 	@$(GROUNDTRUTH) report $(run_folder)
+
+.PHONY: bundle
+bundle: setup ## pack a finished run into one file that others can check: [RUN=]
+	@$(GROUNDTRUTH) bundle $(run_folder)
 
 .PHONY: wireshark
 wireshark: setup ## write a run's captures for Wireshark, with comments: [RUN=]
@@ -111,6 +119,7 @@ ansible-check: setup-dev ## check that every playbook can be read and lists its 
 requirements: setup-dev ## pin requirements/*.in anew: newest versions, with hashes
 	@.venv/bin/uv pip compile --quiet --upgrade requirements/run.in -o requirements/run.txt
 	@.venv/bin/uv pip compile --quiet --upgrade -c requirements/run.txt requirements/dev.in -o requirements/dev.txt
+	@.venv/bin/uv pip compile --quiet --upgrade requirements/crate.in -o requirements/crate.txt
 
 .PHONY: setup
 setup: ## make .venv with what an experiment needs

@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from testbed.command import cli
+from testbed.command.version import own_version
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "man" / "groundtruth.1"
@@ -38,7 +39,7 @@ def text() -> str:
     """Return the page."""
     root = typer.main.get_command(cli.app)
     lines = [
-        f'.TH GROUNDTRUTH 1 "" "{NAME} {cli.own_version()}"',
+        f'.TH GROUNDTRUTH 1 "" "{NAME} {own_version()}"',
         *_section("NAME"), _plain(f"{NAME} - {_summary()}"),
         *_section("SYNOPSIS"), f".B {NAME}",
         _plain("[--version] COMMAND [OPTION]... [ARGUMENT]..."),

@@ -24,6 +24,7 @@ from testbed.machine import scratch
 from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan
 from testbed.planning.resolved import plan_json, resolved_json
+from testbed.points.load_study import Study
 
 PROJECT = Path(__file__).resolve().parents[2]
 #: Where the program's own files are; studies are recorded with each run, and the rest decides none.
@@ -116,11 +117,20 @@ def fill(run: Path, plan: Plan, findings: Findings, started: Mapping[str, Any]) 
         run_folder.RESOLVED: resolved_json(plan, findings),
         run_folder.PLAN: plan_json(plan.first),
         run_folder.CELLS: json_text(cells),
-        run_folder.PROVENANCE: json_text(started),
+        run_folder.PROVENANCE: json_text({**started, "profiles": _profiles(plan.study)}),
     }
     manifest.write(run, contents)
     for sha256, text in plan.study.movements.of_cells(planned.cell for planned in plan.cells):
         manifest.write(run, {f"{run_folder.MOVEMENTS}/{sha256}.csv": text})
+
+
+def _profiles(study: Study) -> dict[str, str]:
+    """Return the texts of the host profiles a study uses, by name; its own are in its own file."""
+    return {
+        name: loaded.document.text
+        for name, loaded in sorted(study.profiles.items())
+        if not loaded.place
+    }
 
 
 def _name(made: Path, wanted: Path) -> Path:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from model import plain_files, run_folder
@@ -152,12 +153,23 @@ def load_candidates(run: Path) -> list[PlannedCell]:
     return cells
 
 
-def record_lab(run: Path, packages: Mapping[str, str]) -> None:
+def kernel_configs(lab: Lab, cells: Sequence[PlannedCell]) -> dict[str, str]:
+    """Return what the kernels of these cells were configured with, by name, where that is known."""
+    names = dict.fromkeys(planned.cell.lab["kernel"] for planned in cells)
+    return {name: text for name in names if (text := lab.kernel_config(name))}
+
+
+def record_lab(
+    run: Path, packages: Mapping[str, str], configs: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Write down a new run's lab in words, so that another one's difference can be told.
 
-    Of kernels that are not of known source it keeps what is needed to find or build them again.
+    Of kernels that are not of known source it keeps what is needed to find or build them again, of
+    each what it was configured with.
     """
     content: dict[str, Any] = {"schema": 1, "packages": dict(packages)}
+    if configs:
+        content["configs"] = dict(configs)
     labs = [planned.cell.lab for planned in load_candidates(run)] if _is_planned(run) else []
     for name in dict.fromkeys(lab.get("name", "") for lab in labs):
         names = tuple(dict.fromkeys(lab["kernel"] for lab in labs if lab.get("name") == name))

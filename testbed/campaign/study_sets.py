@@ -136,7 +136,8 @@ def parts(
     """Return new runs as parts of a campaign, each with its lab, which the run now names."""
     found = []
     for run, (plan, _), lab in zip(made.runs, planned, labs, strict=True):
-        saved_runs.record_lab(run, lab.packages())
+        configs = saved_runs.kernel_configs(lab, plan.cells)
+        saved_runs.record_lab(run, lab.packages(), configs)
         found.append(run_cells.Part(run=run, cells=plan.first, lab=lab))
     return found
 

@@ -7,7 +7,6 @@ run failed, 4 not possible here, 5 agreement was asked for and nothing could be 
 from __future__ import annotations
 
 import errno
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -39,6 +38,7 @@ from testbed.command.options import (
 )
 from testbed.command.runs import commands, plans
 from testbed.command.runs.run_and_report import TOLD
+from testbed.command.version import own_version
 from testbed.labs import registry
 from testbed.machine.standard_streams import say
 from testbed.study.scaling import FULL
@@ -55,12 +55,6 @@ app = typer.Typer(
     help="Re-run published transport-protocol simulations on the real Linux kernel, in virtual "
     "time, and see which of their numbers hold.",
 )
-
-
-def own_version() -> str:
-    """Return the version of the program."""
-    project = Path(__file__).resolve().parents[2] / "pyproject.toml"  # the wheel has it too
-    return str(tomllib.loads(project.read_text())["project"]["version"])
 
 
 def _version(shown: bool) -> None:

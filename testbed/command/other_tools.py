@@ -1,5 +1,5 @@
 """The commands for other tools: what writes a run for them (Wireshark, flent, OMNeT++, whatever
-reads CSV), and packetdrill, which the lab runs.
+reads CSV) or for other people (one file), and packetdrill, which the lab runs.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from testbed.command import bundling
 from testbed.command import export as exporting
 from testbed.command import packetdrill as drilling
 from testbed.command import wireshark as tracing
@@ -26,6 +27,10 @@ _EXPORT = (
     "cell; omnetpp, a scalar file for each cell; qlog, a trace for each TCP and SCTP flow; csv, "
     "every table and all metrics."
 )
+_BUNDLE = (
+    "Examples: groundtruth bundle results/latest; groundtruth bundle results/latest --to "
+    "paper.tar.gz --license CC-BY-4.0. Then, anywhere: groundtruth verify paper.tar.gz."
+)
 _PACKETDRILL = (
     "Examples: groundtruth packetdrill --with ~/packetdrill; groundtruth packetdrill --with "
     "~/packetdrill --kernel ~/linux --format ktap; groundtruth packetdrill --with ~/packetdrill "
@@ -37,6 +42,7 @@ def add(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command(epilog=_WIRESHARK)(wireshark)
     app.command(epilog=_EXPORT)(export)
+    app.command(epilog=_BUNDLE)(bundle)
     app.command(epilog=_PACKETDRILL)(packetdrill)
 
 
@@ -115,6 +121,38 @@ def export(
         formats=tuple(dict.fromkeys(formats)), cells=tuple(cells or ()), to=to, force=force
     )
     exporting.command(run, chosen)
+
+
+def bundle(
+    run: RunFolder,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="where to; default: RUN.tar.gz, beside it"),
+    ] = None,
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="with raw files and captures: all of the run")
+    ] = False,
+    unfinished: Annotated[
+        bool,
+        typer.Option("--unfinished", help="also if cells are not finished; the bundle says which"),
+    ] = False,
+    license_: Annotated[
+        str,
+        typer.Option("--license", metavar="SPDX", help="licence of what is in it, as you give it"),
+    ] = bundling.LICENSE,
+    force: Annotated[
+        bool, typer.Option("--force", help="with --to: overwrite FILE if it is there")
+    ] = False,
+) -> None:
+    """Pack a run into one file that others can check: an RO-Crate, the same bytes each time."""
+    if force and to is None:
+        raise typer.BadParameter("goes with --to", param_hint="--force")
+    bundling.command(
+        run,
+        bundling.Wanted(
+            license=license_, to=to, evidence=evidence, unfinished=unfinished, force=force
+        ),
+    )
 
 
 def packetdrill(

@@ -203,6 +203,9 @@ class FakeLab:
     def packages(self) -> dict[str, str]:
         return {"iperf3": "3.18-2", "iproute2": "6.15.0-1"}
 
+    def kernel_config(self, kernel_version: str) -> str:
+        return f"# Linux {kernel_version}\nCONFIG_HZ=250\n"
+
     def parts(self) -> tuple[Path, ...]:
         return ()
 

@@ -137,7 +137,8 @@ class Steps:
             lab = registry.named(choices.lab).ready([choices.kernel], display.building)
         planned = plans.make_plan(self.asked.study, choices, of_kernel=lab.describe)
         study_sets.add(self.folder, name, planned, sys.argv, "bisect")
-        saved_runs.record_lab(run, lab.packages())
+        configs = saved_runs.kernel_configs(lab, planned[0].cells)
+        saved_runs.record_lab(run, lab.packages(), configs)
         return run, list(planned[0].first), lab
 
     def _run(self, part: run_cells.Part) -> None:

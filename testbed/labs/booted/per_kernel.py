@@ -31,6 +31,9 @@ class OneKernel(Protocol):
     def packages(self) -> dict[str, str]:
         """Return the version of each package in the image, by name."""
 
+    def kernel_config(self) -> str:
+        """Return what its kernel was configured with."""
+
     def parts(self) -> tuple[Path, ...]:
         """Return the folders in the cache it is made of."""
 
@@ -52,6 +55,10 @@ class LabPerKernel(OwnMachine):
     def packages(self) -> dict[str, str]:
         """Return the version of each package in the image, by name."""
         return next(iter(self.by_kernel.values())).packages()
+
+    def kernel_config(self, kernel_version: str) -> str:
+        """Return what that kernel was configured with."""
+        return self.by_kernel[kernel_version].kernel_config()
 
     def parts(self) -> tuple[Path, ...]:
         """Return the folders in the cache they are made of, each once."""

@@ -186,6 +186,9 @@ class Lab(Protocol):
     def packages(self) -> dict[str, str]:
         """Return the version of each package in it, by name."""
 
+    def kernel_config(self, kernel_version: str) -> str:
+        """Return what that kernel was configured with, a file of it; "" where nobody can tell."""
+
     def parts(self) -> tuple[Path, ...]:
         """Return the folders in the cache it is made of, those first that others are built with."""
 

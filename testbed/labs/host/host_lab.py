@@ -109,6 +109,10 @@ class HostLab:
         """Return the version of each package in the image, by name."""
         return image.installed(self.image)
 
+    def kernel_config(self, _kernel_version: str) -> str:
+        """Return what the running kernel was configured with, where its package says so."""
+        return machine_facts.kernel_config()
+
     def parts(self) -> tuple[Path, ...]:
         """Return the folders in the cache it is made of."""
         return (self.image.parent, self.code)

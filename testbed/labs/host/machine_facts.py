@@ -11,6 +11,7 @@ from collectors.recording import socket_sampler
 from model.units import NS_PER_S
 
 CPUINFO, DMI = Path("/proc/cpuinfo"), Path("/sys/class/dmi/id")
+BOOT = Path("/boot")
 CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 
@@ -40,6 +41,11 @@ def text(path: Path) -> str:
         return path.read_text().strip()
     except OSError:
         return ""
+
+
+def kernel_config() -> str:
+    """Return what the running kernel was configured with; "" where this machine does not tell."""
+    return text(BOOT / f"config-{os.uname().release}")
 
 
 def processor() -> str:

@@ -77,6 +77,10 @@ class Ns2Lab:
         """Return the version of each package in it, by name."""
         return unpacked.versions(self.root.parent)
 
+    def kernel_config(self, _kernel_version: str) -> str:
+        """Return nothing: a simulator has no kernel."""
+        return ""
+
     def parts(self) -> tuple[Path, ...]:
         """Return the folders in the cache it is made of."""
         return (self.root.parent, self.code)

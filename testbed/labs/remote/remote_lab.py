@@ -92,6 +92,10 @@ class RemoteLab:
         """Return the version of each package in the image, by name."""
         return image.installed(self.image)
 
+    def kernel_config(self, _kernel_version: str) -> str:
+        """Return nothing: the machines' kernels are not ours to look into."""
+        return ""
+
     def parts(self) -> tuple[Path, ...]:
         """Return the folders in the cache it is made of."""
         return (self.image.parent, self.code)

@@ -82,6 +82,10 @@ class VirtualLab(OwnMachine):
         """Return the version of each package in the image, by name."""
         return image.installed(self.image)
 
+    def kernel_config(self) -> str:
+        """Return what its kernel was configured with."""
+        return (self.kernel / "config").read_text()
+
     def parts(self) -> tuple[Path, ...]:
         """Return the folders in the cache it is made of."""
         return (self.image.parent, self.kernel, self.code)

@@ -31,7 +31,7 @@ COMMANDS = (
 #: Files of which any bit may be another and no command says so; each with the reason.
 NEVER_NOTICED = {
     "cells/*/console.log": "what the lab said: people read it, no command does",
-    "cells/*/timing.json": "wall time of this execution: no command reads it",
+    "cells/*/timing.json": "what this execution took: only shown, in a bundle",
     "summary.json": "written anew by every report", "summary.csv": "written anew by every report",
     "report/*": "written anew by every report",
 }  # fmt: skip

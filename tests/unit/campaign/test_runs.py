@@ -85,6 +85,7 @@ def test_a_run_folder_has_everything_but_its_cells(tmp_path: Path, plan: Plan) -
     provenance = json.loads((run / run_folder.PROVENANCE).read_text())
     assert provenance["started"] == "2026-11-20T13:05:09+00:00"
     assert provenance["command"] == ["groundtruth", "run", "wireless"]
+    assert set(provenance["profiles"]) == {"paper"}
     assert set(provenance["host"]) == {"machine", "kernel", "python", "cpus"}
 
 

@@ -31,8 +31,8 @@ from testbed.command.runs import commands, plans
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     "run", "resume", "plan", "validate", "list", "new", "report", "parse", "verify", "crosscheck",
-    "explain", "compare", "bisect", "wireshark", "export", "packetdrill", "build", "doctor",
-    "clean", "lab",
+    "explain", "compare", "bisect", "wireshark", "export", "bundle", "packetdrill", "build",
+    "doctor", "clean", "lab",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 
