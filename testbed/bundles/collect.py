@@ -164,7 +164,7 @@ def run_files(run: CollectedRun, *, evidence: bool) -> Iterator[tuple[str, Path]
         yield from _below(run.folder, part)
     for id_ in run.finished:
         for name, path in plain_files.files(run_folder.cell_folder(run.folder, id_)):
-            if name not in OWN and (evidence or _without_evidence(name)):
+            if name not in OWN and (evidence or without_evidence(name)):
                 yield f"cells/{id_}/{name}", path
 
 
@@ -174,7 +174,8 @@ def _below(folder: Path, part: str) -> Iterator[tuple[str, Path]]:
             yield f"{part}/{name}", path
 
 
-def _without_evidence(name: str) -> bool:
+def without_evidence(name: str) -> bool:
+    """Return whether a cell's file is in bundles that have no evidence."""
     return not name.startswith("raw/") or name in DOCUMENTS
 
 

@@ -91,8 +91,8 @@ def differences(recorded: Mapping[str, str], found: Mapping[str, str]) -> list[s
     return lines
 
 
-def _another(folder: Path, wanted: str) -> list[str]:
-    """Return that a whole cell is not the one of this id, if so."""
+def another(folder: Path, wanted: str) -> list[str]:
+    """Return a line that a whole cell is not the one of this id, if so."""
     try:
         found = cell_id(from_dict(json.loads(plain_files.read_text(folder / run_folder.CELL))))
     except (ValueError, RecursionError) as error:
@@ -117,7 +117,7 @@ def changed(run: Path, cell_ids: Iterable[str], unread: str = "") -> dict[str, s
                 name: NOT_READ if unread and name.startswith(unread) else digest
                 for name, digest in read_done(folder).items()
             }
-            lines = differences(recorded, of_cell(folder, unread)) or _another(folder, id_)
+            lines = differences(recorded, of_cell(folder, unread)) or another(folder, id_)
         except (ParseError, OSError) as error:
             lines = [str(error).replace(f"{folder}/", "")]
         if lines:

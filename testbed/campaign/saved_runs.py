@@ -17,7 +17,7 @@ from model.errors import ParseError, StudyError
 from testbed.campaign import manifest
 from testbed.campaign.run_cell import json_text
 from testbed.labs import registry
-from testbed.labs.contract.lab import Lab
+from testbed.labs.contract.lab import Lab, LabKind
 from testbed.machine.process import BuildReport
 from testbed.planning.plan import PlannedCell
 from testbed.planning.resolved import plan_json
@@ -205,13 +205,7 @@ def lab_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> Lab:
         StudyError: this checkout or machine gives another lab, so cells would not compare. Seen
             before a kernel is built, unless the kernel is what differs.
     """
-    if not cells:
-        raise StudyError("the run has no cells")
-    wanted = list({json.dumps(planned.cell.lab): planned.cell.lab for planned in cells}.values())
-    kinds = [registry.named(one.get("name", "")) for one in wanted]
-
-    for kind in kinds:
-        kind.keep_sources(_recorded_kernels(run))
+    wanted, kinds = _wanted(run, cells)
 
     def check_common(found: Mapping[str, str], packages: Mapping[str, str]) -> None:
         for one in wanted:
@@ -221,6 +215,35 @@ def lab_of(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> Lab:
     for one in wanted:
         _check_same(run, one, lab.describe(one["kernel"]), lab.packages())
     return lab
+
+
+def lab_here(run: Path, cells: Sequence[PlannedCell], report: BuildReport) -> tuple[Lab, str]:
+    """Return this machine's lab with the kernels of a run, built if needed.
+
+    With it comes in what it is another than the run's, whose bytes its cells then need not have;
+    empty if it is the same.
+    """
+    wanted, kinds = _wanted(run, cells)
+    lab = kinds[0].ready([one.get("kernel", "") for one in wanted], report)
+    try:
+        for one in wanted:
+            _check_same(run, one, lab.describe(one["kernel"]), lab.packages())
+    except StudyError as error:
+        return lab, str(error)
+    return lab, ""
+
+
+def _wanted(
+    run: Path, cells: Sequence[PlannedCell]
+) -> tuple[list[Mapping[str, str]], list[LabKind]]:
+    """Return the labs that cells are of, and their kinds, which know the run's kernels then."""
+    if not cells:
+        raise StudyError("the run has no cells")
+    wanted = list({json.dumps(planned.cell.lab): planned.cell.lab for planned in cells}.values())
+    kinds = [registry.named(one.get("name", "")) for one in wanted]
+    for kind in kinds:
+        kind.keep_sources(_recorded_kernels(run))
+    return list(wanted), kinds
 
 
 def _check_same(

@@ -1,25 +1,39 @@
-"""``groundtruth bundle``: a run as one file that others can check.
+"""``groundtruth bundle`` and ``verify`` of a bundle: a run as one file that others can check.
 
 Invariants: the file appears whole or not at all; nothing of the run is changed; elsewhere than at
-the run's own name no file is overwritten unasked.
+the run's own name no file is overwritten unasked. A bundle is unpacked into a folder that is gone
+afterwards, and nothing in it is believed before its digests were compared.
 """
 
 from __future__ import annotations
 
 import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from model import plain_files
-from model.errors import StudyError
-from testbed.campaign import new_runs, study_sets
+from model.errors import DisagreementError, StudyError
+from model.words import how_many
+from testbed.campaign import again, digests, new_runs, saved_runs, study_sets
+from testbed.campaign.progress import Display
+from testbed.command.runs import plans, run_and_report
 from testbed.command.version import own_version
-from testbed.machine.console import out
+from testbed.machine import scratch
+from testbed.machine.console import out, words
+
+if TYPE_CHECKING:
+    from testbed.bundles.received import Received
 
 #: What a bundle's file must be called, so that others know what it is.
 SUFFIXES = (".tar.gz", ".tgz")
+#: The beginning of the name of a folder in which a bundle is unpacked.
+UNPACKED = ".groundtruth-bundle-"
 #: That of the project, whose studies and kernels' configurations are in it.
 LICENSE = "GPL-2.0-or-later"
+#: How many files that differ are named.
+MOST_NAMED = 10
 #: An SPDX identifier, as it stands in an address.
 _LICENSE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
@@ -74,3 +88,64 @@ def _check(file: Path, found: study_sets.Found, *, overwrite: bool) -> None:
     if problem := new_runs.unwritable(file.parent):
         raise StudyError("cannot write the bundle", where=str(file), got=problem,
                          hint="another file: --to FILE")  # fmt: skip
+
+
+def is_bundle(name: str) -> bool:
+    """Return whether a name on the command line is that of a bundle: of a file called as one."""
+    return name.endswith(SUFFIXES) and plain_files.is_file(Path(name).resolve())
+
+
+def verify(name: str, count: int, jobs: int | None) -> None:
+    """Check a bundle, repeat some cells of each of its runs in this machine's lab, and compare.
+
+    Raises:
+        ParseError: it is no bundle.
+        DisagreementError: something in it is not as packed, or repeated cells have other bytes.
+    """
+    from testbed.bundles import received  # when needed, as above
+
+    with scratch.scratch(Path(tempfile.gettempdir()), UNPACKED) as place:
+        got = received.receive(Path(name), place)
+        out().print(f"{how_many(got.files, 'file')} as packed")
+        found = study_sets.find(str(got.run))
+        run_and_report.raise_if_any(
+            run_and_report.each(found, lambda run: _verify(found, run, got, count, jobs))
+        )
+
+
+def _verify(
+    found: study_sets.Found, run: Path, got: Received, count: int, jobs: int | None
+) -> None:
+    from testbed.bundles import received  # when needed, as above
+
+    cells = saved_runs.load_cells(run)
+    done = run_and_report.finished(run, cells)
+    if not done:
+        raise StudyError("no finished cell to verify", where=run.name)
+    changed = received.changed(run, [planned.id for planned in done], evidence=got.evidence)
+    digests.raise_if_any({f"cells/{id_}": why for id_, why in changed.items()}, run,
+                         "cells are not what their run left")  # fmt: skip
+    if len(done) < len(cells):
+        left = f"{len(cells) - len(done)} of {len(cells)} cells were not finished"
+        words().print(f"{found.named(run)}{left}")
+    chosen = again.choose(done, count)
+    with Display(words()) as display:
+        lab, other = saved_runs.lab_here(run, cells, display.building)
+        lab.check_whole(thorough=True)
+    if other:
+        words().print(f"{found.named(run)}{other}", soft_wrap=True, markup=False)
+        words().print("so bytes may rightly differ; cells are repeated all the same")
+    with Display(words()) as display:
+        at_once = plans.slots(jobs, lab.properties.name)
+        problems = again.repeat(run, chosen, lab, jobs=at_once, report=display.cells)
+    repeated = f"{found.named(run)}{how_many(len(chosen), 'cell')} repeated"
+    if problems and other:
+        lines = [f"{where}: {how}" for where, how in problems.items()]
+        raise DisagreementError(
+            f"{repeated} in another lab, with other bytes in {how_many(len(lines), 'file')}:\n  "
+            + "\n  ".join(lines[:MOST_NAMED]),
+            where=run.name, hint="in the lab of the run they would have to be the same",
+        )  # fmt: skip
+    digests.raise_if_any(problems, run, f"of {len(chosen)} cells not the same")
+    in_another = ", though in another lab" if other else ""
+    out().print(f"{repeated}, every file the same to the byte{in_another}")

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import comparing, listing, new_study, of_labs, other_tools
+from testbed.command import bundling, comparing, listing, new_study, of_labs, other_tools
 from testbed.command.comparisons import several_kernels
 from testbed.command.comparisons.attach import attach
 from testbed.command.options import (
@@ -234,14 +234,22 @@ def parse(run: RunFolder, jobs: Jobs = None) -> None:
 
 @app.command()
 def verify(
-    run: RunFolder,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="a run folder, a set, or a bundle: run.tar.gz")
+    ],
     cells: Annotated[
-        int, typer.Option("--cells", min=0, help="how many cells of each study to repeat; 0: all")
+        int,
+        typer.Option(
+            "--cells", "--sample", min=0, help="how many cells of each study to repeat; 0: all"
+        ),
     ] = 3,
     jobs: Jobs = None,
 ) -> None:
-    """Repeat cells of a run and compare every artefact to the byte."""
-    commands.verify(run, cells, jobs)
+    """Repeat cells of a run or a bundle and compare every artefact to the byte."""
+    if bundling.is_bundle(run):
+        bundling.verify(run, cells, jobs)
+    else:
+        commands.verify(run, cells, jobs)
 
 
 comparing.add(app)
