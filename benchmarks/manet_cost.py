@@ -62,7 +62,7 @@ def run(lab: VirtualLab, protocol: str, options: Sequence[str], args: argparse.N
             seed=1, limits=Limits(wall_s=WALL_S, virtual_s=args.seconds + 400.0),
             program=("/usr/bin/python3", "-B", "/cell/in_lab.py"),
         )  # fmt: skip
-        return lab.boot(boot, cell, threading.Event())
+        return lab.boot(boot, cell, threading.Event()).wall_s
     finally:
         trees.remove(folder)
 

@@ -100,9 +100,18 @@ def conclude(
         check_ledger(folder)
         if cell.on_machines_kernel() and cell.collect.pcap:
             check_netem(cell, folder)
-    timing = {"wall_s": round(ran.wall_s, 3)}
-    write_json(folder / run_folder.TIMING, {**timing, "late": list(late)} if late else timing)
+    write_json(folder / run_folder.TIMING, _timing(ran, late))
     finish(folder)
+
+
+def _timing(ran: Ran, late: Sequence[str]) -> dict[str, Any]:
+    """Return what this execution took; of what was not measured there is nothing."""
+    cpu_s = None if ran.cpu_s is None else round(ran.cpu_s, 3)
+    told = {"cpu_s": cpu_s, "peak_memory_bytes": ran.peak_memory_bytes, "late": list(late) or None}
+    return {
+        "wall_s": round(ran.wall_s, 3),
+        **{name: value for name, value in told.items() if value is not None},
+    }
 
 
 def finish(folder: Path) -> None:

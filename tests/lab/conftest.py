@@ -13,6 +13,7 @@ import pytest
 from model.cell import Cell, Limits, cell_json
 from testbed.labs.booted import booting
 from testbed.labs.booted.booting import Boot
+from testbed.labs.contract.lab import Ran
 from testbed.labs.virtual import kernel, virtual_lab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import find_study, load_study
@@ -27,7 +28,7 @@ def _labs_of_tests_have_one_core() -> Iterator[None]:
     """Bind a lab that a test boots by itself to a core, as a campaign does."""
     run_to_end = booting.run_to_end
 
-    def bound(*boot: Any, **named: Any) -> float:
+    def bound(*boot: Any, **named: Any) -> Ran:
         with own_core():
             return run_to_end(*boot, **named)
 

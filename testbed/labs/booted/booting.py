@@ -21,6 +21,7 @@ from testbed.labs.confinement import allowance, lab_user
 from testbed.labs.confinement.allowance import Allowance
 from testbed.labs.confinement.supervise import LOOK_S, Ending, supervise
 from testbed.labs.contract import accept
+from testbed.labs.contract.lab import Ran
 from testbed.machine import contents
 from testbed.machine.process import tail
 
@@ -74,8 +75,8 @@ def run_to_end(
     as_root: bool = False,
     held: Sequence[int] = (),
     look_s: float = LOOK_S,
-) -> float:
-    """Boot with ``folder`` as the cell, wait, and return the wall time in seconds.
+) -> Ran:
+    """Boot with ``folder`` as the cell, wait, and return what that took.
 
     Unless it runs ``as_root`` of this machine, the folder is lent to the sandbox's user. What runs
     keeps the descriptors ``held`` open to its end; what it has written is measured every
@@ -104,7 +105,7 @@ def run_to_end(
     problem = _problem(folder, console, boot, ending, cancelled.is_set())
     if problem:
         raise problem
-    return wall_s
+    return Ran(wall_s=wall_s, cpu_s=ending.cpu_s, peak_memory_bytes=ending.peak_memory_bytes)
 
 
 def built_first(root: Path, code: Path) -> dict[str, str]:

@@ -24,6 +24,7 @@ from typing import BinaryIO
 
 from model.errors import UnsupportedError
 from testbed.labs.confinement.allowance import Allowance
+from testbed.labs.confinement.taken import Taken
 from testbed.labs.confinement.unnamed_files import UnnamedFiles
 from testbed.machine.process import end_group
 
@@ -50,10 +51,15 @@ class Excess:
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How a lab ended: by itself or not, and what it had taken too much of."""
+    """How a lab ended: by itself or not, and what it had taken too much of.
+
+    ``cpu_s`` and ``peak_memory_bytes`` are what it was last seen to have had of the machine.
+    """
 
     by_itself: bool
     excess: Excess | None = None
+    cpu_s: float | None = field(default=None, compare=False)
+    peak_memory_bytes: int | None = field(default=None, compare=False)
 
 
 @dataclass(kw_only=True)
@@ -213,6 +219,7 @@ def _watch(
     unnamed = UnnamedFiles(
         process=child.pid, folder=folder, matters_bytes=int(UNNAMED_FRAC * allowed.disk_bytes)
     )
+    machine = Taken(process=child.pid)
     end = os.pidfd_open(child.pid)  # waiting with a time limit by other means polls
     try:
         poll = select.poll()
@@ -229,6 +236,7 @@ def _watch(
             over = end in ready
             if over or words.total_bytes > allowed.console_bytes or time.monotonic() > look_s:
                 look_s = time.monotonic() + every_s
+                machine.look()
                 taken = usage(folder, allowed.files)
                 disk_bytes = taken.disk_bytes + (0 if over else unnamed.bytes())
                 taken = dataclasses.replace(taken, disk_bytes=disk_bytes)
@@ -236,7 +244,10 @@ def _watch(
                 if over or found:
                     if over:
                         child.wait()
-                    return Ending(by_itself=over, excess=found)
+                    return Ending(
+                        by_itself=over, excess=found, cpu_s=machine.cpu_s,
+                        peak_memory_bytes=machine.peak_memory_bytes,
+                    )  # fmt: skip
         return Ending(by_itself=False)
     finally:
         os.close(end)

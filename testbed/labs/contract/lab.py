@@ -68,10 +68,16 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Ran:
-    """How long a cell ran, in seconds of wall time, and how well the machine kept up with it."""
+    """How long a cell ran, in seconds of wall time, and how well the machine kept up with it.
+
+    ``cpu_s`` is the processor time of all the lab's processes, ``peak_memory_bytes`` the most that
+    its own process held; None where that was not measured.
+    """
 
     wall_s: float
     checks: tuple[Comparison, ...] = ()
+    cpu_s: float | None = None
+    peak_memory_bytes: int | None = None
 
 
 class BuildsNoKernel:

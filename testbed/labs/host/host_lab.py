@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from model.cell import Cell
@@ -168,7 +168,7 @@ class HostLab:
         watch = Watch()
         try:
             with undo.cell_runs(self.places) as held, watch:
-                wall_s = booting.run_to_end(
+                ran = booting.run_to_end(
                     self.command(folder, boot), boot, folder, cancelled, as_root=True,
                     held=[held], look_s=LOOK_S,
                 )  # fmt: skip
@@ -180,7 +180,7 @@ class HostLab:
                 f"{error.what}; the machine did not keep up: {late[0].check} is not as asked",
                 where=error.where, wanted=late[0].wanted, got=late[0].got, hint=error.hint,
             ) from error  # fmt: skip
-        return Ran(wall_s=wall_s, checks=tuple(watch.checks(cell)))
+        return replace(ran, checks=tuple(watch.checks(cell)))
 
 
 def _say(line: str) -> None:

@@ -129,8 +129,7 @@ class StockLab:
             RunError: as for :func:`testbed.labs.booted.booting.run_to_end`.
         """
         boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
-        wall_s = booting.run_to_end(self.command(folder, boot), boot, folder, cancelled)
-        return Ran(wall_s=wall_s)
+        return booting.run_to_end(self.command(folder, boot), boot, folder, cancelled)
 
 
 def machine(memory_bytes: int) -> list[str]:

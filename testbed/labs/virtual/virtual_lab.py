@@ -82,7 +82,7 @@ class VirtualLab(OwnMachine):
         """Return the version of each package in the image, by name."""
         return image.installed(self.image)
 
-    def kernel_config(self) -> str:
+    def kernel_config(self, kernel_version: str = "") -> str:
         """Return what its kernel was configured with."""
         return (self.kernel / "config").read_text()
 
@@ -145,10 +145,10 @@ class VirtualLab(OwnMachine):
             RunError: as for :meth:`boot`.
         """
         boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
-        return Ran(wall_s=self.boot(boot, folder, cancelled))
+        return self.boot(boot, folder, cancelled)
 
-    def boot(self, boot: Boot, folder: Path, cancelled: threading.Event) -> float:
-        """Boot the lab with ``folder`` as its cell and wait; return the wall time in seconds.
+    def boot(self, boot: Boot, folder: Path, cancelled: threading.Event) -> Ran:
+        """Boot the lab with ``folder`` as its cell and wait; return what that took.
 
         Raises:
             RunError: as for :func:`testbed.labs.booted.booting.run_to_end`.

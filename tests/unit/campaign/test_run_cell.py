@@ -16,6 +16,7 @@ from model.cell import Cell, from_dict
 from model.check import Check
 from model.errors import GroundtruthError, LateError, ParseError, RunError, VerifyError
 from testbed.campaign import digests, run_cell
+from testbed.labs.contract.lab import Ran
 from tests.support.fake_lab import FakeLab, write_calibrated, write_measured
 from tests.support.recorded import wireless_cell
 
@@ -39,6 +40,18 @@ def test_a_finished_cell_is_whole_and_its_digests_are_right(cell: Cell, tmp_path
     assert tables & set(recorded) == (tables if cell is MEASURE else set())
     assert {run_folder.CELL, run_folder.VERIFY} <= set(recorded)
     assert [path.name for path in folder.glob(".*")] == []
+
+
+def test_what_was_measured_of_a_cell_is_kept_and_not_compared(tmp_path: Path) -> None:
+    class Measured(FakeLab):
+        def run(self, cell: Cell, folder: Path, cancelled: threading.Event) -> Ran:
+            ran = super().run(cell, folder, cancelled)
+            return dataclasses.replace(ran, cpu_s=0.98765, peak_memory_bytes=1 << 20)
+
+    run(MEASURE, tmp_path / "x", Measured())
+    timing = json.loads((tmp_path / "x" / run_folder.TIMING).read_text())
+    assert timing == {"wall_s": 1.235, "cpu_s": 0.988, "peak_memory_bytes": 1 << 20}
+    assert run_folder.TIMING not in digests.read_done(tmp_path / "x")
 
 
 def test_how_late_the_machine_was_before_is_kept(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from testbed.labs.confinement import supervise as module
-from testbed.labs.confinement import unnamed_files
+from testbed.labs.confinement import taken, unnamed_files
 from testbed.labs.confinement.allowance import Allowance
 from testbed.labs.confinement.supervise import ConsoleEnds, Ending, Usage, excess, supervise, usage
 from testbed.labs.confinement.unnamed_files import UnnamedFiles
@@ -49,6 +49,67 @@ def run(folder: Path, program: str, wall_s: float = 30.0) -> tuple[Ending, str]:
 
 def test_a_lab_that_says_all_is_in_place_is_let_go(folder: Path) -> None:
     assert run(folder, ASK) == (Ending(by_itself=True), "got b'g'\n")
+
+
+def test_what_a_lab_had_of_processors_is_that_of_all_its_processes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.02)
+    spin = "import time\nwhile time.process_time() < 0.4: pass\n"
+    other = f"subprocess.Popen([sys.executable, '-c', {spin!r} + 'time.sleep(60)'])"
+    program = (
+        f"import subprocess, sys, pathlib\nothers = [{other}, {other}]\n{spin}"
+        f"subprocess.run([sys.executable, '-c', {spin!r}])\n"
+        f"while not pathlib.Path({str(folder)!r}, 'go').exists(): time.sleep(0.01)\n"
+        "[one.kill() for one in others]\n"
+    )
+
+    def look(self: taken.Taken) -> None:
+        plain_look(self)
+        if (self.cpu_s or 0) >= 1.6:
+            (folder / "go").touch()
+
+    plain_look = taken.Taken.look
+    monkeypatch.setattr(taken.Taken, "look", look)
+    ending, _ = run(folder, program)
+    assert ending.by_itself
+    assert ending.cpu_s is not None
+    assert 1.6 <= ending.cpu_s < 20
+
+
+@pytest.mark.parametrize("led_to", [0, 2])
+def test_the_most_memory_of_a_lab_is_its_own_and_not_that_of_who_watches(
+    folder: Path, led_to: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.02)
+    ours = bytearray(os.urandom(1)) * (300 << 20)
+    inner = (
+        "x = b'x' * (64 << 20); del x; import time, pathlib\n"
+        f"while not pathlib.Path({str(folder)!r}, 'go').exists(): time.sleep(0.01)\n"
+    )
+    for _ in range(led_to):
+        inner = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
+
+    def look(self: taken.Taken) -> None:
+        plain_look(self)
+        if (self.peak_memory_bytes or 0) > 60 << 20:
+            (folder / "go").touch()
+
+    plain_look = taken.Taken.look
+    monkeypatch.setattr(taken.Taken, "look", look)
+    ending, _ = run(folder, inner)
+    assert len(ours) == 300 << 20
+    assert ending.by_itself
+    assert ending.peak_memory_bytes is not None
+    assert 64 << 20 <= ending.peak_memory_bytes < 150 << 20
+
+
+def test_a_process_that_has_ended_tells_nothing() -> None:
+    done = subprocess.Popen(["true"])
+    done.wait()
+    found = taken.Taken(process=done.pid)
+    found.look()
+    assert (found.cpu_s, found.peak_memory_bytes) == (None, None)
 
 
 def test_a_lab_whose_starter_dies_before_that_reads_an_end(folder: Path) -> None:

@@ -21,6 +21,7 @@ from testbed.labs.booted.booting import Boot
 from testbed.labs.confinement import allowance
 from testbed.labs.confinement.allowance import Allowance
 from testbed.labs.confinement.supervise import Ending, Excess
+from testbed.labs.contract.lab import Ran
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.machine import contents
 from tests.support.recorded import DATA, wireless_cell
@@ -280,15 +281,15 @@ def scripted(lab: VirtualLab, monkeypatch: pytest.MonkeyPatch) -> VirtualLab:
     return lab
 
 
-def boot(lab: VirtualLab, folder: Path, program: str, cancelled: threading.Event) -> float:
+def boot(lab: VirtualLab, folder: Path, program: str, cancelled: threading.Event) -> Ran:
     limits = Limits(wall_s=1.0 if "hang" in program else 20.0, virtual_s=1.0)
     return lab.boot(Boot(seed=1, limits=limits, program=(program,)), folder, cancelled)
 
 
 def test_a_boot_that_ends_well(scripted: VirtualLab, folder: Path) -> None:
     began_s = time.monotonic()
-    wall_s = boot(scripted, folder, "print('lab: agent exited 0')", threading.Event())
-    assert 0 < wall_s <= time.monotonic() - began_s
+    ran = boot(scripted, folder, "print('lab: agent exited 0')", threading.Event())
+    assert 0 < ran.wall_s <= time.monotonic() - began_s
     assert (folder.parent / run_folder.CONSOLE).read_text() == "lab: agent exited 0\n"
 
 
@@ -319,9 +320,9 @@ def test_run_boots_with_the_cells_seed_and_limits(
 ) -> None:
     booted: list[Boot] = []
 
-    def boot(self: VirtualLab, boot: Boot, *_: object) -> float:
+    def boot(self: VirtualLab, boot: Boot, *_: object) -> Ran:
         booted.append(boot)
-        return 1.5
+        return Ran(wall_s=1.5)
 
     monkeypatch.setattr(VirtualLab, "boot", boot)
     cell = wireless_cell(seed=9)
