@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from model.cell import BurstLoss, Direction, Loss
+    from model.cell import AnyLoss, Direction
 
 #: Bytes of Ethernet header that a qdisc counts and an ns-2 link does not.
 ETHERNET_HEADER_BYTES = 14
@@ -93,7 +93,7 @@ class Stage:
         return found
 
     def draws(self) -> bool:
-        """Return whether netem draws losses here; paired ones are drawn before it."""
+        """Return whether netem draws losses here; those by packets' numbers are before it."""
         return self.role == "channel" and self.direction.loss.model in NETEM_LOSSES
 
     def _wanted(self) -> dict[str, float]:
@@ -115,7 +115,7 @@ class Stage:
         }
 
 
-def _netem_loss(loss: Loss | BurstLoss) -> str:
+def _netem_loss(loss: AnyLoss) -> str:
     """Return the words of netem's loss model; of its bursts it wants p, r, 1-h and 1-k."""
     if loss.model != "gilbert_elliott":
         return f"random {loss.loss_frac * 100:.10g}%"
@@ -123,7 +123,7 @@ def _netem_loss(loss: Loss | BurstLoss) -> str:
     return "gemodel " + " ".join(f"{frac * 100:.10g}%" for frac in fracs)
 
 
-def _wanted_loss(loss: Loss | BurstLoss) -> dict[str, float]:
+def _wanted_loss(loss: AnyLoss) -> dict[str, float]:
     if loss.model != "gilbert_elliott":
         return {**NO_LOSS, "loss_frac": loss.loss_frac if loss.model in NETEM_LOSSES else 0.0}
     return {**NO_LOSS, **{name: float(getattr(loss, name)) for name in BURST_NAMES}}

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from model.ad_hoc import AdHoc
 from model.event import Event
@@ -31,8 +31,7 @@ OF_HOSTS = "hosts"
 Protocol = Literal["tcp", "sctp", "udp"]
 Generator = Literal["probe", "iperf3"]
 #: Loss models of the bottleneck that number each flow's data packets.
-NumberedLoss = Literal["paired", "equal_drops"]
-NUMBERED_LOSSES: tuple[NumberedLoss, ...] = get_args(NumberedLoss)
+NUMBERED_LOSSES = ("paired", "equal_drops", "periodic")
 Fidelity = Literal["exact", "approximated", "cannot_be_set"]
 KnobKind = Literal["sysctl", "route", "tcp_socket", "sctp_socket"]
 Side = Literal["both", "sender", "receiver"]
@@ -88,6 +87,31 @@ class BurstLoss:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PeriodicLoss:
+    """Loss that nothing is left to chance of: each flow loses every so many-th of its data packets.
+
+    Of packets with data of a flow, numbered from 1 as they leave the bottleneck's buffer, number
+    ``first_pkt`` is lost and from there on each ``every_pkts``-th.
+    """
+
+    model: Literal["periodic"]
+    every_pkts: int
+    first_pkt: int
+
+    @property
+    def loss_frac(self) -> float:
+        """The part of a flow's data packets that are lost in the long run."""
+        return 1 / self.every_pkts
+
+    def loses(self, number: int) -> bool:
+        """Return whether a flow's data packet of this number is lost."""
+        return number >= self.first_pkt and (number - self.first_pkt) % self.every_pkts == 0
+
+
+AnyLoss = Loss | BurstLoss | PeriodicLoss
+
+
+@dataclass(frozen=True, kw_only=True)
 class Direction:
     """One direction of a link: a shaper (rate, drop-tail buffer), then a channel (delay, loss).
 
@@ -99,7 +123,7 @@ class Direction:
     queue_pkts: int
     owd_s: float
     channel_limit_pkts: int
-    loss: Loss | BurstLoss
+    loss: AnyLoss
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +184,7 @@ class Network:
             for link in (path.source_access, path.bottleneck, path.destination_access)
         ]
         ways = (way for link in links for way in (link.forward, link.reverse))
-        return any(way.loss.model != "none" for way in ways)
+        return any(way.loss.model not in ("none", "periodic") for way in ways)
 
     def longest_rtt_s(self) -> float:
         """Return the round trip of an empty packet on the path where it takes longest."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
-from model.cell import Cell
+from model.cell import Cell, PeriodicLoss
 
 #: Constants of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 #: 2014): the step between two states; shift and factor of each round, the last without a factor.
@@ -102,9 +102,15 @@ def equally_drawn_pkts(cell: Cell, offered_pkts: int) -> int:
     return sum(number_draw(seed, number) < below for number in range(1, offered_pkts + 1))
 
 
-def paired_losses(cell: Cell, last_pkt: int, besides: Collection[int] = ()) -> tuple[int, ...]:
-    """Return which packets up to a number are lost by pairing, those of ``besides`` left out."""
+def losses_by_number(cell: Cell, last_pkt: int, besides: Collection[int] = ()) -> tuple[int, ...]:
+    """Return which packets of any flow, up to a number, are lost for that number alone.
+
+    That is paired loss or periodic; those of ``besides`` are left out.
+    """
     loss = cell.wired.bottleneck.forward.loss
+    if isinstance(loss, PeriodicLoss):
+        numbers = range(loss.first_pkt, last_pkt + 1, loss.every_pkts)
+        return tuple(k for k in numbers if k not in besides)
     if loss.model != "paired":
         return ()
     seed, below = pairing_seed(cell.seed), threshold(loss.loss_frac)

@@ -10,11 +10,12 @@ until another packet is lost. Standard library only, because the lab image reads
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from model import draws
-from model.cell import BurstLoss, Loss
+from model.cell import AnyLoss, BurstLoss, PeriodicLoss
 
 U32_MAX = (1 << 32) - 1
 #: Least values of the generator's four words, and per word: a, mask, b and c of TAUSWORTHE().
@@ -52,10 +53,12 @@ def threshold(frac: float) -> int:
     return round(frac * U32_MAX)
 
 
-def variants(loss: Loss | BurstLoss) -> list[Loss | BurstLoss]:
+def variants(loss: AnyLoss) -> list[AnyLoss]:
     """Return a loss model as asked, then with each of its settings a little lower and higher."""
+    if isinstance(loss, PeriodicLoss):
+        return _other_periods(loss)
     names = BURST_SETTINGS if isinstance(loss, BurstLoss) else ("loss_frac",)
-    found = [loss]
+    found: list[AnyLoss] = [loss]
     for name in names:
         value = getattr(loss, name)
         for factor in (1 - RESOLUTION_FRAC, 1 + RESOLUTION_FRAC):
@@ -65,14 +68,33 @@ def variants(loss: Loss | BurstLoss) -> list[Loss | BurstLoss]:
     return found
 
 
-def fates(models: Sequence[Loss | BurstLoss], seed: int) -> Fates:
+def _other_periods(loss: PeriodicLoss) -> list[AnyLoss]:
+    """Return a periodic loss, then with its settings other by that part, a packet at least."""
+
+    def others(value: int) -> list[int]:
+        step = max(1, round(value * RESOLUTION_FRAC))
+        return [other for other in (value - step, value + step) if other > 0]
+
+    return [
+        loss,
+        *(dataclasses.replace(loss, every_pkts=other) for other in others(loss.every_pkts)),
+        *(dataclasses.replace(loss, first_pkt=other) for other in others(loss.first_pkt)),
+    ]
+
+
+def fates(models: Sequence[AnyLoss], seed: int) -> Fates:
     """Yield of one packet after another whether it is lost by each of these models of a kind.
 
     All draw the same. Not netem's, but draws for packets' numbers are ``paired`` and
-    ``equal_drops``, whose seed is the cell's; the packets are those of one flow.
+    ``equal_drops``, whose seed is the cell's; ``periodic`` draws nothing. The packets of these are
+    those of one flow.
     """
     first = models[0]
-    if isinstance(first, BurstLoss):
+    if isinstance(first, PeriodicLoss):
+        periods = [model for model in models if isinstance(model, PeriodicLoss)]
+        for number in itertools.count(1):
+            yield tuple(period.loses(number) for period in periods)
+    elif isinstance(first, BurstLoss):
         yield from burst_fates([m for m in models if isinstance(m, BurstLoss)], uniform(seed))
     elif first.model == "paired":
         below = [draws.threshold(model.loss_frac) for model in models]
@@ -113,10 +135,10 @@ def burst_fates(models: Sequence[BurstLoss], drawn: Iterator[int]) -> Fates:
 
 @dataclass(frozen=True, kw_only=True)
 class Chance:
-    """One place on a way where packets are lost by chance."""
+    """One place on a way where packets are lost by chance, or by their numbers."""
 
     where: str
-    loss: Loss | BurstLoss
+    loss: AnyLoss
     seed: int
 
 

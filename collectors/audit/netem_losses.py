@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from collectors.audit.packet_balance import Evidence, compare, roots
 from model import draws, netem_draws
-from model.cell import BurstLoss, Cell, Loss
+from model.cell import AnyLoss, BurstLoss, Cell
 from model.check import Check
 
 #: How many draws a piece of the sequence has.
@@ -66,11 +66,11 @@ def uniform(seed: int, count: int) -> U32:
     return drawn.reshape(-1)[:count]
 
 
-def lost_pkts(loss: Loss | BurstLoss, seed: int, packets: int) -> int:
+def lost_pkts(loss: AnyLoss, seed: int, packets: int) -> int:
     """Return how many of so many packets netem loses."""
-    if isinstance(loss, Loss):
+    if not isinstance(loss, BurstLoss):
         if loss.model != "random":
-            return 0  # of paired losses netem knows nothing
+            return 0  # of losses by packets' numbers netem knows nothing
         return int((uniform(seed, packets) <= netem_draws.threshold(loss.loss_frac)).sum())
     drawn = iter(uniform(seed, 2 * packets).tolist())
     fates = netem_draws.burst_fates([loss], drawn)

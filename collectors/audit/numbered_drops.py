@@ -35,9 +35,9 @@ MARGIN_FACTOR = 4
 class Numbered:
     """What came of one flow's numbers; an entry of ``raw/numbered_drops.json``.
 
-    ``drawn_pkts`` are the numbers its paired loss draws, as far as packets came; of equal drops
-    they rest on the other flows' packets and are None until told from captures. ``together`` are,
-    for equal drops, the data packets of all flows and how many of them were drawn.
+    ``drawn_pkts`` are the numbers that paired or periodic loss takes, as far as packets came; of
+    equal drops they rest on the other flows' packets and are None until told from captures.
+    ``together`` are, for equal drops, the data packets of all flows and how many were drawn.
     """
 
     flow: str
@@ -59,11 +59,11 @@ class Numbered:
             raise ValueError(f"{seen_pkts} packets are more than the bottleneck can carry")
         equal = cell.wired.bottleneck.forward.loss.model == "equal_drops"
         together = ("together_seen_pkts", "together_drawn_pkts")
-        paired_pkts = draws.paired_losses(cell, seen_pkts, frozenset(listed_pkts))
+        numbered_pkts = draws.losses_by_number(cell, seen_pkts, frozenset(listed_pkts))
         return cls(
             flow=word(entry["flow"]), node=word(entry["node"]), device=word(entry["device"]),
             listed_pkts=listed_pkts, seen_pkts=seen_pkts,
-            drawn_pkts=None if equal else paired_pkts,
+            drawn_pkts=None if equal else numbered_pkts,
             dropped_pkts=whole(entry["dropped_pkts"]),
             drawn_dropped_pkts=whole(entry["drawn_dropped_pkts"]),
             together=(whole(entry[together[0]]), whole(entry[together[1]])) if equal else None,

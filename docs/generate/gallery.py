@@ -105,9 +105,11 @@ def _path(cells: Sequence[Cell]) -> str:
         happens = dict.fromkeys(event.words() for cell in cells for event in cell.events)
         parts.append(", ".join(happens))
     if any(way.loss.loss_frac for way in ways):
-        bursts = " in bursts" * any(way.loss.model == "gilbert_elliott" for way in ways)
+        models = {way.loss.model for way in ways}
+        bursts = " in bursts" * ("gilbert_elliott" in models)
         lost = _span((way.loss.loss_frac for way in ways), _percent)
-        parts.append(f"random loss{bursts} {lost}")
+        kind = "periodic" if models == {"periodic"} else "random"
+        parts.append(f"{kind} loss{bursts} {lost}")
     return ", ".join(parts)
 
 

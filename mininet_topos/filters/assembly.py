@@ -25,6 +25,7 @@ MOVE, MOVE_FROM, ADD, ADD_FROM, SUBTRACT, AND, SHIFT_LEFT, SHIFT_RIGHT = (
 JUMP, JUMP_EQUAL, JUMP_NOT_EQUAL, JUMP_ANY_BIT, JUMP_LESS, JUMP_NOT_LESS, EXIT = (
     0x05, 0x15, 0x55, 0x45, 0xA5, 0x35, 0x95,
 )  # fmt: skip
+REMAINDER = 0x97  # of the division by a constant
 MULTIPLY_BY, XOR_WITH, JUMP_LESS_THAN, JUMP_NOT_LESS_THAN = 0x2F, 0xAF, 0xAD, 0x3D  # of registers
 ATOMIC64, FETCH_AND_ADD = 0xDB, 0x01
 CALL, TIME_NS = 0x85, 5  # of the kernel's functions: r0 = CLOCK_MONOTONIC; r1 to r5 are gone

@@ -2,9 +2,10 @@
 
 It runs as a tc classifier with direct action and sees Ethernet frames. Packets of the flow that
 carry data are counted from 1, retransmissions too; one whose number is listed is dropped, then one
-that is drawn (paired loss, equal drops), every other packet goes on to the next filter. The counts
-are kept in the single value of an array map; where flows lose equally many, another map counts for
-all of them together. A number's draw is :func:`model.draws.number_draw`.
+that is drawn (paired loss, equal drops) or whose turn it is (periodic loss), every other packet
+goes on to the next filter. The counts are kept in the single value of an array map; where flows
+lose equally many, another map counts for all of them together. A number's draw is
+:func:`model.draws.number_draw`.
 Invariants: a program is written out for one flow, so what is loaded says all it can do; a packet
 too short for the headers it should have goes on (the kernel ends a program that reads past one).
 What contradicts itself, as no stack sends it, is not told apart: a chunk is DATA by its type alone.
@@ -62,6 +63,7 @@ from mininet_topos.filters.assembly import (
     R3,
     R4,
     R5,
+    REMAINDER,
     ROUND,
     SCTP_HEADER_BYTES,
     SHIFT_LEFT,
@@ -101,12 +103,24 @@ class Sharing:
     threshold: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Period:
+    """Periodic loss (:class:`model.cell.PeriodicLoss`): the first packet to drop, and each then."""
+
+    first_pkt: int
+    every_pkts: int
+
+
+#: What decides which packets are dropped besides listed ones.
+Drawing = Pairing | Sharing | Period
+
+
 def instructions(
     protocol: Protocol,
     port: int,
     drop_pkts: tuple[int, ...],
     map_fd: int,
-    drawing: Pairing | Sharing | None = None,
+    drawing: Drawing | None = None,
     together_fd: int = 0,
 ) -> bytes:
     """Return the program that drops these data packets of the flow to ``port``, and drawn ones.
@@ -128,6 +142,11 @@ def instructions(
         _draw(program, drawing.seed)
         program.constant64(R3, drawing.threshold)
         program.jump(JUMP_LESS_THAN, "drop drawn", R4, R3)
+    elif isinstance(drawing, Period):
+        program.jump(JUMP_LESS, "next", R1, constant=drawing.first_pkt)
+        program.add(ADD, R1, constant=-drawing.first_pkt)
+        program.add(REMAINDER, R1, constant=drawing.every_pkts)
+        program.jump(JUMP_EQUAL, "drop drawn", R1, constant=0)
     elif drawing:
         _share(program, drawing, together_fd)
     program.label("next")

@@ -1,10 +1,11 @@
 """Drop data packets of a flow by their numbers, where the bottleneck's loss model drops others.
 
-The numbers are listed, drawn alike for every flow (paired loss), or drawn such that all flows lose
-equally many. One filter per flow that has any, on the egress of the ifb that carries the channel:
-after the bottleneck's buffer, before the loss model. A packet it drops is never offered to the loss
-model, so every number counts packets that left the buffer. The filter's program counts what it sees
-and what it drops; the hook it hangs from counts its drops too.
+The numbers are listed, drawn alike for every flow (paired loss), drawn such that all flows lose
+equally many, or come again and again at one distance (periodic loss). One filter per flow that has
+any, on the egress of the ifb that carries the channel: after the bottleneck's buffer, before the
+loss model. A packet it drops is never offered to the loss model, so every number counts packets
+that left the buffer. The filter's program counts what it sees and what it drops; the hook it hangs
+from counts its drops too.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mininet_topos.filters import drop_program, hanging
-from mininet_topos.filters.drop_program import Pairing, Sharing
+from mininet_topos.filters.drop_program import Drawing, Pairing, Period, Sharing
 from mininet_topos.netns import Namespace
 from model import draws
-from model.cell import Cell, Protocol
+from model.cell import Cell, PeriodicLoss, Protocol
 from model.check import Check
 
 if TYPE_CHECKING:
@@ -63,9 +64,11 @@ def targets(cell: Cell, probe_port: int) -> tuple[Target, ...]:
     return tuple(flow for flow in flows if drawn or flow.drop_data_pkts)
 
 
-def drawing(cell: Cell) -> Pairing | Sharing | None:
-    """Return the draws of a cell's paired loss or equal drops, if it has either."""
+def drawing(cell: Cell) -> Drawing | None:
+    """Return what decides of a cell's paired or periodic loss, or equal drops, if it has any."""
     loss = cell.wired.bottleneck.forward.loss
+    if isinstance(loss, PeriodicLoss):
+        return Period(first_pkt=loss.first_pkt, every_pkts=loss.every_pkts)
     if loss.model == "paired":
         below = draws.threshold(loss.loss_frac)
         return Pairing(seed=draws.pairing_seed(cell.seed), threshold=below)
@@ -80,7 +83,7 @@ def drawing(cell: Cell) -> Pairing | Sharing | None:
 def install(
     spaces: Mapping[str, Namespace],
     numbered: Sequence[Target],
-    drawn: Pairing | Sharing | None,
+    drawn: Drawing | None,
 ) -> tuple[Installed, ...]:
     """Load a program for each target and hang it from the device's egress.
 
@@ -107,7 +110,7 @@ def _hang(
     space: Namespace,
     target: Target,
     pref: int,
-    drawn: Pairing | Sharing | None,
+    drawn: Drawing | None,
     together_fd: int | None,
 ) -> Installed:
     from mininet_topos.filters import bpf

@@ -1,9 +1,9 @@
 """Judge a calibration: what the probes measured against what the network was asked to be. Pure.
 
 Delay, rate and buffer must be met to within the tolerances of the lab. Losses are random but drawn
-from a known seed: exactly the packets must be lost that :mod:`model.netem_draws` tells, and enough
-were sent that each setting of the loss model, were it a twentieth lower or higher, would have lost
-another one; where not, that is said.
+from a known seed, or periodic: exactly the packets must be lost that :mod:`model.netem_draws`
+tells, and enough were sent that each setting of the loss model, were it a twentieth lower or
+higher, would have lost another one; where not, that is said.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ def check_loss(
     sent = sum(int(found[name]["packets"]) for name in names)
     same = f"{lost} ({lost / sent * 100:.3g} %)"
     loss = _loss_words(network.paths()[path - 1], way)
-    words = f"{loss}: the {wanted} of {sent} packets that its seed draws"
+    drawn = any(chance.loss.model != "periodic" for chance in drawn_at)
+    decided = "its seed draws" if drawn or not drawn_at else "its period takes"
+    words = f"{loss}: the {wanted} of {sent} packets that {decided}"
     if drawn_at:
         percent = f"{netem_draws.RESOLUTION_FRAC * 100:g} % more or less"
         words += f"; {'cannot tell' if told.untold else 'others with'} {percent}"

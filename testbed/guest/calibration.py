@@ -55,7 +55,7 @@ IDLE_S, IDLE_PACKETS = 10, 5
 
 
 def chances(network: Network, seed: int, way: Way, path: int = 1) -> list[netem_draws.Chance]:
-    """Return where packets of the first pair are lost by chance, in the order they come by.
+    """Return where packets of the first pair are lost, in the order they come by.
 
     Paths are counted from 1.
     """
@@ -75,7 +75,7 @@ def chances(network: Network, seed: int, way: Way, path: int = 1) -> list[netem_
         loss = stage.direction.loss
         if loss.model == "paired":
             made.append(netem_draws.Chance(where=node, loss=loss, seed=draws.pairing_seed(seed)))
-        elif loss.model == "equal_drops":
+        elif loss.model in ("equal_drops", "periodic"):
             made.append(netem_draws.Chance(where=node, loss=loss, seed=seed))
         elif loss.model != "none":
             made.append(netem_draws.Chance(where=stage.where(), loss=loss, seed=stage.seed))

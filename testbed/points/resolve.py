@@ -13,6 +13,7 @@ from model import draws
 from model.ad_hoc import AD_HOC, AdHoc
 from model.cell import (
     SCHEMA,
+    AnyLoss,
     BurstLoss,
     Cell,
     Collect,
@@ -24,7 +25,7 @@ from model.cell import (
     Link,
     Loss,
     Network,
-    NumberedLoss,
+    PeriodicLoss,
 )
 from model.event import Event, EventWay
 from model.network_path import derived_channel_limit_pkts
@@ -199,7 +200,7 @@ def _direction(
     owd_s: float,
     queue_pkts: int,
     limit_pkts: int | Literal["derived"],
-    loss: Loss | BurstLoss,
+    loss: AnyLoss,
 ) -> Direction:
     return Direction(
         rate_bps=rate_bps,
@@ -212,8 +213,11 @@ def _direction(
     )
 
 
-def _data_loss(loss: study_form.Loss) -> Loss | BurstLoss:
+def _data_loss(loss: study_form.Loss) -> AnyLoss:
     """Return the loss model of data; a valid study gives the keys that its model has."""
+    if loss.model == "periodic":
+        every_pkts, first_pkt = loss.every_pkts or 0, loss.first_pkt or 0
+        return PeriodicLoss(model="periodic", every_pkts=every_pkts, first_pkt=first_pkt)
     if loss.model == "gilbert_elliott":
         fracs = (loss.to_bad_frac, loss.to_good_frac, loss.loss_bad_frac, loss.loss_good_frac)
         to_bad, to_good, loss_bad, loss_good = (frac or 0.0 for frac in fracs)
@@ -225,7 +229,7 @@ def _data_loss(loss: study_form.Loss) -> Loss | BurstLoss:
     return _loss(model, loss.loss_frac or 0.0)
 
 
-def _loss(model: Literal["random"] | NumberedLoss, loss_frac: float) -> Loss:
+def _loss(model: Literal["random", "paired", "equal_drops"], loss_frac: float) -> Loss:
     return Loss(model=model if loss_frac else "none", loss_frac=loss_frac)
 
 

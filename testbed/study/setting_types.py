@@ -102,6 +102,11 @@ def _queue(text: object) -> int:
     return units.parse_count_pkts(text, at_least="1 packet", at_most="1000000000 packets")
 
 
+def _every(text: object) -> int:
+    most = f"{MAX_PACKET_NUMBER} packets"
+    return units.parse_count_pkts(text, at_least="2 packets", at_most=most)
+
+
 def _message(text: object) -> int:
     return units.parse_size_bytes(text, at_least="1 byte", at_most="16 MiB")
 
@@ -131,6 +136,7 @@ WhenS = Annotated[float, BeforeValidator(of_run(at_most="1000000 s")), _schema(u
 RunS = Annotated[float, BeforeValidator(_run_time), _schema(units.TIME)]
 QueuePkts = Annotated[int, BeforeValidator(_queue), _schema(units.PACKETS)]
 MessageBytes = Annotated[int, BeforeValidator(_message), _schema(units.SIZE)]
+EveryPkts = Annotated[int, BeforeValidator(_every), _schema(units.PACKETS)]
 LossFrac = Annotated[float, BeforeValidator(_loss), _schema(units.FRACTION)]
 LengthM = Annotated[float, BeforeValidator(_length), _schema(units.LENGTH)]
 SpeedMps = Annotated[float, BeforeValidator(_speed), _schema(units.SPEED)]

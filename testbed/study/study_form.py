@@ -22,12 +22,14 @@ from testbed.study.hypotheses import Explanation, Hypothesis
 from testbed.study.mobility_form import Mobility
 from testbed.study.path_form import OF_KERNEL, Event, PathSettings
 from testbed.study.setting_types import (
+    MAX_PACKET_NUMBER,
     MAX_SEED,
     ChannelLimitPkts,
     CongestionControl,
     DelayS,
     Doi,
     DurationS,
+    EveryPkts,
     FlowName,
     FlowRateBps,
     GroupName,
@@ -67,14 +69,16 @@ class Source(Settings):
 
 
 class Loss(Settings):
-    """Random loss of a link by what the packet carries: each data packet by itself, or in bursts.
+    """Loss of a link by what the packet carries: each data packet by itself, in bursts, by number.
 
-    Data are lost with ``data``, or with the four keys of ``gilbert_elliott``; which of them a model
-    must have is a check's to say.
+    Data are lost with ``data``, with the four keys of ``gilbert_elliott`` or the two of
+    ``periodic``; which of them a model must have is a check's to say.
     """
 
-    model: Literal["independent", "gilbert_elliott"] = Field(
-        "independent", description="independent, or gilbert_elliott for losses in bursts"
+    model: Literal["independent", "gilbert_elliott", "periodic"] = Field(
+        "independent",
+        description="independent, gilbert_elliott for losses in bursts, or periodic:"
+        " every so many-th data packet of each flow",
     )
     process: Literal["shared", "paired", "equal_drops"] = Field(
         "shared",
@@ -95,6 +99,16 @@ class Loss(Settings):
     )
     loss_good_frac: LossFrac | None = Field(
         None, alias="loss_good", description="a percentage such as '0 %'"
+    )
+    every_pkts: EveryPkts | None = Field(
+        None, alias="every", description="a distance such as '100 packets'"
+    )
+    first_pkt: int | None = Field(
+        None,
+        alias="first",
+        ge=1,
+        le=MAX_PACKET_NUMBER,
+        description="the number of the first data packet lost, such as 100",
     )
     ack_loss_frac: LossFrac = Field(
         alias="acknowledgements", description="a percentage such as '0 %'"

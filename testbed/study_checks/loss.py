@@ -16,9 +16,20 @@ KEYS = {
         "to_bad": "to_bad_frac", "to_good": "to_good_frac",
         "loss_bad": "loss_bad_frac", "loss_good": "loss_good_frac",
     },
+    "periodic": {"every": "every_pkts", "first": "first_pkt"},
 }  # fmt: skip
 LINKS = ("source_access", "bottleneck", "destination_access")
 PROCESS: Loc = ("network", "bottleneck", "loss", "process")
+#: Why models have no process but the shared one: what is said of each, and the hint.
+WITHOUT_PROCESS = {
+    "gilbert_elliott": (
+        "losses in bursts have no other process",
+        "a burst is of packets in a row, whoever sent them",
+    ),
+    "periodic": (
+        "periodic losses have no other process", "each flow's own data packets are counted",
+    ),
+}  # fmt: skip
 
 
 def loss_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
@@ -31,22 +42,31 @@ def loss_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
             yield from _at_bottleneck(loss, place, document)
 
 
+def by_number(loss: Loss) -> tuple[str, str, str] | None:
+    """Return what makes a loss one by packets' numbers: key, its value if it were none, and is."""
+    if loss.model == "periodic":
+        return "model", "independent", loss.model
+    return None if loss.process == "shared" else ("process", "shared", loss.process)
+
+
 def numbering_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
     """Return why flows' data packets cannot be numbered, or not all flows lose equally many."""
-    process = study.network.links()[1].loss.process
-    if process == "shared":
+    loss = study.network.links()[1].loss
+    numbered = by_number(loss)
+    if numbered is None:
         return
+    key, wanted, got = numbered
     for flow in study.flows:
         generator = study.generator if flow.generator == "study" else flow.generator
         if generator == "iperf3":
             yield document.problem(
-                PROCESS,
+                (*PROCESS[:-1], key),
                 "cannot number the data packets of iperf3",
-                wanted="shared, or generator probe",
-                got=f"{process}, and flow {flow.id} over iperf3",
+                wanted=f"{wanted}, or generator probe",
+                got=f"{got}, and flow {flow.id} over iperf3",
                 hint="its control connection has the same port",
             )
-    if process == "equal_drops":
+    if loss.process == "equal_drops":
         yield from _equal(study, document)
 
 
@@ -86,19 +106,17 @@ def _keys(loss: Loss, place: Loc, document: Document) -> Iterator[Problem]:
                 yield document.problem(
                     (*place, key), what, wanted=f"no such key, or model: {model}"
                 )
+    if loss.process != "shared" and loss.model in WITHOUT_PROCESS:
+        what, hint = WITHOUT_PROCESS[loss.model]
+        yield document.problem(
+            (*place, "process"), what, wanted="shared, or model: independent", got=loss.process,
+            hint=hint,
+        )  # fmt: skip
     if loss.model == "gilbert_elliott":
         yield from _bursts(loss, place, document)
 
 
 def _bursts(loss: Loss, place: Loc, document: Document) -> Iterator[Problem]:
-    if loss.process != "shared":
-        yield document.problem(
-            (*place, "process"),
-            "losses in bursts have no other process",
-            wanted="shared, or model: independent",
-            got=loss.process,
-            hint="a burst is of packets in a row, whoever sent them",
-        )
     for key, frac in (("to_bad", loss.to_bad_frac), ("to_good", loss.to_good_frac)):
         if frac == 0:
             what = "a state that is never left or never reached"

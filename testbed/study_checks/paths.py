@@ -13,6 +13,7 @@ from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import LINKS_OF_EVENTS
 from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
+from testbed.study_checks.loss import by_number
 from testbed.study_checks.names import duplicates
 from testbed.study_checks.registry import Checks
 
@@ -43,10 +44,11 @@ def _topology(study: StudyFile, document: Document) -> Iterator[Problem]:
         (("bottleneck",), network.bottleneck),
         (("second_path", "bottleneck"), second),
     ):
-        if link is not None and link.loss.process != "shared":
+        if link is not None and (numbered := by_number(link.loss)):
+            key, wanted, got = numbered
             yield document.problem(
-                ("network", *loc, "loss", "process"), "packets are numbered on one path only",
-                wanted="shared", got=link.loss.process,
+                ("network", *loc, "loss", key), "packets are numbered on one path only",
+                wanted=wanted, got=got,
             )  # fmt: skip
 
 
@@ -163,11 +165,12 @@ def _events(study: StudyFile, document: Document) -> Iterator[Problem]:
                 got=event.way,
             )  # fmt: skip
         bottleneck = study.network.bottleneck
-        process = bottleneck.loss.process if bottleneck else "shared"
-        if event.loss_frac is not None and process != "shared":
+        numbered = by_number(bottleneck.loss) if bottleneck else None
+        if event.loss_frac is not None and numbered:
+            key, wanted, got = numbered
             yield document.problem(
                 (*place, "loss"), "losses by number do not change while flows run",
-                wanted="loss.process: shared", got=process,
+                wanted=f"loss.{key}: {wanted}", got=got,
             )  # fmt: skip
 
 

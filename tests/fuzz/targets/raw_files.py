@@ -24,7 +24,7 @@ from collectors.raw.routers import router_counts
 from collectors.tables import packet_evidence, radio_files, write
 from collectors.trace.queue import parse_places, queue
 from model.ad_hoc import NodeRadio
-from model.cell import NUMBERED_LOSSES, Cell, Loss, NumberedLoss, from_dict
+from model.cell import AnyLoss, Cell, Loss, PeriodicLoss, from_dict
 from model.check import Check
 from testbed.campaign import (
     calibration_checks,
@@ -77,9 +77,12 @@ def _in_file(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], ob
     return run
 
 
-def _numbering(cell: Cell, model: NumberedLoss) -> Cell:
-    """Return a cell whose bottleneck numbers data packets to lose them."""
-    return with_bottleneck(cell, loss=Loss(model=model, loss_frac=0.01))
+#: Losses of a bottleneck that numbers data packets to lose them.
+NUMBERED_LOSSES: tuple[AnyLoss, ...] = (
+    Loss(model="paired", loss_frac=0.01),
+    Loss(model="equal_drops", loss_frac=0.01),
+    PeriodicLoss(model="periodic", every_pkts=100, first_pkt=2),
+)
 
 
 def _numbered_drops(cell: Cell, path: Path) -> list[Check]:
@@ -95,7 +98,7 @@ def raw_files(place: Path) -> dict[str, Target]:
     tcp, sctp = cell.flows[0], cell.flows[1]
     counted = dataclasses.replace(cell.collect, acknowledgements=True)
     counting = dataclasses.replace(cell, collect=counted)
-    numbered = {model: _numbering(cell, model) for model in NUMBERED_LOSSES}
+    numbered = {loss.model: with_bottleneck(cell, loss=loss) for loss in NUMBERED_LOSSES}
 
     def file(
         name: str, parse_value: Callable[[Any], object], corpus: list[Path], share: int

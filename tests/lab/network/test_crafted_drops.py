@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from model import draws
-from model.cell import Cell, Loss, cell_json
+from model.cell import AnyLoss, Cell, Loss, PeriodicLoss, cell_json
 from tests.support.crafted_packets import LAST, crafted, flows_of
 from tests.support.recorded import with_bottleneck
 
@@ -65,7 +65,7 @@ PYTHONPATH=/gt/code/lib:/usr/lib/python3/dist-packages python3 -B -S drop.py >sa
 """
 
 
-def dropping(cell: Cell, loss: Loss, listed: tuple[int, ...]) -> Cell:
+def dropping(cell: Cell, loss: AnyLoss, listed: tuple[int, ...]) -> Cell:
     """Return the cell with a flow of each protocol, a list for each, and a buffer for all."""
     flows = tuple(dataclasses.replace(one, drop_data_pkts=listed) for one in flows_of(cell))
     roomy = with_bottleneck(cell, queue_pkts=len(CRAFTED) + 1, loss=loss)
@@ -77,8 +77,7 @@ def dropped(cell: Cell) -> list[bool]:
     flows = [flow.id for flow in cell.flows]
     listed = set(cell.flows[0].drop_data_pkts)
     model = cell.wired.bottleneck.forward.loss
-    assert isinstance(model, Loss)
-    paired = draws.paired_losses(cell, len(CRAFTED))
+    numbered = draws.losses_by_number(cell, len(CRAFTED))
     equal = draws.EqualDrops(cell.seed, model.loss_frac, len(flows))
     seen: Counter[str] = Counter()
     found = []
@@ -87,7 +86,7 @@ def dropped(cell: Cell) -> list[bool]:
         if packet.counts:
             seen[packet.counts] += 1
             number = seen[packet.counts]
-            lost = number in listed or number in paired
+            lost = number in listed or number in numbered
             if model.model == "equal_drops":
                 lost = lost or equal.loses(flows.index(packet.counts))
         found.append(lost)
@@ -100,11 +99,12 @@ def dropped(cell: Cell) -> list[bool]:
         (Loss(model="none", loss_frac=0.0), tuple(range(1, 200, 2))),
         (Loss(model="paired", loss_frac=0.4), (2, 5)),
         (Loss(model="equal_drops", loss_frac=0.4), (3,)),
+        (PeriodicLoss(model="periodic", every_pkts=3, first_pkt=2), (3, 5)),
     ],
-    ids=lambda value: value.model if isinstance(value, Loss) else "",
+    ids=lambda value: value.model if isinstance(value, AnyLoss) else "",
 )
 def test_the_data_packets_that_are_due_are_dropped_and_no_others(
-    wireless: Callable[..., Cell], script: Callable[..., Path], loss: Loss,
+    wireless: Callable[..., Cell], script: Callable[..., Path], loss: AnyLoss,
     listed: tuple[int, ...],
 ) -> None:  # fmt: skip
     cell = dropping(wireless(), loss, listed)

@@ -12,7 +12,7 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import draws, run_folder
-from model.cell import BurstLoss, Cell, Loss
+from model.cell import AnyLoss, BurstLoss, Cell, Loss, PeriodicLoss
 from model.check import Check
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
@@ -26,7 +26,7 @@ BURSTS = BurstLoss(
 )  # fmt: skip
 
 
-def losing(make: Make, loss: Loss | BurstLoss, **changes: object) -> Cell:
+def losing(make: Make, loss: AnyLoss, **changes: object) -> Cell:
     """Return a cell with this loss of data and a buffer that drops nothing."""
     return with_bottleneck(make(**changes), loss=loss, queue_pkts=100)
 
@@ -80,6 +80,20 @@ def test_equal_drops_are_measured_before_they_are_believed(wireless: Make, run_c
     assert checks["loss forward"].wanted.startswith("2 %")
 
 
+PERIOD = PeriodicLoss(model="periodic", every_pkts=50, first_pkt=20)
+
+
+def test_periodic_loss_is_measured_before_it_is_believed(wireless: Make, run_cell: Run) -> None:
+    cell = losing(wireless, PERIOD, purpose="calibrate")
+    folder = run_cell(cell)
+    checks = calibrated(cell, folder)
+    assert {name: check.got for name, check in checks.items() if not check.agrees} == {}
+    assert checks["loss forward"].wanted.startswith("2 %")
+    for every_pkts, first_pkt in ((49, 20), (51, 20), (50, 19), (50, 21)):
+        period = PeriodicLoss(model="periodic", every_pkts=every_pkts, first_pkt=first_pkt)
+        assert calibrated(losing(wireless, period), folder)["loss forward"].agrees is False
+
+
 def lost(packets: pl.DataFrame, flow: str) -> tuple[int, list[int]]:
     """Return how many data packets of a flow left the buffer, and which were lost behind it."""
     data = packets.filter(pl.col("payload_bytes") > 0, flow=flow, direction="data")
@@ -110,7 +124,7 @@ def test_packet_k_of_each_flow_shares_its_fate(wireless: Make, run_cell: Run) ->
     both = min(tcp_pkts, sctp_pkts)
     assert both > 200
     assert [k for k in of_tcp if k <= both and k != 3] == [k for k in of_sctp if k <= both]
-    assert tuple(of_sctp) == draws.paired_losses(cell, sctp_pkts)
+    assert tuple(of_sctp) == draws.losses_by_number(cell, sctp_pkts)
     flows = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
     dropped = dict(zip(flows["flow"], flows["loss_dropped_pkts"], strict=True))
     assert dropped == {"T": len(of_tcp), "S": len(of_sctp)}
@@ -134,3 +148,20 @@ def test_flows_lose_equally_many_packets(wireless: Make, run_cell: Run, pcap: bo
     if pcap:
         packets = pl.read_parquet(folder / run_folder.PACKETS_TABLE)
         assert {flow: len(lost(packets, flow)[1]) for flow in dropped} == dropped
+
+
+@pytest.mark.parametrize("pcap", [True, False])
+def test_each_flow_loses_every_so_many_th_of_its_packets(
+    wireless: Make, run_cell: Run, pcap: bool
+) -> None:
+    cell = losing(wireless, PERIOD, duration_s=30.0, pcap=pcap)
+    folder, made = with_a_listed_packet(run_cell, cell, telemetry=pcap)
+    assert "drawn packets dropped" in made
+    assert ("drawn packets lost" in made) == pcap
+    rows = json.loads((folder / run_folder.NUMBERED_DROPS).read_text())
+    due = {row["flow"]: len(range(20, row["seen_pkts"] + 1, 50)) for row in rows}
+    assert {row["flow"]: row["drawn_dropped_pkts"] for row in rows} == due
+    assert min(due.values()) >= 5
+    flows = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
+    dropped = dict(zip(flows["flow"], flows["loss_dropped_pkts"], strict=True))
+    assert dropped == {"T": due["T"] + 1, "S": due["S"]}

@@ -10,9 +10,9 @@ import pytest
 
 from collectors.audit.numbered_drops import Numbered, checks, hook_drops, numbers_words, warnings
 from model import draws
-from model.cell import Cell
+from model.cell import Cell, PeriodicLoss
 from tests.support.recorded import wireless_cell
-from tests.unit.model.test_draws import paired
+from tests.unit.model.test_draws import losing, paired
 
 HOOK = {("r2", "ifb-bottleneck"): 2}
 
@@ -125,7 +125,7 @@ def test_drawn_packets_that_were_dropped_agree() -> None:
 def test_the_draws_are_made_again_from_the_cell() -> None:
     cell = paired(0.25)
     one = listed(cell, listed_pkts=[2], seen_pkts=100, dropped_pkts=1)
-    assert one.drawn_pkts == draws.paired_losses(cell, 100, {2})
+    assert one.drawn_pkts == draws.losses_by_number(cell, 100, {2})
     assert 15 < len(one.drawn_pkts) < 35
 
 
@@ -142,3 +142,17 @@ def test_more_packets_than_the_bottleneck_carries_are_not_drawn_for() -> None:
     with pytest.raises(ValueError, match=r"4611686018427387904 packets are more than the bottle"):
         Numbered.of(entry, cell)
     assert Numbered.of({**entry, "seen_pkts": 100_000}, cell).seen_pkts == 100_000
+
+
+def test_periodic_losses_are_told_as_far_as_packets_came_and_one_too_few_is_told() -> None:
+    cell = losing(PeriodicLoss(model="periodic", every_pkts=2, first_pkt=3))
+    one = listed(cell, listed_pkts=[], dropped_pkts=0, seen_pkts=6, drawn_dropped_pkts=2)
+    assert one.drawn_pkts == (3, 5)
+    assert wrong(one, HOOK, packets((10, 11, 13, 15), count=6)) == []
+    short = listed(cell, listed_pkts=[], dropped_pkts=0, seen_pkts=6, drawn_dropped_pkts=1)
+    assert wrong(short, {("r2", "ifb-bottleneck"): 1}, None) == [
+        "drawn packets dropped: wanted 2 packets, got 1 packets"
+    ]
+    assert wrong(one, HOOK, packets((10, 11, 12, 15), count=6)) == [
+        "drawn packets lost: wanted 3, 5, got 5"
+    ]

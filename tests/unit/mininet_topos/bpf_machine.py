@@ -121,7 +121,7 @@ def _calculate(op: int, left: int, other: int, constant: int) -> int:
     results = {
         0xB0: right, 0x00: left + right, 0x10: left - right, 0x50: left & right,
         0x60: left << (right & 63), 0x70: left >> (right & 63), 0x20: left * right,
-        0xA0: left ^ right,
+        0xA0: left ^ right, 0x90: left % right if right else left,
     }  # fmt: skip
     return results[op & 0xF0] & MASK
 

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from collectors.packets.packets import Tap, parse_packets
 from collectors.raw.pcap import merged, read
-from mininet_topos.filters.drop_program import COUNTS, TOGETHER, Pairing, Sharing, instructions
+from mininet_topos.filters.drop_program import (
+    COUNTS,
+    TOGETHER,
+    Drawing,
+    Pairing,
+    Period,
+    Sharing,
+    instructions,
+)
 from model import draws
 from model.cell import Cell, Protocol, from_dict
 from tests.support.recorded import DATA, text, value
@@ -30,7 +38,7 @@ class Filter:
         protocol: Protocol,
         *drop_pkts: int,
         port: int = 5001,
-        drawing: Pairing | Sharing | None = None,
+        drawing: Drawing | None = None,
         together: bytearray | None = None,
     ) -> None:
         self.program = instructions(protocol, port, drop_pkts, 7, drawing, together_fd=8)
@@ -118,6 +126,33 @@ def test_drawn_packets_are_those_of_the_same_draws_outside(seed: int, loss_frac:
     lost = [draws.number_draw(seed, number) < pairing.threshold for number in range(1, 41)]
     assert answers == [DROP if is_lost else NEXT for is_lost in lost]
     assert chosen.all_counts() == (40, 0, sum(lost))
+
+
+@given(st.integers(2, 60), st.integers(1, 60), st.sampled_from([(), (7, 20)]))
+def test_every_so_many_th_packet_is_dropped_from_the_first_one_on(
+    every_pkts: int, first_pkt: int, listed: tuple[int, ...]
+) -> None:
+    chosen = Filter("udp", *listed, drawing=Period(first_pkt=first_pkt, every_pkts=every_pkts))
+    answers = chosen.answers([frame(17, udp(100))] * 120)
+    due = [number for number in range(first_pkt, 121, every_pkts) if number not in listed]
+    assert [k for k, answer in enumerate(answers, 1) if answer == DROP] == sorted([*due, *listed])
+    assert chosen.all_counts() == (120, len(listed), len(due))
+
+
+def test_the_greatest_period_there_can_be() -> None:
+    most = 2**31 - 1
+    period = Period(first_pkt=most, every_pkts=most)
+    chosen = Filter("udp", drawing=period)
+    chosen.value[:] = COUNTS.pack(most - 2, 0, 0)
+    assert chosen.answers([frame(17, udp(100))] * 3) == [NEXT, DROP, NEXT]
+
+
+def test_each_flow_counts_its_own_packets_and_acknowledgements_count_for_nothing() -> None:
+    period = Period(first_pkt=2, every_pkts=3)
+    over_tcp, over_sctp = Filter("tcp", drawing=period), Filter("sctp", drawing=period)
+    assert over_tcp.answers([frame(6, tcp(1448))] * 5) == [NEXT, DROP, NEXT, NEXT, DROP]
+    between = [frame(132, sctp(DATA_CHUNK)), frame(132, sctp(SACK))] * 5
+    assert over_sctp.answers(between)[::2] == [NEXT, DROP, NEXT, NEXT, DROP]
 
 
 SEED, PAY_SEED = draws.equal_drops_seeds(11)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mininet_topos.filters.bpf import Program
-from mininet_topos.filters.drop_program import Sharing
+from mininet_topos.filters.drop_program import Pairing, Period, Sharing
 from mininet_topos.filters.hanging import filter_line
 from mininet_topos.filters.numbered_drops import (
     Installed,
@@ -21,7 +21,7 @@ from mininet_topos.filters.numbered_drops import (
     targets,
 )
 from model import draws
-from model.cell import Loss
+from model.cell import Loss, PeriodicLoss
 from tests.support.recorded import value, wireless_cell
 from tests.unit.model.test_draws import losing, paired
 
@@ -60,7 +60,7 @@ def test_paired_loss_needs_one_for_every_flow_and_for_what_measures_the_path() -
     (probe,) = targets(dataclasses.replace(cell, purpose="calibrate"), 4999)
     assert (probe.protocol, probe.port, probe.drop_data_pkts) == ("udp", 4999, ())
     found = drawing(cell)
-    assert found is not None
+    assert isinstance(found, Pairing)
     assert (found.seed, found.threshold) == (draws.seed_for(1, "bottleneck paired"), 1 << 61)
 
 
@@ -71,6 +71,15 @@ def test_equal_drops_divide_the_loss_among_the_flows_and_what_measures_is_one() 
     assert drawing(cell) == Sharing(seed=seed, pay_seed=pay_seed, threshold=1 << 60)
     alone = drawing(dataclasses.replace(cell, purpose="calibrate"))
     assert alone == Sharing(seed=seed, pay_seed=pay_seed, threshold=1 << 61)
+
+
+def test_periodic_loss_is_the_same_for_every_flow_and_for_what_measures_the_path() -> None:
+    cell = losing(PeriodicLoss(model="periodic", every_pkts=100, first_pkt=7))
+    assert [target.id for target in targets(cell, 4999)] == ["T", "S"]
+    calibrating = dataclasses.replace(cell, purpose="calibrate")
+    assert [target.protocol for target in targets(calibrating, 4999)] == ["udp"]
+    wanted = Period(first_pkt=7, every_pkts=100)
+    assert drawing(cell) == drawing(calibrating) == wanted
 
 
 def test_the_recorded_filters_agree() -> None:

@@ -105,7 +105,7 @@ def test_missing_key_is_shown_against_those_wanted() -> None:
         from_dict(data)
     assert str(caught.value) == (
         "cell.network.bottleneck.reverse.loss.model: "
-        "wanted one of none, random, paired, equal_drops, gilbert_elliott, got None"
+        "wanted one of none, random, paired, equal_drops, gilbert_elliott, periodic, got None"
     )
     data["network"]["bottleneck"]["reverse"]["loss"] = {"model": "none"}
     with pytest.raises(ValueError) as caught:  # noqa: PT011

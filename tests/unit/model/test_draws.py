@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model import draws
-from model.cell import Cell, Loss
+from model.cell import AnyLoss, Cell, Loss, PeriodicLoss
 from tests.support.recorded import wireless_cell, with_bottleneck
 
 
@@ -19,7 +19,7 @@ def paired(loss_frac: float, seed: int = 1) -> Cell:
     return losing(Loss(model="paired", loss_frac=loss_frac), seed)
 
 
-def losing(loss: Loss, seed: int = 1) -> Cell:
+def losing(loss: AnyLoss, seed: int = 1) -> Cell:
     """Return the wireless cell with this loss of data at its bottleneck."""
     return with_bottleneck(wireless_cell(seed=seed), loss=loss)
 
@@ -53,21 +53,32 @@ def test_a_uniform_draw_is_below_one(seed: int, what: str) -> None:
 
 
 def test_lost_packets_are_as_many_as_asked_and_the_same_for_every_look() -> None:
-    lost = draws.paired_losses(paired(0.01), 100_000)
+    lost = draws.losses_by_number(paired(0.01), 100_000)
     assert 1_000 - 4 * 32 < len(lost) < 1_000 + 4 * 32
-    assert draws.paired_losses(paired(0.01), 50_000) == tuple(k for k in lost if k <= 50_000)
-    assert draws.paired_losses(paired(0.01, seed=2), 100_000) != lost
+    assert draws.losses_by_number(paired(0.01), 50_000) == tuple(k for k in lost if k <= 50_000)
+    assert draws.losses_by_number(paired(0.01, seed=2), 100_000) != lost
 
 
 def test_what_a_lower_loss_loses_a_higher_one_loses_too() -> None:
-    lower, higher = (set(draws.paired_losses(paired(p), 10_000)) for p in (0.01, 0.03))
+    lower, higher = (set(draws.losses_by_number(paired(p), 10_000)) for p in (0.01, 0.03))
     assert lower < higher
 
 
 def test_listed_packets_are_not_drawn_too_and_other_losses_draw_nothing() -> None:
-    first = draws.paired_losses(paired(0.01), 1_000)[0]
-    assert first not in draws.paired_losses(paired(0.01), 1_000, {first})
-    assert draws.paired_losses(wireless_cell(), 1_000) == ()
+    first = draws.losses_by_number(paired(0.01), 1_000)[0]
+    assert first not in draws.losses_by_number(paired(0.01), 1_000, {first})
+    assert draws.losses_by_number(wireless_cell(), 1_000) == ()
+
+
+def test_every_so_many_th_packet_is_lost_whatever_the_seed() -> None:
+    period = PeriodicLoss(model="periodic", every_pkts=5, first_pkt=3)
+    for seed in (1, 2):
+        assert draws.losses_by_number(losing(period, seed), 18) == (3, 8, 13, 18)
+    assert draws.losses_by_number(losing(period), 17, {8}) == (3, 13)
+    assert draws.losses_by_number(losing(period), 2) == ()
+    assert [k for k in range(1, 19) if period.loses(k)] == [3, 8, 13, 18]
+    assert period.loss_frac == 0.2
+    assert "losses" not in losing(period).left_to_chance()
 
 
 @given(

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from model import draws, netem_draws
-from model.cell import BurstLoss, Loss
+from model.cell import AnyLoss, BurstLoss, Loss, PeriodicLoss
 
 #: Of kernel 7.3, seed 1 of the wireless study, 1 %: what a calibration's 200 packets, then 10000
 #: more, lost (the first twelve).
@@ -15,7 +15,7 @@ SEED = 7491548076416030204
 LOST = [66, 98, 226, 259, 306, 358, 362, 399, 418, 534, 688, 725]
 
 
-def lost(loss: Loss | BurstLoss, seed: int, packets: int) -> list[int]:
+def lost(loss: AnyLoss, seed: int, packets: int) -> list[int]:
     fates = itertools.islice(netem_draws.fates([loss], seed), packets)
     return [number for number, (gone,) in enumerate(fates) if gone]
 
@@ -60,6 +60,32 @@ def test_equal_drops_of_what_measures_the_path_are_those_of_one_flow() -> None:
     shares = draws.EqualDrops(9, 0.05, 1)
     assert gone == [k for k in range(500) if shares.loses(0)]
     assert len(gone) > 10
+
+
+PERIOD = PeriodicLoss(model="periodic", every_pkts=100, first_pkt=250)
+
+
+def test_periodic_losses_are_those_of_the_packets_numbers_and_no_draw() -> None:
+    assert lost(PERIOD, 9, 600) == [249, 349, 449, 549]
+    assert lost(PERIOD, 10, 600) == lost(PERIOD, 9, 600)
+
+
+def test_a_period_is_told_from_one_a_twentieth_other_and_a_short_one_by_a_packet() -> None:
+    others = netem_draws.variants(PERIOD)[1:]
+    assert [(m.every_pkts, m.first_pkt) for m in others if isinstance(m, PeriodicLoss)] == [
+        (95, 250), (105, 250), (100, 238), (100, 262),
+    ]  # fmt: skip
+    short = netem_draws.variants(PeriodicLoss(model="periodic", every_pkts=4, first_pkt=1))[1:]
+    assert [(m.every_pkts, m.first_pkt) for m in short if isinstance(m, PeriodicLoss)] == [
+        (3, 1), (5, 1), (4, 2),
+    ]  # fmt: skip
+    path = netem_draws.Foretold([netem_draws.Chance(where="r2", loss=PERIOD, seed=0)])
+    for _ in range(345):  # the second loss of a period of 95
+        path.lost()
+    assert path.untold == {(0, 2)}
+    for _ in range(5):  # its own second one, which a period of 105 does not lose
+        path.lost()
+    assert path.untold == set()
 
 
 def test_settings_that_cannot_differ_have_no_variant() -> None:

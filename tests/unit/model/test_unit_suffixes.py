@@ -61,6 +61,7 @@ COUNTS = {
     "copies": "number of flows",
     "streams": "number of SCTP streams",
     "episode": "number of a loss episode",
+    "first_pkt": "number of a packet",
     "base_cells": "number of cells",
     "at_least": "number of seeds",
     "at_most": "number of seeds",

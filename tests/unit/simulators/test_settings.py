@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from model.cell import Cell, Flow, Loss
+from model.cell import Cell, Flow, Loss, PeriodicLoss
 from model.draws import seed_for
 from model.errors import StudyError, UnsupportedError
 from simulators.ns2 import ledger, profiles, settings
@@ -48,6 +48,9 @@ def _flow(cell: Cell, **changes: Any) -> Cell:
          "bottleneck forward loss equal_drops"),
         (with_bottleneck(ns2_cell(), loss=Loss(model="paired", loss_frac=0.01)),
          "bottleneck forward loss paired"),
+        (with_bottleneck(
+            ns2_cell(), loss=PeriodicLoss(model="periodic", every_pkts=100, first_pkt=1)),
+         "bottleneck forward loss periodic"),
         (_flow(ns2_cell(), congestion_control="bbr"), "congestion control bbr"),
         (_flow(ns2_cell(), generator="iperf3"), "generator iperf3"),
         (_flow(ns2_cell(), rate_bps=1000), "tcp at a rate"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from model.cell import BurstLoss, Loss
+from model.cell import AnyLoss, BurstLoss, Loss, PeriodicLoss, from_dict
+from model.fields import to_dict
 from testbed.planning.findings import find
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, cells, study
 
@@ -16,7 +17,7 @@ BURSTS = """model: gilbert_elliott
 NO_SWEEP: Edit = (SWEEP, "  network.bottleneck.rate: [3 Mbit/s]\n")
 
 
-def losses(*edits: Edit) -> list[Loss | BurstLoss]:
+def losses(*edits: Edit) -> list[AnyLoss]:
     return [cell.wired.bottleneck.forward.loss for cell in cells(*edits)]
 
 
@@ -52,6 +53,23 @@ def test_equal_drops_are_of_the_data_alone() -> None:
     assert losses(NO_SWEEP, EQUAL) == [Loss(model="equal_drops", loss_frac=0.01)]
     alike: list[Edit] = [(f"pair: {n}\n", f"pair: {n}\n    start: 5 s\n") for n in (1, 2)]
     assert losses(NO_SWEEP, EQUAL, *alike) == [Loss(model="equal_drops", loss_frac=0.01)]
+
+
+PERIOD = "model: periodic\n      every: 100 packets\n      first: 20"
+
+
+def test_every_so_many_th_data_packet_of_each_flow() -> None:
+    (found,) = losses(NO_SWEEP, ("data: 1 %", PERIOD))
+    assert found == PeriodicLoss(model="periodic", every_pkts=100, first_pkt=20)
+
+
+def test_a_period_can_be_swept_and_leaves_nothing_to_chance() -> None:
+    swept: Edit = (SWEEP, "  network.bottleneck.loss.every: [50 packets, 200 packets]\n")
+    found = cells(swept, ("data: 1 %", PERIOD), ("duration: 1000 s", "duration: 14 s"))
+    assert [cell.point for cell in found] == [{"every_pkts": 50}, {"every_pkts": 200}]
+    assert [cell.wired.bottleneck.forward.loss.loss_frac for cell in found] == [0.02, 0.005]
+    assert [cell.left_to_chance() for cell in found] == [(), ()]
+    assert [from_dict(to_dict(cell)) for cell in found] == found
 
 
 def test_losses_of_both_kinds_leave_something_to_chance() -> None:
