@@ -18,6 +18,7 @@ PRINTED = {
     "`wireless` and `anatomy-wireless`": (range(1, 10), ["Table 1", "Table 2"]),
     "`wired`": (range(1, 21), ["Table 1", "Table 2", "Table 3", "Table 4"]),
     "The poster on mobile ad-hoc networks": (range(1, 4), []),
+    "`rfc9438`": (range(0), ["Table 1", "Table 2", "Table 3"]),
 }
 
 
