@@ -330,6 +330,14 @@ ASKED = (
         "longest of the same, of any of the group's flows",
     ),
     Declared(
+        "stream_delay_max_{group}_s", "Message delay of the slowest stream, {label}", MILLISECONDS,
+        "mean message delay of the stream whose is longest, mean over the group's flows",
+    ),
+    Declared(
+        "stream_delay_min_{group}_s", "Message delay of the fastest stream, {label}", MILLISECONDS,
+        "mean message delay of the stream whose is shortest, mean over the group's flows",
+    ),
+    Declared(
         "connect_{group}_s", "Connect time, {label}", SECONDS,
         "from the application's asking for a connection until it is up, mean over flows",
     ),
@@ -450,6 +458,10 @@ ASKED = (
     Declared(
         "hol_wait_p99_{group}_s", "Head-of-line wait, 99th percentile, {label}", MILLISECONDS,
         "99th percentile of the same, mean over the group's flows", only="links",
+    ),
+    Declared(
+        "hol_blocked_{group}_frac", "Messages that waited for others, {label}", SHARE,
+        "messages that had arrived and waited a millisecond or more for others", only="links",
     ),
 )  # fmt: skip
 

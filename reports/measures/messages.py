@@ -55,6 +55,9 @@ MESSAGE_FUNCTIONS: dict[str, GroupFunction] = {
     "message_delay_p95_{group}_s": _over_flows("delay_s", "p95"),
     "message_delay_p99_{group}_s": _over_flows("delay_s", "p99"),
     "message_delay_max_{group}_s": _longest_delay,
+    "stream_delay_max_{group}_s": _over_flows("delay_s", "stream_max"),
+    "stream_delay_min_{group}_s": _over_flows("delay_s", "stream_min"),
+    "hol_blocked_{group}_frac": _over_flows("wait_s", "blocked"),
     "hol_wait_mean_{group}_s": _over_flows("wait_s", "mean"),
     "hol_wait_p99_{group}_s": _over_flows("wait_s", "p99"),
 }

@@ -24,17 +24,19 @@ CELL = wireless_cell(measure_from_s=1.0, measure_to_s=2.0)
 ASKING = study("message_delay_mean_T_s", "hol_wait_mean_T_s")
 
 
-def message(flow: str, sent_s: float, delay_s: float | None, wait_s: float | None) -> MessageRow:
+def message(
+    flow: str, sent_s: float, delay_s: float | None, wait_s: float | None, stream: int | None = 0
+) -> MessageRow:
     return MessageRow(
-        flow=flow, message=1, stream=0, ordered=True, sent_s=sent_s, accepted_s=sent_s, left_s=None,
-        arrived_s=None, delivered_s=None, delay_s=delay_s, wait_s=wait_s,
+        flow=flow, message=1, stream=stream, ordered=True, sent_s=sent_s, accepted_s=sent_s,
+        left_s=None, arrived_s=None, delivered_s=None, delay_s=delay_s, wait_s=wait_s,
     )  # fmt: skip
 
 
 def value(name: str, folder: Path, *rows: MessageRow) -> Value:
     """Return a metric of a cell with these messages of two flows, one in each group."""
     path = folder / run_folder.MESSAGES_TABLE
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     values = [dataclasses.asdict(row) for row in rows]
     pl.DataFrame(values, schema=schema(MessageRow)).write_parquet(path)
     empty: dict[str, Any] = dict.fromkeys(schema(FlowRow))
@@ -65,6 +67,9 @@ ROWS = (
         ("hol_wait_mean_T_s", 0.02),
         ("hol_wait_p99_T_s", 0.0396),
         ("message_delay_p99_S_s", 0.7),
+        ("hol_blocked_T_frac", 0.8),  # all but the first, which waited for nobody
+        ("stream_delay_max_T_s", 0.3),  # one stream
+        ("stream_delay_min_T_s", 0.3),
     ],
 )
 def test_by_hand(tmp_path: Path, name: str, wanted: float) -> None:
@@ -97,3 +102,20 @@ def test_a_table_that_nobody_asks_for_is_not_read(tmp_path: Path) -> None:
     path.write_bytes(b"no table")
     assert read_messages(tmp_path, CELL, study("goodput_T_bps")) == NO_MESSAGES
     assert read_messages(tmp_path / "elsewhere", CELL, ASKING) == NO_MESSAGES
+
+
+def test_the_slowest_and_the_fastest_stream_by_hand(tmp_path: Path) -> None:
+    rows = [
+        *(message("S", 1.1, delay_s, 0.0, stream=0) for delay_s in (0.1, 0.3)),
+        *(message("S", 1.2, delay_s, 0.0005, stream=1) for delay_s in (0.1, 0.9)),
+        message("S", 1.3, 0.15, 0.0011, stream=2),
+        message("S", 2.5, 9.0, 9.0, stream=3),  # after the window
+    ]
+    names = ("stream_delay_max_S_s", "stream_delay_min_S_s", "hol_blocked_S_frac")
+    found = [value(name, tmp_path / name, *rows).value for name in names]
+    assert found == [pytest.approx(0.5), pytest.approx(0.15), pytest.approx(0.2)]
+
+
+def test_messages_of_tcp_are_one_stream_that_has_no_number(tmp_path: Path) -> None:
+    rows = [message("T", 1.1, 0.1, 0.0, stream=None), message("T", 1.2, 0.5, 0.0, stream=None)]
+    assert value("stream_delay_max_T_s", tmp_path, *rows).value == pytest.approx(0.3)
