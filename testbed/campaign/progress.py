@@ -48,6 +48,7 @@ class Display:
         self._began_s: dict[str, float] = {}
         self._said_s: dict[str, float] = {}
         self._failure = ""
+        self._said: set[str] = set()
 
     def __enter__(self) -> Display:
         if self._console.is_terminal:
@@ -107,10 +108,19 @@ class Display:
                 f"failed, the others go on: {self._failure}", markup=False, highlight=False,
                 soft_wrap=True,
             )  # fmt: skip
-        total = progress.total_virtual_s or 1.0
-        done_frac = progress.done_virtual_s / total
+        for words in progress.said:
+            if words not in self._said:
+                self._said.add(words)
+                line = f"warning: {words}"
+                self._console.print(line, markup=False, highlight=False, soft_wrap=True)
         ended = progress.done_cells + progress.failed_cells
+        # Of cells that all came from the store none has taken any virtual time.
+        all_done = float(0 < ended == progress.total_cells)
+        total = progress.total_virtual_s
+        done_frac = progress.done_virtual_s / total if total else all_done
         note = f"{ended}/{progress.total_cells} cells"
+        if progress.stored_cells:
+            note += f", {progress.stored_cells} from the store"
         if progress.failed_cells:
             note += f", {progress.failed_cells} failed"
         if progress.at_once is not None:

@@ -2,7 +2,8 @@
 
 Invariants: a cell folder has a DONE file exactly if everything in it is complete; DONE is written
 last, by rename. The folder is the host's: a lab writes into one of its own inside it, and what it
-left there is looked at before any of it is moved, opened or parsed.
+left there is looked at before any of it is moved, opened or parsed. Neither lab nor parser is told
+which cell of which study it is, so that what comes from the store is what would have come of it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import dataclasses
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,34 +31,78 @@ from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
 from testbed.labs.contract.lab import Lab, Ran
 from testbed.machine import trees
+from testbed.store.cells import Store, Taken
+from testbed.store.identity import unlabelled
 
 LATE = "the machine did not keep up: "
 
 
+@dataclass(frozen=True, kw_only=True)
+class Executed:
+    """How a cell came to be finished, and what went wrong with the store on the way."""
+
+    from_store: bool = False
+    said: tuple[str, ...] = ()
+
+
 def execute(
-    cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event, late: Sequence[str] = ()
-) -> None:
-    """Run a cell into ``folder``, which is emptied first unless it is finished already.
+    cell: Cell,
+    folder: Path,
+    lab: Lab,
+    cancelled: threading.Event,
+    late: Sequence[str] = (),
+    store: Store | None = None,
+) -> Executed:
+    """Bring a cell into ``folder``, which is emptied first unless it is finished already.
 
     It is a run's, as :func:`run_folder.cell_folder` places it; the run keeps what nodes follow.
     ``late`` is said of each time before, for which the machine did not keep up; it is kept.
+    ``store`` may have the cell, and gets it otherwise; without one it is run, whatever there is.
 
     Raises:
         GroundtruthError: the lab failed, an output could not be parsed, or what was read back or
             measured is not what was asked for.
     """
     if run_folder.is_done(folder):
-        return
-    guest, moved = folder / run_folder.GUEST, _followed(cell, folder)
+        return Executed()
+    moved = _followed(cell, folder)
+    shelf = store.shelf(cell, lab.properties) if store and lab.properties.repeatable else None
     try:
         trees.remove(folder)
-        guest.mkdir(parents=True)
-        for place in (folder, guest):
-            plain_files.write_text(place / run_folder.CELL, cell_json(cell))
+        folder.mkdir(parents=True)
+        taken = shelf.take(folder) if shelf else None
+        plain_files.write_text(folder / run_folder.CELL, cell_json(cell))
+    except OSError as error:
+        raise _cannot_prepare(folder, error) from error
+    if shelf is None:
+        conclude(cell, folder, _ran(cell, folder, lab, cancelled, moved), lab, late)
+        return Executed()
+    if taken and taken.whole:
+        _from_store(folder, taken)
+        return Executed(from_store=True, said=tuple(shelf.said))
+    ran = Ran(wall_s=taken.wall_s) if taken else _ran(cell, folder, lab, cancelled, moved)
+    with shelf.filled(folder) as filling:
+        conclude(cell, folder, ran, lab, late, taken)
+        filling.keep(folder, digests.read_done(folder), ran.wall_s)
+    return Executed(from_store=taken is not None, said=tuple(shelf.said))
+
+
+def _cannot_prepare(folder: Path, error: OSError) -> RunError:
+    return RunError("cannot prepare a cell", where=str(folder), got=str(error))
+
+
+def _ran(
+    cell: Cell, folder: Path, lab: Lab, cancelled: threading.Event, moved: bytes | None
+) -> Ran:
+    """Run a cell in its lab, and take over what that left."""
+    guest = folder / run_folder.GUEST
+    try:
+        guest.mkdir()
+        plain_files.write_text(guest / run_folder.CELL, cell_json(unlabelled(cell)))
         if moved is not None:
             plain_files.write(guest / run_folder.GIVEN_MOVEMENT, moved)
     except OSError as error:
-        raise RunError("cannot prepare a cell", where=str(folder), got=str(error)) from error
+        raise _cannot_prepare(folder, error) from error
     try:
         ran = lab.run(cell, guest, cancelled)
     except BaseException:
@@ -65,7 +111,19 @@ def execute(
             accept.take(guest, folder, cell)
         raise
     accept.take(guest, folder, cell)
-    conclude(cell, folder, ran, lab.properties.tolerances, late)
+    return ran
+
+
+def _from_store(folder: Path, taken: Taken) -> None:
+    """Finish a cell whose files have all come from the store, and were found to be as they were."""
+    plain_files.write_text(folder / run_folder.CONSOLE, f"{_store_words(taken)}\n")
+    write_json(folder / run_folder.TIMING, _timing(Ran(wall_s=taken.wall_s), (), taken))
+    own = plain_files.sha256(folder / run_folder.CELL)
+    write_done(folder, {**taken.sha256, run_folder.CELL: own})
+
+
+def _store_words(taken: Taken) -> str:
+    return f"groundtruth: no lab ran here: from the store, evidence {taken.entry}"
 
 
 def _followed(cell: Cell, folder: Path) -> bytes | None:
@@ -77,9 +135,15 @@ def _followed(cell: Cell, folder: Path) -> bytes | None:
 
 
 def conclude(
-    cell: Cell, folder: Path, ran: Ran, tolerances: Tolerances, late: Sequence[str] = ()
+    cell: Cell,
+    folder: Path,
+    ran: Ran,
+    lab: Lab,
+    late: Sequence[str] = (),
+    taken: Taken | None = None,
 ) -> None:
     """Parse or check what a lab left, and write DONE; raise as :func:`execute`."""
+    cell, tolerances = unlabelled(cell), lab.properties.tolerances
     if ran.checks:
         _settle(folder, ran.checks, LATE, LateError)
     if cell.simulated():
@@ -100,16 +164,27 @@ def conclude(
         check_ledger(folder)
         if cell.on_machines_kernel() and cell.collect.pcap:
             check_netem(cell, folder)
-    write_json(folder / run_folder.TIMING, _timing(ran, late))
+    if taken:
+        plain_files.write_text(folder / run_folder.CONSOLE, f"{_store_words(taken)}\n")
+    write_json(folder / run_folder.TIMING, _timing(ran, late, taken))
     finish(folder)
 
 
-def _timing(ran: Ran, late: Sequence[str]) -> dict[str, Any]:
-    """Return what this execution took; of what was not measured there is nothing."""
+def _timing(ran: Ran, late: Sequence[str], taken: Taken | None = None) -> dict[str, Any]:
+    """Return what this execution took; of what was not measured there is nothing.
+
+    A cell from the store took the lab no time now: what it took then is said apart.
+    """
     cpu_s = None if ran.cpu_s is None else round(ran.cpu_s, 3)
-    told = {"cpu_s": cpu_s, "peak_memory_bytes": ran.peak_memory_bytes, "late": list(late) or None}
+    told: dict[str, Any] = {
+        "cpu_s": cpu_s, "peak_memory_bytes": ran.peak_memory_bytes, "late": list(late) or None,
+    }  # fmt: skip
+    if taken:
+        told["from_store"] = {
+            "evidence": taken.entry, "parsed": not taken.whole, "wall_s": round(taken.wall_s, 3)
+        }  # fmt: skip
     return {
-        "wall_s": round(ran.wall_s, 3),
+        "wall_s": 0.0 if taken else round(ran.wall_s, 3),
         **{name: value for name, value in told.items() if value is not None},
     }
 

@@ -6,9 +6,10 @@ folder that looks finished; after an interrupt no lab process is left.
 
 from __future__ import annotations
 
+import collections
 import contextlib
-import functools
-from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +17,11 @@ from model import run_folder
 from model.errors import RunError
 from model.words import how_many
 from testbed.campaign import real_time
-from testbed.campaign.run_cell import execute
+from testbed.campaign.run_cell import Executed, execute
 from testbed.labs.contract.lab import Lab
 from testbed.machine import workers
 from testbed.planning.plan import PlannedCell, virtual_s
+from testbed.store.cells import Store, opened
 
 
 @dataclass(kw_only=True)
@@ -30,6 +32,10 @@ class Progress:
     done_cells: int = 0
     kept_cells: int = 0
     failed_cells: int = 0
+    #: Of those that are done, how many came from the store; no virtual time is counted for them.
+    stored_cells: int = 0
+    #: What went wrong with the store, each once.
+    said: tuple[str, ...] = ()
     #: Why the first that failed did; empty while none has. All are told at the end.
     first_failure: str = ""
     total_virtual_s: float = 0.0
@@ -44,6 +50,8 @@ class Outcome:
 
     finished_cells: int
     failures: tuple[tuple[str, str], ...]  # cell id, message
+    #: How many of them have come from the store now.
+    stored_cells: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +68,23 @@ class _Task:
     run: Path
     lab: Lab
     planned: PlannedCell
+    store: Store | None = None
 
 
-def _execute(task: _Task, late: Sequence[str] = ()) -> None:
+def _execute(task: _Task, late: Sequence[str] = ()) -> Executed:
     folder = run_folder.cell_folder(task.run, task.planned.id)
-    execute(task.planned.cell, folder, task.lab, workers.CANCELLED, late)
+    return execute(task.planned.cell, folder, task.lab, workers.CANCELLED, late, task.store)
 
 
 def _execute_in_time(task: _Task) -> None:
-    real_time.in_time(functools.partial(_execute, task))
+    def act(late: Sequence[str]) -> None:
+        _execute(task, late)
+
+    real_time.in_time(act)
+
+
+def _execute_once(task: _Task) -> None:
+    _execute(task)
 
 
 def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
@@ -94,44 +110,29 @@ def run_cells(
 
 
 def run_parts(
-    parts: Sequence[Part], *, jobs: int, report: Callable[[Progress], None]
+    parts: Sequence[Part],
+    *,
+    jobs: int,
+    report: Callable[[Progress], None],
+    use_store: bool = False,
 ) -> tuple[Outcome, ...]:
     """Run what is not finished yet in ``jobs`` processes; ``report`` is called on every change.
 
     All parts are one queue: each keeps its own order, and they advance evenly, so that no core
     waits for another study's end. Returns one outcome per part. An interrupt (whatever exception
-    it is) leaves only after all labs have been stopped.
+    it is) leaves only after all labs have been stopped. With ``use_store`` a cell may come from the
+    store of finished cells, if there is one; who repeats cells to compare them must not use it.
     """
     todo = _queue(parts)
     labs = {part.lab.properties.name: part.lab for part in parts if todo}
+    if use_store:
+        store = opened({name: lab.properties for name, lab in labs.items()})
+        todo = [dataclasses.replace(task, store=store) for task in todo]
     in_real_time = any(lab.properties.clock == "real" for lab in labs.values())
     if in_real_time:
         real_time.check_jobs((task.planned.cell for task in todo), jobs)
-    progress = Progress(
-        total_cells=len(todo),
-        kept_cells=sum(len(part.cells) for part in parts) - len(todo),
-        total_virtual_s=sum(virtual_s(task.planned.cell) for task in todo),
-    )
-    report(progress)
-    failed: dict[tuple[Path, str], str] = {}
-
-    def ended(task: _Task, error: Exception | None) -> None:
-        if error is None:
-            progress.done_cells += 1
-            progress.done_virtual_s += virtual_s(task.planned.cell)
-        else:
-            progress.failed_cells += 1
-            failed[task.run, task.planned.id] = str(error)
-            progress.first_failure = progress.first_failure or str(error)
-        report(progress)
-
-    def at_once(number: int) -> None:
-        progress.at_once = number
-        report(progress)
-
-    def name(task: _Task) -> str:
-        return f"cell {task.planned.id}"
-
+    kept_cells = sum(len(part.cells) for part in parts) - len(todo)
+    tally = _Tally(todo, kept_cells, report)
     with contextlib.ExitStack() as prepared:
         for lab in labs.values():
             prepared.enter_context(lab.prepared())
@@ -139,12 +140,71 @@ def run_parts(
             calibrating = [task for task in todo if task.planned.cell.purpose == "calibrate"]
             measuring = [task for task in todo if task.planned.cell.purpose != "calibrate"]
             real_time.run(
-                calibrating, measuring, _execute_in_time, _execute, name=name, jobs=jobs,
-                ended=ended, at_once=at_once,
+                calibrating, measuring, _execute_in_time, _execute_once, name=_name, jobs=jobs,
+                ended=tally.ended, at_once=tally.at_once,
             )  # fmt: skip
         else:
-            workers.each(todo, _execute, name=name, jobs=jobs, ended=ended)
-    return tuple(_outcome(part, failed) for part in parts)
+            workers.each(todo, _execute, name=_name, jobs=jobs, ended=tally.ended)
+    return tuple(tally.outcome(part) for part in parts)
+
+
+def _name(task: _Task) -> str:
+    return f"cell {task.planned.id}"
+
+
+class _Tally:
+    """Counts what becomes of cells, and reports every change."""
+
+    def __init__(
+        self, todo: Sequence[_Task], kept_cells: int, report: Callable[[Progress], None]
+    ) -> None:
+        self._report = report
+        self._failed: dict[tuple[Path, str], str] = {}
+        self._stored: collections.Counter[Path] = collections.Counter()
+        self._progress = Progress(
+            total_cells=len(todo),
+            kept_cells=kept_cells,
+            total_virtual_s=sum(virtual_s(task.planned.cell) for task in todo),
+        )
+        report(self._progress)
+
+    def ended(self, task: _Task, how: Executed | Exception | None) -> None:
+        """Count a cell that has finished, or failed."""
+        if isinstance(how, Exception):
+            self._progress.failed_cells += 1
+            self._failed[task.run, task.planned.id] = str(how)
+            self._progress.first_failure = self._progress.first_failure or str(how)
+        else:
+            self._done(task, how or Executed())
+        self._report(self._progress)
+
+    def _done(self, task: _Task, how: Executed) -> None:
+        self._progress.done_cells += 1
+        cell_virtual_s = virtual_s(task.planned.cell)
+        if how.from_store:
+            self._stored[task.run] += 1
+            self._progress.stored_cells += 1
+            self._progress.total_virtual_s -= cell_virtual_s
+        else:
+            self._progress.done_virtual_s += cell_virtual_s
+        self._progress.said = tuple(dict.fromkeys((*self._progress.said, *how.said)))
+
+    def at_once(self, number: int) -> None:
+        """Tell how many cells run side by side."""
+        self._progress.at_once = number
+        self._report(self._progress)
+
+    def outcome(self, part: Part) -> Outcome:
+        """Return what a part came to; failures in the plan's order, whichever came first."""
+        ids = [planned.id for planned in part.cells]
+        failed = {
+            id_: self._failed[part.run, id_] for id_ in ids if (part.run, id_) in self._failed
+        }
+        return Outcome(
+            finished_cells=len(part.cells) - len(unfinished(part.run, part.cells)),
+            failures=tuple(failed.items()),
+            stored_cells=self._stored[part.run],
+        )
 
 
 def _queue(parts: Sequence[Part]) -> list[_Task]:
@@ -156,15 +216,6 @@ def _queue(parts: Sequence[Part]) -> list[_Task]:
         for index, planned in enumerate(todo)
     ]
     return [task for _, task in sorted(placed, key=lambda entry: entry[0])]
-
-
-def _outcome(part: Part, failed: Mapping[tuple[Path, str], str]) -> Outcome:
-    """Return what a part came to; failures in the order of the plan, whichever came first."""
-    ids = [planned.id for planned in part.cells]
-    return Outcome(
-        finished_cells=len(part.cells) - len(unfinished(part.run, part.cells)),
-        failures=tuple((id_, failed[part.run, id_]) for id_ in ids if (part.run, id_) in failed),
-    )
 
 
 def raise_if_failed(outcome: Outcome, run: Path) -> None:

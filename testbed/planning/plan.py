@@ -37,12 +37,13 @@ class PlannedCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All cells of a run in the order they are begun: calibrations first, since measurements rest
-    on them, then replicate by replicate over all points, both :func:`testbed.planning.order.drawn`.
+    """All cells of a run in the order they are begun: calibrations first, on which the others rest.
 
-    Those of variations follow, ordered in the same way; ``base_cells`` is how many are before them. With
-    ``precision`` the run begins with the first replicates and adds some until it is reached; with
-    ``rounds`` it has so many replicates, one number after the other, while a claim is undecided.
+    Then replicate by replicate over all points, both as :mod:`testbed.planning.order` draws them.
+    Those of variations follow, ordered in the same way; ``base_cells`` is how many are before them.
+    With ``precision`` the run begins with the first replicates and adds some until it is reached;
+    with ``rounds`` it has so many replicates, one number after the other, while a claim is
+    undecided.
     """
 
     study: Study

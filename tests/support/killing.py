@@ -22,6 +22,8 @@ from tests.support.study_file import whole_runs_only
 
 PROJECT = Path(__file__).resolve().parents[2]
 PR_SET_CHILD_SUBREAPER = 36
+#: Cells that another command has finished are run again: they are to be killed.
+ALL_RUN = {"GROUNDTRUTH_STORE": "off"}
 #: Places of a machine whose owner and mode no command may change.
 PLACES = ("/", "/dev", "/dev/null", "/dev/pts", "/dev/shm", "/etc", "/home", "/proc", "/proc/sys",
           "/root", "/run", "/sys", "/tmp", "/usr", "/var", "/var/tmp")  # fmt: skip
@@ -131,9 +133,9 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Begin a command of the program, with what it says in a file."""
     env = (
-        dict(os.environ)
+        {**os.environ, **ALL_RUN}
         if cache_home is None
-        else {**os.environ, "XDG_CACHE_HOME": str(cache_home)}
+        else {**os.environ, **ALL_RUN, "XDG_CACHE_HOME": str(cache_home)}
     )
     with log.open("ab") as out:
         return subprocess.Popen(

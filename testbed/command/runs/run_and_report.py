@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from model import run_folder
 from model.errors import GroundtruthError
+from model.words import how_many
 from testbed.campaign import digests, manifest, run_cells, saved_runs
 from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
@@ -27,6 +28,7 @@ from testbed.command.runs import chart_library
 from testbed.machine import workers
 from testbed.machine.console import out, words
 from testbed.planning.plan import PlannedCell
+from testbed.store import cells as store
 
 if TYPE_CHECKING:
     from reports.inference.replication import Replication
@@ -124,7 +126,7 @@ def _run_rounds(
     for number in itertools.count(1):
         name = "running cells" if number == 1 else f"running round {number}"
         report = functools.partial(display.cells, name=name)
-        ended = run_cells.run_parts(parts, jobs=jobs, report=report)
+        ended = run_cells.run_parts(parts, jobs=jobs, report=report, use_store=True)
         more = []
         for part, outcome in zip(parts, ended, strict=True):
             outcomes[part.run] = outcome
@@ -137,10 +139,17 @@ def _run_rounds(
                 errors[part.run.name], new = error, ()
             if new:
                 more.append(dataclasses.replace(part, cells=[*part.cells, *new]))
+        _say_stored(sum(outcome.stored_cells for outcome in ended))
         parts = more
         if not parts:
             break
     return errors
+
+
+def _say_stored(stored_cells: int) -> None:
+    if stored_cells:
+        came = f"{how_many(stored_cells, 'cell')} came from the store, {store.place()}"
+        words().print(f"{came}: not run again", soft_wrap=True)
 
 
 def _write_failures(folder: Path, outcome: run_cells.Outcome) -> None:

@@ -271,3 +271,17 @@ def test_a_folder_without_done_is_unfinished(tmp_path: Path) -> None:
     (run_folder.cell_folder(tmp_path, cells[0].id) / run_folder.DONE).touch()
     (run_folder.cell_folder(tmp_path, cells[1].id) / ".DONE").touch()
     assert unfinished(tmp_path, cells) == [cells[1]]
+
+
+@pytest.mark.usefixtures("cells_here")
+def test_the_order_changes_no_byte_of_any_cell(tmp_path: Path) -> None:
+    cells, found = planned(4), []
+    for name, order in (("a", cells), ("b", cells[::-1])):
+        run_cells(tmp_path / name, order, FakeLab(), jobs=1, report=nothing)
+        found.append({
+            str(path.relative_to(tmp_path / name)): path.read_bytes()
+            for path in (tmp_path / name).rglob("*")
+            if path.is_file()
+        })  # fmt: skip
+    assert found[0] == found[1]
+    assert len([name for name in found[0] if name.endswith(run_folder.DONE)]) == 4

@@ -97,6 +97,36 @@ def test_failed_cells_are_told(clock: Clock) -> None:
     assert out.getvalue() == "running cells:  30 %  5/10 cells, 2 failed\n"
 
 
+def test_cells_from_the_store_are_counted_apart_and_say_nothing_of_the_pace(clock: Clock) -> None:
+    shown, out = display()
+    shown.cells(campaign(0))
+    clock.now_s += 10
+    some = campaign(6)
+    some.stored_cells, some.total_virtual_s, some.done_virtual_s = 4, 600.0, 200.0
+    shown.cells(some)
+    # 200 of 600 virtual s in 10 s.
+    words = "running cells:  33 %  6/10 cells, 4 from the store, 20 virtual s per s, 20 s left"
+    assert out.getvalue().splitlines()[1:] == [words]
+
+
+def test_a_campaign_that_is_all_in_the_store_is_all_done(clock: Clock) -> None:
+    shown, out = display()
+    every = campaign(10, virtual_s=0.0)
+    every.stored_cells = 10
+    shown.cells(every)
+    assert out.getvalue() == "running cells: 100 %  10/10 cells, 10 from the store\n"
+
+
+def test_what_went_wrong_with_the_store_is_told_once(clock: Clock) -> None:
+    shown, out = display()
+    one = campaign(3)
+    for said in ((), ("the store's [tables]",), ("the store's [tables]", "another")):
+        one.said = said
+        shown.cells(one)
+    told = [line for line in out.getvalue().splitlines() if line.startswith("warning")]
+    assert told == ["warning: the store's [tables]", "warning: another"]
+
+
 def test_a_campaign_of_nothing(clock: Clock) -> None:
     shown, out = display()
     shown.cells(campaign(0, total=0))

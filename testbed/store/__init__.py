@@ -1,0 +1,1 @@
+"""Finished cells kept for other runs: found by what can change their bytes, checked before use."""
