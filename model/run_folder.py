@@ -4,6 +4,7 @@
       warnings.json lab.json manifest.json movements/<sha256>.csv
 <run>/cells/<id>/ cell.json env.json commands.jsonl raw/ tables/*.parquet verify.json
                  audit.json DONE
+<run>/failed/<id>/attempt-<n>/ failure.json, what else such a cell left
 <run>/summary.json summary.csv report/index.html pcap/ export/<format>/ compared/<source>/
 
 <set>/ set.json <run>/ <run>/ ... summary.json report/index.html
@@ -112,6 +113,8 @@ RAW_DOCUMENTS = (
     "raw/path.json", "raw/qdiscs.json", "raw/qdiscs-start.json", "raw/read_back.json", STARTS,
     CLOCKS,
 )  # fmt: skip
+#: Why an attempt at a cell failed; and where what failed attempts left is kept.
+FAILURE, FAILED = "failure.json", "failed"
 #: The folder of a cell that is the lab's while it runs; the rest is the host's always.
 GUEST = ".guest"
 CONSOLE = "console.log"
@@ -151,6 +154,11 @@ NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})
 def cell_folder(run: Path, cell_id: str) -> Path:
     """Return the folder of one cell of a run."""
     return run / "cells" / cell_id
+
+
+def failed_attempts(run: Path, cell_id: str) -> Path:
+    """Return the folder with what earlier attempts at a cell left."""
+    return run / FAILED / cell_id
 
 
 def kept_movement(run: Path, sha256: str) -> Path:

@@ -121,6 +121,8 @@ class Display:
         note = f"{ended}/{progress.total_cells} cells"
         if progress.stored_cells:
             note += f", {progress.stored_cells} from the store"
+        if progress.retried_cells:
+            note += f", {progress.retried_cells} to be tried again"
         if progress.failed_cells:
             note += f", {progress.failed_cells} failed"
         if progress.at_once is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
 import threading
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from collectors.raw.files import file_name, read_as, read_json, read_text, whole
 from model import plain_files, run_folder
 from model.cell import Cell, cell_json
 from model.check import Check
-from model.errors import LateError, ParseError, RunError, VerifyError
+from model.errors import LateError, MachineError, ParseError, RunError, VerifyError
 from model.movement import kept
 from model.tolerances import EXACT, Tolerances
 from testbed.campaign import digests
@@ -88,7 +89,8 @@ def execute(
 
 
 def _cannot_prepare(folder: Path, error: OSError) -> RunError:
-    return RunError("cannot prepare a cell", where=str(folder), got=str(error))
+    kind = RunError if error.errno in (errno.ENOSPC, errno.EDQUOT) else MachineError
+    return kind("cannot prepare a cell", where=str(folder), got=str(error))
 
 
 def _ran(

@@ -16,7 +16,7 @@ from pathlib import Path
 from model import run_folder
 from model.errors import RunError
 from model.words import how_many
-from testbed.campaign import real_time
+from testbed.campaign import attempts, real_time
 from testbed.campaign.run_cell import Executed, execute
 from testbed.labs.contract.lab import Lab
 from testbed.machine import workers
@@ -34,7 +34,9 @@ class Progress:
     failed_cells: int = 0
     #: Of those that are done, how many came from the store; no virtual time is counted for them.
     stored_cells: int = 0
-    #: What went wrong with the store, each once.
+    #: Of those still to come, how many are tried again.
+    retried_cells: int = 0
+    #: What went wrong on the way and failed no cell, each once.
     said: tuple[str, ...] = ()
     #: Why the first that failed did; empty while none has. All are told at the end.
     first_failure: str = ""
@@ -73,6 +75,7 @@ class _Task:
 
 def _execute(task: _Task, late: Sequence[str] = ()) -> Executed:
     folder = run_folder.cell_folder(task.run, task.planned.id)
+    attempts.set_aside(task.run, task.planned.id)
     return execute(task.planned.cell, folder, task.lab, workers.CANCELLED, late, task.store)
 
 
@@ -136,16 +139,23 @@ def run_parts(
     with contextlib.ExitStack() as prepared:
         for lab in labs.values():
             prepared.enter_context(lab.prepared())
-        if in_real_time:
-            calibrating = [task for task in todo if task.planned.cell.purpose == "calibrate"]
-            measuring = [task for task in todo if task.planned.cell.purpose != "calibrate"]
-            real_time.run(
-                calibrating, measuring, _execute_in_time, _execute_once, name=_name, jobs=jobs,
-                ended=tally.ended, at_once=tally.at_once,
-            )  # fmt: skip
-        else:
-            workers.each(todo, _execute, name=_name, jobs=jobs, ended=tally.ended)
+        # What failed for the machine's sake comes last: the machine may be well again by then.
+        while todo:
+            if in_real_time:
+                _run_in_real_time(todo, tally, jobs)
+            else:
+                workers.each(todo, _execute, name=_name, jobs=jobs, ended=tally.ended)
+            todo = tally.tried_again()
     return tuple(tally.outcome(part) for part in parts)
+
+
+def _run_in_real_time(todo: Sequence[_Task], tally: _Tally, jobs: int) -> None:
+    calibrating = [task for task in todo if task.planned.cell.purpose == "calibrate"]
+    measuring = [task for task in todo if task.planned.cell.purpose != "calibrate"]
+    real_time.run(
+        calibrating, measuring, _execute_in_time, _execute_once, name=_name, jobs=jobs,
+        ended=tally.ended, at_once=tally.at_once,
+    )  # fmt: skip
 
 
 def _name(task: _Task) -> str:
@@ -161,6 +171,8 @@ class _Tally:
         self._report = report
         self._failed: dict[tuple[Path, str], str] = {}
         self._stored: collections.Counter[Path] = collections.Counter()
+        self._again: list[_Task] = []
+        self._attempt = 1
         self._progress = Progress(
             total_cells=len(todo),
             kept_cells=kept_cells,
@@ -169,14 +181,36 @@ class _Tally:
         report(self._progress)
 
     def ended(self, task: _Task, how: Executed | Exception | None) -> None:
-        """Count a cell that has finished, or failed."""
-        if isinstance(how, Exception):
-            self._progress.failed_cells += 1
-            self._failed[task.run, task.planned.id] = str(how)
-            self._progress.first_failure = self._progress.first_failure or str(how)
-        else:
+        """Count a cell that has finished, failed, or failed for the machine's sake."""
+        self._progress.retried_cells -= self._attempt > 1
+        if not isinstance(how, Exception):
             self._done(task, how or Executed())
+        elif self._attempt < attempts.TRIES and attempts.is_the_machines(how):
+            attempts.record(run_folder.cell_folder(task.run, task.planned.id), str(how))
+            self._again.append(task)
+            self._progress.retried_cells += 1
+            self._say(f"to be tried again: {how}")
+        else:
+            self._fail(task, how)
         self._report(self._progress)
+
+    def tried_again(self) -> list[_Task]:
+        """Return the cells that are tried once more, and begin to count that."""
+        self._attempt += 1
+        again, self._again = self._again, []
+        return again
+
+    def _fail(self, task: _Task, error: Exception) -> None:
+        why = str(error)
+        if self._attempt > 1:
+            why += f" (tried {self._attempt} times: {run_folder.FAILED}/{task.planned.id})"
+        attempts.record(run_folder.cell_folder(task.run, task.planned.id), why)
+        self._progress.failed_cells += 1
+        self._failed[task.run, task.planned.id] = why
+        self._progress.first_failure = self._progress.first_failure or why
+
+    def _say(self, *words: str) -> None:
+        self._progress.said = tuple(dict.fromkeys((*self._progress.said, *words)))
 
     def _done(self, task: _Task, how: Executed) -> None:
         self._progress.done_cells += 1
@@ -187,7 +221,7 @@ class _Tally:
             self._progress.total_virtual_s -= cell_virtual_s
         else:
             self._progress.done_virtual_s += cell_virtual_s
-        self._progress.said = tuple(dict.fromkeys((*self._progress.said, *how.said)))
+        self._say(*how.said)
 
     def at_once(self, number: int) -> None:
         """Tell how many cells run side by side."""

@@ -30,7 +30,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
-from model.errors import GroundtruthError, RunError
+from model.errors import GroundtruthError, MachineError, RunError
 from testbed.machine import lifeline, scratch
 
 Item = TypeVar("Item")
@@ -76,8 +76,8 @@ def each(
         name: says where an item was lost with its process.
         jobs: how many at once.
         ended: called here with each item that ended, and what ``act`` returned or raised: a
-            ``RunError`` if its process was killed, which another one follows, or if there could be
-            none.
+            ``MachineError`` if its process was killed, which another one follows, or if there could
+            be none.
         timeout_s: how long one item may take.
         bound: whether each process has a core of its own; else they have all of them.
     """
@@ -134,7 +134,7 @@ class _Worker:
         """Call a function in the process.
 
         Raises:
-            RunError: there can be no process.
+            MachineError: there can be no process.
         """
         # Bytes, not send(): a view of its buffer in an error's frames is an error of its own.
         call = pickle.dumps((act, item))
@@ -161,7 +161,7 @@ class _Worker:
         except BaseException as error:
             self._lifeline.close()  # the kernel ends it, if it has begun
             if isinstance(error, OSError | EOFError):
-                raise RunError("cannot start a process", got=repr(error)) from error
+                raise MachineError("cannot start a process", got=repr(error)) from error
             raise
         theirs.close()
         tied.close()
@@ -179,7 +179,7 @@ class _Worker:
             return pickle.loads(self.pipe.recv_bytes())
         except (EOFError, OSError):
             status = self.end()
-        return RunError(
+        return MachineError(
             "the process that worked on it was ended from outside",
             where=where,
             got=f"signal {-status}" if status < 0 else f"status {status}",

@@ -234,14 +234,18 @@ def test_an_error_while_reporting_stops_the_labs_too(tmp_path: Path, begun: Path
     assert gone(act.processes())
 
 
-def test_a_cell_whose_process_is_killed_fails_alone_and_once(tmp_path: Path, begun: Path) -> None:
+def test_a_cell_whose_process_is_killed_fails_alone_and_after_three_tries(
+    tmp_path: Path, begun: Path
+) -> None:
     cells, act = planned(4), Act(begun, killed=2)
     outcome = run_cells(tmp_path, cells, FakeLab(act), jobs=1, report=nothing)
     assert outcome.finished_cells == 3
     ((failed, why),) = outcome.failures
     assert failed == cells[1].id
     assert why.startswith(f"cell {failed}: the process that worked on it was ended from outside: ")
-    assert len(act.processes()) == 2
+    assert why.endswith(f" (tried 3 times: failed/{failed})")
+    kept = sorted(path.parent.name for path in tmp_path.glob(f"failed/{failed}/*/failure.json"))
+    assert kept == ["attempt-1", "attempt-2"]
 
 
 @pytest.mark.parametrize(
