@@ -176,20 +176,27 @@ def names_of(folder: Path) -> list[str]:
 
 
 def find(text: str) -> Found:
-    """Return the set or the run folder at a path.
+    """Return the set or the run folder at a path, all of which was looked at.
 
     Raises:
         StudyError: it is neither.
-        ParseError: ``set.json`` is not one.
+        ParseError: ``set.json`` is not one, or there is what belongs in no run.
     """
+    found = named(text)
+    saved_runs.looked_at(found.folder)
+    return found
+
+
+def named(text: str) -> Found:
+    """Return the set or the run folder at a path, whatever is in it; raises as :func:`find`."""
     place = Path(text)
     with contextlib.suppress(OSError):  # what cannot be looked at is no set: find_run says why
         if plain_files.is_file(place / run_folder.SET):
-            folder = saved_runs.looked_at(place.resolve())
+            folder = place.resolve()
             names, then = _read(folder / run_folder.SET)
             runs = tuple(folder / name for name in names)
             return Found(folder=folder, runs=runs, is_set=True, then=then)
-    run = saved_runs.looked_at(saved_runs.find_run(text))
+    run = saved_runs.find_run(text)
     return Found(folder=run, runs=(run,), is_set=False)
 
 

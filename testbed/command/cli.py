@@ -14,7 +14,15 @@ from typing import Annotated
 import typer
 
 from model.errors import GroundtruthError, StudyError
-from testbed.command import bundling, comparing, listing, new_study, of_labs, other_tools
+from testbed.command import (
+    bundling,
+    comparing,
+    listing,
+    new_study,
+    of_campaigns,
+    of_labs,
+    other_tools,
+)
 from testbed.command.comparisons import several_kernels
 from testbed.command.comparisons.attach import attach
 from testbed.command.options import (
@@ -250,6 +258,9 @@ def verify(
         bundling.verify(run, cells, jobs)
     else:
         commands.verify(run, cells, jobs)
+
+
+of_campaigns.add(app)
 
 
 comparing.add(app)
