@@ -119,6 +119,8 @@ FAILURE, FAILED = "failure.json", "failed"
 GUEST = ".guest"
 CONSOLE = "console.log"
 TIMING = "timing.json"
+#: Which raw files of a finished cell were removed to free the disk.
+FREED = "freed.json"
 DONE = "DONE"
 #: DONE until it is whole.
 DONE_PARTIAL = ".DONE"
@@ -148,7 +150,7 @@ ROUTES_TABLE = "tables/routes.parquet"
 #: Beginnings of names of folders in which nothing is read: what is there is not known.
 NEVER_READ = (GUEST, VERIFY_SCRATCH, PARSE_SCRATCH)
 #: Files of a cell that describe this execution rather than its outcome; never compared.
-NOT_COMPARED = frozenset({CONSOLE, TIMING, DONE, DONE_PARTIAL, DONE_BEFORE})
+NOT_COMPARED = frozenset({CONSOLE, TIMING, FREED, DONE, DONE_PARTIAL, DONE_BEFORE})
 
 
 def cell_folder(run: Path, cell_id: str) -> Path:

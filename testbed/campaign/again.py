@@ -90,6 +90,7 @@ def parse_cell(run: Path, place: Path, planned: PlannedCell) -> dict[str, str]:
     from simulators.ns2 import cell_files
 
     folder = run_folder.cell_folder(run, planned.id)
+    digests.raise_if_freed(folder)
     if run_folder.is_done(folder):  # so the swap that made this was over
         (folder / run_folder.DONE_BEFORE).unlink(missing_ok=True)
     try:

@@ -15,6 +15,8 @@ SCHEMA = 1
 MOST_NAMED = 5
 
 
+#: The folder of a cell from which files may be removed to free the disk.
+RAW = "raw/"
 #: In place of the digest of a file that is there and was not read.
 NOT_READ = "not read"
 
@@ -78,6 +80,33 @@ def read_done(folder: Path, name: str = run_folder.DONE) -> dict[str, str]:
     return found
 
 
+def freed(folder: Path) -> dict[str, str]:
+    """Return the digests of the raw files of a cell that were removed to free the disk.
+
+    Raises:
+        ParseError: the file that says so is none.
+    """
+    path = folder / run_folder.FREED
+    if not plain_files.is_file(path):
+        return {}
+    try:
+        found = json.loads(plain_files.read_text(path))["sha256"]
+        return {str(name): str(digest) for name, digest in found.items() if name.startswith(RAW)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ParseError("cannot read what was freed", where=str(path), got=str(error)) from error
+
+
+def raise_if_freed(folder: Path) -> None:
+    """Raise :class:`ParseError` where raw files of a cell were removed to free the disk."""
+    gone = [name for name in freed(folder) if not plain_files.is_file(folder / name)]
+    if gone:
+        raise ParseError(
+            "raw files were removed to free the disk", where=str(folder),
+            got=f"{len(gone)} missing, {gone[0]} among them",
+            hint=f"by groundtruth gc, see {run_folder.FREED}; a new run of the study has them",
+        )  # fmt: skip
+
+
 def differences(recorded: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
     """Return the names that differ, each with how, in order."""
     lines = []
@@ -100,6 +129,13 @@ def another(folder: Path, wanted: str) -> list[str]:
     return [] if found == wanted else [f"{run_folder.CELL}: another cell, {found}"]
 
 
+def _as_read(digests: Mapping[str, str], unread: str) -> dict[str, str]:
+    return {
+        name: NOT_READ if unread and name.startswith(unread) else digest
+        for name, digest in digests.items()
+    }
+
+
 def changed(run: Path, cell_ids: Iterable[str], unread: str = "") -> dict[str, str]:
     """Return the finished cells that are no longer what they were when they finished, and why.
 
@@ -107,17 +143,15 @@ def changed(run: Path, cell_ids: Iterable[str], unread: str = "") -> dict[str, s
 
     A file changed, removed, added or no longer readable, and a DONE that is none, are such reasons:
     who damaged a cell or edited it cannot be told, so neither may pass for a measurement. Nor may
-    another cell's folder in the place of this one.
+    another cell's folder in the place of this one. Raw files that were freed are not missed.
     """
     found = {}
     for id_ in cell_ids:
         folder = run_folder.cell_folder(run, id_)
         try:
-            recorded = {
-                name: NOT_READ if unread and name.startswith(unread) else digest
-                for name, digest in read_done(folder).items()
-            }
-            lines = differences(recorded, of_cell(folder, unread)) or another(folder, id_)
+            recorded = _as_read(read_done(folder), unread)
+            there = {**_as_read(freed(folder), unread), **of_cell(folder, unread)}
+            lines = differences(recorded, there) or another(folder, id_)
         except (ParseError, OSError) as error:
             lines = [str(error).replace(f"{folder}/", "")]
         if lines:

@@ -8,9 +8,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from model.words import how_many, size_text
 from testbed.labs.contract.lab import Finding, LabKind
 from testbed.machine import cache
+from testbed.store import cells as store
+from testbed.store import upkeep
 
+#: How many damaged entries of the store are named.
+MOST_NAMED = 3
 #: As setup/browser looks for them; a unit test holds this against it.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
@@ -50,7 +55,25 @@ def _host_sctp() -> Finding:
     )
 
 
+def _store() -> Finding:
+    root = store.place()
+    entries = list(upkeep.held(root)) if root else []
+    bad = upkeep.damaged(root) if root else {}
+    state = f"{root}, {how_many(len(entries), 'entry', 'entries')}"
+    state += f" of {size_text(sum(one.size_bytes for one in entries))}"
+    if bad:
+        first = "; ".join(f"{name}: {how}" for name, how in list(bad.items())[:MOST_NAMED])
+        state += f", {len(bad)} damaged: {first}"
+    return Finding(
+        name="store of finished cells",
+        state=state if root else "off",
+        well=not bad,
+        needed=False,
+        hint="a damaged entry is never used; groundtruth gc removes those that were set aside",
+    )
+
+
 def examine(kind: LabKind, kernel_versions: Sequence[str]) -> list[Finding]:
     """Return all findings; the lab can run if every needed one is well."""
     own = [_host_sctp()] if kind.properties.clock == "virtual" else []
-    return [_python(), *kind.doctor(kernel_versions), _browser(), *own]
+    return [_python(), *kind.doctor(kernel_versions), _browser(), _store(), *own]

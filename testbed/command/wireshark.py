@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from model import plain_files, run_folder
 from model.errors import DisagreementError, GroundtruthError, ParseError, RunError, StudyError
 from model.run_files import json_file
-from model.words import how_many
+from model.words import how_many, size_text
 from testbed.campaign import digests, saved_runs, study_sets
 from testbed.campaign.progress import Display
 from testbed.machine.console import out, words
@@ -158,12 +158,6 @@ def _expected_bytes(folder: Path, *, all_points: bool) -> int:
         return 0
 
 
-def size_text(size_bytes: int) -> str:
-    """Return a size in words."""
-    unit, name = (1e6, "MB") if size_bytes >= 1e6 else (1e3, "kB")
-    return f"{size_bytes / unit:,.1f} {name}"
-
-
 def export(
     run: Path, chosen: Sequence[PlannedCell], report: Report, *, all_points: bool = False
 ) -> Outcome:
@@ -190,6 +184,7 @@ def _export_cell(run: Path, planned: PlannedCell, *, all_points: bool) -> str:
     folder = run_folder.cell_folder(run, planned.id)
     if not run_folder.is_done(folder):
         raise RunError("the cell is not finished", hint="run it: groundtruth resume RUN")
+    digests.raise_if_freed(folder)
     changed = digests.changed(run, [planned.id]).get(planned.id)
     if changed is None:
         recorded = read_recorded(folder)

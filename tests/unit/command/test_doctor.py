@@ -57,6 +57,7 @@ def test_examining_writes_nothing_and_says_all(
         "kernel 7.3",
         "kernel 6.12",
         "browser, for the tests",
+        "store of finished cells",
         "SCTP in this machine's kernel",
     ]
     assert not cache_home.exists()

@@ -1,0 +1,117 @@
+"""The store looked at and made smaller: how much is in it, what is damaged, what nobody uses.
+
+Invariant: an entry goes whole, by a name that nobody looks for first, so that who uses it meanwhile
+has all of it or none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from model import plain_files
+from testbed.machine import trees
+from testbed.store.entries import (
+    DAMAGED,
+    FILES,
+    KINDS,
+    RECORD,
+    DamagedError,
+    Entry,
+    filling,
+)
+
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """An entry of the store: what it takes of the disk by itself, and when it was last of use."""
+
+    entry: Entry
+    size_bytes: int
+    own_bytes: int
+    used_s: float
+
+
+def held(root: Path) -> Iterator[Held]:
+    """Yield every entry; those that go meanwhile are left out."""
+    for kind in KINDS:
+        for folder in sorted((root / kind).glob("*/*")):
+            entry = Entry(root=root, kind=kind, key=folder.name)
+            with contextlib.suppress(OSError):
+                size_bytes, own_bytes = sizes(folder)
+                yield Held(
+                    entry=entry, size_bytes=size_bytes, own_bytes=own_bytes, used_s=_used_s(entry)
+                )
+
+
+def sizes(folder: Path) -> tuple[int, int]:
+    """Return the bytes of all files of a folder, and of those that have no other name."""
+    found = [path.lstat() for _, path in plain_files.files(folder)]
+    own = (one.st_size for one in found if one.st_nlink == 1)
+    return sum(one.st_size for one in found), sum(own)
+
+
+def _used_s(entry: Entry) -> float:
+    try:
+        return (entry.folder / RECORD).lstat().st_mtime
+    except FileNotFoundError:
+        return 0.0  # without one it is of no use to anybody
+
+
+def damage(entry: Entry) -> str:
+    """Return how an entry is not what it says; empty if it is. Every byte is read."""
+    try:
+        record = entry.record()
+        there = dict(plain_files.files(entry.folder / FILES))
+        if there.keys() != record.sha256.keys():
+            return f"{min(there.keys() ^ record.sha256.keys())}: missing, or not of this entry"
+        for name, path in there.items():
+            if plain_files.sha256(path) != record.sha256[name]:
+                return f"{name}: changed"
+    except DamagedError as error:
+        return str(error)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def set_aside(root: Path) -> list[Path]:
+    """Return the folders of entries that were damaged when they were to be used."""
+    with contextlib.suppress(OSError):
+        return sorted((root / DAMAGED).iterdir())
+    return []
+
+
+def remove(root: Path, place: Path) -> None:
+    """Remove an entry, or what was one; what is gone already is no error.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    with filling(root) as room:
+        try:
+            place.rename(room / place.name)
+        except FileNotFoundError:
+            return
+        trees.remove(room / place.name)
+    with contextlib.suppress(OSError):
+        os.rmdir(place.parent)  # noqa: PTH106  # only if nothing else is in it
+
+
+def unused(root: Path, days: float, now_s: float) -> list[Held]:
+    """Return the entries that have been of no use for so many days."""
+    return [one for one in held(root) if one.used_s < now_s - days * DAY_S]
+
+
+def damaged(root: Path, look: Callable[[Entry], str] = damage) -> dict[str, str]:
+    """Return the damaged entries by name, each with how; those set aside are among them."""
+    found = {f"{DAMAGED}/{place.name}": "set aside" for place in set_aside(root)}
+    for one in held(root):
+        if how := look(one.entry):
+            found[f"{one.entry.kind}/{one.entry.key[:16]}"] = how
+    return found
