@@ -59,7 +59,7 @@ def test_any_files_come_back(
 
 
 def test_a_file_that_changes_meanwhile_ends_it(tmp_path: Path) -> None:
-    for changed in (b"longer", b"s", b"othe"):
+    for changed in (b"longer", b"s", b"diff"):
         file = tmp_path / "x"
         file.write_bytes(b"same")
         entry = entry_of("x", file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,7 @@ def test_watching_ends_with_the_run_and_the_page_asks_for_itself_until_then(
         if len(pages) == 2:
             held.__exit__(None, None, None)
 
-    monkeypatch.setattr(status.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     held.__enter__()
     status.command(str(run), page, watch=True)
     assert len(pages) == 2
