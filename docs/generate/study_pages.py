@@ -26,7 +26,6 @@ from reports.measures.quantities import called
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 
 ROOT = Path(__file__).resolve().parents[2]
-POINTS = ("<!-- quoted: points -->\n", "<!-- end: points -->\n")
 
 
 @dataclass(frozen=True)
@@ -42,15 +41,22 @@ class Shown:
 class Page:
     """A study's page.
 
-    ``settings`` by the heads of their columns, ``metrics``, of which ``printed`` are those that
-    the publication prints numbers for, and ``figures``, which are kept.
+    ``settings`` by the heads of their columns; ``tables`` by the name of their marks, each of
+    metrics, of which ``printed`` are those that the publication prints numbers for; and
+    ``figures``, which are kept. ``page`` names its file where that is not the study's name.
     """
 
     study: str
     settings: Mapping[str, str]
-    metrics: Mapping[str, Shown]
+    tables: Mapping[str, Mapping[str, Shown]]
     printed: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    page: str = ""
+
+    @property
+    def metrics(self) -> dict[str, Shown]:
+        """Return the metrics of all tables."""
+        return {name: shown for table in self.tables.values() for name, shown in table.items()}
 
     @property
     def study_file(self) -> Path:
@@ -60,7 +66,7 @@ class Page:
     @property
     def file(self) -> Path:
         """Return the page."""
-        return ROOT / "docs" / "guides" / f"{self.study}.md"
+        return ROOT / "docs" / "guides" / f"{self.page or self.study}.md"
 
     @property
     def kept(self) -> Path:
@@ -73,7 +79,7 @@ class Page:
         return ROOT / "docs" / "showcase" / f"{self.study}.html"
 
 
-SECONDS_MS, PERCENT = 1e-3, 1e-2
+KILO, MILLI, PERCENT = 1e3, 1e-3, 1e-2
 #: The flows of head-of-line.
 FLOWS = {
     "tcp": "TCP", "one": "one stream", "four": "four", "many": "sixteen", "unordered": "unordered",
@@ -85,24 +91,62 @@ PAGES = (
             "congestion_control": "congestion control", "owd_s": "round trip",
             "every_pkts": "loss",
         },
-        metrics={
-            "cwnd_mean_X_segments": Shown("average window, segments", 1, 1),
-            "loss_X_frac": Shown("realised loss, %", PERCENT, 4),
-            "timeouts_X": Shown("timeouts", 1, 0),
+        tables={
+            "points": {
+                "cwnd_mean_X_segments": Shown("average window, segments", 1, 1),
+                "loss_X_frac": Shown("realised loss, %", PERCENT, 4),
+                "timeouts_X": Shown("timeouts", 1, 0),
+            }
         },
         printed=("cwnd_mean_X_segments",),
     ),
     Page(
         study="head-of-line",
         settings={"loss_frac": "loss"},
-        metrics={
-            f"hol_{kind}_{group}_{unit}": Shown(f"{words}, {label}{sign}", per, digits)
-            for kind, unit, words, sign, per, digits in (
-                ("wait_mean", "s", "waits for others", ", ms", SECONDS_MS, 2),
-                ("blocked", "frac", "blocked", ", %", PERCENT, 2),
-            )
-            for group, label in FLOWS.items()
+        tables={
+            "points": {
+                f"hol_{kind}_{group}_{unit}": Shown(f"{words}, {label}{sign}", per, digits)
+                for kind, unit, words, sign, per, digits in (
+                    ("wait_mean", "s", "waits for others", ", ms", MILLI, 2),
+                    ("blocked", "frac", "blocked", ", %", PERCENT, 2),
+                )
+                for group, label in FLOWS.items()
+            }
         },
+    ),
+    Page(
+        study="manet",
+        page="manet-results",
+        settings={
+            "protocol": "protocol", "multihoming": "interfaces", "ends": "ends",
+            "max_mps": "mobility", "rate_bps": "load",
+        },
+        tables={
+            "points": {
+                "goodput_M_bps": Shown("goodput, kbit/s", KILO, 0),
+                "connect_M_s": Shown("connect time, ms", MILLI, 0),
+                "retransmitted_M_pkts": Shown("segments or chunks sent again", 1, 0),
+                "sack_bandwidth_M_bps": Shown("selective acknowledgements, kbit/s", KILO, 2),
+                "ack_bandwidth_M_bps": Shown("packets that acknowledge, kbit/s", KILO, 1),
+                "goodput_C_bps": Shown("constant flows' goodput, kbit/s", KILO, 1),
+            },
+            "radio": {
+                "link_breaks": Shown("link breaks", 1, 0),
+                "routing_rate_bps": Shown("routing, kbit/s", KILO, 1),
+                "frames_given_up": Shown("frames given up", 1, 0),
+                "packets_given_up": Shown("packets given up", 1, 0),
+                "attempts_collided_frac": Shown("attempts that collided, %", PERCENT, 1),
+                "rts_unanswered_frac": Shown("RTS unanswered, %", PERCENT, 1),
+                "air_data_frac": Shown("air: data, %", PERCENT, 1),
+                "air_rts_cts_frac": Shown("RTS and CTS, %", PERCENT, 1),
+                "air_ack_frac": Shown("ACKs, %", PERCENT, 1),
+                "air_broadcast_frac": Shown("to all, %", PERCENT, 1),
+                "air_management_frac": Shown("beacons, %", PERCENT, 1),
+            },
+        },
+        figures=(
+            "goodput_M_bps", "retransmitted_M_pkts", "sack_bandwidth_M_bps", "connect_M_s",
+        ),
     ),
 )  # fmt: skip
 
@@ -124,22 +168,26 @@ def measured(page: Page, run: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def points_table(page: Page, quoted: Mapping[str, Any], parameters: Sequence[Parameter]) -> str:
-    """Return the table of points: what was asked for, in readers' words, and what came of it."""
+def points_table(
+    page: Page, table: str, quoted: Mapping[str, Any], parameters: Sequence[Parameter]
+) -> str:
+    """Return a table of points: what was asked for, in readers' words, and what came of it."""
+    metrics = page.tables[table]
+    printing = [name for name in page.printed if name in metrics]
     by_name = {one.name: one for one in parameters}
     heads = [
         *page.settings.values(),
-        *(f"printed: {page.metrics[name].head}" for name in page.printed),
-        *(shown.head for shown in page.metrics.values()),
+        *(f"printed: {metrics[name].head}" for name in printing),
+        *(shown.head for shown in metrics.values()),
     ]
     rows = []
     for one in quoted["points"]:
         asked = [called(by_name[name], one["point"][name]) for name in page.settings]
         found = [
             kept_run.with_interval(one["metrics"][name], shown.digits, shown.per)
-            for name, shown in page.metrics.items()
+            for name, shown in metrics.items()
         ]
-        printed = [f"{one['printed'][name] / page.metrics[name].per:g}" for name in page.printed]
+        printed = [f"{one['printed'][name] / metrics[name].per:g}" for name in printing]
         rows.append([*asked, *printed, *found])
     return kept_run.table(heads, rows)
 
@@ -151,11 +199,11 @@ def written(page: Page, text: str, quoted: Mapping[str, Any]) -> str:
         Parameter(name=one.name, path=one.path, label=study.labels.get(one.path))
         for one in study.parameters
     ]
-    for marks, table in (
-        (POINTS, points_table(page, quoted, parameters)),
-        (kept_run.CLAIMS, kept_run.claims_table(quoted)),
-    ):
-        text = between(text, marks[0], table, marks[1], page.file.name)
+    tables = {name: points_table(page, name, quoted, parameters) for name in page.tables}
+    tables["claims"] = kept_run.claims_table(quoted)
+    for name, table in tables.items():
+        begin, end = (f"<!-- {word}: {name} -->\n" for word in ("quoted", "end"))
+        text = between(text, begin, table, end, page.file.name)
     return text
 
 

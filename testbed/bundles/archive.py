@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import shutil
 import tarfile
 import zlib
@@ -200,14 +201,14 @@ def _check_room(into: Path, size_bytes: int, path: Path) -> None:
 
 
 def _write(source: _Unpacked, path: Path, size_bytes: int) -> None:
-    def content() -> Iterator[bytes]:
-        left_bytes = size_bytes
-        while left_bytes:
-            piece = source.read(min(left_bytes, PIECE_BYTES))
-            left_bytes -= len(piece)
-            yield piece
-
+    """Write a new file; the folder is ours alone, so under its own name from the first byte."""
+    left_bytes = size_bytes
     try:
-        plain_files.write_pieces(path, content())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, plain_files.WRITE_FLAGS, plain_files.MODE), "wb") as file:
+            while left_bytes:
+                piece = source.read(min(left_bytes, PIECE_BYTES))
+                left_bytes -= len(piece)
+                file.write(piece)
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise source.refused("files and folders of different names", str(error)) from error

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from model import plain_files
@@ -51,6 +51,7 @@ def test_other_programs_read_it() -> None:
         }
 
 
+@example(contents={"a": b"", ".a": b"x"})
 @given(contents=st.dictionaries(NAMES, st.binary(max_size=2000), min_size=1, max_size=5))
 def test_any_files_come_back(
     contents: dict[str, bytes], tmp_path_factory: pytest.TempPathFactory

@@ -170,14 +170,22 @@ def test_each_process_keeps_to_one_core_and_the_caller_to_all(tmp_path: Path, be
 
 
 @pytest.mark.parametrize(
-    "error",
-    [RunError("no"), ParseError("no"), PermissionError("no")],
-    ids=lambda e: type(e).__name__,
+    ("error", "more"),
+    [
+        (RunError("no"), ""),
+        (ParseError("no"), ""),
+        # Of the machine: tried again, and what each try left is kept.
+        (PermissionError("no"), " (tried 3 times: failed/{})"),
+    ],
+    ids=["RunError", "ParseError", "PermissionError"],
 )
-def test_expected_errors_fail_the_cell_only(tmp_path: Path, begun: Path, error: Exception) -> None:
+def test_expected_errors_fail_the_cell_only(
+    tmp_path: Path, begun: Path, error: Exception, more: str
+) -> None:
     cells, lab = planned(3), FakeLab(Act(begun, raises=error, by_seed=2))
     outcome = run_cells(tmp_path, cells, lab, jobs=2, report=nothing)
-    assert outcome == Outcome(finished_cells=2, failures=((cells[1].id, "no"),))
+    said = f"no{more.format(cells[1].id)}"
+    assert outcome == Outcome(finished_cells=2, failures=((cells[1].id, said),))
 
 
 def test_a_programming_error_ends_the_campaign(tmp_path: Path, begun: Path) -> None:

@@ -66,8 +66,8 @@ def test_two_studies_make_a_set_which_resumes_and_moves(
     assert json.loads((whole / run_folder.SET).read_text()) == {
         "schema": 1, "studies": ["wireless", "wireless-2"],
     }  # fmt: skip
-    # One calibration each, then replicate by replicate over both.
-    assert lab.ran == [1, 1, 1, 1, 2, 2]
+    # One calibration each, then replicate by replicate, as drawn, over both.
+    assert lab.ran == [1, 1, 2, 2, 1, 1]
     assert [run.name for run in reported] == ["wireless", "wireless-2"]
 
     moved = tmp_path / "else where"

@@ -30,9 +30,9 @@ from testbed.command.runs import commands, plans
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
-    "run", "resume", "plan", "validate", "list", "new", "report", "parse", "verify", "crosscheck",
-    "explain", "compare", "bisect", "wireshark", "export", "bundle", "packetdrill", "build",
-    "doctor", "clean", "lab",
+    "run", "resume", "plan", "validate", "list", "new", "report", "parse", "verify", "status", "gc",
+    "crosscheck", "explain", "compare", "bisect", "wireshark", "export", "bundle", "packetdrill",
+    "build", "doctor", "clean", "lab",
 )  # fmt: skip
 Said = Callable[[], tuple[str, str]]
 

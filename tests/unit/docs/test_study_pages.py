@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,14 +32,14 @@ def test_what_was_measured_is_of_this_study(page: Page) -> None:
     assert [one["id"] for one in quoted["claims"]] == [one["id"] for one in study["claims"]]
     told = {one["id"] for one in quoted["claims"] if one["verdict"] == "untested"}
     assert told == {one["id"] for one in study["claims"] if "untested" in one}
-    ran = {metric["n"] for one in quoted["points"] for metric in one["metrics"].values()}
-    assert ran == {len(study["seeds"])}
+    main = next(iter(page.metrics))
+    assert {one["metrics"][main]["n"] for one in quoted["points"]} == {len(study["seeds"])}
 
 
 def test_a_row_is_what_was_asked_in_readers_words_and_what_came_in_its_units() -> None:
     page = Page(
         study="x", settings={"protocol": "who", "loss_frac": "loss"},
-        metrics={"wait_s": Shown("waits, ms", 1e-3, 1)}, printed=("wait_s",),
+        tables={"points": {"wait_s": Shown("waits, ms", 1e-3, 1)}}, printed=("wait_s",),
     )  # fmt: skip
     known: dict[str, Any] = {"mean": 0.0123, "ci95": [0.01, 0.015], "n": 10}
     point = {"protocol": "tcp", "loss_frac": 0.01, "hidden": 1}
@@ -48,7 +49,17 @@ def test_a_row_is_what_was_asked_in_readers_words_and_what_came_in_its_units() -
     ]
     found = {"point": point, "metrics": {"wait_s": known}, "printed": {"wait_s": 0.012}}
     quoted = {"points": [found]}
-    assert points_table(page, quoted, parameters).splitlines() == [
+    assert points_table(page, "points", quoted, parameters).splitlines() == [
         "| who | loss | printed: waits, ms | waits, ms |", "| --- | --- | --- | --- |",
         "| TCP | 1 % | 12 | 12.3 (10.0 to 15.0) |",
     ]  # fmt: skip
+
+
+def test_assumptions_alone_leave_what_was_measured_valid(tmp_path: Path) -> None:
+    file = next(page.study_file for page in PAGES if page.study == "manet")
+    study = yaml.safe_load(file.read_text())
+    other = tmp_path / "manet.yaml"
+    other.write_text(yaml.safe_dump({**study, "assumptions": []}, sort_keys=False))
+    assert kept_run.inputs(other) == kept_run.inputs(file)
+    other.write_text(yaml.safe_dump({**study, "duration": "900 s"}, sort_keys=False))
+    assert kept_run.inputs(other) != kept_run.inputs(file)
