@@ -131,6 +131,19 @@ static void write_heard(struct bpf_code *code, struct bpf_jumps *pass)
 	bpf_jump_reg(code, BPF_JSLE, BPF_REG_1, BPF_REG_8, pass);
 }
 
+/* R0 = the place of the neighbour in R9, before it is cut: as place_of(). */
+static void write_place(struct bpf_code *code)
+{
+	bpf_move(code, BPF_REG_0, BPF_REG_9);
+	for (uint32_t bits = 8; bits <= 16; bits += 8) {
+		bpf_move(code, BPF_REG_1, BPF_REG_9);
+		bpf_add(code, BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_1, 0, 0,
+			bits);
+		bpf_add(code, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_0, BPF_REG_1,
+			0, 0);
+	}
+}
+
 /* From a neighbour that has a route: it was heard. */
 static void write_neighbour(struct bpf_code *code, unsigned int interface,
 			    struct bpf_jumps *pass)
@@ -138,6 +151,7 @@ static void write_neighbour(struct bpf_code *code, unsigned int interface,
 	bpf_load_packet(code, BPF_W,
 			(uint32_t)SKF_NET_OFF + offsetof(struct iphdr, saddr));
 	bpf_move(code, BPF_REG_9, BPF_REG_0);
+	write_place(code);
 	write_lookup(code, neighbours_fd, NEIGHBOURS, pass);
 	write_member(code, BPF_W, offsetof(struct neighbour, address));
 	bpf_jump_reg(code, BPF_JNE, BPF_REG_1, BPF_REG_9, pass);
@@ -209,9 +223,12 @@ void requests_count(void)
 		count(&requests[i]);
 }
 
+/* By all bytes but the first: any one of them may tell nodes apart. */
 static struct neighbour *place_of(uint32_t address)
 {
-	return &neighbours[address & (NEIGHBOURS - 1)];
+	uint32_t sum = address + (address >> 8) + (address >> 16);
+
+	return &neighbours[sum & (NEIGHBOURS - 1)];
 }
 
 /* Who was there before is not watched any more, and wakes the daemon. */

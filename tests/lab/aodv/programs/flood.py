@@ -1,4 +1,4 @@
-"""Five radios that all hear each other look for who is not there. Runs in the lab."""
+"""Five radios with a study's addresses look for who is not there; all hear each other. In the lab."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import network as net  # type: ignore[import-not-found]
 
 from mininet_topos.aodv.driver import Daemon
+from model.ad_hoc import address
 
 
 def main() -> None:
@@ -21,7 +22,7 @@ def main() -> None:
         [
             radios.Radio(
                 index=number, node=name, interface="wlan0",
-                address=f"{net.address(name)}/32", cell=cell,
+                address=f"{address(number - 1)}/32", cell=cell,
             )
             for number, name in enumerate(names, start=1)
         ],
