@@ -1,4 +1,4 @@
-"""Five radios with a study's addresses look for who is not there; all hear each other. In the lab."""
+"""Five radios with a study's addresses look for who is not there. Runs in the lab."""
 
 from __future__ import annotations
 
