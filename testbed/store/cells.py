@@ -190,7 +190,7 @@ class Filling:
         if room is None:
             return
         try:
-            left = _digests(room / "evidence" / FILES)
+            left = _digests(room / "evidence" / FILES, folder, finished)
             kept = {name: digest for name, digest in left.items() if finished.get(name) == digest}
             own = {*kept, run_folder.CELL}
             made = {name: digest for name, digest in finished.items() if name not in own}
@@ -222,8 +222,27 @@ def _compared(folder: Path) -> Iterator[tuple[str, Path]]:
     return ((name, path) for name, path in plain_files.files(folder) if name not in own)
 
 
-def _digests(folder: Path) -> dict[str, str]:
-    return {name: plain_files.sha256(path) for name, path in sorted(plain_files.files(folder))}
+def _digests(kept: Path, folder: Path, finished: Mapping[str, str]) -> dict[str, str]:
+    """Return the digests of files that are kept, by name, reading only those not just read.
+
+    ``finished`` was read of the cell's folder a moment ago by this process. Where both names are
+    still of one file, which nobody may write any more, that digest is of the bytes that are kept;
+    a clone or a copy, and a file in whose place there is another now, is read for itself.
+    """
+    return {
+        name: finished[name]
+        if name in finished and _is_one(path, folder / name)
+        else plain_files.sha256(path)
+        for name, path in sorted(plain_files.files(kept))
+    }
+
+
+def _is_one(path: Path, other: Path) -> bool:
+    """Return whether two names are of one file; a link to it is another."""
+    try:
+        return os.path.samestat(path.lstat(), other.lstat())
+    except FileNotFoundError:
+        return False
 
 
 def _shared(path: Path, place: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import hashlib
 import json
 import os
 import shutil
@@ -13,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from model import run_folder
+from model import plain_files, run_folder
 from model.cell import Cell, cell_id
 from model.errors import RunError
 from testbed.campaign import again, digests
 from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
 from testbed.labs.contract.lab import Ran
 from testbed.planning.plan import PlannedCell
-from testbed.store import cells, identity
+from testbed.store import cells, identity, share
 from tests.support.fake_lab import ENVIRONMENT, FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
 
@@ -213,6 +215,46 @@ def test_verify_runs_cells_whatever_the_store_has(tmp_path: Path) -> None:
 
     differ = again.repeat(tmp_path, these, FakeLab(otherwise), jobs=1, report=Said())
     assert [where.rpartition("/")[2] for where in differ] == [run_folder.ENV] * 3
+
+
+@pytest.fixture(params=["link", "copy"])
+def how(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How files come into the store, on whatever file system the tests run."""
+    monkeypatch.setattr(share, "_cloned", lambda *_: False)
+    if request.param == "copy":
+        monkeypatch.setattr(share, "_linked", lambda *_: False)
+    return str(request.param)
+
+
+def test_no_file_is_read_twice_for_its_digest(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, sha256 = collections.Counter[int](), plain_files.sha256
+
+    def counted(path: Path) -> str:
+        if path.is_relative_to(tmp_path):
+            read[path.stat().st_ino] += 1
+        return sha256(path)
+
+    monkeypatch.setattr(plain_files, "sha256", counted)
+    (one,) = planned(1)[1:]
+    run(tmp_path / "a", [one])
+    trace = run_folder.cell_folder(tmp_path / "a", one.id) / "raw/trace/pages.bin.gz"
+    assert trace.stat().st_nlink == (2 if how == "link" else 1)
+    assert set(read.values()) == {1}
+
+
+def test_the_store_has_the_digests_of_its_own_bytes(how: str, tmp_path: Path, store: Path) -> None:
+    run(tmp_path / how, planned(1))
+    for entry in (*entries(store, "evidence"), *entries(store, "tables")):
+        said = json.loads((entry / "entry.json").read_text())["sha256"]
+        there = {
+            str(path.relative_to(entry / "files")): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in (entry / "files").rglob("*")
+            if path.is_file()
+        }
+        assert said == there
+        assert run_folder.VERIFY in said  # of the lab, and with what was checked: two files
 
 
 def test_what_fails_is_not_kept(tmp_path: Path, store: Path) -> None:
