@@ -15,7 +15,7 @@ import contextlib
 import errno
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -96,31 +96,32 @@ class Entry:
             raise DamagedError(f"{RECORD}: not of an entry of this name")
         return found
 
-    def lend(self, record: Record, folder: Path, names: Iterable[str]) -> None:
+    def lend(self, record: Record, folder: Path, names: Collection[str]) -> None:
         """Share these of its files with a folder, and check what came there.
 
         Raises:
             DamagedError: a file is missing or another one than it was, or there are others.
             OSError: they cannot be put there.
         """
+        self._raise_if_others(record)
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # missing there, too: found out below
+                share.share(self.folder / FILES / name, folder / name)
+        _raise_if_changed(record, folder, names)
+
+    def check(self, record: Record) -> None:
+        """Read every byte of its own; raise as :meth:`lend` if it is not what it says."""
+        self._raise_if_others(record)
+        _raise_if_changed(record, self.folder / FILES, record.sha256)
+
+    def _raise_if_others(self, record: Record) -> None:
         try:
             there = {name for name, _ in plain_files.files(self.folder / FILES)}
         except OSError as error:
             raise DamagedError(str(error).replace(f"{self.folder}/", "")) from error
         wrong = [f"{name}: missing" for name in sorted({*record.sha256} - there)]
         wrong += [f"{name}: not of this entry" for name in sorted(there - {*record.sha256})]
-        for name in () if wrong else names:
-            try:
-                share.share(self.folder / FILES / name, folder / name)
-            except FileNotFoundError:
-                wrong.append(f"{name}: missing")
-                continue
-            found = plain_files.sha256(folder / name)
-            if found != record.sha256[name]:
-                wrong.append(f"{name}: {record.sha256[name][:12]} before, {found[:12]} now")
-        if wrong:
-            more = f"; and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-            raise DamagedError("; ".join(wrong[:MOST_NAMED]) + more)
+        _raise_if_any(wrong)
 
     def used(self) -> None:
         """Note that it was of use now; what has not been for longest is removed first."""
@@ -154,6 +155,26 @@ class Entry:
                 raise
             return False  # another process was first
         return True
+
+
+def _raise_if_changed(record: Record, place: Path, names: Collection[str]) -> None:
+    """Raise :class:`DamagedError` if these files at a place are not those of the record."""
+    wrong = []
+    for name in names:
+        try:
+            found = plain_files.sha256(place / name)
+        except FileNotFoundError:
+            wrong.append(f"{name}: missing")
+            continue
+        if found != record.sha256[name]:
+            wrong.append(f"{name}: {record.sha256[name][:12]} before, {found[:12]} now")
+    _raise_if_any(wrong)
+
+
+def _raise_if_any(wrong: Sequence[str]) -> None:
+    if wrong:
+        more = f"; and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        raise DamagedError("; ".join(wrong[:MOST_NAMED]) + more)
 
 
 def filling(root: Path) -> contextlib.AbstractContextManager[Path]:

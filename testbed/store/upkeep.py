@@ -14,15 +14,7 @@ from pathlib import Path
 
 from model import plain_files
 from testbed.machine import trees
-from testbed.store.entries import (
-    DAMAGED,
-    FILES,
-    KINDS,
-    RECORD,
-    DamagedError,
-    Entry,
-    filling,
-)
+from testbed.store.entries import DAMAGED, KINDS, RECORD, DamagedError, Entry, filling
 
 DAY_S = 86_400.0
 
@@ -66,13 +58,7 @@ def _used_s(entry: Entry) -> float:
 def damage(entry: Entry) -> str:
     """Return how an entry is not what it says; empty if it is. Every byte is read."""
     try:
-        record = entry.record()
-        there = dict(plain_files.files(entry.folder / FILES))
-        if there.keys() != record.sha256.keys():
-            return f"{min(there.keys() ^ record.sha256.keys())}: missing, or not of this entry"
-        for name, path in there.items():
-            if plain_files.sha256(path) != record.sha256[name]:
-                return f"{name}: changed"
+        entry.check(entry.record())
     except DamagedError as error:
         return str(error)
     except OSError as error:

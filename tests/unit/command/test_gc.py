@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from model import run_folder
+from model import plain_files, run_folder
 from model.words import size_text
 from testbed.campaign import digests, saved_runs
 from testbed.command import examine_machine
@@ -224,7 +224,9 @@ def test_the_doctor_looks_at_every_byte_of_the_store(
     path.chmod(0o644)
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
+    before = plain_files.sha256(path)[:12]
     path.write_bytes(content)
+    now = plain_files.sha256(path)[:12]
     shutil.rmtree(every[1].entry.folder / "files")
     assert every[2].entry.set_aside() is not None
     found = examine_machine._store()
@@ -232,7 +234,8 @@ def test_the_doctor_looks_at_every_byte_of_the_store(
     assert "5 entries of " in found.state
     assert ", 3 damaged: " in found.state
     name = path.relative_to(every[0].entry.folder / "files")
-    assert f"evidence/{every[0].entry.key[:16]}: {name}: changed" in found.state
+    changed = f"{name}: {before} before, {now} now"
+    assert f"evidence/{every[0].entry.key[:16]}: {changed}" in found.state
     assert "damaged/evidence-" in found.state
     monkeypatch.setenv(cells.VARIABLE, cells.OFF)
     assert (examine_machine._store().state, examine_machine._store().well) == ("off", True)
