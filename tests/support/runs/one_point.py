@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+import pytest
+
 from model.cell import Cell
 from model.errors import RunError
 from testbed.command.runs import plans
@@ -29,6 +31,11 @@ class Broken:
         if cell.seed in self.seeds and cell.purpose == "measure":
             raise RunError("the lab's kernel panicked", where=f"cell {folder.name}")
         write_recorded(cell, folder)
+
+
+@pytest.fixture
+def broken() -> Broken:
+    return Broken()
 
 
 def choices(reps: int | Literal["auto"]) -> plans.Choices:

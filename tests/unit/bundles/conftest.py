@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,25 +21,10 @@ from testbed.command.runs import run_and_report
 from testbed.command.runs.run_and_report import Errors
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab
-from tests.support.runs.one_point import STUDY, Broken
+from tests.support.runs.one_point import STUDY, Broken, broken
+from tests.support.said import said
 
-Said = Callable[[], tuple[str, str]]
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """Return what was printed on standard output and on standard error."""
-
-    def read() -> tuple[str, str]:
-        captured = capsys.readouterr()
-        return captured.out, captured.err
-
-    return read
-
-
-@pytest.fixture
-def broken() -> Broken:
-    return Broken()
+__all__ = ["broken", "said"]
 
 
 @pytest.fixture

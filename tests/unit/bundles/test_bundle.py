@@ -15,7 +15,8 @@ from model import run_folder
 from testbed.command.cli import command_status
 from tests.support.fake_lab import FakeLab
 from tests.support.runs.one_point import Broken
-from tests.unit.bundles.conftest import Said, run_one
+from tests.support.said import Said
+from tests.unit.bundles.conftest import run_one
 
 Files = dict[str, bytes]
 

@@ -16,7 +16,8 @@ from testbed.campaign import digests
 from testbed.command import bundling
 from testbed.command.cli import command_status
 from tests.support.fake_lab import FakeLab, write_recorded
-from tests.unit.bundles.conftest import Said, run_one
+from tests.support.said import Said
+from tests.unit.bundles.conftest import run_one
 
 Change = Callable[[Path], object]
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,25 +8,10 @@ import pytest
 from testbed.command.runs import run_and_report
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab
-from tests.support.runs.one_point import STUDY, Broken
+from tests.support.runs.one_point import STUDY, Broken, broken
+from tests.support.said import said
 
-Said = Callable[[], tuple[str, str]]
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """Return what was printed on standard output and on standard error."""
-
-    def read() -> tuple[str, str]:
-        captured = capsys.readouterr()
-        return captured.out, captured.err
-
-    return read
-
-
-@pytest.fixture
-def broken() -> Broken:
-    return Broken()
+__all__ = ["broken", "said"]
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from testbed.command.runs import commands, plans, simulators
 from testbed.labs.ns2.kind import NS2
 from tests.support.fake_lab import FakeLab
 from tests.support.runs.one_point import STUDY
+from tests.support.said import Said
 
-Said = Callable[[], tuple[str, str]]
 Make = Callable[..., Path]
 
 

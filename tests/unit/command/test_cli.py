@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,7 @@ from model.errors import (
 from testbed import __main__
 from testbed.command.cli import command_status
 from testbed.command.runs import commands, plans
+from tests.support.said import Said
 
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
@@ -34,7 +35,6 @@ COMMANDS = (
     "crosscheck", "explain", "compare", "bisect", "wireshark", "export", "bundle", "packetdrill",
     "build", "doctor", "clean", "lab",
 )  # fmt: skip
-Said = Callable[[], tuple[str, str]]
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,7 @@ from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
 from tests.support.runs.one_point import STUDY, Broken
-
-Said = Callable[[], tuple[str, str]]
+from tests.support.said import Said
 
 
 def cells_of(run: Path) -> list[Path]:

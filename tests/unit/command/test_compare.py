@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -24,10 +23,10 @@ from testbed.command.runs import run_and_report
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.runs.one_point import STUDY
+from tests.support.said import Said
 
 pytestmark = pytest.mark.unit
 
-Said = Callable[[], tuple[str, str]]
 #: What the recorded receiver of TCP says it got, in bytes.
 BYTES = 2875728
 MAPPING = """\

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from model import run_folder
-from tests.unit.command.test_compare import MAPPING, Said, finished, found, here, status, table
+from tests.support.said import Said
+from tests.unit.command.test_compare import MAPPING, finished, found, here, status, table
 
 pytestmark = pytest.mark.unit
 __all__ = ["finished", "here"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +25,8 @@ from testbed.labs.stock.kind import STOCK
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.runs.one_point import STUDY
+from tests.support.said import Said
 
-Said = Callable[[], tuple[str, str]]
 #: What the recorded receiver of TCP says it got, in bytes.
 GOODPUT = '"window_goodput_bytes":2875728'
 

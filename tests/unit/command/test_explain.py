@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,8 +17,8 @@ from testbed.command.cli import command_status
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.runs.one_point import STUDY
+from tests.support.said import Said
 
-Said = Callable[[], tuple[str, str]]
 HYPOTHESES = """\
 hypotheses:
   - {id: fourth, text: On the 4th., restores: SCTP fast retransmit, patch: sctp-4th-duplicate}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from model.run_files.metrics import ALWAYS, ASKED
@@ -11,8 +9,7 @@ from testbed.command.cli import command_status
 from testbed.command.listing import KINDS
 from testbed.labs import registry
 from testbed.points.load_study import HOSTS_FOLDER, find_study, load_study
-
-Said = Callable[[], tuple[str, str]]
+from tests.support.said import Said
 
 
 def names(kind: str) -> list[str]:

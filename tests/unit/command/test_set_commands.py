@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,7 @@ from testbed.labs.virtual import virtual_lab
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.runs.one_point import STUDY, choices
-
-Said = Callable[[], tuple[str, str]]
+from tests.support.said import Said
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,8 @@ from testbed.command.comparisons.several_kernels import folder_names
 from testbed.labs.virtual import kernel, virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.runs.one_point import STUDY
+from tests.support.said import Said
 
-Said = Callable[[], tuple[str, str]]
 #: What the recorded receiver of SCTP says it got, in bytes.
 GOODPUT = '"window_goodput_bytes":'
 PLAN = "plan w.yaml --kernel 6.1,6.12,7.3 --reps 3 -j 1"

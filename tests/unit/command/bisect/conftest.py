@@ -18,7 +18,6 @@ from testbed.labs.virtual import kernel, virtual_lab
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.runs.one_point import STUDY
 
-Said = Callable[[], tuple[str, str]]
 CLAIMS = """\
 claims:
   - {id: much, text: SCTP gets much., where: Here, metric: goodput_S_bps, is: {above: 60000}}

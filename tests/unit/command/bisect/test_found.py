@@ -11,7 +11,8 @@ from model import run_folder
 from model.errors import RunError
 from testbed.command.cli import command_status
 from testbed.labs.virtual import kernel
-from tests.unit.command.bisect.conftest import BISECT, WORDS, Lab, Said, Tree, state
+from tests.support.said import Said
+from tests.unit.command.bisect.conftest import BISECT, WORDS, Lab, Tree, state
 
 
 def test_the_commit_is_found_and_the_tree_is_left_alone(tree: Tree, lab: Lab, said: Said) -> None:

@@ -12,7 +12,8 @@ from model.cell import Cell
 from model.errors import Interrupted
 from testbed.command.cli import command_status
 from tests.support.runs.one_point import STUDY
-from tests.unit.command.bisect.conftest import BISECT, CLAIMS, WORDS, Lab, Said, Tree, state
+from tests.support.said import Said
+from tests.unit.command.bisect.conftest import BISECT, CLAIMS, WORDS, Lab, Tree, state
 
 
 def test_what_does_not_build_is_skipped_and_named(tree: Tree, lab: Lab, said: Said) -> None:
