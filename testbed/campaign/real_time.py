@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from model.cell import Cell
-from model.errors import LateError, StudyError, VerifyError
+from model.errors import GroundtruthError, LateError, StudyError, VerifyError
 from testbed.machine import workers
 
 Task = TypeVar("Task")
+Result = TypeVar("Result")
 #: How often a cell is run that the machine did not keep up with, before it is given up.
 TRIES = 3
 
@@ -27,8 +28,8 @@ def check_jobs(cells: Iterable[Cell], jobs: int) -> None:
         )  # fmt: skip
 
 
-def in_time(act: Callable[[Sequence[str]], None]) -> None:
-    """Act until the machine keeps up; what is wrong otherwise is not tried again.
+def in_time(act: Callable[[Sequence[str]], Result]) -> Result:
+    """Act until the machine keeps up, and return what came of it; else nothing is tried again.
 
     ``act`` is told each time before this one, by the figure that says how late the machine was.
 
@@ -36,31 +37,30 @@ def in_time(act: Callable[[Sequence[str]], None]) -> None:
         LateError: it did not, so many times.
     """
     late: list[str] = []
-    for left in reversed(range(TRIES)):
+    while True:
         try:
-            act(tuple(late))
+            return act(tuple(late))
         except LateError as error:
-            if not left:
-                raise
             late.append(f"{error.what}: {error.got}")
-        else:
-            return
+            if len(late) == TRIES:
+                raise
 
 
 def run(
     calibrating: Sequence[Task],
     measuring: Sequence[Task],
-    act: Callable[[Task], None],
-    once: Callable[[Task], None],
+    act: Callable[[Task], Result],
+    once: Callable[[Task], Result],
     *,
     name: Callable[[Task], str],
     jobs: int,
-    ended: Callable[[Task, Exception | None], None],
+    ended: Callable[[Task, Result | GroundtruthError | OSError], None],
     at_once: Callable[[int], None],
 ) -> None:
     """Calibrate as many cells at once as asked, and halve that until all pass; then measure.
 
-    ``act`` runs a cell again that was late; under load each calibration has but ``once``.
+    ``act`` runs a cell again that was late; under load each calibration has but ``once``. ``ended``
+    is called as :func:`workers.each` does.
 
     ``at_once`` is told whenever it is fewer than were asked for. Of a run that goes on with no
     calibration left, ``jobs`` are taken: each cell says itself whether the machine kept up.
@@ -71,11 +71,13 @@ def run(
     while left:
         failed: list[Task] = []
 
-        def calibrated(task: Task, error: Exception | None, failed: list[Task] = failed) -> None:
-            if isinstance(error, VerifyError) and jobs > 1:
+        def calibrated(
+            task: Task, how: Result | GroundtruthError | OSError, failed: list[Task] = failed
+        ) -> None:
+            if isinstance(how, VerifyError) and jobs > 1:
                 failed.append(task)
             else:
-                ended(task, error)
+                ended(task, how)
 
         calibrate = act if jobs == 1 else once
         workers.each(left, calibrate, name=name, jobs=jobs, ended=calibrated, bound=False)

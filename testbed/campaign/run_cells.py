@@ -79,15 +79,8 @@ def _execute(task: _Task, late: Sequence[str] = ()) -> Executed:
     return execute(task.planned.cell, folder, task.lab, workers.CANCELLED, late, task.store)
 
 
-def _execute_in_time(task: _Task) -> None:
-    def act(late: Sequence[str]) -> None:
-        _execute(task, late)
-
-    real_time.in_time(act)
-
-
-def _execute_once(task: _Task) -> None:
-    _execute(task)
+def _execute_in_time(task: _Task) -> Executed:
+    return real_time.in_time(lambda late: _execute(task, late))
 
 
 def unfinished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
@@ -153,7 +146,7 @@ def _run_in_real_time(todo: Sequence[_Task], tally: _Tally, jobs: int) -> None:
     calibrating = [task for task in todo if task.planned.cell.purpose == "calibrate"]
     measuring = [task for task in todo if task.planned.cell.purpose != "calibrate"]
     real_time.run(
-        calibrating, measuring, _execute_in_time, _execute_once, name=_name, jobs=jobs,
+        calibrating, measuring, _execute_in_time, _execute, name=_name, jobs=jobs,
         ended=tally.ended, at_once=tally.at_once,
     )  # fmt: skip
 
@@ -180,11 +173,11 @@ class _Tally:
         )
         report(self._progress)
 
-    def ended(self, task: _Task, how: Executed | Exception | None) -> None:
+    def ended(self, task: _Task, how: Executed | Exception) -> None:
         """Count a cell that has finished, failed, or failed for the machine's sake."""
         self._progress.retried_cells -= self._attempt > 1
         if not isinstance(how, Exception):
-            self._done(task, how or Executed())
+            self._done(task, how)
         elif self._attempt < attempts.TRIES and attempts.is_the_machines(how):
             attempts.record(run_folder.cell_folder(task.run, task.planned.id), str(how))
             self._again.append(task)

@@ -25,9 +25,10 @@ class Slow:
         self.now = jobs
         each_here(items, act, jobs=1, name=str, ended=more["ended"])  # type: ignore[arg-type]
 
-    def once(self, _item: str) -> None:
+    def once(self, item: str) -> str:
         if self.now > self.bears:
             raise VerifyError("late")
+        return f"{item} ran"
 
 
 @pytest.mark.parametrize(
@@ -41,11 +42,11 @@ def test_cells_run_side_by_side_as_far_as_calibrations_pass(
     monkeypatch.setattr(workers, "each", slow.each)
     real_time.run(
         list("abcdef"), ["measure"], slow.once, slow.once, name=str, jobs=asked,
-        ended=lambda item, error: ended.append(f"{item} {error}"), at_once=fewer.append,
+        ended=lambda item, how: ended.append(f"{item}: {how}"), at_once=fewer.append,
     )  # fmt: skip
     assert slow.jobs == runs
     assert fewer == [n for n in dict.fromkeys(runs) if n != asked]
-    assert sorted(ended) == [*(f"{c} None" for c in "abcdef"), "measure None"]
+    assert sorted(ended) == [f"{one}: {one} ran" for one in (*"abcdef", "measure")]
 
 
 def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
@@ -53,12 +54,13 @@ def test_a_cell_is_run_again_when_the_machine_was_late() -> None:
 
     said: list[Sequence[str]] = []
 
-    def act(late: Sequence[str]) -> None:
+    def act(late: Sequence[str]) -> str:
         said.append(late)
         if error := left.pop(0):
             raise error
+        return "ran"
 
-    real_time.in_time(act)
+    assert real_time.in_time(act) == "ran"
     assert left == []
     assert said == [(), ("stall: 2 s",), ("stall: 2 s", "late: ")]
     left = [LateError(str(n)) for n in range(5)]
