@@ -6,8 +6,11 @@ of these is broken or hostile, and is ended with an error that names the limit.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from model.ad_hoc import RoutingProtocol
 from model.cell import Cell
 
 MIB = 1 << 20
@@ -17,18 +20,30 @@ DISK_BYTES = 256 * MIB
 DISK_PER_PACKET_BYTES, DISK_PER_CAPTURED_PACKET_BYTES = 1024, 4096
 HEADERS_BYTES, DATA_BYTES = 28, 1448
 FILES, FILES_PER_FLOW, FILES_PER_NODE = 1000, 16, 16
-MEMORY_BYTES, MEMORY_PER_HOST_BYTES, MEMORY_STEP_BYTES = 256 * MIB, MIB, 64 * MIB
-#: Hosts (nodes with a namespace of their own) that do with the least memory.
-HOSTS_IN_LEAST_MEMORY = 100
-#: The same of radios, each with its router: 92 were seen to need more than 256 MiB.
-RADIOS_IN_LEAST_MEMORY, MEMORY_PER_RADIO_BYTES = 50, 4 * MIB
-#: The same where each has IPv6 and babeld: 100 were seen to need 480 MiB when they had just begun.
-IPV6_RADIOS_IN_LEAST_MEMORY, MEMORY_PER_IPV6_RADIO_BYTES = 30, 7 * MIB
+MEMORY_BYTES, MEMORY_STEP_BYTES = 256 * MIB, 64 * MIB
 PROCESSES, PROCESSES_PER_PART = 256, 8
 # A lab of 500 pairs was seen to need 3033.
 OPEN_FILES, OPEN_FILES_PER_PART = 1024, 8
 #: Of the console all may be read, and these parts are kept.
 CONSOLE_BYTES = 8 * MIB
+
+
+class HostMemory(NamedTuple):
+    """How many hosts do with the least memory, and what each needs from there on."""
+
+    in_least: int
+    per_host_bytes: int
+
+
+#: Of hosts that links join: nodes with a namespace of their own.
+OF_HOSTS = HostMemory(100, MIB)
+#: Of radios, each with its router: 92 were seen to need more than 256 MiB; where each has IPv6 and
+#: babeld, 100 were seen to need 480 MiB when they had just begun.
+OF_RADIOS: Mapping[RoutingProtocol, HostMemory] = {
+    "aodv": HostMemory(50, 4 * MIB),
+    "batman-adv": HostMemory(50, 4 * MIB),
+    "babel": HostMemory(30, 7 * MIB),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,19 +70,17 @@ LEAST = Allowance()
 def of_cell(cell: Cell) -> Allowance:
     """Return what that cell may take."""
     hosts = cell.network.sources + cell.network.destinations
+    memory = OF_HOSTS
     said_files = FILES_PER_FLOW * len(cell.flows)
     if cell.ad_hoc:  # the router of every radio says what it did
+        memory = OF_RADIOS[cell.ad_hoc.routing.protocol]
         hosts = len(cell.ad_hoc.radios())
         said_files += FILES_PER_NODE * hosts
     parts = hosts + len(cell.flows)
     per_packet_bytes = DISK_PER_PACKET_BYTES
     if cell.collect.pcap:
         per_packet_bytes = DISK_PER_CAPTURED_PACKET_BYTES
-    more_bytes = max(0, hosts - HOSTS_IN_LEAST_MEMORY) * MEMORY_PER_HOST_BYTES
-    if cell.ad_hoc and cell.ad_hoc.routing.protocol == "babel":
-        more_bytes = max(0, hosts - IPV6_RADIOS_IN_LEAST_MEMORY) * MEMORY_PER_IPV6_RADIO_BYTES
-    elif cell.ad_hoc:
-        more_bytes = max(0, hosts - RADIOS_IN_LEAST_MEMORY) * MEMORY_PER_RADIO_BYTES
+    more_bytes = max(0, hosts - memory.in_least) * memory.per_host_bytes
     steps = -(-more_bytes // MEMORY_STEP_BYTES)
     return Allowance(
         disk_bytes=DISK_BYTES + round(most_packets(cell)) * per_packet_bytes,
