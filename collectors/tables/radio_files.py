@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from collectors.raw.routers import RouterCounts, router_counts
 from collectors.raw.routes import Way, followed
 from collectors.tables.parquet import write_rows
 from model import run_folder
-from model.ad_hoc import DEVICES, PROACTIVE, NodeRadio, RoutingProtocol
-from model.cell import Cell
+from model.ad_hoc import DEVICES, PROACTIVE, AdHoc, NodeRadio, RoutingProtocol
+from model.cell import Cell, Flow
 from model.check import Check
 from model.errors import ParseError
 from model.run_files.path_tables import AirtimeRow, RadioRow, RouteRow
@@ -35,9 +35,10 @@ def write(folder: Path, cell: Cell, epoch_ns: int) -> list[Check]:
     network = cell.ad_hoc
     if network is None:
         return []
-    events = read_events(folder, cell, epoch_ns)
-    write_routes(folder, cell, events, epoch_ns)
-    radios = network.radios()
+    radios, end_ns = network.radios(), epoch_ns + seconds_to_ns(cell.duration_s)
+    events = read_events(folder, radios, end_ns)
+    if events:
+        write_routes(folder, network, cell.flows, events, (epoch_ns, end_ns))
     protocol = network.routing.protocol
     routers = []
     for one in radios:
@@ -56,17 +57,15 @@ def write(folder: Path, cell: Cell, epoch_ns: int) -> list[Check]:
     return [check for row in rows for check in _checks(row)]
 
 
-def read_events(folder: Path, cell: Cell, epoch_ns: int) -> dict[str, RouterEvents]:
-    """Return by router what each daemon wrote down; nothing if none recorded what it did.
+def read_events(folder: Path, radios: Iterable[NodeRadio], end_ns: int) -> dict[str, RouterEvents]:
+    """Return by router what each daemon wrote down until the run's end; nothing if none did.
 
     Raises:
         ParseError: some daemons' events are there and others' are not, or not what they write.
     """
-    radios = () if cell.ad_hoc is None else cell.ad_hoc.radios()
     files = {_name(one): folder / run_folder.routing_events(one.node, one.device) for one in radios}
     if not any(path.exists() for path in files.values()):
         return {}
-    end_ns = epoch_ns + seconds_to_ns(cell.duration_s)
     return {
         name: router_events(read_text(path), str(path), name, end_ns)
         for name, path in files.items()
@@ -89,15 +88,16 @@ def counts(text: str, where: str, protocol: RoutingProtocol) -> RouterCounts:
 
 
 def write_routes(
-    folder: Path, cell: Cell, events: Mapping[str, RouterEvents], epoch_ns: int
+    folder: Path,
+    network: AdHoc,
+    flows: Iterable[Flow],
+    events: Mapping[str, RouterEvents],
+    run_ns: tuple[int, int],
 ) -> None:
-    """Write each flow's routes over time; no table if no daemon recorded what it did."""
-    network = cell.ad_hoc
-    if network is None or not events:
-        return
+    """Write each flow's routes over time; ``run_ns`` is the clock at start and end of the run."""
     sources, destinations = network.source_names(), network.destination_names()
     ways = []
-    for flow in cell.flows:
+    for flow in flows:
         source, destination = sources[flow.source], destinations[flow.destination]
         ways += [
             Way(flow.id, "data", source, destination),
@@ -105,8 +105,7 @@ def write_routes(
         ]
     addresses = {one.address: _name(one) for one in network.radios()}
     every = [change for router in events.values() for change in router.changes]
-    end_ns = epoch_ns + seconds_to_ns(cell.duration_s)
-    rows = followed(every, ways, addresses, epoch_ns, end_ns)
+    rows = followed(every, ways, addresses, *run_ns)
     write_rows([_of_nodes(row) for row in rows], RouteRow, folder / run_folder.ROUTES_TABLE)
 
 

@@ -17,7 +17,7 @@ from collectors.raw.routes import RouteChange, Way, followed, route
 from collectors.tables import radio_files
 from collectors.tables.parquet import write_rows
 from model import run_folder
-from model.ad_hoc import address
+from model.ad_hoc import AdHoc, address
 from model.cell import Cell, from_dict
 from model.errors import ParseError
 from model.run_files.path_tables import RouteRow
@@ -166,8 +166,10 @@ def lay_events(folder: Path) -> None:
 
 
 def write_routes(folder: Path) -> None:
-    events = radio_files.read_events(folder, cell(), 21 * S)
-    radio_files.write_routes(folder, cell(), events, 21 * S)
+    network, end_ns = cell().network, 21 * S + int(cell().duration_s * S)
+    assert isinstance(network, AdHoc)
+    if events := radio_files.read_events(folder, network.radios(), end_ns):
+        radio_files.write_routes(folder, network, cell().flows, events, (21 * S, end_ns))
 
 
 def test_from_events_to_what_a_page_is_given(tmp_path: Path) -> None:
