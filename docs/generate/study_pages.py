@@ -4,7 +4,7 @@
     .venv/bin/python -m docs.generate.study_pages results/latest
 
 This keeps the run's numbers (docs/generate/kept/STUDY.json), its report (docs/showcase/STUDY.html)
-and its figures (docs/images/STUDY-*.svg). Without a run, the pages are written from what is kept. A
+and figures (docs/images/STUDY-*.svg). Without a run, the pages are written from what is kept. A
 test holds each page against that, and that against the study file: when points or claims change,
 run the study again. What lies outside the marks stays as it is written.
 """
@@ -13,17 +13,21 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from docs.generate import kept_run
 from docs.generate.marks import between
 from model import run_folder
-from model.run_files.study import Parameter
+from model.cell import Cell
+from model.run_files.study import Parameter, ValueLabel
+from model.sctp_paths import PF_OFF
+from reports.figures.path_timeline import due_s
 from reports.measures.quantities import called
 from testbed.points.load_study import STUDIES_FOLDER, load_study
+from testbed.points.resolve import resolve_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,16 +45,21 @@ class Shown:
 class Page:
     """A study's page.
 
-    ``settings`` by the heads of their columns; ``tables`` by the name of their marks, each of
-    metrics, of which ``printed`` are those that the publication prints numbers for; and
-    ``figures``, which are kept. ``page`` names its file where that is not the study's name.
+    ``settings`` by the heads of their columns, with ``labels`` for the study's where those would
+    repeat the head; ``computed`` is what follows from a point's cell, by head; ``tables`` by the
+    name of their marks, each of metrics, of which ``printed`` are those that the publication prints
+    numbers for; and ``figures``, which are kept, as the report is if it ``has_report``. ``page``
+    names its file where that is not the study's name.
     """
 
     study: str
     settings: Mapping[str, str]
     tables: Mapping[str, Mapping[str, Shown]]
+    labels: Mapping[str, str | tuple[ValueLabel, ...]] = field(default_factory=dict)
+    computed: Mapping[str, Callable[[Cell], str]] = field(default_factory=dict)
     printed: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    has_report: bool = True
     page: str = ""
 
     @property
@@ -77,6 +86,17 @@ class Page:
     def report(self) -> Path:
         """Return the report of that run."""
         return ROOT / "docs" / "showcase" / f"{self.study}.html"
+
+
+#: RTO.Min where a point leaves it to the kernel.
+RTO_MIN_S, MS_PER_S = 1.0, 1000
+
+
+def _due(cell: Cell) -> str:
+    """Return when new data are to leave a path, by the RFCs and what the cell asks for; in s."""
+    flow = next(flow for flow in cell.flows if flow.is_multihomed())
+    asked_ms = flow.paths.rto_min_ms
+    return f"{due_s(flow, cell, RTO_MIN_S if asked_ms is None else asked_ms / MS_PER_S)[-1]:g}"
 
 
 KILO, MILLI, PERCENT = 1e3, 1e-3, 1e-2
@@ -148,6 +168,33 @@ PAGES = (
             "goodput_M_bps", "retransmitted_M_pkts", "sack_bandwidth_M_bps", "connect_M_s",
         ),
     ),
+    Page(
+        study="failover",
+        settings={
+            "path_max_retransmissions": "Path.Max.Retrans",
+            "pf_max_retransmissions": "PF.Max.Retrans",
+            "ps_max_retransmissions": "PS.Max.Retrans",
+            "rto_min_ms": "RTO.Min",
+        },
+        labels={
+            "path_max_retransmissions": "{value}",
+            "pf_max_retransmissions": (ValueLabel(value=PF_OFF, text="off"),),
+            "ps_max_retransmissions": "{value}",
+            "rto_min_ms": "{value}",
+        },
+        computed={"due, s": _due},
+        tables={
+            "points": {
+                "failover_both_s": Shown("new data leave the path after, s", 1, 2),
+                "path_timeouts_both": Shown("timeouts by then", 1, 1),
+                "other_path_both_s": Shown("data over the other path after, s", 1, 2),
+                "message_delay_max_both_s": Shown("longest message delay, s", 1, 2),
+                "switchover_both_s": Shown("other path is primary after, s", 1, 2),
+                "return_both_s": Shown("data return after the link is up, s", 1, 2),
+            }
+        },
+        has_report=False,
+    ),
 )  # fmt: skip
 
 
@@ -169,20 +216,31 @@ def measured(page: Page, run: Path) -> dict[str, Any]:
 
 
 def points_table(
-    page: Page, table: str, quoted: Mapping[str, Any], parameters: Sequence[Parameter]
+    page: Page,
+    table: str,
+    quoted: Mapping[str, Any],
+    parameters: Sequence[Parameter],
+    cells: Sequence[Cell] = (),
 ) -> str:
-    """Return a table of points: what was asked for, in readers' words, and what came of it."""
+    """Return a table of points: what was asked for, in readers' words, and what came of it.
+
+    ``cells`` has one of each point, where anything is computed of them.
+    """
     metrics = page.tables[table]
     printing = [name for name in page.printed if name in metrics]
     by_name = {one.name: one for one in parameters}
     heads = [
         *page.settings.values(),
+        *page.computed,
         *(f"printed: {metrics[name].head}" for name in printing),
         *(shown.head for shown in metrics.values()),
     ]
     rows = []
     for one in quoted["points"]:
         asked = [called(by_name[name], one["point"][name]) for name in page.settings]
+        if page.computed:
+            (cell,) = (cell for cell in cells if cell.point == one["point"])
+            asked += [compute(cell) for compute in page.computed.values()]
         found = [
             kept_run.with_interval(one["metrics"][name], shown.digits, shown.per)
             for name, shown in metrics.items()
@@ -196,10 +254,17 @@ def written(page: Page, text: str, quoted: Mapping[str, Any]) -> str:
     """Return the page's text with the tables of what is kept."""
     study = load_study(page.study_file)
     parameters = [
-        Parameter(name=one.name, path=one.path, label=study.labels.get(one.path))
+        Parameter(
+            name=one.name, path=one.path,
+            label=page.labels.get(one.name, study.labels.get(one.path)),
+        )
         for one in study.parameters
+    ]  # fmt: skip
+    cells = [
+        resolve_cell(study, point, seed=1, replicate=1, lab={})
+        for point in (study.points if page.computed else ())
     ]
-    tables = {name: points_table(page, name, quoted, parameters) for name in page.tables}
+    tables = {name: points_table(page, name, quoted, parameters, cells) for name in page.tables}
     tables["claims"] = kept_run.claims_table(quoted)
     for name, table in tables.items():
         begin, end = (f"<!-- {word}: {name} -->\n" for word in ("quoted", "end"))
@@ -211,8 +276,9 @@ def keep(page: Page, run: Path) -> None:
     """Keep what is quoted of a run, its report and its figures."""
     kept_run.keep(page.kept, measured(page, run))
     report = run / run_folder.REPORT
-    page.report.parent.mkdir(exist_ok=True)
-    shutil.copyfile(report / "index.html", page.report)
+    if page.has_report:
+        page.report.parent.mkdir(exist_ok=True)
+        shutil.copyfile(report / "index.html", page.report)
     for name in page.figures:
         figure = ROOT / "docs" / "images" / f"{page.study}-{name}.svg"
         shutil.copyfile(report / "figures" / f"{name}.svg", figure)
