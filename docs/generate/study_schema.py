@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from model.run_files.metrics import ALWAYS, ASKED
+from model.run_files.metrics.every import ALWAYS, ASKED
 from testbed.points.sweep import SWEEPABLE
 from testbed.study.setting_types import FLOW_NAME, GROUP_NAME
 from testbed.study.study_form import StudyFile

@@ -13,7 +13,7 @@ from typing import cast
 from model.cell import Cell
 from model.errors import ParseError
 from model.run_files.comparing.brought import GroupFlow, Reading, SummaryReading
-from model.run_files.metrics import ALWAYS, ASKED
+from model.run_files.metrics.every import ALWAYS, ASKED
 from model.run_files.point import Point
 from model.run_files.study import Study
 from model.run_files.traffic_tables import AuditRow, FlowRow, PathRow

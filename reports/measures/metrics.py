@@ -12,7 +12,8 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from model.run_files.metrics import ALWAYS, ASKED, Declared
+from model.run_files.metrics.declared import Declared
+from model.run_files.metrics.every import ALWAYS, ASKED
 from model.run_files.quantity import Quantity
 from model.run_files.study import Compare, Group
 from reports.measures.connection import CONNECTION_FUNCTIONS

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from model.run_files.metrics import ALWAYS
+from model.run_files.metrics.every import ALWAYS
 from model.run_files.quantity import KBIT_PER_S, MILLISECONDS, SECONDS, Quantity
 from model.run_files.study import Group
 from model.run_files.traffic_tables import AuditRow, PathRow

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from model.errors import ParseError
-from model.run_files.metrics import Bounds
+from model.run_files.metrics.declared import Bounds
 
 MOST_CHARACTERS, LARGEST = 400, 1e100
 #: By how much of itself a whole may be exceeded: the rounding of what was printed.

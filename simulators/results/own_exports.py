@@ -12,7 +12,7 @@ from pathlib import Path
 
 from model.errors import ParseError
 from model.run_files.comparing.brought import FileRead, Format, KnownPoint, Reading
-from model.run_files.metrics import Bounds
+from model.run_files.metrics.declared import Bounds
 from model.run_files.point import Point
 from simulators.results import omnetpp, tables
 from simulators.results.formats import format_of

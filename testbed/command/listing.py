@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from model.run_files.metrics import ALWAYS, ASKED
+from model.run_files.metrics.every import ALWAYS, ASKED
 from testbed.command import new_study
 from testbed.labs import registry
 from testbed.machine.console import out

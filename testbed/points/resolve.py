@@ -29,7 +29,7 @@ from model.cell import (
 )
 from model.event import Event, EventWay
 from model.network_path import derived_channel_limit_pkts
-from model.run_files.metrics import COUNTED_ACKS
+from model.run_files.metrics.every import COUNTED_ACKS
 from model.sctp_paths import SctpPaths
 from testbed.points.load_study import Study
 from testbed.points.resolve_ad_hoc import following, resolve_ad_hoc

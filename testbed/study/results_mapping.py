@@ -25,7 +25,7 @@ from model.run_files.comparing.brought import (
     Span,
     Take,
 )
-from model.run_files.metrics import metric_bounds
+from model.run_files.metrics.every import metric_bounds
 from model.run_files.study import Study
 from testbed.study.form_validation import validate
 from testbed.study.metric_units import factor_of, units_of

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from model import units
-from model.run_files.metrics import metric_names, metric_needs
+from model.run_files.metrics.every import metric_names, metric_needs
 from testbed.study.host_profile_form import profile_problems
 from testbed.study.problems import MAX_SOUGHT, Loc, Problem
 from testbed.study.setting_types import INTERVAL_S

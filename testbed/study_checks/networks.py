@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from model import units
 from model.ad_hoc import AD_HOC, RoutingProtocol
-from model.run_files.metrics import metric_made_of
+from model.run_files.metrics.every import metric_made_of
 from testbed.study.ad_hoc_form import ROUTING_KEYS
 from testbed.study.mobility_form import mobility_problems
 from testbed.study.problems import Loc, Problem, one_of

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from model.run_files.comparing.brought import KnownPoint, Span
-from model.run_files.metrics import metric_bounds
+from model.run_files.metrics.every import metric_bounds
 from model.run_files.study import Study
 from reports.beside.compare import compare
 from reports.beside.run_side import RunSide

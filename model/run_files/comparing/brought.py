@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from model.run_files.metrics import Bounds
+from model.run_files.metrics.declared import Bounds
 from model.run_files.point import Point
 
 Format = Literal["flowmonitor", "pcap", "ns2", "omnetpp", "csv"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from model.run_files.metrics import ALWAYS, ASKED
+from model.run_files.metrics.every import ALWAYS, ASKED
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from model import plain_files, run_folder
 from model.errors import NothingJudgedError, StudyError
 from model.run_files.comparing.brought import Brought, KnownPoint, Reading, Span
-from model.run_files.metrics import metric_bounds
+from model.run_files.metrics.every import metric_bounds
 from model.run_files.point import Point
 from simulators.results.gather import gather
 from simulators.results.own_exports import OwnExports

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.run_files.metrics import ALWAYS, ASKED, metric_made_of
+from model.run_files.metrics.every import ALWAYS, ASKED, metric_made_of
 from reports.measures.radio import RADIO_FUNCTIONS
 from tests.support import ad_hoc_study
 from tests.support.study_file import Edit, edited, problems

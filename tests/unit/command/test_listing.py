@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.run_files.metrics import ALWAYS, ASKED
+from model.run_files.metrics.every import ALWAYS, ASKED
 from testbed.command.cli import command_status
 from testbed.command.listing import KINDS
 from testbed.labs import registry

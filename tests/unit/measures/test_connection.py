@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from model.run_files.metrics import COUNTED_ACKS
+from model.run_files.metrics.every import COUNTED_ACKS
 from model.run_files.tables import schema
 from model.run_files.traffic_tables import AcknowledgementRow, FlowRow
 from reports.measures.connection import CONNECTION_FUNCTIONS

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.run_files.metrics import ALWAYS, ASKED, metric_names
+from model.run_files.metrics.every import ALWAYS, ASKED, metric_names
 from model.run_files.study import Compare, Group
 from model.run_files.tables import schema
 from model.run_files.traffic_tables import FlowRow

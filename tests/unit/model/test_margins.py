@@ -3,7 +3,7 @@
 from collections import Counter
 
 from model.run_files.comparing.margins import MARGINS, margins
-from model.run_files.metrics import ALWAYS, ASKED
+from model.run_files.metrics.every import ALWAYS, ASKED
 
 
 def test_every_metric_is_in_one_kind() -> None:

@@ -13,7 +13,8 @@ from collectors.raw.radios import airtime_rows
 from collectors.tables import radio_files
 from model import run_folder
 from model.ad_hoc import RoutingProtocol
-from model.run_files.metrics import Bounds, metric_bounds
+from model.run_files.metrics.declared import Bounds
+from model.run_files.metrics.every import metric_bounds
 from model.run_files.path_tables import AirtimeRow
 from reports.verdict.limits import limits_of
 from tests.unit.radio.test_radio_tables import (

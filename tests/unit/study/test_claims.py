@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.run_files.metrics import metric_names
+from model.run_files.metrics.every import metric_names
 from testbed.planning.findings import find
 from testbed.planning.plan import make_plan
 from testbed.planning.resolved import resolved_json
