@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from model.cell import AnyLoss, Direction
+    from model.links import AnyLoss, Direction
 
 #: Bytes of Ethernet header that a qdisc counts and an ns-2 link does not.
 ETHERNET_HEADER_BYTES = 14

@@ -24,7 +24,7 @@ from mininet_topos.layout import EndHost, Layout, chain
 from mininet_topos.topology import Topology
 
 if TYPE_CHECKING:
-    from model.cell import Network
+    from model.links import Network
 
 
 def lay_out(network: Network, seed: int) -> Layout:

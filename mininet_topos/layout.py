@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Literal
 from mininet_topos.channel import Stage
 
 if TYPE_CHECKING:
-    from model.cell import Direction, Flow, Link
+    from model.cell import Flow
+from model.links import Direction, Link
 
 #: What a node is there for. Flows go from sources to destinations.
 NodeRole = Literal["source", "router", "destination"]

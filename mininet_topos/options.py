@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from model.cell import Link
+    from model.links import Link
 
 WAYS = ("forward", "reverse")
 BURSTS = ("to_bad_frac", "to_good_frac", "loss_bad_frac", "loss_good_frac")

@@ -24,7 +24,7 @@ from mininet_topos.layout import EndHost, Layout, chain
 from mininet_topos.topology import Topology
 
 if TYPE_CHECKING:
-    from model.cell import Link
+    from model.links import Link
 
 #: What the longest names of devices leave room for (15 characters): r10-bottleneck9.
 BOTTLENECKS_MAX = 9

@@ -29,7 +29,7 @@ from mininet_topos.topology import Topology
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from model.cell import FurtherPath, Network
+    from model.links import FurtherPath, Network
 
 #: By path: its routers, the second number of the addresses at each, and its bottleneck's name.
 PATHS = (("r1", "r2", 1, 2, "bottleneck"), ("r3", "r4", 3, 4, "bottleneck2"))

@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from model.cell import Direction, Loss
 from model.event import Event
+from model.links import Direction, Loss
 from model.network_path import derived_channel_limit_pkts
 
 #: A link that is down loses all: netem's loss is a 32-bit fraction, which all of one exceeds.

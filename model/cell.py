@@ -7,16 +7,15 @@ in anything that matters differ in :func:`cell_id`.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from model.ad_hoc import AdHoc
 from model.event import Event
 from model.fields import LATER, build, to_dict
+from model.links import Network
 from model.sctp_paths import OF_KERNEL, Addresses, SctpPaths
 
 __all__ = ["to_dict"]
@@ -30,171 +29,9 @@ OF_HOSTS = "hosts"
 
 Protocol = Literal["tcp", "sctp", "udp"]
 Generator = Literal["probe", "iperf3"]
-#: Loss models of the bottleneck that number each flow's data packets.
-NUMBERED_LOSSES = ("paired", "equal_drops", "periodic")
 Fidelity = Literal["exact", "approximated", "cannot_be_set"]
 KnobKind = Literal["sysctl", "route", "tcp_socket", "sctp_socket"]
 Side = Literal["both", "sender", "receiver"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loss:
-    """Loss model of one direction, the same for every packet; ``none`` loses nothing.
-
-    ``random`` draws for each packet from one sequence of all flows. The others are of the
-    bottleneck's data alone. ``paired``: packet k with data of each flow has one and the same draw.
-    ``equal_drops``: each flow loses as many packets as any other, however many it sends.
-    """
-
-    model: Literal["none", "random", "paired", "equal_drops"]
-    loss_frac: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class BurstLoss:
-    """Loss in bursts (Gilbert and Elliott): two states, each with a loss of its own.
-
-    A packet is lost by the state it meets and may then change it for the next one, from good to
-    bad with ``to_bad_frac`` and back with ``to_good_frac``; the first packet meets the good state.
-    """
-
-    model: Literal["gilbert_elliott"]
-    to_bad_frac: float
-    to_good_frac: float
-    loss_bad_frac: float
-    loss_good_frac: float
-
-    @property
-    def bad_frac(self) -> float:
-        """The part of all packets that meet the bad state in the long run."""
-        return self.to_bad_frac / (self.to_bad_frac + self.to_good_frac)
-
-    @property
-    def loss_frac(self) -> float:
-        """The part of all packets that are lost in the long run."""
-        bad = self.bad_frac
-        return bad * self.loss_bad_frac + (1 - bad) * self.loss_good_frac
-
-    @property
-    def burst_pkts(self) -> float:
-        """Mean number of packets lost in a row: losses per loss that is followed by none."""
-        good, bad = 1 - self.loss_good_frac, 1 - self.loss_bad_frac  # what each state lets through
-        after_good = (1 - self.to_bad_frac) * good + self.to_bad_frac * bad
-        after_bad = self.to_good_frac * good + (1 - self.to_good_frac) * bad
-        ends_frac = (1 - self.bad_frac) * self.loss_good_frac * after_good
-        ends_frac += self.bad_frac * self.loss_bad_frac * after_bad
-        return self.loss_frac / ends_frac if ends_frac else math.inf
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeriodicLoss:
-    """Loss that nothing is left to chance of: each flow loses every so many-th of its data packets.
-
-    Of packets with data of a flow, numbered from 1 as they leave the bottleneck's buffer, number
-    ``first_pkt`` is lost and from there on each ``every_pkts``-th.
-    """
-
-    model: Literal["periodic"]
-    every_pkts: int
-    first_pkt: int
-
-    @property
-    def loss_frac(self) -> float:
-        """The part of a flow's data packets that are lost in the long run."""
-        return 1 / self.every_pkts
-
-    def loses(self, number: int) -> bool:
-        """Return whether a flow's data packet of this number is lost."""
-        return number >= self.first_pkt and (number - self.first_pkt) % self.every_pkts == 0
-
-
-AnyLoss = Loss | BurstLoss | PeriodicLoss
-
-
-@dataclass(frozen=True, kw_only=True)
-class Direction:
-    """One direction of a link: a shaper (rate, drop-tail buffer), then a channel (delay, loss).
-
-    ``rate_bps`` counts IP packet bytes. ``queue_pkts`` is everything the shaper holds, the packet
-    being sent included. ``channel_limit_pkts`` bounds the packets in flight in the delay stage.
-    """
-
-    rate_bps: int
-    queue_pkts: int
-    owd_s: float
-    channel_limit_pkts: int
-    loss: AnyLoss
-
-
-@dataclass(frozen=True, kw_only=True)
-class Link:
-    """Both directions of a link; ``forward`` carries data, ``reverse`` acknowledgements."""
-
-    forward: Direction
-    reverse: Direction
-
-
-@dataclass(frozen=True, kw_only=True)
-class FurtherPath:
-    """Another path between the same hosts: links and routers of its own."""
-
-    source_access: Link
-    bottleneck: Link
-    destination_access: Link
-
-
-@dataclass(frozen=True, kw_only=True)
-class Network:
-    """A topology's name and its links.
-
-    For the dumbbell: ``sources`` hosts, each on its own ``source_access`` link to the first
-    router, one bottleneck, ``destinations`` hosts behind the second router. Two paths are two
-    dumbbells between the same hosts: the second's links are the only one of ``further_paths``.
-    """
-
-    topology: str
-    sources: int
-    destinations: int
-    source_access: Link
-    bottleneck: Link
-    destination_access: Link
-    further_paths: tuple[FurtherPath, ...] = field(default=(), metadata=LATER)
-
-    def paths(self) -> tuple[Network, ...]:
-        """Return each path as the dumbbell it is by itself, the first one first."""
-        first = dataclasses.replace(self, topology="dumbbell", further_paths=())
-        return (
-            first,
-            *(
-                dataclasses.replace(
-                    first,
-                    source_access=path.source_access,
-                    bottleneck=path.bottleneck,
-                    destination_access=path.destination_access,
-                )
-                for path in self.further_paths
-            ),
-        )
-
-    def loses_at_random(self) -> bool:
-        """Return whether any direction of any link loses packets by chance."""
-        links = [
-            link
-            for path in self.paths()
-            for link in (path.source_access, path.bottleneck, path.destination_access)
-        ]
-        ways = (way for link in links for way in (link.forward, link.reverse))
-        return any(way.loss.model not in ("none", "periodic") for way in ways)
-
-    def longest_rtt_s(self) -> float:
-        """Return the round trip of an empty packet on the path where it takes longest."""
-        return max(path.base_rtt_s() for path in self.paths())
-
-    def base_rtt_s(self) -> float:
-        """Return the round trip of an empty packet, to the nanosecond: the first path's delays."""
-        links = (self.source_access, self.bottleneck, self.destination_access)
-        delays_s = (link.forward.owd_s + link.reverse.owd_s for link in links)
-        return round(math.fsum(delays_s), 9)
 
 
 @dataclass(frozen=True, kw_only=True)

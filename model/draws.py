@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 
-from model.cell import Cell, PeriodicLoss
+from model.cell import Cell
+from model.links import PeriodicLoss
 
 #: Constants of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 #: 2014): the step between two states; shift and factor of each round, the last without a factor.

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from model import draws
-from model.cell import AnyLoss, BurstLoss, PeriodicLoss
+from model.links import AnyLoss, BurstLoss, PeriodicLoss
 
 U32_MAX = (1 << 32) - 1
 #: Least values of the generator's four words, and per word: a, mask, b and c of TAUSWORTHE().

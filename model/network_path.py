@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from model import units
-from model.cell import Direction, Flow, Network
+from model.cell import Flow
+from model.links import Direction, Network
 
 #: Bytes of the smallest IP packet that flows send: IPv4 and TCP headers without options or data.
 SMALLEST_PACKET_BYTES = 40

@@ -14,8 +14,9 @@ from collectors.packets.seen import FlowPackets, flow_packets
 from collectors.packets.tally import Journeys, Tally
 from model import path_names
 from model.after_events import directions_over_time
-from model.cell import Cell, Direction, Flow
+from model.cell import Cell, Flow
 from model.check import Check
+from model.links import Direction
 from model.run_files.traffic_tables import PathRow
 from model.tolerances import EXACT, Tolerances
 

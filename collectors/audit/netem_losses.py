@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from collectors.audit.packet_balance import Evidence, compare, roots
 from model import draws, netem_draws
-from model.cell import AnyLoss, BurstLoss, Cell
+from model.cell import Cell
 from model.check import Check
+from model.links import AnyLoss, BurstLoss
 
 #: How many draws a piece of the sequence has.
 PIECE = 512

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from collectors.packets.tally import Journeys
-from model import lateness, run_folder
+from model import run_folder, tolerances
 from model.cell import Cell
 from model.check import Check
 
@@ -27,19 +27,19 @@ def read_checks(folder: Path, cell: Cell) -> list[Check]:
 
 def checks(cell: Cell, packets: pl.DataFrame) -> list[Check]:
     """Compare how late packets left the bottleneck's channel with what the path can bear."""
-    most_s = lateness.most_late_s(cell.wired.base_rtt_s())
+    most_s = tolerances.most_late_s(cell.wired.base_rtt_s())
     late_s = np.concatenate(
         [
             Journeys(packets, "data", path).times_s(FROM, TO) - network.bottleneck.forward.owd_s
             for path, network in enumerate(cell.wired.paths(), 1)
         ]
     )
-    wanted = f"{lateness.IN_TIME_FRAC:.0%} at most {most_s * 1e3:.2f} ms late"
+    wanted = f"{tolerances.IN_TIME_FRAC:.0%} at most {most_s * 1e3:.2f} ms late"
     if not len(late_s):
         return [
             Check(check="netem in time", where=WHERE, wanted=wanted, got="no packet", agrees=None)
         ]
-    late, latest = (float(np.quantile(late_s, part)) for part in (lateness.IN_TIME_FRAC, 1.0))
+    late, latest = (float(np.quantile(late_s, part)) for part in (tolerances.IN_TIME_FRAC, 1.0))
     return [
         Check(
             check="netem in time", where=WHERE, wanted=wanted, agrees=late <= most_s,

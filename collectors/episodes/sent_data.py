@@ -18,7 +18,8 @@ import polars as pl
 from collectors.packets.seen import Floats, is_acknowledgement
 from model import path_names
 from model.after_events import directions_over_time
-from model.cell import Cell, Direction, Flow
+from model.cell import Cell, Flow
+from model.links import Direction
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

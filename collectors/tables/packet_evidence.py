@@ -24,9 +24,10 @@ from collectors.raw.files import WHOLE_MAX, check_count, read_as, read_text, who
 from collectors.raw.flows import Received, json_lines
 from collectors.raw.pcap import Records, merged, read
 from model import run_folder
-from model.cell import NUMBERED_LOSSES, Cell, Flow
+from model.cell import Cell, Flow
 from model.check import Check
 from model.errors import ParseError
+from model.links import NUMBERED_LOSSES
 from model.run_files.traffic_tables import AuditRow, PathRow
 from model.tolerances import Tolerances
 

@@ -105,7 +105,7 @@ class Sharing:
 
 @dataclass(frozen=True, kw_only=True)
 class Period:
-    """Periodic loss (:class:`model.cell.PeriodicLoss`): the first packet to drop, and each then."""
+    """Periodic loss (`model.links.PeriodicLoss`): the first packet to drop, and each then."""
 
     first_pkt: int
     every_pkts: int

@@ -18,8 +18,9 @@ from mininet_topos.filters import drop_program, hanging
 from mininet_topos.filters.drop_program import Drawing, Pairing, Period, Sharing
 from mininet_topos.netns import Namespace
 from model import draws
-from model.cell import Cell, PeriodicLoss, Protocol
+from model.cell import Cell, Protocol
 from model.check import Check
+from model.links import PeriodicLoss
 
 if TYPE_CHECKING:
     from mininet_topos.filters.bpf import Program

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from collectors.audit.packet_balance import compare
-from model.cell import Cell, Direction, Flow
+from model.cell import Cell, Flow
 from model.check import Check
+from model.links import Direction
 from model.run_files.kernel_tables import DropRow, QueueRow
 from model.run_files.traffic_tables import AuditRow
 from model.units import bits

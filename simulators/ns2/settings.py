@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from model.cell import OF_HOSTS, Cell, Direction, Flow, KnobKind, Network
+from model.cell import OF_HOSTS, Cell, Flow, KnobKind
 from model.draws import seed_for
 from model.errors import UnsupportedError
+from model.links import Direction, Network
 from model.network_path import HEADER_BYTES, MTU_BYTES
 from simulators.ns2.profiles import Profile
 

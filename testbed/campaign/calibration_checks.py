@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from model import netem_draws, path_names
-from model.cell import Direction, Network
 from model.check import Check
 from model.errors import ParseError
+from model.links import Direction, Network
 from model.tolerances import Tolerances
 from model.units import NS_PER_S
 from testbed.guest.calibration import WAYS, Way, chances, other_pairs, run_name, stages

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from model import draws, netem_draws, path_names, units
-from model.cell import Direction, Network
+from model.links import Direction, Network
 from probes.driver import BIN
 from probes.process import start, start_ready
 from testbed.guest import link_fill, topologies

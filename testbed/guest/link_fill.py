@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from mininet_topos.layout import Layout
 from model import units
-from model.cell import Direction, Network
+from model.links import Direction, Network
 from model.units import NS_PER_S
 from testbed.guest import topologies
 from testbed.guest.team import Team

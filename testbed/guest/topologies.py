@@ -10,7 +10,7 @@ from mininet_topos.two_paths import TwoPaths
 if TYPE_CHECKING:
     from mininet_topos.layout import Layout
     from mininet_topos.topology import Topology
-    from model.cell import Network
+    from model.links import Network
 
 #: By the name that studies use.
 TOPOLOGIES: dict[str, type[Topology]] = {"dumbbell": Dumbbell, "two-paths": TwoPaths}

@@ -13,7 +13,7 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from model.cell import Network
+from model.links import Network
 from model.network_path import HEADER_BYTES, MTU_BYTES, data_loss_frac, forward_path
 from model.run_files import cells, publication, study
 from model.run_files.figures import DRAWN_BY, FigureWanted, PublishedLoss, PublishedMark

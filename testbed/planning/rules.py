@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from model import units
-from model.cell import Cell, Direction, Flow
+from model.cell import Cell, Flow
+from model.links import Direction
 from model.network_path import (
     HEADER_BYTES,
     MTU_BYTES,

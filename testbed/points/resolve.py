@@ -11,23 +11,18 @@ from typing import Literal
 
 from model import draws
 from model.ad_hoc import AD_HOC, AdHoc
-from model.cell import (
-    SCHEMA,
+from model.cell import SCHEMA, Cell, Collect, Flow, HostProfile, Limits
+from model.event import Event, EventWay
+from model.links import (
     AnyLoss,
     BurstLoss,
-    Cell,
-    Collect,
     Direction,
-    Flow,
     FurtherPath,
-    HostProfile,
-    Limits,
     Link,
     Loss,
     Network,
     PeriodicLoss,
 )
-from model.event import Event, EventWay
 from model.network_path import derived_channel_limit_pkts
 from model.run_files.metrics.every import COUNTED_ACKS
 from model.sctp_paths import SctpPaths

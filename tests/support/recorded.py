@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from model.cell import Cell, Direction, Link, Loss, from_dict
+from model.cell import Cell, from_dict
+from model.links import Direction, Link, Loss
 
 Way = Literal["forward", "reverse"]
 DATA = Path(__file__).parents[1] / "data"

@@ -6,7 +6,8 @@ A limit ends what hangs; it must be far above what any legal study takes.
 from __future__ import annotations
 
 from model.ad_hoc import AdHoc
-from model.cell import Cell, Limits, Network
+from model.cell import Cell, Limits
+from model.links import Network
 from model.units import bits
 from testbed.guest import calibration
 from testbed.guest.radio import calibration as radio_calibration

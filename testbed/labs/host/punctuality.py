@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from model import lateness
+from model import tolerances
 from model.cell import Cell
 from model.check import Check
 from testbed.labs.host import machine_facts
@@ -92,9 +92,9 @@ class Watch:
 def judge(late_s: Sequence[float], before: Counters, after: Counters, rtt_s: float) -> list[Check]:
     """Return comparisons of wake-ups, processor time stolen and pressure with their limits."""
     ordered = sorted(late_s)
-    at = min(len(ordered) - 1, math.floor(lateness.IN_TIME_FRAC * len(ordered)))
+    at = min(len(ordered) - 1, math.floor(tolerances.IN_TIME_FRAC * len(ordered)))
     late, latest = (ordered[at], ordered[-1]) if ordered else (math.inf, math.inf)
-    most_s, most_stall_s = lateness.most_late_s(rtt_s), lateness.most_stall_s(rtt_s)
+    most_s, most_stall_s = tolerances.most_late_s(rtt_s), tolerances.most_stall_s(rtt_s)
     lasted_s = after.monotonic_s - before.monotonic_s
     stolen = {
         name: (so_far_s - before.stolen_s[name]) / lasted_s
@@ -106,7 +106,7 @@ def judge(late_s: Sequence[float], before: Counters, after: Counters, rtt_s: flo
     return [
         Check(
             check="timers in time", where=WHERE, agrees=late <= most_s,
-            wanted=f"{lateness.IN_TIME_FRAC:.0%} at most {most_s * 1e3:.2f} ms late",
+            wanted=f"{tolerances.IN_TIME_FRAC:.0%} at most {most_s * 1e3:.2f} ms late",
             got=f"{late * 1e3:.2f} ms of {len(ordered)}",
         ),
         Check(

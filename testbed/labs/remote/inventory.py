@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from mininet_topos import dumbbell
-from model.cell import Network
 from model.errors import RunError, UnsupportedError
+from model.links import Network
 from testbed.machine.process import output_of
 
 #: Names the file.

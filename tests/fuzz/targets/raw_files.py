@@ -24,8 +24,9 @@ from collectors.raw.routers import router_counts
 from collectors.tables import packet_evidence, radio_files, write
 from collectors.trace.queue import parse_places, queue
 from model.ad_hoc import NodeRadio
-from model.cell import AnyLoss, Cell, Loss, PeriodicLoss, from_dict
+from model.cell import Cell, from_dict
 from model.check import Check
+from model.links import AnyLoss, Loss, PeriodicLoss
 from testbed.campaign import (
     calibration_checks,
     run_cell,

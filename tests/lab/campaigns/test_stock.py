@@ -12,7 +12,8 @@ import polars as pl
 import pytest
 
 from model import run_folder
-from model.cell import Cell, Loss
+from model.cell import Cell
+from model.links import Loss
 from testbed.campaign.run_cell import execute
 from testbed.labs import registry
 from testbed.labs.contract.lab import Lab

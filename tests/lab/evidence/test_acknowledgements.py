@@ -14,8 +14,9 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Loss, cell_json
+from model.cell import Cell, cell_json
 from model.event import Event, LinkState
+from model.links import Loss
 from testbed.campaign import digests
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.support.recorded import with_bottleneck

@@ -14,7 +14,8 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Direction, Flow, HostProfile, Loss
+from model.cell import Cell, Flow, HostProfile
+from model.links import Direction, Loss
 from testbed.campaign.run_cell import execute
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import find_study, load_study

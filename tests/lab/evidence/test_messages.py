@@ -12,7 +12,8 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Flow, Loss
+from model.cell import Cell, Flow
+from model.links import Loss
 from model.network_path import forward_path, packet_bytes
 from model.units import bits
 from tests.support.recorded import with_bottleneck

@@ -14,7 +14,8 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Flow, Generator, Loss
+from model.cell import Cell, Flow, Generator
+from model.links import Loss
 from testbed.guest.ledger import disagreements
 from testbed.labs.confinement.sandbox import Sandbox
 from testbed.labs.virtual.virtual_lab import VirtualLab

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from model import run_folder
-from model.cell import Cell, Loss
+from model.cell import Cell
+from model.links import Loss
 from reports.wireshark.cell_export import export_cell
 from reports.wireshark.story import MISJUDGED, SENDERS
 from testbed.campaign.run_cell import execute

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from model.cell import Cell, Direction, Loss, Network
+from model.cell import Cell
+from model.links import Direction, Loss, Network
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 

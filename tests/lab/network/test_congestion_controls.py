@@ -11,7 +11,8 @@ import polars as pl
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Loss
+from model.cell import Cell
+from model.links import Loss
 from testbed.guest import ledger
 from testbed.study.vocabulary import CONGESTION_CONTROLS
 

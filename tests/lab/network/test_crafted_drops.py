@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from model import draws
-from model.cell import AnyLoss, Cell, Loss, PeriodicLoss, cell_json
+from model.cell import Cell, cell_json
+from model.links import AnyLoss, Loss, PeriodicLoss
 from tests.support.crafted_packets import LAST, crafted, flows_of
 from tests.support.recorded import with_bottleneck
 

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from model import run_folder
-from model.cell import Cell, Loss
+from model.cell import Cell
+from model.links import Loss
 from testbed.campaign.run_cell import execute
 from testbed.labs.booted.time_limits import limits
 from testbed.labs.virtual.virtual_lab import VirtualLab

@@ -12,8 +12,9 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import draws, run_folder
-from model.cell import AnyLoss, BurstLoss, Cell, Loss, PeriodicLoss
+from model.cell import Cell
 from model.check import Check
+from model.links import AnyLoss, BurstLoss, Loss, PeriodicLoss
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 from tests.support.recorded import with_bottleneck

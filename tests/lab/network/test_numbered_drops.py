@@ -12,7 +12,8 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Loss
+from model.cell import Cell
+from model.links import Loss
 from testbed.campaign import digests
 from tests.support.recorded import with_bottleneck
 

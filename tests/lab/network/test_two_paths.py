@@ -14,8 +14,9 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, Direction, FurtherPath, Link, Loss
+from model.cell import Cell
 from model.event import Event
+from model.links import Direction, FurtherPath, Link, Loss
 from model.sctp_paths import PF_OFF, SctpPaths
 from reports.wireshark.cell_export import export_cell
 from testbed.campaign import calibration_checks

@@ -9,8 +9,8 @@ import polars as pl
 from collectors.audit import numbered_drops
 from collectors.audit.equal_drops import checks, losses, told, warnings
 from collectors.audit.numbered_drops import Numbered
-from model.cell import Loss
 from model.check import Check
+from model.links import Loss
 from tests.support.recorded import wireless_cell
 from tests.unit.model.test_draws import losing
 

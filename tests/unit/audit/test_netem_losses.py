@@ -12,7 +12,8 @@ import pytest
 from collectors.audit import netem_losses, packet_balance
 from collectors.audit.packet_balance import Evidence
 from model import netem_draws
-from model.cell import BurstLoss, Cell, Loss, from_dict
+from model.cell import Cell, from_dict
+from model.links import BurstLoss, Loss
 from tests.support.recorded import value
 
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))

@@ -10,7 +10,8 @@ import pytest
 
 from collectors.audit.numbered_drops import Numbered, checks, hook_drops, numbers_words, warnings
 from model import draws
-from model.cell import Cell, PeriodicLoss
+from model.cell import Cell
+from model.links import PeriodicLoss
 from tests.support.recorded import wireless_cell
 from tests.unit.model.test_draws import losing, paired
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from model.cell import Link, Loss, Network
 from model.check import Check
 from model.errors import ParseError
+from model.links import Link, Loss, Network
 from model.netem_draws import Foretold
 from testbed.campaign import calibration_checks
 from testbed.campaign.calibration_checks import Packet, check_delay, check_fill, check_loss, delay_s

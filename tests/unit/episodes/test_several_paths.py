@@ -9,8 +9,8 @@ import polars as pl
 from collectors.episodes import sent_data
 from collectors.episodes.episodes import episodes
 from model import path_names
-from model.cell import FurtherPath
 from model.event import Event
+from model.links import FurtherPath
 from tests.support.loss_story import CELL, S, Story
 from tests.support.recorded import both_ways, direction
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from model.cell import BurstLoss, Loss, Network
+from model.links import BurstLoss, Loss, Network
 from model.netem_draws import Foretold, variants
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill

@@ -8,8 +8,9 @@ import json
 import pytest
 
 from model.after_events import ALL_LOST, direction_after
-from model.cell import Cell, Direction, Loss, cell_id, cell_json, from_dict
+from model.cell import Cell, cell_id, cell_json, from_dict
 from model.event import Event
+from model.links import Direction, Loss
 from model.network_path import derived_channel_limit_pkts
 from testbed.guest import link_events, topologies
 from testbed.guest.network_state import without_qdiscs

@@ -9,6 +9,7 @@ import pytest
 
 from model import run_folder
 from model.errors import RunError, StudyError, UnsupportedError
+from model.links import Loss
 from testbed.command.runs import plans, simulators
 from testbed.labs import registry
 from testbed.labs.booted import unpacked
@@ -17,8 +18,6 @@ from testbed.labs.ns2 import ns2_lab, tree
 from testbed.labs.ns2.kind import NS2
 from tests.support.recorded import with_bottleneck
 from tests.support.simulators.ns2 import leave, ns2_cell
-
-from model.cell import Loss  # isort: skip
 
 LOG = """I: extracting archives...
 gcc-14-base_14.2.0-19_amd64.deb

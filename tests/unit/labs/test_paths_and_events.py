@@ -6,9 +6,10 @@ import dataclasses
 
 import pytest
 
-from model.cell import Cell, FurtherPath
+from model.cell import Cell
 from model.errors import UnsupportedError
 from model.event import Event
+from model.links import FurtherPath
 from model.sctp_paths import SctpPaths
 from simulators.ns2 import settings
 from testbed.labs import registry

@@ -7,8 +7,9 @@ import os
 
 import pytest
 
-from model.cell import Cell, Loss
+from model.cell import Cell
 from model.errors import UnsupportedError
+from model.links import Loss
 from testbed.labs import registry
 from testbed.labs.contract import seeded_loss
 from testbed.labs.remote import inventory

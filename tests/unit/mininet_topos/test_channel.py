@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from mininet_topos.channel import Role, Stage
-from model.cell import BurstLoss, Direction, Loss
+from model.links import BurstLoss, Direction, Loss
 from tests.support.recorded import direction
 
 BURSTY = direction(

@@ -15,8 +15,9 @@ from mininet_topos.batch_lines import ip_lines, link_lines, number_lines, tc_lin
 from mininet_topos.dumbbell import lay_out
 from mininet_topos.layout import Layout, counters
 from model import draws
-from model.cell import Flow, Loss, Network, Protocol
+from model.cell import Flow, Protocol
 from model.fields import build
+from model.links import Loss, Network
 from tests.support import recorded
 from tests.support.recorded import both_ways, direction, wireless_cell
 

@@ -21,7 +21,7 @@ from mininet_topos.filters.numbered_drops import (
     targets,
 )
 from model import draws
-from model.cell import Loss, PeriodicLoss
+from model.links import Loss, PeriodicLoss
 from tests.support.recorded import value, wireless_cell
 from tests.unit.model.test_draws import losing, paired
 

@@ -9,7 +9,7 @@ import pytest
 
 from mininet_topos import dumbbell, options
 from mininet_topos.layout import Layout
-from model.cell import BurstLoss, Direction, Link, Loss, Network
+from model.links import BurstLoss, Direction, Link, Loss, Network
 from model.network_path import derived_channel_limit_pkts
 
 NONE = Loss(model="none", loss_frac=0.0)

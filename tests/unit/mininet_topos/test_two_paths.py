@@ -10,7 +10,7 @@ from mininet_topos import batch_lines, check_built, taps
 from mininet_topos.layout import Layout, counters, seed_for
 from mininet_topos.options import OptionError
 from mininet_topos.two_paths import TwoPaths, lay_out, read_options
-from model.cell import FurtherPath, Network
+from model.links import FurtherPath, Network
 from tests.support.recorded import wireless_cell
 
 CELL = wireless_cell()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from model import cell as cells
 from model.cell import Cell, cell_id, cell_json, from_dict, to_dict
+from model.links import Loss
 from tests.support.recorded import value, wireless_cell
 
 Path = tuple[str | int, ...]
@@ -152,7 +153,7 @@ OTHER_WORD = {
             cells.KnobKind,
             cells.Side,
             typing.get_type_hints(Cell)["purpose"],
-            typing.get_type_hints(cells.Loss)["model"],
+            typing.get_type_hints(Loss)["model"],
         ),
     )
     for index, word in enumerate(words)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from model import draws
-from model.cell import AnyLoss, Cell, Loss, PeriodicLoss
+from model.cell import Cell
+from model.links import AnyLoss, Loss, PeriodicLoss
 from tests.support.recorded import wireless_cell, with_bottleneck
 
 

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from model import draws, netem_draws
-from model.cell import AnyLoss, BurstLoss, Loss, PeriodicLoss
+from model.links import AnyLoss, BurstLoss, Loss, PeriodicLoss
 
 #: Of kernel 7.3, seed 1 of the wireless study, 1 %: what a calibration's 200 packets, then 10000
 #: more, lost (the first twelve).

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from model import ad_hoc, cell
+from model import ad_hoc, cell, links
 from model.movement import closeness, measures, paths, random_waypoint
 from testbed.planning import plan, windows
 from testbed.study import ad_hoc_form, host_profile_form, mobility_form, study_form, vocabulary
 
 MODULES = [
     cell,
+    links,
     ad_hoc,
     ad_hoc_form,
     study_form,
@@ -108,7 +109,7 @@ def test_a_number_names_its_unit(kind: str, field: str) -> None:
 
 
 def test_the_walk_finds_numbers() -> None:
-    assert ("model.cell.Direction", "rate_bps") in FIELDS
+    assert ("model.links.Direction", "rate_bps") in FIELDS
     assert ("testbed.study.study_form.Reverse", "owd_s") in FIELDS
     assert ("testbed.study.study_form.StudyFile", "seeds") in FIELDS
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from model.cell import Cell, Flow, Loss, PeriodicLoss
+from model.cell import Cell, Flow
 from model.draws import seed_for
 from model.errors import StudyError, UnsupportedError
+from model.links import Loss, PeriodicLoss
 from simulators.ns2 import ledger, profiles, settings
 from tests.support.recorded import with_bottleneck
 from tests.support.simulators.ns2 import RECORDED, ns2_cell

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from model.cell import AnyLoss, BurstLoss, Loss, PeriodicLoss, from_dict
+from model.cell import from_dict
 from model.fields import to_dict
+from model.links import AnyLoss, BurstLoss, Loss, PeriodicLoss
 from testbed.planning.findings import find
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, cells, study
 

@@ -11,18 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.cell import (
-    Cell,
-    Collect,
-    Direction,
-    Flow,
-    Link,
-    Loss,
-    cell_id,
-    cell_json,
-    from_dict,
-    to_dict,
-)
+from model.cell import Cell, Collect, Flow, cell_id, cell_json, from_dict, to_dict
+from model.links import Direction, Link, Loss
 from model.network_path import derived_channel_limit_pkts
 from testbed.points.load_study import Study
 from testbed.points.resolve import resolve_cell
