@@ -23,7 +23,10 @@ def told(path: Path) -> Format:
     Raises:
         ParseError: it cannot be read, or begins as none of them does.
     """
+    wanted = f"{setdest.WANTED}, or numbers: t x y"
     head = head_of(path).removeprefix(BOM).decode(errors="replace")
+    if not head:
+        raise ParseError("the file is empty", where=str(path), wanted=wanted)
     lines = ((at, line.strip()) for at, line in enumerate(head.splitlines(), 1))
     at, first = next((one for one in lines if one[1] and not one[1].startswith("#")), (1, ""))
     if first.startswith(("$", "set ")):
@@ -37,8 +40,8 @@ def told(path: Path) -> Format:
             got="bytes that are no UTF-8" if strange[0] == "\ufffd" else byte,
         )  # fmt: skip
     raise ParseError(
-        "no movements that are known by their first line", where=str(path),
-        wanted=f"{setdest.WANTED}, or numbers: t x y", got=ascii(first[:60]),
+        "no movements that are known by their first line", where=str(path), wanted=wanted,
+        got=ascii(first[:60]),
         hint="" if first else "format: says of which format a file is",
     )  # fmt: skip
 

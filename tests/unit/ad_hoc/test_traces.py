@@ -247,10 +247,13 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a circle of links": (lambda path: path.symlink_to(path.name), "{0}: cannot be read: S"),
     "no file": (lambda path: None, "{0}: there is no such file: wanted a file of setdest or Bonn"),
     "a link to nothing": (lambda path: path.symlink_to("nothing"), "{0}: there is no such file"),
-    "an empty file": (Path.touch, ("{0}: no movements that are known by their first line: wanted"
-                                   " such as '$ns_ at 2.0 \"$node_(0) setdest 90.4 44.9 1.37\"', or"
-                                   " numbers: t x y, got '' (format: says of which format a file"
-                                   " is)")),
+    "an empty file": (Path.touch, ("{0}: the file is empty: wanted such as '$ns_ at 2.0 \"$node_(0)"
+                                   " setdest 90.4 44.9 1.37\"', or numbers: t x y")),
+    "nothing, packed": (lambda path: path.write_bytes(gzip.compress(b"")),
+                        "{0}: the file is empty: wanted such as"),
+    "comments alone": (lambda path: path.write_text("# a\n"), (
+        "{0}: no movements that are known by their first line: wanted such as '$ns_ at 2.0"
+        " \"$node_(0) setdest 90.4 44.9 1.37\"', or numbers: t x y, got '' (format: says")),
     "another file": (lambda path: path.write_text("hello\n"), (
         "{0}: no movements that are known by their first line: wanted such as '$ns_ at 2.0"
         " \"$node_(0) setdest 90.4 44.9 1.37\"', or numbers: t x y, got 'hello'")),
