@@ -184,8 +184,9 @@ def expected(
 
 
 def virtual_s(cell: Cell) -> float:
-    """Return the virtual time a cell is expected to take."""
-    return cell.duration_s if cell.purpose == "measure" else CALIBRATION_VIRTUAL_S
+    """Return the virtual time a cell is expected to take; radios are there before its flows."""
+    warm_up_s = cell.ad_hoc.warm_up_s if cell.ad_hoc else 0.0
+    return warm_up_s + (cell.duration_s if cell.purpose == "measure" else CALIBRATION_VIRTUAL_S)
 
 
 def calibrated_points(study: Study) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ PER_FLOW_S = 0.15
 PER_PACKET_S = 28e-6
 #: More, where captures see each packet at every point.
 PER_CAPTURED_PACKET_S = 55e-6
-#: Of radios: to make one, and what a virtual second of 46 that move takes.
+#: Of radios: to make one, and what a virtual second of 46 that move takes, while they warm up too.
 PER_NODE_S, PER_RADIO_VIRTUAL_S = 0.1, 0.047
 #: A calibration sends so many packets that these say it, whatever flows there are.
 CALIBRATING_S = 0.64
@@ -37,12 +37,13 @@ def build_line(kernels: Sequence[str], *, image: bool) -> str:
 
 def cell_wall_s(cell: Cell) -> float:
     """Return how long one core is busy with a cell, tables included."""
+    radios = len(cell.ad_hoc.radios()) if cell.ad_hoc else 0
+    warm_up_s = PER_RADIO_VIRTUAL_S * cell.ad_hoc.warm_up_s if cell.ad_hoc else 0.0
     if cell.purpose == "calibrate":
-        return SETUP_S + CALIBRATING_S
+        return SETUP_S + CALIBRATING_S + warm_up_s
     if cell.ad_hoc:
-        radios = len(cell.ad_hoc.radios())
         # A second network costs little more: what goes by it does not go by the first.
-        return PER_NODE_S * radios + PER_RADIO_VIRTUAL_S * cell.duration_s
+        return PER_NODE_S * radios + PER_RADIO_VIRTUAL_S * cell.duration_s + warm_up_s
     per_packet_s = PER_PACKET_S + (PER_CAPTURED_PACKET_S if cell.collect.pcap else 0.0)
     return (
         SETUP_S

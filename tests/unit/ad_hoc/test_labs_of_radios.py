@@ -17,9 +17,9 @@ from testbed.labs.booted import time_limits
 from testbed.labs.booted.booting import Boot
 from testbed.labs.confinement import allowance
 from testbed.labs.contract import accept, paths_and_events
-from testbed.labs.virtual import kernel, patched_kernel
+from testbed.labs.virtual import costs, kernel, patched_kernel
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.planning.plan import make_plan
+from testbed.planning.plan import make_plan, virtual_s
 from testbed.study import kernel_names
 from tests.support.ad_hoc_study import cell, cells, study
 from tests.support.recorded import wireless_cell
@@ -205,6 +205,17 @@ def test_time_limits_by_hand() -> None:
     assert found.wall_s == pytest.approx(made.limits.wall_s + 2.0 * 6 + 10.0 * 20.0)
     more = time_limits.limits(cell_of(46))
     assert more.wall_s - found.wall_s == pytest.approx(80.0)
+
+
+@pytest.mark.parametrize("purpose", ["measure", "calibrate"])
+def test_a_plan_counts_the_warm_up(purpose: str) -> None:
+    """It is there before every run, and nodes send beacons all along."""
+    usual, long = (
+        dataclasses.replace(cell(("  routing:", f"  warm_up: {s} s\n  routing:")), purpose=purpose)
+        for s in (10, 1000)
+    )
+    assert virtual_s(long) - virtual_s(usual) == 990.0
+    assert costs.cell_wall_s(long) - costs.cell_wall_s(usual) == pytest.approx(990 * 0.047)
 
 
 def test_a_short_study_has_time_to_calibrate() -> None:
