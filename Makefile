@@ -9,9 +9,11 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=auto --dist=loadscope
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=
-unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY CLUSTER
 # The machines of LAB=remote.
 export GROUNDTRUTH_INVENTORY := $(or $(INVENTORY),$(GROUNDTRUTH_INVENTORY))
+# Where a campaign's cells run instead of here.
+export GROUNDTRUTH_CLUSTER := $(or $(CLUSTER),$(GROUNDTRUTH_CLUSTER))
 
 # quote TEXT: one shell word, whatever is in it.
 quote = '$(subst ','\'',$(1))'
@@ -33,10 +35,10 @@ run_folder = $(call quote,$(or $(RUN),results/latest))
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, CLUSTER=tls://HOST:8786, RUN=results/...'
 
 .PHONY: experiment
-experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= SCALE= AT=]
+experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= SCALE= AT= CLUSTER=]
 	@$(GROUNDTRUTH) run $(study_files) $(run_options) $(call option,simulator,$(SIMULATOR))
 
 # What the README shows; a test fails when the studies are no longer those it was measured with.

@@ -32,7 +32,7 @@ from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
 from testbed.labs.contract.lab import Lab, Ran
 from testbed.machine import trees
-from testbed.store.cells import Store, Taken
+from testbed.store.cells import Shelf, Store, Taken
 from testbed.store.identity import unlabelled
 
 LATE = "the machine did not keep up: "
@@ -68,13 +68,7 @@ def execute(
         return Executed()
     moved = _followed(cell, folder)
     shelf = store.shelf(cell, lab.properties) if store and lab.properties.repeatable else None
-    try:
-        trees.remove(folder)
-        folder.mkdir(parents=True)
-        taken = shelf.take(folder) if shelf else None
-        plain_files.write_text(folder / run_folder.CELL, cell_json(cell))
-    except OSError as error:
-        raise _cannot_prepare(folder, error) from error
+    taken = _begun(cell, folder, shelf)
     if shelf is None:
         conclude(cell, folder, _ran(cell, folder, lab, cancelled, moved), lab, late)
         return Executed()
@@ -86,6 +80,33 @@ def execute(
         conclude(cell, folder, ran, lab, late, taken)
         filling.keep(folder, digests.read_done(folder), ran.wall_s)
     return Executed(from_store=taken is not None, said=tuple(shelf.said))
+
+
+def from_store(cell: Cell, folder: Path, lab: Lab, store: Store | None) -> Executed | None:
+    """Finish a cell that the store has all of, in ``folder``, which is emptied first.
+
+    None if the store has not; raises as :func:`execute`.
+    """
+    if store is None or not lab.properties.repeatable:
+        return None
+    shelf = store.shelf(cell, lab.properties)
+    taken = _begun(cell, folder, shelf)
+    if taken is None or not taken.whole:
+        return None
+    _from_store(folder, taken)
+    return Executed(from_store=True, said=tuple(shelf.said))
+
+
+def _begun(cell: Cell, folder: Path, shelf: Shelf | None) -> Taken | None:
+    """Begin a cell's folder anew, with what the store has of it."""
+    try:
+        trees.remove(folder)
+        folder.mkdir(parents=True)
+        taken = shelf.take(folder) if shelf else None
+        plain_files.write_text(folder / run_folder.CELL, cell_json(cell))
+    except OSError as error:
+        raise _cannot_prepare(folder, error) from error
+    return taken
 
 
 def _cannot_prepare(folder: Path, error: OSError) -> RunError:

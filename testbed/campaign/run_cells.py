@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from model import run_folder
 from model.errors import RunError
@@ -66,20 +67,31 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Task:
+class Task:
+    """One cell that is to run: of which run, in which lab, and the store it may come from."""
+
     run: Path
     lab: Lab
     planned: PlannedCell
     store: Store | None = None
 
 
-def _execute(task: _Task, late: Sequence[str] = ()) -> Executed:
+class Elsewhere(Protocol):
+    """Other machines that cells can run on."""
+
+    def each(
+        self, todo: Sequence[Task], ended: Callable[[Task, Executed | Exception], None]
+    ) -> None:
+        """Run cells there; ``ended`` is called with each that ended, and how."""
+
+
+def _execute(task: Task, late: Sequence[str] = ()) -> Executed:
     folder = run_folder.cell_folder(task.run, task.planned.id)
     attempts.set_aside(task.run, task.planned.id)
     return execute(task.planned.cell, folder, task.lab, workers.CANCELLED, late, task.store)
 
 
-def _execute_in_time(task: _Task) -> Executed:
+def _execute_in_time(task: Task) -> Executed:
     return real_time.in_time(lambda late: _execute(task, late))
 
 
@@ -111,6 +123,7 @@ def run_parts(
     jobs: int,
     report: Callable[[Progress], None],
     use_store: bool = False,
+    elsewhere: Elsewhere | None = None,
 ) -> tuple[Outcome, ...]:
     """Run what is not finished yet in ``jobs`` processes; ``report`` is called on every change.
 
@@ -118,6 +131,7 @@ def run_parts(
     waits for another study's end. Returns one outcome per part. An interrupt (whatever exception
     it is) leaves only after all labs have been stopped. With ``use_store`` a cell may come from the
     store of finished cells, if there is one; who repeats cells to compare them must not use it.
+    ``elsewhere`` is where they run if not here, which then decides how many at once.
     """
     todo = _queue(parts)
     labs = {part.lab.properties.name: part.lab for part in parts if todo}
@@ -134,7 +148,9 @@ def run_parts(
             prepared.enter_context(lab.prepared())
         # What failed for the machine's sake comes last: the machine may be well again by then.
         while todo:
-            if in_real_time:
+            if elsewhere is not None:
+                elsewhere.each(todo, tally.ended)
+            elif in_real_time:
                 _run_in_real_time(todo, tally, jobs)
             else:
                 workers.each(todo, _execute, name=_name, jobs=jobs, ended=tally.ended)
@@ -142,7 +158,7 @@ def run_parts(
     return tuple(tally.outcome(part) for part in parts)
 
 
-def _run_in_real_time(todo: Sequence[_Task], tally: _Tally, jobs: int) -> None:
+def _run_in_real_time(todo: Sequence[Task], tally: _Tally, jobs: int) -> None:
     calibrating = [task for task in todo if task.planned.cell.purpose == "calibrate"]
     measuring = [task for task in todo if task.planned.cell.purpose != "calibrate"]
     real_time.run(
@@ -151,7 +167,7 @@ def _run_in_real_time(todo: Sequence[_Task], tally: _Tally, jobs: int) -> None:
     )  # fmt: skip
 
 
-def _name(task: _Task) -> str:
+def _name(task: Task) -> str:
     return f"cell {task.planned.id}"
 
 
@@ -159,12 +175,12 @@ class _Tally:
     """Counts what becomes of cells, and reports every change."""
 
     def __init__(
-        self, todo: Sequence[_Task], kept_cells: int, report: Callable[[Progress], None]
+        self, todo: Sequence[Task], kept_cells: int, report: Callable[[Progress], None]
     ) -> None:
         self._report = report
         self._failed: dict[tuple[Path, str], str] = {}
         self._stored: collections.Counter[Path] = collections.Counter()
-        self._again: list[_Task] = []
+        self._again: list[Task] = []
         self._attempt = 1
         self._progress = Progress(
             total_cells=len(todo),
@@ -173,7 +189,7 @@ class _Tally:
         )
         report(self._progress)
 
-    def ended(self, task: _Task, how: Executed | Exception) -> None:
+    def ended(self, task: Task, how: Executed | Exception) -> None:
         """Count a cell that has finished, failed, or failed for the machine's sake."""
         self._progress.retried_cells -= self._attempt > 1
         if not isinstance(how, Exception):
@@ -187,13 +203,13 @@ class _Tally:
             self._fail(task, how)
         self._report(self._progress)
 
-    def tried_again(self) -> list[_Task]:
+    def tried_again(self) -> list[Task]:
         """Return the cells that are tried once more, and begin to count that."""
         self._attempt += 1
         again, self._again = self._again, []
         return again
 
-    def _fail(self, task: _Task, error: Exception) -> None:
+    def _fail(self, task: Task, error: Exception) -> None:
         why = str(error)
         if self._attempt > 1:
             why += f" (tried {self._attempt} times: {run_folder.FAILED}/{task.planned.id})"
@@ -205,7 +221,7 @@ class _Tally:
     def _say(self, *words: str) -> None:
         self._progress.said = tuple(dict.fromkeys((*self._progress.said, *words)))
 
-    def _done(self, task: _Task, how: Executed) -> None:
+    def _done(self, task: Task, how: Executed) -> None:
         self._progress.done_cells += 1
         cell_virtual_s = virtual_s(task.planned.cell)
         if how.from_store:
@@ -234,10 +250,10 @@ class _Tally:
         )
 
 
-def _queue(parts: Sequence[Part]) -> list[_Task]:
+def _queue(parts: Sequence[Part]) -> list[Task]:
     """Return what is not finished, merged so that of every part the same share has its turn."""
     placed = [
-        ((index + 1) / len(todo), _Task(run=part.run, lab=part.lab, planned=planned))
+        ((index + 1) / len(todo), Task(run=part.run, lab=part.lab, planned=planned))
         for part in parts
         for todo in [unfinished(part.run, part.cells)]
         for index, planned in enumerate(todo)

@@ -20,6 +20,7 @@ from testbed.command import (
     listing,
     new_study,
     of_campaigns,
+    of_clusters,
     of_labs,
     other_tools,
 )
@@ -261,6 +262,7 @@ def verify(
 
 
 of_campaigns.add(app)
+of_clusters.add(app)
 
 
 comparing.add(app)

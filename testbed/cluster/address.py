@@ -1,0 +1,119 @@
+"""Where a cluster is, and how what goes there is kept from others.
+
+Whoever can speak to a scheduler or a worker of dask.distributed can have it run any program.
+Invariant: so nothing is spoken in the clear but on this machine; from one machine to another it is
+TLS, and both ends show a certificate of one authority, the cluster's own.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from model.errors import StudyError, UnsupportedError
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+#: Where a run's cells are sent; empty: they stay on this machine.
+VARIABLE = "GROUNDTRUTH_CLUSTER"
+#: The folder with the cluster's keys.
+KEYS_VARIABLE = "GROUNDTRUTH_CLUSTER_KEYS"
+AUTHORITY, CERTIFICATE, KEY = "authority.pem", "certificate.pem", "key.pem"
+PORT = 8786
+_FORM = re.compile(
+    r"(?P<scheme>tls|tcp)://(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})"
+)
+_MOST_PORT = 65535
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """A scheduler's address; ``str()`` of it is the one that it was read from."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Return whether nothing that is sent there leaves this machine."""
+        bare = self.host.strip("[]")
+        try:
+            return ipaddress.ip_address(bare).is_loopback
+        except ValueError:
+            return bare == "localhost"
+
+
+def parse(text: str) -> Address:
+    """Return the address that a text is.
+
+    Raises:
+        StudyError: it is none, or one at which everybody on the way could read and write.
+    """
+    found = _FORM.fullmatch(text)
+    if found is None or not 0 < int(found["port"]) <= _MOST_PORT:
+        raise StudyError(
+            "not the address of a scheduler", where="CLUSTER",
+            wanted=f"tls://HOST:PORT, such as tls://lab1:{PORT}", got=text[:300],
+        )  # fmt: skip
+    address = Address(scheme=found["scheme"], host=found["host"], port=int(found["port"]))
+    if address.scheme == "tcp" and not address.is_of_this_machine:
+        raise StudyError(
+            "a cluster in the clear", where="CLUSTER",
+            wanted="tls:// to any machine but this one", got=text[:300],
+            hint="who is on the way could run programs there; groundtruth cluster-keys makes keys",
+        )  # fmt: skip
+    return address
+
+
+def named() -> Address | None:
+    """Return the cluster that ``GROUNDTRUTH_CLUSTER`` names, or None; raise as :func:`parse`."""
+    given = os.environ.get(VARIABLE, "").strip()
+    return parse(given) if given else None
+
+
+def keys_folder() -> Path:
+    """Return the folder with the cluster's keys."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    given = os.environ.get(KEYS_VARIABLE, "")
+    return Path(given).expanduser() if given else Path(base) / "groundtruth" / "cluster"
+
+
+def security(address: Address) -> Security:
+    """Return how to speak to this address.
+
+    Raises:
+        UnsupportedError: it is to be TLS, and keys are missing, or others can read them.
+    """
+    from distributed.security import Security  # when needed: it takes a second to load
+
+    if address.scheme == "tcp":
+        return Security(require_encryption=False)
+    folder = keys_folder()
+    files = {name: folder / name for name in (AUTHORITY, CERTIFICATE, KEY)}
+    for path in files.values():
+        if not path.is_file():
+            raise UnsupportedError(
+                "a cluster's key is missing", where=str(path), got="no such file",
+                hint=f"groundtruth cluster-keys makes them; {KEYS_VARIABLE} names another folder",
+            )  # fmt: skip
+    mode = files[KEY].stat().st_mode & 0o077
+    if mode:
+        raise UnsupportedError(
+            "others can read a cluster's key", where=str(files[KEY]), wanted="mode 600",
+            got=f"{files[KEY].stat().st_mode & 0o777:o}", hint="chmod 600 it, or make keys anew",
+        )  # fmt: skip
+    given = {
+        f"tls_{role}_{part}": str(files[name])
+        for role in ("client", "scheduler", "worker")
+        for part, name in (("cert", CERTIFICATE), ("key", KEY))
+    }
+    return Security(tls_ca_file=str(files[AUTHORITY]), require_encryption=True, **given)

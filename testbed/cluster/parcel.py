@@ -1,0 +1,156 @@
+"""What goes to a worker and what comes back: one cell, and the folder it leaves.
+
+Invariant: a worker's folder is what this machine's would be, or is not taken: it has the same code
+and the same lab, by their digests, and each file that arrives has the digest that the worker's
+``DONE`` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from model import plain_files, run_folder
+from model.cell import Cell, cell_json
+from model.errors import GroundtruthError, MachineError
+from testbed.bundles import archive
+from testbed.campaign import digests
+from testbed.campaign.run_cells import Task
+from testbed.labs.contract.lab import Lab
+from testbed.machine import cache, scratch, trees
+from testbed.store import identity
+
+#: The folder in an archive.
+TOP = "cell"
+_ARRIVING = ".arriving-"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code:
+    """The code outside labs, by what of it decides a cell's bytes."""
+
+    starts: str
+    parses: str
+
+
+def own_code(lab_name: str) -> Code:
+    """Return the code that this machine has, for cells of a lab of this name."""
+    return Code(starts=identity.starts_digest(lab_name), parses=identity.parses_digest())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """What a worker must have for some cells: the code, and the lab of one of its kernels."""
+
+    code: Code
+    lab: Lab
+    cache: Path
+    described: Mapping[str, str]
+
+
+def needs(tasks: Iterable[Task]) -> tuple[Need, ...]:
+    """Return what workers must have for these cells, each once."""
+    found: dict[tuple[tuple[str, str], ...], Need] = {}
+    codes: dict[str, Code] = {}
+    for task in tasks:
+        described, name = task.planned.cell.lab, task.lab.properties.name
+        if name not in codes:
+            codes[name] = own_code(name)
+        found.setdefault(
+            tuple(sorted(described.items())),
+            Need(code=codes[name], lab=task.lab, cache=cache.root(), described=described),
+        )
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parcel:
+    """A cell for a worker. ``cache`` is where the lab's parts are on the machine it comes from."""
+
+    id: str
+    cell: Cell
+    lab: Lab
+    cache: Path
+    movement: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Returned:
+    """What a worker made of a cell: its folder as an archive, and why it is not finished if so.
+
+    ``worker`` names the machine, ``address`` is dask's. ``is_full`` if its disk has no room left,
+    which is no fault of the cell's, and would make it fail all others as fast.
+    """
+
+    worker: str
+    packed: bytes
+    address: str = ""
+    is_full: bool = False
+    error: GroundtruthError | OSError | None = None
+    said: tuple[str, ...] = field(default=())
+
+
+def pack(folder: Path) -> bytes:
+    """Return a folder's plain files as an archive."""
+    entries = [archive.entry_of(name, path) for name, path in plain_files.files(folder)]
+    return b"".join(archive.pieces(entries, TOP))
+
+
+def parcel(run: Path, cell_id: str, cell: Cell, lab: Lab) -> Parcel:
+    """Return what a worker needs for a cell of a run.
+
+    Raises:
+        OSError: the movement that its nodes follow cannot be read.
+    """
+    sha256 = cell.ad_hoc.mobility.movement_sha256 if cell.ad_hoc else ""
+    movement = run_folder.kept_movement(run, sha256).read_bytes() if sha256 else None
+    return Parcel(id=cell_id, cell=cell, lab=lab, cache=cache.root(), movement=movement)
+
+
+def take_over(returned: Returned, run: Path, cell_id: str, cell: Cell) -> None:
+    """Put a cell's folder where it belongs in a run, whole or not at all; raise what went wrong.
+
+    What a cell that failed left is put there as well.
+
+    Raises:
+        MachineError: what arrived is not what the worker finished.
+        GroundtruthError: the cell failed.
+        OSError: the folder cannot be written.
+    """
+    place = run_folder.cell_folder(run, cell_id)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with scratch.scratch(run, _ARRIVING) as room:
+        if returned.packed:
+            (room / "archive").write_bytes(returned.packed)
+            (room / "into").mkdir()
+            try:
+                folder = archive.unpack(room / "archive", room / "into")
+                if returned.error is None:
+                    _check(folder, cell)
+            except GroundtruthError as error:
+                raise _unusable(returned, str(error)) from error
+            trees.remove(place)
+            folder.rename(place)
+        elif returned.error is None:
+            raise _unusable(returned, "nothing")
+    if returned.error is not None:
+        raise returned.error
+
+
+def _check(folder: Path, cell: Cell) -> None:
+    differences = digests.differences(digests.read_done(folder), digests.of_cell(folder))
+    if (folder / run_folder.CELL).read_text() != cell_json(cell):
+        differences.append(f"{run_folder.CELL}: another cell's")
+    if differences:
+        raise MachineError("files are not as finished", got="; ".join(differences[:3]))
+
+
+def _unusable(returned: Returned, got: str) -> MachineError:
+    return MachineError("what a worker sent cannot be used", where=returned.worker, got=got)
+
+
+def differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str:
+    """Return how two sets of digests differ, in words; empty if they do not."""
+    names = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
+    return ", ".join(f"{name}: {theirs.get(name, 'none')[:60]}" for name in names)

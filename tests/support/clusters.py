@@ -1,0 +1,75 @@
+"""Schedulers and workers of this machine, begun by the program and ended with a test."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+BEGUN_WITHIN_S = 60.0
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody uses now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Programs:
+    """Commands of the program that run until they are told to end; each has a log."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._begun: list[subprocess.Popen[bytes]] = []
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Begin one, and wait until it says that it runs."""
+        log = self._place / f"{len(self._begun)}-{arguments[0]}.log"
+        with log.open("w") as said:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "testbed", *arguments],
+                stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
+            )  # fmt: skip
+        self._begun.append(process)
+        deadline_s = time.monotonic() + BEGUN_WITHIN_S
+        while not log.read_text().strip():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline_s
+            time.sleep(0.05)
+        return process
+
+    def end(self) -> None:
+        """End them, workers before the scheduler that was begun before them."""
+        for process in reversed(self._begun):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(30)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def programs(place: Path) -> Iterator[Programs]:
+    """Give commands, which end with the block."""
+    begun = Programs(place)
+    try:
+        yield begun
+    finally:
+        begun.end()
+
+
+def worker_processes(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Return the processes of ``groundtruth worker`` in which cells run."""
+    below = psutil.Process(process.pid).children(recursive=True)
+    return [one for one in below if "spawn_main" in " ".join(one.cmdline())]

@@ -1,0 +1,32 @@
+"""A cluster of this machine for a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.cluster import address
+from tests.support import clusters
+
+
+@pytest.fixture
+def port() -> int:
+    """Return a port of this machine that nobody uses now."""
+    return clusters.free_port()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., object]]:
+    """Return what begins a command of the program, and waits until it says that it runs."""
+    with clusters.programs(tmp_path) as begun:
+        yield begun.start
+
+
+@pytest.fixture
+def here(port: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return an address of this machine, which runs are told of."""
+    text = f"tcp://127.0.0.1:{port}"
+    monkeypatch.setenv(address.VARIABLE, text)
+    return text
