@@ -114,6 +114,11 @@ def _over_all(totals: Mapping[str, Any], count: int) -> Iterator[Sum]:
         what="frames given to the kernel",
         wanted=total("unicast_delivered", "group_delivered"), got=total("taken_in"),
     )  # fmt: skip
+    # Of frames, and of what became of those that it handed in.
+    yield Sum(
+        what="what was told the kernel and it refused", wanted=0,
+        got=int(totals["refused_messages"]),
+    )  # fmt: skip
 
 
 def _column(totals: Mapping[str, Any], name: str, count: int) -> Sequence[int]:

@@ -21,7 +21,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def totals(**changes: list[int]) -> dict[str, Any]:
+def totals(**changes: list[int] | int) -> dict[str, Any]:
     """Of three radios: the first sent one frame twice and one to all, the second answered.
 
     Before the frame's second time, an RTS was in vain and another was answered.
@@ -38,7 +38,7 @@ def totals(**changes: list[int]) -> dict[str, Any]:
         "rts_answered": [1, 0, 0], "protected_attempts": [1, 0, 0], "cts_due": [0, 1, 0],
         "cts_sent": [0, 1, 0], "cts_delivered": [0, 1, 0],
     }  # fmt: skip
-    return nothing | made | changes | {"radios": 3}
+    return nothing | made | {"refused_messages": 0} | changes | {"radios": 3}
 
 
 def test_one_that_adds_up() -> None:
@@ -47,6 +47,13 @@ def test_one_that_adds_up() -> None:
 
 def test_lost_frame_is_named() -> None:
     assert mistakes(totals(handed_in=[4, 0, 0])) == ["radio 0: fates of frames: wanted 4, got 3"]
+
+
+def test_what_the_kernel_refused_is_named() -> None:
+    """The medium says that a frame was delivered; the kernel has not got it."""
+    assert mistakes(totals(refused_messages=1)) == [
+        "what was told the kernel and it refused: wanted 0, got 1"
+    ]
 
 
 @pytest.mark.parametrize("column", sorted(set(COLUMNS)))
