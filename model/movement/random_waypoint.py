@@ -64,11 +64,12 @@ def movement(model: RandomWaypoint, *, nodes: int, seed: int, until_ns: int) -> 
     Raises:
         StudyError: that would be more rows than a movement may have.
     """
-    _check_rows(model, nodes, ns_to_seconds(until_ns))
+    check_rows(model, nodes, ns_to_seconds(until_ns))
     return Movement(tuple(_path(model, of_node(seed, node), until_ns) for node in range(nodes)))
 
 
-def _check_rows(model: RandomWaypoint, nodes: int, until_s: float) -> None:
+def check_rows(model: RandomWaypoint, nodes: int, until_s: float) -> None:
+    """Raise :class:`StudyError` if so many nodes would make more rows than a movement may have."""
     trip_s = mean_trip_s(model.field, model.min_speed_mps, model.max_speed_mps)
     # A row at the end of a trip and one at the end of a pause; one trip more is under way.
     trips = until_s / (trip_s + ns_to_seconds(model.pause_ns)) + 1

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from model import units
 from model.ad_hoc import AD_HOC, RoutingProtocol
+from model.errors import StudyError
+from model.movement.random_waypoint import RandomWaypoint, check_rows
 from model.run_files.metrics.every import metric_made_of
 from testbed.study.ad_hoc_form import ROUTING_KEYS
-from testbed.study.mobility_form import mobility_problems
+from testbed.study.mobility_form import drawn_by, mobility_problems
 from testbed.study.problems import Loc, Problem, one_of
 from testbed.study.study_form import Network, StudyFile
 from testbed.study.vocabulary import TOPOLOGIES
@@ -25,6 +27,7 @@ OF_RADIOS = ("nodes", "radio", "routing", "mobility")
 ALSO_OF_RADIOS = ("warm_up", "multihoming")
 #: Radios that the medium has at most (MAX_RADIOS of probes/radio/medium.h).
 MOST_RADIOS = 128
+_MOBILITY: Loc = ("network", "mobility")
 _NAMES = {(field.alias or name): name for name, field in Network.model_fields.items()}
 
 
@@ -101,7 +104,26 @@ def _radio(study: StudyFile, document: Document) -> Iterator[Problem]:
 def _mobility(study: StudyFile, document: Document) -> Iterator[Problem]:
     mobility = study.network.mobility
     if mobility is not None:
-        yield from mobility_problems(mobility, ("network", "mobility"), document)
+        yield from mobility_problems(mobility, _MOBILITY, document)
+
+
+@CHECKS.reads("network", "duration_s")
+def _trips(study: StudyFile, document: Document) -> Iterator[Problem]:
+    """Yield that nodes would make more trips than a lab could be told of."""
+    mobility, nodes = study.network.mobility, study.network.nodes
+    if nodes is None or mobility is None or mobility.model == "trace":
+        return
+    if any(mobility_problems(mobility, _MOBILITY, document)):
+        return
+    model = drawn_by(mobility)
+    if not isinstance(model, RandomWaypoint):
+        return
+    try:
+        check_rows(model, nodes, study.network.warm_up_s + study.duration_s)
+    except StudyError as error:
+        yield document.problem(
+            _MOBILITY, error.what, wanted=error.wanted, got=error.got, hint=error.hint
+        )
 
 
 #: The path by which points and alternatives choose another protocol.

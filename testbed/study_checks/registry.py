@@ -15,7 +15,13 @@ class Checks(list[tuple[frozenset[str], Check]]):
     """Checks in the order in which they were declared."""
 
     def reads(self, *sections: str) -> Callable[[Check], Check]:
-        """Return what adds a check that reads these sections."""
+        """Return what adds a check that reads these sections.
+
+        Raises:
+            ValueError: a study has no such section, so the check would never run.
+        """
+        if unknown := set(sections) - StudyFile.model_fields.keys():
+            raise ValueError(f"no sections of a study: {sorted(unknown)}")
 
         def add(check: Check) -> Check:
             self.append((frozenset(sections), check))

@@ -518,3 +518,12 @@ def test_nothing_happens_to_links_that_are_not_there() -> None:
 def test_all_the_edits_start_from_a_study_that_is_right() -> None:
     assert study().points
     assert ad_hoc_study.TEXT.count("ad-hoc") == 1
+
+
+def test_more_trips_than_a_movement_may_have_are_refused_before_anything_runs() -> None:
+    (found,) = problems(
+        ("{width: 700 m, height: 100 m}", "{width: 1 mm, height: 1 mm}"),
+        ("{min: 1 m/s, max: 5 m/s}", "{min: 1 m/s, max: 340 m/s}"),
+    )
+    assert "network.mobility: nodes would make too many trips: wanted at most 1000000 in" in found
+    assert "a larger field, slower nodes, or longer pauses" in found
