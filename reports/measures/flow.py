@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reports.store.sample import Sample, UnavailableError, total
+from reports.measures.path import no_captures
+from reports.store.sample import Sample, total
 
 FlowFunction = Callable[[Sample, str], float]
 
@@ -23,7 +24,7 @@ def _of_path(column: str, what: str) -> FlowFunction:
 
     def compute(sample: Sample, flow: str) -> float:
         if not sample.paths:
-            raise UnavailableError("packets were not captured (--pcap)")
+            raise no_captures(sample)
         found = (getattr(path, column) for path in sample.paths if path.flow == flow)
         return total(found, f"{what} of {flow}")
 

@@ -14,9 +14,16 @@ from reports.store.sample import Quotient, Sample, Share, UnavailableError, tota
 GroupFunction = Callable[[Sample, Group], float | Quotient | Share]
 
 
+def no_captures(sample: Sample) -> UnavailableError:
+    """Return why there is nothing that is told from captures at a bottleneck."""
+    if sample.radios:
+        return UnavailableError("a network of radios has no bottleneck to capture packets at")
+    return UnavailableError("packets were not captured (--pcap)")
+
+
 def _paths(sample: Sample, group: Group) -> Iterator[PathRow]:
     if not sample.paths:
-        raise UnavailableError("packets were not captured (--pcap)")
+        raise no_captures(sample)
     flows = {flow.flow for flow in sample.flows if flow.group == group.id}
     return (path for path in sample.paths if path.flow in flows)
 
@@ -45,6 +52,8 @@ def ack_wire_rate_bps(sample: Sample, group: Group) -> float:
 
 def queue_dropped_pkts(sample: Sample, group: Group) -> float:
     """Return how many of the group's data packets the bottleneck's buffer dropped."""
+    if sample.radios:
+        raise UnavailableError("a network of radios has no bottleneck")
     if not sample.audit:
         raise UnavailableError("the cell has no audit (groundtruth parse makes one)")
     flows = {flow.flow for flow in sample.flows if flow.group == group.id}

@@ -121,3 +121,17 @@ def test_a_protocol_that_counts_no_such_thing_has_no_value_of_it(name: str) -> N
     mesh = sample(radio("n1", control_bytes=1000, **{name: None}), radio("n2", **{name: None}))
     assert (value(name, mesh).value, value(name, mesh).reason) == (None, NOT_COUNTED)
     assert value("routing_rate_bps", mesh).value == pytest.approx(400.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("owd_mean_T_s", "a network of radios has no bottleneck to capture packets at"),
+        ("flow_jitter_T1_s", "a network of radios has no bottleneck to capture packets at"),
+        ("queue_dropped_T_pkts", "a network of radios has no bottleneck"),
+    ],
+)
+def test_what_only_links_have_names_no_option_that_would_not_help(name: str, reason: str) -> None:
+    one = dataclasses.replace(SAMPLE, flows=(flow("T1", "T"),))
+    number = {**metrics_of((T, S), None), **study_metrics_of((T, S), ("T1",))}[name]
+    assert evaluate(number, one) == Value(None, reason)
