@@ -53,7 +53,7 @@ def kernels_line(plan: Plan) -> str:
 
 def _cost(kind: LabKind, bounds: Sequence[Sequence[PlannedCell]], jobs: int, reports: int) -> str:
     """Return the cost of the least and the most cells there may be; they differ in replicates."""
-    found = [_expected(kind, cells, jobs, reports) for cells in bounds]
+    found = [with_reports(kind, cells, jobs, reports) for cells in bounds]
     measuring = [sum(p.cell.purpose == "measure" for p in cells) for cells in bounds]
     calibrations = len(bounds[0]) - measuring[0]
     plural = "" if calibrations == 1 else "s"
@@ -65,7 +65,9 @@ def _cost(kind: LabKind, bounds: Sequence[Sequence[PlannedCell]], jobs: int, rep
     )
 
 
-def _expected(kind: LabKind, cells: Sequence[PlannedCell], jobs: int, reports: int) -> Expectation:
+def with_reports(
+    kind: LabKind, cells: Sequence[PlannedCell], jobs: int, reports: int
+) -> Expectation:
     """Return the cost of cells and of so many reports, which are written side by side."""
     found = expected(cells, jobs=jobs, wall_s=kind.cell_wall_s)
     each_s = report_wall_s(len(cells) // reports) if reports else 0.0
