@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
-from model.cell import Cell, Flow
+from model.cell import Cell, Flow, HostProfile, KnobKind
 
 _PACKET_BITS = 12_000.0
-#: Packets a bulk flow keeps in flight at most: the hosts' usual window of 64 KB.
-_WINDOW_PKTS = 45.0
+_PACKET_BYTES = 1448.0
+#: What a receiver offers whose buffer nobody has set: TCP's grows to 6 MiB, half of it for packets'
+#: overhead; SCTP's is half of net.core.rmem_default.
+_UNSET_WINDOW_BYTES = {"tcp": float(3 << 20), "sctp": 106_496.0}
 #: Of a radio's rate a flow gets about so much over a few hops.
 _GOODPUT_OVER_HOPS = 0.1
 
@@ -16,8 +18,8 @@ _GOODPUT_OVER_HOPS = 0.1
 def expected_packets(cell: Cell) -> float:
     """Return about how many data packets a cell's flows send.
 
-    A bulk flow sends what the least of three allows: its share of the bottleneck, a window per
-    round trip, and the square-root law of random loss.
+    A bulk flow sends what the least of three allows: its share of the bottleneck, the window that
+    its hosts' settings leave it per round trip, and the square-root law of random loss.
     """
     if cell.ad_hoc:
         return sum(_packets(flow, cell.ad_hoc.radio.rate_bps * _GOODPUT_OVER_HOPS / _PACKET_BITS)
@@ -27,10 +29,30 @@ def expected_packets(cell: Cell) -> float:
     bulk = [flow for flow in cell.flows if flow.rate_bps == 0]
     rated_bps = sum(flow.rate_bps for flow in cell.flows)
     left_bps = max(0.0, forward.rate_bps - rated_bps)
-    allowed = [left_bps / _PACKET_BITS / max(1, len(bulk)), _WINDOW_PKTS / rtt_s]
+    allowed = [left_bps / _PACKET_BITS / max(1, len(bulk))]
     if forward.loss.loss_frac > 0:
         allowed.append(math.sqrt(1.5 / forward.loss.loss_frac) / rtt_s)
-    return sum(_packets(flow, min(allowed)) for flow in cell.flows)
+    return sum(
+        _packets(flow, min(*allowed, window_pkts(cell.hosts, flow.protocol) / rtt_s))
+        for flow in cell.flows
+    )
+
+
+def window_pkts(hosts: HostProfile, protocol: str) -> float:
+    """Return about how many packets a bulk flow may have in flight by its hosts' settings.
+
+    A buffer that is set holds as much of a flow's data: the kernel doubles it for overhead.
+    """
+    if protocol == "udp":
+        return math.inf
+    kind: KnobKind = "tcp_socket" if protocol == "tcp" else "sctp_socket"
+    given = (
+        hosts.setting(kind, "window_clamp_bytes", "receiver"),
+        hosts.setting(kind, "rcvbuf_bytes", "receiver"),
+        hosts.setting(kind, "sndbuf_bytes", "sender"),
+    )
+    least = min((float(value) for value in given if value), default=_UNSET_WINDOW_BYTES[protocol])
+    return least / _PACKET_BYTES
 
 
 def _packets(flow: Flow, bulk_pps: float) -> float:

@@ -20,7 +20,7 @@ from testbed.cluster import address, keys
 from testbed.cluster.engine import Cluster
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.planning.plan import PlannedCell
-from tests.support import clusters
+from tests.support.runs import clusters
 
 WITHIN_S = 60.0
 

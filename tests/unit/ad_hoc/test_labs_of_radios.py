@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -208,7 +209,7 @@ def test_time_limits_by_hand() -> None:
 
 
 @pytest.mark.parametrize("purpose", ["measure", "calibrate"])
-def test_a_plan_counts_the_warm_up(purpose: str) -> None:
+def test_a_plan_counts_the_warm_up(purpose: Literal["measure", "calibrate"]) -> None:
     """It is there before every run, and nodes send beacons all along."""
     usual, long = (
         dataclasses.replace(cell(("  routing:", f"  warm_up: {s} s\n  routing:")), purpose=purpose)

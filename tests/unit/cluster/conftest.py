@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed.cluster import address
-from tests.support import clusters
+from tests.support.runs import clusters
 
 
 @pytest.fixture

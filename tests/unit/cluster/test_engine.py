@@ -24,9 +24,9 @@ from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
 from testbed.cluster import address, engine, keys
 from testbed.cluster.engine import Cluster
 from testbed.planning.plan import PlannedCell
-from tests.support import clusters
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
+from tests.support.runs import clusters
 
 Start = Callable[..., subprocess.Popen[bytes]]
 pytestmark = pytest.mark.timeout(300)

@@ -32,8 +32,8 @@ from tests.support.said import Said
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     "run", "resume", "plan", "validate", "list", "new", "report", "parse", "verify", "status", "gc",
-    "crosscheck", "explain", "compare", "bisect", "wireshark", "export", "bundle", "packetdrill",
-    "build", "doctor", "clean", "lab",
+    "scheduler", "worker", "cluster-keys", "crosscheck", "explain", "compare", "bisect",
+    "wireshark", "export", "bundle", "packetdrill", "build", "doctor", "clean", "lab",
 )  # fmt: skip
 
 
@@ -176,7 +176,7 @@ def test_a_shell_completes_commands_studies_and_labs(
 def test_help_names_every_command(said: Said) -> None:
     assert command_status(["--help"]) == 0
     out, _ = said()
-    assert tuple(re.findall(r"^  ([a-z]+)  +[A-Z]", out, re.MULTILINE)) == COMMANDS
+    assert tuple(re.findall(r"^  ([a-z][a-z-]*)  +[A-Z]", out, re.MULTILINE)) == COMMANDS
 
 
 @pytest.mark.parametrize("flag", ["-V", "--version"])

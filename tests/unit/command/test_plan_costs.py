@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
 
+from model.cell import HostProfile, Knob, KnobKind, LedgerEntry
 from model.run_files.study import Precision
 from testbed.command.runs.plan_costs import cost_lines, seeds_words
-from testbed.labs.booted.expected_traffic import expected_packets
+from testbed.labs.booted.expected_traffic import expected_packets, window_pkts
 from testbed.labs.virtual.costs import cell_wall_s
 from testbed.planning.plan import Plan, make_plan
 from testbed.points.load_study import find_study, load_study
@@ -72,6 +74,29 @@ def test_packets_and_time_of_a_cell_are_about_as_measured(
     cell = dataclasses.replace(cell, collect=collect)  # as it was measured
     assert expected_packets(cell) == pytest.approx(pkts, rel=0.3)
     assert cell_wall_s(cell) == pytest.approx(cell_s, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "protocol", "pkts"),
+    [
+        ({}, "tcp", (3 << 20) / 1448),
+        ({}, "sctp", 106_496 / 1448),
+        ({"window_clamp_bytes": 65_160, "rcvbuf_bytes": 1 << 20}, "tcp", 45.0),
+        ({"rcvbuf_bytes": 8 << 20, "sndbuf_bytes": 4 << 20}, "sctp", (4 << 20) / 1448),
+        ({"rcvbuf_bytes": 8 << 20}, "udp", math.inf),
+    ],
+)
+def test_a_window_is_what_the_hosts_settings_leave(
+    settings: dict[str, int], protocol: str, pkts: float
+) -> None:
+    kind: KnobKind = "tcp_socket" if protocol == "tcp" else "sctp_socket"
+    knobs = tuple(
+        Knob(kind=kind, name=name, value=str(value), side="both")
+        for name, value in settings.items()
+    )
+    entry = LedgerEntry(parameter="p", published="", fidelity="exact", note="", knobs=knobs)
+    hosts = HostProfile(id="h", title="", entries=(entry,))
+    assert window_pkts(hosts, protocol) == pytest.approx(pkts)
 
 
 def test_captures_and_calibrations_cost_what_they_cost() -> None:
