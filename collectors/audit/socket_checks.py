@@ -160,18 +160,21 @@ def _read_by(rows: pl.DataFrame, t_s: float) -> int | None:
 def _windows(flow: Flow, rows: pl.DataFrame, congestion: pl.DataFrame, late_s: float) -> Check:
     """A window sampled is the one the next acknowledgement meets, if nothing happened between.
 
-    What may happen is a retransmission or a change of state, which TCP has events for, the end of
-    SCTP's retransmission timer, which the sample tells, and that of its heartbeat's timer, which
-    nothing tells, but after which the window is one certain size.
+    What may happen is a retransmission or a change of state, which TCP has events for; of SCTP the
+    end of its retransmission timer, which the sample tells, that of its heartbeat's timer, which
+    nothing tells, but after which the window is one certain size, and a path that is up again or
+    no longer so, which is held to be another than when it was sampled.
     """
     column = "cwnd_segments" if flow.protocol == "tcp" else "cwnd_bytes"
     same = "path" if flow.protocol == "sctp" else "local_port"
     events = (
-        congestion.select("t_s", "flow", same, "event", "mtu_bytes", met=column, met_s="t_s")
+        congestion.select(
+            "t_s", "flow", same, "event", "mtu_bytes", met=column, met_s="t_s", met_state="state"
+        )
         .filter(pl.col(same).is_not_null(), flow=flow.id)
         .drop("flow")
     )
-    sampled = rows.select("t_s", "state", same, "retransmit_timer_s", column).filter(
+    sampled = rows.select("t_s", "state", same, "path_state", "retransmit_timer_s", column).filter(
         state="established"
     )
     met = sampled.join_asof(
@@ -187,7 +190,8 @@ def _windows(flow: Flow, rows: pl.DataFrame, congestion: pl.DataFrame, late_s: f
         pl.col("met_s") < pl.col("t_s") + pl.col("retransmit_timer_s") - TIMER_TOLERANCE_S,
     )
     if flow.protocol == "sctp":
-        met = met.filter(~_after_heartbeat())
+        is_as_it_was = (pl.col("path_state") == pl.col("met_state")).fill_null(value=True)
+        met = met.filter(~_after_heartbeat(), is_as_it_was)
     equal = met.filter(pl.col(column) == pl.col("met")).height
     return compare(
         "window sampled", f"flow {flow.id}, sender", met.height or None,

@@ -158,7 +158,7 @@ def windows(
     unit = "cwnd_segments" if protocol == "tcp" else "cwnd_bytes"
     rows = [
         {"t_s": t_s, "flow": flow, "protocol": protocol, "event": event, "local_port": 9,
-         "path": "10.2.2.2", "mtu_bytes": 1500, unit: cwnd}
+         "path": "10.2.2.2", "mtu_bytes": 1500, "state": "active", unit: cwnd}
         for t_s, event, cwnd in events
     ]  # fmt: skip
     congestion = pl.DataFrame(rows, schema=congestion_events.COLUMNS)
@@ -188,6 +188,10 @@ def windows(
         ("sctp", {}, [(6.0, "ack", 1500)], None),
         ("sctp", {"retransmit_timer_s": None}, [(5.1, "ack", 1500)], None),
         ("tcp", {"state": "fin wait 1"}, [(5.1, "ack", 11)], None),
+        # A path that was down when it was sampled has answered a heartbeat since.
+        ("sctp", {"path_state": "inactive"}, [(5.1, "ack", 1500)], None),
+        ("sctp", {"path_state": "potentially failed"}, [(5.1, "ack", 1500)], None),
+        ("sctp", {"path_state": "active"}, [(5.1, "ack", 1500)], False),
         ("tcp", {"local_port": 8}, [(5.1, "ack", 11)], None),
         ("tcp", {}, [], None),
     ],
