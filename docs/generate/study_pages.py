@@ -146,6 +146,7 @@ PAGES = (
                 "goodput_M_bps": Shown("goodput, kbit/s", KILO, 0),
                 "connect_M_s": Shown("connect time, ms", MILLI, 0),
                 "retransmitted_M_pkts": Shown("segments or chunks sent again", 1, 0),
+                "timeouts_M": Shown("timeouts", 1, 0),
                 "sack_bandwidth_M_bps": Shown("selective acknowledgements, kbit/s", KILO, 2),
                 "ack_bandwidth_M_bps": Shown("packets that acknowledge, kbit/s", KILO, 1),
                 "goodput_C_bps": Shown("constant flows' goodput, kbit/s", KILO, 1),
