@@ -71,6 +71,8 @@ def worker(of: Address, cores: Sequence[int]) -> None:
             "nthreads": 1, "memory_limit": 0, "security": address.security(of),
             "local_directory": str(space), "death_timeout": ALONE_S, "protocol": of.scheme,
             "dashboard": False, "dashboard_address": _UNSEEN, "silence_logs": logging.ERROR,
+            # Of a worker as well, which else listens on all of this machine's addresses.
+            "host": of.host.strip("[]") if of.is_of_this_machine else None,
         }  # fmt: skip
 
         def begin(core: int) -> Server:

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from model import run_folder
@@ -293,3 +294,18 @@ def test_only_who_has_the_keys_is_spoken_to(
 def test_errors_come_back_as_they_were(error: Exception) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again)) == (type(error), str(error))
+
+
+def test_in_the_clear_nothing_listens_but_on_this_machine(here: str, start: Start) -> None:
+    """Whoever else could speak to a port of these could run programs here."""
+    begun = [start("scheduler", here), start("worker", here, "--jobs", "1")]
+    programs = [psutil.Process(process.pid) for process in begun]
+    programs += [child for one in programs for child in one.children(recursive=True)]
+    listening = [
+        found.laddr.ip
+        for one in programs
+        for found in one.net_connections("inet")
+        if found.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= 4  # of the scheduler, of a nanny, of its worker; pages of none
+    assert {*listening} <= {"127.0.0.1", "::1"}
