@@ -27,7 +27,7 @@ from mininet_topos.channel import Stage
 
 if TYPE_CHECKING:
     from model.cell import Flow
-from model.links import Direction, Link
+    from model.links import Direction, Link
 
 #: What a node is there for. Flows go from sources to destinations.
 NodeRole = Literal["source", "router", "destination"]
