@@ -21,13 +21,13 @@ from testbed.campaign.run_cell import write_json
 #: or there was too little of something. Three, as for lateness in real time.
 TRIES = 3
 #: A full disk is no better a moment later, and is told at once.
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def is_the_machines(error: Exception) -> bool:
     """Return whether it may go well another time: what failed is this machine, not the cell."""
     if isinstance(error, OSError):
-        return error.errno not in _FULL
+        return error.errno not in FULL
     return isinstance(error, MachineError)
 
 

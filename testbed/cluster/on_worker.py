@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import functools
 import os
 import shutil
@@ -21,6 +20,7 @@ from typing import Any, TypeVar
 
 from model import run_folder
 from model.errors import GroundtruthError
+from testbed.campaign import attempts
 from testbed.campaign.run_cell import Executed, execute
 from testbed.cluster import parcel
 from testbed.cluster.parcel import Need, Parcel, Returned, differing
@@ -91,7 +91,7 @@ def is_full(error: BaseException, place: Path) -> bool:
     """Return whether something failed because the disk that ``place`` is on is full."""
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(cause, OSError) and cause.errno in attempts.FULL:
             return True
         cause = cause.__cause__
     return shutil.disk_usage(place).free < LEAST_FREE_BYTES
