@@ -30,7 +30,8 @@ from testbed.campaign.run_cells import Task
 from testbed.cluster import address, parcel
 from testbed.cluster.address import Address
 from testbed.cluster.on_worker import unfit, work
-from testbed.cluster.parcel import Returned, needs
+from testbed.cluster.parcel import Parcel, Returned, needs
+from testbed.store.cells import Shelf
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -42,8 +43,10 @@ NO_WORKER_S = 60.0
 #: How long the main thread sleeps at most before it looks for an interrupt, and at the workers.
 WAKE_S = 0.25
 LOOK_S = 1.0
-#: How many folders are unpacked and checked at once.
-UNPACKED_AT_ONCE = 4
+#: How many folders are looked for in the store at once, and how many unpacked and checked; how many
+#: wait for that at most while more are given away.
+AT_ONCE = 4
+MOST_ARRIVING = 32
 
 Ended = Callable[[Task, "Executed | GroundtruthError | OSError"], None]
 
@@ -110,9 +113,14 @@ class _Giving:
     def __init__(self, client: Client, where: Address, tasks: Sequence[Task], ended: Ended) -> None:
         self._client, self._where, self._ended = client, where, ended
         self._todo = collections.deque(tasks)
-        #: What is away, and which workers it may go to.
-        self._given: dict[Future, tuple[Task, frozenset[str]]] = {}
-        self._back: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        #: What is looked for in the store here, what is to be given away, what is away and which
+        #: workers it may go to, and what is being taken over.
+        self._sought: dict[Any, Task] = {}
+        self._ready: collections.deque[tuple[Task, Parcel]] = collections.deque()
+        self._given: dict[Future, tuple[Task, Parcel, frozenset[str]]] = {}
+        self._arriving: dict[Any, Task] = {}
+        #: Whatever of these has come to its end.
+        self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._needs = needs(tasks)
         #: Threads of each worker that can be given cells; why each other one cannot.
         self._fit: dict[str, int] = {}
@@ -121,21 +129,54 @@ class _Giving:
 
     def all(self) -> None:
         """Give all cells away and take them back."""
-        arriving: dict[Any, Task] = {}
-        with ThreadPoolExecutor(UNPACKED_AT_ONCE) as unpacking:
+        seeking, unpacking = ThreadPoolExecutor(AT_ONCE), ThreadPoolExecutor(AT_ONCE)
+        try:
+            while self._todo or self._sought or self._ready or self._given or self._arriving:
+                self._look()
+                self._seek(seeking)
+                while self._ready and self._may_give():
+                    self._give(*self._ready.popleft())
+                for one in self._ended_now():
+                    self._take(one, unpacking)
+        finally:
+            # Also reached by an interrupt: workers end what nobody waits for.
+            with contextlib.suppress(OSError, TimeoutError, CancelledError):
+                self._client.cancel(list(self._given), force=True)
+            for pool in (seeking, unpacking):
+                pool.shutdown(cancel_futures=True)
+
+    def _may_give(self) -> bool:
+        """Return whether a worker has nothing to do, and what comes back is taken over in time."""
+        return len(self._given) < sum(self._fit.values()) and len(self._arriving) < MOST_ARRIVING
+
+    def _seek(self, seeking: ThreadPoolExecutor) -> None:
+        """Have the next cells looked for in the store here, as far ahead as there is use of it."""
+        while self._todo and len(self._sought) + len(self._ready) < AT_ONCE:
+            task = self._todo.popleft()
+            self._await(seeking.submit(_sought, task), self._sought, task)
+
+    def _await(self, one: Any, among: dict[Any, Task], task: Task) -> None:
+        among[one] = task
+        one.add_done_callback(self._news.put)
+
+    def _take(self, one: Any, unpacking: ThreadPoolExecutor) -> None:
+        """Go on with a cell that was looked for, has come back, or was taken over."""
+        if one in self._given:
+            task, *_ = self._given.pop(one)
+            self._await(unpacking.submit(_arrived, one, task, self._where), self._arriving, task)
+        elif one in self._arriving:
+            self._end(self._arriving.pop(one), one)
+        elif one in self._sought:
+            task = self._sought.pop(one)
             try:
-                while self._todo or self._given or arriving:
-                    self._look()
-                    while self._todo and len(self._given) < sum(self._fit.values()):
-                        self._give(self._todo.popleft())
-                    for future, task in self._taken():
-                        arriving[unpacking.submit(_arrived, future, task, self._where)] = task
-                    for one in [one for one in arriving if one.done()]:
-                        self._end(arriving.pop(one), one)
-            finally:
-                # Also reached by an interrupt: workers end what nobody waits for.
-                with contextlib.suppress(OSError, TimeoutError, CancelledError):
-                    self._client.cancel(list(self._given), force=True)
+                found: Executed | Parcel = one.result()
+            except (GroundtruthError, OSError) as error:
+                self._ended(task, error)
+            else:
+                if isinstance(found, Executed):
+                    self._ended(task, found)
+                else:
+                    self._ready.append((task, found))
 
     def _look(self) -> None:
         """See which workers there are, now and then, and ask new ones whether they are fit."""
@@ -158,14 +199,14 @@ class _Giving:
 
     def _give_again(self) -> None:
         """Take back what could only go to workers that are no more."""
-        for future, (task, allowed) in list(self._given.items()):
+        for future, (task, given, allowed) in list(self._given.items()):
             if not allowed & self._fit.keys() and not future.done():
                 del self._given[future]
                 future.cancel()
-                self._todo.appendleft(task)
+                self._ready.appendleft((task, given))
 
     def _check_some(self, now_s: float) -> None:
-        if self._fit:
+        if self._fit or not self._ready:  # what the store here has needs none
             self._alone_since_s = now_s
         elif now_s - self._alone_since_s > NO_WORKER_S:
             why = "; ".join(dict.fromkeys(self._unfit.values()))
@@ -175,32 +216,21 @@ class _Giving:
                 hint=f"groundtruth worker {self._where}; needs: docs/guides/campaigns.md",
             )  # fmt: skip
 
-    def _give(self, task: Task) -> None:
-        planned = task.planned
-        folder = run_folder.cell_folder(task.run, planned.id)
-        try:
-            attempts.set_aside(task.run, planned.id)
-            if there := from_store(planned.cell, folder, task.lab, task.store):
-                self._ended(task, there)
-                return
-            given = parcel.parcel(task.run, planned.id, planned.cell, task.lab)
-        except (GroundtruthError, OSError) as error:
-            self._ended(task, error)
-            return
+    def _give(self, task: Task, given: Parcel) -> None:
         allowed = frozenset(self._fit)
-        key = f"groundtruth-{planned.id}-{uuid.uuid4().hex}"  # no other campaign has it
+        key = f"groundtruth-{given.id}-{uuid.uuid4().hex}"  # no other campaign has it
         future = self._client.submit(work, given, key=key, pure=False, workers=sorted(allowed))
-        self._given[future] = task, allowed
-        future.add_done_callback(self._back.put)
+        self._given[future] = task, given, allowed
+        future.add_done_callback(self._news.put)
 
-    def _taken(self) -> list[tuple[Future, Task]]:
-        """Return what has come back; wait for something for a moment."""
+    def _ended_now(self) -> list[Any]:
+        """Return what has come to its end; wait for something for a moment."""
         found = []
         with contextlib.suppress(queue.Empty):
-            found.append(self._back.get(timeout=WAKE_S))
+            found.append(self._news.get(timeout=WAKE_S))
             while True:
-                found.append(self._back.get_nowait())
-        return [(one, self._given.pop(one)[0]) for one in found if one in self._given]
+                found.append(self._news.get_nowait())
+        return found
 
     def _end(self, task: Task, arrived: Any) -> None:
         try:
@@ -215,6 +245,23 @@ class _Giving:
         except (GroundtruthError, OSError) as error:
             how = error
         self._ended(task, how)
+
+
+def _sought(task: Task) -> Executed | Parcel:
+    """Finish a cell that the store here has; else return what a worker needs for it."""
+    planned = task.planned
+    attempts.set_aside(task.run, planned.id)
+    folder = run_folder.cell_folder(task.run, planned.id)
+    there = from_store(planned.cell, folder, task.lab, task.store)
+    return there or parcel.parcel(
+        task.run, planned.id, planned.cell, task.lab, is_kept=_shelf(task) is not None
+    )
+
+
+def _shelf(task: Task) -> Shelf | None:
+    """Return a cell's place in the store here, if there is one and it is of use."""
+    lab = task.lab.properties
+    return task.store.shelf(task.planned.cell, lab) if task.store and lab.repeatable else None
 
 
 def _arrived(future: Future, task: Task, where: Address) -> Executed:
@@ -238,8 +285,10 @@ def _arrived(future: Future, task: Task, where: Address) -> Executed:
         full = FullError("a worker's disk is full", where=returned.worker, got=str(returned.error))
         full.worker = returned.address
         raise full
-    parcel.take_over(returned, task.run, task.planned.id, task.planned.cell)
-    return Executed(said=returned.said)
+    shelf = _shelf(task)
+    parcel.take_over(returned, task.run, task.planned.id, task.planned.cell, shelf)
+    said = (*returned.said, *(shelf.said if shelf else ()))
+    return Executed(from_store=returned.from_store, said=said)
 
 
 def _gone(where: Address) -> GoneError:

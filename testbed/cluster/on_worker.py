@@ -20,12 +20,14 @@ from typing import Any, TypeVar
 
 from model import run_folder
 from model.errors import GroundtruthError
-from testbed.campaign import attempts
+from testbed.campaign import attempts, digests
 from testbed.campaign.run_cell import Executed, execute
 from testbed.cluster import parcel
 from testbed.cluster.parcel import Need, Parcel, Returned, differing
 from testbed.machine import cache, scratch
 from testbed.store import cells as store
+from testbed.store import elsewhere
+from testbed.store.cells import Shelf
 
 #: The core that a worker's cells are bound to.
 CORE_VARIABLE = "GROUNDTRUTH_WORKER_CORE"
@@ -47,24 +49,40 @@ def work(given: Parcel) -> Returned:
     with scratch.scratch(place, PREFIX) as run:
         folder = run_folder.cell_folder(run, given.id)
         try:
-            done = _execute(given, run, folder)
+            return _finished(given, run, folder, here)
         except (GroundtruthError, OSError) as error:
             return Returned(
                 worker=here, address=get_worker().address, packed=_left(folder), error=error,
                 is_full=is_full(error, place),
             )  # fmt: skip
-        return Returned(worker=here, packed=parcel.pack(folder), said=done.said)
 
 
-def _execute(given: Parcel, run: Path, folder: Path) -> Executed:
+def _finished(given: Parcel, run: Path, folder: Path, here: str) -> Returned:
+    done, shelf = _execute(given, run, folder)
+    besides = run / parcel.BESIDES
+    besides.mkdir()
+    evidence = elsewhere.besides(shelf, besides, digests.read_done(folder)) if shelf else None
+    return Returned(
+        worker=here, packed=parcel.pack(folder, besides if evidence else None),
+        from_store=done.from_store, said=tuple(f"{here}: {one}" for one in done.said),
+        evidence=evidence,
+    )  # fmt: skip
+
+
+def _execute(given: Parcel, run: Path, folder: Path) -> tuple[Executed, Shelf | None]:
+    """Run a cell; return how that went, and its place in a store if what that has is asked for."""
     lab = moved(given.lab, given.cache, cache.root())
     if given.movement is not None and given.cell.ad_hoc:
         place = run_folder.kept_movement(run, given.cell.ad_hoc.mobility.movement_sha256)
         place.parent.mkdir(parents=True)
         place.write_bytes(given.movement)
+    labs = {lab.properties.name: lab.properties}
+    kept = store.opened(labs)
+    if kept is None and given.is_kept:  # none here: one of this cell alone, for whoever asks
+        kept = store.opened_at(run / store.FOLDER, labs)
     with _wanted() as cancelled:
-        kept = store.opened({lab.properties.name: lab.properties})
-        return execute(given.cell, folder, lab, cancelled, (), kept)
+        done = execute(given.cell, folder, lab, cancelled, (), kept)
+    return done, kept.shelf(given.cell, lab.properties) if kept and given.is_kept else None
 
 
 def unfit(wanted: Sequence[Need]) -> str:

@@ -19,10 +19,12 @@ from testbed.campaign import digests
 from testbed.campaign.run_cells import Task
 from testbed.labs.contract.lab import Lab
 from testbed.machine import cache, scratch, trees
-from testbed.store import identity
+from testbed.store import elsewhere, identity
+from testbed.store.cells import Shelf
+from testbed.store.entries import Record
 
-#: The folder in an archive.
-TOP = "cell"
+#: The folder in an archive; in it the cell as it ended, and what a store of cells has besides.
+TOP, ENDED, BESIDES = "cell", "ended", "besides"
 _ARRIVING = ".arriving-"
 
 
@@ -66,13 +68,17 @@ def needs(tasks: Iterable[Task]) -> tuple[Need, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Parcel:
-    """A cell for a worker. ``cache`` is where the lab's parts are on the machine it comes from."""
+    """A cell for a worker. ``cache`` is where the lab's parts are on the machine it comes from.
+
+    ``is_kept`` if the store there takes the cell, and so needs what the lab left as it left it.
+    """
 
     id: str
     cell: Cell
     lab: Lab
     cache: Path
     movement: bytes | None = None
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +86,8 @@ class Returned:
     """What a worker made of a cell: its folder as an archive, and why it is not finished if so.
 
     ``worker`` names the machine, ``address`` is dask's. ``is_full`` if its disk has no room left,
-    which is no fault of the cell's, and would make it fail all others as fast.
+    which is no fault of the cell's, and would make it fail all others as fast. ``evidence`` is what
+    its store says of what the lab left, where that is asked for.
     """
 
     worker: str
@@ -88,16 +95,23 @@ class Returned:
     address: str = ""
     is_full: bool = False
     error: GroundtruthError | OSError | None = None
+    from_store: bool = False
     said: tuple[str, ...] = field(default=())
+    evidence: Record | None = None
 
 
-def pack(folder: Path) -> bytes:
-    """Return a folder's plain files as an archive."""
-    entries = [archive.entry_of(name, path) for name, path in plain_files.files(folder)]
-    return b"".join(archive.pieces(entries, TOP))
+def pack(folder: Path, besides: Path | None = None) -> bytes:
+    """Return the plain files of a cell, and those that a store has besides, as an archive."""
+    both = {ENDED: folder} if besides is None else {ENDED: folder, BESIDES: besides}
+    entries = [
+        archive.entry_of(f"{where}/{name}", path)
+        for where, one in both.items()
+        for name, path in plain_files.files(one)
+    ]
+    return b"".join(archive.pieces(entries, TOP)) if entries else b""
 
 
-def parcel(run: Path, cell_id: str, cell: Cell, lab: Lab) -> Parcel:
+def parcel(run: Path, cell_id: str, cell: Cell, lab: Lab, *, is_kept: bool = False) -> Parcel:
     """Return what a worker needs for a cell of a run.
 
     Raises:
@@ -105,13 +119,17 @@ def parcel(run: Path, cell_id: str, cell: Cell, lab: Lab) -> Parcel:
     """
     sha256 = cell.ad_hoc.mobility.movement_sha256 if cell.ad_hoc else ""
     movement = run_folder.kept_movement(run, sha256).read_bytes() if sha256 else None
-    return Parcel(id=cell_id, cell=cell, lab=lab, cache=cache.root(), movement=movement)
+    return Parcel(id=cell_id, cell=cell, lab=lab, cache=cache.root(), movement=movement,
+                  is_kept=is_kept)  # fmt: skip
 
 
-def take_over(returned: Returned, run: Path, cell_id: str, cell: Cell) -> None:
+def take_over(
+    returned: Returned, run: Path, cell_id: str, cell: Cell, shelf: Shelf | None = None
+) -> None:
     """Put a cell's folder where it belongs in a run, whole or not at all; raise what went wrong.
 
-    What a cell that failed left is put there as well.
+    What a cell that failed left is put there as well. ``shelf`` is the cell's in the store here,
+    which takes it where the worker sent what that needs; what it cannot is said there.
 
     Raises:
         MachineError: what arrived is not what the worker finished.
@@ -125,25 +143,31 @@ def take_over(returned: Returned, run: Path, cell_id: str, cell: Cell) -> None:
             (room / "archive").write_bytes(returned.packed)
             (room / "into").mkdir()
             try:
-                folder = archive.unpack(room / "archive", room / "into")
-                if returned.error is None:
-                    _check(folder, cell)
+                arrived = archive.unpack(room / "archive", room / "into")
+                finished = {} if returned.error else _checked(arrived / ENDED, cell)
             except GroundtruthError as error:
                 raise _unusable(returned, str(error)) from error
+            if shelf and returned.evidence and finished:
+                elsewhere.keep(
+                    shelf, returned.evidence, arrived / ENDED, arrived / BESIDES, finished
+                )
             trees.remove(place)
-            folder.rename(place)
+            (arrived / ENDED).rename(place)
         elif returned.error is None:
             raise _unusable(returned, "nothing")
     if returned.error is not None:
         raise returned.error
 
 
-def _check(folder: Path, cell: Cell) -> None:
-    differences = digests.differences(digests.read_done(folder), digests.of_cell(folder))
+def _checked(folder: Path, cell: Cell) -> dict[str, str]:
+    """Return the digests of a finished cell's files; raise if they are not what its DONE says."""
+    found = digests.of_cell(folder)
+    differences = digests.differences(digests.read_done(folder), found)
     if (folder / run_folder.CELL).read_text() != cell_json(cell):
         differences.append(f"{run_folder.CELL}: another cell's")
     if differences:
         raise MachineError("files are not as finished", got="; ".join(differences[:3]))
+    return found
 
 
 def _unusable(returned: Returned, got: str) -> MachineError:

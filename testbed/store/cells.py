@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,8 +61,13 @@ def opened(labs: Mapping[str, Properties]) -> Store | None:
     Only a cell that leaves the same bytes each time is told by what goes into it.
     """
     root = place()
+    return None if root is None else opened_at(root, labs)
+
+
+def opened_at(root: Path, labs: Mapping[str, Properties]) -> Store | None:
+    """Return the store of this folder; see :func:`opened`."""
     names = [name for name, lab in labs.items() if lab.repeatable]
-    if root is None or not names:
+    if not names:
         return None
     starts = {name: identity.starts_digest(name) for name in names}
     return Store(root=root, parses=_parses(), starts=starts)
@@ -158,14 +163,18 @@ class Shelf:
         said = f"cells cannot {what} the store, {self.evidence.root}: {error.strerror or error}"
         self.said.append(said)
 
-    @contextlib.contextmanager
-    def filled(self, folder: Path) -> Iterator[Filling]:
+    def filled(self, folder: Path) -> contextlib.AbstractContextManager[Filling]:
         """Take note of what a lab left, so that it is kept if the cell is finished in the block."""
+        return self.filled_with(_compared(folder))
+
+    @contextlib.contextmanager
+    def filled_with(self, left: Iterable[tuple[str, Path]]) -> Iterator[Filling]:
+        """Take note of files that a lab left, each with its name in a cell; as :meth:`filled`."""
         held = contextlib.ExitStack()
         room: Path | None = None
         try:
             room = held.enter_context(filling(self.evidence.root))
-            for name, path in _compared(folder):
+            for name, path in left:
                 _shared(path, room / "evidence" / FILES / name)
         except OSError as error:
             self.cannot("be kept in", error)

@@ -9,7 +9,6 @@ import pickle
 import signal
 import subprocess
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -18,48 +17,18 @@ import psutil
 import pytest
 
 from model import run_folder
-from model.cell import Cell, cell_id
+from model.cell import Cell
 from model.errors import MachineError, RunError, StudyError, UnsupportedError
 from testbed.campaign import digests
 from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
 from testbed.cluster import address, engine, keys
-from testbed.cluster.engine import Cluster
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
-from tests.support.recorded import wireless_cell
 from tests.support.runs import clusters
+from tests.support.runs.cluster_cells import WITHIN_S, Act, Lab, planned, run, until
 
 Start = Callable[..., subprocess.Popen[bytes]]
 pytestmark = pytest.mark.timeout(300)
-WITHIN_S = 60.0
-
-
-def planned(count: int, first: int = 1) -> list[PlannedCell]:
-    cells = [
-        dataclasses.replace(wireless_cell(seed=seed), lab=FakeLab().describe("7.3"))
-        for seed in range(first, first + count)
-    ]
-    return [PlannedCell(id=cell_id(cell), cell=cell) for cell in cells]
-
-
-@dataclasses.dataclass(frozen=True)
-class Act:
-    """What cells do: tell that they began, and wait until they may go on, if there is such."""
-
-    begun: Path
-    gate: Path | None = None
-    fails: int = 0
-
-    def __call__(self, cell: Cell, folder: Path) -> None:
-        (self.begun / f"{cell.seed}-{uuid.uuid4().hex}").touch()
-        deadline_s = time.monotonic() + WITHIN_S
-        while self.gate and not self.gate.exists():
-            assert time.monotonic() < deadline_s
-            time.sleep(0.01)
-        if cell.seed == self.fails:
-            (folder / "raw").mkdir()
-            raise RunError("it fails")
-        write_recorded(cell, folder)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,39 +48,11 @@ class Full:
         write_recorded(cell, folder)
 
 
-class Lab(FakeLab):
-    """A lab of functions, which remembers nothing: it is on several machines."""
-
-    def __init__(self, act: Callable[[Cell, Path], object]) -> None:
-        super().__init__(act)
-
-
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
     folder = tmp_path / "begun"
     folder.mkdir()
     return folder
-
-
-def run(
-    place: Path, cells: list[PlannedCell], lab: FakeLab, report: Callable[[Progress], None]
-) -> Outcome:
-    where = address.named()
-    assert where is not None
-    part = Part(run=place, cells=cells, lab=lab)
-    (outcome,) = run_parts([part], jobs=1, report=report, elsewhere=Cluster(address=where))
-    return outcome
-
-
-def nothing(_: Progress) -> None:
-    pass
-
-
-def until(what: Callable[[], object]) -> None:
-    deadline_s = time.monotonic() + WITHIN_S
-    while not what():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.02)
 
 
 def test_cells_leave_what_they_leave_here(
@@ -120,9 +61,9 @@ def test_cells_leave_what_they_leave_here(
     start("scheduler", here)
     start("worker", here, "--jobs", "2")
     cells, lab = planned(4), Lab(Act(begun))
-    assert run(tmp_path / "there", cells, lab, nothing) == Outcome(finished_cells=4, failures=())
+    assert run(tmp_path / "there", cells, lab) == Outcome(finished_cells=4, failures=())
     (alone,) = run_parts(
-        [Part(run=tmp_path / "alone", cells=cells, lab=lab)], jobs=2, report=nothing
+        [Part(run=tmp_path / "alone", cells=cells, lab=lab)], jobs=2, report=lambda _: None
     )
     assert alone.finished_cells == 4
     for one in cells:
@@ -139,7 +80,7 @@ def test_a_cell_that_fails_is_told_with_what_it_left(
     start("scheduler", here)
     start("worker", here, "--jobs", "1")
     cells = planned(3)
-    outcome = run(tmp_path, cells, Lab(Act(begun, fails=2)), nothing)
+    outcome = run(tmp_path, cells, Lab(Act(begun, fails=2)))
     assert outcome.finished_cells == 2
     ((failed, why),) = outcome.failures
     assert failed == cells[1].id
@@ -156,7 +97,7 @@ def test_killed_workers_lose_no_cell_and_repeat_no_finished_one(
     process = start("worker", here, "--jobs", "2")
     cells, outcomes = planned(6), []
     running = threading.Thread(
-        target=lambda: outcomes.append(run(tmp_path / "run", cells, Lab(Act(begun, gate)), nothing))
+        target=lambda: outcomes.append(run(tmp_path / "run", cells, Lab(Act(begun, gate))))
     )
     running.start()
     for times in (1, 2):
@@ -177,7 +118,7 @@ def test_a_worker_with_a_full_disk_fails_no_cell_and_gets_no_other(
     start("scheduler", here)
     start("worker", here, "--jobs", "2")
     cells = planned(5)
-    assert run(tmp_path, cells, Lab(Full(begun, by=2)), nothing).finished_cells == 5
+    assert run(tmp_path, cells, Lab(Full(begun, by=2))).finished_cells == 5
     tried = [path.name.partition("-")[0] for path in begun.iterdir()]
     # One worker is full from then on: its cell went to the other one, and what it was given before
     # that was known.
@@ -206,7 +147,7 @@ def test_a_lost_scheduler_is_told_and_what_is_finished_stays(
     worker.wait(30)
     start("scheduler", here)
     start("worker", here, "--jobs", "1")
-    assert run(tmp_path / "run", cells, Lab(Act(begun)), nothing).finished_cells == 3
+    assert run(tmp_path / "run", cells, Lab(Act(begun))).finished_cells == 3
     seeds = [path.name.partition("-")[0] for path in begun.iterdir()]
     assert all(seeds.count(str(one.cell.seed)) == 1 for one in done)
 
@@ -218,7 +159,7 @@ def test_two_campaigns_share_workers(tmp_path: Path, begun: Path, here: str, sta
     both = [
         threading.Thread(
             target=lambda place=place, cells=cells: outcomes.append(
-                run(tmp_path / place, cells, Lab(Act(begun)), nothing)
+                run(tmp_path / place, cells, Lab(Act(begun)))
             )
         )
         for place, cells in (("one", planned(4)), ("two", planned(4)))
@@ -246,7 +187,7 @@ def test_workers_with_another_lab_get_no_cell(
         for one in cells
     ]
     with pytest.raises(RunError, match=r"no worker that can run.*another lab: code_digest: c"):
-        run(tmp_path, cells, Lab(write_recorded), nothing)
+        run(tmp_path, cells, Lab(write_recorded))
 
 
 def test_without_a_scheduler_it_is_said(
@@ -255,7 +196,7 @@ def test_without_a_scheduler_it_is_said(
     del here
     monkeypatch.setattr(engine, "CONNECT_S", 1.0)
     with pytest.raises(RunError, match=r"no scheduler answers.*groundtruth scheduler"):
-        run(tmp_path, planned(1), Lab(write_recorded), nothing)
+        run(tmp_path, planned(1), Lab(write_recorded))
 
 
 def test_a_lab_in_real_time_stays_here(tmp_path: Path, here: str) -> None:
@@ -265,7 +206,7 @@ def test_a_lab_in_real_time_stays_here(tmp_path: Path, here: str) -> None:
         properties = dataclasses.replace(FakeLab.properties, clock="real", at_once=8)
 
     with pytest.raises(StudyError, match=r"real time on a cluster.*leave out CLUSTER"):
-        run(tmp_path, planned(1), Real(write_recorded), nothing)
+        run(tmp_path, planned(1), Real(write_recorded))
 
 
 def test_only_who_has_the_keys_is_spoken_to(
@@ -278,14 +219,14 @@ def test_only_who_has_the_keys_is_spoken_to(
     start("scheduler", f"tls://127.0.0.1:{port}")
     start("worker", f"tls://127.0.0.1:{port}", "--jobs", "1")
     lab = Lab(Act(begun))
-    assert run(tmp_path / "run", planned(2), lab, nothing).finished_cells == 2
+    assert run(tmp_path / "run", planned(2), lab).finished_cells == 2
     monkeypatch.setattr(engine, "CONNECT_S", 3.0)
     monkeypatch.setenv(address.KEYS_VARIABLE, str(tmp_path / "others"))
     with pytest.raises(RunError, match=r"no scheduler answers"):
-        run(tmp_path / "other", planned(1), lab, nothing)
+        run(tmp_path / "other", planned(1), lab)
     monkeypatch.setenv(address.VARIABLE, f"tcp://127.0.0.1:{port}")
     with pytest.raises(RunError, match=r"no scheduler answers"):
-        run(tmp_path / "clear", planned(1), lab, nothing)
+        run(tmp_path / "clear", planned(1), lab)
 
 
 @pytest.mark.parametrize(
