@@ -2,8 +2,7 @@
 
 Invariants: each cell ends here once, with its folder or with why there is none, whatever becomes of
 workers; only as many are given away as there are workers for, so that what is lost with a scheduler
-is what ran. Cells go to workers that were asked and have the campaign's code and labs: another one
-would fail a cell in no time and so be given all others. A cell whose worker was lost is given to
+is what ran. A cell whose worker was lost is given to
 others, by dask or, where none of those is left that it was for, again by this; it is the machine's
 fault when workers were lost with it too often.
 """
@@ -12,8 +11,8 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dataclasses
 import logging
-import math
 import queue
 import time
 import uuid
@@ -22,16 +21,15 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from model import run_folder
-from model.errors import GroundtruthError, MachineError, RunError, StudyError
-from testbed.campaign import attempts
-from testbed.campaign.run_cell import Executed, from_store
+from model.errors import GroundtruthError, RunError, StudyError
+from testbed.campaign.run_cell import Executed
 from testbed.campaign.run_cells import Task
-from testbed.cluster import address, parcel
+from testbed.cluster import address
 from testbed.cluster.address import Address
-from testbed.cluster.on_worker import unfit, work
-from testbed.cluster.parcel import Parcel, Returned, needs
-from testbed.store.cells import Shelf
+from testbed.cluster.cells_here import GoneError, UnfitError, arrived, gone, sought
+from testbed.cluster.crew import Crew
+from testbed.cluster.on_worker import work
+from testbed.cluster.parcel import Parcel, needs
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -42,23 +40,12 @@ CONNECT_S = 10.0
 NO_WORKER_S = 60.0
 #: How long the main thread sleeps at most before it looks for an interrupt, and at the workers.
 WAKE_S = 0.25
-LOOK_S = 1.0
 #: How many folders are looked for in the store at once, and how many unpacked and checked; how many
 #: wait for that at most while more are given away.
 AT_ONCE = 4
 MOST_ARRIVING = 32
 
 Ended = Callable[[Task, "Executed | GroundtruthError | OSError"], None]
-
-
-class GoneError(RunError):
-    """There is no scheduler any more."""
-
-
-class FullError(RunError):
-    """A worker, by its address, has no room on its disk."""
-
-    worker = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +68,8 @@ class Cluster:
                 wanted="a lab whose cells can run on any machine, such as virtual",
                 hint="leave out CLUSTER",
             )  # fmt: skip
-        with _connected(self.address) as client:
-            _Giving(client, self.address, todo, ended).all()
+        with _connected(self.address) as client, Crew(client, needs(todo)) as crew:
+            _Giving(client, self.address, crew, todo, ended).all()
 
 
 @contextlib.contextmanager
@@ -110,8 +97,10 @@ def _connected(where: Address) -> Any:
 class _Giving:
     """Cells on their way to workers and back."""
 
-    def __init__(self, client: Client, where: Address, tasks: Sequence[Task], ended: Ended) -> None:
-        self._client, self._where, self._ended = client, where, ended
+    def __init__(
+        self, client: Client, where: Address, crew: Crew, tasks: Sequence[Task], ended: Ended
+    ) -> None:
+        self._client, self._where, self._tell = client, where, ended
         self._todo = collections.deque(tasks)
         #: What is looked for in the store here, what is to be given away, what is away and which
         #: workers it may go to, and what is being taken over.
@@ -121,11 +110,8 @@ class _Giving:
         self._arriving: dict[Any, Task] = {}
         #: Whatever of these has come to its end.
         self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._needs = needs(tasks)
-        #: Threads of each worker that can be given cells; why each other one cannot.
-        self._fit: dict[str, int] = {}
-        self._unfit: dict[str, str] = {}
-        self._looked_s, self._alone_since_s = -math.inf, time.monotonic()
+        self._crew = crew
+        self._alone_since_s = time.monotonic()
 
     def all(self) -> None:
         """Give all cells away and take them back."""
@@ -147,13 +133,16 @@ class _Giving:
 
     def _may_give(self) -> bool:
         """Return whether a worker has nothing to do, and what comes back is taken over in time."""
-        return len(self._given) < sum(self._fit.values()) and len(self._arriving) < MOST_ARRIVING
+        return (
+            len(self._given) < sum(self._crew.fit().values())
+            and len(self._arriving) < MOST_ARRIVING
+        )
 
     def _seek(self, seeking: ThreadPoolExecutor) -> None:
         """Have the next cells looked for in the store here, as far ahead as there is use of it."""
         while self._todo and len(self._sought) + len(self._ready) < AT_ONCE:
             task = self._todo.popleft()
-            self._await(seeking.submit(_sought, task), self._sought, task)
+            self._await(seeking.submit(sought, task), self._sought, task)
 
     def _await(self, one: Any, among: dict[Any, Task], task: Task) -> None:
         among[one] = task
@@ -163,7 +152,7 @@ class _Giving:
         """Go on with a cell that was looked for, has come back, or was taken over."""
         if one in self._given:
             task, *_ = self._given.pop(one)
-            self._await(unpacking.submit(_arrived, one, task, self._where), self._arriving, task)
+            self._await(unpacking.submit(arrived, one, task, self._where), self._arriving, task)
         elif one in self._arriving:
             self._end(self._arriving.pop(one), one)
         elif one in self._sought:
@@ -179,45 +168,41 @@ class _Giving:
                     self._ready.append((task, found))
 
     def _look(self) -> None:
-        """See which workers there are, now and then, and ask new ones whether they are fit."""
-        now_s = time.monotonic()
-        if now_s - self._looked_s < LOOK_S:
-            return
-        self._looked_s = now_s
+        """See which workers there are, now and then."""
         if self._client.status != "running":
-            raise _gone(self._where)
+            raise gone(self._where)
         try:
-            threads = self._client.nthreads()
-            if new := [one for one in threads if one not in self._fit and one not in self._unfit]:
-                said = self._client.run(unfit, self._needs, workers=new, on_error="return")
-                self._unfit |= {one: str(why) for one, why in said.items() if why}
+            looked = self._crew.look()
         except (OSError, TimeoutError) as error:
-            raise _gone(self._where) from error
-        self._fit = {one: count for one, count in threads.items() if one not in self._unfit}
-        self._give_again()
-        self._check_some(now_s)
+            raise gone(self._where) from error
+        if looked:
+            self._give_again()
+            self._check_some()
 
     def _give_again(self) -> None:
         """Take back what could only go to workers that are no more."""
+        fit = self._crew.fit()
         for future, (task, given, allowed) in list(self._given.items()):
-            if not allowed & self._fit.keys() and not future.done():
+            if not allowed & fit.keys() and not future.done():
                 del self._given[future]
                 future.cancel()
                 self._ready.appendleft((task, given))
 
-    def _check_some(self, now_s: float) -> None:
-        if self._fit or not self._ready:  # what the store here has needs none
+    def _check_some(self) -> None:
+        now_s = time.monotonic()
+        # What the store here has needs no worker, and who is asked may be one.
+        if self._crew.fit() or self._crew.is_awaited() or not self._ready:
             self._alone_since_s = now_s
         elif now_s - self._alone_since_s > NO_WORKER_S:
-            why = "; ".join(dict.fromkeys(self._unfit.values()))
             raise RunError(
                 "no worker that can run these cells", where=str(self._where),
-                wanted=f"one within {NO_WORKER_S:.0f} s", got=why[:500] or "none at all",
+                wanted=f"one within {NO_WORKER_S:.0f} s",
+                got=self._crew.why_not()[:500] or "none at all",
                 hint=f"groundtruth worker {self._where}; needs: docs/guides/campaigns.md",
             )  # fmt: skip
 
     def _give(self, task: Task, given: Parcel) -> None:
-        allowed = frozenset(self._fit)
+        allowed = frozenset(self._crew.fit())
         key = f"groundtruth-{given.id}-{uuid.uuid4().hex}"  # no other campaign has it
         future = self._client.submit(work, given, key=key, pure=False, workers=sorted(allowed))
         self._given[future] = task, given, allowed
@@ -237,62 +222,16 @@ class _Giving:
             how = arrived.result()
         except GoneError:  # no cell's fault
             raise
-        except FullError as error:
-            self._unfit[error.worker] = str(error)
-            self._fit.pop(error.worker, None)
+        except UnfitError as error:
+            self._crew.refuse(error.worker, str(error))
             self._todo.appendleft(task)
             return
         except (GroundtruthError, OSError) as error:
             how = error
         self._ended(task, how)
 
-
-def _sought(task: Task) -> Executed | Parcel:
-    """Finish a cell that the store here has; else return what a worker needs for it."""
-    planned = task.planned
-    attempts.set_aside(task.run, planned.id)
-    folder = run_folder.cell_folder(task.run, planned.id)
-    there = from_store(planned.cell, folder, task.lab, task.store)
-    return there or parcel.parcel(
-        task.run, planned.id, planned.cell, task.lab, is_kept=_shelf(task) is not None
-    )
-
-
-def _shelf(task: Task) -> Shelf | None:
-    """Return a cell's place in the store here, if there is one and it is of use."""
-    lab = task.lab.properties
-    return task.store.shelf(task.planned.cell, lab) if task.store and lab.repeatable else None
-
-
-def _arrived(future: Future, task: Task, where: Address) -> Executed:
-    """Take a cell's folder over; raise why it has not come."""
-    from distributed import CancelledError as TakenBackError
-    from distributed.scheduler import KilledWorker
-
-    name = f"cell {task.planned.id}"
-    try:
-        returned: Returned = future.result()
-    except KilledWorker as error:
-        raise MachineError(
-            "the workers that ran it were lost", where=name, got=str(error)[:300],
-            hint="they may be short of memory",
-        ) from error  # fmt: skip
-    except TakenBackError as error:
-        raise _gone(where) from error
-    finally:
-        future.release()
-    if returned.is_full:
-        full = FullError("a worker's disk is full", where=returned.worker, got=str(returned.error))
-        full.worker = returned.address
-        raise full
-    shelf = _shelf(task)
-    parcel.take_over(returned, task.run, task.planned.id, task.planned.cell, shelf)
-    said = (*returned.said, *(shelf.said if shelf else ()))
-    return Executed(from_store=returned.from_store, said=said)
-
-
-def _gone(where: Address) -> GoneError:
-    return GoneError(
-        "the scheduler went away", where=str(where),
-        hint="finished cells are kept; start it again, then groundtruth resume",
-    )  # fmt: skip
+    def _ended(self, task: Task, how: Executed | GroundtruthError | OSError) -> None:
+        """Tell that a cell ended, and what has become of workers meanwhile."""
+        if isinstance(how, Executed) and (news := self._crew.news()):
+            how = dataclasses.replace(how, said=(*how.said, *news))
+        self._tell(task, how)

@@ -6,6 +6,7 @@ after nobody waits for it any more.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import functools
@@ -13,17 +14,18 @@ import os
 import shutil
 import socket
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from model import run_folder
-from model.errors import GroundtruthError
+from model.errors import GroundtruthError, UnsupportedError
 from testbed.campaign import attempts, digests
 from testbed.campaign.run_cell import Executed, execute
 from testbed.cluster import parcel
 from testbed.cluster.parcel import Need, Parcel, Returned, differing
+from testbed.cluster.waiting import wanted
 from testbed.machine import cache, scratch
 from testbed.store import cells as store
 from testbed.store import elsewhere
@@ -32,8 +34,6 @@ from testbed.store.cells import Shelf
 #: The core that a worker's cells are bound to.
 CORE_VARIABLE = "GROUNDTRUTH_WORKER_CORE"
 PREFIX = "groundtruth-cell-"
-#: How often it is looked whether a cell is still wanted.
-LOOK_S = 0.5
 #: With less left, a lab that failed is taken to have failed for want of room.
 LEAST_FREE_BYTES = 64 << 20
 Given = TypeVar("Given")
@@ -53,7 +53,7 @@ def work(given: Parcel) -> Returned:
         except (GroundtruthError, OSError) as error:
             return Returned(
                 worker=here, address=get_worker().address, packed=_left(folder), error=error,
-                is_full=is_full(error, place),
+                unfit=why_unfit(error, place),
             )  # fmt: skip
 
 
@@ -80,39 +80,71 @@ def _execute(given: Parcel, run: Path, folder: Path) -> tuple[Executed, Shelf | 
     kept = store.opened(labs)
     if kept is None and given.is_kept:  # none here: one of this cell alone, for whoever asks
         kept = store.opened_at(run / store.FOLDER, labs)
-    with _wanted() as cancelled:
+    with wanted() as cancelled:
         done = execute(given.cell, folder, lab, cancelled, (), kept)
     return done, kept.shelf(given.cell, lab.properties) if kept and given.is_kept else None
 
 
-def unfit(wanted: Sequence[Need]) -> str:
-    """Return why this worker cannot run cells that need this; empty if it can. Called by dask."""
-    here = socket.gethostname()
-    for need in wanted:
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a worker says when it is asked whether it can run cells.
+
+    ``why`` it cannot, empty if it can or will be able to once it has the parts of the lab that it
+    ``lacks``. ``cache`` names the folder where these are to be, the same for whoever shares it.
+    """
+
+    machine: str
+    cache: str
+    why: str = ""
+    lacks: tuple[str, ...] = ()
+
+
+async def examine(asked: Sequence[Need]) -> Answer:
+    """Return whether this worker can run cells that need this. Called by dask."""
+    return await asyncio.to_thread(_examined, asked)
+
+
+def _examined(asked: Sequence[Need]) -> Answer:
+    here, own = socket.gethostname(), cache.root()
+    said = functools.partial(Answer, machine=here, cache=f"{here}:{own}")
+    lacks: list[str] = []
+    for need in asked:
         if need.code != _own_code(need.lab.properties.name):
-            return f"{here} has other code: another version of Groundtruth, Python or packages"
+            return said(
+                why=f"{here} has other code: another version of Groundtruth, Python or packages"
+            )
+        lab = moved(need.lab, need.cache, own)
+        if missing := [one.name for one in lab.parts() if one.parent == own and not one.is_dir()]:
+            lacks += missing
+            continue
         try:
-            lab = moved(need.lab, need.cache, cache.root())
             lab.check_whole(thorough=False)
             found = dict(lab.describe(need.described["kernel"]))
         except (GroundtruthError, OSError) as error:
-            return f"{here} has no such lab: {error}"
+            return said(why=f"{here} has no such lab: {error}")
         if differ := differing(need.described, found):
-            return f"{here} has another lab: {differ}"
-    return ""
+            return said(why=f"{here} has another lab: {differ}")
+    return said(lacks=tuple(dict.fromkeys(lacks)))
 
 
 _own_code = functools.cache(parcel.own_code)
 
 
-def is_full(error: BaseException, place: Path) -> bool:
-    """Return whether something failed because the disk that ``place`` is on is full."""
+def why_unfit(error: BaseException, place: Path) -> str:
+    """Return why other cells would fail here as this one did, empty if they need not.
+
+    The disk that ``place`` is on is full, or this machine has not what a lab needs.
+    """
+    if isinstance(error, UnsupportedError):
+        return str(error)
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in attempts.FULL:
-            return True
+            return f"its disk is full: {cause}"
         cause = cause.__cause__
-    return shutil.disk_usage(place).free < LEAST_FREE_BYTES
+    if shutil.disk_usage(place).free < LEAST_FREE_BYTES:
+        return f"its disk is full: {error}"
+    return ""
 
 
 def _left(folder: Path) -> bytes:
@@ -151,26 +183,3 @@ def _moved(value: Any, old: Path, new: Path) -> Any:
         }
         return dataclasses.replace(value, **fields)
     return value
-
-
-@contextlib.contextmanager
-def _wanted() -> Iterator[threading.Event]:
-    """Give an event that is set once nobody waits for the task that runs in this thread."""
-    from distributed.worker import get_worker, thread_state
-
-    cancelled, ended = threading.Event(), threading.Event()
-    worker, key = get_worker(), thread_state.key
-
-    def look() -> None:
-        while not ended.wait(LOOK_S):
-            task = worker.state.tasks.get(key)
-            if task is None or task.state in ("cancelled", "resumed"):
-                cancelled.set()
-
-    watching = threading.Thread(target=look, daemon=True)
-    watching.start()
-    try:
-        yield cancelled
-    finally:
-        ended.set()
-        watching.join()

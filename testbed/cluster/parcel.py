@@ -85,15 +85,15 @@ class Parcel:
 class Returned:
     """What a worker made of a cell: its folder as an archive, and why it is not finished if so.
 
-    ``worker`` names the machine, ``address`` is dask's. ``is_full`` if its disk has no room left,
-    which is no fault of the cell's, and would make it fail all others as fast. ``evidence`` is what
-    its store says of what the lab left, where that is asked for.
+    ``worker`` names the machine, ``address`` is dask's. ``unfit`` is why it would fail
+    all others as fast, such as that its disk is full, where the cell is not to blame. ``evidence``
+    is what its store says of what the lab left, where that is asked for.
     """
 
     worker: str
     packed: bytes
     address: str = ""
-    is_full: bool = False
+    unfit: str = ""
     error: GroundtruthError | OSError | None = None
     from_store: bool = False
     said: tuple[str, ...] = field(default=())

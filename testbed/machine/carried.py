@@ -7,6 +7,7 @@ alone; the same entries give the same file, to the byte.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -15,9 +16,10 @@ import re
 import stat
 import tarfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO, Protocol, cast
 
 from model.errors import RunError, StudyError
 from testbed.machine import cache, contents
@@ -81,6 +83,13 @@ def pack(parts: Sequence[Path], target: Path, report: BuildReport) -> None:
         partial.unlink(missing_ok=True)
 
 
+class Readable(Protocol):
+    """What is read once, from its beginning."""
+
+    def read(self, count: int, /) -> bytes:
+        """Return so many bytes, fewer only at the end."""
+
+
 def unpack(source: Path, report: BuildReport) -> list[tuple[str, bool]]:
     """Put what a file holds into the cache; return each entry's name, and whether it was new.
 
@@ -89,17 +98,45 @@ def unpack(source: Path, report: BuildReport) -> list[tuple[str, bool]]:
             and those after it is kept.
         UnsupportedError: there is no space for it.
     """
+    with _readable(str(source)), tarfile.open(source, "r:gz") as tar:
+        members = _Members(tar)
+        return _take_all(members, _manifest(members), report)
+
+
+def unpack_from(source: Readable, wanted: Mapping[str, str], report: BuildReport) -> None:
+    """Put what is read into the cache, if it is what is wanted: names and digests of entries.
+
+    Of an entry that is there already no more is read, if it is the last. Raises as :func:`unpack`,
+    and what ``source`` raises.
+    """
+    with _readable("what arrives"), tarfile.open(fileobj=_as_file(source), mode="r|gz") as tar:
+        members = _Members(tar)
+        entries = _manifest(members)
+        if (told := {entry.name: entry.digest for entry in entries}) != dict(wanted):
+            raise ValueError(f"{told}, wanted {dict(wanted)}")
+        _take_all(members, entries, report)
+
+
+def _as_file(source: Readable) -> BinaryIO:
+    return cast("BinaryIO", source)  # of a stream nothing else is asked
+
+
+@contextlib.contextmanager
+def _readable(where: str) -> Iterator[None]:
     try:
-        with tarfile.open(source, "r:gz") as tar:
-            members = _Members(tar)
-            entries = _manifest(members)
-            cache.need_space(cache.root(), sum(entry.size_bytes for entry in entries), "a lab")
-            return [(entry.name, _take_in(members, entry, report)) for entry in entries]
+        yield
     except _UNREADABLE as error:
         raise StudyError(
-            "no lab can be read from it", where=str(source),
+            "no lab can be read from it", where=where,
             wanted="a file that groundtruth lab export wrote", got=f"{error}",
         ) from error  # fmt: skip
+
+
+def _take_all(
+    members: _Members, entries: Sequence[Entry], report: BuildReport
+) -> list[tuple[str, bool]]:
+    cache.need_space(cache.root(), sum(entry.size_bytes for entry in entries), "a lab")
+    return [(entry.name, _take_in(members, entry, report)) for entry in entries]
 
 
 class _Members:
@@ -115,7 +152,9 @@ class _Members:
         self.next = next(self._rest, None)
 
     def of(self, name: str) -> Iterator[tarfile.TarInfo]:
-        """Yield the members of one entry, which stand together."""
+        """Yield the members of one entry, which stand together; those before it are passed over."""
+        while self.next is not None and not self.next.name.startswith(f"{name}/"):
+            self.go_on()
         while self.next is not None and self.next.name.startswith(f"{name}/"):
             # Its bytes are read before the next member is looked for.
             yield self.next
@@ -158,8 +197,6 @@ def _take_in(members: _Members, entry: Entry, report: BuildReport) -> bool:
 
     kind, _, key = entry.name.rpartition("-")
     cache.entry(kind, key, build)
-    for _ in members.of(entry.name):  # what is there already is passed over
-        pass
     return made
 
 

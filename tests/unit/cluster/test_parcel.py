@@ -10,7 +10,7 @@ import pytest
 
 from model import run_folder
 from model.cell import Cell, cell_id, cell_json
-from model.errors import MachineError, RunError
+from model.errors import MachineError, RunError, UnsupportedError
 from testbed.campaign import digests
 from testbed.campaign.run_cell import finish
 from testbed.cluster import on_worker, parcel
@@ -120,14 +120,15 @@ def test_what_differs_of_two_labs_is_named() -> None:
     )
 
 
-def test_a_full_disk_is_told_from_other_failures(
+def test_what_no_cell_could_run_with_is_told_from_other_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     full, wrapped = OSError(errno.ENOSPC, "no space"), RunError("cannot prepare a cell")
     wrapped.__cause__ = full
-    assert on_worker.is_full(full, tmp_path)
-    assert on_worker.is_full(wrapped, tmp_path)
-    assert not on_worker.is_full(OSError(errno.EIO, "x"), tmp_path)
-    assert not on_worker.is_full(RunError("it fails"), tmp_path)
+    assert "disk is full" in on_worker.why_unfit(full, tmp_path)
+    assert "disk is full" in on_worker.why_unfit(wrapped, tmp_path)
+    assert on_worker.why_unfit(UnsupportedError("no bwrap"), tmp_path) == "no bwrap"
+    assert not on_worker.why_unfit(OSError(errno.EIO, "x"), tmp_path)
+    assert not on_worker.why_unfit(RunError("it fails"), tmp_path)
     monkeypatch.setattr(on_worker, "LEAST_FREE_BYTES", 1 << 62)
-    assert on_worker.is_full(RunError("the lab wrote nothing more"), tmp_path)
+    assert "disk is full" in on_worker.why_unfit(RunError("the lab wrote no more"), tmp_path)

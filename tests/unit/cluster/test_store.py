@@ -20,7 +20,7 @@ from model.errors import RunError
 from testbed.campaign import digests, run_cell
 from testbed.campaign.run_cell import execute
 from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
-from testbed.cluster import engine, parcel
+from testbed.cluster import cells_here, engine, parcel
 from testbed.cluster.parcel import Returned
 from testbed.planning.plan import PlannedCell
 from testbed.store import cells as store
@@ -151,7 +151,7 @@ def test_a_slow_store_keeps_no_worker_waiting(
             time.sleep(0.02)
         return looked_for(cell, *rest)
 
-    monkeypatch.setattr(engine, "from_store", slow)
+    monkeypatch.setattr(cells_here, "from_store", slow)
     assert run(tmp_path / "run", cells, Lab(Act(begun))).finished_cells == 3
 
 
