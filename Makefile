@@ -9,11 +9,13 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=auto --dist=loadscope
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=
-unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY CLUSTER
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY CLUSTER ARTEFACTS
 # The machines of LAB=remote.
 export GROUNDTRUTH_INVENTORY := $(or $(INVENTORY),$(GROUNDTRUTH_INVENTORY))
 # Where a campaign's cells run instead of here.
 export GROUNDTRUTH_CLUSTER := $(or $(CLUSTER),$(GROUNDTRUTH_CLUSTER))
+# What they come back through, if not the scheduler.
+export GROUNDTRUTH_ARTEFACTS := $(or $(ARTEFACTS),$(GROUNDTRUTH_ARTEFACTS))
 
 # quote TEXT: one shell word, whatever is in it.
 quote = '$(subst ','\'',$(1))'
@@ -35,10 +37,10 @@ run_folder = $(call quote,$(or $(RUN),results/latest))
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, CLUSTER=tls://HOST:8786, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, CLUSTER=tls://HOST:8786, ARTEFACTS=s3://BUCKET/PREFIX, RUN=results/...'
 
 .PHONY: experiment
-experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= SCALE= AT= CLUSTER=]
+experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= SCALE= AT= CLUSTER= ARTEFACTS=]
 	@$(GROUNDTRUTH) run $(study_files) $(run_options) $(call option,simulator,$(SIMULATOR))
 
 # What the README shows; a test fails when the studies are no longer those it was measured with.
@@ -120,7 +122,8 @@ ansible-check: setup-dev ## check that every playbook can be read and lists its 
 .PHONY: requirements
 requirements: setup-dev ## pin requirements/*.in anew: newest versions, with hashes
 	@.venv/bin/uv pip compile --quiet --upgrade requirements/run.in -o requirements/run.txt
-	@.venv/bin/uv pip compile --quiet --upgrade -c requirements/run.txt requirements/dev.in -o requirements/dev.txt
+	@.venv/bin/uv pip compile --quiet --upgrade -c requirements/run.txt requirements/s3.in -o requirements/s3.txt
+	@.venv/bin/uv pip compile --quiet --upgrade -c requirements/run.txt -c requirements/s3.txt requirements/dev.in -o requirements/dev.txt
 	@.venv/bin/uv pip compile --quiet --upgrade requirements/crate.in -o requirements/crate.txt
 
 .PHONY: setup

@@ -11,6 +11,7 @@ from testbed.campaign.run_cell import Executed, from_store
 from testbed.campaign.run_cells import Task
 from testbed.cluster import parcel
 from testbed.cluster.address import Address
+from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.parcel import Parcel, Returned
 from testbed.store.cells import Shelf
 
@@ -28,15 +29,16 @@ class UnfitError(RunError):
     worker = ""
 
 
-def sought(task: Task) -> Executed | Parcel:
+def sought(task: Task, through: Artefacts | None) -> Executed | Parcel:
     """Finish a cell that the store here has; else return what a worker needs for it."""
     planned = task.planned
     attempts.set_aside(task.run, planned.id)
     folder = run_folder.cell_folder(task.run, planned.id)
     there = from_store(planned.cell, folder, task.lab, task.store)
     return there or parcel.parcel(
-        task.run, planned.id, planned.cell, task.lab, is_kept=_shelf(task) is not None
-    )
+        task.run, planned.id, planned.cell, task.lab, is_kept=_shelf(task) is not None,
+        through=through,
+    )  # fmt: skip
 
 
 def _shelf(task: Task) -> Shelf | None:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from model.errors import GroundtruthError
+from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.lab_leaves import Parts, send
 from testbed.cluster.on_worker import Answer, examine
 from testbed.cluster.parcel import Need
@@ -36,8 +37,10 @@ TRIES = 3
 class Crew:
     """The workers; a block, which ends what it began."""
 
-    def __init__(self, client: Client, needs: Sequence[Need]) -> None:
-        self._client, self._needs = client, needs
+    def __init__(
+        self, client: Client, needs: Sequence[Need], through: Artefacts | None = None
+    ) -> None:
+        self._client, self._needs, self._through = client, needs, through
         self._parts = {part.name: part for need in needs for part in need.lab.parts()}
         self._lock = threading.Lock()
         #: Of all that are there: how many cells each can run at once.
@@ -138,7 +141,8 @@ class Crew:
 
     def _examined(self, worker: str) -> Answer:
         answer: Answer
-        (answer,) = self._client.run(examine, self._needs, workers=[worker]).values()
+        asked = self._client.run(examine, self._needs, self._through, workers=[worker])
+        (answer,) = asked.values()
         return answer
 
     def _supplied(self, worker: str, answer: Answer) -> Answer | None:

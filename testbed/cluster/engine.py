@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 from model.errors import GroundtruthError, RunError, StudyError
 from testbed.campaign.run_cell import Executed
 from testbed.campaign.run_cells import Task
-from testbed.cluster import address
+from testbed.cluster import address, artefacts
 from testbed.cluster.address import Address
+from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.cells_here import GoneError, UnfitError, arrived, gone, sought
 from testbed.cluster.crew import Crew
 from testbed.cluster.on_worker import work
@@ -50,16 +51,17 @@ Ended = Callable[[Task, "Executed | GroundtruthError | OSError"], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """A scheduler, and what it is asked with."""
+    """A scheduler, and the store that cells come back through, if that is another way."""
 
     address: Address
+    through: str = ""
 
     def each(self, todo: Sequence[Task], ended: Ended) -> None:
         """Run cells on the cluster's workers; ``ended`` is called here with each that ended.
 
         Raises:
             RunError: there is no such scheduler, it went away, or it has no workers.
-            UnsupportedError: its keys are missing.
+            UnsupportedError: its keys are missing, or what the store of artefacts needs.
             StudyError: a cell belongs on this machine alone.
         """
         if real := [task for task in todo if task.lab.properties.clock == "real"]:
@@ -68,8 +70,11 @@ class Cluster:
                 wanted="a lab whose cells can run on any machine, such as virtual",
                 hint="leave out CLUSTER",
             )  # fmt: skip
-        with _connected(self.address) as client, Crew(client, needs(todo)) as crew:
-            _Giving(client, self.address, crew, todo, ended).all()
+        with contextlib.ExitStack() as held:
+            through = held.enter_context(artefacts.begun(self.through)) if self.through else None
+            client = held.enter_context(_connected(self.address))
+            crew = held.enter_context(Crew(client, needs(todo), through))
+            _Giving(client, self.address, crew, through, todo, ended).all()
 
 
 @contextlib.contextmanager
@@ -98,9 +103,10 @@ class _Giving:
     """Cells on their way to workers and back."""
 
     def __init__(
-        self, client: Client, where: Address, crew: Crew, tasks: Sequence[Task], ended: Ended
-    ) -> None:
-        self._client, self._where, self._tell = client, where, ended
+        self, client: Client, where: Address, crew: Crew, through: Artefacts | None,
+        tasks: Sequence[Task], ended: Ended,
+    ) -> None:  # fmt: skip
+        self._client, self._where, self._through, self._tell = client, where, through, ended
         self._todo = collections.deque(tasks)
         #: What is looked for in the store here, what is to be given away, what is away and which
         #: workers it may go to, and what is being taken over.
@@ -142,7 +148,7 @@ class _Giving:
         """Have the next cells looked for in the store here, as far ahead as there is use of it."""
         while self._todo and len(self._sought) + len(self._ready) < AT_ONCE:
             task = self._todo.popleft()
-            self._await(seeking.submit(sought, task), self._sought, task)
+            self._await(seeking.submit(sought, task, self._through), self._sought, task)
 
     def _await(self, one: Any, among: dict[Any, Task], task: Task) -> None:
         among[one] = task

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from model import run_folder
+from model import plain_files, run_folder
 from model.errors import GroundtruthError, UnsupportedError
 from testbed.campaign import attempts, digests
 from testbed.campaign.run_cell import Executed, execute
 from testbed.cluster import parcel
+from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.parcel import Need, Parcel, Returned, differing
 from testbed.cluster.waiting import wanted
 from testbed.machine import cache, scratch
@@ -52,8 +53,8 @@ def work(given: Parcel) -> Returned:
             return _finished(given, run, folder, here)
         except (GroundtruthError, OSError) as error:
             return Returned(
-                worker=here, address=get_worker().address, packed=_left(folder), error=error,
-                unfit=why_unfit(error, place),
+                worker=here, address=get_worker().address, error=error,
+                unfit=why_unfit(error, place), **_left(given, run, folder),
             )  # fmt: skip
 
 
@@ -63,10 +64,18 @@ def _finished(given: Parcel, run: Path, folder: Path, here: str) -> Returned:
     besides.mkdir()
     evidence = elsewhere.besides(shelf, besides, digests.read_done(folder)) if shelf else None
     return Returned(
-        worker=here, packed=parcel.pack(folder, besides if evidence else None),
-        from_store=done.from_store, said=tuple(f"{here}: {one}" for one in done.said),
-        evidence=evidence,
+        worker=here, from_store=done.from_store, said=tuple(f"{here}: {one}" for one in done.said),
+        evidence=evidence, **_sent(given, run, folder, besides if evidence else None),
     )  # fmt: skip
+
+
+def _sent(given: Parcel, run: Path, folder: Path, besides: Path | None = None) -> dict[str, Any]:
+    """Return how a cell's folder comes to the campaign: in the answer, or by where it was put."""
+    if given.through is None:
+        return {"packed": parcel.pack(folder, besides)}
+    packed = run / "archive"
+    plain_files.write_pieces(packed, parcel.packed(folder, besides))
+    return {"elsewhere": given.through.put(given.id, packed)} if packed.stat().st_size else {}
 
 
 def _execute(given: Parcel, run: Path, folder: Path) -> tuple[Executed, Shelf | None]:
@@ -99,12 +108,12 @@ class Answer:
     lacks: tuple[str, ...] = ()
 
 
-async def examine(asked: Sequence[Need]) -> Answer:
+async def examine(asked: Sequence[Need], through: Artefacts | None = None) -> Answer:
     """Return whether this worker can run cells that need this. Called by dask."""
-    return await asyncio.to_thread(_examined, asked)
+    return await asyncio.to_thread(_examined, asked, through)
 
 
-def _examined(asked: Sequence[Need]) -> Answer:
+def _examined(asked: Sequence[Need], through: Artefacts | None) -> Answer:
     here, own = socket.gethostname(), cache.root()
     said = functools.partial(Answer, machine=here, cache=f"{here}:{own}")
     lacks: list[str] = []
@@ -124,6 +133,11 @@ def _examined(asked: Sequence[Need]) -> Answer:
             return said(why=f"{here} has no such lab: {error}")
         if differ := differing(need.described, found):
             return said(why=f"{here} has another lab: {differ}")
+    try:
+        if through:
+            through.check()
+    except UnsupportedError as error:
+        return said(why=f"{here}: {error}")
     return said(lacks=tuple(dict.fromkeys(lacks)))
 
 
@@ -147,11 +161,11 @@ def why_unfit(error: BaseException, place: Path) -> str:
     return ""
 
 
-def _left(folder: Path) -> bytes:
-    """Return what a cell that failed left, as far as it can be packed."""
+def _left(given: Parcel, run: Path, folder: Path) -> dict[str, Any]:
+    """Return what a cell that failed left, as far as it can be sent."""
     with contextlib.suppress(GroundtruthError, OSError):
-        return parcel.pack(folder)
-    return b""
+        return _sent(given, run, folder)
+    return {}
 
 
 def _bind() -> None:

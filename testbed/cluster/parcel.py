@@ -7,7 +7,7 @@ and the same lab, by their digests, and each file that arrives has the digest th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,8 @@ from model.errors import GroundtruthError, MachineError
 from testbed.bundles import archive
 from testbed.campaign import digests
 from testbed.campaign.run_cells import Task
+from testbed.cluster import artefacts
+from testbed.cluster.artefacts import Artefacts, Kept
 from testbed.labs.contract.lab import Lab
 from testbed.machine import cache, scratch, trees
 from testbed.store import elsewhere, identity
@@ -71,6 +73,7 @@ class Parcel:
     """A cell for a worker. ``cache`` is where the lab's parts are on the machine it comes from.
 
     ``is_kept`` if the store there takes the cell, and so needs what the lab left as it left it.
+    ``through`` is where its folder is put, if not into the answer.
     """
 
     id: str
@@ -79,19 +82,22 @@ class Parcel:
     cache: Path
     movement: bytes | None = None
     is_kept: bool = False
+    through: Artefacts | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Returned:
     """What a worker made of a cell: its folder as an archive, and why it is not finished if so.
 
-    ``worker`` names the machine, ``address`` is dask's. ``unfit`` is why it would fail
-    all others as fast, such as that its disk is full, where the cell is not to blame. ``evidence``
-    is what its store says of what the lab left, where that is asked for.
+    That is ``packed``, or ``elsewhere``, or both are empty: there is none. ``worker`` names the
+    machine, ``address`` is dask's. ``unfit`` is why it would fail all others as fast, such as that
+    its disk is full, where the cell is not to blame. ``evidence`` is what its store says of what
+    the lab left, where that is asked for.
     """
 
     worker: str
-    packed: bytes
+    packed: bytes = b""
+    elsewhere: Kept | None = None
     address: str = ""
     unfit: str = ""
     error: GroundtruthError | OSError | None = None
@@ -101,17 +107,26 @@ class Returned:
 
 
 def pack(folder: Path, besides: Path | None = None) -> bytes:
-    """Return the plain files of a cell, and those that a store has besides, as an archive."""
+    """Return a cell's plain files, and those a store has besides, as an archive; empty if none."""
+    return b"".join(packed(folder, besides))
+
+
+def packed(folder: Path, besides: Path | None = None) -> Iterator[bytes]:
+    """Yield the pieces of what :func:`pack` returns."""
     both = {ENDED: folder} if besides is None else {ENDED: folder, BESIDES: besides}
     entries = [
         archive.entry_of(f"{where}/{name}", path)
         for where, one in both.items()
         for name, path in plain_files.files(one)
     ]
-    return b"".join(archive.pieces(entries, TOP)) if entries else b""
+    if entries:
+        yield from archive.pieces(entries, TOP)
 
 
-def parcel(run: Path, cell_id: str, cell: Cell, lab: Lab, *, is_kept: bool = False) -> Parcel:
+def parcel(
+    run: Path, cell_id: str, cell: Cell, lab: Lab, *, is_kept: bool = False,
+    through: Artefacts | None = None,
+) -> Parcel:  # fmt: skip
     """Return what a worker needs for a cell of a run.
 
     Raises:
@@ -120,7 +135,7 @@ def parcel(run: Path, cell_id: str, cell: Cell, lab: Lab, *, is_kept: bool = Fal
     sha256 = cell.ad_hoc.mobility.movement_sha256 if cell.ad_hoc else ""
     movement = run_folder.kept_movement(run, sha256).read_bytes() if sha256 else None
     return Parcel(id=cell_id, cell=cell, lab=lab, cache=cache.root(), movement=movement,
-                  is_kept=is_kept)  # fmt: skip
+                  is_kept=is_kept, through=through)  # fmt: skip
 
 
 def take_over(
@@ -139,8 +154,8 @@ def take_over(
     place = run_folder.cell_folder(run, cell_id)
     place.parent.mkdir(parents=True, exist_ok=True)
     with scratch.scratch(run, _ARRIVING) as room:
-        if returned.packed:
-            (room / "archive").write_bytes(returned.packed)
+        if returned.packed or returned.elsewhere:
+            _fetch(returned, room / "archive")
             (room / "into").mkdir()
             try:
                 arrived = archive.unpack(room / "archive", room / "into")
@@ -157,6 +172,18 @@ def take_over(
             raise _unusable(returned, "nothing")
     if returned.error is not None:
         raise returned.error
+
+
+def _fetch(returned: Returned, into: Path) -> None:
+    if returned.elsewhere is None:
+        into.write_bytes(returned.packed)
+        return
+    try:
+        artefacts.get(returned.elsewhere, into)
+    except GroundtruthError as error:
+        raise _unusable(returned, str(error)) from error
+    finally:
+        artefacts.remove(returned.elsewhere)
 
 
 def _checked(folder: Path, cell: Cell) -> dict[str, str]:

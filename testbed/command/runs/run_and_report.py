@@ -24,7 +24,7 @@ from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
 from testbed.campaign.run_cells import Part
 from testbed.campaign.study_sets import Found, set_of, together
-from testbed.cluster import address
+from testbed.cluster import address, artefacts
 from testbed.command.runs import chart_library
 from testbed.machine import workers
 from testbed.machine.console import out, words
@@ -79,7 +79,7 @@ def named_cluster() -> run_cells.Elsewhere | None:
         return None
     from testbed.cluster.engine import Cluster  # when needed: it takes a second to load
 
-    return Cluster(address=found)
+    return Cluster(address=found, through=artefacts.named())
 
 
 def finished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
