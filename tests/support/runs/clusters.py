@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-BEGUN_WITHIN_S = 60.0
+BEGUN_WITHIN_S = 200.0
 
 
 def free_port() -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.support.runs.clusters import free_port
 
-WITHIN_S = 120.0
+WITHIN_S = 200.0
 BUCKET = "cells"
 #: What is asked before credentials are: a user, its key, what it may do, and a bucket.
 _FREE_REQUESTS = 4
