@@ -36,8 +36,9 @@ def tc_lines(laid_out: Layout, flows: Sequence[Flow], node: str, redirected: str
             if counter.hook == "ingress"
             else "ok"
         )
+        told = f"pref {counter.pref}" + (f" handle {counter.handle}" if counter.handle > 1 else "")
         lines.append(
-            f"filter add dev {counter.device} {counter.hook} pref {counter.pref} protocol ip"
+            f"filter add dev {counter.device} {counter.hook} {told} protocol ip"
             f" flower ip_proto {flow.protocol} dst_port {flow.port} action {action}\n"
         )
     for device in devices:

@@ -156,13 +156,14 @@ def read_back(
     return checks, raw
 
 
-def filter_counts(shown: list[dict[str, Any]]) -> dict[int, int]:
-    """Return packets by filter preference from ``tc -j -s filter show``."""
-    counts: dict[int, int] = {}
+def filter_counts(shown: list[dict[str, Any]]) -> dict[tuple[int, int], int]:
+    """Return packets by preference and handle of filters from ``tc -j -s filter show``."""
+    counts: dict[tuple[int, int], int] = {}
     for entry in shown:
-        for action in entry.get("options", {}).get("actions", []):
-            pref = int(entry["pref"])
-            counts[pref] = counts.get(pref, 0) + int(action["stats"]["packets"])
+        options = entry.get("options", {})
+        for action in options.get("actions", []):
+            told = int(entry["pref"]), int(options["handle"])
+            counts[told] = counts.get(told, 0) + int(action["stats"]["packets"])
     return counts
 
 
@@ -178,12 +179,13 @@ def read_counters(
     rows: list[dict[str, str | int]] = []
     for counter in wanted:
         key = (counter.node, counter.device, counter.hook)
-        if counter.pref not in shown[key]:
+        told = counter.pref, counter.handle
+        if told not in shown[key]:
             raise VerifyError(
                 "no such counter",
                 where=f"{counter.node}:{counter.device} {counter.hook}",
-                wanted=f"a filter with preference {counter.pref} for flow {counter.flow}",
-                got=f"preferences {sorted(shown[key])}",
+                wanted=f"a filter with preference and handle {told} for flow {counter.flow}",
+                got=f"{sorted(shown[key])}",
             )
         rows.append(
             {
@@ -191,7 +193,7 @@ def read_counters(
                 "counter": counter.name,
                 "node": counter.node,
                 "device": counter.device,
-                "packets": shown[key][counter.pref],
+                "packets": shown[key][told],
             }
         )
     return rows
@@ -199,8 +201,8 @@ def read_counters(
 
 def _shown_filters(
     spaces: dict[str, Namespace], wanted: tuple[Counter, ...]
-) -> dict[tuple[str, str, str], dict[int, int]]:
-    """Return each hook's packets by preference, by node, device and hook: one ``tc`` per node."""
+) -> dict[tuple[str, str, str], dict[tuple[int, int], int]]:
+    """Return each hook's packets by filter, by node, device and hook: one ``tc`` per node."""
     shown = {}
     for node in dict.fromkeys(counter.node for counter in wanted):
         hooks = dict.fromkeys((c.device, c.hook) for c in wanted if c.node == node)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 NodeRole = Literal["source", "router", "destination"]
 #: Hosts of one router whose addresses share their second number.
 SUBNETS = 250
+#: Of flows' counters: the first one's preference, and how many flows have one of their own.
+FIRST_PREFERENCE, MOST_PREFERENCES = 100, 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +82,10 @@ class EndHost:
 
 @dataclass(frozen=True, kw_only=True)
 class Counter:
-    """One per-flow packet counter: a flower filter on a device, told by its preference.
+    """One per-flow packet counter: a flower filter on a device, told by preference and handle.
+
+    Filters of one preference are looked up in one table; those of several are tried in turn. The
+    first of a preference has the handle 1, whether that is asked for or not.
 
     Its name is that of a point, ``queue_offered``, ``loss_offered`` or ``loss_passed``, with the
     number of the path behind it if that is not the first.
@@ -92,6 +97,7 @@ class Counter:
     device: str
     hook: str  # ingress or egress
     pref: int
+    handle: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,10 +315,13 @@ def counters(laid_out: Layout, flows: Sequence[Flow]) -> tuple[Counter, ...]:
     """Return the data-direction counters of each flow.
 
     On every path, at every link between routers that it crosses: before the queue, and between
-    queue and loss; and once behind all of them.
+    queue and loss; and once behind all of them. Those of many flows share a preference: a packet
+    would have to be held against hundreds.
     """
     made = []
     for i, flow in enumerate(flows):
+        own = len(flows) <= MOST_PREFERENCES
+        pref, handle = (FIRST_PREFERENCE + i, 1) if own else (FIRST_PREFERENCE, i + 1)
         ends = laid_out.sources[flow.source], laid_out.destinations[flow.destination]
         for number, (_, *crossed, (exit_, _)) in enumerate(laid_out.all_crossed(*ends), 1):
             places = []
@@ -323,7 +332,7 @@ def counters(laid_out: Layout, flows: Sequence[Flow]) -> tuple[Counter, ...]:
             for name, at, hook in places:
                 made.append(
                     Counter(name=counter_name(name, number), flow=flow.id, node=at.node,
-                            device=at.device, hook=hook, pref=100 + i)
+                            device=at.device, hook=hook, pref=pref, handle=handle)
                 )  # fmt: skip
     return tuple(made)
 

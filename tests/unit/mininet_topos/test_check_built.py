@@ -141,11 +141,14 @@ def test_offloads() -> None:
 
 
 def test_recorded_filter_counts() -> None:
-    assert filter_counts(value("iproute2-6.15/filter-show-egress.json")) == {100: 3, 101: 0}
+    assert filter_counts(value("iproute2-6.15/filter-show-egress.json")) == {
+        (100, 1): 3,
+        (101, 1): 0,
+    }
     assert filter_counts(value("iproute2-6.15/filter-show-ingress.json")) == {
-        100: 3,
-        101: 0,
-        65000: 2,
+        (100, 1): 3,
+        (101, 1): 0,
+        (65000, 1): 2,
     }
     assert filter_counts([]) == {}
 

@@ -73,7 +73,24 @@ def test_ip_and_tc_are_given_what_they_always_were(name: str) -> None:
     }
     now = [[node, what, lines[what](node).splitlines()] for node, what, _ in was["commands"]]
     assert now == was["commands"]
-    assert [dataclasses.asdict(counter) for counter in counters(laid_out, flows)] == was["counters"]
+    made = [dataclasses.asdict(counter) for counter in counters(laid_out, flows)]
+    assert made == [counter | {"handle": 1} for counter in was["counters"]]
+
+
+def test_counters_of_many_flows_are_one_table() -> None:
+    was = RECORDED["wireless"]
+    laid_out = lay_out(build(Network, was["network"], "network"), was["seed"])
+    (one, *_) = (build(Flow, flow, "flow") for flow in was["flows"])
+    flows = [dataclasses.replace(one, id=f"T{n}", port=5000 + n) for n in range(1, 22)]
+    told = [(c.pref, c.handle) for c in counters(laid_out, flows) if c.name == "queue_offered"]
+    assert told == [(100, n) for n in range(1, 22)]
+    lines = [line for line in tc_lines(laid_out, flows, "r1").splitlines() if "flower" in line]
+    assert [line.partition(" protocol")[0] for line in lines] == [
+        "filter add dev r1-bottleneck egress pref 100",
+        *(f"filter add dev r1-bottleneck egress pref 100 handle {n}" for n in range(2, 22)),
+    ]
+    few = counters(laid_out, flows[:20])
+    assert len({c.pref for c in few if c.name == "queue_offered"}) == 20
 
 
 def test_hosts_have_no_qdisc_and_routers_no_route_option() -> None:
