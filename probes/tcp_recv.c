@@ -63,7 +63,8 @@ static void record_messages(uint64_t before_bytes, uint64_t got_bytes,
  * Reads once; returns what read() does. Inside the window the read goes on
  * until the buffer is full or the interval ends: the kernel still takes every
  * segment from the receive queue as it comes, but the process is not woken
- * for each, which in a virtual-time lab is most of a receiver's cost.
+ * for each, which in a virtual-time lab is most of a receiver's cost. Nobody
+ * looks at the bytes: the kernel counts and discards them (MSG_TRUNC).
  */
 static ssize_t read_once(int fd, struct goodput_meter *meter,
 			 int64_t *boundary_ns)
@@ -82,7 +83,8 @@ static ssize_t read_once(int fd, struct goodput_meter *meter,
 		}
 	}
 	if (*boundary_ns != NO_TIME_NS) {
-		got = recv(fd, buffer, sizeof(buffer), MSG_WAITALL);
+		got = recv(fd, buffer, sizeof(buffer),
+			   MSG_WAITALL | MSG_TRUNC);
 		if (got > 0)
 			meter_add_before(meter, *boundary_ns, (uint64_t)got, 0);
 		return got;
