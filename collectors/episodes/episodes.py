@@ -17,7 +17,7 @@ from collectors.episodes.retransmissions import Kinds
 from collectors.episodes.sctp import sctp_rows
 from collectors.episodes.sent_data import captured_flows
 from collectors.episodes.tcp import tcp_rows
-from collectors.episodes.window import main_rows, window
+from collectors.episodes.window import by_flow, main_rows, window
 from model.cell import Cell, Flow
 from model.run_files.loss_tables import EpisodeRow
 
@@ -29,8 +29,9 @@ def episodes(
     if packets is not None:
         return _captured(cell, packets, congestion)
     if congestion is not None:
+        told = by_flow(congestion, cell.flows)
         flows = (flow for flow in cell.flows if flow.protocol != "udp")
-        return [row for flow in flows for row in _told(flow, congestion)]
+        return [row for flow in flows for row in _told(flow, told[flow.id])]
     return None
 
 
@@ -48,12 +49,13 @@ def _captured(
     cell: Cell, packets: pl.DataFrame, congestion: pl.DataFrame | None
 ) -> list[EpisodeRow]:
     found: list[EpisodeRow] = []
+    told = {} if congestion is None else by_flow(congestion, cell.flows)
     for flow, captured in captured_flows(cell, packets):
         if flow.protocol != "udp":
-            cwnd = None
-            if congestion is not None and not flow.is_multihomed():
-                cwnd = window(congestion, flow.id)
-            rows = captured_rows(flow, captured, _kinds(flow, congestion), cwnd)
+            cwnd, own = None, told.get(flow.id)
+            if own is not None and not flow.is_multihomed():
+                cwnd = window(own, flow.id)
+            rows = captured_rows(flow, captured, _kinds(flow, own), cwnd)
             found += rows if cwnd is None else with_windows(rows, cwnd, flow.message_bytes)
     return found
 

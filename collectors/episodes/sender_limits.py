@@ -16,7 +16,7 @@ import polars as pl
 from collectors.episodes.bounds import NEVER
 from collectors.episodes.loss_bounds import pftk_bound_pps, sqrt_bound_pps
 from collectors.episodes.sent_data import PACKET_MAX_BYTES, Bools, Ints
-from collectors.episodes.window import main_rows
+from collectors.episodes.window import by_flow, main_rows
 from collectors.packets.seen import Floats
 from model.cell import Cell, Flow
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
@@ -53,16 +53,21 @@ class Observed:
 
 def limits(seen: Observed) -> list[LimitsRow]:
     """Return for each TCP and SCTP flow a row for the run, then one for each window."""
+    told, busy = by_flow(seen.congestion, seen.cell.flows), _busy(seen.queue)
     return [
-        row for flow in seen.cell.flows if flow.protocol != "udp" for row in _flow_rows(seen, flow)
+        row
+        for flow in seen.cell.flows
+        if flow.protocol != "udp"
+        for row in _flow_rows(seen, flow, told[flow.id], busy)
     ]
 
 
-def _flow_rows(seen: Observed, flow: Flow) -> list[LimitsRow]:
-    acks = main_rows(seen.congestion, flow.id).filter(event="ack")
+def _flow_rows(
+    seen: Observed, flow: Flow, told: pl.DataFrame, busy: tuple[Floats, Bools] | None
+) -> list[LimitsRow]:
+    acks = main_rows(told, flow.id).filter(event="ack")
     edges = np.append(np.arange(flow.start_s, flow.stop_s, WINDOW_S), flow.stop_s)
     spent_s = _spent_s(flow, acks, [e for e in seen.episodes if e.flow == flow.id], edges)
-    busy = _busy(seen.queue)
     spans = [(RUN, flow.start_s, flow.stop_s, spent_s.sum(axis=0))]
     spans += [
         (WINDOW, float(start), float(end), part)

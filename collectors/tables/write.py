@@ -17,6 +17,7 @@ from collectors.audit.drop_checks import Told, drop_checks
 from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
 from collectors.episodes.sender_limits import Observed, limits
+from collectors.episodes.window import by_flow
 from collectors.packets.messages import message_rows
 from collectors.packets.path import path_rows
 from collectors.raw import messages
@@ -121,6 +122,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     received = {flow.id: _received(folder, flow, epoch_ns) for flow in cell.flows}
     recorded = write_recorded(folder, cell, epoch_ns)
     windows = recorded.windows
+    windows_of = {} if windows is None else by_flow(windows, cell.flows)
     expired, checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
     flows = [
         flow_row(
@@ -129,7 +131,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
             received[flow.id],
             _sent(folder, flow),
             counted[flow.id],
-            None if windows is None else mean_cwnd_segments(flow, cell, windows),
+            None if windows is None else mean_cwnd_segments(flow, cell, windows_of[flow.id]),
             expired.get(flow.id),
         )
         for flow in cell.flows
@@ -141,16 +143,16 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     write_rows(qdiscs, QdiscRow, folder / run_folder.QDISCS_TABLE)
     checks += path_files.write(folder, cell, epoch_ns, tolerances)
     checks += radio_files.write(folder, cell, epoch_ns)
-    by_flow = {flow.id: _messages(folder, flow) for flow in cell.flows
-               if cell.records_messages_of(flow)}  # fmt: skip
+    timed = {flow.id: _messages(folder, flow) for flow in cell.flows
+             if cell.records_messages_of(flow)}  # fmt: skip
     totals = {flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows}
-    checks += message_checks.checks(cell, by_flow, received, totals)
+    checks += message_checks.checks(cell, timed, received, totals)
     packets, paths = _write_packets(
         folder, cell, counted, received, recorded.told, checks, unconnected(flows), tolerances
     )
-    if by_flow:
+    if timed:
         known = packet_evidence.one_way_delays(folder)
-        table = message_rows(cell, by_flow, epoch_ns, packets, one_way_delays=known)
+        table = message_rows(cell, timed, epoch_ns, packets, one_way_delays=known)
         write_parquet(table, folder / run_folder.MESSAGES_TABLE)
     found_episodes = episodes(cell, packets, windows)
     if found_episodes is not None:
