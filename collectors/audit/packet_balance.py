@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from collectors.packets.packets import DIRECTIONS
@@ -99,7 +100,14 @@ class Evidence:
     received_bytes: Mapping[str, tuple[int, int] | None]
 
     def through(self, stretch: Stretch) -> Passage:
-        """Return what all devices of a stretch did together."""
+        """Return what all devices of one of its stretches did together."""
+        return self._through[stretch]
+
+    @cached_property
+    def _through(self) -> dict[Stretch, Passage]:
+        return {stretch: self._together(stretch) for stretch in self.stretches}
+
+    def _together(self, stretch: Stretch) -> Passage:
         parts = [self.qdiscs[stretch.node, device] for device in stretch.devices]
         return Passage(
             passed_pkts=sum(part.passed_pkts for part in parts),
@@ -189,14 +197,17 @@ def warnings(checks: Sequence[Check]) -> list[dict[str, str]]:
 
 def rows(cell: Cell, evidence: Evidence) -> list[AuditRow]:
     """Return both directions of every flow."""
+    held_pkts = evidence.held_pkts()
     return [
-        _row(flow, direction, cell, evidence)
+        _row(flow, direction, cell, evidence, held_pkts)
         for flow in cell.flows
         for direction in ("data", "ack")
     ]
 
 
-def _row(flow: Flow, direction: str, cell: Cell, evidence: Evidence) -> AuditRow:
+def _row(
+    flow: Flow, direction: str, cell: Cell, evidence: Evidence, held_pkts: int
+) -> AuditRow:
     way = [s for s in evidence.stretches if s.direction == direction]
     ends = ("source access", "destination access")
     first, last = ends if direction == "data" else ends[::-1]
@@ -210,7 +221,7 @@ def _row(flow: Flow, direction: str, cell: Cell, evidence: Evidence) -> AuditRow
     sent, delivered = _ends(flow, direction, (at(first), at(last)), cell, evidence)
     access, leave = dropped(first), dropped(last)
     queue, loss = dropped("bottleneck buffer"), dropped("bottleneck channel")
-    in_flight = 0 if way and evidence.held_pkts() == 0 else None
+    in_flight = 0 if way and held_pkts == 0 else None
     parts = [access, queue, loss, leave, delivered, in_flight]
     explained = None if None in parts else sum(value or 0 for value in parts)
     unexplained = None if sent is None or explained is None else sent - explained
