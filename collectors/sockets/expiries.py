@@ -30,6 +30,9 @@ def expiries(
     start, to the last, after they ended. iperf3's flows are left out: each has a second connection.
     """
     found = {}
+    used = [name for _, counter, apart in COUNTERS.values() for name in (counter, *apart)]
+    protocol = protocol.filter(pl.col("counter").is_in(used))
+    sockets = sockets.select("node", "flow", "protocol", "side").unique()
     for flow in flows:
         if flow.protocol not in COUNTERS or flow.generator != "probe":
             continue
