@@ -61,8 +61,9 @@ COMPARISON_JSON, COMPARISON_MD = "comparison.json", "comparison.md"
 COMPARISON_HTML = "comparison.html"
 #: What a bisection leaves, in a set of one run per kernel it tried.
 BISECTION_JSON, BISECTION_MD = "bisect.json", "bisect.md"
-#: Beginnings of names of folders in which something is repeated or parsed; left by who was killed.
-VERIFY_SCRATCH, PARSE_SCRATCH = ".verify-", ".parse-"
+#: Beginnings of names of folders in which something is repeated, parsed or comes from another
+#: machine; left by who was killed.
+SCRATCH = VERIFY_SCRATCH, PARSE_SCRATCH, ARRIVING = ".verify-", ".parse-", ".arriving-"
 #: The same, beside runs: where a run's folder is made before it has its name.
 MAKING = ".making-"
 #: Names in a set's folder that no run in it can have.
@@ -148,7 +149,7 @@ AIRTIME_TABLE = "tables/airtime.parquet"
 ROUTES_TABLE = "tables/routes.parquet"
 
 #: Beginnings of names of folders in which nothing is read: what is there is not known.
-NEVER_READ = (GUEST, VERIFY_SCRATCH, PARSE_SCRATCH)
+NEVER_READ = (GUEST, *SCRATCH)
 #: Files of a cell that describe this execution rather than its outcome; never compared.
 NOT_COMPARED = frozenset({CONSOLE, TIMING, FREED, DONE, DONE_PARTIAL, DONE_BEFORE})
 

@@ -27,7 +27,6 @@ from testbed.store.entries import Record
 
 #: The folder in an archive; in it the cell as it ended, and what a store of cells has besides.
 TOP, ENDED, BESIDES = "cell", "ended", "besides"
-_ARRIVING = ".arriving-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +152,7 @@ def take_over(
     """
     place = run_folder.cell_folder(run, cell_id)
     place.parent.mkdir(parents=True, exist_ok=True)
-    with scratch.scratch(run, _ARRIVING) as room:
+    with scratch.scratch(run, run_folder.ARRIVING) as room:
         if returned.packed or returned.elsewhere:
             _fetch(returned, room / "archive")
             (room / "into").mkdir()

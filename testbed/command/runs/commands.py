@@ -88,7 +88,7 @@ def resume(run_name: str, jobs: int | None, told: str = "screen") -> None:
     parts: list[run_cells.Part] = []
     with going_on(found.go_on), study_sets.locked(found):
         for folder in found.runs:
-            for prefix in (run_folder.VERIFY_SCRATCH, run_folder.PARSE_SCRATCH):
+            for prefix in run_folder.SCRATCH:
                 scratch.sweep(folder, prefix)
         with Display(words()) as display:
             errors = run_and_report.each(

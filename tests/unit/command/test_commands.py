@@ -37,11 +37,14 @@ def test_a_run_from_study_to_report_and_back(
     assert json.loads((run / run_folder.WARNINGS).read_text()) == []
     assert f"run folder: {run}" in err.splitlines()
 
-    # Nothing is left to resume.
+    # Nothing is left to resume; what whoever was killed left beside cells goes.
+    for prefix in run_folder.SCRATCH:
+        (run / f"{prefix}left").mkdir()
     for words in (["resume", "r/latest"], ["report", "r/latest"]):
         assert command_status(words) == 0
     assert reported == [run, run.resolve(), run.resolve()]
     assert len(lab.ran) == 3
+    assert [path.name for path in run.glob(".*")] == []
     said()
 
     assert command_status(["verify", "r/latest", "--cells", "0"]) == 0
