@@ -45,17 +45,21 @@ def work(given: Parcel) -> Returned:
     from distributed.worker import get_worker  # when needed: it takes a second to load
 
     _bind()
-    here = socket.gethostname()
+    here, left = socket.gethostname(), {}
     place = Path(tempfile.gettempdir())
-    with scratch.scratch(place, PREFIX) as run:
-        folder = run_folder.cell_folder(run, given.id)
-        try:
-            return _finished(given, run, folder, here)
-        except (GroundtruthError, OSError) as error:
-            return Returned(
-                worker=here, address=get_worker().address, error=error,
-                unfit=why_unfit(error, place), **_left(given, run, folder),
-            )  # fmt: skip
+    try:
+        with scratch.scratch(place, PREFIX) as run:
+            folder = run_folder.cell_folder(run, given.id)
+            try:
+                return _finished(given, run, folder, here)
+            except (GroundtruthError, OSError):
+                left = _left(given, run, folder)
+                raise
+    except (GroundtruthError, OSError) as error:  # also where no folder could be made for it
+        return Returned(
+            worker=here, address=get_worker().address, error=error,
+            unfit=why_unfit(error, place), **left,
+        )  # fmt: skip
 
 
 def _finished(given: Parcel, run: Path, folder: Path, here: str) -> Returned:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from testbed.campaign import digests
 from testbed.campaign.run_cell import finish
 from testbed.cluster import on_worker, parcel
 from testbed.cluster.parcel import Returned
+from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell
 
 
@@ -132,3 +134,19 @@ def test_what_no_cell_could_run_with_is_told_from_other_failures(
     assert not on_worker.why_unfit(RunError("it fails"), tmp_path)
     monkeypatch.setattr(on_worker, "LEAST_FREE_BYTES", 1 << 62)
     assert "disk is full" in on_worker.why_unfit(RunError("the lab wrote no more"), tmp_path)
+
+
+def test_a_disk_without_room_for_a_folder_is_no_fault_of_the_cells(
+    tmp_path: Path, cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    worker = SimpleNamespace(address="tcp://lab1:1")
+    monkeypatch.setattr("distributed.worker.get_worker", lambda: worker)
+    monkeypatch.setattr("testbed.machine.scratch.scratch", full)
+    given = parcel.parcel(tmp_path, cell_id(cell), cell, FakeLab())
+    returned = on_worker.work(given)
+    assert (returned.address, returned.packed) == ("tcp://lab1:1", b"")
+    assert "disk is full" in returned.unfit
+    assert isinstance(returned.error, OSError)
