@@ -192,10 +192,13 @@ class _Tally:
     def ended(self, task: Task, how: Executed | Exception) -> None:
         """Count a cell that has finished, failed, or failed for the machine's sake."""
         self._progress.retried_cells -= self._attempt > 1
+        folder = run_folder.cell_folder(task.run, task.planned.id)
+        if isinstance(how, Exception) and run_folder.is_done(folder):
+            how = Executed()  # its process was killed before it could say so
         if not isinstance(how, Exception):
             self._done(task, how)
         elif self._attempt < attempts.TRIES and attempts.is_the_machines(how):
-            attempts.record(run_folder.cell_folder(task.run, task.planned.id), str(how))
+            attempts.record(folder, str(how))
             self._again.append(task)
             self._progress.retried_cells += 1
             self._say(f"to be tried again: {how}")
