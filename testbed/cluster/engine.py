@@ -82,7 +82,8 @@ def _connected(where: Address) -> Any:
     from distributed import Client  # when needed: it takes a second to load
 
     # What it would say of a lost scheduler, with all of its frames, is said here in a line.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):  # its import gave the second its own level
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         client = Client(
             str(where), security=address.security(where), timeout=CONNECT_S, name="groundtruth",
