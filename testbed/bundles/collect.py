@@ -17,6 +17,8 @@ from typing import Any
 from model import plain_files, run_folder
 from model.cell import Cell
 from model.errors import DisagreementError, StudyError
+from model.run_files import json_file
+from model.run_files.cells import OBJECT
 from reports.store.run import read_run
 from reports.verdict.files import summary_json
 from reports.verdict.summary import Summary, summarise
@@ -92,11 +94,16 @@ def collect(found: Found, *, unfinished: bool) -> tuple[CollectedRun, ...]:
     runs = tuple(_run(folder, unfinished=unfinished) for folder in found.runs)
     if found.is_set:
         _check_outputs(found.folder)
-        listed = _json(found.folder / run_folder.SUMMARY_JSON).get("studies")
-        own = [_json(run / run_folder.SUMMARY_JSON) for run in found.runs]
-        if listed != own:
+        if not is_of_its_runs(found):
             raise _stale(found.folder, "the summary of the set is not that of its runs")
     return runs
+
+
+def is_of_its_runs(found: Found) -> bool:
+    """Return whether the summary of a set holds those of its runs; raise :class:`ParseError`."""
+    own = [json_file.read(OBJECT, run / run_folder.SUMMARY_JSON) for run in found.runs]
+    listed = json_file.read(OBJECT, found.folder / run_folder.SUMMARY_JSON)
+    return listed.get("studies") == own
 
 
 def _run(folder: Path, *, unfinished: bool) -> CollectedRun:

@@ -8,12 +8,14 @@ Specification: https://w3id.org/ro/crate/1.1.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+from model.errors import ParseError
 from testbed.bundles.archive import Entry
 from testbed.bundles.collect import CollectedRun, Kernel
 
@@ -31,6 +33,8 @@ FORMATS = {
     ".parquet": "application/vnd.apache.parquet", ".cff": "application/yaml",
     ".tsv": "text/tab-separated-values",
 }  # fmt: skip
+#: A size in bytes, as a description has it.
+_SIZE = re.compile(r"[0-9]{1,18}", re.A)
 COMPLETED, FAILED = (f"http://schema.org/{word}ActionStatus" for word in ("Completed", "Failed"))
 
 Entity = dict[str, Any]
@@ -69,6 +73,48 @@ def metadata(of: Described) -> bytes:
     ]  # fmt: skip
     content = {"@context": [f"{SPECIFICATION}/context", TERMS], "@graph": graph}
     return (json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class What:
+    """A file's content, as far as a description tells it."""
+
+    sha256: str
+    size_bytes: int
+
+
+def described(text: str, where: str) -> dict[str, What]:
+    """Return what a description says of each file, by name; of a file told twice, the last.
+
+    Raises:
+        ParseError: it is no description as one is written here.
+    """
+    found: dict[str, What] = {}
+    try:
+        for entity in json.loads(text)["@graph"]:
+            if entity["@type"] == "File":
+                size = str(entity["contentSize"])
+                if not _SIZE.fullmatch(size):
+                    raise ValueError(f"a size of {size[:50]!r}")
+                what = What(sha256=str(entity["sha256"]), size_bytes=int(size))
+                found[unquote(str(entity["@id"]))] = what
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ParseError("not a bundle", where=where, got=repr(error)[:200]) from error
+    return found
+
+
+def differences(wanted: Mapping[str, What], found: Mapping[str, What]) -> list[str]:
+    """Return the files that are not as described, each with how, in order."""
+    lines = []
+    for name in sorted(wanted.keys() | found.keys()):
+        said, got = wanted.get(name), found.get(name)
+        if got is None or said is None:
+            lines.append(f"{name}: {'not there' if got is None else 'not described'}")
+        elif said.sha256 != got.sha256:
+            lines.append(f"{name}: {said.sha256[:12]!r} described, {got.sha256[:12]} now")
+        elif said.size_bytes != got.size_bytes:
+            lines.append(f"{name}: {said.size_bytes} bytes described, {got.size_bytes} now")
+    return lines
 
 
 def _ref(id_: str) -> Entity:

@@ -21,7 +21,7 @@ from testbed.campaign import digests, run_cells
 from testbed.campaign.run_cell import write_done
 from testbed.campaign.run_cells import Progress
 from testbed.labs import registry
-from testbed.labs.contract.lab import Lab
+from testbed.labs.contract.lab import Lab, Properties
 from testbed.machine import scratch, workers
 from testbed.planning.plan import PlannedCell, virtual_s
 
@@ -190,6 +190,18 @@ def choose(cells: Sequence[PlannedCell], count: int) -> list[PlannedCell]:
     return [cells[index * len(cells) // count] for index in range(count)]
 
 
+def check_repeatable(properties: Properties) -> None:
+    """Raise :class:`UnsupportedError` for a lab that does not promise the same bytes."""
+    if not properties.repeatable:
+        raise UnsupportedError(
+            "cells of this lab cannot be verified",
+            where=f"{properties.name} lab",
+            wanted="a lab whose cells leave the same bytes each time",
+            got=f"one in {properties.clock} time",
+            hint="compare the intervals of two runs",
+        )
+
+
 def repeat(
     folder: Path,
     chosen: Sequence[PlannedCell],
@@ -204,15 +216,7 @@ def repeat(
         UnsupportedError: the lab does not promise the same bytes.
         RunError: a cell failed this time.
     """
-    properties = lab.properties
-    if not properties.repeatable:
-        raise UnsupportedError(
-            "cells of this lab cannot be verified",
-            where=f"{properties.name} lab",
-            wanted="a lab whose cells leave the same bytes each time",
-            got=f"one in {properties.clock} time",
-            hint="compare the intervals of two runs",
-        )
+    check_repeatable(lab.properties)
     with scratch.scratch(folder, run_folder.VERIFY_SCRATCH) as place:
         _lend_movements(folder, place)
         outcome = run_cells.run_cells(place, chosen, lab, jobs=jobs, report=report)

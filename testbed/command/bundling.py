@@ -105,12 +105,18 @@ def verify(name: str, count: int, jobs: int | None) -> None:
     from testbed.bundles import received  # when needed, as above
 
     with scratch.scratch(Path(tempfile.gettempdir()), UNPACKED) as place:
-        got = received.receive(Path(name), place)
+        got = received.receive(Path(name).resolve(), place)
         out().print(f"{how_many(got.files, 'file')} as packed")
         found = study_sets.find(str(got.run))
-        run_and_report.raise_if_any(
-            run_and_report.each(found, lambda run: _verify(found, run, got, count, jobs))
-        )
+        errors = run_and_report.each(found, lambda run: _verify(found, run, got, count, jobs))
+        run_and_report.raise_if_any(errors)
+        if stale := received.unsummarised(found):
+            raise DisagreementError(
+                "not what tables give here: " + ", ".join(stale), where=got.folder.name,
+                hint="of a bundle of another version it may rightly differ; provenance.json names"
+                " its commit",
+            )  # fmt: skip
+        out().print("summaries are what the tables give")
 
 
 def _verify(
@@ -118,19 +124,12 @@ def _verify(
 ) -> None:
     from testbed.bundles import received  # when needed, as above
 
-    cells = saved_runs.load_cells(run)
-    done = run_and_report.finished(run, cells)
-    if not done:
-        raise StudyError("no finished cell to verify", where=run.name)
-    changed = received.changed(run, [planned.id for planned in done], evidence=got.evidence)
-    digests.raise_if_any({f"cells/{id_}": why for id_, why in changed.items()}, run,
-                         "cells are not what their run left")  # fmt: skip
-    if len(done) < len(cells):
-        left = f"{len(cells) - len(done)} of {len(cells)} cells were not finished"
-        words().print(f"{found.named(run)}{left}")
-    chosen = again.choose(done, count)
+    checked = received.checked(run, evidence=got.evidence)
+    if left := len(checked.cells) - len(checked.done):
+        words().print(f"{found.named(run)}{left} of {len(checked.cells)} cells were not finished")
+    chosen = again.choose(checked.done, count)
     with Display(words()) as display:
-        lab, other = saved_runs.lab_here(run, cells, display.building)
+        lab, other = saved_runs.lab_here(run, checked.cells, display.building)
         lab.check_whole(thorough=True)
     if other:
         words().print(f"{found.named(run)}{other}", soft_wrap=True, markup=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.fuzz import movements, own_source
+from tests.fuzz.bundles import bundles
 from tests.fuzz.own_results import own_results
 from tests.fuzz.target import Target
 from tests.fuzz.targets import (
@@ -37,4 +38,5 @@ def targets(scratch: Path) -> dict[str, Target]:
         **given.packetdrill(scratch / "packetdrill"),
         **own_results(scratch / "own-results"),
         **movements.movements(scratch / "movements"),
+        **bundles(scratch / "bundles"),
     }
