@@ -53,6 +53,10 @@ showcase: setup-dev ## measure again what the README quotes, ten seeds of each s
 test: setup-dev lab browser crate-validator ## run every test, those in the virtual lab and in a browser too
 	@$(PYTEST)
 
+.PHONY: stored-cells
+stored-cells: setup-dev lab ## run a cell of every study and store its numbers, which tests compare with; shows what changes
+	@.venv/bin/python -m tests.support.runs.stored_cells
+
 .PHONY: test-unit
 test-unit: setup-dev crate-validator ## run the tests that need neither lab nor browser
 	@$(PYTEST) -m 'not lab and not browser'
