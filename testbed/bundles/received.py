@@ -163,6 +163,8 @@ def checked(run: Path, *, evidence: bool) -> CheckedRun:
 def unsummarised(found: Found) -> list[str]:
     """Return the summaries that are not what their cells' tables give here, by name.
 
+    All cells were repeated before: other tables may end the program that reads them.
+
     Raises:
         ParseError: a run cannot be read, nor can its tables.
     """

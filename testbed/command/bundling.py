@@ -110,6 +110,8 @@ def verify(name: str, count: int, jobs: int | None) -> None:
         found = study_sets.find(str(got.run))
         errors = run_and_report.each(found, lambda run: _verify(found, run, got, count, jobs))
         run_and_report.raise_if_any(errors)
+        if count:  # other tables may be anything, and what reads Parquet is no wall
+            return
         if stale := received.unsummarised(found):
             raise DisagreementError(
                 "not what tables give here: " + ", ".join(stale), where=got.folder.name,

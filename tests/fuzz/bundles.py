@@ -78,7 +78,6 @@ def bundles(place: Path) -> dict[str, Target]:
             found = study_sets.find(str(got.run))
             for run in found.runs:
                 again.choose(received.checked(run, evidence=got.evidence).done, 3)
-            received.unsummarised(found)
         finally:
             # Nothing but plain files below the one folder, whatever the archive said.
             assert all(path.is_relative_to(into) for _, path in plain_files.files(into))
