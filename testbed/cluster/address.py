@@ -10,16 +10,18 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from model.errors import StudyError, UnsupportedError
+from testbed.labs.remote import inventory
 
 if TYPE_CHECKING:
     from distributed.security import Security
 
-#: Where a run's cells are sent; empty: they stay on this machine.
+#: Where a run's cells are sent, or an inventory that says so; empty: they stay on this machine.
 VARIABLE = "GROUNDTRUTH_CLUSTER"
 #: The folder with the cluster's keys.
 KEYS_VARIABLE = "GROUNDTRUTH_CLUSTER_KEYS"
@@ -29,6 +31,11 @@ _FORM = re.compile(
     r"(?P<scheme>tls|tcp)://(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})"
 )
 _MOST_PORT = 65535
+_WANTED = f"tls://HOST:PORT, such as tls://lab1:{PORT}, or the file of an Ansible inventory"
+#: Of an inventory: the group of the scheduler's host, and that host's variables.
+GROUP, ADDRESS_SET, PORT_SET = "scheduler", "cluster_member_address", "cluster_member_port"
+#: What names a file, also one that is not there.
+_INVENTORIES = (".yml", ".yaml", ".ini", ".json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +68,7 @@ def parse(text: str) -> Address:
     found = _FORM.fullmatch(text)
     if found is None or not 0 < int(found["port"]) <= _MOST_PORT:
         raise StudyError(
-            "not the address of a scheduler", where="CLUSTER",
-            wanted=f"tls://HOST:PORT, such as tls://lab1:{PORT}", got=text[:300],
+            "not the address of a scheduler", where="CLUSTER", wanted=_WANTED, got=text[:300],
         )  # fmt: skip
     address = Address(scheme=found["scheme"], host=found["host"], port=int(found["port"]))
     if address.scheme == "tcp" and not address.is_of_this_machine:
@@ -75,9 +81,56 @@ def parse(text: str) -> Address:
 
 
 def named() -> Address | None:
-    """Return the cluster that ``GROUNDTRUTH_CLUSTER`` names, or None; raise as :func:`parse`."""
+    """Return the cluster that ``GROUNDTRUTH_CLUSTER`` names, or None.
+
+    Raises:
+        StudyError: it names none.
+        UnsupportedError: it names an inventory that cannot be read.
+    """
     given = os.environ.get(VARIABLE, "").strip()
-    return parse(given) if given else None
+    return read(given) if given else None
+
+
+def read(given: str) -> Address:
+    """Return the address that a text is, or that the inventory in a file of that name has.
+
+    Raises:
+        StudyError: it is none, as :func:`parse` and :func:`of_listing` say.
+        UnsupportedError: it is an inventory, and Ansible is missing or cannot read it.
+    """
+    place = Path(given).expanduser()
+    if "://" in given or not (place.exists() or place.suffix in _INVENTORIES):
+        return parse(given)
+    if not place.exists():
+        raise StudyError(
+            "no such inventory", where="CLUSTER", wanted=_WANTED, got=str(place),
+            hint="docs/guides/campaigns.md has one",
+        )  # fmt: skip
+    return of_listing(inventory.listing(place), place)
+
+
+def of_listing(listed: Mapping[str, Any], place: Path) -> Address:
+    """Return where the scheduler is of what ``ansible-inventory --list`` says of a file.
+
+    Raises:
+        StudyError: it names not one scheduler, or no address of it.
+    """
+    names = listed.get(GROUP, {}).get("hosts", [])
+    if len(names) != 1:
+        raise StudyError(
+            "an inventory names one scheduler", where=f"CLUSTER={place}, group {GROUP}",
+            wanted="one host", got=" ".join(names) or "none",
+        )  # fmt: skip
+    found = listed.get("_meta", {}).get("hostvars", {}).get(names[0], {})
+    host = str(found.get(ADDRESS_SET) or inventory.address_of(names[0], found))
+    text = f"tls://{f'[{host}]' if ':' in host else host}:{found.get(PORT_SET, PORT)}"
+    try:
+        return parse(text)
+    except StudyError as error:
+        raise StudyError(
+            "an inventory gives its scheduler no address", where=f"CLUSTER={place}, {names[0]}",
+            wanted=f"{ADDRESS_SET} or ansible_host; {PORT_SET} from 1 to {_MOST_PORT}", got=text,
+        ) from error  # fmt: skip
 
 
 def keys_folder() -> Path:

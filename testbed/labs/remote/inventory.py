@@ -140,7 +140,7 @@ def program(name: str) -> str:
     found = str(beside) if beside.exists() else shutil.which(name)
     if not found:
         raise UnsupportedError(
-            "the remote lab needs Ansible", wanted=name, got="not there", hint=NO_ANSIBLE
+            "an inventory needs Ansible", wanted=name, got="not there", hint=NO_ANSIBLE
         )
     return found
 
@@ -158,23 +158,38 @@ def read(place: Path) -> Testbed:
             hint=f"make experiment LAB=remote INVENTORY=FILE, or {VARIABLE}=FILE; "
             "docs/labs.md has one",
         )  # fmt: skip
+    return of_listing(listing(place), place)
+
+
+def listing(place: Path) -> dict[str, Any]:
+    """Return an inventory as ``ansible-inventory --list`` says it.
+
+    Raises:
+        UnsupportedError: Ansible is missing, or cannot read it.
+    """
     try:
         listed = output_of(
             ["env", STRICT, program("ansible-inventory"), "-i", str(place), "--list"], TIMEOUT_S
         )
-        return of_listing(json.loads(listed), place)
+        found: dict[str, Any] = json.loads(listed)
     except (RunError, ValueError) as error:
         raise UnsupportedError(
             "Ansible cannot read the inventory", where=str(place), got=str(error)
         ) from error
+    return found
 
 
-def of_listing(listing: Mapping[str, Any], place: Path) -> Testbed:
+def address_of(name: str, found: Mapping[str, Any]) -> str:
+    """Return where a machine of an inventory is, as Ansible's own variables say."""
+    return str(found.get("ansible_host") or found.get("ansible_ssh_host") or name)
+
+
+def of_listing(listed: Mapping[str, Any], place: Path) -> Testbed:
     """Return the machines of what ``ansible-inventory --list`` says."""
-    variables = listing.get("_meta", {}).get("hostvars", {})
+    variables = listed.get("_meta", {}).get("hostvars", {})
     groups = {}
     for group in GROUPS:
-        names = listing.get(group, {}).get("hosts", [])
+        names = listed.get(group, {}).get("hosts", [])
         least, most = (2, 2) if group == "routers" else (1, len(names))
         if not least <= len(names) <= max(least, most):
             many = "few" if len(names) < least else "many"
@@ -234,7 +249,7 @@ def _machine(name: str, found: Mapping[str, Any], place: Path) -> Machine:
         )
     return Machine(
         name=name,
-        address=str(found.get("ansible_host") or found.get("ansible_ssh_host") or name),
+        address=address_of(name, found),
         port=int(port) if port else None,
         user=str(found.get("ansible_user") or found.get("ansible_ssh_user") or ""),
         key=str(found.get("ansible_ssh_private_key_file") or ""),

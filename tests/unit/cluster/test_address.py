@@ -93,3 +93,66 @@ def test_without_openssl_it_is_said_what_is_missing(
     with pytest.raises(UnsupportedError, match=r"no openssl.*apt install openssl"):
         keys.make(tmp_path / "keys")
     assert not (tmp_path / "keys").exists()
+
+
+PLACE = Path("pool.yml")
+
+
+def _listed(*schedulers: str, **variables: object) -> dict[str, object]:
+    """Return what Ansible lists of an inventory; the variables are of its first scheduler."""
+    return {
+        "scheduler": {"hosts": list(schedulers)},
+        "_meta": {"hostvars": dict.fromkeys(schedulers[:1], variables)},
+    }
+
+
+@pytest.mark.parametrize(
+    ("variables", "address_there"),
+    [
+        ({}, "tls://lab1:8786"),
+        ({"ansible_host": "192.0.2.7"}, "tls://192.0.2.7:8786"),
+        ({"ansible_host": "2001:db8::1"}, "tls://[2001:db8::1]:8786"),
+        (
+            {"ansible_host": "outer", "cluster_member_address": "in", "cluster_member_port": 99},
+            "tls://in:99",
+        ),
+    ],
+)
+def test_an_inventory_says_where_its_scheduler_is(
+    variables: dict[str, object], address_there: str
+) -> None:
+    assert str(address.of_listing(_listed("lab1", **variables), PLACE)) == address_there
+
+
+@pytest.mark.parametrize(
+    ("listed", "words"),
+    [
+        ({}, "pool.yml, group scheduler: .* wanted one host, got none"),
+        (_listed("a", "b"), "pool.yml, group scheduler: .* wanted one host, got a b"),
+        (
+            _listed("a", cluster_member_port=0),
+            r"pool.yml, a: .* no address: wanted .*ansible_host.*, got tls://a:0",
+        ),
+        (_listed("a", ansible_host="{{ b }}"), "no address: .* got tls://{{ b }}:8786"),
+    ],
+)
+def test_an_inventory_that_names_no_scheduler_is_refused(
+    listed: dict[str, object], words: str
+) -> None:
+    with pytest.raises(StudyError, match=words):
+        address.of_listing(listed, PLACE)
+
+
+def test_a_cluster_may_be_named_by_the_file_of_an_inventory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "pool.yml"
+    place.write_text("scheduler: {hosts: {lab1: }}\nworkers: {hosts: {lab2: , lab3: }}\n")
+    monkeypatch.setenv(address.VARIABLE, str(place))
+    assert str(address.named()) == "tls://lab1:8786"
+    place.write_text("scheduler: {hosts: {a:")
+    with pytest.raises(UnsupportedError, match="Ansible cannot read the inventory"):
+        address.named()
+    place.unlink()
+    with pytest.raises(StudyError, match=r"no such inventory: .* got .*pool.yml"):
+        address.named()
