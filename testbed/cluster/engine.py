@@ -72,13 +72,14 @@ class Cluster:
             )  # fmt: skip
         with contextlib.ExitStack() as held:
             through = held.enter_context(artefacts.begun(self.through)) if self.through else None
-            client = held.enter_context(_connected(self.address))
+            client = held.enter_context(connected(self.address))
             crew = held.enter_context(Crew(client, needs(todo), through))
             _Giving(client, self.address, crew, through, todo, ended).all()
 
 
 @contextlib.contextmanager
-def _connected(where: Address) -> Any:
+def connected(where: Address) -> Any:
+    """Give a client of a scheduler for the block; raise as :meth:`Cluster.each` does."""
     from distributed import Client  # when needed: it takes a second to load
 
     # What it would say of a lost scheduler, with all of its frames, is said here in a line.

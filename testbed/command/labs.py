@@ -12,7 +12,7 @@ from testbed.command import examine_machine
 from testbed.command.runs.plans import check_named, kernel_and_patches, named_kernels
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
-from testbed.machine import carried, workers
+from testbed.machine import carried, contents, workers
 from testbed.machine.console import out, words
 from testbed.points.load_study import kernels_of_hosts
 from testbed.study import kernel_names
@@ -106,6 +106,15 @@ def import_lab(source: Path) -> None:
     for name, new in taken:
         out().print(f"{name}: {'taken in' if new else 'there already'}", soft_wrap=True)
     _tell_digest(source)
+
+
+def tell_parts(lab_name: str, version: str, patches: Sequence[str] = ()) -> None:
+    """Print the names and digests of what a lab is made of, built first if needed."""
+    kind = registry.named(lab_name)
+    with Display(words()) as display:
+        lab = kind.ready(kernel_versions(kind, version, patches), display.building)
+    for part in lab.parts():
+        out().print(f"{part.name} {contents.digest(part)}", soft_wrap=True)
 
 
 def _tell_digest(file: Path) -> None:

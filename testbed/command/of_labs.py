@@ -28,6 +28,7 @@ def add(app: typer.Typer) -> None:
     app.add_typer(carrying, name="lab")
     carrying.command(name="export")(export_lab)
     carrying.command(name="import")(import_lab)
+    carrying.command(name="parts")(lab_parts)
     app.command()(doctor)
     app.command()(clean)
 
@@ -55,6 +56,13 @@ def import_lab(
 ) -> None:
     """Put a lab that was exported into the cache: neither network nor Debian is needed."""
     labs.import_lab(file)
+
+
+def lab_parts(
+    lab: Lab = registry.DEFAULT.properties.name, kernel: Kernels = "", patch: Patches = None
+) -> None:
+    """Name what a lab is made of: entries of the cache, each with the digest of its contents."""
+    labs.tell_parts(lab, kernel, patch or ())
 
 
 def doctor(

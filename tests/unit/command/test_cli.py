@@ -32,7 +32,8 @@ from tests.support.said import Said
 ROOT = Path(__file__).parents[3]
 COMMANDS = (
     "run", "resume", "plan", "validate", "list", "new", "report", "parse", "verify", "status", "gc",
-    "scheduler", "worker", "cluster-keys", "crosscheck", "explain", "compare", "bisect",
+    "scheduler", "worker", "cluster-keys", "cluster-workers",
+    "crosscheck", "explain", "compare", "bisect",
     "wireshark", "export", "bundle", "packetdrill", "build", "doctor", "clean", "lab",
 )  # fmt: skip
 
@@ -90,6 +91,9 @@ UNUSABLE = [
     ),
     ("crosscheck wireless --labs stock,stock", "groundtruth: LABS: nothing to compare"),
     ("crosscheck wireless --labs virtual,mars", NO_MARS),
+    ("cluster-workers lab1", "groundtruth: CLUSTER: not the address of a scheduler"),
+    ("cluster-workers none.yml", "groundtruth: CLUSTER: no such inventory: .* got none.yml"),
+    ("lab parts --lab mars", NO_MARS),
 ]
 
 

@@ -1,0 +1,54 @@
+"""A cluster's workers as they are told before a campaign: each by its name, and why it is unfit."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from model.errors import RunError
+from testbed.cluster import address, fitness
+from tests.support.fake_lab import FakeLab
+
+Start = Callable[..., subprocess.Popen[bytes]]
+pytestmark = pytest.mark.timeout(300)
+WITHIN_S = 60.0
+
+
+class Other(FakeLab):
+    """A lab that is another one wherever this process is not."""
+
+    def describe(self, kernel_version: str = "7.3") -> dict[str, str]:
+        return super().describe(kernel_version) | {"code_digest": str(os.getpid())}
+
+
+def test_each_worker_is_named_by_its_machine_and_process(here: str, start: Start) -> None:
+    start("scheduler", here)
+    jobs = min(2, len(os.sched_getaffinity(0)))
+    worker = start("worker", here, "--jobs", str(jobs))
+    where = address.parse(here)
+    found = fitness.look(
+        where, fitness.needs(FakeLab(), ["7.3", "6.12"]), least=jobs, within_s=WITHIN_S
+    )
+    assert len(found) == jobs
+    for one in found:
+        assert one.name.startswith(f"{socket.gethostname()}-{worker.pid}-")
+        assert one.why == ""
+    unfit = fitness.look(where, fitness.needs(Other(), ["7.3"]))
+    assert len(unfit) == jobs
+    for one in unfit:
+        assert one.why.startswith(f"{socket.gethostname()} has another lab: code_digest: ")
+
+
+def test_who_waits_for_more_workers_is_told_of_those_that_came(here: str, start: Start) -> None:
+    start("scheduler", here)
+    wanted = fitness.needs(FakeLab(), ["7.3"])
+    assert fitness.look(address.parse(here), wanted, least=1, within_s=0.0) == []
+
+
+def test_where_no_scheduler_is_none_answers(here: str) -> None:
+    with pytest.raises(RunError, match=r"no scheduler answers.*groundtruth scheduler"):
+        fitness.look(address.parse(here), ())
