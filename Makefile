@@ -9,7 +9,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=auto --dist=loadscope
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=
-unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY CLUSTER ARTEFACTS
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY CLUSTER ARTEFACTS CHECK
 # The machines of LAB=remote.
 export GROUNDTRUTH_INVENTORY := $(or $(INVENTORY),$(GROUNDTRUTH_INVENTORY))
 # Where a campaign's cells run instead of here.
@@ -37,7 +37,7 @@ run_folder = $(call quote,$(or $(RUN),results/latest))
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, CLUSTER=tls://HOST:8786, ARTEFACTS=s3://BUCKET/PREFIX, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, CLUSTER=tls://HOST:8786 or FILE, ARTEFACTS=s3://BUCKET/PREFIX, RUN=results/...'
 
 .PHONY: experiment
 experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= SCALE= AT= CLUSTER= ARTEFACTS=]
@@ -122,6 +122,19 @@ ansible-check: setup-dev ## check that every playbook can be read and lists its 
 	@for playbook in ansible/playbooks/*.yml; do \
 		ANSIBLE_HOME="$$PWD/.ansible" .venv/bin/ansible-playbook -i localhost, --list-tasks "$$playbook" || exit; \
 	done
+
+# play PLAYBOOK: for the machines of INVENTORY; with CHECK=yes it changes nothing and says what would be.
+play = @$(if $(INVENTORY),,echo 'INVENTORY=FILE names the machines: docs/guides/campaigns.md' >&2; exit 2;) \
+	ANSIBLE_HOME="$$PWD/.ansible" .venv/bin/ansible-playbook -i $(call quote,$(INVENTORY)) \
+	$(if $(filter yes,$(CHECK)),--check) ansible/playbooks/$(1).yml
+
+.PHONY: workers
+workers: setup-dev ## make the machines of an inventory a cluster that runs cells: INVENTORY= [CHECK=yes]
+	$(call play,workers)
+
+.PHONY: workers-undo
+workers-undo: setup-dev ## take that back, and nothing else: INVENTORY= [CHECK=yes]
+	$(call play,workers_undo)
 
 .PHONY: requirements
 requirements: setup-dev ## pin requirements/*.in anew: newest versions, with hashes
