@@ -9,7 +9,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=auto --dist=loadscope
 
 # What the caller gave to this make is not for the makes that a run starts (a kernel's build has a KERNEL of its own).
 MAKEOVERRIDES :=
-unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RUN SENSITIVITY SCALE AT INVENTORY CLUSTER ARTEFACTS CHECK
+unexport MAKEFLAGS MFLAGS STUDY REPS LAB KERNEL PATCH SIMULATOR JOBS RETRIES RUN SENSITIVITY SCALE AT INVENTORY CLUSTER ARTEFACTS CHECK
 # The machines of LAB=remote.
 export GROUNDTRUTH_INVENTORY := $(or $(INVENTORY),$(GROUNDTRUTH_INVENTORY))
 # Where a campaign's cells run instead of here.
@@ -37,11 +37,11 @@ run_folder = $(call quote,$(or $(RUN),results/latest))
 .PHONY: help
 help: ## say what can be made (default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
-	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, SCALE=0.1, AT=loss=1%, INVENTORY=, CLUSTER=tls://HOST:8786 or FILE, ARTEFACTS=s3://BUCKET/PREFIX, RUN=results/...'
+	@echo 'Variables: STUDY="names or files.yaml", REPS=number or auto, SENSITIVITY=no, LAB=virtual, KERNEL=6.12 or FOLDER@REVISION or 6.1,6.12,7.3, PATCH=FILE, SIMULATOR=ns2, JOBS=, RETRIES=, SCALE=0.1, AT=loss=1%, INVENTORY=, CLUSTER=tls://HOST:8786 or FILE, ARTEFACTS=s3://BUCKET/PREFIX, RUN=results/...'
 
 .PHONY: experiment
-experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= SCALE= AT= CLUSTER= ARTEFACTS=]
-	@$(GROUNDTRUTH) run $(study_files) $(run_options) $(call option,simulator,$(SIMULATOR))
+experiment: setup ## run the dumbbell studies, or those named, and write one report: [STUDY= REPS= SENSITIVITY= LAB= KERNEL= PATCH= SIMULATOR= JOBS= RETRIES= SCALE= AT= CLUSTER= ARTEFACTS=]
+	@$(GROUNDTRUTH) run $(study_files) $(run_options) $(call option,simulator,$(SIMULATOR)) $(call option,retries,$(RETRIES))
 
 # What the README shows; a test fails when the studies are no longer those it was measured with.
 .PHONY: showcase

@@ -9,26 +9,26 @@ again; what an attempt left is moved, never removed, before another one begins.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from pathlib import Path
 
 from model import plain_files, run_folder
 from model.errors import MachineError
 from testbed.campaign.run_cell import write_json
+from testbed.machine import room
 
-#: How often a cell is tried for which the machine is to blame: its process or its lab was killed,
-#: or there was too little of something. Three, as for lateness in real time.
-TRIES = 3
-#: A full disk is no better a moment later, and is told at once.
-FULL = (errno.ENOSPC, errno.EDQUOT)
+#: How often a cell is tried again for which the machine is to blame, unless told otherwise: its
+#: process or its lab was killed, or there was too little of something. Three tries in all, as for
+#: lateness in real time.
+RETRIES = 2
 
 
 def is_the_machines(error: Exception) -> bool:
-    """Return whether it may go well another time: what failed is this machine, not the cell."""
-    if isinstance(error, OSError):
-        return error.errno not in FULL
-    return isinstance(error, MachineError)
+    """Return whether it may go well another time: what failed is this machine, not the cell.
+
+    A full disk is no better a moment later.
+    """
+    return isinstance(error, OSError | MachineError) and not room.is_full(error)
 
 
 def record(folder: Path, why: str) -> None:

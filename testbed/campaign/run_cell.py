@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import json
 import threading
 from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ from testbed.guest import calibration
 from testbed.guest.ledger import disagreements
 from testbed.labs.contract import accept
 from testbed.labs.contract.lab import Lab, Ran
-from testbed.machine import trees
+from testbed.machine import room, trees
 from testbed.store.cells import Shelf, Store, Taken
 from testbed.store.identity import unlabelled
 
@@ -110,7 +109,7 @@ def _begun(cell: Cell, folder: Path, shelf: Shelf | None) -> Taken | None:
 
 
 def _cannot_prepare(folder: Path, error: OSError) -> RunError:
-    kind = RunError if error.errno in (errno.ENOSPC, errno.EDQUOT) else MachineError
+    kind = RunError if room.is_full(error) else MachineError
     return kind("cannot prepare a cell", where=str(folder), got=str(error))
 
 

@@ -124,6 +124,7 @@ def run_parts(
     report: Callable[[Progress], None],
     use_store: bool = False,
     elsewhere: Elsewhere | None = None,
+    retries: int = attempts.RETRIES,
 ) -> tuple[Outcome, ...]:
     """Run what is not finished yet in ``jobs`` processes; ``report`` is called on every change.
 
@@ -131,7 +132,8 @@ def run_parts(
     waits for another study's end. Returns one outcome per part. An interrupt (whatever exception
     it is) leaves only after all labs have been stopped. With ``use_store`` a cell may come from the
     store of finished cells, if there is one; who repeats cells to compare them must not use it.
-    ``elsewhere`` is where they run if not here, which then decides how many at once.
+    ``elsewhere`` is where they run if not here, which then decides how many at once. What fails
+    for the machine's sake is tried again ``retries`` times.
     """
     todo = _queue(parts)
     labs = {part.lab.properties.name: part.lab for part in parts if todo}
@@ -142,7 +144,7 @@ def run_parts(
     if in_real_time:
         real_time.check_jobs((task.planned.cell for task in todo), jobs)
     kept_cells = sum(len(part.cells) for part in parts) - len(todo)
-    tally = _Tally(todo, kept_cells, report)
+    tally = _Tally(todo, kept_cells, report, retries)
     with contextlib.ExitStack() as prepared:
         for lab in labs.values():
             prepared.enter_context(lab.prepared())
@@ -175,9 +177,13 @@ class _Tally:
     """Counts what becomes of cells, and reports every change."""
 
     def __init__(
-        self, todo: Sequence[Task], kept_cells: int, report: Callable[[Progress], None]
+        self,
+        todo: Sequence[Task],
+        kept_cells: int,
+        report: Callable[[Progress], None],
+        retries: int,
     ) -> None:
-        self._report = report
+        self._report, self._retries = report, retries
         self._failed: dict[tuple[Path, str], str] = {}
         self._stored: collections.Counter[Path] = collections.Counter()
         self._again: list[Task] = []
@@ -197,7 +203,7 @@ class _Tally:
             how = Executed()  # its process was killed before it could say so
         if not isinstance(how, Exception):
             self._done(task, how)
-        elif self._attempt < attempts.TRIES and attempts.is_the_machines(how):
+        elif self._attempt <= self._retries and attempts.is_the_machines(how):
             attempts.record(folder, str(how))
             self._again.append(task)
             self._progress.retried_cells += 1

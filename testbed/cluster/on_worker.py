@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 
 from model import plain_files, run_folder
 from model.errors import GroundtruthError, UnsupportedError
-from testbed.campaign import attempts, digests
+from testbed.campaign import digests
 from testbed.campaign.run_cell import Executed, execute
 from testbed.cluster import parcel
 from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.parcel import Need, Parcel, Returned, differing
 from testbed.cluster.waiting import wanted
-from testbed.machine import cache, scratch
+from testbed.machine import cache, room, scratch
 from testbed.store import cells as store
 from testbed.store import elsewhere
 from testbed.store.cells import Shelf
@@ -155,12 +155,7 @@ def why_unfit(error: BaseException, place: Path) -> str:
     """
     if isinstance(error, UnsupportedError):
         return str(error)
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in attempts.FULL:
-            return f"its disk is full: {cause}"
-        cause = cause.__cause__
-    if shutil.disk_usage(place).free < LEAST_FREE_BYTES:
+    if room.is_full(error) or shutil.disk_usage(place).free < LEAST_FREE_BYTES:
         return f"its disk is full: {error}"
     return ""
 

@@ -6,7 +6,6 @@ run failed, 4 not possible here, 5 agreement was asked for and nothing could be 
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +13,7 @@ from typing import Annotated
 import typer
 
 from model.errors import GroundtruthError, StudyError
+from testbed.campaign import attempts
 from testbed.command import (
     bundling,
     comparing,
@@ -36,6 +36,7 @@ from testbed.command.options import (
     Lab,
     Patches,
     Reps,
+    Retries,
     RunFolder,
     Scale,
     SimulatedRun,
@@ -49,6 +50,7 @@ from testbed.command.runs import commands, plans
 from testbed.command.runs.run_and_report import TOLD
 from testbed.command.version import own_version
 from testbed.labs import registry
+from testbed.machine import room
 from testbed.machine.standard_streams import say
 from testbed.study.scaling import FULL
 
@@ -104,6 +106,7 @@ def run(
     at: At = None,
     tables: Tables = False,
     simulator: Simulator = "",
+    retries: Retries = attempts.RETRIES,
 ) -> None:
     """Run one or several studies and report what holds."""
     several_kernels.run(
@@ -122,15 +125,21 @@ def run(
             tables=tables,
             simulator=simulator,
             patches=tuple(patch or ()),
+            retries=retries,
         ),
         data_dir,
     )
 
 
 @app.command()
-def resume(run: RunFolder, jobs: Jobs = None, tables: Tables = False) -> None:
+def resume(
+    run: RunFolder,
+    jobs: Jobs = None,
+    tables: Tables = False,
+    retries: Retries = attempts.RETRIES,
+) -> None:
     """Run the cells of a run that are not finished, then report."""
-    several_kernels.resume(run, jobs, tables=tables)
+    several_kernels.resume(run, jobs, retries, tables=tables)
 
 
 @app.command()
@@ -291,7 +300,7 @@ def command_status(argv: Sequence[str]) -> int:
         raise
     except OSError as error:
         hint = ""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if room.is_full(error):
             hint = " (free some space; finished cells are kept, see: groundtruth resume)"
         say(f"groundtruth: {error}{hint}")
         return GroundtruthError.exit_status

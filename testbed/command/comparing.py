@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from model.errors import StudyError
+from testbed.campaign import attempts
 from testbed.command import own_results
 from testbed.command.comparisons import bisect as bisecting
 from testbed.command.comparisons import crosscheck as crosschecking
@@ -20,6 +21,7 @@ from testbed.command.options import (
     Kernel,
     Lab,
     Patches,
+    Retries,
     Scale,
     SeedCount,
 )
@@ -65,6 +67,7 @@ def crosscheck(
     hosts: Hosts = "",
     scale: Scale = str(FULL),
     data_dir: DataDir = Path("results"),
+    retries: Retries = attempts.RETRIES,
 ) -> None:
     """Say whether labs agree on a study: each with the first, within the metrics' margins."""
     if not labs:
@@ -76,7 +79,7 @@ def crosscheck(
         raise typer.BadParameter("takes one study", param_hint="--labs")
     choices = plans.Choices(
         reps=reps, lab="", kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True,
-        sensitivity=False, scale=scale,
+        sensitivity=False, scale=scale, retries=retries,
     )  # fmt: skip
     crosschecking.of_study(names[0], labs.split(","), choices, data_dir)
 
@@ -105,6 +108,7 @@ def explain(
         bool, typer.Option("--pcap", help="capture packets of every cell; else of none")
     ] = False,
     data_dir: DataDir = Path("results"),
+    retries: Retries = attempts.RETRIES,
 ) -> None:
     """Say which mechanisms explain why the kernel's results are not the published ones.
 
@@ -120,7 +124,7 @@ def explain(
     choices = plans.Choices(
         reps=reps, lab=registry.DEFAULT.properties.name, kernel=kernel, jobs=jobs, hosts=hosts,
         pcap=pcap, telemetry=True, sensitivity=False, scale=scale, at=tuple(at or ()),
-        patches=tuple(patch or ()),
+        patches=tuple(patch or ()), retries=retries,
     )  # fmt: skip
     explaining.of_study(study, tuple(filter(None, by.split(","))), choices, data_dir, metric)
 
@@ -149,6 +153,7 @@ def bisect(
     scale: Scale = str(FULL),
     pcap: Annotated[bool, typer.Option("--pcap", help="capture packets of every cell")] = False,
     data_dir: DataDir = Path("results"),
+    retries: Retries = attempts.RETRIES,
 ) -> None:
     """Find the commit, or version, of the kernel with which a claim's verdict turns.
 
@@ -159,7 +164,7 @@ def bisect(
     if bisecting.is_set(study):
         if ends or claim or tree or reps or at or hosts or pcap or scale != FULL:
             raise typer.BadParameter("goes with a study", param_hint="an option of a run")
-        bisecting.of_set(study, jobs)
+        bisecting.of_set(study, jobs, retries)
         return
     if explaining.is_set(study):
         raise StudyError(
@@ -172,6 +177,6 @@ def bisect(
         raise typer.BadParameter("wanted the ID of a claim", param_hint="--claim")
     choices = plans.Choices(
         reps=reps, lab=lab, kernel="", jobs=jobs, hosts=hosts, pcap=pcap, telemetry=True,
-        sensitivity=False, scale=scale, at=tuple(at or ()), claim=claim,
+        sensitivity=False, scale=scale, at=tuple(at or ()), claim=claim, retries=retries,
     )  # fmt: skip
     bisecting.of_study(study, tree, (ends[0], ends[1]), choices, data_dir)

@@ -13,7 +13,7 @@ from testbed.command.runs.run_and_report import TOLD
 from testbed.labs import registry
 from testbed.study.scaling import parse_scale
 
-MAX_REPS = 100_000
+MAX_REPS, MAX_RETRIES = 100_000, 100
 
 StudyNames = Annotated[
     list[str],
@@ -117,6 +117,16 @@ Kernels = Annotated[
 ]
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", min=1, help="cells at once; default: all cores")
+]
+Retries = Annotated[
+    int,
+    typer.Option(
+        "--retries",
+        min=0,
+        max=MAX_RETRIES,
+        metavar="N",
+        help="how often a cell is tried again that failed because of the machine",
+    ),
 ]
 Hosts = Annotated[str, typer.Option("--hosts", help="host profile in place of the study's")]
 Scale = Annotated[

@@ -132,7 +132,7 @@ def is_set(name: str) -> bool:
     return plain_files.is_file(Path(name) / run_folder.BISECTION_JSON)
 
 
-def of_set(name: str, jobs: int | None) -> None:
+def of_set(name: str, jobs: int | None, retries: int) -> None:
     """Go on with a bisection, or say again what it found.
 
     Raises:
@@ -148,6 +148,7 @@ def of_set(name: str, jobs: int | None) -> None:
         reps=asked.rounds[0], lab=registry.DEFAULT.properties.name, kernel="", jobs=jobs,
         hosts=asked.hosts, pcap=asked.pcap, telemetry=True, sensitivity=False,
         scale=Decimal(asked.scale), at=asked.at, claim=asked.claim,
+        retries=retries,
     )  # fmt: skip
     kernels = bisected_kernels.as_asked(asked)
     plan = _first_plan(asked.study, kernels, choices)

@@ -153,7 +153,9 @@ class Steps:
         found = study_sets.Found(folder=part.run, runs=(part.run,), is_set=False)
         for tried in (1, 2):
             try:
-                run_and_report.run_only(found, [part], self.choices.worker_count())
+                run_and_report.run_only(
+                    found, [part], self.choices.worker_count(), self.choices.retries
+                )
                 return
             except RunError as error:
                 if shutil.disk_usage(part.run).free < LEAST_FREE_BYTES:

@@ -72,7 +72,7 @@ def of_study(
     words().print(f"set: {found.folder}", soft_wrap=True)
     parts = study_sets.parts(found, planned, [lab] * len(planned))
     with going_on(found.go_on), study_sets.locked(found):
-        run_and_report.run_only(found, parts, choices.worker_count())
+        run_and_report.run_only(found, parts, choices.worker_count(), choices.retries)
     _tell(found, left_out, metric)
 
 

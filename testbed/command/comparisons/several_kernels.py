@@ -58,8 +58,9 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
     words().print(f"set: {found.folder}", soft_wrap=True)
     parts = study_sets.parts(found, planned, [lab] * len(planned))
     with going_on(found.go_on), study_sets.locked(found):
-        at_once = each[0].worker_count()
-        run_and_report.run_and_report(found, parts, {}, at_once, told="nothing")
+        run_and_report.run_and_report(
+            found, parts, {}, each[0].worker_count(), retries=choices.retries, told="nothing"
+        )
     _tell(found, "tables" if choices.tables else "screen")
 
 
@@ -123,13 +124,13 @@ def _cost(made: Sequence[Plan], at_once: int) -> str:
     return plan_costs.cost_lines(made, at_once)[0]
 
 
-def resume(run_name: str, jobs: int | None, *, tables: bool) -> None:
+def resume(run_name: str, jobs: int | None, retries: int, *, tables: bool) -> None:
     """Run what is not finished in a run folder or a set, then report it, and what changed."""
     told = "tables" if tables else "screen"
     if not _of_kernels(run_name):
-        commands.resume(run_name, jobs, told)
+        commands.resume(run_name, jobs, told, retries)
         return
-    commands.resume(run_name, jobs, "nothing")
+    commands.resume(run_name, jobs, "nothing", retries)
     _tell(study_sets.find(run_name), told)
 
 

@@ -11,6 +11,7 @@ from model.errors import StudyError, going_on
 from model.words import how_many
 from testbed.campaign import (
     again,
+    attempts,
     digests,
     new_runs,
     run_cells,
@@ -43,8 +44,10 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
         simulators.record(folder, simulated)
     words().print(f"{'set' if found.is_set else 'run folder'}: {found.folder}", soft_wrap=True)
     with going_on(found.go_on), study_sets.locked(found):
-        at_once = choices.worker_count()
-        run_and_report.run_and_report(found, parts, {}, at_once, told=_told(tables=choices.tables))
+        run_and_report.run_and_report(
+            found, parts, {}, choices.worker_count(), retries=choices.retries,
+            told=_told(tables=choices.tables),
+        )  # fmt: skip
 
 
 def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Path) -> Found:
@@ -78,11 +81,15 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
     parts = study_sets.parts(found, planned, labs)
     with going_on(found.go_on), study_sets.locked(found):
         at_once = min(one.worker_count() for one in choices)
-        run_and_report.run_and_report(found, parts, {}, at_once, told="nothing")
+        run_and_report.run_and_report(
+            found, parts, {}, at_once, retries=first.retries, told="nothing"
+        )
     return found
 
 
-def resume(run_name: str, jobs: int | None, told: str = "screen") -> None:
+def resume(
+    run_name: str, jobs: int | None, told: str = "screen", retries: int = attempts.RETRIES
+) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
     found = study_sets.find(run_name)
     parts: list[run_cells.Part] = []
@@ -96,7 +103,7 @@ def resume(run_name: str, jobs: int | None, told: str = "screen") -> None:
             )
         of_lab = parts[0].lab.properties.name if parts else registry.DEFAULT.properties.name
         at_once = plans.slots(jobs, of_lab)
-        run_and_report.run_and_report(found, parts, errors, at_once, told=told)
+        run_and_report.run_and_report(found, parts, errors, at_once, retries=retries, told=told)
     if found.then and told != "nothing":
         out().print(f"next: {found.next_command}", soft_wrap=True)
 

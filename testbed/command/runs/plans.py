@@ -16,7 +16,7 @@ from rich.table import Table
 
 from model.errors import GroundtruthError, StudyError
 from model.words import how_many
-from testbed.campaign import real_time, study_sets
+from testbed.campaign import attempts, real_time, study_sets
 from testbed.command.runs import plan_costs
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
@@ -56,6 +56,8 @@ class Choices:
     patches: tuple[str, ...] = ()
     #: Only what this claim needs, with more seeds while it is undecided.
     claim: str = ""
+    #: How often a cell is tried again that the machine let fail.
+    retries: int = attempts.RETRIES
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""

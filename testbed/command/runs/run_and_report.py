@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from model import run_folder
 from model.errors import GroundtruthError
 from model.words import how_many
-from testbed.campaign import digests, manifest, run_cells, saved_runs
+from testbed.campaign import attempts, digests, manifest, run_cells, saved_runs
 from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
 from testbed.campaign.run_cells import Part
@@ -89,7 +89,13 @@ def finished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
 
 
 def run_and_report(
-    found: Found, parts: Sequence[Part], errors: Errors, jobs: int, *, told: str = "screen"
+    found: Found,
+    parts: Sequence[Part],
+    errors: Errors,
+    jobs: int,
+    *,
+    retries: int = attempts.RETRIES,
+    told: str = "screen",
 ) -> None:
     """Run what is not finished, report every run, then raise what went wrong.
 
@@ -97,7 +103,7 @@ def run_and_report(
     """
     outcomes: dict[Path, run_cells.Outcome] = {}
     with Display(words()) as display:
-        errors |= _run_rounds(found, parts, outcomes, jobs, display)
+        errors |= _run_rounds(found, parts, outcomes, jobs, display, retries)
     if not found.is_set:
         try:
             report_run(found.folder, {}, told)
@@ -112,11 +118,11 @@ def run_and_report(
         _raise_what_failed(outcomes, errors)
 
 
-def run_only(found: Found, parts: Sequence[Part], jobs: int) -> None:
+def run_only(found: Found, parts: Sequence[Part], jobs: int, retries: int) -> None:
     """Run what is not finished of a set, without reports; raise what went wrong."""
     outcomes: dict[Path, run_cells.Outcome] = {}
     with Display(words()) as display:
-        errors = _run_rounds(found, parts, outcomes, jobs, display)
+        errors = _run_rounds(found, parts, outcomes, jobs, display, retries)
     _raise_what_failed(outcomes, errors)
 
 
@@ -135,6 +141,7 @@ def _run_rounds(
     outcomes: dict[Path, run_cells.Outcome],
     jobs: int,
     display: Display,
+    retries: int,
 ) -> Errors:
     """Run the planned cells, then round by round what runs with ``--reps auto`` still need."""
     errors: Errors = {}
@@ -143,7 +150,7 @@ def _run_rounds(
         name = "running cells" if number == 1 else f"running round {number}"
         report = functools.partial(display.cells, name=name)
         ended = run_cells.run_parts(
-            parts, jobs=jobs, report=report, use_store=True, elsewhere=elsewhere
+            parts, jobs=jobs, report=report, use_store=True, elsewhere=elsewhere, retries=retries
         )
         more = []
         for part, outcome in zip(parts, ended, strict=True):

@@ -55,7 +55,9 @@ def simulate(
     parts = study_sets.parts(found, planned, [lab] * len(planned))
     words().print(f"simulated in: {found.folder}", soft_wrap=True)
     with going_on(found.go_on), study_sets.locked(found):
-        run_and_report.run_and_report(found, parts, {}, its.worker_count(), told="nothing")
+        run_and_report.run_and_report(
+            found, parts, {}, its.worker_count(), retries=its.retries, told="nothing"
+        )
     return tuple(map(taken_from, found.runs))
 
 

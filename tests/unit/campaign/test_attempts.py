@@ -21,7 +21,7 @@ from model.errors import (
     VerifyError,
 )
 from testbed.campaign import attempts
-from testbed.campaign.run_cells import Outcome, Progress, run_cells
+from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
@@ -58,9 +58,13 @@ class Failing:
         write_recorded(cell, folder)
 
 
-def run(folder: Path, act: Callable[[Cell, Path], object]) -> tuple[Outcome, Reports]:
+def run(
+    folder: Path, act: Callable[[Cell, Path], object], retries: int = attempts.RETRIES
+) -> tuple[Outcome, Reports]:
     reports = Reports()
-    return run_cells(folder, CELLS, FakeLab(act), jobs=1, report=reports), reports
+    part = Part(run=folder, cells=CELLS, lab=FakeLab(act))
+    (outcome,) = run_parts([part], jobs=1, report=reports, retries=retries)
+    return outcome, reports
 
 
 def kept(run: Path) -> dict[str, dict[str, Any]]:
@@ -80,6 +84,7 @@ OF_THE_MACHINE = [
 OF_THE_CELL = [
     RunError("the agent failed"), ParseError("not JSON"), VerifyError("another delay"),
     LateError("late"), GroundtruthError("whatever"), OSError(errno.ENOSPC, "disk full"),
+    OSError(errno.EDQUOT, "quota"),
 ]  # fmt: skip
 
 
@@ -90,7 +95,7 @@ def test_what_the_machine_spoils_is_tried_again_and_its_evidence_kept(
     act = Failing(error, times=2)
     outcome, reports = run(tmp_path, act)
     assert outcome == Outcome(finished_cells=3, failures=())
-    assert act.tried == attempts.TRIES == 3
+    assert act.tried == 1 + attempts.RETRIES == 3
     assert kept(tmp_path) == {
         f"failed/{SECOND}/attempt-{n}": {"attempt": n, "schema": 1, "message": str(error)}
         for n in (1, 2)
@@ -113,6 +118,15 @@ def test_after_so_many_tries_it_has_failed_and_says_how_often(tmp_path: Path) ->
     # The last one stays where reports look for what a cell left.
     assert kept(tmp_path)[f"cells/{SECOND}"] == {"attempt": 3, "schema": 1, "message": words}
     assert (reports[-1]["failed_cells"], reports[-1]["retried_cells"]) == (1, 0)
+
+
+@pytest.mark.parametrize("retries", [0, 1, 5])
+def test_it_is_tried_again_as_often_as_is_asked_for(tmp_path: Path, retries: int) -> None:
+    act = Failing(MachineError("killed"), times=9)
+    outcome, _ = run(tmp_path, act, retries)
+    assert [failed for failed, _ in outcome.failures] == [SECOND]
+    assert act.tried == 1 + retries
+    assert len(list((tmp_path / run_folder.FAILED).glob("*/*"))) == retries
 
 
 @pytest.mark.parametrize("error", OF_THE_CELL, ids=repr)

@@ -9,6 +9,7 @@ import pytest
 
 from model import run_folder
 from model.cell import Cell
+from model.errors import MachineError
 from reports.store.run import read_study
 from testbed.campaign.again import choose
 from testbed.command.cli import command_status
@@ -153,6 +154,26 @@ def test_a_failed_cell_is_told_kept_apart_and_run_again(
     assert command_status(["resume", "r/latest", "-j", "1"]) == 0
     assert (lab.ran[0], sorted(lab.ran[1:3]), lab.ran[3:]) == (1, [1, 2], [2])
     assert json.loads((run / run_folder.WARNINGS).read_text()) == []
+
+
+def test_cells_that_the_machine_lets_fail_are_tried_again_as_often_as_asked_for(
+    lab: FakeLab, reported: list[Path], said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def short_of_memory(cell: Cell, folder: Path) -> None:
+        raise MachineError("the lab was killed")
+
+    monkeypatch.setattr(lab, "act", short_of_memory)
+    asked = ["run", "w.yaml", "--reps", "1", "-j", "1", "-D", "r", "--retries"]
+    assert command_status([*asked, "0"]) == 3
+    assert len(lab.ran) == 2
+    assert "tried" not in said()[1]
+    run = str((tmp_path / "r" / "latest").resolve())
+    assert command_status(["resume", run, "-j", "1", "--retries", "3"]) == 3
+    assert len(lab.ran) == 2 + 2 * 4
+    assert "the lab was killed (tried 4 times: failed/" in said()[1]
+    for wrong in ("-1", "101", "some"):
+        assert command_status([*asked, wrong]) == 2
+    assert len(lab.ran) == 2 + 2 * 4
 
 
 def test_a_run_of_which_no_cell_is_finished_cannot_be_verified(

@@ -56,6 +56,7 @@ def test_experiment_passes_on_what_was_given_and_nothing_else() -> None:
     at = ["--at", "loss=1%,2%", "--at", "pairs=2"]
     assert command("experiment", "AT=loss=1%,2% pairs=2")[4:] == at
     assert command("experiment", "REPS=auto")[4:] == ["--reps", "auto"]
+    assert command("experiment", "RETRIES=0")[4:] == ["--retries", "0"]
     assert command("plan", "SENSITIVITY=no")[4:] == ["--no-sensitivity"]
     assert command("plan", "LAB=stock") == ["plan", *DUMBBELLS, "--lab", "stock"]
 
