@@ -65,7 +65,7 @@ def turn(lab: virtual_lab.VirtualLab, cell: Cell) -> Turn:
             packets = packet_evidence.packets(folder, cell)
             done.parse_s = time.perf_counter() - began_s
             done.packets = 0 if packets is None else packets.height
-            captures = (folder / "raw" / "pcap").glob("*.pcap")
+            captures = (folder / "raw" / "pcap").glob("*.pcap.gz")
             done.capture_bytes = sum(path.stat().st_size for path in captures)
         return done
     finally:

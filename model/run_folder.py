@@ -95,6 +95,8 @@ SOCKET_SAMPLES = "raw/sockets.bin.gz"
 SOCKET_SOURCES = "raw/sockets.json"
 #: What the captures of a cell's packets are in; its tables are made of them.
 CAPTURES = "raw/pcap/"
+#: What the name of a compressed file ends in; captures of older runs are not compressed.
+COMPRESSED = ".gz"
 TRACE_PAGES = "raw/trace/pages.bin.gz"
 TRACE_FORMATS = "raw/trace/formats.json"
 TRACE_COUNTS = "raw/trace/counts.json"

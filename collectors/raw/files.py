@@ -16,15 +16,6 @@ Parsed = TypeVar("Parsed")
 WHOLE_MAX = (1 << 63) - 1
 
 
-#: How much more a compressed file may hold than it has: pages and samples compress to a fifth.
-MOST_UNPACKED_BYTES, MOST_UNPACKED_FACTOR = 64 << 20, 50
-
-
-def most_unpacked_bytes(packed_bytes: int) -> int:
-    """Return how much a compressed file of this size may hold."""
-    return MOST_UNPACKED_BYTES + MOST_UNPACKED_FACTOR * packed_bytes
-
-
 def read_text(path: Path) -> str:
     """Return a raw text file; raise :class:`ParseError` naming it if it cannot be read."""
     try:

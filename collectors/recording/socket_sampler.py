@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import gzip
 import json
 import os
 import socket
@@ -24,15 +23,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collectors.recording import compressing
 from collectors.recording.netlink import connect, dump, dump_request
 
 if TYPE_CHECKING:
+    import gzip
+
     from model.node import Node
 
 SCHEMA = 1
 SAMPLES, SOURCES = "sockets.bin.gz", "sockets.json"
-#: Most of a sample repeats the one before.
-COMPRESSION_LEVEL = 1
 #: CLOCK_MONOTONIC in ns, number of the source, bytes that follow.
 FRAME = struct.Struct("<QII")
 BUFFER_BYTES = 1 << 20
@@ -114,8 +114,9 @@ def start(hosts: Sequence[tuple[Node, Sequence[Source]]], folder: Path) -> Recor
         "sources": [dataclasses.asdict(source) for source in found],
     }
     (folder / SOURCES).write_text(json.dumps(described, indent=1, sort_keys=True) + "\n")
-    file = gzip.GzipFile(folder / SAMPLES, "wb", COMPRESSION_LEVEL, mtime=0)
-    return Recorder(sources=tuple(found), handles=handles, file=file)
+    return Recorder(
+        sources=tuple(found), handles=handles, file=compressing.opened(folder / SAMPLES)
+    )
 
 
 def _open(source: Source) -> socket.socket | int:

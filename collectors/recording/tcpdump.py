@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from collectors.recording import compressing
 from model.cell import Cell, Flow
 from model.errors import RunError
 
@@ -139,13 +140,15 @@ def _read_until(child: subprocess.Popen[bytes], mark: bytes, host: str) -> bytes
 
 
 def stop(captures: Sequence[Capture]) -> dict[str, dict[str, int]]:
-    """End captures on a silent network; return tcpdump's packet counts by file name.
+    """End captures on a silent network, and compress them; return packet counts by file name.
 
     Raises:
         RunError: the kernel dropped packets, or some that it passed on are not in the file.
     """
     time.sleep(BLOCK_TIMEOUT_S)
-    return {capture.file.name: _stop(capture) for capture in captures}
+    counts = [_stop(capture) for capture in captures]
+    files = [compressing.replaced(capture.file) for capture in captures]
+    return {file.name: one for file, one in zip(files, counts, strict=True)}
 
 
 def _stop(capture: Capture) -> dict[str, int]:

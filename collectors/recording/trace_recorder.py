@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.recording import trace_pages
+from collectors.recording import compressing, trace_pages
 from model.errors import RunError, UnsupportedError
 
 SCHEMA = 1
 TRACING = Path("/sys/kernel/tracing")
 INSTANCE = "groundtruth"
 PAGES, FORMATS = "pages.bin.gz", "formats.json"
-#: Most of a page repeats the one before: level 1 leaves a ninth of it, for hardly any time.
-COMPRESSION_LEVEL = 1
 KFREE_SKB, QDISC_DROP = "skb/kfree_skb", "qdisc/qdisc_drop"
 TCP_EVENTS = ("tcp/tcp_probe", "tcp/tcp_retransmit_skb", "tcp/tcp_cong_state_set")
 SCTP_EVENTS = ("sctp/sctp_probe", "sctp/sctp_probe_path")
@@ -95,7 +93,7 @@ def start(
         folder=folder,
         pipes={cpu: os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
                for cpu in cpus(instance)},
-        pages=gzip.GzipFile(folder / PAGES, "wb", COMPRESSION_LEVEL, mtime=0),
+        pages=compressing.opened(folder / PAGES),
         page_bytes=trace_pages.page_bytes(formats["header_page"]),
         buffer_bytes=buffer_bytes,
         scrubber=trace_pages.scrubber(formats["events"].values()),

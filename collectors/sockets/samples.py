@@ -5,15 +5,13 @@ Pure but for :func:`read_samples`. Places in errors are bytes of the file once d
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.raw.files import most_unpacked_bytes, read_as, read_bytes
+from collectors.raw import compressed
+from collectors.raw.files import read_as
 from collectors.recording.socket_sampler import FRAME, SCHEMA, Source
 from model.errors import ParseError
 
@@ -87,16 +85,6 @@ def parse_frames(content: bytes, sources: tuple[Source, ...], where: str) -> Ite
 def read_samples(samples: Path, sources: Path) -> Samples:
     """Read a cell's ``sockets.bin.gz`` and ``sockets.json``."""
     tick_ns, by_number = read_as(sources, lambda value: parse_sources(value, str(sources)))
-    packed = read_bytes(samples, "samples")
-    most_bytes = most_unpacked_bytes(len(packed))
-    try:
-        if not packed:  # nothing at all is not a compressed nothing
-            raise EOFError("the file is empty")
-        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-            content = file.read(most_bytes + 1)
-        if len(content) > most_bytes:
-            raise EOFError(f"more than {most_bytes} bytes unpacked")
-    except (OSError, EOFError, zlib.error) as error:
-        raise ParseError("cannot read samples", where=str(samples), got=str(error)) from error
+    content = compressed.read(samples, "samples")
     answers = tuple(parse_frames(content, by_number, str(samples)))
     return Samples(tick_ns=tick_ns, answers=answers, where=str(samples))

@@ -7,7 +7,6 @@ the kernel acts on it.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from collectors.raw.files import check_count, most_unpacked_bytes, read_as, read_bytes, whole
+from collectors.raw import compressed
+from collectors.raw.files import check_count, read_as, whole
 from collectors.trace.event_format import EventFormat, PageLayout, parse_event, parse_header_page
 from collectors.trace.ring_buffer import Events, find_events
 from model.errors import ParseError
 
 BYTE_ORDER = "little"
-#: What zlib calls the gzip format, added to the size of its window.
-GZIP_WRAPPED = 16
-#: How much is unpacked at once; damage is known to lie after the start of its piece.
-CHUNK_BYTES = 1 << 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,53 +102,13 @@ def parse_pages(pages: bytes, formats: Formats, where: str, cpus: int = 1) -> Tr
     return Trace(formats=formats, events=events, words=np.frombuffer(pages, "<u4"), where=where)
 
 
-def unpacked(packed: bytes, where: str) -> bytes:
-    """Return what a gzip file holds.
-
-    Raises:
-        ParseError: it is none, damaged or cut short; the message names file and byte.
-    """
-    if not packed:  # nothing at all is not a compressed nothing
-        raise ParseError("cannot read trace pages", where=where, got="the file is empty")
-    stream = zlib.decompressobj(zlib.MAX_WBITS | GZIP_WRAPPED)
-    parts, left_bytes = [], most_unpacked_bytes(len(packed))
-    for first in range(0, len(packed), CHUNK_BYTES):
-        try:
-            parts.append(stream.decompress(packed[first : first + CHUNK_BYTES], left_bytes + 1))
-        except zlib.error as error:
-            raise ParseError(
-                "not compressed trace pages",
-                where=f"{where}: byte {first} or later",
-                got=str(error),
-            ) from error
-        left_bytes -= len(parts[-1])
-        if left_bytes < 0:
-            raise ParseError(
-                "compressed trace pages are too large", where=f"{where}: byte {first} or later",
-                wanted=f"at most {most_unpacked_bytes(len(packed))} bytes unpacked",
-            )  # fmt: skip
-        if stream.eof:
-            break
-    if not stream.eof:
-        raise ParseError(
-            "compressed trace pages are cut short", where=f"{where}: byte {len(packed)}"
-        )
-    end = min(first + CHUNK_BYTES, len(packed)) - len(stream.unused_data)
-    if end != len(packed):
-        raise ParseError(
-            "more than compressed trace pages", where=f"{where}: byte {end}",
-            got=f"{len(packed) - end} bytes",
-        )  # fmt: skip
-    return b"".join(parts)
-
-
 def read_trace(pages: Path, formats: Path, counts: Path | None = None) -> Trace:
     """Read a cell's ``pages.bin.gz`` and ``formats.json``.
 
     Args:
         counts: what the ring buffer counted, if that is to be compared.
     """
-    content = unpacked(read_bytes(pages, "trace pages"), str(pages))
+    content = compressed.read(pages, "trace pages")
     form = read_as(formats, lambda value: parse_formats(value, str(formats)))
     cpus, counted = read_as(counts, _counted) if counts is not None else (1, 0)
     trace = parse_pages(content, form, str(pages), cpus)

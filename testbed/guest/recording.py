@@ -20,6 +20,7 @@ from collectors.recording import queue_sampler, socket_sampler, tcpdump, trace_r
 from mininet_topos import taps
 from mininet_topos.layout import Layout
 from mininet_topos.netns import OWN_NAMESPACE, Namespace
+from model import run_folder
 from model.cell import Cell
 from probes.process import wait_until
 
@@ -210,13 +211,14 @@ def start_captures(
     running, points = [], []
     for router in (name for name in laid_out.routers if name in spaces):
         file = folder / f"{router}.pcap"
+        kept = file.name + run_folder.COMPRESSED
         chosen = []
         for tap in taps.taps(laid_out):
             if tap.node == router:
                 with spaces[router].entered():
                     ifindex = socket.if_nametoindex(tap.device)
                 chosen.append(tcpdump.Tap(ifindex=ifindex, way=tap.way))
-                points.append({"file": file.name, "ifindex": ifindex, **tap.record()})
+                points.append({"file": kept, "ifindex": ifindex, **tap.record()})
         running.append(tcpdump.start(spaces[router], chosen, snap_bytes, file))
     content = {"schema": POINTS_SCHEMA, "snap_bytes": snap_bytes, "taps": points}
     _write(folder / "points.json", content)

@@ -156,7 +156,7 @@ def _measured(cell: Cell, document: float, hosts: int) -> dict[str, float]:
     for path in range(1, 1 + (0 if cell.ad_hoc else len(cell.wired.paths()))):
         for router in path_names.routers(path):
             most = document + TAPS_IN_A_ROUTER * tapped_bytes * packets
-            found[f"raw/pcap/{router}.pcap"] = most
+            found[f"raw/pcap/{router}.pcap.gz"] = most
     return found | dict.fromkeys(("raw/pcap/points.json", "raw/pcap/counts.json"), document)
 
 

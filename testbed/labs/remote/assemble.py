@@ -7,7 +7,6 @@ nodes are joined. The reference clock is that of the router the data comes to fi
 
 from __future__ import annotations
 
-import gzip
 import json
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.raw import messages
-from collectors.recording.socket_sampler import COMPRESSION_LEVEL, FRAME
+from collectors.raw import compressed, messages
+from collectors.recording import compressing
+from collectors.recording.socket_sampler import FRAME
 from collectors.sockets.samples import read_samples
 from mininet_topos import dumbbell, layout
 from model import run_folder
@@ -192,13 +192,14 @@ def _program(parts: Parts, one: Left, sender: Left, stem: str) -> None:
 
 def _captures(parts: Parts) -> None:
     for router in ("r1", "r2"):
-        name = f"raw/pcap/{router}.pcap"
+        name = f"raw/pcap/{router}.pcap.gz"
         one = parts.by_node[router]
         if (one.folder / name).exists():
-            content = (one.folder / name).read_bytes()
+            content = compressed.read(one.folder / name, "a capture")
             path = parts.into / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(retold.capture(content, one.shift.realtime_ns))
+            told = retold.capture(content, one.shift.realtime_ns)
+            path.write_bytes(compressing.compressed(told))
 
 
 def _queues(parts: Parts) -> None:
@@ -246,8 +247,7 @@ def _sockets(parts: Parts) -> None:
     parts.write_json(run_folder.SOCKET_SOURCES, {**whole, "sources": sources})
     frames.sort(key=lambda frame: frame[:2])
     content = b"".join(FRAME.pack(t, number, len(c)) + c for t, number, c in frames)
-    packed = gzip.compress(content, COMPRESSION_LEVEL, mtime=0)
-    (parts.into / run_folder.SOCKET_SAMPLES).write_bytes(packed)
+    (parts.into / run_folder.SOCKET_SAMPLES).write_bytes(compressing.compressed(content))
 
 
 def _calibration(parts: Parts) -> None:

@@ -14,6 +14,7 @@ from collectors.audit import message_checks
 from collectors.packets.messages import message_rows
 from collectors.packets.packets import parse_packets
 from collectors.raw import messages
+from collectors.raw.compressed import unpacked
 from collectors.raw.files import read_as
 from collectors.raw.flows import (
     Received,
@@ -26,7 +27,7 @@ from collectors.sockets.sockets import sockets_table
 from collectors.tables import packet_evidence
 from collectors.trace.congestion import congestion
 from collectors.trace.drops import drops
-from collectors.trace.events import parse_formats, parse_pages, unpacked
+from collectors.trace.events import parse_formats, parse_pages
 from model.cell import Cell, from_dict
 from tests.fuzz.mutate import bytes_input, json_input
 from tests.fuzz.target import Target, text
@@ -97,7 +98,7 @@ def binary() -> dict[str, Target]:
                 corpus=[packed[:2000], packed],
                 mutate=bytes_input,
                 share=12,
-                run=lambda content: unpacked(content, "pages.bin.gz"),
+                run=lambda content: unpacked(content, "pages.bin.gz", "trace pages"),
             ),
             f"trace formats {kernel}": Target(
                 corpus=[(folder / "formats.json").read_bytes()],

@@ -30,7 +30,7 @@ def test_three_runs_are_the_same_to_the_byte_also_under_load(
 ) -> None:
     cell = wireless(duration_s=60.0, pcap=True)
     first = _run(cell, tmp_path / "first", lab)
-    assert {"raw/pcap/r1.pcap", "raw/pcap/r2.pcap", "tables/packets.parquet"} <= set(first)
+    assert {"raw/pcap/r1.pcap.gz", "raw/pcap/r2.pcap.gz", "tables/packets.parquet"} <= set(first)
     assert {"tables/flows.parquet", "tables/audit.parquet", "audit.json"} <= set(first)
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
@@ -65,7 +65,7 @@ def test_another_seed_gives_another_run(
     cell = wireless(duration_s=60.0, pcap=True)
     one = _run(cell, tmp_path / "one", lab)
     two = _run(dataclasses.replace(cell, seed=2), tmp_path / "two", lab)
-    assert one["raw/pcap/r1.pcap"] != two["raw/pcap/r1.pcap"]
+    assert one["raw/pcap/r1.pcap.gz"] != two["raw/pcap/r1.pcap.gz"]
     assert one["tables/flows.parquet"] != two["tables/flows.parquet"]
 
 

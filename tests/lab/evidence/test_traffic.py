@@ -37,8 +37,9 @@ def _tcpdump(lab: VirtualLab, folder: Path, expression: str) -> list[str]:
     sources = {tap["ifindex"] for tap in points["taps"] if tap["device"].startswith("r1-src")}
     here = " or ".join(f"ifindex {index}" for index in sorted(sources))
     sandbox = Sandbox(image=lab.image, read_only={"/cell": folder})
-    argv = ["tcpdump", "-n", "-tt", "-Z", "root", "-r", "/cell/raw/pcap/r1.pcap"]
-    return sandbox.output_of([*argv, f"({here}) and ({expression})"]).splitlines()
+    shown = 'gzip -dc /cell/raw/pcap/r1.pcap.gz | tcpdump -n -tt -Z root -r - "$0"'
+    argv = ["sh", "-c", shown, f"({here}) and ({expression})"]
+    return sandbox.output_of(argv).splitlines()
 
 
 def _flows(folder: Path, cell: Cell) -> dict[str, dict[str, Any]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -37,6 +39,7 @@ FIELDS = (
 class Judged:
     """A cell's rows as its senders have them, and tshark's fields of each."""
 
+    folder: Path
     table: pl.DataFrame
     shown: list[dict[str, str]]
 
@@ -67,7 +70,15 @@ def judged(
     execute(cell, folder, lab, threading.Event())
     file = export_cell(run, "cell", cell, read_recorded(folder)).files[0]
     table = pl.read_parquet(folder / run_folder.PACKETS_TABLE).filter(SENDERS)
-    return Judged(table, shown(file, FIELDS))
+    return Judged(folder, table, shown(file, FIELDS))
+
+
+def test_kept_captures_open_as_they_are_and_hold_every_packet(judged: Judged) -> None:
+    place = judged.folder / run_folder.CAPTURES
+    for name, counts in json.loads((place / "counts.json").read_text()).items():
+        assert name.endswith(f".pcap{run_folder.COMPRESSED}")
+        numbers = [int(row["frame.number"]) for row in shown(place / name, ["frame.number"])]
+        assert numbers == list(range(1, 1 + counts["captured_pkts"]))
 
 
 def test_retransmissions_are_those_that_happened(judged: Judged) -> None:

@@ -316,5 +316,5 @@ def test_root_and_users_get_the_same_bytes(
         folder = run_cell(cell, "again")
         files = [path for path in folder.rglob("*") if path.is_file()]
         users = {str(path.relative_to(folder)): plain_files.sha256(path) for path in files}
-    assert "raw/pcap/r1.pcap" in mine
+    assert "raw/pcap/r1.pcap.gz" in mine
     assert digests.differences(mine, users) == []

@@ -24,7 +24,7 @@ CALIBRATE = dataclasses.replace(CELL, purpose="calibrate")
 def row(name: str) -> str:
     """Return a file's name as the page has it."""
     name = re.sub(r"(raw/flows)/\w+\.(sender|receiver)", r"\1/FLOW.\2", name)
-    name = re.sub(r"(raw/pcap)/\w+\.pcap", r"\1/ROUTER.pcap", name)
+    name = re.sub(r"(raw/pcap)/\w+\.pcap\.gz", r"\1/ROUTER.pcap.gz", name)
     return re.sub(r"(raw/calibration)/\w+\.", r"\1/RUN.", name)
 
 

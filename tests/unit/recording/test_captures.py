@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import signal
 from pathlib import Path
 
@@ -74,6 +75,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 
 #: Says what tcpdump says, in two parts, and ends at SIGINT with these counts.
 CAPTURES = """
+echo what tcpdump writes
 trap 'echo "$2 packets captured" >&2
 echo "$2 packets received by filter" >&2
 echo "{} packets dropped by kernel" >&2; exit 0' INT
@@ -88,8 +90,10 @@ def test_a_capture_is_started_and_ended(tmp_path: Path, monkeypatch: pytest.Monk
     capture = start(Here("r1"), TAPS, 160, tmp_path / "x.pcap")
     assert b"listening on" in capture.words
     counts = {"captured_pkts": 7, "received_pkts": 7, "dropped_pkts": 0}
-    assert stop([capture]) == {"x.pcap": counts}
+    assert stop([capture]) == {"x.pcap.gz": counts}
     assert capture.child.returncode == 0
+    (left,) = tmp_path.iterdir()
+    assert gzip.decompress(left.read_bytes()) == b"what tcpdump writes\n"
 
 
 @pytest.mark.parametrize(

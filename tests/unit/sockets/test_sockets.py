@@ -201,7 +201,7 @@ def test_the_sources_are_of_this_form() -> None:
 def test_a_damaged_file_is_named(damage: bytes, tmp_path: Path) -> None:
     path = tmp_path / "sockets.bin.gz"
     path.write_bytes(damage)
-    with pytest.raises(ParseError, match=r"sockets\.bin\.gz: cannot read samples"):
+    with pytest.raises(ParseError, match=r"sockets\.bin\.gz: .*cannot read samples"):
         read_samples(path, DATA / "sockets-7.3" / "sockets.json")
 
 
