@@ -28,6 +28,7 @@ from testbed.command.comparisons import several_kernels
 from testbed.command.comparisons.attach import attach
 from testbed.command.options import (
     At,
+    CheckRoom,
     DataDir,
     Hosts,
     Jobs,
@@ -107,6 +108,7 @@ def run(
     tables: Tables = False,
     simulator: Simulator = "",
     retries: Retries = attempts.RETRIES,
+    check_room: CheckRoom = True,
 ) -> None:
     """Run one or several studies and report what holds."""
     several_kernels.run(
@@ -126,6 +128,7 @@ def run(
             simulator=simulator,
             patches=tuple(patch or ()),
             retries=retries,
+            check_room=check_room,
         ),
         data_dir,
     )
@@ -137,9 +140,10 @@ def resume(
     jobs: Jobs = None,
     tables: Tables = False,
     retries: Retries = attempts.RETRIES,
+    check_room: CheckRoom = True,
 ) -> None:
     """Run the cells of a run that are not finished, then report."""
-    several_kernels.resume(run, jobs, retries, tables=tables)
+    several_kernels.resume(run, jobs, retries, tables=tables, check_room=check_room)
 
 
 @app.command()

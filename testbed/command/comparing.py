@@ -15,6 +15,7 @@ from testbed.command.comparisons import crosscheck as crosschecking
 from testbed.command.comparisons import explain as explaining
 from testbed.command.options import (
     At,
+    CheckRoom,
     DataDir,
     Hosts,
     Jobs,
@@ -68,6 +69,7 @@ def crosscheck(
     scale: Scale = str(FULL),
     data_dir: DataDir = Path("results"),
     retries: Retries = attempts.RETRIES,
+    check_room: CheckRoom = True,
 ) -> None:
     """Say whether labs agree on a study: each with the first, within the metrics' margins."""
     if not labs:
@@ -79,7 +81,7 @@ def crosscheck(
         raise typer.BadParameter("takes one study", param_hint="--labs")
     choices = plans.Choices(
         reps=reps, lab="", kernel=kernel, jobs=jobs, hosts=hosts, pcap=False, telemetry=True,
-        sensitivity=False, scale=scale, retries=retries,
+        sensitivity=False, scale=scale, retries=retries, check_room=check_room,
     )  # fmt: skip
     crosschecking.of_study(names[0], labs.split(","), choices, data_dir)
 
@@ -109,6 +111,7 @@ def explain(
     ] = False,
     data_dir: DataDir = Path("results"),
     retries: Retries = attempts.RETRIES,
+    check_room: CheckRoom = True,
 ) -> None:
     """Say which mechanisms explain why the kernel's results are not the published ones.
 
@@ -124,7 +127,7 @@ def explain(
     choices = plans.Choices(
         reps=reps, lab=registry.DEFAULT.properties.name, kernel=kernel, jobs=jobs, hosts=hosts,
         pcap=pcap, telemetry=True, sensitivity=False, scale=scale, at=tuple(at or ()),
-        patches=tuple(patch or ()), retries=retries,
+        patches=tuple(patch or ()), retries=retries, check_room=check_room,
     )  # fmt: skip
     explaining.of_study(study, tuple(filter(None, by.split(","))), choices, data_dir, metric)
 

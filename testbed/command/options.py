@@ -128,6 +128,13 @@ Retries = Annotated[
         help="how often a cell is tried again that failed because of the machine",
     ),
 ]
+CheckRoom = Annotated[
+    bool,
+    typer.Option(
+        "--check-room/--no-check-room",
+        help="refuse to begin where disk or memory are less than the cells are expected to take",
+    ),
+]
 Hosts = Annotated[str, typer.Option("--hosts", help="host profile in place of the study's")]
 Scale = Annotated[
     Any,  # a Decimal, whose text is read once

@@ -11,13 +11,12 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
 from model.errors import RunError, UnsupportedError
-from testbed.machine import scratch, trees
+from testbed.machine import room, scratch, trees
 from testbed.machine.process import namespaces, output_of
 
 #: The beginning of the names of folders in which something is built.
@@ -49,10 +48,7 @@ def files_digest(files: Iterable[tuple[str, Path]]) -> str:
 
 def need_space(folder: Path, wanted_bytes: int, what: str) -> None:
     """Raise :class:`UnsupportedError` where ``folder``'s disk has not ``wanted_bytes`` free."""
-    place = folder
-    while not place.exists():
-        place = place.parent
-    free_bytes = shutil.disk_usage(place).free
+    free_bytes = room.free_bytes(folder)
     if free_bytes < wanted_bytes:
         raise UnsupportedError(
             f"no disk space for {what}",

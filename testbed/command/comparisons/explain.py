@@ -62,6 +62,7 @@ def of_study(
     made = [plans.make_plan(study_name, one)[0] for one in each]
     _say_costs(made, ids, choices)
     new_runs.check_writable(data_dir)
+    plans.check_room(made, choices, data_dir)
     with Display(words()) as display:
         lab = registry.named(choices.lab).ready(plans.kernels(made), display.building)
     planned = [plans.make_plan(study_name, one, of_kernel=lab.describe) for one in each]

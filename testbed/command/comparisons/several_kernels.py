@@ -47,6 +47,7 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
     if len(made[0].seeds) < 2:
         raise StudyError("too few to compare", where="SEEDS", wanted="at least 2", got="1")
     new_runs.check_writable(data_dir)
+    plans.check_room(made, choices, data_dir)
     kind = registry.named(choices.lab)
     with Display(words()) as display:
         lab = kind.ready(plans.kernels(made), display.building)
@@ -124,13 +125,15 @@ def _cost(made: Sequence[Plan], at_once: int) -> str:
     return plan_costs.cost_lines(made, at_once)[0]
 
 
-def resume(run_name: str, jobs: int | None, retries: int, *, tables: bool) -> None:
+def resume(
+    run_name: str, jobs: int | None, retries: int, *, tables: bool, check_room: bool
+) -> None:
     """Run what is not finished in a run folder or a set, then report it, and what changed."""
     told = "tables" if tables else "screen"
     if not _of_kernels(run_name):
-        commands.resume(run_name, jobs, told, retries)
+        commands.resume(run_name, jobs, told, retries, check_room=check_room)
         return
-    commands.resume(run_name, jobs, "nothing", retries)
+    commands.resume(run_name, jobs, "nothing", retries, check_room=check_room)
     _tell(study_sets.find(run_name), told)
 
 

@@ -20,7 +20,8 @@ from testbed.campaign import (
 )
 from testbed.campaign.progress import Display
 from testbed.campaign.study_sets import Found
-from testbed.command.runs import plans, run_and_report, simulators
+from testbed.cluster import address
+from testbed.command.runs import plans, room_for, run_and_report, simulators
 from testbed.command.runs.run_and_report import jobs_or_cores
 from testbed.labs import registry
 from testbed.machine import scratch
@@ -34,6 +35,7 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
     first = plans.plans_of(study_names, choices)
     plans.check_jobs(first, choices)
     new_runs.check_writable(data_dir)
+    plans.check_room(first, choices, data_dir)
     live = simulators.simulate(study_names, choices, data_dir) if choices.simulator else ()
     with Display(words()) as display:
         lab = registry.named(choices.lab).ready(plans.kernels(first), display.building)
@@ -64,6 +66,7 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
     if len(made[0].seeds) < 2:
         raise StudyError("too few to compare", where="SEEDS", wanted="at least 2", got="1")
     new_runs.check_writable(data_dir)
+    plans.check_room(made, first, data_dir)
     with Display(words()) as display:
         labs = [
             registry.named(one.lab).ready(plans.kernels([plan]), display.building)
@@ -88,7 +91,12 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
 
 
 def resume(
-    run_name: str, jobs: int | None, told: str = "screen", retries: int = attempts.RETRIES
+    run_name: str,
+    jobs: int | None,
+    told: str = "screen",
+    retries: int = attempts.RETRIES,
+    *,
+    check_room: bool = True,
 ) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
     found = study_sets.find(run_name)
@@ -103,6 +111,12 @@ def resume(
             )
         of_lab = parts[0].lab.properties.name if parts else registry.DEFAULT.properties.name
         at_once = plans.slots(jobs, of_lab)
+        todo = [one for part in parts for one in run_cells.unfinished(part.run, part.cells)]
+        if todo:
+            room_for.check(
+                [one.cell for one in todo], at_once, found.folder, lab=of_lab,
+                here=address.named() is None, refuse=check_room,
+            )  # fmt: skip
         run_and_report.run_and_report(found, parts, errors, at_once, retries=retries, told=told)
     if found.then and told != "nothing":
         out().print(f"next: {found.next_command}", soft_wrap=True)

@@ -17,11 +17,13 @@ from rich.table import Table
 from model.errors import GroundtruthError, StudyError
 from model.words import how_many
 from testbed.campaign import attempts, real_time, study_sets
-from testbed.command.runs import plan_costs
+from testbed.cluster import address
+from testbed.command.runs import plan_costs, room_for
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
 from testbed.machine.console import out, words
 from testbed.planning import plan as planning
+from testbed.planning import resources
 from testbed.planning.bisection import rounds_of
 from testbed.planning.expressible import expressible
 from testbed.planning.findings import Finding, Findings, find
@@ -58,6 +60,8 @@ class Choices:
     claim: str = ""
     #: How often a cell is tried again that the machine let fail.
     retries: int = attempts.RETRIES
+    #: Whether to refuse to begin where disk or memory are too small.
+    check_room: bool = True
 
     def worker_count(self) -> int:
         """Return how many cells to run at once."""
@@ -244,6 +248,15 @@ def check_jobs(plans: Sequence[Plan], choices: Choices) -> None:
         real_time.check_jobs(cells, choices.worker_count())
 
 
+def check_room(plans: Sequence[Plan], choices: Choices, data_dir: Path) -> None:
+    """Say what the cells of plans take, and raise if runs in ``data_dir`` have no room for it."""
+    cells = [one.cell for made in plans for one in made.first]
+    room_for.check(
+        cells, choices.worker_count(), data_dir, lab=choices.lab, here=address.named() is None,
+        refuse=choices.check_room,
+    )  # fmt: skip
+
+
 def kernels(plans: Sequence[Plan]) -> tuple[str, ...]:
     """Return the kernels of all plans, each once."""
     return tuple(dict.fromkeys(version for made in plans for version in made.kernels))
@@ -254,6 +267,7 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
     choices = settled(choices)
     planned = plans_of(study_names, choices)
     check_jobs(planned, choices)
+    jobs = choices.worker_count()
     check_named(registry.named(choices.lab), kernels(planned))
     for made in planned:
         if len(planned) > 1:
@@ -266,6 +280,9 @@ def plan(study_names: Sequence[str], choices: Choices) -> None:
         for line in plan_costs.cost_lines(planned, choices.worker_count()):
             out().print(f"all together: {line}")
     kind = registry.named(choices.lab)
+    need = resources.needed((one.cell for made in planned for one in made.cells), jobs)
+    of_labs = kind.properties.clock == "virtual"
+    out().print(room_for.line(need, jobs, of_labs=of_labs), soft_wrap=True)
     if kind.properties.clock == "real":
         out().print(plan_costs.real_time_line(choices.scale))
     building = kind.built_first(kernels(planned))

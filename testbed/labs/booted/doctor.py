@@ -12,7 +12,7 @@ from model.errors import GroundtruthError
 from testbed.labs.booted import image, lab_code
 from testbed.labs.confinement import host_tools, preflight
 from testbed.labs.contract.lab import Finding
-from testbed.machine import cache, contents
+from testbed.machine import cache, contents, room
 
 SHM_BYTES = 600_000_000
 
@@ -104,7 +104,7 @@ def whole(name: str, built: Path) -> Finding:
 
 
 def _space(kernels_bytes: int) -> Finding:
-    place = _existing(cache.root())
+    place = room.existing(cache.root())
     free_bytes = shutil.disk_usage(place).free
     wanted_bytes = kernels_bytes + image.IMAGE_BYTES
     return Finding(
@@ -117,7 +117,7 @@ def _space(kernels_bytes: int) -> Finding:
 
 
 def _programs_start() -> Finding:
-    place = _existing(cache.root())
+    place = room.existing(cache.root())
     refused = bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
     return Finding(
         name="programs in the cache",
@@ -126,12 +126,6 @@ def _programs_start() -> Finding:
         needed=True,
         hint="set XDG_CACHE_HOME to a folder from which programs may start",
     )
-
-
-def _existing(place: Path) -> Path:
-    while not place.exists():
-        place = place.parent
-    return place
 
 
 def _sandbox() -> Finding:
@@ -163,17 +157,16 @@ def _second_walls() -> Finding:
 
 
 def _memory() -> Finding:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            free_bytes = int(line.split()[1]) * 1024
-            return Finding(
-                name="memory",
-                state=f"{free_bytes / 1e9:.1f} GB available",
-                well=free_bytes > SHM_BYTES,
-                needed=True,
-                hint=f"each cell that runs at once takes up to {SHM_BYTES / 1e9:.1f} GB",
-            )
-    return Finding(name="memory", state="unknown", well=True, needed=False)
+    free_bytes = room.available_memory_bytes()
+    if free_bytes is None:
+        return Finding(name="memory", state="unknown", well=True, needed=False)
+    return Finding(
+        name="memory",
+        state=f"{free_bytes / 1e9:.1f} GB available",
+        well=free_bytes > SHM_BYTES,
+        needed=True,
+        hint=f"each cell that runs at once takes up to {SHM_BYTES / 1e9:.1f} GB",
+    )
 
 
 def examine(

@@ -20,8 +20,8 @@ FILE = f"{NAME}.yaml"
 #: A command of the tutorial, and what it says it prints.
 SHOWN = re.findall(r"^    \$ groundtruth (.+)\n((?:    (?!\$).+\n)*)", PAGE, re.MULTILINE)
 QUICK = [(words, said) for words, said in SHOWN if words.split()[0] in ("new", "validate", "plan")]
-#: How long it takes, and what is to be built first, depends on the machine.
-DURATION = re.compile(r", about .+ on \d+ cores")
+#: How long it takes, how much memory, and what is to be built first, depends on the machine.
+MACHINES = re.compile(r", about .+ on \d+ cores|, at most .+ of memory with \d+ jobs?")
 FIRST = "first built, once"
 
 
@@ -38,7 +38,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def on_any_machine(text: str) -> list[str]:
-    lines = [DURATION.sub("", line).strip() for line in text.splitlines()]
+    lines = [MACHINES.sub("", line).strip() for line in text.splitlines()]
     return [line for line in lines if not line.startswith(FIRST)]
 
 

@@ -1,0 +1,62 @@
+"""Disk and memory that are too small for a run are told before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from model import run_folder
+from testbed.command.cli import command_status
+from testbed.machine import room
+from tests.support.fake_lab import FakeLab
+from tests.support.said import Said
+
+RUN = ["run", "w.yaml", "--reps", "2", "-j", "2", "-D", "r"]
+
+
+def test_what_a_run_takes_is_said_by_plan_and_when_it_begins(
+    lab: FakeLab, reported: list[Path], said: Said
+) -> None:
+    assert command_status(["plan", "w.yaml", "--reps", "2", "-j", "2", "--no-sensitivity"]) == 0
+    planned = next(line for line in said()[0].splitlines() if " of disk" in line)
+    assert planned.startswith("about ")
+    assert planned.endswith(" of memory with 2 jobs")
+    assert command_status([*RUN, "--no-sensitivity"]) == 0
+    assert f"this takes {planned}\n" in said()[1]
+
+
+@pytest.mark.parametrize(
+    ("of", "what", "hint"),
+    [
+        ("free_bytes", "r: not enough room on the disk", "groundtruth gc RUN"),
+        ("available_memory_bytes", "2 cells at once: not enough memory", "--jobs"),
+    ],
+)
+def test_too_little_is_refused_before_anything_is_made(
+    of: str, what: str, hint: str, lab: FakeLab, reported: list[Path], said: Said,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(room, of, lambda *_: 1_000_000)
+    assert command_status(RUN) == 4
+    err = said()[1]
+    assert what in err
+    assert "got 1.0 MB" in err
+    assert hint in err
+    assert "--no-check-room" in err
+    assert not Path("r").exists()
+    assert command_status([*RUN, "--no-check-room"]) == 0
+    assert sorted(lab.ran) == [1, 1, 2]
+
+
+def test_a_run_that_goes_on_needs_room_for_what_is_left(
+    lab: FakeLab, reported: list[Path], said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command_status(RUN) == 0
+    monkeypatch.setattr(room, "free_bytes", lambda _: 1_000_000)
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 0, "nothing is left to run"
+    next(Path("r/latest").glob(f"cells/*/{run_folder.DONE}")).unlink()
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 4
+    assert len(lab.ran) == 3
+    assert command_status(["resume", "r/latest", "-j", "1", "--no-check-room"]) == 0
+    assert len(lab.ran) == 4
