@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from model.words import how_many
 from testbed.campaign import attempts, real_time
 from testbed.campaign.run_cell import Executed, execute
 from testbed.labs.contract.lab import Lab
-from testbed.machine import workers
+from testbed.machine import room, workers
 from testbed.planning.plan import PlannedCell, virtual_s
 from testbed.store.cells import Store, opened
 
@@ -130,7 +131,8 @@ def run_parts(
 
     All parts are one queue: each keeps its own order, and they advance evenly, so that no core
     waits for another study's end. Returns one outcome per part. An interrupt (whatever exception
-    it is) leaves only after all labs have been stopped. With ``use_store`` a cell may come from the
+    it is) leaves only after all labs have been stopped; so does a disk that is full, of which each
+    cell after this one would fail. With ``use_store`` a cell may come from the
     store of finished cells, if there is one; who repeats cells to compare them must not use it.
     ``elsewhere`` is where they run if not here, which then decides how many at once. What fails
     for the machine's sake is tried again ``retries`` times.
@@ -196,13 +198,20 @@ class _Tally:
         report(self._progress)
 
     def ended(self, task: Task, how: Executed | Exception) -> None:
-        """Count a cell that has finished, failed, or failed for the machine's sake."""
+        """Count a cell that has finished, failed, or failed for the machine's sake.
+
+        Raises:
+            FullDiskError: it failed because a disk is full; it has not failed then, it is begun
+                anew when the run goes on.
+        """
         self._progress.retried_cells -= self._attempt > 1
         folder = run_folder.cell_folder(task.run, task.planned.id)
         if isinstance(how, Exception) and run_folder.is_done(folder):
             how = Executed()  # its process was killed before it could say so
         if not isinstance(how, Exception):
             self._done(task, how)
+        elif full := room.full_disk(how, task.run, Path(tempfile.gettempdir())):
+            raise full from how
         elif self._attempt <= self._retries and attempts.is_the_machines(how):
             attempts.record(folder, str(how))
             self._again.append(task)

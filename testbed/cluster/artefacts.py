@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from model.errors import GroundtruthError, MachineError, RunError, StudyError, UnsupportedError
-from testbed.campaign import attempts
+from testbed.machine import room
 
 #: Where cells pass through; empty: they come with the scheduler's own messages.
 VARIABLE = "GROUNDTRUTH_ARTEFACTS"
@@ -174,7 +174,7 @@ def _told(kind: type[GroundtruthError], what: str, where: str) -> Iterator[None]
     except UnsupportedError:
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in attempts.FULL:
+        if isinstance(error, OSError) and error.errno in room.FULL:
             raise  # this machine's own disk
         got = f"{type(error).__name__}: {error}"[:300]
         raise kind(what, where=where, got=got) from error

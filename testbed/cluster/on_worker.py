@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import functools
 import os
-import shutil
 import socket
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -35,8 +34,6 @@ from testbed.store.cells import Shelf
 #: The core that a worker's cells are bound to.
 CORE_VARIABLE = "GROUNDTRUTH_WORKER_CORE"
 PREFIX = "groundtruth-cell-"
-#: With less left, a lab that failed is taken to have failed for want of room.
-LEAST_FREE_BYTES = 64 << 20
 Given = TypeVar("Given")
 
 
@@ -155,7 +152,7 @@ def why_unfit(error: BaseException, place: Path) -> str:
     """
     if isinstance(error, UnsupportedError):
         return str(error)
-    if room.is_full(error) or shutil.disk_usage(place).free < LEAST_FREE_BYTES:
+    if room.is_full(error) or room.has_little(place):
         return f"its disk is full: {error}"
     return ""
 

@@ -25,9 +25,10 @@ from testbed.campaign.run_cell import json_text
 from testbed.campaign.run_cells import Part
 from testbed.campaign.study_sets import Found, set_of, together
 from testbed.cluster import address, artefacts
-from testbed.command.runs import chart_library
+from testbed.command.runs import chart_library, full_disk
 from testbed.machine import workers
 from testbed.machine.console import out, words
+from testbed.machine.room import FullDiskError
 from testbed.planning.plan import PlannedCell
 from testbed.store import cells as store
 
@@ -149,9 +150,13 @@ def _run_rounds(
     for number in itertools.count(1):
         name = "running cells" if number == 1 else f"running round {number}"
         report = functools.partial(display.cells, name=name)
-        ended = run_cells.run_parts(
-            parts, jobs=jobs, report=report, use_store=True, elsewhere=elsewhere, retries=retries
-        )
+        try:
+            ended = run_cells.run_parts(
+                parts, jobs=jobs, report=report, use_store=True, elsewhere=elsewhere,
+                retries=retries,
+            )  # fmt: skip
+        except FullDiskError as error:
+            raise full_disk.with_what_to_free(error, found) from error
         more = []
         for part, outcome in zip(parts, ended, strict=True):
             outcomes[part.run] = outcome

@@ -22,6 +22,8 @@ from model.errors import (
 )
 from testbed.campaign import attempts
 from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
+from testbed.machine import room
+from testbed.machine.room import FullDiskError
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.recorded import wireless_cell
@@ -83,8 +85,7 @@ OF_THE_MACHINE = [
 ]  # fmt: skip
 OF_THE_CELL = [
     RunError("the agent failed"), ParseError("not JSON"), VerifyError("another delay"),
-    LateError("late"), GroundtruthError("whatever"), OSError(errno.ENOSPC, "disk full"),
-    OSError(errno.EDQUOT, "quota"),
+    LateError("late"), GroundtruthError("whatever"),
 ]  # fmt: skip
 
 
@@ -160,16 +161,55 @@ def test_what_was_cut_short_with_its_run_is_no_failed_attempt(tmp_path: Path) ->
     assert not (tmp_path / run_folder.FAILED).exists()
 
 
+def full() -> RunError:
+    error = RunError("cannot prepare a cell")
+    error.__cause__ = OSError(errno.EDQUOT, "quota")
+    return error
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "disk full"), full()], ids=repr)
+def test_a_full_disk_ends_the_campaign_and_is_no_failure_of_the_cell(
+    tmp_path: Path, error: Exception
+) -> None:
+    act = Failing(error, times=1)
+    with pytest.raises(FullDiskError, match=r"the disk is full: got .* free; ") as caught:
+        run(tmp_path, act)
+    assert caught.value.where == str(tmp_path)
+    assert not list(tmp_path.rglob(run_folder.FAILURE))
+    outcome, reports = run(tmp_path, act)
+    assert outcome == Outcome(finished_cells=3, failures=())
+    assert reports[0]["kept_cells"] + reports[0]["total_cells"] == 3
+    assert not (tmp_path / run_folder.FAILED).exists()
+    undisturbed, _ = run(tmp_path / "other", write_recorded)
+    assert undisturbed.finished_cells == 3
+    for one in CELLS:
+        done = [
+            (run_folder.cell_folder(place, one.id) / run_folder.DONE).read_bytes()
+            for place in (tmp_path, tmp_path / "other")
+        ]
+        assert done[0] == done[1]
+
+
+def test_a_lab_that_fails_where_hardly_anything_is_left_met_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 62)
+    with pytest.raises(FullDiskError, match=r"free; the agent failed"):
+        run(tmp_path, Failing(RunError("the agent failed"), times=1))
+    outcome, _ = run(tmp_path, Failing(VerifyError("another delay"), times=1))
+    assert [why for _, why in outcome.failures] == ["another delay"]
+
+
 def test_a_disk_that_takes_no_words_fails_the_cell_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = plain_files.write
 
-    def full(path: Path, content: bytes, **options: Any) -> None:
+    def broken(path: Path, content: bytes, **options: Any) -> None:
         if path.name == run_folder.FAILURE:
-            raise OSError(errno.ENOSPC, "disk full")
+            raise OSError(errno.EROFS, "read-only")
         write(path, content, **options)
 
-    monkeypatch.setattr(plain_files, "write", full)
-    outcome, _ = run(tmp_path, Failing(OSError(errno.ENOSPC, "disk full"), times=9))
+    monkeypatch.setattr(plain_files, "write", broken)
+    outcome, _ = run(tmp_path, Failing(OSError(errno.EIO, "broken"), times=9))
     assert [failed for failed, _ in outcome.failures] == [SECOND]

@@ -16,6 +16,7 @@ from testbed.campaign import digests
 from testbed.campaign.run_cell import finish
 from testbed.cluster import on_worker, parcel
 from testbed.cluster.parcel import Returned
+from testbed.machine import room
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import wireless_cell
 
@@ -132,7 +133,7 @@ def test_what_no_cell_could_run_with_is_told_from_other_failures(
     assert on_worker.why_unfit(UnsupportedError("no bwrap"), tmp_path) == "no bwrap"
     assert not on_worker.why_unfit(OSError(errno.EIO, "x"), tmp_path)
     assert not on_worker.why_unfit(RunError("it fails"), tmp_path)
-    monkeypatch.setattr(on_worker, "LEAST_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(room, "LEAST_FREE_BYTES", 1 << 62)
     assert "disk is full" in on_worker.why_unfit(RunError("the lab wrote no more"), tmp_path)
 
 

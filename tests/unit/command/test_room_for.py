@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from model import run_folder
+from model.cell import Cell
 from testbed.command.cli import command_status
 from testbed.machine import room
 from tests.support.fake_lab import FakeLab
@@ -47,6 +49,32 @@ def test_too_little_is_refused_before_anything_is_made(
     assert not Path("r").exists()
     assert command_status([*RUN, "--no-check-room"]) == 0
     assert sorted(lab.ran) == [1, 1, 2]
+
+
+def test_a_disk_that_fills_ends_the_run_with_what_to_free(
+    lab: FakeLab, reported: list[Path], said: Said, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole, at = lab.act, tmp_path / "r"
+
+    def full(cell: Cell, folder: Path) -> None:
+        if cell.seed == 2:
+            raise OSError(errno.ENOSPC, "No space left on device", str(folder / "raw"))
+        whole(cell, folder)
+
+    monkeypatch.setattr(lab, "act", full)
+    assert command_status([*RUN, "-j", "1"]) == 3
+    err = said()[1]
+    run = (at / "latest").resolve()
+    assert ": the disk is full: got " in err
+    assert "No space left on device" in err
+    assert f"groundtruth gc {Path('r') / run.name} frees " in err
+    assert f"then go on with: groundtruth resume {Path('r') / run.name}" in err
+    assert reported == []
+    monkeypatch.setattr(lab, "act", whole)
+    assert command_status(["resume", "r/latest", "-j", "1"]) == 0
+    assert len(reported) == 1
+    assert len(list(run.glob(f"cells/*/{run_folder.DONE}"))) == 3
+    assert not (run / run_folder.FAILED).exists()
 
 
 def test_a_run_that_goes_on_needs_room_for_what_is_left(
