@@ -5,12 +5,17 @@ idle link, unlike a token bucket) and holds at most ``queue_pkts`` packets, the 
 included, which is what an ns-2 link with a drop-tail queue of that length does. The channel is a
 netem qdisc with only delay and loss, with a limit above all it can hold. They never share a
 limit, so a full buffer and a lost packet are told apart by whose counter rose.
+
+Where a buffer manages its queue, the shaper is a token bucket, below it is a third stage, the
+queue, and the channel serialises (:mod:`mininet_topos.disciplines`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
+
+from mininet_topos import disciplines
 
 if TYPE_CHECKING:
     from model.links import AnyLoss, Direction
@@ -26,7 +31,7 @@ BURST_NAMES = {
 }  # fmt: skip
 NO_LOSS = dict.fromkeys(("loss_frac", *BURST_NAMES), 0.0)
 
-Role = Literal["shaper", "channel"]
+Role = Literal["shaper", "channel", "aqm"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +65,33 @@ class Stage:
 
     def _line(self, verb: str) -> str:
         place = "root" if self.parent == "root" else f"parent {self.parent}"
+        # The negative overhead takes the Ethernet header off again: rates count IP bytes.
+        sizes = f" stab overhead -{ETHERNET_HEADER_BYTES}" if self.kind == "tbf" else ""
         return (
-            f"qdisc {verb} dev {self.device} {place} handle {self.handle} netem {self.options()}\n"
+            f"qdisc {verb} dev {self.device} {place} handle {self.handle}{sizes}"
+            f" {self.kind} {self.options()}\n"
         )
 
+    @property
+    def kind(self) -> str:
+        """What tc calls the qdisc."""
+        managed = self.direction.discipline
+        if not managed.is_active or self.role == "channel":
+            return "netem"
+        return "tbf" if self.role == "shaper" else managed.kind
+
     def options(self) -> str:
-        """Return netem's options for this stage."""
+        """Return the qdisc's options for this stage."""
         link = self.direction
+        if self.role == "aqm":
+            return disciplines.queue_options(link)
+        if self.kind == "tbf":
+            return disciplines.bucket_options(link)
         if self.role == "shaper":
-            # The negative overhead takes the Ethernet header off again: rates count IP bytes.
-            return f"limit {link.queue_pkts} rate {link.rate_bps}bit -{ETHERNET_HEADER_BYTES}"
+            return f"limit {link.queue_pkts} {_rate(link)}"
         options = f"limit {self._channel_limit_pkts()} delay {round(link.owd_s * NS_PER_S)}ns"
+        if link.discipline.is_active:
+            options += f" {_rate(link)}"
         if self.draws():
             options += f" loss {_netem_loss(link.loss)} seed {self.seed}"
         return options
@@ -81,6 +102,10 @@ class Stage:
 
     def mismatches(self, qdisc: dict[str, Any]) -> list[tuple[str, str, str]]:
         """Compare ``tc -j qdisc show``'s entry with what was asked: (setting, wanted, got)."""
+        if self.role == "aqm":
+            return disciplines.queue_mismatches(self.direction, qdisc.get("options", {}))
+        if self.kind == "tbf":
+            return disciplines.bucket_mismatches(self.direction, qdisc.get("options", {}))
         wanted = self._wanted()
         got = _read_netem(qdisc)
         found = []
@@ -106,13 +131,19 @@ class Stage:
                 "delay_s": 0.0,
                 **NO_LOSS,
             }
+        serialises = link.discipline.is_active
         return {
             "limit_pkts": self._channel_limit_pkts(),
-            "rate_bps": 0.0,
-            "rate_overhead_bytes": 0.0,
+            "rate_bps": link.rate_bps if serialises else 0.0,
+            "rate_overhead_bytes": -ETHERNET_HEADER_BYTES if serialises else 0.0,
             "delay_s": link.owd_s,
             **_wanted_loss(link.loss),
         }
+
+
+def _rate(link: Direction) -> str:
+    """Return the words of netem's rate; the negative overhead takes the Ethernet header off."""
+    return f"rate {link.rate_bps}bit -{ETHERNET_HEADER_BYTES}"
 
 
 def _netem_loss(loss: AnyLoss) -> str:

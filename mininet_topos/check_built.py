@@ -29,7 +29,7 @@ def compare_qdiscs(laid_out: Layout, node: str, shown: list[dict[str, Any]]) -> 
     for stage in stages:
         qdisc = found.pop((stage.device, stage.handle), None)
         parent = None if qdisc is None else "root" if qdisc.get("root") else qdisc.get("parent")
-        if qdisc is None or parent != stage.parent or qdisc.get("kind") != "netem":
+        if qdisc is None or parent != stage.parent or qdisc.get("kind") != stage.kind:
             got = "no such qdisc" if qdisc is None else f"{qdisc.get('kind')}, parent {parent}"
             checks.append(
                 Check(check=stage.role, where=stage.where(), wanted=stage.options(), got=got,

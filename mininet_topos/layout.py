@@ -3,8 +3,9 @@
 Every direction of every link is a shaper and a channel (see :mod:`mininet_topos.channel`), and
 none of them sits on an end host, where a full qdisc would push back on the sender's socket:
 
-- between routers: shaper on the near router's egress, channel on an ifb at the far one's ingress,
-  so that packets can be counted and captured between the two;
+- between routers: shaper on the near router's egress, below it the queue if that is managed,
+  channel on an ifb at the far one's ingress, so that packets can be counted and captured between
+  the two;
 - access links, leaving a host: channel, then shaper, on an ifb at the router's ingress;
 - access links, towards a host: channel, then shaper, on the router's egress.
 
@@ -16,6 +17,7 @@ so that the folder ``mininet_topos/`` is all that ``mn --custom`` needs.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -220,9 +222,12 @@ def between_routers(
     stages = []
     for here, there, way in ((near, far, "forward"), (far, near, "reverse")):
         direction: Direction = getattr(link, way)
+        out = Stage(node=here, device=f"{here}-{name}", parent="root", handle="10:", role="shaper",
+                    direction=direction, seed=0)  # fmt: skip
+        stages.append(out)
+        if direction.discipline.is_active:
+            stages.append(dataclasses.replace(out, parent="10:1", handle="11:", role="aqm"))
         stages += [
-            Stage(node=here, device=f"{here}-{name}", parent="root", handle="10:", role="shaper",
-                  direction=direction, seed=0),
             Stage(node=there, device=ifb, parent="root", handle="1:", role="channel",
                   direction=direction, seed=seed_for(seed, f"{name} {way}")),
         ]  # fmt: skip

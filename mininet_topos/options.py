@@ -26,6 +26,8 @@ QUANTITIES: Mapping[str, tuple[float, float, bool]] = {
     **dict.fromkeys(("loss_frac", *BURSTS), (0, 1, False)),
 }
 NO_LOSS = dict.fromkeys(("loss_frac", *BURSTS), 0.0)
+#: No option makes a buffer manage its queue.
+DROP_TAIL = SimpleNamespace(kind="fifo", is_active=False)
 #: What a link is like unless an option says otherwise.
 BOTTLENECK = {"rate_bps": 3_000_000, "queue_pkts": 50, "owd_s": 0.05, **NO_LOSS}
 ACCESS = {"rate_bps": 10_000_000, "queue_pkts": 100, "owd_s": 0.002, **NO_LOSS}
@@ -76,7 +78,7 @@ class Options:
         limit_pkts = values["channel_limit_pkts"] or derived_channel_limit_pkts(rate_bps, owd_s)
         return SimpleNamespace(
             rate_bps=rate_bps, queue_pkts=int(values["queue_pkts"]), owd_s=owd_s,
-            channel_limit_pkts=int(limit_pkts), loss=_loss(values),
+            channel_limit_pkts=int(limit_pkts), loss=_loss(values), discipline=DROP_TAIL,
         )  # fmt: skip
 
     def _quantity(

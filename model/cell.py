@@ -24,6 +24,8 @@ SCHEMA = 1
 #: Linux's SCTP: the time between two heartbeats, and from which part of it on one may be sent.
 HEARTBEAT_INTERVAL_S, EARLIEST_HEARTBEAT_FRAC = 30.0, 0.5
 
+#: Disciplines that draw: PIE whether it drops a packet, FQ-CoDel the key it hashes flows with.
+DRAWING = frozenset({"fq_codel", "pie"})
 #: A flow's congestion control that is its host's own.
 OF_HOSTS = "hosts"
 
@@ -217,6 +219,7 @@ class Cell:
             "movements": self.ad_hoc is not None and self.ad_hoc.mobility.model != "trace",
             "backoffs": self.ad_hoc is not None and self.ad_hoc.mobility.model == "trace",
             "losses": self.ad_hoc is None and self.wired.loses_at_random(),
+            "queues": self.ad_hoc is None and bool(self.wired.disciplines() & DRAWING),
             "starts": any(flow.start_spread_s for flow in self.flows),
             "heartbeats": any(self._beats(flow) for flow in self.flows),
         }

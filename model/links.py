@@ -89,6 +89,38 @@ class PeriodicLoss:
 
 
 AnyLoss = Loss | BurstLoss | PeriodicLoss
+QueueKind = Literal["fifo", "codel", "fq_codel", "pie"]
+#: Those that manage their queue.
+ACTIVE = ("codel", "fq_codel", "pie")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discipline:
+    """What a buffer does besides holding packets: nothing (``fifo``), or active management.
+
+    ``target_s`` is the stay it aims at. ``interval_s`` is CoDel's interval, or the time between two
+    updates of PIE's probability. With ``ecn`` packets that can be are marked instead of dropped.
+    FQ-CoDel hashes flows to ``queues``, of which each sends ``quantum_bytes`` in its turn. What a
+    kind has not is 0.
+    """
+
+    kind: QueueKind
+    target_s: float
+    interval_s: float
+    ecn: bool
+    queues: int
+    quantum_bytes: int
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it manages its queue, rather than drop what finds it full."""
+        return self.kind in ACTIVE
+
+
+#: A drop-tail buffer.
+FIFO = Discipline(
+    kind="fifo", target_s=0.0, interval_s=0.0, ecn=False, queues=0, quantum_bytes=0
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +129,7 @@ class Direction:
 
     ``rate_bps`` counts IP packet bytes. ``queue_pkts`` is everything the shaper holds, the packet
     being sent included. ``channel_limit_pkts`` bounds the packets in flight in the delay stage.
+    ``discipline`` is what the buffer does besides.
     """
 
     rate_bps: int
@@ -104,6 +137,7 @@ class Direction:
     owd_s: float
     channel_limit_pkts: int
     loss: AnyLoss
+    discipline: Discipline = field(default=FIFO, metadata=LATER)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +199,13 @@ class Network:
         ]
         ways = (way for link in links for way in (link.forward, link.reverse))
         return any(way.loss.model not in ("none", "periodic") for way in ways)
+
+    def disciplines(self) -> frozenset[QueueKind]:
+        """Return what the bottlenecks' buffers do, of all paths and both ways."""
+        links = (path.bottleneck for path in self.paths())
+        return frozenset(
+            way.discipline.kind for link in links for way in (link.forward, link.reverse)
+        )
 
     def longest_rtt_s(self) -> float:
         """Return the round trip of an empty packet on the path where it takes longest."""

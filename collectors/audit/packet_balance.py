@@ -21,6 +21,9 @@ from model.check import Check
 from model.run_files.traffic_tables import AuditRow
 
 RULE = "does-not-add-up"
+PKTS = "packets"
+#: Kinds of qdisc that shape, delay or lose; what a bucket's queue drops it counts too.
+SHAPING = ("netem", "tbf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +147,7 @@ Counts = tuple[int, int, int]  # passed, dropped, held
 def roots(
     shown: Mapping[str, Sequence[Mapping[str, Any]]],
 ) -> dict[tuple[str, str], Counts]:
-    """Return the counters of each root netem in ``tc -j -s qdisc show`` of every node."""
+    """Return the counters of each root netem or bucket in ``tc -j -s qdisc show`` of every node."""
     return {
         (node, word(qdisc["dev"])): (
             whole(qdisc["packets"]),
@@ -153,14 +156,14 @@ def roots(
         )
         for node, qdiscs in shown.items()
         for qdisc in qdiscs
-        if qdisc["kind"] == "netem" and qdisc.get("root")
+        if qdisc["kind"] in SHAPING and qdisc.get("root")
     }
 
 
 def passages(
     start: Mapping[tuple[str, str], Counts], end: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> dict[tuple[str, str], Passage]:
-    """Return what each root netem did since ``start``; one that was not there had done nothing."""
+    """Return what each root qdisc did since ``start``; one that was not there had done nothing."""
     found = {}
     for place, counts in roots(end).items():
         before = start.get(place, (0, 0, 0))

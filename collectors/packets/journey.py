@@ -1,8 +1,9 @@
 """Recognise each packet again at every capture point. Pure.
 
-A packet is known by what no router changes: its first bytes without time to live and header
-checksum. The IP identification makes them unique among packets under way at the same time; where
-two are equal all the same, they are taken in order, as the path is first in, first out.
+A packet is known by what no router changes: its first bytes without time to live, header checksum
+and the two bits of ECN, which a router may set. The IP identification makes them unique among
+packets under way at the same time; where two are equal all the same, they are taken in order, as
+the path is first in, first out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collectors.raw.pcap import Ints, Octets, rows_at
 
 #: IP header, TCP header with its timestamp or the first SCTP chunk, and the probes' UDP header.
 COMPARED_BYTES = 64
+#: The byte of ECN, and its other bits.
+ECN_AT, NOT_ECN = 1, 0xFC
 TIME_TO_LIVE_AT = 8
 CHECKSUM_AT = 10
 UNKNOWN = -1
@@ -24,6 +27,7 @@ Hashes = npt.NDArray[np.uint64]
 def identities(octets: Octets, ip: Ipv4) -> Hashes:
     """Return a 64-bit hash of each packet that is the same all along its path."""
     rows = rows_at(octets, ip.starts, COMPARED_BYTES)
+    rows[:, ECN_AT] &= NOT_ECN
     rows[:, TIME_TO_LIVE_AT] = 0
     rows[:, CHECKSUM_AT : CHECKSUM_AT + 2] = 0
     captured = ip.captured_ends - ip.starts

@@ -52,10 +52,10 @@ def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
     delivered = seen.packets_at("data", "delivered")
     carrying = delivered.only(delivered.payload_bytes > 0)
     owd_s = _delays_s(sent.only(sent.payload_bytes > 0), carrying)
-    queue_s = _delays_s(
-        _of(seen.packets_at("data", "queue_offered"), sent),
-        _of(seen.packets_at("data", "loss_offered"), sent),
+    offered, left = (
+        _of(seen.packets_at("data", point), sent) for point in ("queue_offered", "loss_offered")
     )
+    queue_s = _delays_s(offered, _sent_by(left, cell))
     ack_owd_s = _delays_s(acks_sent, seen.packets_at("ack", "delivered"))
     steps_s = np.abs(np.diff(owd_s))
     return PathRow(
@@ -82,6 +82,8 @@ def _path_row(flow: Flow, cell: Cell, seen: FlowPackets) -> PathRow:
         queue_mean_s=_mean(queue_s),
         queue_max_s=_quantile(queue_s, 1),
         ack_owd_mean_s=_mean(ack_owd_s),
+        queue_p95_s=_quantile(queue_s, 0.95),
+        queue_p99_s=_quantile(queue_s, 0.99),
     )
 
 
@@ -107,6 +109,18 @@ def _delays_s(start: Seen, end: Seen) -> Floats:
     delays_s = (arrived_s - left_s)[order]
     both: Floats = delays_s[~np.isnan(delays_s)]
     return both
+
+
+def _sent_by(left: Seen, cell: Cell) -> Seen:
+    """Return packets that left the bottleneck's buffer, with the times at which they were sent.
+
+    A managed queue lets them go as sending begins, a drop-tail buffer when it has ended. Several
+    paths' bottlenecks that send at different rates are told by the first one's.
+    """
+    way = cell.wired.bottleneck.forward
+    if not way.discipline.is_active:
+        return left
+    return dataclasses.replace(left, t_s=left.t_s + left.ip_bytes * 8 / way.rate_bps)
 
 
 def _times_s(seen: Seen, count: int) -> Floats:

@@ -232,6 +232,7 @@ def flow_row(
     counted: Mapping[str, int],
     cwnd_mean_segments: float | None = None,
     timeouts: int | None = None,
+    marked_pkts: int | None = None,
 ) -> FlowRow:
     """Put one flow's sources together; drops are differences of adjacent counters.
 
@@ -261,4 +262,5 @@ def flow_row(
         retransmitted_pkts=sent.retransmitted_pkts,
         cwnd_mean_segments=cwnd_mean_segments,
         timeouts=timeouts,
+        marked_pkts=marked_pkts,
     )

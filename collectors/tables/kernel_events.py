@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
-from collectors.audit import socket_checks
+from collectors.audit import mark_checks, socket_checks
 from collectors.audit.drop_checks import Told
 from collectors.raw.files import read_as, read_text
 from collectors.raw.flows import probe_mss_bytes
@@ -35,6 +36,18 @@ class Recorded:
     windows: pl.DataFrame | None = None
     told: Told | None = None
     queue: pl.DataFrame | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What hosts counted, where that is known.
+
+    ``expired``: by flow how often its timer expired; ``marked_at``: by host the marked packets that
+    came.
+    """
+
+    expired: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    marked_at: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def write_recorded(folder: Path, cell: Cell, epoch_ns: int) -> Recorded:
@@ -79,14 +92,13 @@ def write_sockets(
     epoch_ns: int,
     windows: pl.DataFrame | None,
     tolerances: Tolerances,
-) -> tuple[dict[str, int], list[Check]]:
+) -> tuple[Counted, list[Check]]:
     """Write the tables of sampled sockets and counters.
 
-    Returns by flow how often its timer expired, where that is known, and what samples are compared
-    with.
+    Returns what hosts counted of flows, where that is known, and what samples are compared with.
     """
     if not cell.collect.sockets_s:
-        return {}, []
+        return Counted(), []
     samples = read_samples(folder / run_folder.SOCKET_SAMPLES, folder / run_folder.SOCKET_SOURCES)
     sockets = sockets_table(samples, cell.flows, epoch_ns)
     protocol = protocol_table(samples, cell.flows, epoch_ns)
@@ -94,7 +106,11 @@ def write_sockets(
     write_parquet(protocol, folder / run_folder.PROTOCOL_TABLE)
     totals = packet_evidence.probe_totals(folder, cell)
     checks = socket_checks.checks(cell, sockets, protocol, windows, totals, tolerances)
-    return expiries(cell.flows, sockets, protocol), checks
+    counted = Counted(
+        expired=expiries(cell.flows, sockets, protocol),
+        marked_at=mark_checks.received_by_host(cell, protocol),
+    )
+    return counted, checks
 
 
 def _mss_bytes(folder: Path, flow: Flow) -> int | None:

@@ -7,12 +7,13 @@ known, so that tables of many cells can be stacked.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from collectors.audit import ack_checks, message_checks, packet_balance, second_source
+from collectors.audit import ack_checks, mark_checks, message_checks, packet_balance, second_source
 from collectors.audit.drop_checks import Told, drop_checks
 from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
@@ -39,6 +40,7 @@ from collectors.tables.parquet import write_parquet, write_rows
 from model import plain_files, run_folder
 from model.cell import Cell, Flow
 from model.check import Check
+from model.links import ACTIVE
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.traffic_tables import (
     AcknowledgementRow,
@@ -52,11 +54,15 @@ from model.tolerances import EXACT, Tolerances
 
 
 def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
-    """Return the counters of every shaper and channel from ``tc -j -s qdisc show`` per node."""
+    """Return the counters of every shaper, managed queue and channel.
+
+    ``shown`` is ``tc -j -s qdisc show`` by node.
+    """
     rows = []
     for node in sorted(shown):
         for qdisc in shown[node]:
-            if qdisc["kind"] != "netem":
+            manages = qdisc["kind"] in ACTIVE
+            if qdisc["kind"] not in packet_balance.SHAPING and not manages:
                 continue
             rows.append(
                 QdiscRow(
@@ -68,6 +74,7 @@ def qdisc_rows(shown: dict[str, list[dict[str, Any]]]) -> list[QdiscRow]:
                     sent_bytes=whole(qdisc["bytes"]),
                     dropped_pkts=whole(qdisc["drops"]),
                     backlog_pkts=whole(qdisc["qlen"]),
+                    marked_pkts=whole(qdisc["ecn_mark"]) if manages else None,
                 )
             )
     return rows
@@ -123,7 +130,8 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     recorded = write_recorded(folder, cell, epoch_ns)
     windows = recorded.windows
     windows_of = {} if windows is None else by_flow(windows, cell.flows)
-    expired, checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
+    told, checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
+    marked = mark_checks.of_flows(cell, told.marked_at)
     flows = [
         flow_row(
             flow,
@@ -132,7 +140,8 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
             _sent(folder, flow),
             counted[flow.id],
             None if windows is None else mean_cwnd_segments(flow, cell, windows_of[flow.id]),
-            expired.get(flow.id),
+            told.expired.get(flow.id),
+            marked.get(flow.id),
         )
         for flow in cell.flows
     ]
@@ -148,8 +157,9 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     totals = {flow.id: packet_evidence.last_totals(folder, flow) for flow in cell.flows}
     checks += message_checks.checks(cell, timed, received, totals)
     packets, paths = _write_packets(
-        folder, cell, counted, received, recorded.told, checks, unconnected(flows), tolerances
-    )
+        folder, cell, counted, received, recorded.told, checks, unconnected(flows), tolerances,
+        _Marks(qdiscs, told.marked_at),
+    )  # fmt: skip
     if timed:
         known = packet_evidence.one_way_delays(folder)
         table = message_rows(cell, timed, epoch_ns, packets, one_way_delays=known)
@@ -171,6 +181,14 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
         write_rows(limits(seen), LimitsRow, folder / run_folder.LIMITS_TABLE)
 
 
+@dataclass(frozen=True)
+class _Marks:
+    """Marks by the queues that made them, and by the hosts they came to."""
+
+    made: list[QdiscRow]
+    came_to: Mapping[str, int]
+
+
 def _write_packets(
     folder: Path,
     cell: Cell,
@@ -180,6 +198,7 @@ def _write_packets(
     sampled: list[Check],
     of_flows: list[dict[str, str]],
     tolerances: Tolerances,
+    marks: _Marks,
 ) -> tuple[pl.DataFrame | None, list[PathRow]]:
     """Write what rests on captures, if there are any, and the audit of the cell.
 
@@ -213,6 +232,7 @@ def _write_packets(
         *packet_evidence.row_checks(audit),
         *packet_evidence.draw_checks(folder, cell, found),
         *second_source.checks(cell, found, totals, received),
+        *mark_checks.checks(cell, found, marks.made, marks.came_to),
         *ack_checks.checks(cell, acknowledgements, packets, totals),
     ]
     if told is not None:

@@ -21,6 +21,9 @@ from model.units import NS_PER_S
 
 #: The kernel's reason for a drop by a filter on egress, and the role of the filters that do it.
 BY_FILTER, NUMBERED = "TC_EGRESS", "numbered"
+#: What a managed queue says of a packet that it drops as it would let it go: on kernels that name
+#: reasons of qdiscs the freeing alone tells of it, without a place.
+CONGESTED = "CONGESTED"
 COLUMNS = schema(DropRow)
 
 
@@ -75,10 +78,15 @@ def tells_places(trace: Trace) -> bool:
 
 
 def _reasons(trace: Trace, event: str, numbers: NDArray[Any]) -> pl.Series:
-    """Return the kernel's names of reasons; a number it does not print a name for stays one."""
+    """Return the kernel's names of reasons; a number it does not print a name for stays one.
+
+    A packet may be freed for a qdisc's reason, of which only the qdisc's own event has the name.
+    """
     if not numbers.size:
         return pl.Series([], dtype=pl.String)
-    symbols = trace.formats.events[event].symbols
+    formats = trace.formats.events
+    of_qdiscs = formats["qdisc/qdisc_drop"].symbols if "qdisc/qdisc_drop" in formats else {}
+    symbols = {**of_qdiscs, **formats[event].symbols}
     unique, index = np.unique(numbers, return_inverse=True)
     texts = pl.Series([symbols.get(int(number), str(int(number))) for number in unique])
     return texts.gather(index.astype(np.uint32))

@@ -36,6 +36,9 @@ class FlowRow:
     #: expiries of the retransmission timer with data, by the sending host's own counters; null
     #: where the host has more flows of the protocol, or iperf3's, or is not sampled, and for UDP
     timeouts: int | None = None
+    #: IP packets that came marked (Congestion Experienced), by the receiving host's own counter;
+    #: null where other flows are received there too, or the host is not sampled
+    marked_pkts: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +95,7 @@ class MessageRow:
 
 @dataclass(frozen=True, kw_only=True)
 class QdiscRow:
-    """One shaper or channel at the end of the run, as ``tc -s`` shows it."""
+    """One shaper, managed queue or channel at the end of the run, as ``tc -s`` shows it."""
 
     node: str  #: where it is
     device: str  #: the device it is on
@@ -102,6 +105,8 @@ class QdiscRow:
     sent_bytes: int  #: the same, with Ethernet headers
     dropped_pkts: int  #: dropped, its child's included
     backlog_pkts: int  #: held then
+    #: marked instead of dropped; null for what manages no queue
+    marked_pkts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -204,6 +209,8 @@ class PathRow:
     queue_mean_s: float | None  #: mean time in the bottleneck's buffer, being sent included
     queue_max_s: float | None  #: the longest
     ack_owd_mean_s: float | None  #: mean one-way delay of the way back
+    queue_p95_s: float | None = None  #: 95 % quantile of the time in the bottleneck's buffer
+    queue_p99_s: float | None = None  #: 99 % quantile of it
 
 
 @dataclass(frozen=True, kw_only=True)

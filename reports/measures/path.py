@@ -65,6 +65,14 @@ def queue_dropped_pkts(sample: Sample, group: Group) -> float:
     return total(drops, f"buffer's drops of {group.label}")
 
 
+def marked_pkts(sample: Sample, group: Group) -> float:
+    """Return how many packets came to the group's receivers with Congestion Experienced."""
+    if sample.radios:
+        raise UnavailableError("a network of radios has no bottleneck")
+    marks = (flow.marked_pkts for flow in sample.flows if flow.group == group.id)
+    return total(marks, f"marked packets of {group.label}")
+
+
 PATH_FUNCTIONS: dict[str, GroupFunction] = {
     "owd_mean_{group}_s": _mean_over_flows("owd_mean_s", "one-way delay"),
     "owd_p95_{group}_s": _mean_over_flows("owd_p95_s", "one-way delay"),
@@ -73,8 +81,11 @@ PATH_FUNCTIONS: dict[str, GroupFunction] = {
     "jitter_p50_{group}_s": _mean_over_flows("jitter_p50_s", "jitter"),
     "jitter_max_{group}_s": _mean_over_flows("jitter_max_s", "jitter"),
     "queueing_{group}_s": _mean_over_flows("queue_mean_s", "time in the buffer"),
+    "queueing_p95_{group}_s": _mean_over_flows("queue_p95_s", "time in the buffer"),
+    "queueing_p99_{group}_s": _mean_over_flows("queue_p99_s", "time in the buffer"),
     "connect_to_data_{group}_s": _mean_over_flows("connect_to_data_s", "time to first data"),
     "wire_rate_{group}_bps": wire_rate_bps,
     "ack_wire_rate_{group}_bps": ack_wire_rate_bps,
     "queue_dropped_{group}_pkts": queue_dropped_pkts,
+    "marked_{group}_pkts": marked_pkts,
 }

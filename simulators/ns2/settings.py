@@ -135,6 +135,8 @@ def _link_problems(network: Network) -> Iterator[tuple[str, str]]:
             one: Direction = getattr(getattr(network, name), way)
             if one.loss.model not in ("none", "random"):
                 yield f"{name} {way} loss {one.loss.model}", "loss that is none or random"
+            if one.discipline.is_active:
+                yield f"{name} {way} queue_discipline {one.discipline.kind}", "a drop-tail buffer"
             if one.queue_pkts < 1:
                 yield f"{name} {way} queue of {one.queue_pkts}", "room for a packet"
 

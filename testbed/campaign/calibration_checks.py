@@ -22,6 +22,7 @@ from model.errors import ParseError
 from model.links import Direction, Network
 from model.tolerances import Tolerances
 from model.units import NS_PER_S
+from testbed.campaign import queue_checks
 from testbed.guest.calibration import WAYS, Way, chances, other_pairs, run_name, stages
 from testbed.guest.link_fill import LOG_HEADER, Fill, fills
 
@@ -179,14 +180,17 @@ def check_fill(fill: Fill, ip_bytes: int, log: list[Packet], tolerances: Toleran
     # Late clock ticks must not make one packet more; a real one stays a good part of send_s longer.
     slack_s = min(tolerances.delay_s, send_s / 4)
     held = math.ceil((longest_s - slack_s) / send_s)
+    rate = Check(
+        check="rate",
+        where=where,
+        wanted=f"{link.rate_bps} bit/s within {tolerance_frac * 100:.1f} %",
+        got=f"{rate_bps:.0f} bit/s",
+        agrees=abs(rate_bps / link.rate_bps - 1) <= tolerance_frac,
+    )
+    if fill.manages:
+        return [rate, *queue_checks.checks(fill, where, send_s, log, tolerances)]
     return [
-        Check(
-            check="rate",
-            where=where,
-            wanted=f"{link.rate_bps} bit/s within {tolerance_frac * 100:.1f} %",
-            got=f"{rate_bps:.0f} bit/s",
-            agrees=abs(rate_bps / link.rate_bps - 1) <= tolerance_frac,
-        ),
+        rate,
         Check(
             check="buffer",
             where=where,

@@ -140,7 +140,7 @@ def changed(built: Layout, event: Event) -> tuple[Stage, ...]:
 def way_of(wire: Wire, stage: Stage) -> str:
     """Return which way of a link between routers a stage is of: its buffer is at the near end."""
     near = wire.ends[0].node
-    return WAYS[(stage.node == near) != (stage.role == "shaper")]
+    return WAYS[(stage.node == near) != (stage.role != "channel")]
 
 
 def after(built: Layout, cell: Cell, events: Sequence[Event]) -> Layout:

@@ -2,12 +2,14 @@
 
 Every link is measured by itself, between the two nodes at its ends, so that no other link's rate
 or buffer is in the way. The agent sends and receives by itself: it starts no process, and the
-kernel says when each packet came. A burst fills the buffer; then more comes than leaves.
+kernel says when each packet came. A burst fills the buffer; then more comes than leaves. A buffer
+that manages its queue gets the burst alone, and PIE's besides more than leaves for some seconds.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import socket
 import struct
@@ -32,6 +34,12 @@ MESSAGE_BYTES, IP_BYTES = 1472, 1500
 LOG_HEADER = "seq\tsend_ns\trecv_ns"
 #: After the burst, so many times a little less than a packet's serialisation passes.
 ROUNDS, ROUND_FRAC = 60, 0.9
+#: Packets of a burst that find a managed queue full; where its own way to make room drops others,
+#: as FQ-CoDel's does, none is sent that would.
+BEYOND_PKTS = 8
+#: How long more comes than leaves where a queue is managed by a controller, for how many packets at
+#: most, and the part of a packet's serialisation that passes between two.
+OVERLOAD_S, OVERLOAD_PKTS, OVERLOAD_FRAC = 10.0, 100_000, 0.8
 #: How much longer the burst may be than the buffer, for what leaves while it is sent.
 BURST_FACTOR = 4
 #: Room for what arrives while nobody reads, at most so many packets.
@@ -51,6 +59,30 @@ class Fill:
     address: str
     direction: Direction
     what: str
+    overload: bool = False
+
+    @property
+    def manages(self) -> bool:
+        """Whether the buffer does more than hold packets."""
+        return self.direction.discipline.is_active
+
+    def rounds(self) -> int:
+        """Return how often is sent: the burst, then more than has left meanwhile."""
+        if self.overload:
+            return min(OVERLOAD_PKTS, round(OVERLOAD_S / self.round_s()))
+        return 1 if self.manages else ROUNDS
+
+    def round_s(self) -> float:
+        """Return how long a round takes."""
+        return (OVERLOAD_FRAC if self.overload else ROUND_FRAC) * self.send_s()
+
+    def burst_packets(self) -> int:
+        """Return how many packets fill the buffer where none leaves meanwhile."""
+        if self.overload:
+            return 0
+        kind = self.direction.discipline.kind
+        beyond = {"fifo": 1, "fq_codel": 0}.get(kind, BEYOND_PKTS)
+        return self.direction.queue_pkts + beyond
 
     def send_s(self) -> float:
         """Return how long the link takes to send one packet."""
@@ -58,16 +90,16 @@ class Fill:
 
     def round_packets(self) -> int:
         """Return how many packets make up for the one that left and for those lost by chance."""
-        return math.ceil(2 / max(1 - self.direction.loss.loss_frac, 0.05))
+        return 1 if self.overload else math.ceil(2 / max(1 - self.direction.loss.loss_frac, 0.05))
 
     def most_packets(self) -> int:
         """Return more packets than are sent."""
-        burst_pkts = BURST_FACTOR * (self.direction.queue_pkts + 1)
-        return burst_pkts + ROUNDS * self.round_packets()
+        return BURST_FACTOR * self.burst_packets() + self.rounds() * self.round_packets()
 
     def lasts_s(self) -> float:
         """Return the virtual time it takes."""
-        return (ROUNDS + self.direction.queue_pkts + 2) * self.send_s() + self.direction.owd_s
+        packets = self.rounds() + self.direction.queue_pkts + 2
+        return packets * self.send_s() + self.direction.owd_s
 
 
 def fills(network: Network) -> tuple[Fill, ...]:
@@ -87,6 +119,9 @@ def fills_of(laid_out: Layout) -> tuple[Fill, ...]:
                     address=other.address, direction=direction, what=wire.name,
                 )
             )  # fmt: skip
+            if direction.discipline.kind == "pie":
+                name = f"overload_{one.node}_{other.node}"
+                made.append(dataclasses.replace(made[-1], name=name, overload=True))
     return tuple(made)
 
 
@@ -106,8 +141,8 @@ def measure(
             sender = opened.enter_context(_sender(fill, hosts))
             sent = _send(fill, sender, receiver, lines)
         elif receiver:
-            for _ in range(ROUNDS):
-                time.sleep(ROUND_FRAC * fill.send_s())
+            for _ in range(fill.rounds()):
+                time.sleep(fill.round_s())
                 lines += _arrived(receiver)
         told = team.meet(f"{fill.name}: sent", sent)
         if not receiver:
@@ -145,19 +180,19 @@ def _send(
     """
     sent = 0
     began_ns = time.time_ns()
-    fills_pkts = fill.direction.queue_pkts + 1
+    burst_pkts = fills_pkts = fill.burst_packets()
     most_pkts = BURST_FACTOR * fills_pkts  # on the fastest links sending takes as long as leaving
-    for _ in range(ROUNDS):
+    for _ in range(fill.rounds()):
         while sent < fills_pkts:
             now_ns = time.time_ns()
             sender.send(HEAD.pack(sent, now_ns).ljust(MESSAGE_BYTES, b"\0"))
             sent += 1
-            if sent == fills_pkts < most_pkts:
+            if sent == fills_pkts < most_pkts and fill.direction.discipline.kind != "fq_codel":
                 gone_pkts = math.ceil((now_ns - began_ns) / NS_PER_S / fill.send_s())
-                fills_pkts = min(most_pkts, fill.direction.queue_pkts + 1 + gone_pkts)
+                fills_pkts = min(most_pkts, burst_pkts + gone_pkts)
         most_pkts = 0
         fills_pkts = sent + fill.round_packets()
-        time.sleep(ROUND_FRAC * fill.send_s())
+        time.sleep(fill.round_s())
         if receiver:
             lines += _arrived(receiver)
     return sent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from model import units
 from model.ad_hoc import AD_HOC
@@ -13,8 +13,11 @@ from testbed.study import kernel_names
 from testbed.study.problems import Problem, one_of, suggestion
 from testbed.study.study_form import Network
 from testbed.study.vocabulary import CONGESTION_CONTROLS
+from testbed.study_checks.queues import bottlenecks
 
 KernelAt = Callable[[Point], str]
+#: Queue disciplines that the usual kernels have not.
+OF_AQM_KERNELS = frozenset({"codel", "pie"})
 
 
 def needed_by(network: Network) -> tuple[str, ...]:
@@ -25,6 +28,16 @@ def needed_by(network: Network) -> tuple[str, ...]:
     if routing is not None and routing.protocol == "babel":  # whose messages are of IPv6
         return kernel_names.IPV6, kernel_names.RADIO
     return (kernel_names.RADIO,)
+
+
+def managing(networks: Iterable[Network]) -> tuple[str, ...]:
+    """Return what all kernels of a study must have for any of its networks' managed queues.
+
+    All, so that points which are compared have one kernel.
+    """
+    links = (link for network in networks for _, _, link in bottlenecks(network))
+    kinds = {link.queue_discipline.queue_discipline for link in links}
+    return (kernel_names.AQM,) if kinds & OF_AQM_KERNELS else ()
 
 
 def same_kernels(

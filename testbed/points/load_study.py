@@ -26,7 +26,7 @@ from testbed.points.at_points import (
     published_points,
 )
 from testbed.points.claims import Comparison, expand_claims
-from testbed.points.kernel_checks import needed_by, same_kernels, unknown_controls
+from testbed.points.kernel_checks import managing, needed_by, same_kernels, unknown_controls
 from testbed.points.labels import Label, read_labels
 from testbed.points.movement_files import MovementFiles
 from testbed.points.route_checks import daemon_cannot_set, mechanisms_cannot_set
@@ -106,13 +106,18 @@ class Study:
         captured = (every[index].values.items() for index in self.capture_points)
         return any(values <= point.values.items() for values in captured)
 
+    @functools.cached_property
+    def _of_queues(self) -> tuple[str, ...]:
+        """What managed queues need of every kernel of the study, points left out included."""
+        return managing(p.settings.network for p in (*self.all_points, *self.left_out))
+
     def kernel_at(self, point: Point) -> str:
         """Return the kernel a point runs on, its own or its hosts', with the patches in force."""
         named = point.settings.kernel
         if named == OF_HOSTS:
             named = self.profiles[point.settings.hosts].profile.kernel
         named = DEFAULT_KERNEL if named == DEFAULT else named
-        added = (*self.patches, *needed_by(point.settings.network))
+        added = (*self.patches, *needed_by(point.settings.network), *self._of_queues)
         return kernel_names.patched(named, added) if added else named
 
 

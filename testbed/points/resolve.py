@@ -14,9 +14,11 @@ from model.ad_hoc import AD_HOC, AdHoc
 from model.cell import SCHEMA, Cell, Collect, Flow, HostProfile, Limits
 from model.event import Event, EventWay
 from model.links import (
+    FIFO,
     AnyLoss,
     BurstLoss,
     Direction,
+    Discipline,
     FurtherPath,
     Link,
     Loss,
@@ -33,6 +35,7 @@ from testbed.study import path_form, study_form
 from testbed.study.host_profile_form import resolve_profile
 from testbed.study.setting_types import INTERVAL_S
 from testbed.study.written_flows import Copy, written_out
+from testbed.study_checks import queues
 
 FIRST_PORT = 5001
 TWO_PATHS = "two-paths"
@@ -170,8 +173,33 @@ def resolve_events(events: Sequence[path_form.Event]) -> tuple[Event, ...]:
     return tuple(sorted(found, key=lambda event: event.t_s))
 
 
+#: RFC 8290, 5.2: FQ-CoDel's queues, and the bytes that each sends in its turn.
+QUEUES, QUANTUM_BYTES = 1024, 1514
+
+
+def resolve_discipline(asked: path_form.QueueDiscipline) -> Discipline:
+    """Return what a buffer does besides holding packets, every parameter written out."""
+    kind = asked.queue_discipline
+    if kind == "fifo":
+        return FIFO
+    has_queues = kind == "fq_codel"
+    count = QUEUES if asked.queues == "default" else asked.queues
+    quantum_bytes = QUANTUM_BYTES if asked.quantum_bytes == "default" else asked.quantum_bytes
+    return Discipline(
+        kind=kind,
+        target_s=queues.TARGET_S[kind] if asked.target_s == "default" else asked.target_s,
+        interval_s=queues.INTERVAL_S[kind] if asked.interval_s == "default" else asked.interval_s,
+        ecn=asked.ecn,
+        queues=count if has_queues else 0,
+        quantum_bytes=quantum_bytes if has_queues else 0,
+    )
+
+
 def _link(link: study_form.AccessLink) -> Link:
     back = link.reverse
+    managed = FIFO
+    if isinstance(link, study_form.Bottleneck):
+        managed = resolve_discipline(link.queue_discipline)
     return Link(
         forward=_direction(
             link.rate_bps,
@@ -179,6 +207,7 @@ def _link(link: study_form.AccessLink) -> Link:
             link.queue_pkts,
             link.channel_limit_pkts,
             _data_loss(link.loss),
+            managed,
         ),
         reverse=_direction(
             link.rate_bps if back.rate_bps == "same" else back.rate_bps,
@@ -186,6 +215,7 @@ def _link(link: study_form.AccessLink) -> Link:
             link.queue_pkts if back.queue_pkts == "same" else back.queue_pkts,
             back.channel_limit_pkts,
             _loss("random", link.loss.ack_loss_frac),
+            managed,
         ),
     )
 
@@ -196,6 +226,7 @@ def _direction(
     queue_pkts: int,
     limit_pkts: int | Literal["derived"],
     loss: AnyLoss,
+    discipline: Discipline,
 ) -> Direction:
     return Direction(
         rate_bps=rate_bps,
@@ -205,6 +236,7 @@ def _direction(
             derived_channel_limit_pkts(rate_bps, owd_s) if limit_pkts == "derived" else limit_pkts
         ),
         loss=loss,
+        discipline=discipline,
     )
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 
 from testbed.study.vocabulary import KERNEL_PATCHES, SOURCE_VERSION
 
-#: What stands behind the name of a kernel that has radios, or IPv6: more options, no patch.
-RADIO, IPV6 = "radio", "ipv6"
-OPTIONS = (IPV6, RADIO)
+#: What stands behind the name of a kernel that has radios, IPv6, or queues that manage themselves:
+#: more options, no patch.
+RADIO, IPV6, AQM = "radio", "ipv6", "aqm"
+OPTIONS = (AQM, IPV6, RADIO)
 #: Hexadecimal digits of a commit and of a patch's digest, in a name.
 COMMIT_DIGITS, DIGEST_DIGITS = 12, 8
 #: Characters of a patch's own name, in a name.

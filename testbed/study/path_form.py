@@ -1,7 +1,7 @@
-"""The parts of the study file's form about several paths, and about what happens to links.
+"""The parts of the study file's form about several paths, managed queues, and events of links.
 
 Invariant: what depends on the network or on other events is checked in
-:mod:`testbed.study_checks.paths`.
+:mod:`testbed.study_checks.paths` and :mod:`testbed.study_checks.queues`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ from typing import Literal
 
 from pydantic import Field
 
+from model.links import QueueKind
 from model.sctp_paths import Primary
 from testbed.study.setting_types import (
     DelayS,
     KernelMs,
     LossFrac,
     PfRetransmissions,
+    QuantumBytes,
+    QueueCount,
     RateBps,
     Retransmissions,
     Settings,
+    StayS,
     StudyName,
     Text,
     WhenS,
@@ -55,6 +59,28 @@ class PathSettings(Settings):
     )
 
 
+class QueueDiscipline(Settings):
+    """What the bottleneck's buffer does besides holding packets; "default": as its RFC has it."""
+
+    queue_discipline: QueueKind = Field(
+        "fifo", alias="kind", description="fifo, codel, fq_codel or pie"
+    )
+    target_s: StayS = Field(
+        "default", alias="target", description="a stay such as '5 ms', or default"
+    )
+    interval_s: StayS = Field(
+        "default", alias="interval", description="a time such as '100 ms', or default"
+    )
+    ecn: bool = Field(False, description="true or false: mark rather than drop where that may be")
+    queues: QueueCount = Field(
+        "default", description="of fq_codel: a number such as 1024, or default"
+    )
+    quantum_bytes: QuantumBytes = Field(
+        "default", alias="quantum", description="of fq_codel: a size such as '1514 bytes'"
+    )
+
+
+DROP_TAIL = QueueDiscipline.model_validate({})
 OF_KERNEL = PathSettings.model_validate({})
 
 

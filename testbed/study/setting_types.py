@@ -196,6 +196,42 @@ def _pf_threshold(value: object) -> object:
     return PF_OFF if value is False or value == "off" else _count_of(0, "")(value)
 
 
+#: What stands for a discipline's own value of a parameter, its RFC's.
+OF_DISCIPLINE = "default"
+#: What the kernel takes of FQ-CoDel's queues and of what each sends in its turn.
+MAX_QUEUES, QUANTUM = 65536, {"at_least": "256 bytes", "at_most": "1 MiB"}
+
+
+def _stay(text: object) -> float:
+    return units.parse_time_s(text, at_least="100 us", at_most="10 s")
+
+
+def _quantum(text: object) -> int:
+    return units.parse_size_bytes(text, **QUANTUM)
+
+
+def _queues(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        wanted = f"a whole number, or {OF_DISCIPLINE}"
+        raise SettingError("wrong kind", wanted=wanted, got=units.shown(value))
+    if not 1 <= value <= MAX_QUEUES:
+        wanted = f"from 1 to {MAX_QUEUES}"
+        raise SettingError("out of range", wanted=wanted, got=units.shown(value))
+    return value
+
+
+StayS = Annotated[
+    float | Literal["default"], _or_word(OF_DISCIPLINE, _stay), _schema(units.TIME, OF_DISCIPLINE)
+]
+QuantumBytes = Annotated[
+    int | Literal["default"], _or_word(OF_DISCIPLINE, _quantum), _schema(units.SIZE, OF_DISCIPLINE)
+]
+QueueCount = Annotated[
+    int | Literal["default"],
+    _or_word(OF_DISCIPLINE, _queues),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"const": OF_DISCIPLINE}]}),
+]
+
 #: What stands for the kernel's own value of a parameter of paths.
 OF_KERNEL_WORD = "kernel"
 _count_schema = WithJsonSchema({"anyOf": [{"type": "integer"}, {"const": OF_KERNEL_WORD}]})

@@ -20,7 +20,13 @@ from testbed.study.figures import Figure
 from testbed.study.host_profile_form import Profile
 from testbed.study.hypotheses import Explanation, Hypothesis
 from testbed.study.mobility_form import Mobility
-from testbed.study.path_form import OF_KERNEL, Event, PathSettings
+from testbed.study.path_form import (
+    DROP_TAIL,
+    OF_KERNEL,
+    Event,
+    PathSettings,
+    QueueDiscipline,
+)
 from testbed.study.setting_types import (
     MAX_PACKET_NUMBER,
     MAX_SEED,
@@ -145,6 +151,9 @@ class AccessLink(Settings):
 class Bottleneck(AccessLink):
     """The link between the routers; its loss must be said for both directions."""
 
+    queue_discipline: QueueDiscipline = Field(
+        DROP_TAIL, description="what the buffer does besides holding packets"
+    )
     loss: Loss = Field(description="data and acknowledgements, each a percentage")
 
 

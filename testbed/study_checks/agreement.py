@@ -21,7 +21,7 @@ from testbed.study.vocabulary import (
 )
 from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
-from testbed.study_checks import figures, flows, networks, paths
+from testbed.study_checks import figures, flows, networks, paths, queues
 from testbed.study_checks.claims import claim_problems
 from testbed.study_checks.hypotheses import explanation_problems, hypothesis_problems
 from testbed.study_checks.lab_capacity import flow_problems, network_problems
@@ -30,7 +30,7 @@ from testbed.study_checks.names import duplicates, unknown
 from testbed.study_checks.networks import of_links
 from testbed.study_checks.registry import Checks
 
-CHECKS = Checks([*flows.CHECKS, *paths.CHECKS, *networks.CHECKS])
+CHECKS = Checks([*flows.CHECKS, *paths.CHECKS, *networks.CHECKS, *queues.CHECKS])
 CHECKS.reads("network")(of_links(loss_problems))
 CHECKS.reads("network", "flows", "generator")(of_links(numbering_problems))
 CHECKS.reads("network")(of_links(network_problems))

@@ -87,7 +87,8 @@ MARGINS = (
         metrics=(
             "cwnd_min_{group}_segments", "cwnd_max_{group}_segments", "jitter_min_{group}_s",
             "jitter_max_{group}_s", "message_delay_p99_{group}_s", "hol_wait_p99_{group}_s",
-            "message_delay_max_{group}_s", "delivery_gap_{group}_s", "outstanding_{group}_s",
+            "message_delay_max_{group}_s", "queueing_p99_{group}_s", "delivery_gap_{group}_s",
+            "outstanding_{group}_s",
             "other_path_{group}_s", "failover_{group}_s", "path_timeouts_{group}",
             "switchover_{group}_s", "return_{group}_s", "returned_{group}_frac",
         ),
@@ -100,13 +101,13 @@ MARGINS = (
     Margin(
         metrics=(
             "jitter_{group}_s", "flow_jitter_{flow}_s", "jitter_p50_{group}_s",
-            "queueing_{group}_s", "hol_wait_mean_{group}_s",
+            "queueing_{group}_s", "queueing_p95_{group}_s", "hol_wait_mean_{group}_s",
         ),
         why="as small as what labs' clocks differ by",
     ),
     Margin(
         metrics=(
-            "queue_dropped_{group}_pkts", "dupacks_{group}_pkts",
+            "queue_dropped_{group}_pkts", "marked_{group}_pkts", "dupacks_{group}_pkts",
             "new_data_on_dupacks_{group}_pkts", "new_data_on_dupack_1_{group}_pkts",
             "new_data_on_dupack_2_{group}_pkts", "new_data_on_dupack_3_{group}_pkts",
             "first_new_on_dupack_{group}", "acks_to_new_data_{group}_pkts", "timeouts_{group}",

@@ -146,6 +146,19 @@ MORE = (
         "largest congestion window between these times, of any flow", needs="windows",
     ),
     Declared(
+        "queueing_p95_{group}_s", "Time in the bottleneck's buffer, 95th percentile, {label}",
+        MILLISECONDS, "95th percentile of the time in the buffer, mean over the group's flows",
+        only="links",
+    ),
+    Declared(
+        "queueing_p99_{group}_s", "Time in the bottleneck's buffer, 99th percentile, {label}",
+        MILLISECONDS, "99th percentile of the same", only="links",
+    ),
+    Declared(
+        "marked_{group}_pkts", "Packets received marked, {label}", PACKETS,
+        "IP packets that came to the group's receivers with Congestion Experienced", only="links",
+    ),
+    Declared(
         "jitter_min_{group}_s", "Least jitter, {label}", MILLISECONDS,
         "the least of these differences, mean over the group's flows", only="links",
     ),

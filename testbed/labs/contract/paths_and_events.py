@@ -1,4 +1,4 @@
-"""Labs without several paths, radios, or events of links: how each says so. Pure."""
+"""Labs without several paths, radios, managed queues or events of links: how each says so. Pure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ def check_events(cell: Cell, lab: str) -> None:
     if cell.events:
         what = f"nothing happens to links in the {lab} lab"
         raise _refused(cell, what, f"event {cell.events[0].id}", HINT)
+
+
+def check_queues(cell: Cell, lab: str) -> None:
+    """Raise :class:`UnsupportedError` if a buffer manages its queue: not in this lab.
+
+    Its kernel may not have the discipline, and in real time a token bucket is as late as the
+    machine is.
+    """
+    if cell.ad_hoc is None and (managed := sorted(cell.wired.disciplines() - {"fifo"})):
+        what = f"buffers of the {lab} lab do not manage their queues"
+        raise _refused(cell, what, f"queue_discipline {managed[0]}", HINT)
 
 
 def check_paths(cell: Cell, lab: str) -> None:

@@ -45,6 +45,7 @@ class HostKind(BuildsNoKernel):
                 seed, or something happens to links.
         """
         paths_and_events.check_links(cell, self.properties.name)
+        paths_and_events.check_queues(cell, self.properties.name)
         paths_and_events.check_events(cell, self.properties.name)
         seeded_loss.check(cell, self.least_release(), OLD_KERNEL)
         usual = time_limits.limits(cell)

@@ -54,6 +54,7 @@ class RemoteKind(HostKind):
                 something happens to its links.
         """
         paths_and_events.check_paths(cell, self.properties.name)
+        paths_and_events.check_queues(cell, self.properties.name)
         _testbed(inventory.path()).lent(cell.wired)
         return super().limits(cell)
 

@@ -76,8 +76,8 @@ USUAL = Config()
 def with_options(names: Iterable[str]) -> Config:
     """Return what the usual kernel is configured with if it is to have these, in this order.
 
-    ``radio`` is of studies of wireless networks, ``ipv6`` of what routes there by IPv6; no other
-    study's kernel is one of these.
+    ``radio`` is of studies of wireless networks, ``ipv6`` of what routes there by IPv6, ``aqm`` of
+    managed queues; no other study's kernel is one of these.
     """
     texts = (Path(__file__).with_name(f"{name}.config").read_bytes() for name in names)
     return Config(options=b"".join(texts))

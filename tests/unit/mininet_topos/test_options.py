@@ -101,5 +101,5 @@ def test_what_cannot_be_is_said(given: dict[str, Any], said: str) -> None:
 def test_a_whole_number_may_be_written_as_a_float() -> None:
     assert link({"access_rate_bps": 3e6}).forward == SimpleNamespace(
         rate_bps=3_000_000, queue_pkts=100, owd_s=0.002, channel_limit_pkts=1019,
-        loss=SimpleNamespace(model="none", loss_frac=0.0),
+        loss=SimpleNamespace(model="none", loss_frac=0.0), discipline=options.DROP_TAIL,
     )  # fmt: skip

@@ -60,6 +60,7 @@ COUNTS = {
     "ended": "pairs of nodes",
     "pair": "number of a host pair",
     "copies": "number of flows",
+    "queues": "number of queues that flows are hashed to",
     "streams": "number of SCTP streams",
     "episode": "number of a loss episode",
     "first_pkt": "number of a packet",
