@@ -17,8 +17,9 @@ from collectors.tables.write import _received
 from collectors.trace.drops import COLUMNS
 from model.cell import Cell, from_dict
 from model.check import Check
+from model.links import FIFO
 from model.run_files.traffic_tables import AuditRow
-from tests.support.recorded import DATA, value
+from tests.support.recorded import DATA, value, with_bottleneck
 
 FOLDER = DATA / "lab-cell-7.3"
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
@@ -113,3 +114,43 @@ def test_with_packets_of_no_flow_the_rows_add_up_to_nothing_known() -> None:
     flows = tuple(dataclasses.replace(flow, generator="iperf3") for flow in CELL.flows)
     found = checks(told(), cell=dataclasses.replace(CELL, flows=flows))
     assert {c.check for c in found if c.agrees is None} == {"dropped by the audit"}
+
+
+CODEL = dataclasses.replace(FIFO, kind="codel", target_s=0.005, interval_s=0.1)
+MANAGED = with_bottleneck(with_bottleneck(CELL, discipline=CODEL), "reverse", discipline=CODEL)
+BUFFER = ("r1", "r1-bottleneck")
+
+
+def of_codel(
+    evidence: Evidence, rows: pl.DataFrame, *, placed: bool = True
+) -> dict[str, bool | None]:
+    """Return how CoDel's drops compare with the kernel's events, by what is compared."""
+    found = drop_checks(MANAGED, evidence, Told(rows=rows, placed=placed), AUDIT, PACKETS)
+    return {c.where: c.agrees for c in found if c.check == "dropped by kernel events"}
+
+
+def dropped_in(*buffers: tuple[str, str]) -> Evidence:
+    """Return the recorded counters with a drop more in each of these buffers."""
+    more = {
+        place: dataclasses.replace(passage, dropped_pkts=passage.dropped_pkts + 1)
+        for place, passage in EVIDENCE.qdiscs.items()
+        if place in buffers
+    }
+    return dataclasses.replace(EVIDENCE, qdiscs={**EVIDENCE.qdiscs, **more})
+
+
+def test_what_codel_drops_later_is_told_without_a_place() -> None:
+    nowhere = dict.fromkeys(("node", "device", "handle", "role"))
+    one = event(2.0, event="kfree_skb", reason="CONGESTED", **nowhere)  # type: ignore[arg-type]
+    where = "bottleneck buffer (r1: r1-bottleneck)"
+    found = of_codel(dropped_in(BUFFER), told(one))
+    assert (found["all qdiscs"], found[where]) == (True, True)
+    assert of_codel(dropped_in(BUFFER), told())[where] is False
+    # Where both ways drop, nobody knows which way's drop that is.
+    both = of_codel(dropped_in(BUFFER, ("r2", "r2-bottleneck")), told(one, one))
+    assert (both["all qdiscs"], both[where]) == (True, None)
+
+
+def test_an_older_kernel_says_nothing_of_what_codel_drops() -> None:
+    assert of_codel(dropped_in(BUFFER), told(), placed=False)["all qdiscs"] is None
+    assert of_codel(EVIDENCE, told(), placed=False)["all qdiscs"] is True

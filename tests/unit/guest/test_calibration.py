@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from model.links import BurstLoss, Loss, Network
+from model.links import FIFO, BurstLoss, Loss, Network, QueueKind
 from model.netem_draws import Foretold, variants
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill
@@ -229,3 +229,29 @@ def test_loss_is_sent_in_bursts_and_nothing_else(programs: Programs, tmp_path: P
     assert [line.partition(" --burst-packets ")[2] for line in senders] == [
         "1", "5", "1", "5", "1", "1",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "burst_pkts", "rounds"), [("codel", 108, 1), ("fq_codel", 100, 1), ("pie", 108, 1)]
+)
+def test_a_managed_queue_gets_a_burst_alone(kind: QueueKind, burst_pkts: int, rounds: int) -> None:
+    (fill, *others) = link_fill.fills(managed(kind))
+    assert (fill.burst_packets(), fill.rounds()) == (burst_pkts, rounds)
+    overloads = [other for other in others if other.overload]
+    assert [one.name for one in overloads] == (
+        ["overload_r1_r2", "overload_r2_r1"] if kind == "pie" else []
+    )
+
+
+def test_pie_is_overloaded_for_ten_seconds() -> None:
+    # 1500 bytes at 10 Mbit/s take 1.2 ms, and a packet comes each 0.96 ms.
+    overload = next(fill for fill in link_fill.fills(managed("pie")) if fill.overload)
+    assert (overload.burst_packets(), overload.rounds()) == (0, 10_417)
+    assert (overload.round_packets(), overload.most_packets()) == (1, 10_417)
+    assert overload.lasts_s() == pytest.approx((10_417 + 102) * 0.0012 + 0.25)
+
+
+def managed(kind: QueueKind) -> Network:
+    discipline = dataclasses.replace(FIFO, kind=kind, target_s=0.005, interval_s=0.1)
+    way = direction(rate_bps=10_000_000, queue_pkts=100, discipline=discipline)
+    return dataclasses.replace(NETWORK, bottleneck=both_ways(way))

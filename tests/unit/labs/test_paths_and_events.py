@@ -9,12 +9,12 @@ import pytest
 from model.cell import Cell
 from model.errors import UnsupportedError
 from model.event import Event
-from model.links import FurtherPath
+from model.links import FIFO, FurtherPath
 from model.sctp_paths import SctpPaths
 from simulators.ns2 import settings
 from testbed.labs import registry
 from testbed.labs.contract import paths_and_events
-from tests.support.recorded import wireless_cell
+from tests.support.recorded import wireless_cell, with_bottleneck
 
 CUT = Event(id="cut", t_s=1.0, link="bottleneck", way="both", state="down", rate_bps=None,
             owd_s=None, loss_frac=None)  # fmt: skip
@@ -68,3 +68,14 @@ def test_ns2_names_what_it_cannot_have() -> None:
     found = [what for what, _ in settings.problems(cell)]
     assert {"topology two-paths", "event cut"} <= set(found)
     assert f"flow {flow.id}: settings of SCTP's paths" in found
+
+
+@pytest.mark.parametrize("name", ["host", "remote", "stock"])
+def test_queues_are_managed_in_the_virtual_lab_alone(name: str) -> None:
+    codel = dataclasses.replace(FIFO, kind="codel", target_s=0.005, interval_s=0.1)
+    cell = with_bottleneck(wireless_cell(), "reverse", discipline=codel)
+    with pytest.raises(UnsupportedError, match=rf"{name} lab do not manage.*codel.*LAB=virtual"):
+        registry.named(name).limits(cell)
+    with pytest.raises(UnsupportedError, match=r"queue_discipline codel"):
+        settings.check(cell)
+    assert registry.named("virtual").limits(cell).virtual_s > 0

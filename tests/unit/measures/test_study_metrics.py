@@ -231,3 +231,26 @@ def test_variation_over_time_is_that_of_the_group() -> None:
     assert metric("goodput_over_time_T_pct", found).value == 20
     reason = "variation of SCTP's goodput over time is not known for every flow"
     assert metric("goodput_over_time_S_pct", found).reason == reason
+
+
+def test_marked_packets_are_those_of_all_receivers_or_unknown() -> None:
+    flows = [
+        dataclasses.replace(flow(f"T{i}", "T", 1e5, 1, 0), marked_pkts=marked)
+        for i, marked in enumerate((3, 4))
+    ]
+    found = sample(*flows, flow("S1", "S", 1e5, 1, 0))
+    assert metric("marked_T_pkts", found).value == 7
+    assert (
+        metric("marked_S_pkts", found).reason
+        == "marked packets of SCTP is not known for every flow"
+    )
+
+
+def test_quantiles_of_the_time_in_the_buffer() -> None:
+    rows = tuple(
+        dataclasses.replace(CAPTURED, flow=name, queue_p95_s=p95_s, queue_p99_s=2 * p95_s)
+        for name, p95_s in (("T1", 0.01), ("T2", 0.03))
+    )
+    found = dataclasses.replace(FOUR_FLOWS, paths=rows)
+    assert metric("queueing_p95_T_s", found).value == pytest.approx(0.02)
+    assert metric("queueing_p99_T_s", found).value == pytest.approx(0.04)

@@ -13,6 +13,8 @@ import pytest
 
 from collectors.packets import columns
 from collectors.packets.checksum import crc32c, ends_in_zeros
+from collectors.packets.ipv4 import parse_ipv4, parse_link
+from collectors.packets.journey import identities
 from collectors.packets.packets import POINTS, Tap, parse_packets
 from collectors.packets.sequence import UNKNOWN, bases, repeated, unwrapped
 from collectors.raw.pcap import parse
@@ -134,6 +136,18 @@ def test_a_wrong_bit_is_a_wrong_checksum() -> None:
         packets[5] = (seconds, ns, wire, changed)
         found = parse_packets(parse(written(packets), "x")[0], [], CELL.flows, None)
         assert found[column].to_list() == [place != 5 for place in range(60)]
+
+
+def test_a_packet_that_is_marked_on_its_way_stays_the_same_packet() -> None:
+    records = parse(BUNDLING, "x")[0]
+    plain = identities(records.octets, parse_ipv4(records, parse_link(records)))
+    packets = records_of(BUNDLING)
+    for flipped, is_same in ((0b11, True), (0b100, False)):  # ECN's two bits, and one of DSCP's
+        seconds, ns, wire, content = packets[5]
+        changed = content[:21] + bytes([content[21] ^ flipped]) + content[22:]
+        other = parse(written([*packets[:5], (seconds, ns, wire, changed)]), "x")[0]
+        found = identities(other.octets, parse_ipv4(other, parse_link(other)))
+        assert (int(found[5]) == int(plain[5])) is is_same
 
 
 def test_the_check_value_of_crc32c() -> None:

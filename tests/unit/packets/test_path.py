@@ -15,7 +15,8 @@ from collectors.packets.path import accepted_bytes, path_rows
 from collectors.packets.seen import FlowPackets, flow_packets
 from collectors.tables import packet_evidence
 from model.cell import Cell, Flow, from_dict
-from tests.support.recorded import DATA, value
+from model.links import FIFO
+from tests.support.recorded import DATA, value, with_bottleneck
 
 CELL: Cell = from_dict(value("lab-cell-7.3/cell.json"))
 TCP, SCTP = (dataclasses.replace(flow, stop_s=10.0) for flow in CELL.flows)
@@ -198,3 +199,23 @@ def test_clocks_say_whether_delays_are_known(
         (tmp_path / "raw").mkdir()
         (tmp_path / "raw" / "clocks.json").write_text(json.dumps({"one_way_delays": told}))
     assert packet_evidence.one_way_delays(tmp_path) is known
+
+
+def buffered(number: int, came_s: float, left_s: float) -> list[Any]:
+    row = {"flow": "T", "direction": "data", "packet": number, "ip_bytes": 1500}
+    places = (("sent", came_s), ("queue_offered", came_s), ("loss_offered", left_s))
+    return [{**row, "point": point, "t_s": t_s} for point, t_s in places]
+
+
+def test_time_in_a_managed_queue_has_sending_in_it_as_that_in_a_drop_tail_buffer_has() -> None:
+    rows = [row for n in range(21) for row in buffered(n, n, n + 0.001 * n)]
+    plain = path_rows(TEN_S, table(*rows))[0]
+    # Ten packets came within the window, and stayed 0 to 9 ms.
+    assert plain.queue_mean_s == pytest.approx(0.0045)
+    assert plain.queue_p95_s == pytest.approx(0.00855)
+    assert plain.queue_p99_s == pytest.approx(0.00891)
+    codel = dataclasses.replace(FIFO, kind="codel", target_s=0.005, interval_s=0.1)
+    managed = with_bottleneck(TEN_S, rate_bps=3_000_000, discipline=codel)
+    found = path_rows(managed, table(*rows))[0]
+    assert found.queue_mean_s == pytest.approx(0.0045 + 0.004)  # 1500 bytes at 3 Mbit/s
+    assert found.queue_p95_s == pytest.approx(0.00855 + 0.004)
