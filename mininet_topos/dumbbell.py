@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 def lay_out(network: Network, seed: int) -> Layout:
     """Lay out a dumbbell; each loss model gets its own seed derived from ``seed``."""
+    near = network.sources - len(network.far_accesses)
     sources = [
-        EndHost(name=f"src{i + 1}", role="source", router="r1", access=network.source_access)
-        for i in range(network.sources)
+        EndHost(name=f"src{i}", role="source", router="r1", access=access)
+        for i, access in enumerate([network.source_access] * near + [*network.far_accesses], 1)
     ]
     destinations = [
         EndHost(
@@ -51,6 +52,7 @@ def read_options(**given: Any) -> tuple[Network, int]:
         sources=sources,
         destinations=asked.count("destinations", sources),
         source_access=asked.link(options.SOURCE_ACCESS, options.ACCESS),
+        far_accesses=(),
         bottleneck=asked.link(("bottleneck_", ""), options.BOTTLENECK),
         destination_access=asked.link(options.DESTINATION_ACCESS, options.ACCESS),
     )

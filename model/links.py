@@ -162,7 +162,8 @@ class Network:
     """A topology's name and its links.
 
     For the dumbbell: ``sources`` hosts, each on its own ``source_access`` link to the first
-    router, one bottleneck, ``destinations`` hosts behind the second router. Two paths are two
+    router, one bottleneck, ``destinations`` hosts behind the second router; the last sources are on
+    ``far_accesses`` instead, one each, whose delays are no shorter. Two paths are two
     dumbbells between the same hosts: the second's links are the only one of ``further_paths``.
     """
 
@@ -173,6 +174,12 @@ class Network:
     bottleneck: Link
     destination_access: Link
     further_paths: tuple[FurtherPath, ...] = field(default=(), metadata=LATER)
+    far_accesses: tuple[Link, ...] = field(default=(), metadata=LATER)
+
+    def accesses(self) -> tuple[Link, ...]:
+        """Return the first path's access link of each source, in their order."""
+        near = self.sources - len(self.far_accesses)
+        return (*[self.source_access] * near, *self.far_accesses)
 
     def paths(self) -> tuple[Network, ...]:
         """Return each path as the dumbbell it is by itself, the first one first."""
@@ -196,7 +203,7 @@ class Network:
             link
             for path in self.paths()
             for link in (path.source_access, path.bottleneck, path.destination_access)
-        ]
+        ]  # far sources' links lose as the first one's do
         ways = (way for link in links for way in (link.forward, link.reverse))
         return any(way.loss.model not in ("none", "periodic") for way in ways)
 
@@ -208,11 +215,16 @@ class Network:
         )
 
     def longest_rtt_s(self) -> float:
-        """Return the round trip of an empty packet on the path where it takes longest."""
-        return max(path.base_rtt_s() for path in self.paths())
+        """Return the round trip of an empty packet where it takes longest, of any source."""
+        far = range(self.sources - len(self.far_accesses), self.sources)
+        ways = (path.base_rtt_s() for path in self.paths())
+        return max(*ways, *(self.base_rtt_s(source) for source in far), 0.0)
 
-    def base_rtt_s(self) -> float:
-        """Return the round trip of an empty packet, to the nanosecond: the first path's delays."""
-        links = (self.source_access, self.bottleneck, self.destination_access)
+    def base_rtt_s(self, source: int = 0) -> float:
+        """Return the round trip of an empty packet from a source, 0 the first and -1 the last.
+
+        To the nanosecond: the first path's delays.
+        """
+        links = (self.accesses()[source], self.bottleneck, self.destination_access)
         delays_s = (link.forward.owd_s + link.reverse.owd_s for link in links)
         return round(math.fsum(delays_s), 9)

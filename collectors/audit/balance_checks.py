@@ -143,22 +143,23 @@ def place_checks(
 ) -> list[Check]:
     """The capture points lie where they are said to: the times between them are the path's.
 
-    No packet crosses a stretch faster than its delay and serialisation, and the bottleneck's
-    channel takes every packet exactly its delay; where an event changes that, one between the
-    shortest and the longest there was; behind a managed queue the time it takes to send besides.
+    No packet crosses a stretch faster than its delay and serialisation, the least of all sources',
+    and the bottleneck's channel takes every packet exactly its delay; where an event changes that,
+    one between the shortest and the longest there was; behind a managed queue the time it takes to
+    send besides.
     """
     found = []
     for path, network in enumerate(cell.wired.paths(), 1):
         journeys = Journeys(packets, "data", path)
-        access, leave = network.source_access.forward, network.destination_access.forward
-        between = network.bottleneck.forward
+        accesses = [link.forward for link in network.accesses()]
+        leave, between = network.destination_access.forward, network.bottleneck.forward
         over_time = directions_over_time(
             between, path_names.bottleneck(path), "forward", cell.events
         )
         managed = between.discipline.is_active  # then sending is the channel's
         wire_s = WIRE_PKTS * PACKET_MAX_BYTES * 8 / between.rate_bps
         shapes = {
-            "source access": _Shape([access], delays=True, serialises=True),
+            "source access": _Shape(accesses, delays=True, serialises=True),
             "bottleneck buffer": _Shape(over_time, serialises=not managed),
             "bottleneck channel": _Shape(
                 over_time, delays=True, serialises=managed, most_wait_s=wire_s if managed else 0.0
@@ -177,8 +178,8 @@ def place_checks(
 class _Shape:
     """How long packets stay on a stretch: its delay and sending them, as far as that is there.
 
-    ``links`` is what it was like at one time after the other; ``most_wait_s`` how long they wait
-    besides at most, None: as long as there is a queue.
+    ``links`` is what it was like at one time after the other, or of each source; ``most_wait_s`` how
+    long they wait besides at most, None: as long as there is a queue.
     """
 
     links: Sequence[Direction]

@@ -246,9 +246,9 @@ def _rtt_s(seen: Observed, flow: Flow, acks: pl.DataFrame) -> tuple[float | None
     if seen.cell.ad_hoc:  # whose paths come and go
         return None, None
     network = seen.cell.wired
-    links = (network.source_access, network.bottleneck, network.destination_access)
+    links = (network.accesses()[flow.source], network.bottleneck, network.destination_access)
     packet_s = sum(packet_bytes(flow, acks) * 8 / link.forward.rate_bps for link in links)
-    return network.base_rtt_s() + packet_s + _queue_s(seen), "path"
+    return network.base_rtt_s(flow.source) + packet_s + _queue_s(seen), "path"
 
 
 def _queue_s(seen: Observed) -> float:

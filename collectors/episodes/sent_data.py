@@ -147,7 +147,7 @@ def longest_s(cell: Cell) -> float:
     """Return a time in which every packet has arrived that was not lost, whichever way it took."""
     found = []
     for number, path in enumerate(cell.wired.paths(), 1):
-        link, ends = path_names.bottleneck(number), (path.source_access, path.destination_access)
+        link, ends = path_names.bottleneck(number), (path.accesses()[-1], path.destination_access)
         # Events change it: as it was when packets took longest.
         over_time = directions_over_time(path.bottleneck.forward, link, "forward", cell.events)
         found.append(max(map(_longest_s, over_time)) + sum(_longest_s(end.forward) for end in ends))

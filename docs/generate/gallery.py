@@ -98,7 +98,7 @@ def _path(cells: Sequence[Cell]) -> str:
     parts = [
         f"{cells[0].network.topology} with {sources} pair{'s' * (sources != '1')} of hosts",
         _span((way.rate_bps for way in ways), units.format_rate),
-        f"round trip {_span((cell.wired.base_rtt_s() for cell in cells), units.format_time)}",
+        f"round trip {_span(_round_trips_s(cells), units.format_time)}",
         f"buffer {_span((way.queue_pkts for way in ways), units.format_packets)}",
     ]
     if any(cell.events for cell in cells):
@@ -111,6 +111,13 @@ def _path(cells: Sequence[Cell]) -> str:
         kind = "periodic" if models == {"periodic"} else "random"
         parts.append(f"{kind} loss{bursts} {lost}")
     return ", ".join(parts)
+
+
+def _round_trips_s(cells: Sequence[Cell]) -> Iterator[float]:
+    """Yield those of each cell's first source and of its last, which may be farther."""
+    for cell in cells:
+        yield cell.wired.base_rtt_s()
+        yield cell.wired.base_rtt_s(-1)
 
 
 def _radios(networks: Sequence[AdHoc]) -> str:

@@ -27,6 +27,7 @@ from reports.measures.span import SPAN_FUNCTIONS, low_bins_frac, silent_bins_fra
 from reports.measures.utilisation import (
     data_pct,
     goodput_of_all_bps,
+    link_pct,
     sent_pct,
     utilisation_pct,
     wire_pct,
@@ -157,6 +158,7 @@ CELL_FUNCTIONS: dict[str, Callable[[Sample], float | Quotient | Share]] = {
     "utilisation_sent_pct": sent_pct,
     "utilisation_data_pct": data_pct,
     "utilisation_wire_pct": wire_pct,
+    "utilisation_link_pct": link_pct,
     **RADIO_FUNCTIONS,
     "jain_flows": jain_flows,
     "jain_protocols": jain_protocols,

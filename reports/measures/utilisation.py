@@ -2,8 +2,8 @@
 
 Each divides bytes of all flows by what the bottleneck's rate, which counts IP packets, carries in
 the same time. ``utilisation_pct`` counts what the other metrics call goodput, in the measuring
-window; the other readings count from the start until the run is to end, not what senders still
-hold then.
+window, and ``utilisation_link_pct`` what leaves the buffer in it; the other readings count from the
+start until the run is to end, not what senders still hold then.
 """
 
 from __future__ import annotations
@@ -51,15 +51,29 @@ def sent_pct(sample: Sample) -> float:
     return _of_rate(sample, sum(pkts * paths[flow].payload_bytes for flow, pkts in sent.items()))
 
 
-def _out_of_buffer_pct(sample: Sample, size_bytes: Callable[[PathFlow], int]) -> float:
-    """Return what left the buffer, its packets as large as those of all flows on average."""
-    paths, left = _path(sample), sample.spans.out_of_buffer_pkts
-    if isinstance(left, str):
-        raise UnavailableError(left)
+def _mean_bytes(sample: Sample, size_bytes: Callable[[PathFlow], int]) -> float:
+    """Return the size of a packet that came out of the buffer, the mean over all flows."""
+    paths = _path(sample)
     pkts = {flow.flow: total([flow.loss_offered_pkts], "packets offered") for flow in sample.flows}
     offered_bytes = math.fsum(size_bytes(paths[flow]) * count for flow, count in pkts.items())
-    mean_bytes = ratio(offered_bytes, math.fsum(pkts.values()), "the number of packets offered")
+    return ratio(offered_bytes, math.fsum(pkts.values()), "the number of packets offered")
+
+
+def _out_of_buffer_pct(sample: Sample, size_bytes: Callable[[PathFlow], int]) -> float:
+    """Return what left the buffer, its packets as large as those of all flows on average."""
+    mean_bytes, left = _mean_bytes(sample, size_bytes), sample.spans.out_of_buffer_pkts
+    if isinstance(left, str):
+        raise UnavailableError(left)
     return _of_rate(sample, left * mean_bytes)
+
+
+def link_pct(sample: Sample) -> float:
+    """Return the IP packets that left the buffer in the measuring window, headers included."""
+    mean_bytes = _mean_bytes(sample, lambda path: path.packet_bytes)
+    left_pps = sample.spans.out_of_buffer_pps
+    if isinstance(left_pps, str):
+        raise UnavailableError(left_pps)
+    return 100 * ratio(8 * left_pps * mean_bytes, _rate_bps(sample), "the bottleneck's rate")
 
 
 def data_pct(sample: Sample) -> float:

@@ -61,13 +61,15 @@ class Spans:
     ``sent_segments`` by flow, ``cwnd_segments`` the smallest and largest by flow; of the bins the
     shares ``silent_frac`` and ``low_frac``; ``out_of_buffer_pkts`` left the bottleneck's buffer,
     and ``new_pkts`` with new data left the senders, until the run was to end: flows send what they
-    had taken on for longer. A reason in place of what is not known.
+    had taken on for longer; ``out_of_buffer_pps`` a second in the measuring window. A reason in
+    place of what is not known.
     """
 
     sent_segments: Mapping[str, float] | str = field(default_factory=dict)
     cwnd_segments: Mapping[str, tuple[float, float]] | str = field(default_factory=dict)
     bins: tuple[float, float] | str = "the study has no times for it (bins)"
     out_of_buffer_pkts: int | str = "the study does not ask for it"
+    out_of_buffer_pps: float | str = "the study does not ask for it"
     new_pkts: Mapping[str, float] | str = "the study does not ask for it"
 
 

@@ -25,6 +25,7 @@ from reports.store.sample import NO_PATH, Spans
 NOT_CAPTURED = "packets were not captured (--pcap)"
 NOT_TRACED = "the kernel's congestion state was not recorded"
 NOT_SAMPLED = "the bottleneck's buffer was not sampled when the run was to end"
+NOT_SAMPLED_WITHIN = "the bottleneck's buffer was not sampled at both ends of the measuring window"
 #: The bottleneck's buffer as tables/queue.parquet names it, and how close to a time its sample is.
 BUFFER = {"node": "r1", "device": "r1-bottleneck", "role": "shaper"}
 SAMPLED_WITHIN_S = 0.01
@@ -67,6 +68,9 @@ def read_spans(folder: Path, cell: cells.Cell, study: Study) -> Spans:
     if asks("utilisation_data", "utilisation_wire"):
         path = folder / run_folder.QUEUE_TABLE
         found["out_of_buffer_pkts"] = _out_of_buffer(path, cell.duration_s)
+    if asks("utilisation_link"):
+        path = folder / run_folder.QUEUE_TABLE
+        found["out_of_buffer_pps"] = _out_of_buffer_pps(path, cell)
     return Spans(**found)
 
 
@@ -77,6 +81,14 @@ def _out_of_buffer(path: Path, until_s: float) -> int | str:
     rows = read_columns(path, QueueRow, _QUEUE)
     taken = rows.filter(**BUFFER).filter((pl.col("t_s") - until_s).abs() < SAMPLED_WITHIN_S)
     return int(taken["sent_pkts"][0]) if taken.height else NOT_SAMPLED
+
+
+def _out_of_buffer_pps(path: Path, cell: cells.Cell) -> float | str:
+    """Return how many packets a second left the buffer in the measuring window."""
+    first, last = (_out_of_buffer(path, t_s) for t_s in (cell.measure_from_s, cell.measure_to_s))
+    if isinstance(first, str) or isinstance(last, str):
+        return NOT_SAMPLED_WITHIN
+    return (last - first) / (cell.measure_to_s - cell.measure_from_s)
 
 
 def _data(path: Path) -> pl.DataFrame:

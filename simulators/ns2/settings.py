@@ -130,6 +130,8 @@ def problems(cell: Cell) -> Iterator[tuple[str, str]]:
 
 
 def _link_problems(network: Network) -> Iterator[tuple[str, str]]:
+    if network.far_accesses:
+        yield "far sources", "sources that are all as near"
     for name in LINKS:
         for way in WAYS:
             one: Direction = getattr(getattr(network, name), way)

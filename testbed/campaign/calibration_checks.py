@@ -73,7 +73,7 @@ def check_delay(
     missing = []
     for way in WAYS:
         run = run_name("delay", way, path, pair)
-        wanted_s += delay_s(stages(alone, way), found[run]["ip_bytes"])
+        wanted_s += delay_s(stages(alone, way, pair), found[run]["ip_bytes"])
         delays = [p.recv_ns - p.send_ns for p in logs[run]]
         if delays:
             got_s += statistics.median(delays) / NS_PER_S

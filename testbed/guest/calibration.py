@@ -108,9 +108,12 @@ def loss_rate_bps(network: Network, way: Way) -> int:
     return round(0.5 * min(stage.rate_bps for stage in stages(network, way)))
 
 
-def stages(network: Network, way: Way) -> tuple[Direction, ...]:
-    """Return the stages a packet passes from source to destination, or back, on the first path."""
-    links = (network.source_access, network.bottleneck, network.destination_access)
+def stages(network: Network, way: Way, pair: int = 1) -> tuple[Direction, ...]:
+    """Return the stages a packet passes from source to destination, or back, on the first path.
+
+    Pairs are counted from 1.
+    """
+    links = (network.accesses()[pair - 1], network.bottleneck, network.destination_access)
     if way == "forward":
         return tuple(link.forward for link in links)
     return tuple(link.reverse for link in reversed(links))

@@ -100,7 +100,7 @@ def _has_saved_metrics(lab: BuiltNetwork, flow: Flow) -> bool:
 
     The connection ends when the acknowledgement of its end comes back; a look before is in vain.
     """
-    step_s = max(0.1, lab.cell.wired.base_rtt_s())
+    step_s = max(0.1, lab.cell.wired.base_rtt_s(-1))
     to = lab.address(lab.ends(flow)[1])
     time.sleep(step_s)
     for _ in range(LOOKS):

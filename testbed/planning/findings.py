@@ -181,7 +181,7 @@ def _window_findings(study: Study, cells: Sequence[Cell]) -> Iterator[Finding]:
     """Yield one finding for each window of time that is over before an answer is back."""
     for name in SPANS:
         span = getattr(study.settings, name)
-        longest_s = max(0.0 if cell.ad_hoc else cell.wired.base_rtt_s() for cell in cells)
+        longest_s = max(0.0 if cell.ad_hoc else cell.wired.base_rtt_s(-1) for cell in cells)
         if span is not None and span.to_s - span.from_s < longest_s:
             text = f"{name} looks at {units.format_time(round(span.to_s - span.from_s, 9))}, less"
             text += f" than one round trip of {units.format_time(longest_s)}: what it finds is when"

@@ -18,7 +18,7 @@ from testbed.study.vocabulary import IPERF3_SCTP_OPTIONS, IPERF3_TCP_OPTIONS
 
 def window_below_path(cell: Cell) -> Iterator[Hit]:
     """A receive window below the bandwidth-delay product caps the rate whatever the network."""
-    rtt_s, rate_bps = cell.wired.base_rtt_s(), slowest_rate_bps(cell.wired)
+    rtt_s, rate_bps = cell.wired.base_rtt_s(-1), slowest_rate_bps(cell.wired)
     path_bytes = units.bytes_in_flight(rate_bps, rtt_s)
     for protocol in sorted({flow.protocol for flow in cell.flows} - {"udp"}):
         window = advertised_window(cell, protocol)

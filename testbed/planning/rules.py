@@ -90,7 +90,7 @@ def expected_losses_pkts(cell: Cell, flow: Flow) -> float:
     Its rate is the least of its own, an equal share of the slowest link, a window per round trip,
     and what a loss-limited flow reaches (Mathis et al. 1997).
     """
-    loss_frac, rtt_s = data_loss_frac(cell.wired), cell.wired.base_rtt_s()
+    loss_frac, rtt_s = data_loss_frac(cell.wired), cell.wired.base_rtt_s(flow.source)
     packet_bits = units.bits(packet_bytes(flow))
     lifetime_s = flow.stop_s - flow.start_s
     if flow.protocol == "udp":
@@ -158,8 +158,8 @@ def sender_shaped(cell: Cell) -> Iterator[Hit]:
 
 def short_run(cell: Cell) -> Iterator[Hit]:
     """In a run of few round trips the handshake and slow start are the result."""
-    rtt_s = cell.wired.base_rtt_s()
     for index, flow in enumerate(cell.flows):
+        rtt_s = cell.wired.base_rtt_s(flow.source)
         lifetime_s = flow.stop_s - flow.start_s
         if lifetime_s < MIN_LIFETIME_RTTS * rtt_s:
             yield Hit(

@@ -142,7 +142,16 @@ def resolve_network(network: study_form.Network) -> Network | AdHoc:
         bottleneck=_link(bottleneck),
         destination_access=_link(destination_access),
         further_paths=_further_paths(network),
+        far_accesses=_far_accesses(network),
     )
+
+
+def _far_accesses(network: study_form.Network) -> tuple[Link, ...]:
+    """Return the links of the far sources: the others' but for the delay, both ways."""
+    far, (source_access, _, _) = network.far_sources, network.links()
+    if far is None:
+        return ()
+    return far.sources * (_link(source_access.model_copy(update={"owd_s": far.owd_s})),)
 
 
 def _further_paths(network: study_form.Network) -> tuple[FurtherPath, ...]:

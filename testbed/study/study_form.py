@@ -165,6 +165,13 @@ class SecondPath(Settings):
     destination_access: AccessLink | None = Field(None, description="the link to each destination")
 
 
+class FarSources(Settings):
+    """The last sources, whose own links are as the others' but for a longer delay."""
+
+    sources: int = Field(alias="count", ge=1, le=499, description="how many of the sources")
+    owd_s: DelayS = Field(alias="delay", description="a one-way delay such as '250 ms'")
+
+
 class Network(Settings):
     """Pairs of hosts, and between them a path or two of links, or other nodes with radios.
 
@@ -179,6 +186,9 @@ class Network(Settings):
     shared_destination: bool | None = Field(None, description="true or false")
     source_access: AccessLink | None = Field(
         None, description="the link from each source to its router"
+    )
+    far_sources: FarSources | None = Field(
+        None, description="of dumbbell: the last sources, whose links have a longer delay"
     )
     bottleneck: Bottleneck | None = Field(None, description="the link between the routers")
     destination_access: AccessLink | None = Field(None, description="the link to each destination")

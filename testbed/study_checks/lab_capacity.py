@@ -41,9 +41,13 @@ def network_problems(study: StudyFile, document: Document) -> Iterator[Problem]:
 
 
 def _path_problems(network: Network, document: Document) -> Iterator[Problem]:
-    rtt_s = sum(sum(_owds_s(getattr(network, name))) for name in LINKS)
+    owds_s = {name: sum(_owds_s(getattr(network, name))) for name in LINKS}
+    if network.far_sources:
+        del owds_s["source_access"]
+        owds_s["far_sources"] = 2 * network.far_sources.owd_s
+    rtt_s = sum(owds_s.values())
     if rtt_s > MAX_RTT_S:
-        worst = max(LINKS, key=lambda name: sum(_owds_s(getattr(network, name))))
+        worst = max(owds_s, key=lambda name: owds_s[name])
         yield document.problem(
             ("network", worst, "delay"),
             "the round trip is too long",

@@ -52,6 +52,36 @@ def _topology(study: StudyFile, document: Document) -> Iterator[Problem]:
             )  # fmt: skip
 
 
+@CHECKS.reads("network")
+def _far_sources(study: StudyFile, document: Document) -> Iterator[Problem]:
+    network = study.network
+    far, access = network.far_sources, network.source_access
+    if far is None:
+        return
+    if network.topology != "dumbbell" or access is None:
+        yield document.problem(
+            ("network", "far_sources"), "only a dumbbell has far sources",
+            wanted="topology dumbbell, or no such key", got=f"topology {network.topology}",
+        )  # fmt: skip
+        return
+    if far.sources >= network.pairs:
+        yield document.problem(
+            ("network", "far_sources", "count"), "no source is left that is near",
+            wanted=f"at most {network.pairs - 1} (pairs: {network.pairs})", got=str(far.sources),
+        )  # fmt: skip
+    if far.owd_s < access.owd_s:
+        yield document.problem(
+            ("network", "far_sources", "delay"), "nearer than the others",
+            wanted=f"at least {units.format_time(access.owd_s)} (source_access)",
+            got=units.format_time(far.owd_s),
+        )  # fmt: skip
+    if access.reverse.owd_s != "same":
+        yield document.problem(
+            ("network", "source_access", "reverse", "delay"), "far sources have one delay",
+            wanted="same", got=units.format_time(access.reverse.owd_s),
+        )  # fmt: skip
+
+
 @CHECKS.reads("network", "drops")
 def _listed(study: StudyFile, document: Document) -> Iterator[Problem]:
     if study.network.topology == TWO_PATHS and study.drops:

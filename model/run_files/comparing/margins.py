@@ -43,6 +43,7 @@ MARGINS = (
             "flow_wire_rate_{flow}_bps", "ack_wire_rate_{group}_bps", "ack_bandwidth_{group}_bps",
             "utilisation_pct",
             "utilisation_sent_pct", "utilisation_data_pct", "utilisation_wire_pct",
+            "utilisation_link_pct",
             "delivered_{group}_segments", "sent_{group}_segments",
         ),
         bound=0.03,

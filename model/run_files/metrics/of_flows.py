@@ -113,6 +113,10 @@ MORE = (
         "the same with headers", only="links",
     ),
     Declared(
+        "utilisation_link_pct", "Link utilisation, measured packets", PERCENT,
+        "packets out of the buffer in the measuring window, with headers", only="links",
+    ),
+    Declared(
         "silent_bins_frac", "Time without an arrival", SHARE,
         "bins of time between two times in which no data arrived", needs="bins", only="links",
     ),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from model.cell import Cell
-from model.links import Direction, Loss, Network
+from model.links import Direction, Link, Loss, Network
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 
@@ -85,3 +85,32 @@ def test_a_wrong_path_is_caught(
         _with(cell.wired, link, way, **changes), cell.seed, found, logs, PROPERTIES.tolerances
     )
     assert caught_by in [item.check for item in wrong if item.agrees is False]
+
+
+def test_a_source_that_is_far_is_found_there(
+    wireless: Callable[..., Cell], run_cell_once: Callable[..., Path]
+) -> None:
+    """Its pair's round trip is its own link's; were it as near as the other, it would be caught."""
+    cell = wireless(purpose="calibrate")
+    access = cell.wired.source_access
+    far = Link(
+        forward=dataclasses.replace(access.forward, owd_s=0.052, channel_limit_pkts=3000),
+        reverse=dataclasses.replace(access.reverse, owd_s=0.052, channel_limit_pkts=3000),
+    )
+    network = dataclasses.replace(cell.wired, far_accesses=(far,))
+    folder = run_cell_once(dataclasses.replace(cell, network=network))
+    found = json.loads((folder / "raw" / "calibration.json").read_text())
+    logs = {
+        run: calibration_checks.read_log(
+            (folder / "raw" / "calibration" / entry["log"]).read_text(), run
+        )
+        for run, entry in found.items()
+    }
+
+    def judged(asked: Network) -> dict[str, bool | None]:
+        made = calibration_checks.checks(asked, cell.seed, found, logs, PROPERTIES.tolerances)
+        return {item.where: item.agrees for item in made if item.check == "rtt"}
+
+    near, other = "src1 to dst1 and back", "src2 to dst2 and back"
+    assert judged(network) == {near: True, other: True}
+    assert judged(cell.wired) == {near: True, other: False}

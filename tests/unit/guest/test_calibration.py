@@ -255,3 +255,15 @@ def managed(kind: QueueKind) -> Network:
     discipline = dataclasses.replace(FIFO, kind=kind, target_s=0.005, interval_s=0.1)
     way = direction(rate_bps=10_000_000, queue_pkts=100, discipline=discipline)
     return dataclasses.replace(NETWORK, bottleneck=both_ways(way))
+
+
+def test_each_pair_has_the_delay_of_its_own_source() -> None:
+    far = both_ways(direction(owd_s=0.3))
+    found = dataclasses.replace(NETWORK, far_accesses=(far,))
+    owds_s = [
+        [stage.owd_s for stage in calibration.stages(found, way, pair)]
+        for way in calibration.WAYS for pair in (1, 2)
+    ]  # fmt: skip
+    assert owds_s == [
+        [0.002, 0.25, 0.002], [0.3, 0.25, 0.002], [0.002, 0.25, 0.002], [0.002, 0.25, 0.3],
+    ]  # fmt: skip

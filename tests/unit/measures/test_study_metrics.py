@@ -219,10 +219,13 @@ def test_readings_of_utilisation() -> None:
     assert metric("utilisation_wire_pct", found).value == pytest.approx(100)
     assert metric("utilisation_data_pct", found).value == pytest.approx(100 * 1448 / 1488)
     assert metric("utilisation_sent_pct", found).value == pytest.approx(99 * 1448 / 1488)
+    # 16.8 packets a second are 1488 * 8 * 16.8 = 199987.2 bit/s.
+    measured = dataclasses.replace(found, spans=Spans(out_of_buffer_pps=16.8))
+    assert metric("utilisation_link_pct", measured).value == pytest.approx(99.9936)
     blind = dataclasses.replace(found, path=None)
     assert "older version" in str(metric("utilisation_wire_pct", blind).reason)
     unasked = dataclasses.replace(found, spans=Spans())
-    for name in ("utilisation_sent_pct", "utilisation_wire_pct"):
+    for name in ("utilisation_sent_pct", "utilisation_wire_pct", "utilisation_link_pct"):
         assert metric(name, unasked).reason == "the study does not ask for it"
 
 

@@ -245,3 +245,20 @@ def test_routers_number_their_interfaces_apart() -> None:
         *(f"link del gap{number}" for number in range(6)),
     ]
     assert number_lines(laid_out, "r1") == ""
+
+
+def test_far_sources_are_the_last_and_differ_in_their_own_delay_alone() -> None:
+    near, far = both_ways(direction(owd_s=0.002)), both_ways(direction(owd_s=0.3))
+    all_near = dataclasses.replace(network(3, 3), source_access=near)
+    one_far = dataclasses.replace(all_near, far_accesses=(far,))
+    assert one_far.accesses() == (near, near, far)
+    was, now = (lay_out(one, seed=1).stages for one in (all_near, one_far))
+    changed = [stage for stage, before in zip(now, was, strict=True) if stage != before]
+    assert {stage.device for stage in changed} == {"r1-src3", "ifb-src3"}
+    assert {stage.direction.owd_s for stage in changed} == {0.3}
+    # 250 ms each way besides; what a packet waits for is the source's own.
+    rest_s = all_near.base_rtt_s() - 0.004
+    trips_s = [one_far.base_rtt_s(source) for source in (0, 1, 2, -1)]
+    assert trips_s == pytest.approx([rest_s + 0.004] * 2 + [rest_s + 0.6] * 2)
+    assert one_far.longest_rtt_s() == trips_s[2]
+    assert all_near.longest_rtt_s() == trips_s[0]

@@ -113,3 +113,16 @@ def test_what_had_left_when_the_run_was_to_end(folder: Path) -> None:
     assert found.new_pkts == {"T": 4, "S": 1}  # the retransmission is none, nor what has no data
     pl.DataFrame(rows[:1]).write_parquet(folder / run_folder.QUEUE_TABLE)
     assert "not sampled" in str(read_spans(folder, CELL, study(*metrics)).out_of_buffer_pkts)
+
+
+def test_what_left_within_the_measuring_window(folder: Path) -> None:
+    cell = dataclasses.replace(CELL, measure_from_s=10.0, measure_to_s=30.0)
+    rows = [
+        {"t_s": t_s, "node": "r1", "device": "r1-bottleneck", "role": "shaper", "sent_pkts": pkts}
+        for t_s, pkts in ((9.0, 100), (10.0, 200), (29.0, 2100), (30.001, 2300), (31.0, 2500))
+    ]
+    asked = study("utilisation_link_pct")
+    pl.DataFrame(rows).write_parquet(folder / run_folder.QUEUE_TABLE)
+    assert read_spans(folder, cell, asked).out_of_buffer_pps == 105
+    pl.DataFrame(rows[2:]).write_parquet(folder / run_folder.QUEUE_TABLE)
+    assert "both ends" in str(read_spans(folder, cell, asked).out_of_buffer_pps)

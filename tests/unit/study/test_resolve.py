@@ -231,3 +231,16 @@ def test_cells_that_differ_have_different_ids(path: tuple[Any, ...], data: st.Da
 def test_the_same_cell_has_the_same_id() -> None:
     assert cell_id(cell(study())) == id_of(BASE)
     assert cell_id(from_dict(json.loads(cell_json(cell(study()))))) == id_of(BASE)
+
+
+def test_far_sources_have_links_of_their_own_and_other_cells_say_nothing_of_them() -> None:
+    edit = ("  bottleneck:\n", "  far_sources: {count: 1, delay: 50 ms}\n  bottleneck:\n")
+    found, plain = cell(study(edit)), cell(study())
+    (far,) = found.wired.far_accesses
+    # 10 Mbit/s x 50 ms are 62500 bytes: 1563 packets of 40 bytes, and 1000 more.
+    assert far == Link(forward=lossless(10_000_000, 100, 0.05, 2563),
+                       reverse=lossless(10_000_000, 100, 0.05, 2563))  # fmt: skip
+    assert found.wired.source_access == plain.wired.source_access
+    assert [found.wired.base_rtt_s(flow.source) for flow in found.flows] == [0.508, 0.604]
+    assert "far_accesses" not in to_dict(plain)["network"]
+    assert from_dict(to_dict(found)) == found
