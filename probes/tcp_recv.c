@@ -83,8 +83,7 @@ static ssize_t read_once(int fd, struct goodput_meter *meter,
 		}
 	}
 	if (*boundary_ns != NO_TIME_NS) {
-		got = recv(fd, buffer, sizeof(buffer),
-			   MSG_WAITALL | MSG_TRUNC);
+		got = recv(fd, buffer, sizeof(buffer), MSG_WAITALL | MSG_TRUNC);
 		if (got > 0)
 			meter_add_before(meter, *boundary_ns, (uint64_t)got, 0);
 		return got;

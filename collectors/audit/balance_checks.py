@@ -178,8 +178,8 @@ def place_checks(
 class _Shape:
     """How long packets stay on a stretch: its delay and sending them, as far as that is there.
 
-    ``links`` is what it was like at one time after the other, or of each source; ``most_wait_s`` how
-    long they wait besides at most, None: as long as there is a queue.
+    ``links`` is what it was like at one time after the other, or of each source; ``most_wait_s``
+    how long they wait besides at most, None: as long as there is a queue.
     """
 
     links: Sequence[Direction]

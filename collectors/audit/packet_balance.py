@@ -208,9 +208,7 @@ def rows(cell: Cell, evidence: Evidence) -> list[AuditRow]:
     ]
 
 
-def _row(
-    flow: Flow, direction: str, cell: Cell, evidence: Evidence, held_pkts: int
-) -> AuditRow:
+def _row(flow: Flow, direction: str, cell: Cell, evidence: Evidence, held_pkts: int) -> AuditRow:
     way = [s for s in evidence.stretches if s.direction == direction]
     ends = ("source access", "destination access")
     first, last = ends if direction == "data" else ends[::-1]

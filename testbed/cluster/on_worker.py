@@ -42,8 +42,8 @@ def work(given: Parcel) -> Returned:
     from distributed.worker import get_worker  # when needed: it takes a second to load
 
     _bind()
-    here, left = socket.gethostname(), {}
-    place = Path(tempfile.gettempdir())
+    here, place = socket.gethostname(), Path(tempfile.gettempdir())
+    left: dict[str, Any] = {}
     try:
         with scratch.scratch(place, PREFIX) as run:
             folder = run_folder.cell_folder(run, given.id)

@@ -25,10 +25,10 @@ CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 PROFILE = "ro-crate-1.1"
 
 
-class Local(HTTPAdapter):  # type: ignore[misc]
+class Local(HTTPAdapter):
     """Answers every request with the context."""
 
-    def send(self, request: Any, **_how: Any) -> Any:
+    def send(self, request: Any, *_given: Any, **_how: Any) -> Any:
         """Return the context, as a server would send it."""
         context = resources.files("rocrate").joinpath("data/ro-crate.jsonld").read_bytes()
         answer = HTTPResponse(

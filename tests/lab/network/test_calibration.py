@@ -98,7 +98,7 @@ def test_a_source_that_is_far_is_found_there(
         reverse=dataclasses.replace(access.reverse, owd_s=0.052, channel_limit_pkts=3000),
     )
     network = dataclasses.replace(cell.wired, far_accesses=(far,))
-    folder = run_cell_once(dataclasses.replace(cell, network=network))
+    folder = run_cell_once(dataclasses.replace(cell, network=network), "far")
     found = json.loads((folder / "raw" / "calibration.json").read_text())
     logs = {
         run: calibration_checks.read_log(

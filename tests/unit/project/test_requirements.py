@@ -34,11 +34,11 @@ def wanted(name: str) -> set[str]:
     lines = (
         line.partition("#")[0].strip() for line in (REQUIREMENTS / name).read_text().splitlines()
     )
-    names = (re.split("[<>=]", line)[0] for line in lines if line and not line.startswith("-"))
+    names = (re.split(r"[<>=\[]", line)[0] for line in lines if line and not line.startswith("-"))
     return {name.replace(".", "-") for name in names}
 
 
-@pytest.mark.parametrize("name", ["run", "dev", "crate"])
+@pytest.mark.parametrize("name", ["run", "dev", "crate", "s3"])
 def test_every_package_asked_for_is_pinned(name: str) -> None:
     assert wanted(f"{name}.in") <= pins(f"{name}.txt").keys()
 
