@@ -135,6 +135,32 @@ PAGES = (
         },
     ),
     Page(
+        study="bufferbloat",
+        settings={"queue_discipline": "queue discipline", "ecn": "ECN"},
+        labels={
+            "ecn": (
+                ValueLabel(value="false", text="no"), ValueLabel(value="true", text="yes"),
+            ),
+        },
+        tables={
+            "call": {
+                "queueing_C_s": Shown("the call's time in the buffer, mean, ms", MILLI, 1),
+                "queueing_p95_C_s": Shown("95 %, ms", MILLI, 1),
+                "queueing_p99_C_s": Shown("99 %, ms", MILLI, 1),
+                "jitter_C_s": Shown("jitter, ms", MILLI, 2),
+                "queue_dropped_C_pkts": Shown("dropped", 1, 1),
+            },
+            "transfers": {
+                "queueing_B_s": Shown("transfers' time in the buffer, mean, ms", MILLI, 1),
+                "queueing_p95_B_s": Shown("95 %, ms", MILLI, 1),
+                "utilisation_pct": Shown("utilisation, %", 1, 1),
+                "queue_dropped_B_pkts": Shown("dropped", 1, 0),
+                "marked_B_pkts": Shown("marked", 1, 0),
+                "retransmitted_B_pkts": Shown("sent again", 1, 0),
+            },
+        },
+    ),
+    Page(
         study="manet",
         page="manet-results",
         settings={
