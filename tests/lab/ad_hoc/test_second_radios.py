@@ -117,8 +117,11 @@ def test_both_paths_are_measured_by_heartbeats(run_ad_hoc: RunAdHoc, kind: str) 
     table = pl.read_parquet(left.folder / run_folder.PATHS_TABLE)
     looks = table.filter(event="look", side="sender")
     for path, address in ((1, "10.0.1.1"), (2, "10.128.1.1")):
-        last = looks.filter(path=path).row(-1, named=True)
-        assert (last["address"], last["state"]) == (address, "active")
+        seen = looks.filter(path=path)
+        assert seen["address"].unique().to_list() == [address]
+        # A heartbeat can be lost while a way is looked for: then it is not active for a moment.
+        assert 2 * (seen["state"] == "active").sum() > seen.height
+        last = seen.filter(state="active").row(-1, named=True)
         assert last["rto_s"] != INITIAL_RTO_S, "no round trip was measured"
         assert last["rto_s"] < SEARCHED_RTO_S
 
