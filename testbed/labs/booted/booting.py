@@ -40,6 +40,8 @@ REFUSALS = (
 OUT_OF_MEMORY = "Kernel panic - not syncing: Out of memory"
 #: Without the site module, which only costs time here: init names the two folders needed.
 AGENT = ("/usr/bin/python3", "-S", "-m", "testbed.guest.agent")
+#: The same, with its modules out of one file (boot/at_once.py).
+AGENT_AT_ONCE = ("/usr/bin/python3", "-SP", "/gt/code/at_once.pyc")
 
 #: Of the agent, in every lab: where one boots, init (boot/init.c) gives it the same.
 ENVIRONMENT = {

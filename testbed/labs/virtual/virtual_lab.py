@@ -144,7 +144,12 @@ class VirtualLab(OwnMachine):
         Raises:
             RunError: as for :meth:`boot`.
         """
-        boot = Boot(seed=cell.seed, limits=cell.limits, allowed=allowance.of_cell(cell))
+        boot = Boot(
+            seed=cell.seed,
+            limits=cell.limits,
+            allowed=allowance.of_cell(cell),
+            program=booting.AGENT_AT_ONCE,
+        )
         return self.boot(boot, folder, cancelled)
 
     def boot(self, boot: Boot, folder: Path, cancelled: threading.Event) -> Ran:

@@ -328,4 +328,6 @@ def test_run_boots_with_the_cells_seed_and_limits(
     cell = wireless_cell(seed=9)
     assert lab.run(cell, folder, threading.Event()).wall_s == 1.5
     allowed = allowance.of_cell(cell)
-    assert booted == [Boot(seed=9, limits=cell.limits, allowed=allowed, program=booting.AGENT)]
+    assert booted == [
+        Boot(seed=9, limits=cell.limits, allowed=allowed, program=booting.AGENT_AT_ONCE)
+    ]

@@ -165,13 +165,14 @@ static int agent_ended(pid_t agent, long limit_s, const sigset_t *set,
 
 int main(int argc, char **argv)
 {
-	char *const env[] = {
+	char *env[] = {
 	    "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
 	    "HOME=/tmp",
 	    "LC_ALL=C.UTF-8",
 	    "PYTHONPATH=/gt/code/lib:/usr/lib/python3/dist-packages",
 	    "PYTHONDONTWRITEBYTECODE=1",
 	    "PYTHONHASHSEED=0",
+	    NULL,
 	    NULL,
 	};
 	int status, virtual_time = 1;
@@ -188,8 +189,11 @@ int main(int argc, char **argv)
 	}
 	mount_all();
 	no_memory_no_lab();
-	if (virtual_time)
+	if (virtual_time) {
 		packet_work_first();
+		env[sizeof(env) / sizeof(*env) - 2] =
+		    "LD_PRELOAD=/gt/code/memory_at_once.so";
+	}
 	if (argc < 3) {
 		printf(
 		    "lab: init: wanted VIRTUAL_LIMIT_S PROGRAM, got %d words\n",
