@@ -133,16 +133,21 @@ def _loss_words(network: Network, way: Way) -> str:
     return f"{(1 - passed_frac) * 100:.4g} %"
 
 
-def _back_to_back_s(gaps_s: Sequence[float], late_frac: float) -> float:
+def _back_to_back_s(packets: Sequence[Packet], link: Direction) -> float:
     """Return the mean gap of packets that left one after the other.
 
-    Where the loss model took packets between, the gap is twice the least one or more; behind a
-    packet that was late it is shorter. The mean, because on a fast link a gap is few ticks of the
-    lab's clock.
+    Such a packet was sent before the one ahead had left. Where the loss model took packets between,
+    the gap is twice the usual one or more; behind a packet that was late it is shorter. As packets
+    are lost no more often than asked, the usual one is the middle of the shortest so many. The
+    mean, because on a fast link a gap is few ticks of the lab's clock.
     """
-    least_s = sorted(gaps_s)[int(late_frac * len(gaps_s))]
+    owd_ns = link.owd_s * NS_PER_S
+    pairs = list(itertools.pairwise(packets))
+    waited = [(a, b) for a, b in pairs if b.send_ns < a.recv_ns - owd_ns] or pairs
+    gaps_s = sorted((b.recv_ns - a.recv_ns) / NS_PER_S for a, b in waited)
+    usual_s = gaps_s[int(len(gaps_s) * (1 - link.loss.loss_frac) / 2)]
     return statistics.fmean(
-        gap_s for gap_s in gaps_s if least_s / 2 < gap_s < 1.5 * least_s or gap_s == least_s
+        gap_s for gap_s in gaps_s if usual_s / 2 < gap_s < 1.5 * usual_s or gap_s == usual_s
     )
 
 
@@ -167,12 +172,8 @@ def check_fill(fill: Fill, ip_bytes: int, log: list[Packet], tolerances: Toleran
     send_s = ip_bytes * 8 / link.rate_bps
     stays_s = sorted((p.recv_ns - p.send_ns) / NS_PER_S - link.owd_s for p in packets)
     longest_s = stays_s[-1 - int(tolerances.late_frac * len(stays_s))]
-    gaps_s = [(b.recv_ns - a.recv_ns) / NS_PER_S for a, b in itertools.pairwise(packets)]
     if link.queue_pkts > 1:
-        sending_s, tolerance_frac = (
-            _back_to_back_s(gaps_s, tolerances.late_frac),
-            tolerances.rate_frac,
-        )
+        sending_s, tolerance_frac = _back_to_back_s(packets, link), tolerances.rate_frac
     else:
         sending_s = statistics.median(stays_s)
         tolerance_frac = max(tolerances.rate_frac, tolerances.delay_s / send_s)

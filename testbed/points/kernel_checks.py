@@ -11,13 +11,16 @@ from testbed.points.sweep import Point
 from testbed.points.variations import Variations
 from testbed.study import kernel_names
 from testbed.study.problems import Problem, one_of, suggestion
-from testbed.study.study_form import Network
+from testbed.study.study_form import AccessLink, Network, StudyFile
 from testbed.study.vocabulary import CONGESTION_CONTROLS
+from testbed.study_checks.loss import LINKS
 from testbed.study_checks.queues import bottlenecks
 
 KernelAt = Callable[[Point], str]
 #: Queue disciplines that the usual kernels have not.
 OF_AQM_KERNELS = frozenset({"codel", "pie"})
+#: The fastest link whose calibration the usual kernels' clock, of 256 ns, can tell.
+USUAL_CLOCK_BPS = 1_000_000_000
 
 
 def needed_by(network: Network) -> tuple[str, ...]:
@@ -38,6 +41,29 @@ def managing(networks: Iterable[Network]) -> tuple[str, ...]:
     links = (link for network in networks for _, _, link in bottlenecks(network))
     kinds = {link.queue_discipline.queue_discipline for link in links}
     return (kernel_names.AQM,) if kinds & OF_AQM_KERNELS else ()
+
+
+def timing(points: Iterable[StudyFile]) -> tuple[str, ...]:
+    """Return what all kernels of a study must have for the fastest link that any point has.
+
+    All, so that points which are compared have one kernel.
+    """
+    fastest_bps = max((rate_bps for at in points for rate_bps in _rates_bps(at)), default=0)
+    return (kernel_names.FINE_CLOCK,) if fastest_bps > USUAL_CLOCK_BPS else ()
+
+
+def _rates_bps(at: StudyFile) -> Iterator[int]:
+    network, second = at.network, at.network.second_path
+    for name in LINKS:
+        links: list[AccessLink | None] = [getattr(network, name)]
+        links += [getattr(second, name)] if second else []
+        for link in filter(None, links):
+            yield link.rate_bps
+            if link.reverse.rate_bps != "same":
+                yield link.reverse.rate_bps
+    for event in at.events:
+        if event.rate_bps is not None:
+            yield event.rate_bps
 
 
 def same_kernels(

@@ -26,7 +26,13 @@ from testbed.points.at_points import (
     published_points,
 )
 from testbed.points.claims import Comparison, expand_claims
-from testbed.points.kernel_checks import managing, needed_by, same_kernels, unknown_controls
+from testbed.points.kernel_checks import (
+    managing,
+    needed_by,
+    same_kernels,
+    timing,
+    unknown_controls,
+)
 from testbed.points.labels import Label, read_labels
 from testbed.points.movement_files import MovementFiles
 from testbed.points.route_checks import daemon_cannot_set, mechanisms_cannot_set
@@ -111,6 +117,11 @@ class Study:
         """What managed queues need of every kernel of the study, points left out included."""
         return managing(p.settings.network for p in (*self.all_points, *self.left_out))
 
+    @functools.cached_property
+    def _of_rates(self) -> tuple[str, ...]:
+        """What fast links need of every kernel of the study, points left out included."""
+        return timing(p.settings for p in (*self.all_points, *self.left_out))
+
     def kernel_at(self, point: Point) -> str:
         """Return the kernel a point runs on, its own or its hosts', with the patches in force."""
         named = point.settings.kernel
@@ -118,6 +129,8 @@ class Study:
             named = self.profiles[point.settings.hosts].profile.kernel
         named = DEFAULT_KERNEL if named == DEFAULT else named
         added = (*self.patches, *needed_by(point.settings.network), *self._of_queues)
+        if kernel_names.read(named):  # of a simulator all clocks are fine
+            added = (*added, *self._of_rates)
         return kernel_names.patched(named, added) if added else named
 
 

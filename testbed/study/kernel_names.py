@@ -17,6 +17,9 @@ from testbed.study.vocabulary import KERNEL_PATCHES, SOURCE_VERSION
 #: more options, no patch.
 RADIO, IPV6, AQM = "radio", "ipv6", "aqm"
 OPTIONS = (AQM, IPV6, RADIO)
+#: What stands behind the name of a kernel whose clock is fine enough for fast links: a patch of the
+#: lab's, no option.
+FINE_CLOCK = "fine-clock"
 #: Hexadecimal digits of a commit and of a patch's digest, in a name.
 COMMIT_DIGITS, DIGEST_DIGITS = 12, 8
 #: Characters of a patch's own name, in a name.

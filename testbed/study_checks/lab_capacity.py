@@ -13,8 +13,9 @@ from testbed.study_checks.loss import LINKS
 #: TCP gives a connection up after 127 s without an answer and SCTP after as much: with a longer
 #: round trip none is set up.
 MAX_RTT_S = 60.0
-#: At higher rates a packet takes few ticks of the lab's clock, and calibration cannot tell it.
-MAX_BOTTLENECK_BPS = 1_000_000_000
+#: At higher rates a packet takes few ticks of the lab's finest clock, of a nanosecond, and
+#: calibration cannot tell it.
+MAX_BOTTLENECK_BPS = 10_000_000_000
 #: What a lab has memory for: packets in the bottleneck's buffer and under way.
 MAX_HELD_PKTS, PACKET_BYTES = 50_000, 1500
 #: Flows a lab was shown to run.

@@ -1,11 +1,18 @@
-"""Labs without several paths, radios, managed queues or events of links: how each says so. Pure."""
+"""Labs without several paths, radios, managed queues, fast links or events: how each says so.
+
+Pure.
+"""
 
 from __future__ import annotations
 
+from model import units
 from model.cell import Cell
 from model.errors import UnsupportedError
+from testbed.guest import calibration
 
 HINT = "LAB=virtual runs it"
+#: What the virtual lab's kernel needs a finer clock for, no other lab has shown.
+MOST_RATE_BPS = 1_000_000_000
 
 
 def check_events(cell: Cell, lab: str) -> None:
@@ -27,6 +34,18 @@ def check_queues(cell: Cell, lab: str) -> None:
     if cell.ad_hoc is None and (managed := sorted(cell.wired.disciplines() - {"fifo"})):
         what = f"buffers of the {lab} lab do not manage their queues"
         raise _refused(cell, what, f"queue_discipline {managed[0]}", HINT)
+
+
+def check_rates(cell: Cell, lab: str) -> None:
+    """Raise :class:`UnsupportedError` for a link faster than 1 Gbit/s: not in this lab."""
+    if cell.ad_hoc:
+        return
+    rates_bps = [way.rate_bps for way in calibration.everywhere(cell.wired)]
+    if max(rates_bps) > MOST_RATE_BPS:
+        raise _refused(
+            cell, f"links of the {lab} lab carry at most {units.format_rate(MOST_RATE_BPS)}",
+            units.format_rate(max(rates_bps)), HINT,
+        )  # fmt: skip
 
 
 def check_paths(cell: Cell, lab: str) -> None:

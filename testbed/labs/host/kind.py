@@ -46,6 +46,7 @@ class HostKind(BuildsNoKernel):
         """
         paths_and_events.check_links(cell, self.properties.name)
         paths_and_events.check_queues(cell, self.properties.name)
+        paths_and_events.check_rates(cell, self.properties.name)
         paths_and_events.check_events(cell, self.properties.name)
         seeded_loss.check(cell, self.least_release(), OLD_KERNEL)
         usual = time_limits.limits(cell)

@@ -40,6 +40,7 @@ class StockKind(BootedKind):
         """
         paths_and_events.check_links(cell, self.properties.name)
         paths_and_events.check_queues(cell, self.properties.name)
+        paths_and_events.check_rates(cell, self.properties.name)
         seeded_loss.check(cell, cell.lab["kernel"], OLD_KERNEL)
         usual = time_limits.limits(cell)
         return replace(usual, wall_s=usual.wall_s * SLOWER)

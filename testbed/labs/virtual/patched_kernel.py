@@ -6,7 +6,7 @@ called by its file's name and its digest. Such kernels are built in the tree of 
 which is kept: what a patch leaves alone is not compiled again. Their release ends in the patches'
 digest, so no artefact of theirs looks like one of an unpatched kernel. A version that no cell could
 run on as it is has patches that the lab needs, in ``needed/``: they come with it, and are in its
-name.
+name. So do those that fast links need of any version.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ PATCHES = Path(__file__).with_name("patches")
 #: What the lab cannot do without, and newer kernels have: none changes what is studied.
 NEEDED_PATCHES = Path(__file__).with_name("needed")
 NEEDED = {"6.1": ("netem-seed",)}
+#: Those that some networks need, whatever the version: their studies' kernels have them.
+OF_NETWORKS = (kernel_names.FINE_CLOCK,)
 #: What begins the end of a patched kernel's release.
 PATCHED = "-patched-"
 #: Characters of the digest in a release, which may have 64 in all.
@@ -68,7 +70,8 @@ def checked(name: str) -> str:
     kernel.check_version(version)
     needed = _needed(name)
     for patch in patches:
-        if patch not in (*there_are(), *needed) and not kernel_names.is_own(patch):
+        known = (*there_are(), *needed, *OF_NETWORKS)
+        if patch not in known and not kernel_names.is_own(patch):
             raise StudyError(
                 "no such patch", where="KERNEL", wanted=", ".join(there_are()), got=patch,
                 hint="--patch FILE adds one of your own",

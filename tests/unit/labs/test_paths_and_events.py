@@ -1,4 +1,4 @@
-"""Labs that cannot have several paths or events of links say so by name."""
+"""Labs that cannot have several paths, fast links or events of links say so by name."""
 
 from __future__ import annotations
 
@@ -79,3 +79,12 @@ def test_queues_are_managed_in_the_virtual_lab_alone(name: str) -> None:
     with pytest.raises(UnsupportedError, match=r"queue_discipline codel"):
         settings.check(cell)
     assert registry.named("virtual").limits(cell).virtual_s > 0
+
+
+@pytest.mark.parametrize("name", ["host", "stock"])
+def test_links_beyond_a_gigabit_are_of_the_virtual_lab_alone(name: str) -> None:
+    cell = with_bottleneck(wireless_cell(), "reverse", rate_bps=2_500_000_000)
+    with pytest.raises(UnsupportedError, match=rf"{name} lab carry at most 1 Gbit/s.*2.5 Gbit/s"):
+        registry.named(name).limits(cell)
+    assert registry.named("virtual").limits(cell).virtual_s > 0
+    paths_and_events.check_rates(wireless_cell(), name)

@@ -71,6 +71,20 @@ def test_a_version_brings_along_what_the_lab_needs_there() -> None:
             assert re.match(r"[^\n]+, as of Linux 6\.6 [^\n]+\n--- a/", text)
 
 
+def test_a_fine_clock_is_of_any_version_and_two_lines(ran: list[kernel_build.Script]) -> None:
+    name = f"6.12+{kernel_names.FINE_CLOCK}"
+    assert patched_kernel.checked(name) == name
+    patched_kernel.check_complete(name)
+    assert patched_kernel.checked(f"6.1+aqm+{kernel_names.FINE_CLOCK}").count("+") == 3
+    text = (patched_kernel.NEEDED_PATCHES / f"{kernel_names.FINE_CLOCK}.patch").read_text()
+    assert re.findall(r"(?m)^\+#define (\w+) +(\d+)$", text) == [
+        ("TIMER_MULTIPLIER", "1"), ("TIMER_MIN_DELTA", "1"),
+    ]  # fmt: skip
+    patched_kernel.ensure(name, IMAGE, "key", nothing)
+    assert list(ran[-1].words[4:]) == [f"{kernel_names.FINE_CLOCK}.patch"]
+    assert patched_kernel.key(name, "key") != patched_kernel.key("6.12", "key")
+
+
 def test_an_older_kernel_comes_from_the_debian_that_has_it(ran: list[kernel_build.Script]) -> None:
     patched_kernel.ensure("6.1", IMAGE, "key", nothing)
     tree, patched = ran
