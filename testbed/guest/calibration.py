@@ -1,8 +1,9 @@
 """Measure a built path with traffic: delay, loss, rate, buffer. Judging is another module's job.
 
-Runs inside a lab. Delay and loss are measured end to end with UDP probes through the same stages
-the flows will use, on each path: loss between the first source and the first destination, the delay
-between every pair. Rate and buffer are measured link by link (:mod:`testbed.guest.link_fill`).
+Runs inside a lab. Delay and loss are measured end to end with UDP through the same stages the flows
+will use, on each path: loss between the first source and the first destination, by probes, the
+delay between every pair, of the others by the agent itself (:mod:`testbed.guest.pair_delay`). Rate
+and buffer are measured link by link (:mod:`testbed.guest.link_fill`).
 Invariant: the loss model of a way meets the packets that measure its delay first, then those that
 measure its loss.
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -20,7 +20,8 @@ from model import draws, netem_draws, path_names, units
 from model.links import Direction, Network
 from probes.driver import BIN
 from probes.process import start, start_ready
-from testbed.guest import link_fill, topologies
+from testbed.guest import link_fill, pair_delay, topologies
+from testbed.guest.end_to_end import IP_UDP_BYTES, Run
 from testbed.guest.team import Team
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ ROUTERS = {
 }
 
 PORT = 4999
-IP_UDP_BYTES = 28
 DELAY_PACKETS = 200
 #: For the other pairs, whose access links alone have not been seen yet. Enough to survive loss.
 DELAY_PACKETS_OTHER = 30
@@ -44,6 +44,8 @@ DELAY_RATE_BPS = 12_000
 LOSS_MESSAGE_BYTES = 100
 #: Packets sent at once while measuring loss, where the bottleneck's buffer holds twice as many.
 LOSS_BURST_PACKETS = 8
+#: A sender wakes up 50 us late: at more than this it would send more at once than buffers hold.
+LOSS_RATE_MOST_BPS = 500_000_000
 LOSS_PACKETS_MIN = 1_000
 LOSS_PACKETS_MAX = 200_000
 #: With headers as long as a packet can be.
@@ -105,7 +107,8 @@ def burst_packets(queue_pkts: int) -> int:
 
 def loss_rate_bps(network: Network, way: Way) -> int:
     """Return a rate that no stage of the first path can mistake for overload."""
-    return round(0.5 * min(stage.rate_bps for stage in stages(network, way)))
+    slowest_bps = min(stage.rate_bps for stage in stages(network, way))
+    return min(LOSS_RATE_MOST_BPS, round(0.5 * slowest_bps))
 
 
 def stages(network: Network, way: Way, pair: int = 1) -> tuple[Direction, ...]:
@@ -148,24 +151,6 @@ def other_pairs(network: Network) -> range:
     return range(2, network.sources + 1)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """One measurement: UDP packets of one size at one rate from one host to another."""
-
-    name: str
-    source: str
-    target: str
-    rate_bps: int
-    message_bytes: int
-    packets: int
-    burst_packets: int = 1
-    path: int = 1
-
-    def sending_s(self) -> float:
-        """Return how long its packets take at its rate."""
-        return self.packets * units.bits(self.message_bytes + IP_UDP_BYTES) / self.rate_bps
-
-
 def runs(network: Network, seed: int) -> tuple[Run, ...]:
     """Return all measurements from end to end, in order: path by path."""
     paths = range(1, len(network.paths()) + 1)
@@ -199,7 +184,7 @@ def _runs_on(network: Network, seed: int, path: int) -> list[Run]:
             found.append(
                 Run(name=run_name("delay", way, path, pair), source=source, target=target,
                     rate_bps=delay_bps, message_bytes=LOSS_MESSAGE_BYTES,
-                    packets=DELAY_PACKETS_OTHER, path=path)
+                    packets=DELAY_PACKETS_OTHER, path=path, probed=False)
             )  # fmt: skip
     return found
 
@@ -239,7 +224,10 @@ def measure(
     """
     found = {}
     for run in runs(network, seed):
-        _send(network, run, hosts, addresses, folder, team)
+        if run.probed:
+            _send(network, run, hosts, addresses, folder, team)
+        else:
+            pair_delay.send(run, hosts, addresses, idle_s(network), folder, team)
         if run.target in hosts:
             found[run.name] = {
                 "packets": run.packets,

@@ -2,8 +2,9 @@
 
 Every link is measured by itself, between the two nodes at its ends, so that no other link's rate
 or buffer is in the way. The agent sends and receives by itself: it starts no process, and the
-kernel says when each packet came. A burst fills the buffer; then more comes than leaves. A buffer
-that manages its queue gets the burst alone, and PIE's besides more than leaves for some seconds.
+kernel says when each packet came. A burst fills the buffer; then more comes than leaves, for long
+or, where the burst tells all there is to tell, for a moment. A buffer that manages its queue gets
+the burst alone, and PIE's besides more than leaves for some seconds.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import math
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import digits
 from typing import TYPE_CHECKING, Any
 
 from mininet_topos.layout import Layout
@@ -34,6 +36,9 @@ MESSAGE_BYTES, IP_BYTES = 1472, 1500
 LOG_HEADER = "seq\tsend_ns\trecv_ns"
 #: After the burst, so many times a little less than a packet's serialisation passes.
 ROUNDS, ROUND_FRAC = 60, 0.9
+#: So often where the burst is enough: a link that loses nothing and is asked to be as another that
+#: was filled in full, whose buffer holds so many packets that the burst alone tells its rate.
+ROUNDS_BRIEF, BRIEF_LEAST_PKTS = 2, 50
 #: Packets of a burst that find a managed queue full; where its own way to make room drops others,
 #: as FQ-CoDel's does, none is sent that would.
 BEYOND_PKTS = 8
@@ -60,6 +65,7 @@ class Fill:
     direction: Direction
     what: str
     overload: bool = False
+    brief: bool = False
 
     @property
     def manages(self) -> bool:
@@ -70,7 +76,9 @@ class Fill:
         """Return how often is sent: the burst, then more than has left meanwhile."""
         if self.overload:
             return min(OVERLOAD_PKTS, round(OVERLOAD_S / self.round_s()))
-        return 1 if self.manages else ROUNDS
+        if self.manages:
+            return 1
+        return ROUNDS_BRIEF if self.brief else ROUNDS
 
     def round_s(self) -> float:
         """Return how long a round takes."""
@@ -110,19 +118,30 @@ def fills(network: Network) -> tuple[Fill, ...]:
 def fills_of(laid_out: Layout) -> tuple[Fill, ...]:
     """Return every direction of every link of a layout, those between routers first."""
     made = []
+    full: list[tuple[str, bool, Direction]] = []
     for wire in laid_out.wires:
         near, far = wire.ends
+        of_host = not {near.node, far.node} <= set(laid_out.routers)
         for one, other, direction in ((near, far, wire.out), (far, near, wire.back)):
+            kind = (wire.name.rstrip(digits), one is near, direction)
             made.append(
                 Fill(
                     name=f"fill_{one.node}_{other.node}", source=one.node, target=other.node,
                     address=other.address, direction=direction, what=wire.name,
+                    brief=of_host and kind in full and _burst_tells(direction),
                 )
             )  # fmt: skip
+            if kind not in full:
+                full.append(kind)
             if direction.discipline.kind == "pie":
                 name = f"overload_{one.node}_{other.node}"
                 made.append(dataclasses.replace(made[-1], name=name, overload=True))
     return tuple(made)
+
+
+def _burst_tells(direction: Direction) -> bool:
+    """Return whether a burst shows a link's rate and buffer, with nothing lost by chance."""
+    return direction.loss.model == "none" and direction.queue_pkts >= BRIEF_LEAST_PKTS
 
 
 def measure(
@@ -216,6 +235,11 @@ def _arrived(receiver: socket.socket) -> list[str]:
             payload, controls, _, _ = receiver.recvmsg(HEAD.size, socket.CMSG_SPACE(STAMP.size))
         except BlockingIOError:
             return lines
-        number, send_ns = HEAD.unpack(payload)
-        seconds, rest_ns = STAMP.unpack(controls[0][2])
-        lines.append(f"{number}\t{send_ns}\t{seconds * NS_PER_S + rest_ns}\n")
+        lines.append(stamped(payload, controls))
+
+
+def stamped(payload: bytes, controls: Sequence[tuple[int, int, bytes]]) -> str:
+    """Return the line of the log for a packet: its number, when it was sent, when it came."""
+    number, send_ns = HEAD.unpack(payload)
+    seconds, rest_ns = STAMP.unpack(controls[0][2])
+    return f"{number}\t{send_ns}\t{seconds * NS_PER_S + rest_ns}\n"

@@ -88,7 +88,8 @@ def expected(cell: Cell) -> dict[str, int]:
     elif cell.purpose == "calibrate":
         for run in calibration.runs(cell.wired, cell.seed):
             found[f"raw/calibration/{run.name}.tsv"] = WORDS_BYTES + LOG_LINE_BYTES * run.packets
-            found |= _program(f"raw/calibration/{run.name}", WORDS_BYTES)
+            if run.probed:
+                found |= _program(f"raw/calibration/{run.name}", WORDS_BYTES)
         for fill in link_fill.fills(cell.wired):
             log_bytes = WORDS_BYTES + LOG_LINE_BYTES * fill.most_packets()
             found[f"raw/calibration/{fill.name}.tsv"] = log_bytes

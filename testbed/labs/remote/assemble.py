@@ -258,6 +258,10 @@ def _calibration(parts: Parts) -> None:
     for run in calibration.runs(network, parts.cell.seed):
         source, target = parts.by_node[run.source], parts.by_node[run.target]
         stem = f"raw/calibration/{run.name}"
+        if not run.probed:
+            told = (source.shift.realtime_ns, target.shift.realtime_ns)
+            _log(parts, target, f"{stem}.tsv", told)
+            continue
         told = (source.shift.monotonic_ns, target.shift.monotonic_ns)
         _log(parts, target, f"{stem}.tsv", told)
         _program(parts, source, target, f"{stem}.sender")

@@ -12,7 +12,8 @@ import pytest
 from model.links import FIFO, BurstLoss, Loss, Network, QueueKind
 from model.netem_draws import Foretold, variants
 from testbed.campaign import calibration_checks
-from testbed.guest import calibration, link_fill
+from testbed.guest import calibration, link_fill, pair_delay
+from testbed.guest.end_to_end import Run
 from testbed.guest.team import Alone
 from tests.support.fake_lab import Here
 from tests.support.recorded import both_ways, direction, wireless_cell, with_bottleneck
@@ -73,6 +74,7 @@ def test_loss_is_measured_at_half_the_slowest_rate() -> None:
     slow, fast = network(3_000_000), network(30_000_000)
     assert calibration.loss_rate_bps(slow, "forward") == 1_500_000
     assert calibration.loss_rate_bps(fast, "reverse") == 5_000_000
+    assert calibration.loss_rate_bps(network(10**10, 10**10), "forward") == 500_000_000
 
 
 def test_a_slow_way_back_is_measured_at_its_own_rate() -> None:
@@ -163,10 +165,14 @@ class Programs:
     def __init__(self) -> None:
         self.lines: list[tuple[str, str]] = []
         self.finished = 0
+        self.sent_by_agent: list[tuple[str, str]] = []
 
     def start(self, host: Here, argv: list[str], stem: Path, *_: Any) -> Programs:
         self.lines.append((host.name, " ".join([Path(argv[0]).name, *argv[1:]])))
         return self
+
+    def send(self, run: Run, *_: Any) -> None:
+        self.sent_by_agent.append((run.source, run.target))
 
     def finish(self, timeout_s: float) -> None:
         assert timeout_s >= calibration.TIMEOUT_MIN_S
@@ -178,6 +184,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Programs:
     made = Programs()
     monkeypatch.setattr(calibration, "start", made.start)
     monkeypatch.setattr(calibration, "start_ready", made.start)
+    monkeypatch.setattr(pair_delay, "send", made.send)
     monkeypatch.setattr(
         link_fill, "measure", lambda fill, *_: {fill.name: {"log": f"{fill.name}.tsv"}}
     )
@@ -213,9 +220,9 @@ def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path
     assert found["loss_reverse"]["packets"] == 1000
     assert [host for host, _ in programs.lines] == [
         "dst1", "src1", "dst1", "src1", "src1", "dst1", "src1", "dst1",
-        "dst2", "src2", "src2", "dst2",
     ]  # fmt: skip
-    assert programs.finished == 12
+    assert programs.finished == 8
+    assert programs.sent_by_agent == [("src2", "dst2"), ("dst2", "src2")]
     receiver, sender = (line for _, line in programs.lines[2:4])
     assert f"--log-packets {tmp_path}/loss_forward.tsv" in receiver
     assert sender.startswith(
@@ -226,9 +233,54 @@ def test_what_is_measured_between_which_hosts(programs: Programs, tmp_path: Path
 def test_loss_is_sent_in_bursts_and_nothing_else(programs: Programs, tmp_path: Path) -> None:
     measure(NETWORK, tmp_path)
     senders = [line for _, line in programs.lines if line.startswith("udp_send")]
-    assert [line.partition(" --burst-packets ")[2] for line in senders] == [
-        "1", "5", "1", "5", "1", "1",
-    ]  # fmt: skip
+    found = [line.partition(" --burst-packets ")[2] for line in senders]
+    assert found == ["1", "5", "1", "5"]
+
+
+def test_another_pairs_delay_is_measured_packet_by_packet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On this machine's loopback, each packet is logged with when it was sent and when it came."""
+    run = Run(
+        name="delay_forward_2", source="a", target="b", rate_bps=2_000_000, message_bytes=100,
+        packets=5, probed=False,
+    )  # fmt: skip
+    monkeypatch.setattr(pair_delay, "PORT", 0)
+    ports = {name: ["127.0.0.1"] for name in "ab"}
+    bound, connected = socket.socket.bind, socket.socket.connect
+    taken: list[int] = []
+
+    def bind(self: socket.socket, address: tuple[str, int]) -> None:
+        bound(self, address)
+        taken.append(self.getsockname()[1])
+
+    monkeypatch.setattr(socket.socket, "bind", bind)
+    monkeypatch.setattr(
+        socket.socket, "connect", lambda self, address: connected(self, (address[0], taken[0]))
+    )
+    hosts = {"a": Here("a"), "b": Here("b")}
+    pair_delay.send(run, hosts, ports, 1.0, tmp_path, Alone())
+    packets = calibration_checks.read_log((tmp_path / "delay_forward_2.tsv").read_text(), "x")
+    assert [packet.seq for packet in packets] == list(range(5))
+    assert all(0 <= packet.recv_ns - packet.send_ns < 10**9 for packet in packets)
+    # 128 bytes at 2 Mbit/s: one each 512 us at least.
+    assert packets[-1].send_ns - packets[0].send_ns >= 4 * 512_000
+
+
+def test_a_link_asked_to_be_as_another_is_filled_for_a_moment() -> None:
+    rounds = {fill.name: fill.rounds() for fill in link_fill.fills(NETWORK)}
+    assert {name for name, times in rounds.items() if times == link_fill.ROUNDS_BRIEF} == {
+        "fill_r1_src2", "fill_src2_r1", "fill_r2_dst2", "fill_dst2_r2",
+    }  # fmt: skip
+    lossy = both_ways(direction(queue_pkts=100, loss=Loss(model="random", loss_frac=0.01)))
+    short = both_ways(direction(queue_pkts=10))
+    far = both_ways(direction(queue_pkts=100, owd_s=0.3))
+    for other in (
+        dataclasses.replace(NETWORK, source_access=lossy, destination_access=lossy),
+        dataclasses.replace(NETWORK, source_access=short, destination_access=short),
+        dataclasses.replace(NETWORK, far_accesses=(far,), destination_access=short),
+    ):
+        assert {fill.rounds() for fill in link_fill.fills(other)} == {link_fill.ROUNDS}
 
 
 @pytest.mark.parametrize(
