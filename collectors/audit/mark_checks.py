@@ -19,6 +19,8 @@ from model.run_files.traffic_tables import QdiscRow
 
 #: Of which way, and by which access link packets come to the hosts.
 WAYS = (("data", "destination access"), ("ack", "source access"))
+#: What a host's IP layer calls marked packets that it got.
+MARKED = "InCEPkts"
 
 
 def received_by_host(cell: Cell, protocol: pl.DataFrame) -> dict[str, int]:
@@ -26,9 +28,11 @@ def received_by_host(cell: Cell, protocol: pl.DataFrame) -> dict[str, int]:
     if cell.ad_hoc:
         return {}
     found = {}
+    own = protocol.filter(counter=MARKED)
+    of_node = own.partition_by("node", as_dict=True)
     for direction, _ in WAYS:
         for host in _hosts(cell, direction):
-            count = grown(protocol, host, "IpExt", ("InCEPkts",))
+            count = grown(of_node.get((host,), own.clear()), host, "IpExt", (MARKED,))
             if count is not None:
                 found[host] = count
     return found

@@ -87,6 +87,7 @@ def checks(
     parts = sockets.partition_by("flow", "side", as_dict=True)
     ends = {(flow.id, side): parts.get((flow.id, side), sockets.clear())
             for flow in flows for side in SIDES}  # fmt: skip
+    told = {} if congestion is None else congestion.partition_by("flow", as_dict=True)
     made = []
     for flow in flows:
         for side in SIDES:
@@ -95,7 +96,8 @@ def checks(
             receiver = ends[flow.id, "receiver"]
             made.append(_read(flow, cell, receiver, totals[flow.id, "receiver"], late_s))
         if congestion is not None:
-            made.append(_windows(flow, ends[flow.id, "sender"], congestion, late_s))
+            own = told.get((flow.id,), congestion.clear())
+            made.append(_windows(flow, ends[flow.id, "sender"], own, late_s))
     return made + list(_ends(sockets, protocol, totals))
 
 
@@ -160,6 +162,7 @@ def _read_by(rows: pl.DataFrame, t_s: float) -> int | None:
 def _windows(flow: Flow, rows: pl.DataFrame, congestion: pl.DataFrame, late_s: float) -> Check:
     """A window sampled is the one the next acknowledgement meets, if nothing happened between.
 
+    ``congestion`` are the flow's rows of that table.
     What may happen is a retransmission or a change of state, which TCP has events for; of SCTP the
     end of its retransmission timer, which the sample tells, that of its heartbeat's timer, which
     nothing tells, but after which the window is one certain size, and a path that is up again or
@@ -167,13 +170,9 @@ def _windows(flow: Flow, rows: pl.DataFrame, congestion: pl.DataFrame, late_s: f
     """
     column = "cwnd_segments" if flow.protocol == "tcp" else "cwnd_bytes"
     same = "path" if flow.protocol == "sctp" else "local_port"
-    events = (
-        congestion.select(
-            "t_s", "flow", same, "event", "mtu_bytes", met=column, met_s="t_s", met_state="state"
-        )
-        .filter(pl.col(same).is_not_null(), flow=flow.id)
-        .drop("flow")
-    )
+    events = congestion.select(
+        "t_s", same, "event", "mtu_bytes", met=column, met_s="t_s", met_state="state"
+    ).filter(pl.col(same).is_not_null())
     sampled = rows.select("t_s", "state", same, "path_state", "retransmit_timer_s", column).filter(
         state="established"
     )
@@ -215,16 +214,18 @@ def _ends(sockets: pl.DataFrame, protocol: pl.DataFrame, totals: Totals) -> Iter
     """What each host counted while its flows ran is what its probes counted together."""
     owners = sockets.select("node", "flow", "protocol", "side").unique()
     rows = protocol.filter(pl.col("counter").is_in([name for end in ENDS for name in end[3]]))
+    of_node = rows.partition_by("node", as_dict=True)
     for kind, side, group, counters, names in ENDS:
         used = owners.filter(protocol=kind, side=side)
         for node in used["node"].unique().sort():
             ids = used.filter(node=node)["flow"].to_list()
+            counted = of_node.get((node,), rows.clear())
             said = [totals[name, side].get(key) for name in ids for key in names]
             parts = [part for part in said if type(part) is int]
             # iperf3 has no totals, so with one of its flows on a host nothing follows.
             whole = len(parts) == len(said)
             yield compare(
                 f"{group} {' + '.join(counters)}", f"{node}, {side}",
-                sum(parts) if whole else None, grown(rows, node, group, counters),
+                sum(parts) if whole else None, grown(counted, node, group, counters),
                 "chunks" if kind == "sctp" else "segments",
             )  # fmt: skip

@@ -54,20 +54,27 @@ class Observed:
 def limits(seen: Observed) -> list[LimitsRow]:
     """Return for each TCP and SCTP flow a row for the run, then one for each window."""
     told, busy = by_flow(seen.congestion, seen.cell.flows), _busy(seen.queue)
+    losses: dict[str, list[EpisodeRow]] = {flow.id: [] for flow in seen.cell.flows}
+    for episode in seen.episodes:
+        losses[episode.flow].append(episode)
     return [
         row
         for flow in seen.cell.flows
         if flow.protocol != "udp"
-        for row in _flow_rows(seen, flow, told[flow.id], busy)
+        for row in _flow_rows(seen, flow, told[flow.id], losses[flow.id], busy)
     ]
 
 
 def _flow_rows(
-    seen: Observed, flow: Flow, told: pl.DataFrame, busy: tuple[Floats, Bools] | None
+    seen: Observed,
+    flow: Flow,
+    told: pl.DataFrame,
+    losses: list[EpisodeRow],
+    busy: tuple[Floats, Bools] | None,
 ) -> list[LimitsRow]:
     acks = main_rows(told, flow.id).filter(event="ack")
     edges = np.append(np.arange(flow.start_s, flow.stop_s, WINDOW_S), flow.stop_s)
-    spent_s = _spent_s(flow, acks, [e for e in seen.episodes if e.flow == flow.id], edges)
+    spent_s = _spent_s(flow, acks, losses, edges)
     spans = [(RUN, flow.start_s, flow.stop_s, spent_s.sum(axis=0))]
     spans += [
         (WINDOW, float(start), float(end), part)

@@ -82,7 +82,8 @@ def window(congestion: pl.DataFrame, flow: str) -> Window:
 
 def main_rows(congestion: pl.DataFrame, flow: str) -> pl.DataFrame:
     """Return the rows of a flow's busiest connection, and of the busiest path of its ACKs."""
-    rows = congestion.filter(pl.col("flow") == flow)
+    is_own = congestion["flow"] == flow
+    rows = congestion if is_own.all(ignore_nulls=False) else congestion.filter(is_own)
     for name in ("local_port", "path"):
         if rows[name].drop_nulls().n_unique() > 1:
             busiest = rows[name].drop_nulls().value_counts(sort=True)[name][0]
