@@ -17,6 +17,7 @@ from typing import TextIO
 
 from model.errors import RunError, UnsupportedError
 from testbed.machine import room, scratch, trees
+from testbed.machine.console import words
 from testbed.machine.process import namespaces, output_of
 
 #: The beginning of the names of folders in which something is built.
@@ -61,12 +62,15 @@ def need_space(folder: Path, wanted_bytes: int, what: str) -> None:
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Hold the cache's lock of that name; a second process waits. Its file is gone afterwards."""
+    """Hold the cache's lock of that name; a second process says so and waits.
+
+    Its file is gone afterwards.
+    """
     folder = root()
     place = folder / f".{name}.lock"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = _held(place)
+        handle = _held(place, name)
     except OSError as error:
         raise UnsupportedError(
             "cannot write to the cache",
@@ -81,11 +85,18 @@ def locked(name: str) -> Iterator[None]:
             place.unlink(missing_ok=True)  # before it is given back: who waits for it looks
 
 
-def _held(place: Path) -> TextIO:
+def _held(place: Path, name: str) -> TextIO:
     """Return a lock's file once it is held and still the one of that name."""
+    told = False
     while True:
         handle = place.open("w")
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if not told:  # a build takes minutes
+                words().print(f"waiting for another process, which builds {name}", soft_wrap=True)
+                told = True
+            fcntl.flock(handle, fcntl.LOCK_EX)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(handle.fileno()), place.stat()):
                 return handle

@@ -17,6 +17,7 @@ import functools
 import itertools
 import math
 import multiprocessing
+import multiprocessing.spawn
 import multiprocessing.util
 import os
 import pickle
@@ -25,7 +26,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,6 +45,10 @@ WAKE_S = 0.25
 #: Forked from a server with one thread, never from this process, which may have many.
 #: Where the server's socket lies while this process lives; a killed one's is swept by the next.
 PREFIX = "groundtruth-workers-"
+#: How many bytes an address of a socket can have; of it, what stands behind the temporary folder.
+_MOST_ADDRESS, _BEHIND = 107, len(f"/{PREFIX}01234567/pymp-01234567/listener-01234567")
+#: Where the server's socket lies if the temporary folder's name is too long.
+_SHORT = Path("/tmp")
 #: At exit, after multiprocessing has removed what it made in there.
 LAST = -200
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -52,6 +57,8 @@ _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"
 #: Memory that polars lets go goes back to the machine soon: many cells are parsed in one process
 #: after the other. Not at once, which takes half as long again as the parsing itself.
 _ALLOCATORS = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:500,muzzy_decay_ms:0"}
+#: What multiprocessing gives for the status of a process whose server was killed.
+_UNKNOWN = 255
 _CANCEL = signal.SIGUSR1
 #: Sent by a terminal to the caller as well, who decides what is to end.
 _PASSED_BY = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -151,11 +158,17 @@ class _Worker:
         self.pipe, theirs = _CONTEXT.Pipe()
         tied, self._lifeline = _CONTEXT.Pipe(duplex=False)
         _CONTEXT.set_forkserver_preload(_LOADED_ONCE)
+        modules = _own_modules()
+        own = {name: os.environ.get(name) for name in modules}
         self._process = _CONTEXT.Process(
-            target=_serve, args=(theirs, tied, self._cores), daemon=True
+            target=_serve, args=(theirs, tied, self._cores, own), daemon=True
         )
         try:
-            self._process.start()
+            _set(modules)  # the server is started with these too
+            try:
+                self._process.start()
+            finally:
+                _set(own)
             self._handle = os.pidfd_open(self._process.pid or 0)
             self._runs = True
         except BaseException as error:
@@ -179,11 +192,16 @@ class _Worker:
             return pickle.loads(self.pipe.recv_bytes())
         except (EOFError, OSError):
             status = self.end()
+        got = f"signal {-status}" if status < 0 else f"status {status}"
+        if status == _UNKNOWN:
+            got = "nobody knows how: what it was forked from was ended as well"
         return MachineError(
             "the process that worked on it was ended from outside",
             where=where,
-            got=f"signal {-status}" if status < 0 else f"status {status}",
-            hint="the machine may be short of memory" if status == -signal.SIGKILL else "",
+            got=got,
+            hint="the machine may be short of memory"
+            if status in (-signal.SIGKILL, _UNKNOWN)
+            else "",
         )
 
     def dismiss(self) -> None:
@@ -213,26 +231,53 @@ class _Worker:
 
 def sweep() -> None:
     """Remove what killed processes left for their workers."""
-    scratch.sweep(Path(tempfile.gettempdir()), PREFIX)
+    scratch.sweep(_place(), PREFIX)
+
+
+def _place() -> Path:
+    """Return the folder for the server's socket."""
+    usual = Path(tempfile.gettempdir())
+    return usual if len(os.fsencode(usual)) + _BEHIND <= _MOST_ADDRESS else _SHORT
 
 
 @functools.cache
 def _settle_down() -> None:
     """Have the server's socket, which lies in a folder of its own, where it can be swept."""
-    usual = Path(tempfile.gettempdir())
+    usual = tempfile.gettempdir()
     place = contextlib.ExitStack()
-    folder = place.enter_context(scratch.scratch(usual, PREFIX))
+    folder = place.enter_context(scratch.scratch(_place(), PREFIX))
     multiprocessing.util.Finalize(None, place.close, exitpriority=LAST)
     tempfile.tempdir = str(folder)
     try:
         multiprocessing.util.get_temp_dir()
     finally:
-        tempfile.tempdir = str(usual)
+        tempfile.tempdir = usual
 
 
-def _serve(pipe: Connection, tied: Connection, cores: set[int]) -> None:
-    """Answer calls until the pipe closes."""
+def _own_modules() -> dict[str, str | None]:
+    """Return the settings by which a server finds modules where this process does.
+
+    It would look in the working folder first, where another copy of the project can lie, and what
+    it has loaded is what all of its children have.
+    """
+    places = multiprocessing.spawn.get_preparation_data("")["sys_path"]
+    return {"PYTHONPATH": os.pathsep.join(places), "PYTHONSAFEPATH": "1"}
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _serve(
+    pipe: Connection, tied: Connection, cores: set[int], variables: Mapping[str, str | None]
+) -> None:
+    """Answer calls until the pipe closes; ``variables`` are those of whoever calls."""
     lifeline.tie(tied.fileno())
+    _set(variables)
     for number in _PASSED_BY:  # if they were ignored, labs would ignore them as well
         signal.signal(number, lambda *_: None)
     signal.signal(_CANCEL, lambda *_: CANCELLED.set())

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -181,6 +182,31 @@ def test_a_lock_is_held_against_others_and_given_back(root: Path) -> None:
             assert not got.wait(0.05)
     assert got.wait(5)
     thread.join(5)
+
+
+def test_who_waits_for_anothers_build_says_so_once(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    got = threading.Event()
+
+    def other() -> None:
+        with cache.locked("kernel-6.12"):
+            got.set()
+
+    thread, said, deadline_s = threading.Thread(target=other), "", time.monotonic() + 20
+    with cache.locked("kernel-6.12"):
+        assert capsys.readouterr().err == ""
+        thread.start()
+        while not said:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+            said = capsys.readouterr().err
+        assert not got.is_set()
+    thread.join(20)
+    assert got.is_set()
+    assert said + capsys.readouterr().err == (
+        "waiting for another process, which builds kernel-6.12\n"
+    )
 
 
 def test_a_lock_leaves_no_file_and_lets_in_one_at_a_time(root: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -15,12 +16,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from model.errors import ParseError, RunError
 from testbed.machine import workers
 
 ROOT = Path(__file__).resolve().parents[3]
+MEMORY = " (the machine may be short of memory)"
 
 
 def each(items: list[Any], act: Callable[[Any], Any], **options: Any) -> dict[Any, Any]:
@@ -66,7 +69,9 @@ def leave(how: str) -> int:
     """End this process as its item says; else return which it is."""
     if how == "status 7":
         os._exit(7)
-    if how == "signal 9":
+    if how.startswith("nobody knows how"):
+        os.kill(os.getppid(), signal.SIGKILL)  # what it was forked from
+    if how.startswith(("signal 9", "nobody knows how")):
         os.kill(os.getpid(), signal.SIGKILL)
     return os.getpid()
 
@@ -98,7 +103,14 @@ def meet(folder: Path, name: str) -> int:
 
 
 def gone(*processes: int) -> bool:
-    return not any(Path(f"/proc/{pid}").exists() for pid in processes)
+    """Return whether these have ended; who should ask for how may have been killed as well."""
+    return not any(runs(pid) for pid in processes)
+
+
+def runs(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 def read_pid(pid_file: Path) -> int:
@@ -185,7 +197,13 @@ def test_what_cannot_be_sent_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "hint"), [("status 7", ""), ("signal 9", " (the machine may be short of memory)")]
+    ("how", "hint"),
+    [
+        ("status 7", ""),
+        ("signal 9", MEMORY),
+        ("nobody knows how: what it was forked from was ended as well", MEMORY),
+    ],
+    ids=["status", "signal", "with its server"],
 )
 def test_an_item_whose_process_ends_is_named_and_the_next_has_another(how: str, hint: str) -> None:
     found = each(["before", how, "after", "last"], leave)
@@ -241,6 +259,50 @@ def test_what_takes_too_long_is_ended_and_told(tmp_path: Path) -> None:
     assert isinstance(error, RunError)
     assert str(error) == f"item {pid_file}: never ends: wanted within 3 s"
     assert not pid_file.exists() or gone(read_pid(pid_file))
+
+
+ELSEWHERE = """
+from testbed.machine import workers
+from tests.unit.machine.test_workers import places
+if __name__ == "__main__":
+    workers.each([1], places, name=str, jobs=1, ended=lambda _, found: print(*found))
+"""
+
+
+def places(_: object) -> tuple[str, str | None, str | None]:
+    """Return where the project's modules are loaded from, and what says where they are."""
+    import collectors
+
+    return str(collectors.__file__), os.environ.get("PYTHONPATH"), os.environ.get("PYTHONSAFEPATH")
+
+
+def test_a_temporary_folder_of_a_long_name_will_do(tmp_path: Path) -> None:
+    """An address of a socket can have 107 bytes."""
+    (tmp_path / "caller.py").write_text(ELSEWHERE)
+    long = tmp_path / ("long" * 20)
+    long.mkdir()
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(long)}
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "caller.py")], env=env, check=True, capture_output=True,
+        text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.startswith(str(ROOT))
+    assert list(long.iterdir()) == []
+
+
+def test_another_copy_in_the_working_folder_is_not_run(tmp_path: Path) -> None:
+    (tmp_path / "collectors" / "tables").mkdir(parents=True)
+    for name in ("__init__.py", "tables/__init__.py", "tables/write.py"):
+        (tmp_path / "collectors" / name).touch()
+    caller = tmp_path / "scripts" / "caller.py"
+    caller.parent.mkdir()
+    caller.write_text(ELSEWHERE)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = subprocess.run(
+        [sys.executable, str(caller)], cwd=tmp_path, env=env, check=True, capture_output=True,
+        text=True, timeout=60,
+    ).stdout  # fmt: skip
+    assert found.split() == [str(ROOT / "collectors" / "__init__.py"), str(ROOT), "None"]
 
 
 CALLER = """
