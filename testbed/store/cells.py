@@ -18,6 +18,7 @@ from model import plain_files, run_folder
 from model.cell import Cell
 from testbed.labs.contract.lab import Properties
 from testbed.machine import cache, trees
+from testbed.machine.room import is_full
 from testbed.store import identity, share
 from testbed.store.entries import FILES, DamagedError, Entry, Record, filling
 
@@ -161,6 +162,8 @@ class Shelf:
     def cannot(self, what: str, error: OSError) -> None:
         """Say why cells cannot, in words that are the same for all cells."""
         said = f"cells cannot {what} the store, {self.evidence.root}: {error.strerror or error}"
+        if is_full(error):
+            said += "; groundtruth gc --older DAYS makes room there"
         self.said.append(said)
 
     def filled(self, folder: Path) -> contextlib.AbstractContextManager[Filling]:

@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
 from model import plain_files, run_folder
 from model.errors import GroundtruthError
 from model.words import size_text
 from testbed.campaign import digests, freeing
 from testbed.campaign.study_sets import Found
+from testbed.machine import room
 from testbed.machine.room import FullDiskError
 from testbed.store import cells as store
 from testbed.store import upkeep
+
+
+@contextlib.contextmanager
+def told(found: Found) -> Iterator[None]:
+    """Tell what can be freed, where the block fails because a disk is full.
+
+    Raises:
+        FullDiskError: that is why.
+    """
+    try:
+        yield
+    except (GroundtruthError, OSError) as error:
+        full: FullDiskError | None = None
+        if isinstance(error, FullDiskError):
+            full = error
+        elif room.is_full(error):
+            full = room.full_disk(error, found.folder)
+        if full is None:
+            raise
+        raise with_what_to_free(full, found) from error
 
 
 def with_what_to_free(error: FullDiskError, found: Found) -> FullDiskError:

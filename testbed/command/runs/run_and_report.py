@@ -26,9 +26,8 @@ from testbed.campaign.run_cells import Part
 from testbed.campaign.study_sets import Found, set_of, together
 from testbed.cluster import address, artefacts
 from testbed.command.runs import chart_library, full_disk
-from testbed.machine import workers
+from testbed.machine import room, workers
 from testbed.machine.console import out, words
-from testbed.machine.room import FullDiskError
 from testbed.planning.plan import PlannedCell
 from testbed.store import cells as store
 
@@ -102,6 +101,13 @@ def run_and_report(
 
     ``errors`` are of runs that cannot even be begun.
     """
+    with full_disk.told(found):
+        _run_and_report(found, parts, errors, jobs, retries, told)
+
+
+def _run_and_report(
+    found: Found, parts: Sequence[Part], errors: Errors, jobs: int, retries: int, told: str
+) -> None:
     outcomes: dict[Path, run_cells.Outcome] = {}
     with Display(words()) as display:
         errors |= _run_rounds(found, parts, outcomes, jobs, display, retries)
@@ -122,7 +128,7 @@ def run_and_report(
 def run_only(found: Found, parts: Sequence[Part], jobs: int, retries: int) -> None:
     """Run what is not finished of a set, without reports; raise what went wrong."""
     outcomes: dict[Path, run_cells.Outcome] = {}
-    with Display(words()) as display:
+    with full_disk.told(found), Display(words()) as display:
         errors = _run_rounds(found, parts, outcomes, jobs, display, retries)
     _raise_what_failed(outcomes, errors)
 
@@ -150,13 +156,9 @@ def _run_rounds(
     for number in itertools.count(1):
         name = "running cells" if number == 1 else f"running round {number}"
         report = functools.partial(display.cells, name=name)
-        try:
-            ended = run_cells.run_parts(
-                parts, jobs=jobs, report=report, use_store=True, elsewhere=elsewhere,
-                retries=retries,
-            )  # fmt: skip
-        except FullDiskError as error:
-            raise full_disk.with_what_to_free(error, found) from error
+        ended = run_cells.run_parts(
+            parts, jobs=jobs, report=report, use_store=True, elsewhere=elsewhere, retries=retries
+        )
         more = []
         for part, outcome in zip(parts, ended, strict=True):
             outcomes[part.run] = outcome
@@ -207,11 +209,12 @@ def report_found(found: Found, jobs: int, told: str = "screen") -> None:
         changed[run] = digests.changed(run, ids)
 
     errors = each(found, look)
-    if found.is_set:
-        errors |= report_set(found, changed, jobs, told)
-        raise_if_any(errors)
-    else:
-        report_run(found.folder, changed[found.folder], told)
+    with full_disk.told(found):
+        if found.is_set:
+            errors |= report_set(found, changed, jobs, told)
+            raise_if_any(errors)
+        else:
+            report_run(found.folder, changed[found.folder], told)
 
 
 def report_run(folder: Path, changed: Mapping[str, str], told: str = "screen") -> None:
@@ -231,11 +234,14 @@ def report_set(
 ) -> Errors:
     """Report the runs in ``changed``, each without the cells named, then write the set's page.
 
-    Returns what went wrong.
+    Returns what went wrong; raises ``OSError`` if a disk is full, of which each would fail.
     """
     from reports.page.write_set import write_set  # when needed, as above
 
     reported = write_reports({run: changed[run] for run in found.runs if run in changed}, jobs)
+    for ended in reported.values():
+        if isinstance(ended, OSError) and room.is_full(ended):
+            raise ended
     errors: Errors = {}
     unsound = {run: why for run in found.runs if (why := _unsound(run))}
     summaries = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import errno
 import hashlib
 import json
 import os
@@ -429,6 +430,24 @@ def test_a_store_that_cannot_be_written_fails_no_cell(tmp_path: Path, store: Pat
     outcome, ran = run(tmp_path / "a", planned(1, 2), said=said)
     assert (outcome.finished_cells, len(ran)) == (3, 3)
     assert said[-1].said == (f"cells cannot be kept in the store, {store}: File exists",)
+
+
+def test_a_store_that_is_full_is_told_with_what_makes_room(
+    tmp_path: Path, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(share, "share", full)
+    said = Said()
+    outcome, ran = run(tmp_path / "a", planned(1, 2), said=said)
+    assert (outcome.finished_cells, len(ran)) == (3, 3)
+    (words,) = said[-1].said
+    assert words == (
+        f"cells cannot be kept in the store, {store}: No space left on device; groundtruth gc "
+        "--older DAYS makes room there"
+    )
+    assert not entries(store, "evidence")
 
 
 def test_where_the_store_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from model import run_folder
 from model.cell import Cell
 from testbed.command.cli import command_status
+from testbed.command.runs import run_and_report
 from testbed.machine import room
 from tests.support.fake_lab import FakeLab
 from tests.support.said import Said
@@ -75,6 +78,32 @@ def test_a_disk_that_fills_ends_the_run_with_what_to_free(
     assert len(reported) == 1
     assert len(list(run.glob(f"cells/*/{run_folder.DONE}"))) == 3
     assert not (run / run_folder.FAILED).exists()
+
+
+@pytest.mark.parametrize("studies", [["w.yaml"], ["w.yaml", "v.yaml"]], ids=["a run", "a set"])
+def test_a_report_that_finds_no_room_says_what_to_free(
+    studies: list[str], lab: FakeLab, reported: list[Path], said: Said,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
+    shutil.copy("w.yaml", "v.yaml")
+
+    def full(*_: object, **__: object) -> object:
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "r" / "report"))
+
+    def each_full(changed: Mapping[Path, object], jobs: int) -> dict[Path, OSError]:
+        return dict.fromkeys(changed, OSError(errno.ENOSPC, "No space left on device"))
+
+    monkeypatch.setattr(run_and_report, "report_run", full)
+    monkeypatch.setattr(run_and_report, "write_reports", each_full)
+    for words in (
+        ["run", *studies, "--reps", "1", "-j", "1", "-D", "r"], ["report", "r/latest"],
+        ["resume", "r/latest"],
+    ):  # fmt: skip
+        assert command_status(words) == 3
+        err = said()[1]
+        assert ": the disk is full: got " in err
+        assert "groundtruth gc " in err
+        assert "then go on with: groundtruth resume " in err
 
 
 def test_a_run_that_goes_on_needs_room_for_what_is_left(
