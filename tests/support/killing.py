@@ -34,15 +34,15 @@ OF_THE_TIME = ("timing.json", "provenance.json", "manifest.json", "console.log")
 POLL_S = 0.001
 
 
-def short_wireless(*, duration: str, seeds: str) -> str:
-    """Return the wireless study's text at two points, without what its full sweep is needed for."""
+def short_wireless(*, duration: str, seeds: str, losses: str = "[1 %, 3 %]") -> str:
+    """Return the wireless study's text at few points, without what its full sweep is needed for."""
     text = whole_runs_only((PROJECT / "studies" / "wireless.yaml").read_text())
     text = text.replace("duration: 1000 s", f"duration: {duration}")
     text = text.replace("seeds: [1, 2, 3, 4, 5]", f"seeds: {seeds}")
     before, _, rest = text.partition("sweep:")
     metrics = rest.partition("metrics:")[2].partition("published:")[0]
     assumptions = re.sub(r"\n    at: .*\[.*\]\}", "", rest.partition("assumptions:")[2])
-    points = "sweep:\n  network.bottleneck.loss.data: [1 %, 3 %]\n\n"
+    points = f"sweep:\n  network.bottleneck.loss.data: {losses}\n\n"
     return f"{before}{points}metrics:{metrics}assumptions:{assumptions}"
 
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -33,11 +33,17 @@ class Programs:
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Begin one, and wait until it says that it runs."""
-        log = self._place / f"{len(self._begun)}-{arguments[0]}.log"
+        return self.start_program([sys.executable, "-m", "testbed", *arguments])
+
+    def start_program(
+        self, argv: Sequence[str], env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Begin a program that becomes such a command, and wait until that says that it runs."""
+        log = self._place / f"{len(self._begun)}.log"
         with log.open("w") as said:
             process = subprocess.Popen(
-                [sys.executable, "-m", "testbed", *arguments],
-                stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True,
+                argv, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                start_new_session=True,
             )  # fmt: skip
         self._begun.append(process)
         deadline_s = time.monotonic() + BEGUN_WITHIN_S
@@ -50,13 +56,18 @@ class Programs:
     def end(self) -> None:
         """End them, workers before the scheduler that was begun before them."""
         for process in reversed(self._begun):
+            self.end_one(process)
+
+    @staticmethod
+    def end_one(process: subprocess.Popen[bytes]) -> None:
+        """End one, if it has not ended."""
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        finally:
             if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(30)
-            finally:
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager
