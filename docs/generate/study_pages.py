@@ -161,6 +161,21 @@ PAGES = (
         },
     ),
     Page(
+        study="bbr-share",
+        settings={"congestion_control": "beside", "copies": "of them", "queue_pkts": "buffer"},
+        tables={
+            "points": {
+                "share_bbr_pct": Shown("BBR's share, %", 1, 1),
+                "utilisation_pct": Shown("utilisation, %", 1, 1),
+                "queue_dropped_bbr_pkts": Shown("dropped, BBR", 1, 0),
+                "queue_dropped_loss_pkts": Shown("dropped, the others", 1, 0),
+                "timeouts_bbr": Shown("timeouts, BBR", 1, 1),
+                "timeouts_loss": Shown("timeouts, the others", 1, 1),
+            }
+        },
+        printed=("share_bbr_pct",),
+    ),
+    Page(
         study="manet",
         page="manet-results",
         settings={
@@ -242,6 +257,11 @@ def measured(page: Page, run: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _printed(value: float | None, per: float) -> str:
+    """Return a number that the publication prints, a dash where it prints none."""
+    return "-" if value is None else f"{value / per:g}"
+
+
 def points_table(
     page: Page,
     table: str,
@@ -272,7 +292,7 @@ def points_table(
             kept_run.with_interval(one["metrics"][name], shown.digits, shown.per)
             for name, shown in metrics.items()
         ]
-        printed = [f"{one['printed'][name] / metrics[name].per:g}" for name in printing]
+        printed = [_printed(one["printed"][name], metrics[name].per) for name in printing]
         rows.append([*asked, *printed, *found])
     return kept_run.table(heads, rows)
 

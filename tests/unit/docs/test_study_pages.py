@@ -49,10 +49,10 @@ def test_a_row_is_what_was_asked_in_readers_words_and_what_came_in_its_units() -
         Parameter(name="loss_frac", path="l"),
     ]
     found = {"point": point, "metrics": {"wait_s": known}, "printed": {"wait_s": 0.012}}
-    quoted = {"points": [found]}
+    quoted = {"points": [found, {**found, "printed": {"wait_s": None}}]}
     assert points_table(page, "points", quoted, parameters).splitlines() == [
         "| who | loss | printed: waits, ms | waits, ms |", "| --- | --- | --- | --- |",
-        "| TCP | 1 % | 12 | 12.3 (10.0 to 15.0) |",
+        "| TCP | 1 % | 12 | 12.3 (10.0 to 15.0) |", "| TCP | 1 % | - | 12.3 (10.0 to 15.0) |",
     ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from model.cell import Cell
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 from testbed.points.resolve import resolve_cell
 
-STUDY = load_study(STUDIES_FOLDER / "examples/bbr-share.yaml")
+STUDY = load_study(STUDIES_FOLDER / "bbr-share.yaml")
 PACKET_BITS = 8 * 1500
 
 
