@@ -176,6 +176,23 @@ PAGES = (
         printed=("share_bbr_pct",),
     ),
     Page(
+        study="rtt-unfairness",
+        settings={
+            "near_congestion_control": "both flows", "process": "losses", "owd_s": "round trips",
+        },
+        tables={
+            "points": {
+                "pct_increase": Shown("near flow's lead, %", 1, 1),
+                "cwnd_mean_near_segments": Shown("window, near, segments", 1, 1),
+                "cwnd_mean_far_segments": Shown("far", 1, 1),
+                "loss_near_frac": Shown("realised loss, near, %", PERCENT, 3),
+                "loss_far_frac": Shown("far, %", PERCENT, 3),
+                "timeouts_near": Shown("timeouts, near", 1, 1),
+                "timeouts_far": Shown("far", 1, 1),
+            }
+        },
+    ),
+    Page(
         study="manet",
         page="manet-results",
         settings={
