@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -20,8 +21,7 @@ from model import draws, netem_draws, path_names, units
 from model.links import Direction, Network
 from probes.driver import BIN
 from probes.process import start, start_ready
-from testbed.guest import link_fill, pair_delay, topologies
-from testbed.guest.end_to_end import IP_UDP_BYTES, Run
+from testbed.guest import link_fill, topologies
 from testbed.guest.team import Team
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ ROUTERS = {
 }
 
 PORT = 4999
+IP_UDP_BYTES = 28
 DELAY_PACKETS = 200
 #: For the other pairs, whose access links alone have not been seen yet. Enough to survive loss.
 DELAY_PACKETS_OTHER = 30
@@ -151,6 +152,28 @@ def other_pairs(network: Network) -> range:
     return range(2, network.sources + 1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One measurement: UDP packets of one size at one rate from one host to another.
+
+    ``probed``: by programs on both hosts; else by the agent.
+    """
+
+    name: str
+    source: str
+    target: str
+    rate_bps: int
+    message_bytes: int
+    packets: int
+    burst_packets: int = 1
+    path: int = 1
+    probed: bool = True
+
+    def sending_s(self) -> float:
+        """Return how long its packets take at its rate."""
+        return self.packets * units.bits(self.message_bytes + IP_UDP_BYTES) / self.rate_bps
+
+
 def runs(network: Network, seed: int) -> tuple[Run, ...]:
     """Return all measurements from end to end, in order: path by path."""
     paths = range(1, len(network.paths()) + 1)
@@ -222,6 +245,9 @@ def measure(
     ``addresses`` are those of each host, one on each path.
     Of what ends at no host that is here, this agent returns and leaves nothing.
     """
+    # When needed: a module more to read before flows run shifts captured cells by a clock's step.
+    from testbed.guest import pair_delay
+
     found = {}
     for run in runs(network, seed):
         if run.probed:

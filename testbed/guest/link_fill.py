@@ -18,7 +18,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from string import digits
 from typing import TYPE_CHECKING, Any
 
 from mininet_topos.layout import Layout
@@ -123,7 +122,7 @@ def fills_of(laid_out: Layout) -> tuple[Fill, ...]:
         near, far = wire.ends
         of_host = not {near.node, far.node} <= set(laid_out.routers)
         for one, other, direction in ((near, far, wire.out), (far, near, wire.back)):
-            kind = (wire.name.rstrip(digits), one is near, direction)
+            kind = (wire.name.rstrip("0123456789"), one is near, direction)
             made.append(
                 Fill(
                     name=f"fill_{one.node}_{other.node}", source=one.node, target=other.node,

@@ -12,9 +12,8 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from testbed.guest.end_to_end import Run
 from testbed.guest.link_fill import HEAD, LOG_HEADER, STAMP, TIMESTAMPS, stamped
 from testbed.guest.team import Team
 
@@ -22,6 +21,37 @@ if TYPE_CHECKING:
     from model.node import Node
 
 PORT = 4998
+
+
+class Run(Protocol):
+    """What is sent: so many packets of that size, from one host to another."""
+
+    @property
+    def name(self) -> str:
+        """What its files are called."""
+
+    @property
+    def source(self) -> str:
+        """The host that sends."""
+
+    @property
+    def target(self) -> str:
+        """The host that they come to."""
+
+    @property
+    def message_bytes(self) -> int:
+        """What is in each, without headers."""
+
+    @property
+    def packets(self) -> int:
+        """How many."""
+
+    @property
+    def path(self) -> int:
+        """Which of several paths, counted from 1."""
+
+    def sending_s(self) -> float:
+        """Return how long they take to send."""
 
 
 def send(

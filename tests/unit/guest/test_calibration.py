@@ -13,7 +13,6 @@ from model.links import FIFO, BurstLoss, Loss, Network, QueueKind
 from model.netem_draws import Foretold, variants
 from testbed.campaign import calibration_checks
 from testbed.guest import calibration, link_fill, pair_delay
-from testbed.guest.end_to_end import Run
 from testbed.guest.team import Alone
 from tests.support.fake_lab import Here
 from tests.support.recorded import both_ways, direction, wireless_cell, with_bottleneck
@@ -171,7 +170,7 @@ class Programs:
         self.lines.append((host.name, " ".join([Path(argv[0]).name, *argv[1:]])))
         return self
 
-    def send(self, run: Run, *_: Any) -> None:
+    def send(self, run: calibration.Run, *_: Any) -> None:
         self.sent_by_agent.append((run.source, run.target))
 
     def finish(self, timeout_s: float) -> None:
@@ -241,7 +240,7 @@ def test_another_pairs_delay_is_measured_packet_by_packet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On this machine's loopback, each packet is logged with when it was sent and when it came."""
-    run = Run(
+    run = calibration.Run(
         name="delay_forward_2", source="a", target="b", rate_bps=2_000_000, message_bytes=100,
         packets=5, probed=False,
     )  # fmt: skip
