@@ -193,6 +193,20 @@ PAGES = (
         },
     ),
     Page(
+        study="router-buffers",
+        settings={"pairs": "flows", "queue_pkts": "buffer"},
+        tables={
+            "points": {
+                "utilisation_link_pct": Shown("utilisation, %", 1, 2),
+                "queue_dropped_T_pkts": Shown("dropped", 1, 0),
+                "retransmitted_T_pkts": Shown("sent again", 1, 0),
+                "timeouts_T": Shown("timeouts", 1, 1),
+                "jain_flows": Shown("fairness", 1, 3),
+            }
+        },
+        printed=("utilisation_link_pct",),
+    ),
+    Page(
         study="manet",
         page="manet-results",
         settings={
