@@ -135,8 +135,14 @@ class LabRun:
         """Kill one of the victims a moment after one more lab has begun."""
         self.until(self.another_lab, command)
         time.sleep(chance.uniform(0, MOMENT_S))
-        self.until(lambda: victims(command), command)
-        chance.choice(victims(command)).kill()
+        found: list[psutil.Process] = []
+
+        def there() -> bool:
+            found[:] = victims(command)
+            return bool(found)
+
+        self.until(there, command)
+        chance.choice(found).kill()
         self.met |= self.labs_begun()
         self.look()
 
@@ -181,24 +187,22 @@ def contents(run: Path) -> dict[str, bytes]:
 
 def forked_from(command: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """Return the process that a command's worker processes are forked from, if it is there."""
-    return [one for one in _forked(command) if one.ppid() == command.pid]
+    return [one for one, parent, _ in _forked(command) if parent == command.pid]
 
 
 def at_work(command: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """Return the worker processes of a command that have begun a lab."""
-    found = []
-    for one in _forked(command):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if one.ppid() != command.pid and one.children():
-                found.append(one)
-    return found
+    return [one for one, parent, busy in _forked(command) if parent != command.pid and busy]
 
 
-def _forked(command: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """Return both kinds; those that outlive what they were forked from are of the same session."""
+def _forked(command: subprocess.Popen[bytes]) -> list[tuple[psutil.Process, int, bool]]:
+    """Return both kinds, each with its parent and whether it has children.
+
+    Those that outlive what they were forked from are of the same session.
+    """
     found = []
     for one in psutil.process_iter():
         with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
             if os.getsid(one.pid) == command.pid and "forkserver" in " ".join(one.cmdline()):
-                found.append(one)
+                found.append((one, one.ppid(), bool(one.children())))
     return found
