@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from testbed.cluster import address
-from tests.support import small_disk
 from tests.support.killing import differences
-from tests.support.runs import clusters
+from tests.support.runs import clusters, small_disk
 from tests.support.runs.lab_run import CELLS, LabRun
 
 #: What a worker needs of a disk to begin, and no cell finds enough.

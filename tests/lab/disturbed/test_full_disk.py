@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support import small_disk
 from tests.support.killing import differences
+from tests.support.runs import small_disk
 from tests.support.runs.lab_run import CELLS, LabRun, contents
 
 pytestmark = pytest.mark.timeout(1800)  # on a machine that does much else

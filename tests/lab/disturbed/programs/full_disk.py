@@ -15,7 +15,7 @@ from pathlib import Path
 from testbed.store import cells as store
 from testbed.store import upkeep
 from testbed.store.entries import FILLING
-from tests.support import small_disk
+from tests.support.runs import small_disk
 from tests.support.runs.lab_run import LabRun
 
 #: The status of a command that a disk without room ended.

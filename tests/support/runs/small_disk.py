@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 #: The shell's $1 is the place and $2 how large; the rest is what is run.
 MOUNT = 'mount -t tmpfs -o "size=$2,mode=700" disk "$1" && shift 2 && exec "$@"'
 
