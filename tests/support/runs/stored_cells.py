@@ -38,8 +38,6 @@ from testbed.points.load_study import STUDIES_FOLDER, Study, load_study
 
 STORED = Path(__file__).resolve().parents[2] / "data" / "stored-cells"
 RENEW = "make stored-cells"
-#: Studies of which nothing is stored so far: not run on its kernel (6.12+radio).
-MISSING = frozenset({"manet"})
 #: The longest that a cell takes of virtual time, unless something happens in it to a link.
 MOST_S = Decimal(50)
 #: How long one may take of this machine's time, however busy that is; part of no cell's identity.
