@@ -194,7 +194,7 @@ class _Worker:
             status = self.end()
         got = f"signal {-status}" if status < 0 else f"status {status}"
         if status == _UNKNOWN:
-            got = "nobody knows how: what it was forked from was ended as well"
+            got = "nobody knows how: status 255, or what it was forked from was ended too"
         return MachineError(
             "the process that worked on it was ended from outside",
             where=where,

@@ -37,10 +37,11 @@ def check_queues(cell: Cell, lab: str) -> None:
 
 
 def check_rates(cell: Cell, lab: str) -> None:
-    """Raise :class:`UnsupportedError` for a link faster than 1 Gbit/s: not in this lab."""
+    """Raise :class:`UnsupportedError` for a link that is ever faster than 1 Gbit/s: not here."""
     if cell.ad_hoc:
         return
     rates_bps = [way.rate_bps for way in calibration.everywhere(cell.wired)]
+    rates_bps += [event.rate_bps for event in cell.events if event.rate_bps is not None]
     if max(rates_bps) > MOST_RATE_BPS:
         raise _refused(
             cell, f"links of the {lab} lab carry at most {units.format_rate(MOST_RATE_BPS)}",

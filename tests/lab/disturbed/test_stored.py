@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ def flip(path: Path) -> None:
         (byte,) = file.read(1)
         file.seek(-1, 1)
         file.write(bytes([byte ^ 1]))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     path.chmod(0o444)
 
 

@@ -88,3 +88,7 @@ def test_links_beyond_a_gigabit_are_of_the_virtual_lab_alone(name: str) -> None:
         registry.named(name).limits(cell)
     assert registry.named("virtual").limits(cell).virtual_s > 0
     paths_and_events.check_rates(wireless_cell(), name)
+    faster = dataclasses.replace(CUT, state="", rate_bps=2_000_000_000)
+    later = dataclasses.replace(wireless_cell(), events=(CUT, faster))
+    with pytest.raises(UnsupportedError, match=rf"{name} lab carry at most 1 Gbit/s.*2 Gbit/s"):
+        paths_and_events.check_rates(later, name)
