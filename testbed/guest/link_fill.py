@@ -38,6 +38,9 @@ ROUNDS, ROUND_FRAC = 60, 0.9
 #: So often where the burst is enough: a link that loses nothing and is asked to be as another that
 #: was filled in full, whose buffer holds so many packets that the burst alone tells its rate.
 ROUNDS_BRIEF, BRIEF_LEAST_PKTS = 2, 50
+#: Only among more links than that: where sending takes time, as in real time, a burst alone seldom
+#: fills a buffer, and no lab in real time has been shown with so many.
+BRIEF_FROM_LINKS = 100
 #: Packets of a burst that find a managed queue full; where its own way to make room drops others,
 #: as FQ-CoDel's does, none is sent that would.
 BEYOND_PKTS = 8
@@ -118,6 +121,7 @@ def fills_of(laid_out: Layout) -> tuple[Fill, ...]:
     """Return every direction of every link of a layout, those between routers first."""
     made = []
     full: list[tuple[str, bool, Direction]] = []
+    many = len(laid_out.wires) > BRIEF_FROM_LINKS
     for wire in laid_out.wires:
         near, far = wire.ends
         of_host = not {near.node, far.node} <= set(laid_out.routers)
@@ -127,7 +131,7 @@ def fills_of(laid_out: Layout) -> tuple[Fill, ...]:
                 Fill(
                     name=f"fill_{one.node}_{other.node}", source=one.node, target=other.node,
                     address=other.address, direction=direction, what=wire.name,
-                    brief=of_host and kind in full and _burst_tells(direction),
+                    brief=many and of_host and kind in full and _burst_tells(direction),
                 )
             )  # fmt: skip
             if kind not in full:
