@@ -198,25 +198,31 @@ def _send(
 ) -> int:
     """Send a burst and then at more than the link's rate; return how many packets that were.
 
-    What comes to a receiver beside is read meanwhile.
+    What comes to a receiver beside is read meanwhile. A round that came late, as all do where a
+    packet takes less than waking up, makes up for what left until it came.
     """
     sent = 0
     began_ns = time.time_ns()
     burst_pkts = fills_pkts = fill.burst_packets()
-    most_pkts = BURST_FACTOR * fills_pkts  # on the fastest links sending takes as long as leaving
-    for _ in range(fill.rounds()):
+    spare_pkts = (BURST_FACTOR - 1) * burst_pkts
+    for number in range(fill.rounds()):
         while sent < fills_pkts:
             now_ns = time.time_ns()
             sender.send(HEAD.pack(sent, now_ns).ljust(MESSAGE_BYTES, b"\0"))
             sent += 1
-            if sent == fills_pkts < most_pkts and fill.direction.discipline.kind != "fq_codel":
+            if sent == fills_pkts and number == 0 and fill.direction.discipline.kind != "fq_codel":
+                # On the fastest links sending takes as long as leaving.
                 gone_pkts = math.ceil((now_ns - began_ns) / NS_PER_S / fill.send_s())
-                fills_pkts = min(most_pkts, burst_pkts + gone_pkts)
-        most_pkts = 0
-        fills_pkts = sent + fill.round_packets()
+                more_pkts = min(spare_pkts, burst_pkts + gone_pkts - sent)
+                fills_pkts, spare_pkts = fills_pkts + more_pkts, spare_pkts - more_pkts
+        ended_ns = time.time_ns()
         time.sleep(fill.round_s())
         if receiver:
             lines += _arrived(receiver)
+        gone_pkts = int((time.time_ns() - ended_ns) / NS_PER_S / fill.send_s())
+        late_pkts = min(spare_pkts, max(0, gone_pkts - 1))
+        spare_pkts -= late_pkts
+        fills_pkts = sent + fill.round_packets() + late_pkts
     return sent
 
 

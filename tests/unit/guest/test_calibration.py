@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import socket
+from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -125,6 +127,37 @@ def test_every_link_is_filled_both_ways_between_its_own_ends() -> None:
 def test_a_lossy_link_is_filled_with_more() -> None:
     fill = link_fill.fills(losing(Loss(model="random", loss_frac=0.5)))[0]
     assert (fill.round_packets(), link_fill.fills(NETWORK)[1].round_packets()) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("woken_s", "each_round"), [(0.9, 2), (1.1, 2), (2.0, 3), (5.5, 6), (400.0, None)]
+)
+def test_a_late_round_makes_up_for_what_left_meanwhile(
+    woken_s: float, each_round: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``woken_s`` is how long each sleep lasts, in times that the link takes for a packet."""
+    link = direction(rate_bps=1_000_000_000, queue_pkts=100, owd_s=0.0)
+    fill = link_fill.Fill(
+        name="fill_a_b", source="a", target="b", address="127.0.0.1", direction=link, what="link"
+    )
+    send_ns = round(fill.send_s() * 1e9)
+    now_ns, sent_ns = [0], []
+    clock = SimpleNamespace(
+        time_ns=lambda: now_ns[0],
+        sleep=lambda _: now_ns.__setitem__(0, now_ns[0] + round(woken_s * send_ns)),
+    )
+    monkeypatch.setattr(link_fill, "time", clock)
+    sender: Any = SimpleNamespace(send=lambda _: sent_ns.append(now_ns[0]))
+    assert link_fill._send(fill, sender, None, []) == len(sent_ns) <= fill.most_packets()
+    rounds = Counter(sent_ns)
+    assert rounds.pop(0) == 101
+    if each_round is not None:
+        assert set(rounds.values()) == {each_round}
+        # So at each of them the buffer is full again, one being sent.
+        for number, at_ns in enumerate(sorted(rounds), 1):
+            assert 101 + number * each_round - at_ns / send_ns >= 100
+    else:  # no more than it takes to fill it all over, and not without end
+        assert len(sent_ns) == 4 * 101 + 59 * 2
 
 
 def test_packets_that_fill_a_link_are_logged_as_they_come(
