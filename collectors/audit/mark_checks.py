@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from collectors.audit.packet_balance import PKTS, Evidence, compare
-from collectors.sockets.protocol import grown
+from collectors.sockets.protocol import growth
 from model.cell import Cell
 from model.check import Check
 from model.run_files.traffic_tables import QdiscRow
@@ -28,11 +28,10 @@ def received_by_host(cell: Cell, protocol: pl.DataFrame) -> dict[str, int]:
     if cell.ad_hoc:
         return {}
     found = {}
-    own = protocol.filter(counter=MARKED)
-    of_node = own.partition_by("node", as_dict=True)
+    grown = growth(protocol, (MARKED,))
     for direction, _ in WAYS:
         for host in _hosts(cell, direction):
-            count = grown(of_node.get((host,), own.clear()), host, "IpExt", (MARKED,))
+            count = grown(host, "IpExt", (MARKED,))
             if count is not None:
                 found[host] = count
     return found

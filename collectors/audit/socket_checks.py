@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 from collectors.audit.packet_balance import compare
-from collectors.sockets.protocol import grown
+from collectors.sockets.protocol import growth
+from collectors.trace.congestion import by_flow
 from model.cell import Cell, Flow
 from model.check import Check
 from model.tolerances import EXACT, Tolerances
@@ -87,7 +88,7 @@ def checks(
     parts = sockets.partition_by("flow", "side", as_dict=True)
     ends = {(flow.id, side): parts.get((flow.id, side), sockets.clear())
             for flow in flows for side in SIDES}  # fmt: skip
-    told = {} if congestion is None else congestion.partition_by("flow", as_dict=True)
+    told = {} if congestion is None else by_flow(congestion, flows)
     made = []
     for flow in flows:
         for side in SIDES:
@@ -96,8 +97,7 @@ def checks(
             receiver = ends[flow.id, "receiver"]
             made.append(_read(flow, cell, receiver, totals[flow.id, "receiver"], late_s))
         if congestion is not None:
-            own = told.get((flow.id,), congestion.clear())
-            made.append(_windows(flow, ends[flow.id, "sender"], own, late_s))
+            made.append(_windows(flow, ends[flow.id, "sender"], told[flow.id], late_s))
     return made + list(_ends(sockets, protocol, totals))
 
 
@@ -213,19 +213,17 @@ def _after_heartbeat() -> pl.Expr:
 def _ends(sockets: pl.DataFrame, protocol: pl.DataFrame, totals: Totals) -> Iterator[Check]:
     """What each host counted while its flows ran is what its probes counted together."""
     owners = sockets.select("node", "flow", "protocol", "side").unique()
-    rows = protocol.filter(pl.col("counter").is_in([name for end in ENDS for name in end[3]]))
-    of_node = rows.partition_by("node", as_dict=True)
+    grown = growth(protocol, [name for end in ENDS for name in end[3]])
     for kind, side, group, counters, names in ENDS:
         used = owners.filter(protocol=kind, side=side)
         for node in used["node"].unique().sort():
             ids = used.filter(node=node)["flow"].to_list()
-            counted = of_node.get((node,), rows.clear())
             said = [totals[name, side].get(key) for name in ids for key in names]
             parts = [part for part in said if type(part) is int]
             # iperf3 has no totals, so with one of its flows on a host nothing follows.
             whole = len(parts) == len(said)
             yield compare(
                 f"{group} {' + '.join(counters)}", f"{node}, {side}",
-                sum(parts) if whole else None, grown(counted, node, group, counters),
+                sum(parts) if whole else None, grown(node, group, counters),
                 "chunks" if kind == "sctp" else "segments",
             )  # fmt: skip

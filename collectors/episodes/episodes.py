@@ -17,7 +17,8 @@ from collectors.episodes.retransmissions import Kinds
 from collectors.episodes.sctp import sctp_rows
 from collectors.episodes.sent_data import captured_flows
 from collectors.episodes.tcp import tcp_rows
-from collectors.episodes.window import by_flow, main_rows, window
+from collectors.episodes.window import main_rows, window
+from collectors.trace.congestion import by_flow
 from model.cell import Cell, Flow
 from model.run_files.loss_tables import EpisodeRow
 

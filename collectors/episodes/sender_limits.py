@@ -16,8 +16,9 @@ import polars as pl
 from collectors.episodes.bounds import NEVER
 from collectors.episodes.loss_bounds import pftk_bound_pps, sqrt_bound_pps
 from collectors.episodes.sent_data import PACKET_MAX_BYTES, Bools, Ints
-from collectors.episodes.window import by_flow, main_rows
+from collectors.episodes.window import main_rows
 from collectors.packets.seen import Floats
+from collectors.trace.congestion import by_flow
 from model.cell import Cell, Flow
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.traffic_tables import FlowRow, PathRow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,6 @@ import polars as pl
 
 from collectors.episodes.retransmissions import AT_ONCE_S
 from collectors.packets.seen import Floats
-from model.cell import Flow
 
 CAPTURES, TELEMETRY = "captures", "telemetry"
 #: What detected a loss.
@@ -65,12 +63,6 @@ class Window:
 
     def _after(self, t_s: float) -> int:
         return int(np.searchsorted(self.t_s, t_s + AT_ONCE_S, side="right"))
-
-
-def by_flow(congestion: pl.DataFrame, flows: Iterable[Flow]) -> dict[str, pl.DataFrame]:
-    """Return each flow's rows, split once: to look for one flow takes as long as there are rows."""
-    found = congestion.partition_by("flow", as_dict=True)
-    return {flow.id: found.get((flow.id,), congestion.clear()) for flow in flows}
 
 
 def window(congestion: pl.DataFrame, flow: str) -> Window:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from collectors.sockets.protocol import grown
+from collectors.sockets.protocol import growth
 from model.cell import Flow
 
 #: By protocol the group, the counter of expiries, and those of what is no data. T3-rtx of RFC 9260
@@ -31,8 +31,7 @@ def expiries(
     """
     found = {}
     used = [name for _, counter, apart in COUNTERS.values() for name in (counter, *apart)]
-    protocol = protocol.filter(pl.col("counter").is_in(used))
-    of_node = protocol.partition_by("node", as_dict=True)
+    grown = growth(protocol, used)
     sockets = sockets.select("node", "flow", "protocol", "side").unique()
     for flow in flows:
         if flow.protocol not in COUNTERS or flow.generator != "probe":
@@ -42,9 +41,8 @@ def expiries(
         if on.len() != 1:
             continue
         there = sockets.filter(node=on[0], protocol=flow.protocol)["flow"].unique()
-        counted = of_node.get((on[0],), protocol.clear())
-        expired = grown(counted, on[0], group, (counter,))
-        no_data = grown(counted, on[0], group, apart)
+        expired = grown(on[0], group, (counter,))
+        no_data = grown(on[0], group, apart)
         if there.len() == 1 and expired is not None and no_data is not None:
             found[flow.id] = expired - no_data
     return found

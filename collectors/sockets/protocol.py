@@ -6,7 +6,7 @@ kernel keeps; after that a row is a change, and what has no row stayed as it was
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -30,6 +30,9 @@ ASSOCIATION_COUNTERS = (
 ADDRESS_COUNTERS = ("HB_ACT", "RTO", "MAX_PATH_RTX", "STATE")
 COLUMNS = schema(CounterRow)
 Counter = tuple[str | None, str, str]  # flow, group, counter
+#: By how much counters of a host, a group's, grew together from the first sample to the last; None
+#: if the host does not count one of them.
+Growth = Callable[[str, str, Sequence[str]], int | None]
 
 
 def protocol_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl.DataFrame:
@@ -55,17 +58,23 @@ def protocol_table(samples: Samples, flows: Sequence[Flow], epoch_ns: int) -> pl
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
 
 
-def grown(protocol: pl.DataFrame, node: str, group: str, counters: Sequence[str]) -> int | None:
-    """Return by how much a host's counters grew together from the first sample to the last.
+def growth(protocol: pl.DataFrame, counters: Iterable[str]) -> Growth:
+    """Return what tells by how much hosts' counters grew, of the counters of these names.
 
-    None if the host does not count one of them.
+    Split by host once: to look for one host takes as long as there are rows.
     """
-    grown = 0
-    for counter in counters:
-        rows = protocol.filter(node=node, group=group, counter=counter)["value"]
-        if not rows.len():
-            return None
-        grown += rows[-1] - rows[0]
+    rows = protocol.filter(pl.col("counter").is_in(list(counters)))
+    of_node = rows.partition_by("node", as_dict=True)
+
+    def grown(node: str, group: str, counters: Sequence[str]) -> int | None:
+        own, together = of_node.get((node,), rows.clear()), 0
+        for counter in counters:
+            values = own.filter(group=group, counter=counter)["value"]
+            if not values.len():
+                return None
+            together += values[-1] - values[0]
+        return together
+
     return grown
 
 

@@ -18,7 +18,6 @@ from collectors.audit.drop_checks import Told, drop_checks
 from collectors.episodes.congestion_window import mean_cwnd_segments
 from collectors.episodes.episodes import episodes
 from collectors.episodes.sender_limits import Observed, limits
-from collectors.episodes.window import by_flow
 from collectors.packets.messages import message_rows
 from collectors.packets.path import path_rows
 from collectors.raw import messages
@@ -37,6 +36,7 @@ from collectors.raw.flows import (
 from collectors.tables import packet_evidence, path_files, radio_files
 from collectors.tables.kernel_events import write_recorded, write_sockets
 from collectors.tables.parquet import write_parquet, write_rows
+from collectors.trace.congestion import by_flow
 from model import plain_files, run_folder
 from model.cell import Cell, Flow
 from model.check import Check

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,12 @@ def congestion(
         t_s=pl.Series((trace.t_ns(rows["at"].to_numpy()) - epoch_ns) / NS_PER_S)
     ).sort("at", maintain_order=True)
     return _with_tcp_states(fitted(rows, COLUMNS))
+
+
+def by_flow(congestion: pl.DataFrame, flows: Iterable[Flow]) -> dict[str, pl.DataFrame]:
+    """Return each flow's rows, split once: to look for one flow takes as long as there are rows."""
+    found = congestion.partition_by("flow", as_dict=True)
+    return {flow.id: found.get((flow.id,), congestion.clear()) for flow in flows}
 
 
 def _with_tcp_states(rows: pl.DataFrame) -> pl.DataFrame:
