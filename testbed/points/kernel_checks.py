@@ -19,8 +19,6 @@ from testbed.study_checks.queues import bottlenecks
 KernelAt = Callable[[Point], str]
 #: Queue disciplines that the usual kernels have not.
 OF_AQM_KERNELS = frozenset({"codel", "pie"})
-#: The fastest link whose calibration the usual kernels' clock, of 256 ns, can tell.
-USUAL_CLOCK_BPS = 1_000_000_000
 
 
 def needed_by(network: Network) -> tuple[str, ...]:
@@ -49,7 +47,7 @@ def timing(points: Iterable[StudyFile]) -> tuple[str, ...]:
     All, so that points which are compared have one kernel.
     """
     fastest_bps = max((rate_bps for at in points for rate_bps in _rates_bps(at)), default=0)
-    return (kernel_names.FINE_CLOCK,) if fastest_bps > USUAL_CLOCK_BPS else ()
+    return (kernel_names.FINE_CLOCK,) if fastest_bps > kernel_names.USUAL_CLOCK_BPS else ()
 
 
 def _rates_bps(at: StudyFile) -> Iterator[int]:

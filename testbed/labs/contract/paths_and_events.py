@@ -9,10 +9,9 @@ from model import units
 from model.cell import Cell
 from model.errors import UnsupportedError
 from testbed.guest import calibration
+from testbed.study.kernel_names import USUAL_CLOCK_BPS
 
 HINT = "LAB=virtual runs it"
-#: What the virtual lab's kernel needs a finer clock for, no other lab has shown.
-MOST_RATE_BPS = 1_000_000_000
 
 
 def check_events(cell: Cell, lab: str) -> None:
@@ -42,9 +41,9 @@ def check_rates(cell: Cell, lab: str) -> None:
         return
     rates_bps = [way.rate_bps for way in calibration.everywhere(cell.wired)]
     rates_bps += [event.rate_bps for event in cell.events if event.rate_bps is not None]
-    if max(rates_bps) > MOST_RATE_BPS:
+    if max(rates_bps) > USUAL_CLOCK_BPS:
         raise _refused(
-            cell, f"links of the {lab} lab carry at most {units.format_rate(MOST_RATE_BPS)}",
+            cell, f"links of the {lab} lab carry at most {units.format_rate(USUAL_CLOCK_BPS)}",
             units.format_rate(max(rates_bps)), HINT,
         )  # fmt: skip
 
