@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from model.cell import Cell, Limits, cell_json
+from model.cell import Cell, Limits
 from testbed.labs.booted import booting
 from testbed.labs.booted.booting import Boot
 from testbed.labs.contract.lab import Ran
@@ -19,6 +19,7 @@ from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
 from tests.support.own_core import own_core
+from tests.support.runs import lab_part
 
 Scripted = Callable[..., Path]
 
@@ -83,11 +84,7 @@ def run_cell_once(lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def _running(lab: VirtualLab, place: Path) -> Callable[..., Path]:
     def run(cell: Cell, name: str = "cell") -> Path:
-        folder = place / name
-        folder.mkdir()
-        (folder / "cell.json").write_text(cell_json(cell))
-        lab.run(cell, folder, threading.Event())
-        return folder
+        return lab_part.run(lab, cell, place / name)
 
     return run
 

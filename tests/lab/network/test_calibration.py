@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from model.cell import Cell
 from model.links import Direction, Link, Loss, Network
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
+from tests.support.runs import lab_part
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +23,7 @@ def measured(
     """Calibrate the wireless path once: its network, the raw numbers, the packet logs."""
     cell = wireless(purpose="calibrate")
     folder = run_cell_once(cell)
-    found = json.loads((folder / "raw" / "calibration.json").read_text())
-    logs = {}
-    for run, entry in found.items():
-        path: Path = folder / "raw" / "calibration" / entry["log"]
-        logs[run] = calibration_checks.read_log(path.read_text(), str(path))
+    found, logs = lab_part.measured(folder)
     return cell, found, logs
 
 
@@ -99,13 +95,7 @@ def test_a_source_that_is_far_is_found_there(
     )
     network = dataclasses.replace(cell.wired, far_accesses=(far,))
     folder = run_cell_once(dataclasses.replace(cell, network=network), "far")
-    found = json.loads((folder / "raw" / "calibration.json").read_text())
-    logs = {
-        run: calibration_checks.read_log(
-            (folder / "raw" / "calibration" / entry["log"]).read_text(), run
-        )
-        for run, entry in found.items()
-    }
+    found, logs = lab_part.measured(folder)
 
     def judged(asked: Network) -> dict[str, bool | None]:
         made = calibration_checks.checks(asked, cell.seed, found, logs, PROPERTIES.tolerances)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, cell_json
+from model.cell import Cell
 from model.links import Link
 from testbed.campaign import calibration_checks
 from testbed.labs.booted.time_limits import limits
@@ -21,6 +20,7 @@ from testbed.labs.virtual import virtual_lab
 from testbed.labs.virtual.virtual_lab import PROPERTIES, VirtualLab
 from testbed.points.load_study import Study, parse_study
 from testbed.points.resolve import resolve_cell
+from tests.support.runs import lab_part
 from tests.support.study_file import SWEEP, UNPUBLISHED, Edit, edited
 
 RATE_BPS, OWD_S = 10_000_000_000, 0.005
@@ -54,24 +54,13 @@ def cell(fast: Study, lab: VirtualLab, **named: Any) -> Cell:
     return dataclasses.replace(made, limits=limits(made))
 
 
-def run(lab: VirtualLab, one: Cell, folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "cell.json").write_text(cell_json(one))
-    lab.run(one, folder, threading.Event())
-    return folder
-
-
 @pytest.fixture(scope="module")
 def calibrated(
     fast: Study, fine: VirtualLab, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Cell, dict[str, Any], dict[str, list[calibration_checks.Packet]]]:
     one = cell(fast, fine, purpose="calibrate")
-    folder = run(fine, one, tmp_path_factory.mktemp("fast") / "cell")
-    found = json.loads((folder / "raw" / "calibration.json").read_text())
-    logs = {}
-    for name, entry in found.items():
-        path: Path = folder / "raw" / "calibration" / entry["log"]
-        logs[name] = calibration_checks.read_log(path.read_text(), str(path))
+    folder = lab_part.run(fine, one, tmp_path_factory.mktemp("fast") / "cell")
+    found, logs = lab_part.measured(folder)
     return one, found, logs
 
 
@@ -113,7 +102,7 @@ def test_flows_run_and_every_packet_is_accounted_for(
     short = dataclasses.replace(
         made, duration_s=DURATION_S, measure_from_s=0.0, measure_to_s=DURATION_S, flows=flows
     )
-    folder = run(fine, short, tmp_path / "cell")
+    folder = lab_part.run(fine, short, tmp_path / "cell")
     write_tables(folder, short)
     found = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
     assert (found["goodput_bytes"] > 0).all()

@@ -18,6 +18,7 @@ from model.links import AnyLoss, BurstLoss, Loss, PeriodicLoss
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual.virtual_lab import PROPERTIES
 from tests.support.recorded import with_bottleneck
+from tests.support.runs import lab_part
 
 Run = Callable[..., Path]
 Make = Callable[..., Cell]
@@ -34,13 +35,7 @@ def losing(make: Make, loss: AnyLoss, **changes: object) -> Cell:
 
 def calibrated(cell: Cell, folder: Path) -> dict[str, Check]:
     """Return the checks of a calibrating cell by what they are of."""
-    found = json.loads((folder / "raw" / "calibration.json").read_text())
-    logs = {
-        run: calibration_checks.read_log(
-            (folder / "raw" / "calibration" / entry["log"]).read_text(), run
-        )
-        for run, entry in found.items()
-    }
+    found, logs = lab_part.measured(folder)
     return {
         check.check: check
         for check in calibration_checks.checks(

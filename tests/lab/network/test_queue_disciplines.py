@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import threading
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,13 +12,14 @@ import pytest
 
 from collectors.tables.write import write_tables
 from model import run_folder
-from model.cell import Cell, cell_json
+from model.cell import Cell
 from model.links import ACTIVE, Discipline, Link
 from testbed.campaign import calibration_checks
 from testbed.labs.virtual import virtual_lab
 from testbed.labs.virtual.virtual_lab import PROPERTIES, VirtualLab
 from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
+from tests.support.runs import lab_part
 
 STUDY = load_study(find_study("bufferbloat"))
 DURATION_S = 15.0
@@ -46,25 +46,14 @@ def cell(
     )
 
 
-def run(lab: VirtualLab, one: Cell, folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "cell.json").write_text(cell_json(one))
-    lab.run(one, folder, threading.Event())
-    return folder
-
-
 @pytest.fixture(scope="module", params=ACTIVE)
 def calibrated(
     request: pytest.FixtureRequest, managing: VirtualLab, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Cell, dict[str, Any], dict[str, list[calibration_checks.Packet]]]:
     """Calibrate a path with each discipline once: its cell, the raw numbers, the packet logs."""
     one = cell(managing, request.param, "false", purpose="calibrate")
-    folder = run(managing, one, tmp_path_factory.mktemp("calibrated") / "cell")
-    found = json.loads((folder / "raw" / "calibration.json").read_text())
-    logs = {}
-    for name, entry in found.items():
-        path: Path = folder / "raw" / "calibration" / entry["log"]
-        logs[name] = calibration_checks.read_log(path.read_text(), str(path))
+    folder = lab_part.run(managing, one, tmp_path_factory.mktemp("calibrated") / "cell")
+    found, logs = lab_part.measured(folder)
     return one, found, logs
 
 
@@ -113,7 +102,7 @@ def test_all_packets_are_accounted_for_and_marks_come_with_ecn_alone(
     managing: VirtualLab, tmp_path: Path, kind: str, ecn: str
 ) -> None:
     one = cell(managing, kind, ecn)
-    folder = run(managing, one, tmp_path / "cell")
+    folder = lab_part.run(managing, one, tmp_path / "cell")
     write_tables(folder, one)
     audit = json.loads((folder / run_folder.AUDIT).read_text())
     assert [check for check in audit["checks"] if check["agrees"] is False] == []

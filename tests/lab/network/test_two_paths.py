@@ -23,6 +23,7 @@ from testbed.campaign import calibration_checks
 from testbed.campaign.run_cell import execute
 from testbed.command.wireshark import read_recorded
 from testbed.labs.virtual.virtual_lab import PROPERTIES, VirtualLab
+from tests.support.runs import lab_part
 
 #: Of the second path, unlike the first's: 1 Mbit/s, 60 ms.
 SECOND = Direction(rate_bps=1_000_000, queue_pkts=20, owd_s=0.06, channel_limit_pkts=2000,
@@ -270,11 +271,7 @@ def test_a_step_of_rate_delay_and_loss_on_a_dumbbell_is_read_back(
 def measured(wireless: Callable[..., Cell], run_cell_once: Callable[..., Path]) -> Any:
     cell = on_two_paths(wireless(purpose="calibrate"))
     folder = run_cell_once(cell, "calibration")
-    found = json.loads((folder / "raw" / "calibration.json").read_text())
-    logs = {}
-    for run, entry in found.items():
-        path = folder / "raw" / "calibration" / entry["log"]
-        logs[run] = calibration_checks.read_log(path.read_text(), str(path))
+    found, logs = lab_part.measured(folder)
     return cell, found, logs
 
 

@@ -10,9 +10,12 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,17 +51,17 @@ class LabRun:
     finished: dict[str, Files] = field(default_factory=dict)
     #: Labs that had begun when one of its processes was killed last.
     met: set[tuple[str, int]] = field(default_factory=set)
+    #: For temporary files of its commands, and gone with it. The name is so short that worker
+    #: processes are reached there, and not in /tmp.
+    temporary: Path = field(init=False)
 
     def __post_init__(self) -> None:
         """Make its folders."""
         self.results = self.place / self.results
-        self.temporary.mkdir(parents=True)
+        self.place.mkdir(parents=True)
+        self.temporary = Path(tempfile.mkdtemp(prefix="gt-", dir="/tmp"))
+        weakref.finalize(self, shutil.rmtree, self.temporary, ignore_errors=True)
         (self.place / "study.yaml").write_text(STUDY)
-
-    @property
-    def temporary(self) -> Path:
-        """The folder for temporary files of its commands."""
-        return self.place / "tmp"
 
     @property
     def folder(self) -> Path:

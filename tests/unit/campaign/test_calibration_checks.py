@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from testbed.guest.calibration import Way, stages
 from testbed.guest.link_fill import LOG_HEADER, ROUND_FRAC, ROUNDS, Fill, fills
 from tests.support.fake_lab import FakeLab, write_calibrated
 from tests.support.recorded import both_ways, direction, text, wireless_cell, with_bottleneck
+from tests.support.runs import lab_part
 
 TOLERANCES = FakeLab.properties.tolerances
 
@@ -375,13 +375,7 @@ def test_a_drop_tail_queue_of_n_packets_is_measured_as_n(queue_pkts: int, rate_b
 
 def test_all_properties_are_checked_and_every_pairs_delay_and_every_link(tmp_path: Path) -> None:
     write_calibrated(tmp_path, wireless_cell(purpose="calibrate"))
-    found = json.loads((tmp_path / "raw" / "calibration.json").read_text())
-    logs = {
-        run: calibration_checks.read_log(
-            (tmp_path / "raw" / "calibration" / entry["log"]).read_text(), run
-        )
-        for run, entry in found.items()
-    }
+    found, logs = lab_part.measured(tmp_path)
     checks = calibration_checks.checks(NETWORK, 1, found, logs, TOLERANCES)
     assert [item.check for item in checks] == [
         "rtt", "rtt", "loss forward", "loss reverse", *["rate", "buffer"] * 10,

@@ -47,4 +47,7 @@ def test_environment_and_command_line_are_what_init_gives() -> None:
     inside = source.partition("env[] = {")[2].partition("NULL")[0]
     assert given.split() == re.findall(r'"([^"]+)"', inside)
     assert f"`{' '.join(booting.AGENT)}`" in TEXT
+    # By its last word init knows whom to preload what has memory come at once.
+    assert f"`{' '.join(booting.AGENT_AT_ONCE)}`" in TEXT
+    assert f'strcmp(argv[argc - 1], "{booting.AGENT_AT_ONCE[-1]}") == 0' in source
     assert f"`{agent.CELL}/cell.json`" in TEXT
