@@ -57,6 +57,9 @@ _LOADED_ONCE = ["collectors.tables.write", "testbed.campaign.calibration_checks"
 #: Memory that polars lets go goes back to the machine soon: many cells are parsed in one process
 #: after the other. Not at once, which takes half as long again as the parsing itself.
 _ALLOCATORS = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:500,muzzy_decay_ms:0"}
+#: What a server that was killed gives until it can be seen to have ended, and for how long at most.
+_ENDS = (ConnectionRefusedError, ConnectionResetError, BrokenPipeError, EOFError)
+_ENDED_S, _LOOK_S = 5.0, 0.02
 #: What multiprocessing gives for the status of a process whose server was killed.
 _UNKNOWN = 255
 _CANCEL = signal.SIGUSR1
@@ -146,10 +149,24 @@ class _Worker:
         # Bytes, not send(): a view of its buffer in an error's frames is an error of its own.
         call = pickle.dumps((act, item))
         if not self._runs:
-            self._start()
+            self._start_surely()
         self._deadline_s = time.monotonic() + self._timeout_s
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # its answer tells
             self.pipe.send_bytes(call)
+
+    def _start_surely(self) -> None:
+        """Start the process, also where the server was killed a moment ago.
+
+        Its socket closes before it can be waited for: multiprocessing takes it for running then.
+        """
+        until_s = time.monotonic() + _ENDED_S
+        while not self._runs:
+            try:
+                self._start()
+            except MachineError as error:
+                if not isinstance(error.__cause__, _ENDS) or time.monotonic() > until_s:
+                    raise
+                time.sleep(_LOOK_S)
 
     def _start(self) -> None:
         _settle_down()

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from model.errors import ParseError, RunError
+from model.errors import MachineError, ParseError, RunError
 from testbed.machine import workers
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -213,6 +213,35 @@ def test_an_item_whose_process_ends_is_named_and_the_next_has_another(how: str, 
     )
     assert found["after"] == found["last"] != found["before"]
     assert gone(found["before"], found["after"])
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(111, "refused"), EOFError("no pid")])
+def test_a_server_that_is_about_to_end_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    errors, start = [error] * 3, workers._CONTEXT.Process.start
+
+    def start_later(self: Any) -> None:
+        if errors:
+            raise errors.pop()
+        start(self)
+
+    monkeypatch.setattr(workers._CONTEXT.Process, "start", start_later)
+    assert each([4], divide) == {4: 0.25}
+    assert not errors
+
+
+def test_a_server_that_never_answers_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse_always(_: Any) -> None:
+        raise ConnectionRefusedError(111, "refused")
+
+    monkeypatch.setattr(workers._CONTEXT.Process, "start", refuse_always)
+    monkeypatch.setattr(workers, "_ENDED_S", 0.1)
+    found = each([1, 2], divide)
+    assert [type(found[number]) for number in (1, 2)] == [MachineError, MachineError]
+    assert "ConnectionRefusedError" in str(found[1])
 
 
 def test_where_no_process_can_be_had_an_item_fails_and_the_others_go_on(
