@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from model.cell import Cell
-from testbed.labs.booted.expected_traffic import expected_packets
 from testbed.labs.confinement import allowance
+from testbed.labs.confinement.expected_traffic import expected_packets
 
 #: Of a finished cell that measures: documents, samples of sockets and queues; trace and tables.
 MEASURED_BYTES, PER_FLOW_BYTES, PER_PACKET_BYTES = 300_000, 80_000, 35

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from model.cell import Cell, Limits
 from simulators.ns2 import ledger, profiles, settings
 from testbed.labs.booted import booting
-from testbed.labs.booted.expected_traffic import expected_packets
 from testbed.labs.booted.kind import BootedKind
 from testbed.labs.confinement import preflight
+from testbed.labs.confinement.expected_traffic import expected_packets
 from testbed.labs.contract import paths_and_events
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.ns2 import ns2_lab, tree

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from model.cell import Cell, Limits
 from testbed.labs.booted import image, time_limits
-from testbed.labs.booted.expected_traffic import expected_packets
 from testbed.labs.booted.kind import BootedKind
+from testbed.labs.confinement.expected_traffic import expected_packets
 from testbed.labs.contract import paths_and_events, seeded_loss
 from testbed.labs.contract.lab import Check, Finding, Lab, Properties, accept_any
 from testbed.labs.stock import emulator, kernel_package, stock_lab

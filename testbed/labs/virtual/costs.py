@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 from model.cell import Cell
-from testbed.labs.booted.expected_traffic import expected_packets
+from testbed.labs.confinement.expected_traffic import expected_packets
 
 #: On two cores.
 IMAGE_BUILD_S, KERNEL_BUILD_S = 150.0, 210.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
+from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
@@ -16,12 +17,14 @@ from model.links import Loss
 from testbed.campaign.run_cell import execute
 from testbed.labs.booted.time_limits import limits
 from testbed.labs.virtual.virtual_lab import VirtualLab
-from testbed.points.load_study import parse_study
+from testbed.points.load_study import load_study, parse_study
 from testbed.points.resolve import resolve_cell
 from tests.support.recorded import text as recorded
 from tests.support.recorded import with_bottleneck
 
 LARGE = recorded("study/large.yaml")
+#: 500 flows of 50 pairs at its second point.
+BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "large.yaml"
 
 
 def cell_of(pairs: int, lab: VirtualLab) -> Cell:
@@ -42,6 +45,19 @@ def test_many_pairs_run_and_are_all_counted(pairs: int, lab: VirtualLab, tmp_pat
     rows = pl.read_parquet(folder / run_folder.AUDIT_TABLE)
     assert rows.height == 2 * pairs
     assert False not in rows["closes"].to_list()
+
+
+def test_many_flows_of_few_hosts_have_the_memory_they_need(lab: VirtualLab, tmp_path: Path) -> None:
+    study = load_study(BENCHMARK, scale=Decimal("0.1"))
+    point = study.points[1]
+    cell = resolve_cell(study, point, seed=1, replicate=1, lab=lab.describe())
+    cell, folder = dataclasses.replace(cell, limits=limits(cell)), tmp_path / "cell"
+    assert (cell.wired.sources, len(cell.flows)) == (50, 500)
+    execute(cell, folder, lab, threading.Event())
+    flows = pl.read_parquet(folder / run_folder.FLOWS_TABLE)
+    assert flows.height == 500
+    audit = json.loads((folder / run_folder.AUDIT).read_text())
+    assert [check for check in audit["checks"] if check["agrees"] is False] == []
 
 
 def test_flows_that_never_connect_leave_the_others_their_results(

@@ -11,7 +11,7 @@ import pytest
 from model.cell import HostProfile, Knob, KnobKind, LedgerEntry
 from model.run_files.study import Precision
 from testbed.command.runs.plan_costs import cost_lines, seeds_words
-from testbed.labs.booted.expected_traffic import expected_packets, window_pkts
+from testbed.labs.confinement.expected_traffic import expected_packets, window_pkts
 from testbed.labs.virtual.costs import cell_wall_s
 from testbed.planning.plan import Plan, make_plan
 from testbed.points.load_study import find_study, load_study

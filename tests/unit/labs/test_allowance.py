@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from testbed.labs.confinement import allowance
 from testbed.labs.confinement.allowance import LEAST, MIB, Allowance
 from tests.support.recorded import wireless_cell
@@ -47,6 +49,44 @@ def test_five_hundred_pairs_fit() -> None:
     assert allowed.processes > 2 * 1000
     assert allowed.open_files > 4 * 1000
     assert allowed.file_bytes >= allowed.memory_bytes
+
+
+def test_five_hundred_flows_of_fifty_pairs_fit() -> None:
+    cell = wireless_cell(seed=1)
+    network = dataclasses.replace(cell.wired, sources=50, destinations=50)
+    most = [
+        allowance.of_cell(
+            dataclasses.replace(cell, network=network, flows=(cell.flows[0],) * count)
+        )
+        for count in (100, 500)
+    ]
+    # They were seen to take 395 MiB, of which 0.55 for each flow.
+    assert [allowed.memory_bytes // MIB for allowed in most] == [256, 704]
+
+
+@pytest.mark.parametrize(
+    ("flows", "owd_s", "queue_pkts", "needed_mib"),
+    # 1 Gbit/s over 500 ms with as much again queued holds 125 MB: 500 flows were seen to take 986
+    # MiB. Two flows of stock hosts cannot fill it: their windows are 3 MiB each.
+    [(2, 0.25, 41_667, 256), (500, 0.25, 41_667, 1024), (500, 0.01, 1667, 656)],
+)
+def test_what_sockets_hold_fits(flows: int, owd_s: float, queue_pkts: int, needed_mib: int) -> None:
+    cell = wireless_cell(seed=1)
+    way = dataclasses.replace(
+        cell.wired.bottleneck.forward, rate_bps=10**9, queue_pkts=queue_pkts, owd_s=owd_s
+    )
+    network = dataclasses.replace(
+        cell.wired,
+        sources=50,
+        destinations=50,
+        bottleneck=dataclasses.replace(
+            cell.wired.bottleneck, forward=way, reverse=dataclasses.replace(way, queue_pkts=1)
+        ),
+    )
+    hosts = dataclasses.replace(cell.hosts, entries=())
+    many = (next(flow for flow in cell.flows if flow.protocol == "tcp"),) * flows
+    allowed = allowance.of_cell(dataclasses.replace(cell, network=network, flows=many, hosts=hosts))
+    assert needed_mib <= allowed.memory_bytes // MIB <= 2 * needed_mib
 
 
 def test_a_file_can_be_as_large_as_the_memory_which_is_one() -> None:
