@@ -31,6 +31,9 @@ from testbed.machine.process import end_group
 POLL_S = 0.2
 #: How often what a lab has written is measured: a confined one may be hostile.
 LOOK_S = POLL_S
+#: How long none is measured after one, in times of what it took, as it takes the lab's own core; at
+#: most so long, however much there is to look at.
+REST, LONGEST_REST_S = 20.0, 2.0
 #: By which part of what is allowed files without a name may grow before they are looked for.
 UNNAMED_FRAC = 1 / 8
 #: A pipe so large that a lab never waits for its reader before it is ended for its words.
@@ -235,12 +238,15 @@ def _watch(
                 poll.unregister(reading)
             over = end in ready
             if over or words.total_bytes > allowed.console_bytes or time.monotonic() > look_s:
-                look_s = time.monotonic() + every_s
+                began_s = time.monotonic()
                 machine.look()
                 taken = usage(folder, allowed.files)
                 disk_bytes = taken.disk_bytes + (0 if over else unnamed.bytes())
                 taken = dataclasses.replace(taken, disk_bytes=disk_bytes)
                 found = excess(taken, words.total_bytes, allowed)
+                ended_s = time.monotonic()
+                rest_s = min(REST * (ended_s - began_s), LONGEST_REST_S)
+                look_s = ended_s + max(every_s, rest_s)
                 if over or found:
                     if over:
                         child.wait()

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
-#: A look after this time, whatever the disk's room says.
-LOOK_S = 5.0
+#: A look after this time, whatever the disk's room says; later, if the last took a fiftieth of it.
+LOOK_S, REST = 5.0, 50.0
 
 
 def unnamed_bytes(process: int, folder: Path) -> int:
@@ -54,5 +54,6 @@ class UnnamedFiles:
         now_s = time.monotonic()
         if now_s >= self._next_s or room_bytes < self._room_bytes - self.matters_bytes:
             self._bytes = unnamed_bytes(self.process, self.folder)
-            self._room_bytes, self._next_s = room_bytes, now_s + LOOK_S
+            took_s = time.monotonic() - now_s
+            self._room_bytes, self._next_s = room_bytes, now_s + max(LOOK_S, REST * took_s)
         return self._bytes

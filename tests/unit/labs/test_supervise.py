@@ -104,6 +104,22 @@ def test_the_most_memory_of_a_lab_is_its_own_and_not_that_of_who_watches(
     assert 64 << 20 <= ending.peak_memory_bytes < 150 << 20
 
 
+def test_a_dear_look_is_followed_by_a_longer_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, takes = [100.0], []
+
+    def take(_: taken.Taken) -> None:
+        takes.append(now_s[0])
+        now_s[0] += 0.02
+
+    monkeypatch.setattr(taken.Taken, "_take", take)
+    monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    found = taken.Taken(process=1)
+    while now_s[0] < 103.0:
+        found.look()
+        now_s[0] += 0.2
+    assert takes == pytest.approx([100.0, 101.02, 102.04])
+
+
 def test_a_process_that_has_ended_tells_nothing() -> None:
     done = subprocess.Popen(["true"])
     done.wait()
