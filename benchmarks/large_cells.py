@@ -44,7 +44,10 @@ def run_one(
     point: int, purposes: Sequence[Purpose], kernel: str, scale: str
 ) -> dict[str, float | str]:
     """Execute a point's calibrating and measuring cells; return what each part took."""
+    # A campaign's processes have these before their first cell.
+    from collectors.tables import write  # noqa: F401
     from model import run_folder
+    from testbed.campaign import calibration_checks  # noqa: F401
     from testbed.campaign.run_cell import execute
     from testbed.labs.booted.time_limits import limits
     from testbed.labs.virtual import virtual_lab
@@ -85,7 +88,7 @@ def run_one(
 def main() -> None:
     """Run the rounds and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("checkouts", nargs="*", default=["."], type=Path)
+    parser.add_argument("checkouts", nargs="*", default=[Path()], type=Path)
     parser.add_argument("--points", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--purposes", nargs="+", default=["calibrate", "measure"])
@@ -105,8 +108,8 @@ def main() -> None:
             argv += ["--kernel", args.kernel, "--scale", args.scale, "--purposes", *args.purposes]
             environment = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
             done = subprocess.run(
-                argv, check=True, capture_output=True, text=True, cwd=checkout, env=environment,
-                timeout=ONE_S,
+                argv, check=True, stdout=subprocess.PIPE, text=True, cwd=checkout,
+                env=environment, timeout=ONE_S,
             )  # fmt: skip
             found.setdefault((point, checkout), []).append(json.loads(done.stdout))
             sys.stdout.write(f"{point} {checkout} {done.stdout}")

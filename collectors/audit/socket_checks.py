@@ -14,7 +14,6 @@ import polars as pl
 
 from collectors.audit.packet_balance import compare
 from collectors.sockets.protocol import growth
-from collectors.trace.congestion import by_flow
 from model.cell import Cell, Flow
 from model.check import Check
 from model.tolerances import EXACT, Tolerances
@@ -74,21 +73,21 @@ def checks(
     cell: Cell,
     sockets: pl.DataFrame,
     protocol: pl.DataFrame,
-    congestion: pl.DataFrame | None,
+    told: Mapping[str, pl.DataFrame] | None,
     totals: Totals,
     tolerances: Tolerances = EXACT,
 ) -> list[Check]:
     """Return all comparisons of a cell's samples.
 
-    ``totals`` are what the probes wrote when all was acknowledged, empty where it was not. Who
-    samples wakes up as late as a flow may start: what comes in between says nothing.
+    ``told`` are each flow's rows of the kernel's events, ``totals`` what the probes wrote when all
+    was acknowledged, empty where it was not. Who samples wakes up as late as a flow may start: what
+    comes in between says nothing.
     """
     late_s = tolerances.start_s
     flows = [flow for flow in cell.flows if flow.generator == "probe" and flow.protocol != "udp"]
     parts = sockets.partition_by("flow", "side", as_dict=True)
     ends = {(flow.id, side): parts.get((flow.id, side), sockets.clear())
             for flow in flows for side in SIDES}  # fmt: skip
-    told = {} if congestion is None else by_flow(congestion, flows)
     made = []
     for flow in flows:
         for side in SIDES:
@@ -96,7 +95,7 @@ def checks(
         if flow.protocol == "tcp":
             receiver = ends[flow.id, "receiver"]
             made.append(_read(flow, cell, receiver, totals[flow.id, "receiver"], late_s))
-        if congestion is not None:
+        if told is not None:
             made.append(_windows(flow, ends[flow.id, "sender"], told[flow.id], late_s))
     return made + list(_ends(sockets, protocol, totals))
 

@@ -7,7 +7,7 @@ several paths has a window on each: none is given to an episode that captures te
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -18,19 +18,20 @@ from collectors.episodes.sctp import sctp_rows
 from collectors.episodes.sent_data import captured_flows
 from collectors.episodes.tcp import tcp_rows
 from collectors.episodes.window import main_rows, window
-from collectors.trace.congestion import by_flow
 from model.cell import Cell, Flow
 from model.run_files.loss_tables import EpisodeRow
 
 
 def episodes(
-    cell: Cell, packets: pl.DataFrame | None, congestion: pl.DataFrame | None
+    cell: Cell, packets: pl.DataFrame | None, told: Mapping[str, pl.DataFrame] | None
 ) -> list[EpisodeRow] | None:
-    """Return the episodes of all TCP and SCTP flows in the study's order; None: nothing tells."""
+    """Return the episodes of all TCP and SCTP flows in the study's order; None: nothing tells.
+
+    ``told`` are each flow's rows of the kernel's events.
+    """
     if packets is not None:
-        return _captured(cell, packets, congestion)
-    if congestion is not None:
-        told = by_flow(congestion, cell.flows)
+        return _captured(cell, packets, told or {})
+    if told is not None:
         flows = (flow for flow in cell.flows if flow.protocol != "udp")
         return [row for flow in flows for row in _told(flow, told[flow.id])]
     return None
@@ -47,10 +48,9 @@ def _told(flow: Flow, congestion: pl.DataFrame) -> Iterator[EpisodeRow]:
 
 
 def _captured(
-    cell: Cell, packets: pl.DataFrame, congestion: pl.DataFrame | None
+    cell: Cell, packets: pl.DataFrame, told: Mapping[str, pl.DataFrame]
 ) -> list[EpisodeRow]:
     found: list[EpisodeRow] = []
-    told = {} if congestion is None else by_flow(congestion, cell.flows)
     for flow, captured in captured_flows(cell, packets):
         if flow.protocol != "udp":
             cwnd, own = None, told.get(flow.id)

@@ -18,7 +18,6 @@ from collectors.episodes.loss_bounds import pftk_bound_pps, sqrt_bound_pps
 from collectors.episodes.sent_data import PACKET_MAX_BYTES, Bools, Ints
 from collectors.episodes.window import main_rows
 from collectors.packets.seen import Floats
-from collectors.trace.congestion import by_flow
 from model.cell import Cell, Flow
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.traffic_tables import FlowRow, PathRow
@@ -39,12 +38,13 @@ DELAYED_BELOW = 0.75
 class Observed:
     """What a cell's tables and senders say, by flow; ``totals`` are empty where a sender gave none.
 
+    ``told`` are the rows of the kernel's events.
     ``data_until_s`` is the end of the last interval of the run in which a receiver got data.
     """
 
     cell: Cell
     flows: Sequence[FlowRow]
-    congestion: pl.DataFrame
+    told: Mapping[str, pl.DataFrame]
     episodes: Sequence[EpisodeRow]
     queue: pl.DataFrame | None
     paths: Sequence[PathRow]
@@ -54,7 +54,7 @@ class Observed:
 
 def limits(seen: Observed) -> list[LimitsRow]:
     """Return for each TCP and SCTP flow a row for the run, then one for each window."""
-    told, busy = by_flow(seen.congestion, seen.cell.flows), _busy(seen.queue)
+    busy = _busy(seen.queue)
     losses: dict[str, list[EpisodeRow]] = {flow.id: [] for flow in seen.cell.flows}
     for episode in seen.episodes:
         losses[episode.flow].append(episode)
@@ -62,7 +62,7 @@ def limits(seen: Observed) -> list[LimitsRow]:
         row
         for flow in seen.cell.flows
         if flow.protocol != "udp"
-        for row in _flow_rows(seen, flow, told[flow.id], losses[flow.id], busy)
+        for row in _flow_rows(seen, flow, seen.told[flow.id], losses[flow.id], busy)
     ]
 
 

@@ -6,6 +6,7 @@ kernel keeps; after that a row is a change, and what has no row stayed as it was
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -114,18 +115,27 @@ def _counters(
 
 
 def _pairs(lines: Sequence[str], before: Sequence[str]) -> Iterator[tuple[Counter, int]]:
-    """Yield counters of lines in pairs: a group and names, the same group and numbers."""
-    pairs = zip(lines[::2], lines[1::2], strict=True)
-    earlier = set(zip(before[::2], before[1::2], strict=True))
-    for heads, numbers in pairs:
-        if (heads, numbers) in earlier:
+    """Yield changed counters of lines in pairs: a group and names, the same group and numbers."""
+    earlier = dict(zip(before[::2], before[1::2], strict=True))
+    for heads, numbers in zip(lines[::2], lines[1::2], strict=True):
+        known = earlier.get(heads)
+        if numbers == known:
             continue
-        group, *names = heads.split()
+        group, counters = _named(heads)
         again, *values = numbers.split()
         if group != again or group[-1] != ":":
             raise ValueError(f"{group} is followed by {again}")
-        for name, value in zip(names, values, strict=True):
-            yield (None, group[:-1], name), _whole(value)
+        old = known.split()[1:] if known else [""] * len(counters)
+        for counter, value, was in zip(counters, values, old, strict=True):
+            if value != was:
+                yield counter, _whole(value)
+
+
+@functools.lru_cache(maxsize=64)
+def _named(heads: str) -> tuple[str, list[Counter]]:
+    """Return the group of a line of names as it stands there, and its counters."""
+    group, *names = heads.split()
+    return group, [(None, group[:-1], name) for name in names]
 
 
 def _list(lines: Sequence[str], before: Sequence[str]) -> Iterator[tuple[Counter, int]]:

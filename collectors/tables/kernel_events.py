@@ -90,7 +90,7 @@ def write_sockets(
     folder: Path,
     cell: Cell,
     epoch_ns: int,
-    windows: pl.DataFrame | None,
+    told: Mapping[str, pl.DataFrame] | None,
     tolerances: Tolerances,
 ) -> tuple[Counted, list[Check]]:
     """Write the tables of sampled sockets and counters.
@@ -105,7 +105,7 @@ def write_sockets(
     write_parquet(sockets, folder / run_folder.SOCKETS_TABLE)
     write_parquet(protocol, folder / run_folder.PROTOCOL_TABLE)
     totals = packet_evidence.probe_totals(folder, cell)
-    checks = socket_checks.checks(cell, sockets, protocol, windows, totals, tolerances)
+    checks = socket_checks.checks(cell, sockets, protocol, told, totals, tolerances)
     counted = Counted(
         expired=expiries(cell.flows, sockets, protocol),
         marked_at=mark_checks.received_by_host(cell, protocol),

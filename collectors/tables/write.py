@@ -129,8 +129,8 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
     received = {flow.id: _received(folder, flow, epoch_ns) for flow in cell.flows}
     recorded = write_recorded(folder, cell, epoch_ns)
     windows = recorded.windows
-    windows_of = {} if windows is None else by_flow(windows, cell.flows)
-    told, checks = write_sockets(folder, cell, epoch_ns, windows, tolerances)
+    by_its_flow = None if windows is None else by_flow(windows, cell.flows)
+    told, checks = write_sockets(folder, cell, epoch_ns, by_its_flow, tolerances)
     marked = mark_checks.of_flows(cell, told.marked_at)
     flows = [
         flow_row(
@@ -139,7 +139,7 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
             received[flow.id],
             _sent(folder, flow),
             counted[flow.id],
-            None if windows is None else mean_cwnd_segments(flow, cell, windows_of[flow.id]),
+            None if by_its_flow is None else mean_cwnd_segments(flow, cell, by_its_flow[flow.id]),
             told.expired.get(flow.id),
             marked.get(flow.id),
         )
@@ -164,14 +164,14 @@ def write_tables(folder: Path, cell: Cell, tolerances: Tolerances = EXACT) -> No
         known = packet_evidence.one_way_delays(folder)
         table = message_rows(cell, timed, epoch_ns, packets, one_way_delays=known)
         write_parquet(table, folder / run_folder.MESSAGES_TABLE)
-    found_episodes = episodes(cell, packets, windows)
+    found_episodes = episodes(cell, packets, by_its_flow)
     if found_episodes is not None:
         write_rows(found_episodes, EpisodeRow, folder / run_folder.EPISODES_TABLE)
-    if found_episodes is not None and windows is not None:
+    if found_episodes is not None and by_its_flow is not None:
         seen = Observed(
             cell=cell,
             flows=flows,
-            congestion=windows,
+            told=by_its_flow,
             episodes=found_episodes,
             queue=recorded.queue,
             paths=paths,

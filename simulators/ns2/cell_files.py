@@ -23,6 +23,7 @@ from collectors.packets.path import path_rows
 from collectors.raw.files import read_text
 from collectors.raw.flows import Sent, flow_row
 from collectors.tables.parquet import write_parquet, write_rows
+from collectors.trace.congestion import by_flow
 from model import plain_files, run_folder
 from model.cell import Cell
 from model.check import Check
@@ -143,7 +144,7 @@ def _write_told(folder: Path, cell: Cell, left: Left) -> tuple[pl.DataFrame, pl.
 
 def _write_seen(folder: Path, cell: Cell, packets: pl.DataFrame, congestion: pl.DataFrame) -> None:
     """Write what follows from packets as captures would have seen them."""
-    lost = episodes(cell, packets, congestion) or []
+    lost = episodes(cell, packets, by_flow(congestion, cell.flows)) or []
     write_rows(lost, EpisodeRow, folder / run_folder.EPISODES_TABLE)
     if cell.collect.pcap:
         write_parquet(packets, folder / run_folder.PACKETS_TABLE)

@@ -8,6 +8,7 @@ import polars as pl
 
 from collectors.episodes.episodes import episodes
 from collectors.packets import columns
+from collectors.trace.congestion import by_flow
 from model.cell import Cell, Flow
 from model.run_files.loss_tables import EpisodeRow
 from tests.support.recorded import wireless_cell
@@ -90,4 +91,5 @@ class Story:
         self, congestion: pl.DataFrame | None = None, until_s: float = 1000.0
     ) -> list[EpisodeRow]:
         """Return the episodes the captures show."""
-        return episodes(CELL, self.packets(until_s=until_s), congestion) or []
+        told = None if congestion is None else by_flow(congestion, CELL.flows)
+        return episodes(CELL, self.packets(until_s=until_s), told) or []

@@ -162,10 +162,11 @@ def windows(
         for t_s, event, cwnd in events
     ]  # fmt: skip
     congestion = pl.DataFrame(rows, schema=congestion_events.COLUMNS)
+    told = congestion_events.by_flow(congestion, CELL.flows)
     empty = pl.DataFrame(schema=protocol_counters.COLUMNS)
     totals = {end: dict[str, Any]() for end in ENDS}
     cell = dataclasses.replace(CELL, flows=tuple(f for f in CELL.flows if f.id == flow))
-    found = checks(cell, sockets, empty, congestion, totals, tolerances)
+    found = checks(cell, sockets, empty, told, totals, tolerances)
     return [check for check in found if check.check == "window sampled"]
 
 

@@ -18,7 +18,7 @@ from collectors.episodes.loss_bounds import (
     timeout_probability,
 )
 from collectors.episodes.sender_limits import Observed, limits
-from collectors.trace.congestion import COLUMNS
+from collectors.trace.congestion import COLUMNS, by_flow
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
 from model.run_files.traffic_tables import FlowRow
 from tests.support.loss_story import CELL, MSS, S, T
@@ -87,8 +87,9 @@ def seen(*rows: dict[str, Any], **more: Any) -> Observed:
     )  # fmt: skip
     totals = {"segs_in": 1000, "data_segs_out": 1000, "rto_us": 1_000_000, "busy_us": 19_000_000,
               "rwnd_limited_us": 0, "sndbuf_limited_us": 500_000}  # fmt: skip
+    told = by_flow(pl.DataFrame(list(rows), schema=COLUMNS), cell.flows)
     values: dict[str, Any] = {
-        "cell": cell, "flows": [counted], "congestion": pl.DataFrame(list(rows), schema=COLUMNS),
+        "cell": cell, "flows": [counted], "told": told,
         "episodes": [], "queue": None, "paths": [], "totals": {"T": totals},
         "data_until_s": {},
     }  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 
 from collectors.episodes.episodes import episodes
 from collectors.tables.write import write_tables
-from collectors.trace.congestion import congestion
+from collectors.trace.congestion import by_flow, congestion
 from model import run_folder
 from model.cell import from_dict
 from model.run_files.loss_tables import EpisodeRow, LimitsRow
@@ -60,7 +60,7 @@ def test_a_cell_with_telemetry_alone(tmp_path: Path) -> None:
 )
 def test_both_kernels_of_the_recorded_trace(kernel: str, by: str, dupacks: int) -> None:
     rows = congestion(trace(kernel), wireless_cell().flows, 4_000_000_000, {"T": 1448})
-    found = episodes(CELL, None, rows) or []
+    found = episodes(CELL, None, by_flow(rows, CELL.flows)) or []
     first = next(row for row in found if row.flow == "T")
     assert (first.detected_by, first.dupacks, first.retransmitted_pkts) == (by, dupacks, 16)
     assert all(row.basis == "telemetry" for row in found)

@@ -6,10 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from collectors.episodes.episodes import episodes
-from collectors.trace.congestion import COLUMNS
+from collectors.episodes import episodes as of_cells
+from collectors.trace.congestion import COLUMNS, by_flow
 from model.run_files.loss_tables import EpisodeRow
 from tests.support.loss_story import CELL, MSS, S, T
+
+
+def episodes(congestion: pl.DataFrame) -> list[EpisodeRow] | None:
+    return of_cells.episodes(CELL, None, by_flow(congestion, CELL.flows))
 
 
 def frame(*rows: dict[str, Any]) -> pl.DataFrame:
@@ -59,7 +63,7 @@ THREE_DUPLICATES = (
 
 
 def test_tcp_goes_into_recovery_on_the_third_duplicate() -> None:
-    assert episodes(CELL, None, frame(*THREE_DUPLICATES)) == [
+    assert episodes(frame(*THREE_DUPLICATES)) == [
         EpisodeRow(
             flow="T",
             protocol="tcp",
@@ -89,7 +93,7 @@ def test_tcp_goes_into_recovery_on_the_third_duplicate() -> None:
 
 
 def test_tcp_is_told_what_each_duplicate_let_go() -> None:
-    (row,) = episodes(CELL, None, frame(
+    (row,) = episodes(frame(
         met(0.51, 0, 8, 8),
         met(0.52, 1, 8, 8),
         met(0.54, 2, 8, 8),
@@ -107,7 +111,7 @@ def test_tcp_is_told_what_each_duplicate_let_go() -> None:
 
 
 def test_a_timeout_of_tcp_without_duplicates() -> None:
-    (row,) = episodes(CELL, None, frame(
+    (row,) = episodes(frame(
         met(0.5, 0, 2, 2),
         met(0.51, 1, 2, 3),  # acknowledges segment 2, and two more leave: both are lost
         tcp(1.8, "state", "loss"),
@@ -122,7 +126,7 @@ def test_a_timeout_of_tcp_without_duplicates() -> None:
 
 
 def test_a_lost_syn_and_a_fin_make_no_episode() -> None:
-    assert episodes(CELL, None, frame(
+    assert episodes(frame(
         tcp(1.0, "state", "loss"),
         tcp(1.0, "retransmit", "loss", "handshake"),
         tcp(1.5, "state", "open"),
@@ -133,7 +137,7 @@ def test_a_lost_syn_and_a_fin_make_no_episode() -> None:
 
 def test_a_receiver_that_delays_may_hide_one_duplicate() -> None:
     # It acknowledges two at a time, so the one that moved by one segment may have reported more.
-    (row,) = episodes(CELL, None, frame(
+    (row,) = episodes(frame(
         met(0.50, 0, 11, 20), met(0.51, 2, 12, 20), met(0.52, 4, 13, 20), met(0.53, 6, 14, 20),
         met(0.54, 7, 14, 20), met(0.55, 7, 15, 20),
         tcp(0.55, "state", "recovery"), tcp(0.55, "retransmit", "recovery", "fast"),
@@ -145,7 +149,7 @@ def test_a_receiver_that_delays_may_hide_one_duplicate() -> None:
 
 
 def test_sctp_halves_its_window() -> None:
-    (row,) = episodes(CELL, None, frame(
+    (row,) = episodes(frame(
         sack(0.50, 20000, 65536, 10),
         sack(0.52, 20000, 65536, 10, held=1),
         sack(0.53, 20000, 65536, 9, held=2),  # the third report
@@ -164,7 +168,7 @@ def test_sctp_halves_its_window() -> None:
 
 
 def test_one_mtu_is_a_timeout_whose_time_is_not_known() -> None:
-    (row,) = episodes(CELL, None, frame(
+    (row,) = episodes(frame(
         sack(0.5, 9000, 65536, 3), sack(2.5, 1500, 6000, 2), sack(3.0, 2500, 6000, 2),
         sack(3.5, 3500, 6000, 2),
     )) or []  # fmt: skip
@@ -173,9 +177,9 @@ def test_one_mtu_is_a_timeout_whose_time_is_not_known() -> None:
 
 
 def test_growing_to_the_threshold_is_no_loss() -> None:
-    assert episodes(CELL, None, frame(sack(0.5, 5000, 6000, 4), sack(1.0, 6000, 6000, 5))) == []
+    assert episodes(frame(sack(0.5, 5000, 6000, 4), sack(1.0, 6000, 6000, 5))) == []
 
 
 def test_nothing_recorded_is_not_nothing_lost() -> None:
-    assert episodes(CELL, None, None) is None
+    assert of_cells.episodes(CELL, None, None) is None
     assert (T.protocol, S.protocol) == ("tcp", "sctp")

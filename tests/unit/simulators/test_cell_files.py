@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from collectors.episodes.episodes import episodes
+from collectors.trace.congestion import by_flow
 from model import run_folder
 from model.errors import ParseError, VerifyError
 from model.run_files.tables import TABLES, schema
@@ -178,7 +179,7 @@ def test_losses_are_the_same_without_captures(lines: int) -> None:
         told = packets.tell(found.packets, cell)
         congestion = windows.congestion(told, found.changes, (), cell)
         frame = packets.packets_frame(told, cell)
-        made.append((frame.height, episodes(cell, frame, congestion)))
+        made.append((frame.height, episodes(cell, frame, by_flow(congestion, cell.flows))))
     (rows, with_captures), (fewer, without) = made
     assert fewer < rows
     assert without == with_captures

@@ -66,6 +66,13 @@ def test_recorded_lists_of_sctp() -> None:
     assert rows.filter(group="SctpPath 10.2.2.2", counter="RTO")["value"][0] == 300  # ticks
 
 
+def test_a_new_head_is_read_anew() -> None:
+    rows = made((0, SNMP, "Tcp: A B\nTcp: 1 2\n"), (1, SNMP, "Tcp: B A\nTcp: 1 2\n"))
+    assert rows.select("t_s", "counter", "value").rows() == [
+        (0.0, "A", 1), (0.0, "B", 2), (1.0, "B", 1), (1.0, "A", 2),
+    ]  # fmt: skip
+
+
 def test_only_changes_follow() -> None:
     texts = ["Tcp: A B\nTcp: 1 2\n", "Tcp: A B\nTcp: 1 2\n", "Tcp: A B\nTcp: 1 3\n"]
     rows = made(*((second, SNMP, text) for second, text in enumerate(texts)))
