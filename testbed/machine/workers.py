@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from model.errors import GroundtruthError, MachineError, RunError
-from testbed.machine import lifeline, scratch
+from testbed.machine import lifeline, scratch, sent_errors
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -206,7 +206,7 @@ class _Worker:
             self.end(0)
             return RunError("never ends", where=where, wanted=f"within {self._timeout_s:g} s")
         try:
-            return pickle.loads(self.pipe.recv_bytes())
+            return sent_errors.unpacked(pickle.loads(self.pipe.recv_bytes()))
         except (EOFError, OSError):
             status = self.end()
         got = f"signal {-status}" if status < 0 else f"status {status}"
@@ -312,15 +312,4 @@ def _answer(call: bytes) -> bytes:
         return pickle.dumps(act(item))
     except Exception as error:  # noqa: BLE001  # handed on where the call came from
         error.add_note(traceback.format_exc())
-        return _pickled(error)
-
-
-def _pickled(error: Exception) -> bytes:
-    try:
-        answer = pickle.dumps(error)
-        pickle.loads(answer)
-    except Exception:  # noqa: BLE001  # an error of any kind may not be made for it
-        told = RunError("an error that cannot be sent", got=f"{type(error).__name__}: {error}")
-        told.add_note("".join(error.__notes__))
-        return pickle.dumps(told)
-    return answer
+        return sent_errors.pickled(error)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 from model import plain_files, run_folder
 from model.errors import GroundtruthError
@@ -30,7 +32,7 @@ def told(found: Found) -> Iterator[None]:
         if isinstance(error, FullDiskError):
             full = error
         elif room.is_full(error):
-            full = room.full_disk(error, found.folder)
+            full = room.full_disk(error, found.folder, Path(tempfile.gettempdir()))
         if full is None:
             raise
         raise with_what_to_free(full, found) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import select
 import signal
@@ -20,7 +21,7 @@ import psutil
 import pytest
 
 from model.errors import MachineError, ParseError, RunError
-from testbed.machine import workers
+from testbed.machine import room, workers
 
 ROOT = Path(__file__).resolve().parents[3]
 MEMORY = " (the machine may be short of memory)"
@@ -161,6 +162,33 @@ def test_an_error_comes_as_it_was_and_the_others_go_on() -> None:
     assert isinstance(found[1], ParseError)
     assert str(found[1]) == "file:1: bad: wanted a, got b (c)"
     assert (found[1].where, found[1].hint) == ("file:1", "c")
+
+
+def fail_for_a_reason(_: object) -> None:
+    try:
+        raise OSError(errno.EDQUOT, "quota", "cells")
+    except OSError as error:
+        raise RunError("cannot write") from error
+
+
+def test_an_error_comes_with_what_it_came_of() -> None:
+    (error,) = each([1], fail_for_a_reason).values()
+    assert isinstance(error, RunError)
+    assert isinstance(error.__cause__, OSError)
+    assert (error.__cause__.errno, error.__cause__.filename) == (errno.EDQUOT, "cells")
+    assert error.__cause__.__cause__ is None
+    assert room.is_full(error)
+
+
+def fail_for_an_awkward_reason(_: object) -> None:
+    raise RunError("cannot write") from AwkwardError("bad", where="file")
+
+
+def test_an_error_whose_reason_cannot_be_sent_comes_without_it() -> None:
+    (error,) = each([1], fail_for_an_awkward_reason).values()
+    assert isinstance(error, RunError)
+    assert error.what == "cannot write"
+    assert error.__cause__ is None
 
 
 def test_a_programming_error_is_raised_and_says_where_it_was() -> None:
