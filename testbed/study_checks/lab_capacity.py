@@ -16,6 +16,7 @@ MAX_RTT_S = 60.0
 #: At higher rates a packet takes few ticks of the lab's finest clock, of a nanosecond, and
 #: calibration cannot tell it.
 MAX_BOTTLENECK_BPS = 10_000_000_000
+TOO_FAST = "faster than the lab's clock can tell"
 #: What a lab has memory for: packets in the bottleneck's buffer and under way.
 MAX_HELD_PKTS, PACKET_BYTES = 50_000, 1500
 #: Flows a lab was shown to run.
@@ -65,7 +66,7 @@ def _path_problems(network: Network, document: Document) -> Iterator[Problem]:
         if rate_bps > MAX_BOTTLENECK_BPS:
             yield document.problem(
                 ("network", "bottleneck", *loc),
-                "faster than the lab's clock can tell",
+                TOO_FAST,
                 wanted=f"at most {units.format_rate(MAX_BOTTLENECK_BPS)}",
                 got=units.format_rate(rate_bps),
             )
