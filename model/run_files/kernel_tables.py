@@ -12,7 +12,7 @@ class CongestionRow:
     What one protocol alone tells is null for the other.
     """
 
-    t_s: float  #: of the event, by CLOCK_MONOTONIC in steps of 256 ns
+    t_s: float  #: of the event, by CLOCK_MONOTONIC in the lab's steps: 256 ns, or 1 ns
     #: as in `cell.json`; connections of no flow are left out; TCP: `dport`; SCTP: `peer_port`
     flow: str
     protocol: str  #: as in `cell.json`; TCP: `dport`; SCTP: `peer_port`
