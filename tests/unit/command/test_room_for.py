@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 
 from model import run_folder
 from model.cell import Cell
+from testbed.campaign.study_sets import Found
 from testbed.command.cli import command_status
-from testbed.command.runs import run_and_report
+from testbed.command.runs import full_disk, run_and_report
 from testbed.machine import room
+from testbed.machine.room import FullDiskError
 from tests.support.fake_lab import FakeLab
 from tests.support.said import Said
 
@@ -117,3 +120,18 @@ def test_a_run_that_goes_on_needs_room_for_what_is_left(
     assert len(lab.ran) == 3
     assert command_status(["resume", "r/latest", "-j", "1", "--no-check-room"]) == 0
     assert len(lab.ran) == 4
+
+
+@pytest.mark.parametrize("full", ["run", "scratch"])
+def test_the_disk_with_little_room_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    places = {"run": tmp_path / "run", "scratch": tmp_path / "scratch"}
+    for place in places.values():
+        place.mkdir()
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(places["scratch"]))
+    monkeypatch.setattr(room, "has_little", lambda place: place == places[full])
+    found = Found(folder=places["run"], runs=(), is_set=False)
+    with pytest.raises(FullDiskError) as caught, full_disk.told(found):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.where == str(places[full])
