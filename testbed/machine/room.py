@@ -10,6 +10,7 @@ from pathlib import Path
 
 from model.errors import RunError
 from model.words import size_text
+from testbed.machine.sent_errors import with_causes
 
 #: With less left than this, a lab that failed is taken to have failed for want of room: its guest
 #: does not say so.
@@ -23,12 +24,7 @@ MEMINFO, OWN_GROUP, GROUPS = (
 
 def is_full(error: BaseException) -> bool:
     """Return whether something failed, or what it came of did, because a disk is full."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in FULL:
-            return True
-        cause = cause.__cause__
-    return False
+    return any(isinstance(one, OSError) and one.errno in FULL for one in with_causes(error))
 
 
 class FullDiskError(RunError):
@@ -52,8 +48,8 @@ def full_disk(error: Exception, *places: Path) -> FullDiskError | None:
     certain = is_full(error)
     if not certain and not isinstance(error, RunError):
         return None
-    named = getattr(error, "filename", None)
-    every = [*([Path(named)] if isinstance(named, str) else []), *places]
+    names = (getattr(one, "filename", None) for one in with_causes(error))
+    every = [*(Path(name) for name in names if isinstance(name, str)), *places]
     little = [place for place in every if has_little(place)]
     if not certain and not little:
         return None

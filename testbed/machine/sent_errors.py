@@ -19,7 +19,7 @@ def pickled(error: Exception) -> bytes:
 
     It has notes.
     """
-    for chain in (_with_causes(error), [error]):
+    for chain in (with_causes(error), [error]):
         try:
             answer = pickle.dumps(_Raised(chain))
             pickle.loads(answer)
@@ -40,8 +40,11 @@ def unpacked(answer: Any) -> Any:
     return answer[0]
 
 
-def _with_causes(error: BaseException) -> Iterator[BaseException]:
+def with_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, what it came of, and so on."""
     cause: BaseException | None = error
-    while cause is not None:
+    told: list[BaseException] = []
+    while cause is not None and not any(cause is one for one in told):  # some are in circles
+        told.append(cause)
         yield cause
         cause = cause.__cause__

@@ -21,8 +21,8 @@ PROC = "/proc"
 _PEAK = re.compile(rb"^VmHWM:\s*([0-9]+) kB$", re.MULTILINE)
 #: No file that is read here is longer, but for the list of children, of which each has a word.
 _LONGEST_BYTES = 1 << 16
-#: How long there is no look after one, in times of what it took.
-REST = 50.0
+#: How long there is no look after one, in times of the processor time it took; at most so long.
+REST, LONGEST_REST_S = 50.0, 2.0
 #: From the sandbox to what runs in it there are fewer.
 MOST_STEPS = 16
 #: Of /proc/PID/stat behind the name: time in user and kernel mode, and that of waited-for children.
@@ -47,12 +47,12 @@ class Taken:
 
         One that has ended tells nothing.
         """
-        began_s = time.monotonic()
-        if began_s < self._next_s:
+        if time.monotonic() < self._next_s:
             return
+        began_s = time.thread_time()
         self._take()
-        ended_s = time.monotonic()
-        self._next_s = ended_s + REST * (ended_s - began_s)
+        rest_s = min(REST * (time.thread_time() - began_s), LONGEST_REST_S)
+        self._next_s = time.monotonic() + rest_s
 
     def _take(self) -> None:
         ticks = 0

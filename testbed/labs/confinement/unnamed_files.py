@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 
-#: A look after this time, whatever the disk's room says; later, if the last took a fiftieth of it.
-LOOK_S, REST = 5.0, 50.0
+#: A look after this time, whatever the disk's room says; later, if the last took a fiftieth of it,
+#: but not so late that a lab which makes looks dear would be unwatched.
+LOOK_S, REST, LONGEST_REST_S = 5.0, 50.0, 20.0
 
 
 def unnamed_bytes(process: int, folder: Path) -> int:
@@ -55,5 +56,6 @@ class UnnamedFiles:
         if now_s >= self._next_s or room_bytes < self._room_bytes - self.matters_bytes:
             self._bytes = unnamed_bytes(self.process, self.folder)
             took_s = time.monotonic() - now_s
-            self._room_bytes, self._next_s = room_bytes, now_s + max(LOOK_S, REST * took_s)
+            rest_s = max(LOOK_S, min(REST * took_s, LONGEST_REST_S))
+            self._room_bytes, self._next_s = room_bytes, now_s + rest_s
         return self._bytes

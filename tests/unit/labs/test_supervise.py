@@ -113,6 +113,7 @@ def test_a_dear_look_is_followed_by_a_longer_rest(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(taken.Taken, "_take", take)
     monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(time, "thread_time", lambda: now_s[0])
     found = taken.Taken(process=1)
     while now_s[0] < 103.0:
         found.look()

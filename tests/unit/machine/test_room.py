@@ -57,6 +57,17 @@ def test_the_disk_that_is_full_is_that_of_the_file_that_could_not_be_written(
     assert found.where == str(tmp_path / "a")
 
 
+def test_it_is_also_that_of_the_file_an_error_came_of(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    error = RunError("cannot write")
+    error.__cause__ = OSError(errno.EDQUOT, "quota", str(tmp_path / "a" / "file"))
+    error.__cause__.__cause__ = error  # Python lets errors be of each other
+    found = room.full_disk(error, tmp_path / "b")
+    assert found is not None
+    assert found.where == str(tmp_path / "a")
+    assert room.is_full(error)
+
+
 def test_a_folder_that_is_not_there_has_the_room_of_the_one_above(tmp_path: Path) -> None:
     assert room.existing(tmp_path / "a" / "b") == tmp_path
     assert room.free_bytes(tmp_path / "a" / "b") > 0
