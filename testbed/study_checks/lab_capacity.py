@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from model import units
-from testbed.study.problems import Problem
+from testbed.study.problems import Loc, Problem
 from testbed.study.study_form import AccessLink, Network, StudyFile
 from testbed.study.yaml_document import Document
 from testbed.study_checks.loss import LINKS
@@ -16,7 +16,6 @@ MAX_RTT_S = 60.0
 #: At higher rates a packet takes few ticks of the lab's finest clock, of a nanosecond, and
 #: calibration cannot tell it.
 MAX_BOTTLENECK_BPS = 10_000_000_000
-TOO_FAST = "faster than the lab's clock can tell"
 #: What a lab has memory for: packets in the bottleneck's buffer and under way.
 MAX_HELD_PKTS, PACKET_BYTES = 50_000, 1500
 #: Flows a lab was shown to run.
@@ -63,13 +62,7 @@ def _path_problems(network: Network, document: Document) -> Iterator[Problem]:
         (("rate",), link.rate_bps),
         (("reverse", "rate"), 0 if back.rate_bps == "same" else back.rate_bps),
     ):
-        if rate_bps > MAX_BOTTLENECK_BPS:
-            yield document.problem(
-                ("network", "bottleneck", *loc),
-                TOO_FAST,
-                wanted=f"at most {units.format_rate(MAX_BOTTLENECK_BPS)}",
-                got=units.format_rate(rate_bps),
-            )
+        yield from rate_problems(rate_bps, ("network", "bottleneck", *loc), document)
     slowest_bps = min(getattr(network, name).rate_bps for name in LINKS)
     flying_pkts = units.bytes_in_flight(slowest_bps, min(rtt_s, MAX_RTT_S)) / PACKET_BYTES
     if link.queue_pkts + flying_pkts > MAX_HELD_PKTS:
@@ -79,6 +72,17 @@ def _path_problems(network: Network, document: Document) -> Iterator[Problem]:
             "more packets than the lab has memory for",
             wanted=f"at most {units.format_packets(MAX_HELD_PKTS)} in the buffer and under way",
             got=f"{round(link.queue_pkts + flying_pkts)}",
+        )
+
+
+def rate_problems(rate_bps: int, place: Loc, document: Document) -> Iterator[Problem]:
+    """Yield a problem if a bottleneck, from the beginning or later, would be too fast for a lab."""
+    if rate_bps > MAX_BOTTLENECK_BPS:
+        yield document.problem(
+            place,
+            "faster than the lab's clock can tell",
+            wanted=f"at most {units.format_rate(MAX_BOTTLENECK_BPS)}",
+            got=units.format_rate(rate_bps),
         )
 
 

@@ -13,7 +13,7 @@ from testbed.study.study_form import StudyFile
 from testbed.study.vocabulary import LINKS_OF_EVENTS
 from testbed.study.written_flows import written_out
 from testbed.study.yaml_document import Document
-from testbed.study_checks.lab_capacity import MAX_BOTTLENECK_BPS, TOO_FAST
+from testbed.study_checks.lab_capacity import rate_problems
 from testbed.study_checks.loss import by_number
 from testbed.study_checks.names import duplicates
 from testbed.study_checks.registry import Checks
@@ -195,12 +195,7 @@ def _events(study: StudyFile, document: Document) -> Iterator[Problem]:
                 (*place, "way"), "a link goes down and up both ways", wanted="no such key",
                 got=event.way,
             )  # fmt: skip
-        if event.rate_bps is not None and event.rate_bps > MAX_BOTTLENECK_BPS:
-            yield document.problem(
-                (*place, "rate"), TOO_FAST,
-                wanted=f"at most {units.format_rate(MAX_BOTTLENECK_BPS)}",
-                got=units.format_rate(event.rate_bps),
-            )  # fmt: skip
+        yield from rate_problems(event.rate_bps or 0, (*place, "rate"), document)
         bottleneck = study.network.bottleneck
         numbered = by_number(bottleneck.loss) if bottleneck else None
         if event.loss_frac is not None and numbered:
