@@ -10,7 +10,7 @@ from pathlib import Path
 
 from model.errors import RunError
 from model.words import size_text
-from testbed.machine.sent_errors import with_causes
+from testbed.machine.causes import with_causes
 
 #: With less left than this, a lab that failed is taken to have failed for want of room: its guest
 #: does not say so.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 from model.errors import RunError
+from testbed.machine.causes import with_causes
 
 
 class _Raised(list[BaseException]):
@@ -38,13 +38,3 @@ def unpacked(answer: Any) -> Any:
     for error, cause in itertools.pairwise(answer):
         error.__cause__ = cause
     return answer[0]
-
-
-def with_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, what it came of, and so on."""
-    cause: BaseException | None = error
-    told: list[BaseException] = []
-    while cause is not None and not any(cause is one for one in told):  # some are in circles
-        told.append(cause)
-        yield cause
-        cause = cause.__cause__

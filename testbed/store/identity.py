@@ -33,7 +33,8 @@ PARSES = (
     "collectors", "mininet_topos", "model", "probes", "simulators/ns2", "testbed/guest",
     "testbed/campaign/calibration_checks.py", "testbed/campaign/digests.py",
     "testbed/campaign/queue_checks.py", "testbed/campaign/radio_checks.py",
-    "testbed/campaign/run_cell.py", "testbed/machine/room.py", "testbed/machine/trees.py",
+    "testbed/campaign/run_cell.py", "testbed/machine/causes.py", "testbed/machine/room.py",
+    "testbed/machine/trees.py",
 )  # fmt: skip
 #: What writes tables, whose versions decide bytes.
 PACKAGES = ("numpy", "polars", "pydantic")
