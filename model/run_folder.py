@@ -108,7 +108,7 @@ NS2_WINDOWS, NS2_READ_BACK = "raw/ns2/windows.gz", "raw/ns2/read_back.txt"
 RADIOS, MOVEMENT = "raw/radio/radios.csv", "raw/radio/movement.csv"
 #: What a lab is given of a trace that nodes follow, beside the cell.
 GIVEN_MOVEMENT = "movement.csv"
-MEDIUM, MEDIUM_CAPTURE = "raw/radio/medium.json", "raw/radio/medium.pcap"
+MEDIUM, MEDIUM_CAPTURE = "raw/radio/medium.json", "raw/radio/medium.pcap.gz"
 FRAMES, MEDIUM_WORDS = "raw/radio/frames.tsv", "raw/radio/medium.jsonl"
 #: Documents in ``raw`` besides those that come with samples, traces and captures.
 RAW_DOCUMENTS = (

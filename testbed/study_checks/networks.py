@@ -231,7 +231,7 @@ def _of_links(study: StudyFile, document: Document) -> Iterator[Problem]:
             yield document.problem(
                 ("collect", key), "captures follow packets over links", wanted="none", got=got,
                 hint="--pcap of groundtruth run records the medium: "
-                "raw/radio/medium.pcap of each cell",
+                "raw/radio/medium.pcap.gz of each cell",
             )  # fmt: skip
     generators: list[tuple[Loc, str]] = [
         (("flows", i, "generator"), flow.generator) for i, flow in enumerate(study.flows)

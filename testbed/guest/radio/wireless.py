@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from collectors.recording import compressing
 from mininet_topos.netns import Journal, Namespace, create
 from mininet_topos.radio import audit, medium, radios
 from model import run_folder
@@ -38,11 +39,13 @@ class Wireless:
     laid_out: RadioLayout
     folder: Path
     medium: medium.Medium
+    #: What the medium writes of all that it carries, if it is captured.
+    capture: Path | None
     routers: Sequence[Router]
     epoch_ns: int
 
     def end(self) -> list[Check]:
-        """End what routes, then the medium, keep what they counted; return whether it adds up.
+        """End what routes, then the medium, keep what they said; return whether it adds up.
 
         Raises:
             RunError: one of them did not end well.
@@ -52,6 +55,8 @@ class Wireless:
         for running in self.routers:
             running.finish(END_S)
         totals = self.medium.end()
+        if self.capture:
+            compressing.replaced(self.capture)
         place = self.folder / run_folder.MEDIUM
         place.write_text(json.dumps(totals, indent=1, sort_keys=True) + "\n")
         return checks(totals)
@@ -99,8 +104,10 @@ def build(
     files = {
         "radios-file": folder / run_folder.RADIOS, "movement-file": folder / run_folder.MOVEMENT,
     }  # fmt: skip
+    capture = None
     if cell.collect.pcap:
-        files["pcap"] = folder / run_folder.MEDIUM_CAPTURE
+        capture = folder / run_folder.MEDIUM_CAPTURE.removesuffix(run_folder.COMPRESSED)
+        files["pcap"] = capture
     if cell.purpose == "calibrate":
         files["frames"] = folder / run_folder.FRAMES
     argv = medium.command(files, medium_options(network, cell.seed, epoch_ns))
@@ -113,7 +120,7 @@ def build(
     routers = [adapter.start(nodes[radio.node], radio) for radio in network.radios()]
     wireless = Wireless(
         network=network, laid_out=lay_out(network), folder=folder, medium=running,
-        routers=routers, epoch_ns=epoch_ns,
+        capture=capture, routers=routers, epoch_ns=epoch_ns,
     )  # fmt: skip
     return spaces, wireless
 

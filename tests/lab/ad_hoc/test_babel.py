@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 
@@ -51,7 +52,9 @@ def line(run_ad_hoc: RunAdHoc) -> Left:
 
 def test_one_seed_fixes_it_to_the_byte(line: Left, run_ad_hoc: RunAdHoc) -> None:
     first = digests.of_cell(line.folder)
-    assert {"raw/radio/medium.pcap", "raw/routing/n1.jsonl", "tables/radios.parquet"} <= set(first)
+    assert {run_folder.MEDIUM_CAPTURE, "raw/routing/n1.jsonl", "tables/radios.parquet"} <= set(
+        first
+    )
     again = run_ad_hoc("again", *EDITS, seed=SEED, collect=wanted())
     assert digests.differences(first, digests.of_cell(again.folder)) == []
 
@@ -96,7 +99,7 @@ def test_messages_are_counted_as_the_medium_carried_them(line: Left) -> None:
     epoch = line.json(run_folder.EPOCH)
     pkts: Counter[str] = Counter()
     sent_bytes: Counter[str] = Counter()
-    for sent in packets(line.folder / run_folder.MEDIUM_CAPTURE):
+    for sent in packets(gzip.decompress((line.folder / run_folder.MEDIUM_CAPTURE).read_bytes())):
         t_ns = sent.t_ns - epoch["epoch_realtime_ns"] + epoch["epoch_ns"]
         if sent.header == UDP and sent.port == PORT and from_ns <= t_ns < to_ns:
             pkts[sent.mac] += 1

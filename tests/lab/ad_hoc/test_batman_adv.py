@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 from collections import Counter
@@ -47,7 +48,9 @@ def line(run_ad_hoc: RunAdHoc) -> Left:
 
 def test_one_seed_fixes_it_to_the_byte(line: Left, run_ad_hoc: RunAdHoc) -> None:
     first = digests.of_cell(line.folder)
-    assert {"raw/radio/medium.pcap", "raw/routing/n1.jsonl", "tables/radios.parquet"} <= set(first)
+    assert {run_folder.MEDIUM_CAPTURE, "raw/routing/n1.jsonl", "tables/radios.parquet"} <= set(
+        first
+    )
     again = run_ad_hoc("again", *EDITS, seed=SEED, collect=wanted())
     assert digests.differences(first, digests.of_cell(again.folder)) == []
 
@@ -95,7 +98,7 @@ def test_nodes_pass_no_packets_on(line: Left) -> None:
 
 def originator_messages(line: Left) -> Iterator[tuple[int, str, int]]:
     """Yield when one began to be sent, by whom, and its bytes, of the capture of the medium."""
-    content = (line.folder / run_folder.MEDIUM_CAPTURE).read_bytes()
+    content = gzip.decompress((line.folder / run_folder.MEDIUM_CAPTURE).read_bytes())
     epoch = line.json(run_folder.EPOCH)
     at = 24
     while at < len(content):

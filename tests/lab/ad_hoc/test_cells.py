@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 
 import polars as pl
@@ -54,7 +55,7 @@ def line(run_ad_hoc: RunAdHoc) -> Left:
 def test_one_seed_fixes_it_to_the_byte(line: Left, run_ad_hoc: RunAdHoc) -> None:
     first = digests.of_cell(line.folder)
     assert {
-        "raw/radio/medium.pcap", "raw/radio/medium.json", "raw/routing/n1.events",
+        "raw/radio/medium.pcap.gz", "raw/radio/medium.json", "raw/routing/n1.events",
         "tables/radios.parquet", "tables/airtime.parquet", "audit.json",
     } <= set(first)  # fmt: skip
     again = run_ad_hoc(
@@ -112,7 +113,7 @@ def test_acknowledgements_are_counted(line: Left) -> None:
 
 
 def test_the_medium_is_captured(line: Left) -> None:
-    content = (line.folder / run_folder.MEDIUM_CAPTURE).read_bytes()
+    content = gzip.decompress((line.folder / run_folder.MEDIUM_CAPTURE).read_bytes())
     assert int.from_bytes(content[20:24], "little") == 127, "link type radiotap"
     assert not (line.folder / "raw" / "pcap").exists()
 

@@ -78,7 +78,7 @@ def test_packets_arrive_over_three_hops(ran: Path) -> None:
 def test_what_was_counted_is_what_was_on_the_air(ran: Path, said: dict[str, Any]) -> None:
     packet_counts: Counter[str] = Counter()
     byte_counts: Counter[str] = Counter()
-    for sent in packets(ran / "pcap"):
+    for sent in packets((ran / "pcap").read_bytes()):
         if sent.header == UDP and sent.port == PORT:
             packet_counts[sent.mac] += 1
             byte_counts[sent.mac] += sent.ip_bytes
@@ -92,7 +92,7 @@ def test_what_was_counted_is_what_was_on_the_air(ran: Path, said: dict[str, Any]
 def test_the_kernel_adds_little_and_nothing_of_routers(ran: Path, said: dict[str, Any]) -> None:
     """Reports of multicast groups, which begin with options, and neighbour discovery."""
     added: Counter[str] = Counter()
-    for sent in packets(ran / "pcap"):
+    for sent in packets((ran / "pcap").read_bytes()):
         if sent.header in (HOP_OPTIONS, ICMPV6):
             added[sent.mac] += 1
         else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from model.units import NS_PER_S
 
@@ -25,9 +24,8 @@ class Sent:
     to: str
 
 
-def packets(capture: Path) -> Iterator[Sent]:
+def packets(content: bytes) -> Iterator[Sent]:
     """Yield the IPv6 packets of the medium's capture, each once."""
-    content = capture.read_bytes()
     at = 24
     while at < len(content):
         seconds, nanoseconds, length = struct.unpack_from("<III", content, at)

@@ -123,7 +123,7 @@ def test_two_networks_may_take_twice_as_much() -> None:
     more_s = [time_limits.limits(each).wall_s - each.limits.wall_s for each in (one, two)]
     assert more_s[1] == pytest.approx(2 * more_s[0])
     captured = [
-        accept.expected(each)["raw/radio/medium.pcap"]
+        accept.expected(each)["raw/radio/medium.pcap.gz"]
         for each in (*cells(pcap=True), *cells(asked("two-networks"), pcap=True))
     ]
     frames_bytes = 2000 * 1700 * one.limits.virtual_s

@@ -385,12 +385,12 @@ def test_keys_of_radios_are_refused_on_links() -> None:
     [
         ("groups:", "collect: {captures: true}\ngroups:",
          ("a.yaml:30: collect.captures: captures follow packets over links: wanted none, got"
-         " topology ad-hoc (--pcap of groundtruth run records the medium: raw/radio/medium.pcap of"
-         " each cell)")),
+         " topology ad-hoc (--pcap of groundtruth run records the medium: raw/radio/medium.pcap.gz"
+         " of each cell)")),
         ("groups:", "collect: {captures_at: [{flows.main.protocol: tcp}]}\ngroups:",
          ("a.yaml:30: collect.captures_at: captures follow packets over links: wanted none, got"
-         " topology ad-hoc (--pcap of groundtruth run records the medium: raw/radio/medium.pcap of"
-         " each cell)")),
+         " topology ad-hoc (--pcap of groundtruth run records the medium: raw/radio/medium.pcap.gz"
+         " of each cell)")),
         ("groups:", "drops: {main: {data_packets: [8]}, cbr: {data_packets: [8]}}\ngroups:",
          ("a.yaml:30: drops: packets are numbered on links only: wanted no drops by number,"
          " got topology ad-hoc")),
