@@ -22,6 +22,7 @@ from model.network_path import (
     packet_bytes,
     slowest_rate_bps,
 )
+from model.windows import advertised_window, knob, tcp_payload_bytes
 from testbed.planning.host_rules import (
     control_held_back,
     iperf3_cannot_set,
@@ -30,7 +31,6 @@ from testbed.planning.host_rules import (
 )
 from testbed.planning.radio_rules import short_warm_up, trace_ends_early
 from testbed.planning.rule_hits import Hit, Rule
-from testbed.planning.windows import advertised_window, knob, tcp_payload_bytes
 
 #: Below this, the number of losses of one run varies by a fifth or more (one over its root).
 MIN_LOSSES_PKTS = 30

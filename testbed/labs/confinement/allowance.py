@@ -12,22 +12,21 @@ from typing import NamedTuple
 
 from model.ad_hoc import RoutingProtocol
 from model.cell import Cell
-from testbed.labs.confinement.expected_traffic import window_pkts
+from testbed.labs.confinement.held import DATA_BYTES, HEADERS_BYTES, held_bytes
 
 MIB = 1 << 20
 #: For what every cell writes: its settings as read back, counters, samples.
 DISK_BYTES = 256 * MIB
 #: Per packet at the bottleneck: trace events and socket samples; more with captures at all points.
 DISK_PER_PACKET_BYTES, DISK_PER_CAPTURED_PACKET_BYTES = 1024, 4096
-HEADERS_BYTES, DATA_BYTES = 28, 1448
 FILES, FILES_PER_FLOW, FILES_PER_NODE = 1000, 16, 16
 MEMORY_BYTES, MEMORY_STEP_BYTES = 256 * MIB, 64 * MIB
 #: Of flows beyond one per host, from so many on: two programs and their sockets each. 450 more
 #: between the same 100 hosts were seen to need 246 MiB.
 FLOWS_IN_LEAST, PER_FLOW_BYTES = 100, MIB
-#: What sockets hold: a sender may keep two windows, a receiver one, and a packet's data is some
-#: 0.6 of its memory; a window may reach twice what the path holds before a loss is seen.
-HELD_IN_LEAST_BYTES, PER_WINDOW, PER_PATH = 64 * MIB, 5, 8
+#: What sockets may hold in the least memory, beside as many hosts as do with it: each host that is
+#: not there leaves its share to them.
+HELD_IN_LEAST_BYTES = 64 * MIB
 PROCESSES, PROCESSES_PER_PART = 256, 8
 # A lab of 500 pairs was seen to need 3033.
 OPEN_FILES, OPEN_FILES_PER_PART = 1024, 8
@@ -89,11 +88,11 @@ def of_cell(cell: Cell) -> Allowance:
         per_packet_bytes = DISK_PER_CAPTURED_PACKET_BYTES
     further = len(cell.flows) - max(FLOWS_IN_LEAST, hosts // 2)
     more_bytes = (
-        max(0, hosts - memory.in_least) * memory.per_host_bytes
+        (hosts - memory.in_least) * memory.per_host_bytes
         + max(0, further) * PER_FLOW_BYTES
-        + max(0, _held_bytes(cell) - HELD_IN_LEAST_BYTES)
+        + (0 if cell.ad_hoc else held_bytes(cell) - HELD_IN_LEAST_BYTES)
     )
-    steps = -(-more_bytes // MEMORY_STEP_BYTES)
+    steps = max(0, -(-more_bytes // MEMORY_STEP_BYTES))
     return Allowance(
         disk_bytes=DISK_BYTES + round(most_packets(cell)) * per_packet_bytes,
         files=FILES + said_files,
@@ -101,21 +100,6 @@ def of_cell(cell: Cell) -> Allowance:
         processes=PROCESSES + PROCESSES_PER_PART * parts,
         open_files=OPEN_FILES + OPEN_FILES_PER_PART * parts,
     )
-
-
-def _held_bytes(cell: Cell) -> int:
-    """Return the memory that sockets may hold: what their windows or what the paths allow."""
-    if cell.ad_hoc:
-        return 0
-    windows = (
-        window_pkts(cell.hosts, flow.protocol) for flow in cell.flows if flow.protocol != "udp"
-    )
-    held_by_paths = 0.0
-    for path in cell.wired.paths():
-        forward = path.bottleneck.forward
-        queued_bytes = forward.queue_pkts * (HEADERS_BYTES + DATA_BYTES)
-        held_by_paths += forward.rate_bps / 8 * path.longest_rtt_s() + queued_bytes
-    return round(min(PER_WINDOW * DATA_BYTES * sum(windows), PER_PATH * held_by_paths))
 
 
 def most_packets(cell: Cell) -> float:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 
-from model.cell import Cell, Flow, HostProfile, KnobKind
+from model.cell import Cell, Flow
+from model.windows import advertised_window, sender_buffer_bytes
 
 _PACKET_BITS = 12_000.0
 _PACKET_BYTES = 1448.0
-#: What a receiver offers whose buffer nobody has set: TCP's grows to 6 MiB, half of it for packets'
-#: overhead; SCTP's is half of net.core.rmem_default.
-_UNSET_WINDOW_BYTES = {"tcp": float(3 << 20), "sctp": 106_496.0}
 #: Of a radio's rate a flow gets about so much over a few hops.
 _GOODPUT_OVER_HOPS = 0.1
 
@@ -33,26 +31,21 @@ def expected_packets(cell: Cell) -> float:
     if forward.loss.loss_frac > 0:
         allowed.append(math.sqrt(1.5 / forward.loss.loss_frac) / rtt_s)
     return sum(
-        _packets(flow, min(*allowed, window_pkts(cell.hosts, flow.protocol) / rtt_s))
+        _packets(flow, min(*allowed, window_pkts(cell, flow.protocol) / rtt_s))
         for flow in cell.flows
     )
 
 
-def window_pkts(hosts: HostProfile, protocol: str) -> float:
+def window_pkts(cell: Cell, protocol: str) -> float:
     """Return about how many packets a bulk flow may have in flight by its hosts' settings.
 
     A buffer that is set holds as much of a flow's data: the kernel doubles it for overhead.
     """
     if protocol == "udp":
         return math.inf
-    kind: KnobKind = "tcp_socket" if protocol == "tcp" else "sctp_socket"
-    given = (
-        hosts.setting(kind, "window_clamp_bytes", "receiver"),
-        hosts.setting(kind, "rcvbuf_bytes", "receiver"),
-        hosts.setting(kind, "sndbuf_bytes", "sender"),
-    )
-    least = min((float(value) for value in given if value), default=_UNSET_WINDOW_BYTES[protocol])
-    return least / _PACKET_BYTES
+    offered_bytes = advertised_window(cell, protocol).size_bytes
+    kept_bytes = sender_buffer_bytes(cell, protocol)
+    return min(offered_bytes, kept_bytes or offered_bytes) / _PACKET_BYTES
 
 
 def _packets(flow: Flow, bulk_pps: float) -> float:

@@ -8,11 +8,11 @@ import pytest
 
 from model import units
 from model.errors import StudyError
+from model.windows import advertised_window
 from testbed.command import new_study
 from testbed.command.cli import command_status
 from testbed.planning import plan
 from testbed.planning.findings import find
-from testbed.planning.windows import advertised_window
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 from testbed.points.resolve import resolve_cell
 from testbed.study.study_form import Flow, Network, StudyFile

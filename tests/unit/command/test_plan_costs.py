@@ -16,6 +16,7 @@ from testbed.labs.virtual.costs import cell_wall_s
 from testbed.planning.plan import Plan, make_plan
 from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
+from tests.support.recorded import wireless_cell
 from tests.support.study_file import study
 from tests.unit.planning.test_plan import VARIED
 
@@ -96,7 +97,8 @@ def test_a_window_is_what_the_hosts_settings_leave(
     )
     entry = LedgerEntry(parameter="p", published="", fidelity="exact", note="", knobs=knobs)
     hosts = HostProfile(id="h", title="", entries=(entry,))
-    assert window_pkts(hosts, protocol) == pytest.approx(pkts)
+    cell = dataclasses.replace(wireless_cell(seed=1), hosts=hosts)
+    assert window_pkts(cell, protocol) == pytest.approx(pkts)
 
 
 def test_captures_and_calibrations_cost_what_they_cost() -> None:

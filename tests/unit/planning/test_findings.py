@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from model.windows import advertised_window, tcp_payload_bytes
 from testbed.planning.findings import find
 from testbed.planning.rules import CELL_RULES, SEED_RULES, expected_losses_pkts
-from testbed.planning.windows import advertised_window, tcp_payload_bytes
 from testbed.points.resolve import resolve_cell
 from testbed.study.vocabulary import RULES
 from tests.support.recorded import value

@@ -19,6 +19,7 @@ RMEM_DEFAULT_BYTES = 212992
 #: Payload of a 1500-byte IPv4 packet without TCP options, and what timestamps take of it.
 TCP_MSS_BYTES = 1460
 TCP_TIMESTAMPS_BYTES = 12
+_SOCKETS: dict[str, KnobKind] = {"tcp": "tcp_socket", "sctp": "sctp_socket"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,11 @@ def advertised_window(cell: Cell, protocol: str) -> Window:
     """Return the window of a protocol's receivers: the smallest of all that bounds it."""
     bounds = _tcp_bounds(cell) if protocol == "tcp" else _sctp_bounds(cell)
     return min(bounds, key=lambda window: window.size_bytes)
+
+
+def sender_buffer_bytes(cell: Cell, protocol: str) -> int | None:
+    """Return what a protocol's senders set their buffers to; None: the kernel sizes them."""
+    return _number(cell, _SOCKETS[protocol], "sndbuf_bytes", "sender")
 
 
 def _tcp_bounds(cell: Cell) -> Iterator[Window]:
