@@ -95,7 +95,7 @@ SOCKET_SAMPLES = "raw/sockets.bin.gz"
 SOCKET_SOURCES = "raw/sockets.json"
 #: What the captures of a cell's packets are in; its tables are made of them.
 CAPTURES = "raw/pcap/"
-#: What the name of a compressed file ends in; captures of older runs are not compressed.
+#: What the name of a compressed file ends in; captures and what daemons did are not, in older runs.
 COMPRESSED = ".gz"
 TRACE_PAGES = "raw/trace/pages.bin.gz"
 TRACE_FORMATS = "raw/trace/formats.json"
@@ -188,7 +188,7 @@ def routing(node: str, device: str = "wlan0") -> str:
 
 def routing_events(node: str, device: str = "wlan0") -> str:
     """Return the file of what the routing daemon of a node's radio did, and when."""
-    return f"{routing(node, device)}.events"
+    return f"{routing(node, device)}.events{COMPRESSED}"
 
 
 def is_done(folder: Path) -> bool:

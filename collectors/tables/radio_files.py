@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from collectors.raw import compressed
 from collectors.raw.files import read_as, read_text
 from collectors.raw.flows import json_lines
 from collectors.raw.radios import airtime_rows, radio_rows
@@ -63,13 +64,29 @@ def read_events(folder: Path, radios: Iterable[NodeRadio], end_ns: int) -> dict[
     Raises:
         ParseError: some daemons' events are there and others' are not, or not what they write.
     """
-    files = {_name(one): folder / run_folder.routing_events(one.node, one.device) for one in radios}
+    files = {_name(one): _events_file(folder, one) for one in radios}
     if not any(path.exists() for path in files.values()):
         return {}
     return {
-        name: router_events(read_text(path), str(path), name, end_ns)
+        name: router_events(_events_text(path), str(path), name, end_ns)
         for name, path in files.items()
     }
+
+
+def _events_file(folder: Path, radio: NodeRadio) -> Path:
+    kept = folder / run_folder.routing_events(radio.node, radio.device)
+    of_older_run = kept.with_suffix("")
+    return of_older_run if of_older_run.exists() else kept
+
+
+def _events_text(path: Path) -> str:
+    if not path.name.endswith(run_folder.COMPRESSED):
+        return read_text(path)
+    content = compressed.read(path, "what a routing daemon did")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
 
 
 def counts(text: str, where: str, protocol: RoutingProtocol) -> RouterCounts:

@@ -9,8 +9,10 @@ import json
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
+from collectors.recording import compressing
 from mininet_topos.aodv import driver
 from mininet_topos.layout import Interface
 from mininet_topos.radio.netlink import Family
@@ -41,6 +43,8 @@ class Daemon(Router):
     """A daemon that runs; its last line says what it counted."""
 
     running: Running
+    #: What it writes of what it does, compressed when it has ended.
+    events: Path
 
     def terminate(self) -> None:
         """Ask it to end."""
@@ -49,12 +53,15 @@ class Daemon(Router):
     def finish(self, timeout_s: float) -> None:
         """Wait until it has ended."""
         self.running.finish(timeout_s)
+        compressing.replaced(self.events)
 
 
 class Aodv(Adapter):
     """aodvd (RFC 3561): packets routed by the kernel, on routes that daemons set."""
 
-    leaves: ClassVar[Mapping[str, int]] = {".jsonl": 0, ".err": 0, ".events": EVENTS_BYTES_PER_S}
+    leaves: ClassVar[Mapping[str, int]] = {
+        ".jsonl": 0, ".err": 0, ".events" + run_folder.COMPRESSED: EVENTS_BYTES_PER_S,
+    }  # fmt: skip
     routes_shown = ("default", "table", "all")
 
     def radio_address(self, radio: NodeRadio) -> str | None:
@@ -89,15 +96,17 @@ class Aodv(Adapter):
         options |= driver.route_metrics(here.route_options)
         if network.routing.link_breaks == "hello":
             options["hello"] = ""
+        kept = run_folder.routing_events(node.name, radio.device)
+        events = here.folder / kept.removesuffix(run_folder.COMPRESSED)
         daemon = driver.Daemon(
             interfaces=(radio.device,), monitors=_monitors(network, radio.device), options=options,
             seed=network.radios().index(radio) + 1,
-            events=here.folder / run_folder.routing_events(node.name, radio.device),
+            events=events,
         )  # fmt: skip
         for name, value in driver.sysctls(daemon.interfaces).items():
             node.write_sysctl(name, value)
         stem = here.folder / run_folder.routing(node.name, radio.device)
-        return Daemon(start_ready(node, daemon.argv(), stem, READY_S))
+        return Daemon(start_ready(node, daemon.argv(), stem, READY_S), events)
 
     def read_back_node(self, here: Here) -> list[Check]:
         """Return whether the node passes packets on, and two radios are told apart."""

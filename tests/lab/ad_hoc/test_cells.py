@@ -55,7 +55,7 @@ def line(run_ad_hoc: RunAdHoc) -> Left:
 def test_one_seed_fixes_it_to_the_byte(line: Left, run_ad_hoc: RunAdHoc) -> None:
     first = digests.of_cell(line.folder)
     assert {
-        "raw/radio/medium.pcap.gz", "raw/radio/medium.json", "raw/routing/n1.events",
+        "raw/radio/medium.pcap.gz", "raw/radio/medium.json", "raw/routing/n1.events.gz",
         "tables/radios.parquet", "tables/airtime.parquet", "audit.json",
     } <= set(first)  # fmt: skip
     again = run_ad_hoc(

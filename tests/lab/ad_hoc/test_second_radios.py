@@ -102,7 +102,7 @@ def test_all_adds_up(over: Over, kind: str) -> None:
 
 def test_one_seed_fixes_it_to_the_byte(over: Over, run_ad_hoc: RunAdHoc) -> None:
     first = digests.of_cell(over("same-channel").folder)
-    assert {"raw/routing/n1.wlan1.events", "tables/paths.parquet"} <= set(first)
+    assert {"raw/routing/n1.wlan1.events.gz", "tables/paths.parquet"} <= set(first)
     again = run(run_ad_hoc, "again", "same-channel")
     assert digests.differences(first, digests.of_cell(again.folder)) == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Callable
@@ -41,8 +42,8 @@ class Left:
     def events(self, node: int, name: str) -> list[dict[str, Any]]:
         """Return what a node's daemon did, with the time since time zero."""
         epoch_ns = json.loads((self.folder / run_folder.EPOCH).read_text())["epoch_ns"]
-        lines = (self.folder / run_folder.routing_events(f"n{node + 1}")).read_text().splitlines()
-        found = [json.loads(line) for line in lines]
+        packed = (self.folder / run_folder.routing_events(f"n{node + 1}")).read_bytes()
+        found = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
         return [
             {**one, "t_s": (one["t_ns"] - epoch_ns) / NS_PER_S}
             for one in found if one.get("event") == name

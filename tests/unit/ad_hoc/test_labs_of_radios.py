@@ -146,7 +146,7 @@ def test_what_a_cell_may_leave() -> None:
     assert run_folder.MEDIUM_CAPTURE not in found, "only with --pcap"
     assert run_folder.FRAMES not in found, "only of a calibrating cell"
     for number in range(1, 7):
-        for end in ("jsonl", "err", "events"):
+        for end in ("jsonl", "err", "events.gz"):
             assert f"raw/routing/n{number}.{end}" in found
     assert "raw/routing/n7.err" not in found
     assert {"raw/flows/main.sender.jsonl", "raw/flows/cbr.receiver.err"} <= set(found)
@@ -156,9 +156,9 @@ def test_what_a_cell_may_leave() -> None:
 def test_what_a_cell_may_leave_that_babel_routes() -> None:
     found = accept.expected(cell(("protocol: aodv", "protocol: babel")))
     assert {"raw/routing/n6.jsonl", "raw/routing/n6.err"} <= set(found)
-    assert "raw/routing/n6.events" not in found
+    assert "raw/routing/n6.events.gz" not in found
     measures = cell(("protocol: aodv", "protocol: babel"), purpose="calibrate")
-    assert "raw/routing/n6.events" in accept.expected(measures), "AODV routes there"
+    assert "raw/routing/n6.events.gz" in accept.expected(measures), "AODV routes there"
 
 
 def test_a_capture_is_the_mediums() -> None:
@@ -180,7 +180,7 @@ def test_what_a_calibrating_cell_may_leave_is_of_the_nodes_that_measure(
     assert len(names) == 6
     for name in names:
         assert f"raw/calibration/{name}.sender.jsonl" in found
-        assert f"raw/routing/{name}.events" in found
+        assert f"raw/routing/{name}.events.gz" in found
     assert "raw/calibration.json" in found
     # One sender and a cell of 11 Mbit/s each list 1300 transmissions a second for 24 s, and as
     # many ACKs, in lines of 60 bytes.

@@ -109,7 +109,7 @@ def test_only_radios_can_be_two_of_a_node() -> None:
 def test_what_second_daemons_leave() -> None:
     one = cell(asked("same-channel"))
     found = accept.expected(one)
-    for end in ("jsonl", "err", "events"):
+    for end in ("jsonl", "err", "events.gz"):
         assert f"raw/routing/n2.wlan1.{end}" in found
         assert f"raw/routing/n3.wlan1.{end}" not in found
     calibrating = accept.expected(dataclasses.replace(one, purpose="calibrate"))

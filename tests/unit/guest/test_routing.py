@@ -111,7 +111,7 @@ def test_a_way_that_leads_nowhere_any_more_is_none() -> None:
 
 
 def test_what_routers_leave() -> None:
-    assert set(ADAPTERS["aodv"].leaves) == {".jsonl", ".err", ".events"}
+    assert set(ADAPTERS["aodv"].leaves) == {".jsonl", ".err", ".events.gz"}
     assert set(adapter_of(MESH.routing).leaves) == {".jsonl"}
     assert set(adapter_of(BABEL.routing).leaves) == {".jsonl", ".err"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -295,7 +296,8 @@ def test_a_second_daemon_that_said_nothing(left: Path, name: str) -> None:
 def lay_events(folder: Path, of_third: str) -> None:
     for node in NODES:
         text = of_third if node == "n3" else ""
-        (folder / run_folder.routing_events(node)).write_text(text)
+        kept = folder / run_folder.routing_events(node)
+        kept.write_bytes(gzip.compress(text.encode()))
 
 
 def event(t_ns: int, name: str, **more: object) -> str:
@@ -333,4 +335,4 @@ def test_damaged_events_of_a_router(left: Path, line: str) -> None:
     lay_events(left, event(1, "route_expired", destination="10.0.0.1") + line + "\n")
     with pytest.raises(ParseError, match="not an event of a router") as caught:
         written(left)
-    assert "n3.events:2" in str(caught.value)
+    assert "n3.events.gz:2" in str(caught.value)

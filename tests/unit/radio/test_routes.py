@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -162,7 +163,7 @@ def lay_events(folder: Path) -> None:
     }
     for number in range(1, 7):
         path = folder / run_folder.routing_events(f"n{number}")
-        path.write_text(events.get(f"n{number}", ""))
+        path.write_bytes(gzip.compress(events.get(f"n{number}", "").encode()))
 
 
 def write_routes(folder: Path) -> None:
@@ -231,3 +232,23 @@ def run_of(routes: Path | None) -> Run:
     )
     study = SimpleNamespace(parameters=())
     return cast(Run, SimpleNamespace(measured=lambda: (finished,), study=study, traced=None))
+
+
+def test_what_daemons_of_older_runs_did_is_not_compressed(tmp_path: Path) -> None:
+    lay_events(tmp_path)
+    for packed in tmp_path.glob("raw/routing/*.gz"):
+        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
+    write_routes(tmp_path)
+    assert (tmp_path / run_folder.ROUTES_TABLE).exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "the file is empty"), (b"no gzip", "incorrect header"), (gzip.compress(b"\xff"), "utf-8")],
+)
+def test_what_a_daemon_did_is_damaged(tmp_path: Path, content: bytes, said: str) -> None:
+    lay_events(tmp_path)
+    (tmp_path / run_folder.routing_events("n4")).write_bytes(content)
+    with pytest.raises(ParseError, match=rf"n4\.events\.gz.*{said}"):
+        write_routes(tmp_path)
