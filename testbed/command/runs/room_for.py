@@ -27,8 +27,6 @@ def line(need: Resources, jobs: int, *, of_labs: bool = True) -> str:
         said += f", {size_text(need.scratch_bytes)} more while cells run"
     if of_labs:
         said += f", at most {size_text(need.memory_bytes)} of memory with {how_many(jobs, 'job')}"
-    if need.unknown_cells:
-        said += f"; {how_many(need.unknown_cells, 'cell')} of radios or a simulator not counted"
     return said
 
 
