@@ -32,7 +32,7 @@ from reports.verdict.points import (
     summarise_point,
 )
 from reports.verdict.sensitivity import NO_SENSITIVITY, Sensitivity, sensitivity, turning
-from reports.verdict.trust import DAMAGED, collect_warnings
+from reports.verdict.trust import DAMAGED, collect_warnings, lengths_s
 from reports.verdict.verdicts import Verdict, judge
 from reports.verdict.words import Words
 
@@ -206,7 +206,8 @@ def _ran(run: Run, points: Sequence[PointSummary], *, variations: int) -> str:
         if counted == planned
         else f"{counted} of {how_many(planned, 'run')}"
     )
-    words = f"{runs} of {run.study.duration_s:g} s at {how_many(len(points), 'point')}"
+    long = " to ".join(f"{one_s:g}" for one_s in lengths_s(run.study))
+    words = f"{runs} of {long} s at {how_many(len(points), 'point')}"
     own = {point.point for point in points}
     kernels = {str(c.env["kernel_release"]) for c in run.finished if c.plan.point in own}
     others = {str(cell.env["kernel_release"]) for cell in run.finished} - kernels

@@ -34,6 +34,14 @@ def _cell_words(cell: PlannedCell, study: Study) -> str:
     return f"{point_words(cell.point, study.parameters)}, seed {cell.seed} (cells/{cell.id})"
 
 
+def lengths_s(study: Study) -> tuple[float, ...]:
+    """Return how long runs of a study are: one length, or the shortest and the longest."""
+    at = {
+        float(dict(point.settings).get("duration_s", study.duration_s)) for point in study.points
+    }
+    return (min(at), max(at)) if len(at) > 1 else tuple(at)
+
+
 def _failed(checks: Sequence[Check]) -> list[Check]:
     return [check for check in checks if check.agrees is False]
 
@@ -260,11 +268,7 @@ def _scaled(run: Run) -> Iterable[RunWarning]:
     scale = run.study.scale
     if scale == 1:
         return
-    at = [
-        dict(point.settings).get("duration_s", run.study.duration_s) for point in run.study.points
-    ]
-    ran_s = sorted({float(duration_s) for duration_s in at})
-    ends = (ran_s[0], ran_s[-1]) if len(ran_s) > 1 else ran_s
+    ends = lengths_s(run.study)
     ran = " to ".join(units.format_time(one_s) for one_s in ends)
     written = " to ".join(units.format_time(round(one_s / scale, 9)) for one_s in ends)
     yield RunWarning(

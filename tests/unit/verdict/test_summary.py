@@ -206,6 +206,20 @@ def test_where_nothing_is_left_to_chance_one_run_is_all_there_is(tmp_path: Path)
         assert rules.isdisjoint({"few-runs", "seeds-change-nothing"})
 
 
+def test_what_was_run_tells_how_long_runs_are_where_points_differ(tmp_path: Path) -> None:
+    run = build_run(tmp_path, losses=(0.01, 0.02), seeds=2)
+    assert summarise(read_run(run)).ran.startswith("4 runs of 1000 s at 2 points on Linux ")
+    lengths_s = {0.01: 300.0, 0.02: 20.0}
+    for path in (run / run_folder.RESOLVED, run / run_folder.PLAN,
+                 *run.glob(f"cells/*/{run_folder.CELL}")):  # fmt: skip
+        content = json.loads(path.read_text())
+        at = content.get("points") or [c["point"] for c in content.get("cells", [content])]
+        for point in at:
+            point["duration_s"] = lengths_s[point["loss_frac"]]
+        write_json(path, content)
+    assert " of 20 to 300 s at 2 points" in summarise(read_run(run)).ran
+
+
 def test_an_unknown_metric_is_refused(tmp_path: Path) -> None:
     run = build_run(tmp_path, losses=(0.01,), seeds=1, changes={"metrics": ["speed"]})
     with pytest.raises(ParseError, match="speed"):
