@@ -16,6 +16,7 @@ from model import units
 from model.ad_hoc import AdHoc
 from model.cell import Cell
 from model.words import how_many
+from reports.published.reference import what
 from testbed.campaign.progress import duration_text
 from testbed.planning.plan import make_plan, virtual_s
 from testbed.points.load_study import STUDIES_FOLDER, Study, load_study
@@ -77,7 +78,7 @@ def _source(study: Study) -> str:
     if source is None or source.simulator == "none":
         return ""
     year = f", {source.year}" if source.year else ""
-    return f"From {source.authors}: {source.publication}{year} ({source.simulator}). "
+    return f"From {source.authors}: {source.publication}{year}{what(source)}. "
 
 
 def _compared(study: Study) -> str:

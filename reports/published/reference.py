@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from model.run_files.publication import Source
 
+#: What stands for a simulator where there is none; after a comma, what the publication is.
+NONE = "none"
 _SPECIAL = re.compile(r"[\\{}$&#%_^~]")
 
 
@@ -39,15 +41,26 @@ def reference(source: Source | None, study: str, ran: str) -> Reference | None:
         "howpublished": _plain(source.publication),
         **({"year": str(source.year)} if source.year else {}),
         **({"doi": _plain(source.doi)} if source.doi else {}),
-        "note": _plain(f"simulated with {source.simulator}"),
+        **({"note": _plain(f"numbers by {source.simulator}")} if simulates(source) else {}),
     }
     entry = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items())
     return Reference(
-        text=f"{source.authors}, {source.publication}{year} ({source.simulator})",
+        text=f"{source.authors}, {source.publication}{year}{what(source)}",
         doi=source.doi or "",
         bibtex=f"@misc{{{study},\n{entry}\n}}",
         run=f"Groundtruth, study {study}: {ran}.",
     )
+
+
+def simulates(source: Source) -> bool:
+    """Return whether a publication has numbers, of a simulator or of anything else."""
+    return source.simulator.partition(",")[0] != NONE
+
+
+def what(source: Source) -> str:
+    """Return in parentheses where a publication's numbers are from, or what it is without any."""
+    words = source.simulator if simulates(source) else source.simulator.partition(", ")[2]
+    return f" ({words})" if words else ""
 
 
 def _plain(text: str) -> str:

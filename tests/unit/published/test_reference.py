@@ -34,5 +34,17 @@ def test_without_a_year_or_a_doi_neither_is_said() -> None:
     assert "doi" not in found.bibtex
 
 
+def test_a_publication_that_nobody_simulated_is_cited_as_what_it_is() -> None:
+    for simulator, told in (("none, a specification", "B (a specification)"), ("none", "B")):
+        found = reference(Source(authors="A", publication="B", simulator=simulator), "x", "")
+        assert found is not None
+        assert found.text == f"A, {told}"
+        assert "note" not in found.bibtex
+        assert "none" not in found.bibtex
+    found = reference(Source(authors="A", publication="B", simulator="a model"), "x", "")
+    assert found is not None
+    assert "note = {numbers by a model}" in found.bibtex
+
+
 def test_a_study_of_no_publication_is_not_cited() -> None:
     assert reference(None, "x", "") is None
