@@ -7,12 +7,13 @@ has all of it or none.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from model import plain_files
 from testbed.machine import trees
 from testbed.store.entries import DAMAGED, KINDS, RECORD, DamagedError, Entry, filling
 
@@ -30,29 +31,39 @@ class Held:
 
 
 def held(root: Path) -> Iterator[Held]:
-    """Yield every entry; those that go meanwhile are left out."""
+    """Yield every entry, also what is none in its place; those that go meanwhile are left out."""
     for kind in KINDS:
         for folder in sorted((root / kind).glob("*/*")):
             entry = Entry(root=root, kind=kind, key=folder.name)
-            with contextlib.suppress(OSError):
-                size_bytes, own_bytes = sizes(folder)
-                yield Held(
-                    entry=entry, size_bytes=size_bytes, own_bytes=own_bytes, used_s=_used_s(entry)
-                )
+            size_bytes, own_bytes = sizes(folder)
+            used_s = _used_s(entry)
+            if entry.is_there():
+                yield Held(entry=entry, size_bytes=size_bytes, own_bytes=own_bytes, used_s=used_s)
 
 
 def sizes(folder: Path) -> tuple[int, int]:
-    """Return the bytes of all files of a folder, and of those that have no other name."""
-    found = [path.lstat() for _, path in plain_files.files(folder)]
-    own = (one.st_size for one in found if one.st_nlink == 1)
-    return sum(one.st_size for one in found), sum(own)
+    """Return the bytes of all files of a folder, and of those that have no other name.
+
+    What is neither file nor folder does not belong there, and what cannot be looked at may not:
+    whoever reads it finds that out, it is not counted here.
+    """
+    found = []
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                found.append((Path(place) / name).lstat())
+    files = [one for one in found if stat.S_ISREG(one.st_mode)]
+    own = (one.st_size for one in files if one.st_nlink == 1)
+    return sum(one.st_size for one in files), sum(own)
 
 
 def _used_s(entry: Entry) -> float:
     try:
         return (entry.folder / RECORD).lstat().st_mtime
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return 0.0  # without one it is of no use to anybody
+    except OSError:
+        return math.inf  # another user's
 
 
 def damage(entry: Entry) -> str:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from model import plain_files, run_folder
+from model import run_folder
 from model.errors import GroundtruthError
 from model.words import size_text
 from testbed.campaign import digests, freeing
@@ -49,7 +49,7 @@ def with_what_to_free(error: FullDiskError, found: Found) -> FullDiskError:
                 shared_bytes += one.size_bytes - one.own_bytes
     root = store.place()
     with contextlib.suppress(OSError):
-        if root is not None and plain_files.is_folder(root):
+        if root is not None:
             held_bytes = sum(one.own_bytes for one in upkeep.held(root))
     hint = f"groundtruth gc {found.folder} frees {size_text(own_bytes)} of raw files"
     if shared_bytes:

@@ -68,7 +68,7 @@ def _say(run: Path, going: Sequence[Freeing], failed_bytes: int, *, dry_run: boo
 def of_store(older_days: float, *, dry_run: bool) -> None:
     """Remove entries of the store that were of no use for so many days, and damaged ones."""
     root = store.place()
-    if root is None or not plain_files.is_folder(root):
+    if root is None or not root.is_dir():  # which may be a link to another disk
         out().print("no store" if root is None else f"{root}: nothing is there")
         return
     old = upkeep.unused(root, older_days, time.time())

@@ -239,3 +239,49 @@ def test_the_doctor_looks_at_every_byte_of_the_store(
     assert "damaged/evidence-" in found.state
     monkeypatch.setenv(cells.VARIABLE, cells.OFF)
     assert (examine_machine._store().state, examine_machine._store().well) == ("off", True)
+
+
+@pytest.fixture
+def spoiled(store: Path) -> list[cells.Entry]:
+    """Return entries in whose places there is what belongs in no store, each of another kind."""
+    first, second, third, fourth, *_ = (one.entry for one in upkeep.held(store))
+    (first.folder / "files" / "link").symlink_to("/etc/passwd")
+    os.mkfifo(second.folder / "files" / "fifo")
+    shutil.rmtree(third.folder)
+    third.folder.write_text("half")
+    shutil.rmtree(fourth.folder)
+    fourth.folder.symlink_to(store)
+    return [first, second, third, fourth]
+
+
+def test_the_doctor_names_what_belongs_in_no_store(spoiled: list[cells.Entry]) -> None:
+    root = spoiled[0].root
+    assert {f"{one.kind}/{one.key[:16]}" for one in spoiled} == upkeep.damaged(root).keys()
+    found = examine_machine._store()
+    assert not found.well
+    assert "6 entries of " in found.state
+    assert ", 4 damaged: " in found.state
+
+
+def test_what_belongs_in_no_store_can_be_removed_from_it(
+    spoiled: list[cells.Entry], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for one in spoiled:
+        assert one.set_aside() is not None
+    root = spoiled[0].root
+    assert command_status(["gc"]) == 0
+    assert capsys.readouterr().out.endswith(", 4 that were damaged\n")
+    assert upkeep.set_aside(root) == []
+    assert len(list(upkeep.held(root))) == 2
+    assert command_status(["gc", "--older", "0"]) == 0
+    assert list(upkeep.held(root)) == []
+
+
+def test_a_store_may_be_a_link_to_another_disk(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(store)
+    monkeypatch.setenv(cells.VARIABLE, str(link))
+    assert command_status(["gc", "--older", "0"]) == 0
+    assert list(upkeep.held(store)) == []
