@@ -36,9 +36,7 @@ def _cell_words(cell: PlannedCell, study: Study) -> str:
 
 def lengths_s(study: Study) -> tuple[float, ...]:
     """Return how long runs of a study are: one length, or the shortest and the longest."""
-    at = {
-        float(dict(point.settings).get("duration_s", study.duration_s)) for point in study.points
-    }
+    at = {float(dict(point.settings).get("duration_s", study.duration_s)) for point in study.points}
     return (min(at), max(at)) if len(at) > 1 else tuple(at)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from model import units
 from model.cell import OF_HOSTS, Cell, KnobKind
 from model.network_path import slowest_rate_bps
-from model.windows import advertised_window, knob
+from testbed.labs.confinement.windows import advertised_window, knob
 from testbed.planning.rule_hits import Hit
 from testbed.study.vocabulary import IPERF3_SCTP_OPTIONS, IPERF3_TCP_OPTIONS
 

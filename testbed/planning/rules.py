@@ -22,7 +22,7 @@ from model.network_path import (
     packet_bytes,
     slowest_rate_bps,
 )
-from model.windows import advertised_window, knob, tcp_payload_bytes
+from testbed.labs.confinement.windows import advertised_window, knob, tcp_payload_bytes
 from testbed.planning.host_rules import (
     control_held_back,
     iperf3_cannot_set,

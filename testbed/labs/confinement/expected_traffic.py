@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from model.cell import Cell, Flow
-from model.windows import advertised_window, sender_buffer_bytes
+from testbed.labs.confinement.windows import advertised_window, sender_buffer_bytes
 
 _PACKET_BITS = 12_000.0
 _PACKET_BYTES = 1448.0

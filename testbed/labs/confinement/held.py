@@ -6,7 +6,7 @@ A packet's data is some 0.6 of the memory that it takes.
 from __future__ import annotations
 
 from model.cell import Cell, Flow
-from model.windows import advertised_window, sender_buffer_bytes
+from testbed.labs.confinement.windows import advertised_window, sender_buffer_bytes
 
 #: Of data that the receiver has not read, or that is out of order; and of data that the sender
 #: keeps, sent or not, where the kernel sets its buffer: two windows.

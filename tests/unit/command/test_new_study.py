@@ -8,9 +8,9 @@ import pytest
 
 from model import units
 from model.errors import StudyError
-from model.windows import advertised_window
 from testbed.command import new_study
 from testbed.command.cli import command_status
+from testbed.labs.confinement.windows import advertised_window
 from testbed.planning import plan
 from testbed.planning.findings import find
 from testbed.points.load_study import STUDIES_FOLDER, load_study

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from model.windows import advertised_window, tcp_payload_bytes
+from testbed.labs.confinement.windows import advertised_window, tcp_payload_bytes
 from testbed.planning.findings import find
 from testbed.planning.rules import CELL_RULES, SEED_RULES, expected_losses_pkts
 from testbed.points.resolve import resolve_cell
