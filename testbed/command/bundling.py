@@ -111,6 +111,7 @@ def verify(name: str, count: int, jobs: int | None) -> None:
         errors = run_and_report.each(found, lambda run: _verify(found, run, got, count, jobs))
         run_and_report.raise_if_any(errors)
         if count:  # other tables may be anything, and what reads Parquet is no wall
+            words().print("verdicts were not made again from tables: --sample 0 does that")
             return
         if stale := received.unsummarised(found):
             raise DisagreementError(

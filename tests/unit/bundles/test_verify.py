@@ -64,9 +64,11 @@ def test_a_sample_is_repeated_and_nothing_is_left(
     said()
     lab.ran.clear()
     assert command_status(["verify", str(bundle), "--sample", "2", "-j", "1"]) == 0
-    packed, repeated = said()[0].splitlines()
+    told, left_out = said()
+    packed, repeated = told.splitlines()
     assert packed.endswith(" files as packed")
     assert repeated == "2 cells repeated, every file the same to the byte"
+    assert "verdicts were not made again from tables: --sample 0 does that" in left_out
     assert len(lab.ran) == 2
     assert list(place.iterdir()) == []
     assert command_status(["verify", str(bundle), "--cells", "0", "-j", "1"]) == 0
