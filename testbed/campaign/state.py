@@ -2,7 +2,8 @@
 
 Invariant: nothing is written or held, so whoever runs the run notices nothing; what changes while
 it is looked at is told as it was before or after. Times are those of files: a cell began when its
-``cell.json`` was written, and ended with its ``timing.json``.
+``cell.json`` was written, and ended with its ``timing.json``; one that comes from another machine
+is written at once, and says itself how long its lab ran there.
 """
 
 from __future__ import annotations
@@ -94,8 +95,9 @@ def _cell(run: Path, planned: PlannedCell, since_s: float | None, now_s: float) 
     attempts = _attempts(run, planned.id)
     if run_folder.is_done(folder):
         ended_s = _written_s(folder / run_folder.TIMING)
-        took_s = max(0.0, ended_s - began_s) if ended_s and began_s else 0.0
-        if "from_store" in _json(folder / run_folder.TIMING):
+        timing = _json(folder / run_folder.TIMING)
+        took_s = max(ended_s - began_s, _wall_s(timing)) if ended_s and began_s else 0.0
+        if "from_store" in timing:
             return CellState(planned=planned, how="stored", attempts=attempts)
         old = since_s is not None and bool(ended_s) and ended_s < since_s
         return CellState(
@@ -124,6 +126,12 @@ def _written_s(path: Path) -> float:
         return path.lstat().st_mtime
     except OSError:
         return 0.0
+
+
+def _wall_s(timing: Mapping[str, object]) -> float:
+    """Return how long a cell's lab ran; 0 where that is not told."""
+    value = timing.get("wall_s")
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _json(path: Path) -> Mapping[str, object]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
-from model import run_folder
+from model import plain_files, run_folder
+from model.cell import cell_json
 from model.errors import MachineError, RunError
 from testbed.campaign import attempts
 from testbed.campaign.run_cell import Executed, from_store
@@ -13,6 +15,7 @@ from testbed.cluster import parcel
 from testbed.cluster.address import Address
 from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.parcel import Parcel, Returned
+from testbed.machine import trees
 from testbed.store.cells import Shelf
 
 if TYPE_CHECKING:
@@ -34,11 +37,20 @@ def sought(task: Task, through: Artefacts | None) -> Executed | Parcel:
     planned = task.planned
     attempts.set_aside(task.run, planned.id)
     folder = run_folder.cell_folder(task.run, planned.id)
-    there = from_store(planned.cell, folder, task.lab, task.store)
-    return there or parcel.parcel(
+    if there := from_store(planned.cell, folder, task.lab, task.store):
+        return there
+    trees.remove(folder)  # begun for the store: until a worker has it, it is left
+    return parcel.parcel(
         task.run, planned.id, planned.cell, task.lab, is_kept=_shelf(task) is not None,
         through=through,
     )  # fmt: skip
+
+
+def given(task: Task) -> None:
+    """Note in a cell's folder that a worker has it now: who asks how far a run is looks there."""
+    folder = run_folder.cell_folder(task.run, task.planned.id)
+    with contextlib.suppress(OSError):  # the folder that comes takes its place
+        plain_files.write_text(folder / run_folder.CELL, cell_json(task.planned.cell))
 
 
 def _shelf(task: Task) -> Shelf | None:
@@ -78,5 +90,5 @@ def gone(where: Address) -> GoneError:
     """Return the error that there is no scheduler any more."""
     return GoneError(
         "the scheduler went away", where=str(where),
-        hint="finished cells are kept; start it again, then groundtruth resume",
+        hint="finished cells are kept; start it again, then its workers, then groundtruth resume",
     )  # fmt: skip

@@ -27,7 +27,7 @@ from testbed.campaign.run_cells import Task
 from testbed.cluster import address, artefacts
 from testbed.cluster.address import Address
 from testbed.cluster.artefacts import Artefacts
-from testbed.cluster.cells_here import GoneError, UnfitError, arrived, gone, sought
+from testbed.cluster.cells_here import GoneError, UnfitError, arrived, given, gone, sought
 from testbed.cluster.crew import Crew
 from testbed.cluster.on_worker import work
 from testbed.cluster.parcel import Parcel, needs
@@ -190,11 +190,11 @@ class _Giving:
     def _give_again(self) -> None:
         """Take back what could only go to workers that are no more."""
         fit = self._crew.fit()
-        for future, (task, given, allowed) in list(self._given.items()):
+        for future, (task, packed, allowed) in list(self._given.items()):
             if not allowed & fit.keys() and not future.done():
                 del self._given[future]
                 future.cancel()
-                self._ready.appendleft((task, given))
+                self._ready.appendleft((task, packed))
 
     def _check_some(self) -> None:
         now_s = time.monotonic()
@@ -209,11 +209,12 @@ class _Giving:
                 hint=f"groundtruth worker {self._where}; needs: docs/guides/campaigns.md",
             )  # fmt: skip
 
-    def _give(self, task: Task, given: Parcel) -> None:
+    def _give(self, task: Task, packed: Parcel) -> None:
         allowed = frozenset(self._crew.fit())
-        key = f"groundtruth-{given.id}-{uuid.uuid4().hex}"  # no other campaign has it
-        future = self._client.submit(work, given, key=key, pure=False, workers=sorted(allowed))
-        self._given[future] = task, given, allowed
+        key = f"groundtruth-{packed.id}-{uuid.uuid4().hex}"  # no other campaign has it
+        given(task)
+        future = self._client.submit(work, packed, key=key, pure=False, workers=sorted(allowed))
+        self._given[future] = task, packed, allowed
         future.add_done_callback(self._news.put)
 
     def _ended_now(self) -> list[Any]:

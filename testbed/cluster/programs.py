@@ -52,14 +52,14 @@ def scheduler(listen: Address) -> None:
         "host": listen.host.strip("[]"), "port": listen.port, "protocol": listen.scheme,
         "security": address.security(listen), "dashboard": False, "dashboard_address": _UNSEEN,
     }  # fmt: skip
-    _run([lambda: Scheduler(**given)], f"scheduler: {listen}")
+    _run([lambda: Scheduler(**given)], f"scheduler: {listen}", "it ended by itself")
 
 
 def worker(of: Address, cores: Sequence[int]) -> None:
     """Run a worker on each of these cores until a signal ends them, or their scheduler is no more.
 
     Raises:
-        RunError: there is no such scheduler.
+        RunError: there is no such scheduler, or it went away.
         UnsupportedError: its keys are missing.
     """
     from distributed import Nanny  # when needed, as above
@@ -80,19 +80,19 @@ def worker(of: Address, cores: Sequence[int]) -> None:
             return Nanny(str(of), name=name, env={CORE_VARIABLE: str(core)}, **given)
 
         makers = [lambda core=core: begin(core) for core in cores]
-        _run(makers, f"workers: {len(cores)}, of {of}")
+        _run(makers, f"workers: {len(cores)}, of {of}", "the scheduler went away")
 
 
-def _run(makers: Sequence[Callable[[], Server]], what: str) -> None:
+def _run(makers: Sequence[Callable[[], Server]], what: str, untold: str) -> None:
     import dask  # when needed, as above
 
     logging.getLogger("distributed").setLevel(logging.ERROR)
     with dask.config.set(_NO_PAGES):
-        asyncio.run(_until_told(makers, what))
+        asyncio.run(_until_told(makers, what, untold))
 
 
-async def _until_told(makers: Sequence[Callable[[], Server]], what: str) -> None:
-    """Run servers, each made in this loop, until a signal comes or one of them ends."""
+async def _until_told(makers: Sequence[Callable[[], Server]], what: str, untold: str) -> None:
+    """Run servers, each made in this loop, until a signal comes or one of them ends: ``untold``."""
     told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
@@ -108,3 +108,5 @@ async def _until_told(makers: Sequence[Callable[[], Server]], what: str) -> None
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in ends:
             end.cancel()
+    if not told.is_set():
+        raise RunError(untold, where=what, hint="begin it again: the scheduler first, then workers")

@@ -120,6 +120,11 @@ def test_what_is_left_takes_as_long_as_cells_took_so_far(run: Path, plan: Plan) 
     assert state.remaining_s([found, found]) == pytest.approx(left_s / 2)
 
 
+def test_a_cell_that_came_from_elsewhere_took_as_long_as_its_lab_ran(run: Path, plan: Plan) -> None:
+    finish(run, plan.cells[0], time.time(), 0.1, '{"wall_s": 36.5}')
+    assert state.read(run).cells[0].took_s == pytest.approx(36.5)
+
+
 def test_a_run_that_has_finished(run: Path, plan: Plan) -> None:
     for planned in plan.cells:
         finish(run, planned, time.time() - 900, 30)
@@ -141,7 +146,11 @@ def odd(path: Path) -> None:
     path.write_text("[]")
 
 
-@pytest.mark.parametrize("change", [lost, cut, odd])
+def word(path: Path) -> None:
+    path.write_text('{"wall_s": "1", "message": 2}')
+
+
+@pytest.mark.parametrize("change", [lost, cut, odd, word])
 def test_what_changes_while_it_is_looked_at_is_told_somehow(
     run: Path, plan: Plan, change: Callable[[Path], None]
 ) -> None:

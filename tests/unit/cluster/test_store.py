@@ -26,7 +26,7 @@ from testbed.planning.plan import PlannedCell
 from testbed.store import cells as store
 from testbed.store import elsewhere
 from tests.support.fake_lab import FakeLab
-from tests.support.runs.cluster_cells import WITHIN_S, Act, Lab, planned, run
+from tests.support.runs.cluster_cells import WITHIN_S, Act, Lab, planned, run, until
 
 Start = Callable[..., subprocess.Popen[bytes]]
 pytestmark = pytest.mark.timeout(300)
@@ -153,6 +153,29 @@ def test_a_slow_store_keeps_no_worker_waiting(
 
     monkeypatch.setattr(cells_here, "from_store", slow)
     assert run(tmp_path / "run", cells, Lab(Act(begun))).finished_cells == 3
+
+
+@pytest.mark.parametrize("place", ["store", store.OFF])
+def test_only_a_cell_that_a_worker_has_counts_as_begun(
+    tmp_path: Path, begun: Path, here: str, start: Start, place: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv(store.VARIABLE, place if place == store.OFF else str(tmp_path / place))
+    start("scheduler", here)
+    start("worker", here, "--jobs", "1")
+    gate, told_of = tmp_path / "gate", []
+
+    def look() -> None:
+        until(lambda: list(begun.iterdir()))
+        time.sleep(1)  # enough for the store to be looked into for the others
+        told_of.extend((tmp_path / "run").glob(f"cells/*/{run_folder.CELL}"))
+        gate.touch()
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    outcome = run(tmp_path / "run", planned(4), Lab(Act(begun, gate)), use_store=True)
+    looking.join()
+    assert (outcome.finished_cells, len(told_of)) == (4, 1)
 
 
 def test_a_store_that_cannot_be_written_fails_no_cell_and_is_named(
