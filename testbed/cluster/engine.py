@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from model.errors import GroundtruthError, RunError, StudyError
 from testbed.campaign.run_cell import Executed
 from testbed.campaign.run_cells import Task
-from testbed.cluster import address, artefacts
+from testbed.cluster import address, artefacts, keys
 from testbed.cluster.address import Address
 from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.cells_here import GoneError, UnfitError, arrived, given, gone, sought
@@ -91,14 +91,25 @@ def connected(where: Address) -> Any:
             set_as_default=False,
         )  # fmt: skip
     except (OSError, TimeoutError) as error:
-        raise RunError(
-            "no scheduler answers", where=str(where), got=str(error)[:300],
-            hint="start one there: groundtruth scheduler",
-        ) from error  # fmt: skip
+        raise _silent(where, str(error)[:300]) from error
     try:
         yield client
     finally:
         client.close(timeout=CONNECT_S)
+
+
+def _silent(where: Address, got: str) -> RunError:
+    """Return why a scheduler cannot be spoken to; dask says of TLS what it would of no answer."""
+    if "certificate" in got:
+        return RunError(
+            "a scheduler with other keys, or keys that have expired", where=str(where), got=got,
+            hint=f"keys here: {address.keys_folder()}; those of groundtruth cluster-keys are for "
+            f"all machines of a cluster, and for {keys.DAYS} days",
+        )  # fmt: skip
+    return RunError(
+        "no scheduler answers", where=str(where), got=got,
+        hint="start one there: groundtruth scheduler",
+    )  # fmt: skip
 
 
 class _Giving:
