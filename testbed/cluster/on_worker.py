@@ -24,7 +24,7 @@ from testbed.campaign import digests
 from testbed.campaign.run_cell import Executed, execute
 from testbed.cluster import parcel
 from testbed.cluster.artefacts import Artefacts
-from testbed.cluster.parcel import Need, Parcel, Returned, differing
+from testbed.cluster.parcel import Code, Need, Parcel, Returned, differing
 from testbed.cluster.waiting import wanted
 from testbed.machine import cache, room, scratch
 from testbed.store import cells as store
@@ -119,10 +119,8 @@ def _examined(asked: Sequence[Need], through: Artefacts | None) -> Answer:
     said = functools.partial(Answer, machine=here, cache=f"{here}:{own}")
     lacks: list[str] = []
     for need in asked:
-        if need.code != _own_code(need.lab.properties.name):
-            return said(
-                why=f"{here} has other code: another version of Groundtruth, Python or packages"
-            )
+        if need.code != (own_code := _own_code(need.lab.properties.name)):
+            return said(why=f"{here} has other code: {_other(need.code, own_code)}")
         lab = moved(need.lab, need.cache, own)
         if missing := [one.name for one in lab.parts() if one.parent == own and not one.is_dir()]:
             lacks += missing
@@ -143,6 +141,13 @@ def _examined(asked: Sequence[Need], through: Artefacts | None) -> Answer:
 
 
 _own_code = functools.cache(parcel.own_code)
+
+
+def _other(wanted: Code, own: Code) -> str:
+    """Return what differs; who asks may be of a version that does not say its Python."""
+    if wanted.python and wanted.python != own.python:
+        return f"Python {own.python}, wanted {wanted.python}, to the last digit"
+    return "another version of Groundtruth or of its packages"
 
 
 def why_unfit(error: BaseException, place: Path) -> str:

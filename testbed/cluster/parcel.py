@@ -7,6 +7,7 @@ and the same lab, by their digests, and each file that arrives has the digest th
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,15 +32,22 @@ TOP, ENDED, BESIDES = "cell", "ended", "besides"
 
 @dataclass(frozen=True, kw_only=True)
 class Code:
-    """The code outside labs, by what of it decides a cell's bytes."""
+    """The code outside labs, by what of it decides a cell's bytes.
+
+    ``parses`` is of ``python`` too, which is here only to be named.
+    """
 
     starts: str
     parses: str
+    python: str = field(default="", compare=False)
 
 
 def own_code(lab_name: str) -> Code:
     """Return the code that this machine has, for cells of a lab of this name."""
-    return Code(starts=identity.starts_digest(lab_name), parses=identity.parses_digest())
+    return Code(
+        starts=identity.starts_digest(lab_name), parses=identity.parses_digest(),
+        python=platform.python_version(),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

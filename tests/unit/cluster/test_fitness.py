@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 import socket
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +43,25 @@ def test_each_worker_is_named_by_its_machine_and_process(here: str, start: Start
     assert len(unfit) == jobs
     for one in unfit:
         assert one.why.startswith(f"{socket.gethostname()} has another lab: code_digest: ")
+
+
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        ("3.9.1", f"Python {platform.python_version()}, wanted 3.9.1, to the last digit"),
+        (platform.python_version(), "another version of Groundtruth or of its packages"),
+        ("", "another version of Groundtruth or of its packages"),
+    ],
+)
+def test_a_worker_of_other_code_says_whether_that_is_its_python(
+    here: str, start: Start, python: str, said: str
+) -> None:
+    start("scheduler", here)
+    start("worker", here, "--jobs", "1")
+    (need,) = fitness.needs(FakeLab(), ["7.3"])
+    other = replace(need, code=replace(need.code, parses="other", python=python))
+    (one,) = fitness.look(address.parse(here), [other], least=1, within_s=WITHIN_S)
+    assert one.why == f"{socket.gethostname()} has other code: {said}"
 
 
 def test_who_waits_for_more_workers_is_told_of_those_that_came(here: str, start: Start) -> None:
