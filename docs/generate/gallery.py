@@ -78,7 +78,7 @@ def _source(study: Study) -> str:
     if source is None or source.simulator == "none":
         return ""
     year = f", {source.year}" if source.year else ""
-    return f"From {source.authors}: {source.publication}{year}{what(source)}. "
+    return f"From {source.authors}: {source.publication}{year}{what(source.simulator)}. "
 
 
 def _compared(study: Study) -> str:

@@ -41,25 +41,25 @@ def reference(source: Source | None, study: str, ran: str) -> Reference | None:
         "howpublished": _plain(source.publication),
         **({"year": str(source.year)} if source.year else {}),
         **({"doi": _plain(source.doi)} if source.doi else {}),
-        **({"note": _plain(f"numbers by {source.simulator}")} if simulates(source) else {}),
+        **({"note": _plain(f"numbers by {source.simulator}")} if simulates(source.simulator) else {}),
     }
     entry = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items())
     return Reference(
-        text=f"{source.authors}, {source.publication}{year}{what(source)}",
+        text=f"{source.authors}, {source.publication}{year}{what(source.simulator)}",
         doi=source.doi or "",
         bibtex=f"@misc{{{study},\n{entry}\n}}",
         run=f"Groundtruth, study {study}: {ran}.",
     )
 
 
-def simulates(source: Source) -> bool:
+def simulates(simulator: str) -> bool:
     """Return whether a publication has numbers, of a simulator or of anything else."""
-    return source.simulator.partition(",")[0] != NONE
+    return simulator.partition(",")[0] != NONE
 
 
-def what(source: Source) -> str:
+def what(simulator: str) -> str:
     """Return in parentheses where a publication's numbers are from, or what it is without any."""
-    words = source.simulator if simulates(source) else source.simulator.partition(", ")[2]
+    words = simulator if simulates(simulator) else simulator.partition(", ")[2]
     return f" ({words})" if words else ""
 
 
