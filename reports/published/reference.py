@@ -41,8 +41,9 @@ def reference(source: Source | None, study: str, ran: str) -> Reference | None:
         "howpublished": _plain(source.publication),
         **({"year": str(source.year)} if source.year else {}),
         **({"doi": _plain(source.doi)} if source.doi else {}),
-        **({"note": _plain(f"numbers by {source.simulator}")} if simulates(source.simulator) else {}),
     }
+    if simulates(source.simulator):
+        fields["note"] = _plain(f"numbers by {source.simulator}")
     entry = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items())
     return Reference(
         text=f"{source.authors}, {source.publication}{year}{what(source.simulator)}",
