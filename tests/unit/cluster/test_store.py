@@ -163,7 +163,8 @@ def test_only_a_cell_that_a_worker_has_counts_as_begun(
     monkeypatch.setenv(store.VARIABLE, place if place == store.OFF else str(tmp_path / place))
     start("scheduler", here)
     start("worker", here, "--jobs", "1")
-    gate, told_of = tmp_path / "gate", []
+    gate = tmp_path / "gate"
+    told_of: list[Path] = []
 
     def look() -> None:
         until(lambda: list(begun.iterdir()))

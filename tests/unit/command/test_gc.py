@@ -18,6 +18,7 @@ from testbed.command import examine_machine
 from testbed.command.cli import command_status
 from testbed.labs.virtual import virtual_lab
 from testbed.store import cells, upkeep
+from testbed.store.entries import Entry
 from tests.support.fake_lab import FakeLab
 from tests.support.recorded import DATA
 from tests.support.runs.one_point import STUDY
@@ -242,7 +243,7 @@ def test_the_doctor_looks_at_every_byte_of_the_store(
 
 
 @pytest.fixture
-def spoiled(store: Path) -> list[cells.Entry]:
+def spoiled(store: Path) -> list[Entry]:
     """Return entries in whose places there is what belongs in no store, each of another kind."""
     first, second, third, fourth, *_ = (one.entry for one in upkeep.held(store))
     (first.folder / "files" / "link").symlink_to("/etc/passwd")
@@ -254,7 +255,7 @@ def spoiled(store: Path) -> list[cells.Entry]:
     return [first, second, third, fourth]
 
 
-def test_the_doctor_names_what_belongs_in_no_store(spoiled: list[cells.Entry]) -> None:
+def test_the_doctor_names_what_belongs_in_no_store(spoiled: list[Entry]) -> None:
     root = spoiled[0].root
     assert {f"{one.kind}/{one.key[:16]}" for one in spoiled} == upkeep.damaged(root).keys()
     found = examine_machine._store()
@@ -264,7 +265,7 @@ def test_the_doctor_names_what_belongs_in_no_store(spoiled: list[cells.Entry]) -
 
 
 def test_what_belongs_in_no_store_can_be_removed_from_it(
-    spoiled: list[cells.Entry], capsys: pytest.CaptureFixture[str]
+    spoiled: list[Entry], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for one in spoiled:
         assert one.set_aside() is not None

@@ -132,7 +132,7 @@ def test_senders_fill_the_buffers_they_set(
 def test_what_an_event_makes_of_a_path_is_counted() -> None:
     cell = dataclasses.replace(dumbbell(50, 10**8, 0.01, 1), flows=flows(50))
     event = Event(
-        id="e", t_s=1.0, link="bottleneck", way="both", state=None, rate_bps=10**9, owd_s=0.25,
+        id="e", t_s=1.0, link="bottleneck", way="both", state="", rate_bps=10**9, owd_s=0.25,
         loss_frac=None,
     )  # fmt: skip
     later = dataclasses.replace(cell, events=(event,))

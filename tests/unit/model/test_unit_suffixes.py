@@ -14,7 +14,8 @@ from pydantic import BaseModel
 
 from model import ad_hoc, cell, links
 from model.movement import closeness, measures, paths, random_waypoint
-from testbed.planning import plan, windows
+from testbed.labs.confinement import windows
+from testbed.planning import plan
 from testbed.study import ad_hoc_form, host_profile_form, mobility_form, study_form, vocabulary
 
 MODULES = [
