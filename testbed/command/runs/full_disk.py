@@ -49,12 +49,12 @@ def with_what_to_free(error: FullDiskError, found: Found) -> FullDiskError:
                 shared_bytes += one.size_bytes - one.own_bytes
     root = store.place()
     with contextlib.suppress(OSError):
-        if root is not None:
+        if root is not None and root.stat().st_dev == Path(error.where).stat().st_dev:
             held_bytes = sum(one.own_bytes for one in upkeep.held(root))
     hint = f"groundtruth gc {found.folder} frees {size_text(own_bytes)} of raw files"
     if shared_bytes:
         hint += f" and {size_text(shared_bytes)} that the store has too"
-    if root is not None:
+    if held_bytes:
         hint += f"; groundtruth gc --older DAYS frees up to {size_text(held_bytes)} of the store's"
     hint += f"; finished cells are kept; then go on with: groundtruth resume {found.folder}"
     return FullDiskError(error.what, where=error.where, got=error.got, hint=hint)

@@ -17,6 +17,9 @@ from testbed.command.cli import command_status
 from testbed.command.runs import full_disk, run_and_report
 from testbed.machine import room
 from testbed.machine.room import FullDiskError
+from testbed.store import cells, upkeep
+from testbed.store.entries import Entry
+from testbed.store.upkeep import Held
 from tests.support.fake_lab import FakeLab
 from tests.support.said import Said
 
@@ -135,3 +138,19 @@ def test_the_disk_with_little_room_is_named(
     with pytest.raises(FullDiskError) as caught, full_disk.told(found):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert caught.value.where == str(places[full])
+
+
+@pytest.mark.parametrize("store", ["there", "/proc"], ids=["on that disk", "on another"])
+def test_only_a_store_on_the_full_disk_is_told_to_be_made_smaller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
+) -> None:
+    (tmp_path / "there").mkdir()
+    monkeypatch.setenv(cells.VARIABLE, str(tmp_path / store))
+    entry = Entry(root=tmp_path / store, kind="tables", key="k")
+    held = Held(entry=entry, size_bytes=5_000_000, own_bytes=5_000_000, used_s=0.0)
+    monkeypatch.setattr(upkeep, "held", lambda _: iter([held]))
+    found = Found(folder=tmp_path, runs=(), is_set=False)
+    with pytest.raises(FullDiskError) as caught, full_disk.told(found):
+        raise OSError(errno.ENOSPC, "No space left on device", str(tmp_path / "raw"))
+    told = "groundtruth gc --older DAYS frees up to 5.0 MB of the store's"
+    assert (told in str(caught.value)) == (store == "there")
