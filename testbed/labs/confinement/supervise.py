@@ -254,7 +254,10 @@ def _watch(
                         by_itself=over, excess=found, cpu_s=machine.cpu_s,
                         peak_memory_bytes=machine.peak_memory_bytes,
                     )  # fmt: skip
-        return Ending(by_itself=False)
+        machine.look()
+        return Ending(
+            by_itself=False, cpu_s=machine.cpu_s, peak_memory_bytes=machine.peak_memory_bytes
+        )
     finally:
         os.close(end)
 

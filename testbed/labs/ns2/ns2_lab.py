@@ -15,7 +15,7 @@ from pathlib import Path
 
 from model import run_folder
 from model.cell import Cell
-from model.errors import RunError
+from model.errors import MachineError, RunError
 from model.tolerances import EXACT
 from simulators.ns2 import profiles, settings
 from testbed.labs.booted import booting, unpacked
@@ -143,7 +143,9 @@ class Ns2Lab:
             raise RunError(ending.excess.what, where=where, wanted=ending.excess.wanted,
                            got=ending.excess.got)  # fmt: skip
         if not ending.by_itself:
-            raise RunError(
+            least_cpu_s = booting.STARVED_FRAC * cell.limits.wall_s
+            starved = ending.cpu_s is not None and ending.cpu_s < least_cpu_s
+            raise (MachineError if starved else RunError)(
                 "ns-2 did not end", where=where, got=tail(console),
                 wanted=f"within {cell.limits.wall_s:.0f} s",
             )  # fmt: skip

@@ -280,5 +280,8 @@ def test_measuring_follows_no_link_and_counts_blocks_not_lengths(folder: Path) -
 
 
 def test_the_deadline_ends_it(folder: Path) -> None:
-    ending, _ = run(folder, "import time; time.sleep(60)", wall_s=0.3)
+    works = "import time\nwhile time.process_time() < 0.1: pass\ntime.sleep(60)"
+    ending, _ = run(folder, works, wall_s=1.5)
     assert ending == Ending(by_itself=False)
+    assert ending.cpu_s is not None
+    assert 0.05 < ending.cpu_s < 0.75, "how much it was given says whose fault it is"

@@ -90,11 +90,23 @@ def test_a_kernel_that_ended_without_a_word_was_ended_by_its_machine(folder: Pat
 
 def test_a_lab_past_its_wall_clock_limit(folder: Path) -> None:
     found = problem(folder, "spinning", ended=False)
+    assert type(found) is RunError
     assert str(found) == (
         "cell c1, phase spin: the lab did not end: wanted within 60 s of wall-clock time, got \n"
-        "  lab: phase spin (is this machine far too busy? Else a program polls without sleeping,"
-        " which stops the virtual clock)"
+        "  lab: phase spin (a program polls without sleeping, which stops the virtual clock, or"
+        " this machine is far too busy)"
     )
+
+
+@pytest.mark.parametrize(("cpu_s", "kind"), [(29.0, MachineError), (31.0, RunError)])
+def test_a_lab_that_its_machine_gave_too_little_of_a_core(
+    folder: Path, cpu_s: float, kind: type[RunError]
+) -> None:
+    shutil.copy(CONSOLES / "spinning.log", console := folder.parent / run_folder.CONSOLE)
+    ending = Ending(by_itself=False, cpu_s=cpu_s)
+    found = booting._problem(folder, console, BOOT, ending, False)
+    assert type(found) is kind, "what is the machine's is tried again"
+    assert ("gave it 29 s of a core's time" in str(found)) == (kind is MachineError)
 
 
 def test_a_cancelled_lab_was_interrupted_however_it_ended(folder: Path) -> None:
