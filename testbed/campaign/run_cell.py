@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import platform
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -200,6 +201,7 @@ def _timing(ran: Ran, late: Sequence[str], taken: Taken | None = None) -> dict[s
     cpu_s = None if ran.cpu_s is None else round(ran.cpu_s, 3)
     told: dict[str, Any] = {
         "cpu_s": cpu_s, "peak_memory_bytes": ran.peak_memory_bytes, "late": list(late) or None,
+        "machine": None if taken else platform.node() or None,
     }  # fmt: skip
     if taken:
         told["from_store"] = {

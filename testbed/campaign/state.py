@@ -35,13 +35,17 @@ LOCKS, PROCESSES = Path("/proc/locks"), Path("/proc")
 
 @dataclass(frozen=True, kw_only=True)
 class CellState:
-    """One planned cell; ``took_s`` is how long it took, or takes so far. ``why`` it failed."""
+    """One planned cell; ``took_s`` is how long it took, or takes so far. ``why`` it failed.
+
+    ``machine`` is the name of that on which it finished, where that is told.
+    """
 
     planned: PlannedCell
     how: How
     took_s: float = 0.0
     why: str = ""
     attempts: int = 0
+    machine: str = ""
 
     @property
     def point(self) -> str:
@@ -74,6 +78,14 @@ class RunState:
             found.setdefault(one.point, []).append(one)
         return found
 
+    def machines(self) -> dict[str, list[CellState]]:
+        """Return the cells that each machine finished, by its name."""
+        found: dict[str, list[CellState]] = {}
+        for one in sorted(self.cells, key=lambda cell: cell.machine):
+            if one.machine:
+                found.setdefault(one.machine, []).append(one)
+        return found
+
     def failures(self) -> list[CellState]:
         """Return the cells that failed."""
         return [one for one in self.cells if one.how == "failed"]
@@ -101,8 +113,9 @@ def _cell(run: Path, planned: PlannedCell, since_s: float | None, now_s: float) 
             return CellState(planned=planned, how="stored", attempts=attempts)
         old = since_s is not None and bool(ended_s) and ended_s < since_s
         return CellState(
-            planned=planned, how="kept" if old else "done", took_s=took_s, attempts=attempts
-        )
+            planned=planned, how="kept" if old else "done", took_s=took_s, attempts=attempts,
+            machine=_machine(timing),
+        )  # fmt: skip
     if plain_files.is_file(folder / run_folder.FAILURE):
         why = str(_json(folder / run_folder.FAILURE).get("message", ""))
         return CellState(planned=planned, how="failed", why=why, attempts=attempts)
@@ -132,6 +145,12 @@ def _wall_s(timing: Mapping[str, object]) -> float:
     """Return how long a cell's lab ran; 0 where that is not told."""
     value = timing.get("wall_s")
     return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _machine(timing: Mapping[str, object]) -> str:
+    """Return the name of the machine that a cell ran on; empty where that is not told."""
+    value = timing.get("machine")
+    return value if isinstance(value, str) else ""
 
 
 def _json(path: Path) -> Mapping[str, object]:

@@ -33,7 +33,8 @@ def command(run_name: str, page: Path | None, *, watch: bool) -> None:
         states = read(run_name)
         held = any(one.held for one in states)
         if page is not None:
-            html = status_page.page(states, _remaining_words(states), refresh=watch and held)
+            words = [_remaining_words(states), *machines(states)]
+            html = status_page.page(states, words, refresh=watch and held)
             plain_files.write(page.absolute(), html.encode(), unlocked=True)
         if page is None or not watch or not held:
             show(states)
@@ -68,8 +69,21 @@ def heads(states: Sequence[RunState]) -> list[str]:
         for how, called in CALLED.items()
         if (number := sum(one.number(how) for one in states))
     ]
-    return [f"{how_many(cells, 'cell')}: {', '.join(parts) or 'none planned'}",
+    said = [f"{how_many(cells, 'cell')}: {', '.join(parts) or 'none planned'}",
             _remaining_words(states)]  # fmt: skip
+    return [*said, *machines(states)]
+
+
+def machines(states: Sequence[RunState]) -> list[str]:
+    """Return a line for each machine that finished cells: how many, and how long one took."""
+    found: dict[str, list[float]] = {}
+    for one in states:
+        for name, cells in one.machines().items():
+            found.setdefault(name, []).extend(cell.took_s for cell in cells)
+    return [
+        f"on {name}: {how_many(len(took), 'cell')}, {sum(took) / len(took):.1f} s each"
+        for name, took in sorted(found.items())
+    ]
 
 
 def _remaining_words(states: Sequence[RunState]) -> str:

@@ -20,8 +20,11 @@ li { overflow-wrap: anywhere; }
 """
 
 
-def page(states: Sequence[RunState], remaining: str, *, refresh: bool) -> str:
-    """Return the page; with ``refresh`` a browser asks for it again every few seconds."""
+def page(states: Sequence[RunState], words: Sequence[str], *, refresh: bool) -> str:
+    """Return the page, with these words above its tables.
+
+    With ``refresh`` a browser asks for it again every few seconds.
+    """
     cells = [cell for one in states for cell in one.cells]
     finished = sum(cell.how in FINISHED for cell in cells)
     title = f"{finished} of {len(cells)} cells"
@@ -34,7 +37,7 @@ def page(states: Sequence[RunState], remaining: str, *, refresh: bool) -> str:
 <title>{title}</title><style>{_STYLE}</style></head><body>
 <h1>{title}</h1>
 <progress max="{max(1, len(cells))}" value="{finished}">{title}</progress>
-<p>{html.escape(remaining)}</p>
+{"".join(f"<p>{html.escape(line)}</p>" for line in words)}
 {f"<h2>Failed</h2><ul>{items}</ul>" if failed else ""}
 {"".join(_run(one) for one in states)}
 </body></html>

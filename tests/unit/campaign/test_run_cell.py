@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import platform
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,9 @@ MEASURE = wireless_cell()
 CALIBRATE = wireless_cell(purpose="calibrate")
 
 
+HERE = platform.node()
+
+
 def run(cell: Cell, folder: Path, lab: FakeLab) -> None:
     run_cell.execute(cell, folder, lab, threading.Event())
 
@@ -33,7 +37,10 @@ def test_a_finished_cell_is_whole_and_its_digests_are_right(cell: Cell, tmp_path
     folder = tmp_path / "cells" / "x"
     run(cell, folder, FakeLab())
     assert from_dict(json.loads((folder / run_folder.CELL).read_text())) == cell
-    assert json.loads((folder / run_folder.TIMING).read_text()) == {"wall_s": 1.235}
+    assert json.loads((folder / run_folder.TIMING).read_text()) == {
+        "wall_s": 1.235,
+        "machine": HERE,
+    }
     recorded = digests.read_done(folder)
     assert digests.differences(recorded, digests.of_cell(folder)) == []
     tables = {run_folder.FLOWS_TABLE, run_folder.INTERVALS_TABLE, run_folder.QDISCS_TABLE}
@@ -50,7 +57,9 @@ def test_what_was_measured_of_a_cell_is_kept_and_not_compared(tmp_path: Path) ->
 
     run(MEASURE, tmp_path / "x", Measured())
     timing = json.loads((tmp_path / "x" / run_folder.TIMING).read_text())
-    assert timing == {"wall_s": 1.235, "cpu_s": 0.988, "peak_memory_bytes": 1 << 20}
+    assert timing == {
+        "wall_s": 1.235, "cpu_s": 0.988, "peak_memory_bytes": 1 << 20, "machine": HERE,
+    }  # fmt: skip
     assert run_folder.TIMING not in digests.read_done(tmp_path / "x")
 
 
@@ -58,7 +67,7 @@ def test_how_late_the_machine_was_before_is_kept(tmp_path: Path) -> None:
     late = ("longest stall: 2 s",)
     run_cell.execute(MEASURE, tmp_path / "x", FakeLab(), threading.Event(), late)
     timing = json.loads((tmp_path / "x" / run_folder.TIMING).read_text())
-    assert timing == {"wall_s": 1.235, "late": list(late)}
+    assert timing == {"wall_s": 1.235, "late": list(late), "machine": HERE}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import json
 import shutil
 import time
 from pathlib import Path
@@ -26,8 +27,9 @@ def run(tmp_path: Path) -> Path:
     """Return a run with cells of every kind but those of a process that works on it."""
     plan = make_plan(study(), seeds=[1], lab=LAB)
     made = new_runs.create(tmp_path / "results", plan, find(plan.study, seeds=[1]), ["groundtruth"])
-    for planned in plan.cells[:7]:
-        finish(made, planned, NOW_S, 10)
+    for number, planned in enumerate(plan.cells[:7]):
+        timing = {"wall_s": 1, "machine": "<lab2>" if number < 3 else "lab1"}
+        finish(made, planned, NOW_S, 10 + number, json.dumps(timing))
     stored = '{"from_store": {}}'
     finish(made, plan.cells[7], NOW_S, 1, stored)
     folder = begin(made, plan.cells[8], NOW_S)
@@ -42,8 +44,9 @@ def test_all_is_told_in_all_and_by_point(run: Path, capsys: pytest.CaptureFixtur
     assert lines[0] == "14 cells: 7 done, 1 from the store, 1 failed, 5 left"
     assert lines[1].startswith("no process is working on it; about ")
     assert lines[1].endswith(" left, 1 at once; groundtruth resume goes on")
+    assert lines[2:4] == ["on <lab2>: 3 cells, 11.0 s each", "on lab1: 4 cells, 14.5 s each"]
     heads = ["point", "done", "kept", "from", "the", "store", "failed", "running", "left"]
-    assert lines[2].split() == heads
+    assert lines[4].split() == heads
     assert len([line for line in lines if line.startswith("loss_frac=")]) == 7
     failed = [line for line in lines if line.startswith("failed: loss_frac=")]
     assert len(failed) == 1
@@ -76,7 +79,8 @@ def test_a_page_needs_nothing_else_and_says_the_same(
     found = Text(page.read_text())
     assert found.sources == []
     assert "script" not in found.tags
-    assert "b" not in found.tags  # what a cell says is no markup
+    assert not {"b", "lab2"} & set(found.tags)  # what a cell says is no markup
+    assert "on lab1: 4 cells, 14.5 s each" in found.words
     assert "8 of 14 cells" in found.words
     assert any("the <b>kernel</b> panicked [here]" in words for words in found.words)
     assert found.tags.count("tr") == 8
