@@ -78,14 +78,6 @@ class RunState:
             found.setdefault(one.point, []).append(one)
         return found
 
-    def machines(self) -> dict[str, list[CellState]]:
-        """Return the cells that each machine finished, by its name."""
-        found: dict[str, list[CellState]] = {}
-        for one in sorted(self.cells, key=lambda cell: cell.machine):
-            if one.machine:
-                found.setdefault(one.machine, []).append(one)
-        return found
-
     def failures(self) -> list[CellState]:
         """Return the cells that failed."""
         return [one for one in self.cells if one.how == "failed"]

@@ -49,16 +49,16 @@ class Resources:
 
 def cell_bytes(cell: Cell) -> int:
     """Return what a finished cell has on the disk."""
-    packets = expected_packets(cell)
     if cell.simulated():
         each_bytes = PER_SIMULATED_PACKET_BYTES + PER_SIMULATED_ROW_BYTES * cell.collect.pcap
-        return round(SIMULATED_BYTES + each_bytes * packets)
+        return round(SIMULATED_BYTES + each_bytes * expected_packets(cell))
     if cell.ad_hoc:
         return round(_of_radios_bytes(cell, cell.ad_hoc))
     if cell.purpose == "calibrate":
         hosts = cell.network.sources + cell.network.destinations
         return CALIBRATED_BYTES + PER_HOST_BYTES * hosts
     per_packet = PER_PACKET_BYTES + (PER_CAPTURED_PACKET_BYTES if cell.collect.pcap else 0)
+    packets = expected_packets(cell)
     return round(MEASURED_BYTES + PER_FLOW_BYTES * len(cell.flows) + per_packet * packets)
 
 

@@ -77,9 +77,8 @@ def heads(states: Sequence[RunState]) -> list[str]:
 def machines(states: Sequence[RunState]) -> list[str]:
     """Return a line for each machine that finished cells: how many, and how long one took."""
     found: dict[str, list[float]] = {}
-    for one in states:
-        for name, cells in one.machines().items():
-            found.setdefault(name, []).extend(cell.took_s for cell in cells)
+    for cell in (cell for one in states for cell in one.cells if cell.machine):
+        found.setdefault(cell.machine, []).append(cell.took_s)
     return [
         f"on {name}: {how_many(len(took), 'cell')}, {sum(took) / len(took):.1f} s each"
         for name, took in sorted(found.items())

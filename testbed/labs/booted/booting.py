@@ -29,8 +29,6 @@ from testbed.machine.process import tail
 ENDS = r"^lab: (virtual-time limit .+?|agent .+?|init: .+?|walls: .+?)\r?$"
 #: Whoever ends a kernel in the lab has it say so; one that was killed says nothing.
 ENDED_EARLY = "the lab's kernel ended before its agent"
-#: One that had less of a core than this share of its time did not end for its machine's sake.
-STARVED_FRAC = 0.5
 RUNS_WILD = "a cell of this size needs far less; a program in the lab runs wild"
 #: What is said where the host gives it no more (EAGAIN, EMFILE), of what, by which limit.
 REFUSALS = (
@@ -151,7 +149,7 @@ def _problem(
             hint=RUNS_WILD,
         )
     if not ending.by_itself:
-        return _did_not_end(boot.limits.wall_s, ending.cpu_s, where, tail(console))
+        return _did_not_end(boot.limits.wall_s, ending, where, tail(console))
     if re.search(r"^lab: agent exited 0\r?$", text, re.MULTILINE):
         return None
     for words, what, limit in REFUSALS:
@@ -175,14 +173,14 @@ def _problem(
     return (MachineError if silent else RunError)(what, where=where, got=tail(console))
 
 
-def _did_not_end(wall_s: float, cpu_s: float | None, where: str, last_words: str) -> RunError:
+def _did_not_end(wall_s: float, ending: Ending, where: str, last_words: str) -> RunError:
     """Return an error of the machine if that gave the lab little of a core."""
     wanted = f"within {wall_s:.0f} s of wall-clock time"
-    if cpu_s is not None and cpu_s < STARVED_FRAC * wall_s:
+    if ending.was_starved(wall_s):
         return MachineError(
             "the lab did not end", where=where, wanted=wanted, got=last_words,
-            hint=f"this machine gave it {cpu_s:.0f} s of a core's time: fewer cells at once, --jobs"
-            " (JOBS=), or less besides",
+            hint=f"this machine gave it {ending.cpu_s:.0f} s of a core's time: fewer cells at once,"
+            " --jobs (JOBS=), or less besides",
         )  # fmt: skip
     return RunError(
         "the lab did not end", where=where, wanted=wanted, got=last_words,

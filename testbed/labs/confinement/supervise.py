@@ -41,6 +41,8 @@ PIPE_BYTES = READ_BYTES = 1 << 20
 KEPT_BYTES = 256 << 10
 MOST_DEPTH = 16
 READY, GO = b"r", b"g"
+#: One that had less of a core than this share of its time did not end for its machine's sake.
+STARVED_FRAC = 0.5
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,10 @@ class Ending:
     excess: Excess | None = None
     cpu_s: float | None = field(default=None, compare=False)
     peak_memory_bytes: int | None = field(default=None, compare=False)
+
+    def was_starved(self, wall_s: float) -> bool:
+        """Return whether its machine is known to have given it little of a core in that time."""
+        return self.cpu_s is not None and self.cpu_s < STARVED_FRAC * wall_s
 
 
 @dataclass(kw_only=True)

@@ -53,14 +53,7 @@ def sender_buffer_bytes(cell: Cell, protocol: str) -> int | None:
 
 
 def _tcp_bounds(cell: Cell) -> Iterator[Window]:
-    # SO_RCVBUF is doubled by the kernel, which advertises about half of it again.
-    buffer_bytes = _number(cell, "tcp_socket", "rcvbuf_bytes", "receiver")
-    if buffer_bytes:
-        yield Window(size_bytes=buffer_bytes, source="rcvbuf_bytes")
-    else:
-        limit_bytes = _number(cell, "sysctl", "net.ipv4.tcp_rmem", "receiver")
-        limit_bytes = limit_bytes or TCP_RMEM_MAX_BYTES
-        yield Window(size_bytes=max(1, limit_bytes // 2), source="half of net.ipv4.tcp_rmem")
+    yield _of_buffer(cell, "tcp", "net.ipv4.tcp_rmem", TCP_RMEM_MAX_BYTES)
     clamps: tuple[tuple[KnobKind, str], ...] = (
         ("tcp_socket", "window_clamp_bytes"), ("route", "window"),
     )  # fmt: skip
@@ -73,14 +66,19 @@ def _tcp_bounds(cell: Cell) -> Iterator[Window]:
 
 
 def _sctp_bounds(cell: Cell) -> Iterator[Window]:
-    # SCTP advertises half of the socket's buffer, which SO_RCVBUF sets to twice its argument.
-    buffer_bytes = _number(cell, "sctp_socket", "rcvbuf_bytes", "receiver")
-    if buffer_bytes:
-        yield Window(size_bytes=buffer_bytes, source="rcvbuf_bytes")
-    else:
-        default_bytes = _number(cell, "sysctl", "net.core.rmem_default", "receiver")
-        default_bytes = default_bytes or RMEM_DEFAULT_BYTES
-        yield Window(size_bytes=max(1, default_bytes // 2), source="half of net.core.rmem_default")
+    yield _of_buffer(cell, "sctp", "net.core.rmem_default", RMEM_DEFAULT_BYTES)
+
+
+def _of_buffer(cell: Cell, protocol: str, sysctl: str, unset_bytes: int) -> Window:
+    """Return the window that a receiver's buffer allows: about half of it, with both protocols.
+
+    SO_RCVBUF sets the buffer to twice its argument; where it is not set, ``sysctl`` says it.
+    """
+    argument_bytes = _number(cell, _SOCKETS[protocol], "rcvbuf_bytes", "receiver")
+    if argument_bytes:
+        return Window(size_bytes=argument_bytes, source="rcvbuf_bytes")
+    buffer_bytes = _number(cell, "sysctl", sysctl, "receiver") or unset_bytes
+    return Window(size_bytes=max(1, buffer_bytes // 2), source=f"half of {sysctl}")
 
 
 def tcp_payload_bytes(cell: Cell) -> int:

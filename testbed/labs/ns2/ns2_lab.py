@@ -143,8 +143,7 @@ class Ns2Lab:
             raise RunError(ending.excess.what, where=where, wanted=ending.excess.wanted,
                            got=ending.excess.got)  # fmt: skip
         if not ending.by_itself:
-            least_cpu_s = booting.STARVED_FRAC * cell.limits.wall_s
-            starved = ending.cpu_s is not None and ending.cpu_s < least_cpu_s
+            starved = ending.was_starved(cell.limits.wall_s)
             raise (MachineError if starved else RunError)(
                 "ns-2 did not end", where=where, got=tail(console),
                 wanted=f"within {cell.limits.wall_s:.0f} s",
