@@ -26,6 +26,7 @@ from testbed.cluster import parcel
 from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.parcel import Code, Need, Parcel, Returned, differing
 from testbed.cluster.waiting import wanted
+from testbed.labs.confinement import host_tools, preflight
 from testbed.machine import cache, room, scratch
 from testbed.store import cells as store
 from testbed.store import elsewhere
@@ -133,6 +134,8 @@ def _examined(asked: Sequence[Need], through: Artefacts | None) -> Answer:
         if differ := differing(need.described, found):
             return said(why=f"{here} has another lab: {differ}")
     try:
+        if host_tools.find_here(host_tools.BUBBLEWRAP):  # else the first cell fetches it
+            preflight.check()  # as this process may: a unit of systemd takes more away than a login
         if through:
             through.check()
     except UnsupportedError as error:

@@ -190,11 +190,11 @@ def test_fresh_machines_become_workers_and_fresh_again(pool: Pool) -> None:
     verify = ["workers.yml", "--tags", "verify", "-e", "cluster_complete_within_s=1"]
     status, _, said = pool.play(*verify, "-e", "cluster_complete_jobs=3")
     assert status != 0
-    assert "the scheduler has 1 workers of lab2, wanted 3" in " ".join(said.split())
+    assert "the scheduler has 1 workers of lab2, wanted 3" in " ".join(said.split()), said
     assert pool.machines[1].run("systemctl stop groundtruth-worker").returncode == 0
     status, _, said = pool.play(*verify)
     assert status != 0
-    assert "groundtruth-worker.service is inactive, wanted active" in " ".join(said.split())
+    assert "groundtruth-worker.service is inactive, wanted active" in " ".join(said.split()), said
 
     status, _, said = pool.play("workers_undo.yml")
     assert status == 0, said

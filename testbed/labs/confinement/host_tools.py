@@ -16,6 +16,8 @@ from testbed.machine import cache
 from testbed.machine.process import output_of, run_logged
 
 FETCH_TIMEOUT_S = 300.0
+#: What fetched tools are called in the cache.
+KIND = "tool"
 #: Packages and sources of this machine's apt, also where it has no package lists yet.
 DEBIAN = str(Path(__file__).resolve().parents[3] / "setup" / "debian")
 
@@ -36,10 +38,22 @@ ZSTD = HostTool("zstd", "zstd", "to read Ubuntu's kernel modules")
 
 def find(tool: HostTool) -> Path:
     """Return the program's path, fetching its package into the cache if it is not installed."""
+    there = find_here(tool)
+    if there:
+        return there
+    return _in(cache.entry(KIND, tool.package, lambda place: _fetch(tool, place)), tool)
+
+
+def find_here(tool: HostTool) -> Path | None:
+    """Return the program's path where it is installed or was fetched, fetching nothing."""
     on_path = shutil.which(tool.program)
     if on_path:
         return Path(on_path)
-    folder = cache.entry("tool", tool.package, lambda place: _fetch(tool, place))
+    fetched = _in(cache.root() / f"{KIND}-{tool.package}", tool)
+    return fetched if fetched.exists() else None
+
+
+def _in(folder: Path, tool: HostTool) -> Path:
     return folder / "usr" / "bin" / tool.program
 
 

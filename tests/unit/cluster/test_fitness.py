@@ -8,6 +8,7 @@ import socket
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -62,6 +63,22 @@ def test_a_worker_of_other_code_says_whether_that_is_its_python(
     other = replace(need, code=replace(need.code, parses="other", python=python))
     (one,) = fitness.look(address.parse(here), [other], least=1, within_s=WITHIN_S)
     assert one.why == f"{socket.gethostname()} has other code: {said}"
+
+
+def test_a_worker_that_may_not_confine_a_lab_is_unfit(
+    here: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing = tmp_path / "bin" / "bwrap"
+    refusing.parent.mkdir()
+    refusing.write_text("#!/bin/sh\necho 'bwrap: no namespaces here' >&2\nexit 1\n")
+    refusing.chmod(0o755)
+    start("scheduler", here)
+    monkeypatch.setenv("PATH", f"{refusing.parent}:{os.environ['PATH']}")
+    start("worker", here, "--jobs", "1")
+    needed = fitness.needs(FakeLab(), ["7.3"])
+    (one,) = fitness.look(address.parse(here), needed, least=1, within_s=WITHIN_S)
+    assert one.why.startswith(f"{socket.gethostname()}: this machine does not let a lab be confined")
+    assert "bwrap: no namespaces here" in one.why
 
 
 def test_who_waits_for_more_workers_is_told_of_those_that_came(here: str, start: Start) -> None:

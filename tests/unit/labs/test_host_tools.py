@@ -11,7 +11,7 @@ import pytest
 
 from model.errors import RunError, UnsupportedError
 from testbed.labs.confinement import host_tools
-from testbed.labs.confinement.host_tools import BUBBLEWRAP, MMDEBSTRAP, Mirrors, find, mirrors
+from testbed.labs.confinement.host_tools import BUBBLEWRAP, MMDEBSTRAP, Mirrors, find, find_here, mirrors
 from tests.support.recorded import text, value
 
 
@@ -35,7 +35,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 def test_what_is_installed_is_taken(installed: Callable[..., None], cache_root: Path) -> None:
     installed("bwrap")
-    assert find(BUBBLEWRAP) == Path("/usr/bin/bwrap")
+    assert find(BUBBLEWRAP) == find_here(BUBBLEWRAP) == Path("/usr/bin/bwrap")
     assert not cache_root.exists()
 
 
@@ -54,7 +54,9 @@ def test_what_is_not_is_fetched_once(
     monkeypatch.setattr(host_tools, "run_logged", run_logged)
     installed("apt-get", "dpkg-deb")
     place = cache_root / "tool-mmdebstrap" / "usr" / "bin" / "mmdebstrap"
-    assert find(MMDEBSTRAP) == find(MMDEBSTRAP) == place
+    assert find_here(MMDEBSTRAP) is None
+    assert not cache_root.exists()
+    assert find(MMDEBSTRAP) == find(MMDEBSTRAP) == find_here(MMDEBSTRAP) == place
     assert place.is_file()
     ((script, what, _, package),) = fetched
     assert (script, what, package) == (host_tools.DEBIAN, "unpack", "mmdebstrap")
