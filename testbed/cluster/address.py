@@ -10,6 +10,8 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import ssl
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,8 @@ _FORM = re.compile(
     r"(?P<scheme>tls|tcp)://(?P<host>\[[0-9a-fA-F:.]+\]|[^\s:/@\[\]]+):(?P<port>[0-9]{1,5})"
 )
 _MOST_PORT = 65535
+#: As certificates' dates are written.
+_DATE = "%b %e %H:%M:%S %Y GMT"
 _WANTED = f"tls://HOST:PORT, such as tls://lab1:{PORT}, or the file of an Ansible inventory"
 #: Of an inventory: the group of the scheduler's host, and that host's variables.
 GROUP, ADDRESS_SET, PORT_SET = "scheduler", "cluster_member_address", "cluster_member_port"
@@ -140,16 +144,14 @@ def keys_folder() -> Path:
     return Path(given).expanduser() if given else Path(base) / "groundtruth" / "cluster"
 
 
-def security(address: Address) -> Security:
-    """Return how to speak to this address.
+def check_keys(address: Address) -> dict[str, Path]:
+    """Return the files of the keys by which an address is spoken to, by name; none in the clear.
 
     Raises:
-        UnsupportedError: it is to be TLS, and keys are missing, or others can read them.
+        UnsupportedError: it is to be TLS, and keys are missing, not of now, or read by others.
     """
-    from distributed.security import Security  # when needed: it takes a second to load
-
     if address.scheme == "tcp":
-        return Security(require_encryption=False)
+        return {}
     folder = keys_folder()
     files = {name: folder / name for name in (AUTHORITY, CERTIFICATE, KEY)}
     for path in files.values():
@@ -164,6 +166,37 @@ def security(address: Address) -> Security:
             "others can read a cluster's key", where=str(files[KEY]), wanted="mode 600",
             got=f"{files[KEY].stat().st_mode & 0o777:o}", hint="chmod 600 it, or make keys anew",
         )  # fmt: skip
+    _check_dates(files[AUTHORITY])
+    return files
+
+
+def _check_dates(authority: Path) -> None:
+    """Raise for an authority that is none now; its certificate is of the same minute."""
+    try:
+        found = ssl.create_default_context(cafile=str(authority)).get_ca_certs()
+    except OSError as error:
+        raise UnsupportedError(
+            "a cluster's key cannot be read", where=str(authority), got=str(error),
+            hint="copy it again from where groundtruth cluster-keys made it",
+        ) from error  # fmt: skip
+    for one in found:
+        begins, ends = str(one["notBefore"]), str(one["notAfter"])
+        now_s = time.time()
+        if not ssl.cert_time_to_seconds(begins) <= now_s <= ssl.cert_time_to_seconds(ends):
+            raise UnsupportedError(
+                "a cluster's keys are not of this time", where=str(authority),
+                wanted=f"{begins} to {ends}", got=time.strftime(_DATE, time.gmtime(now_s)),
+                hint="set the clock, or have groundtruth cluster-keys make others for all machines",
+            )  # fmt: skip
+
+
+def security(address: Address) -> Security:
+    """Return how to speak to this address; raise as :func:`check_keys` does."""
+    from distributed.security import Security  # when needed: it takes a second to load
+
+    files = check_keys(address)
+    if not files:
+        return Security(require_encryption=False)
     given = {
         f"tls_{role}_{part}": str(files[name])
         for role in ("client", "scheduler", "worker")

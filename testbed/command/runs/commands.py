@@ -34,6 +34,7 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
     choices = plans.settled(choices)
     first = plans.plans_of(study_names, choices)
     plans.check_jobs(first, choices)
+    run_and_report.check_cluster()
     new_runs.check_writable(data_dir)
     plans.check_room(first, choices, data_dir)
     live = simulators.simulate(study_names, choices, data_dir) if choices.simulator else ()
@@ -65,6 +66,7 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
     ]
     if len(made[0].seeds) < 2:
         raise StudyError("too few to compare", where="SEEDS", wanted="at least 2", got="1")
+    run_and_report.check_cluster()
     new_runs.check_writable(data_dir)
     plans.check_room(made, first, data_dir)
     with Display(words()) as display:

@@ -68,6 +68,13 @@ def raise_if_any(errors: Errors) -> None:
         raise together(errors, "of the set's studies went wrong")
 
 
+def check_cluster() -> None:
+    """Raise if cells are to run on a cluster that this machine has no keys of."""
+    found = address.named()
+    if found:
+        address.check_keys(found)
+
+
 def named_cluster() -> run_cells.Elsewhere | None:
     """Return where ``GROUNDTRUTH_CLUSTER`` says that cells run; None: here.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,32 @@ def test_keys_are_asked_for_and_must_be_ones_own(
     (folder / address.KEY).chmod(0o640)
     with pytest.raises(UnsupportedError, match=r"others can read.*wanted mode 600, got 640"):
         address.security(lab1)
+
+
+@pytest.mark.parametrize("days", [-1, keys.DAYS + 1])
+def test_keys_of_another_time_are_told_before_anything_is_spoken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    monkeypatch.setenv(address.KEYS_VARIABLE, str(tmp_path / "keys"))
+    keys.make(tmp_path / "keys")
+    then_s = time.time() + days * 86400
+    monkeypatch.setattr(time, "time", lambda: then_s)
+    with pytest.raises(
+        UnsupportedError,
+        match=r"authority.pem: .* not of this time: wanted .* to .* GMT, got .* GMT",
+    ):
+        address.check_keys(address.parse("tls://lab1:8786"))
+
+
+@pytest.mark.parametrize("content", ["", "no key"])
+def test_a_broken_key_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    monkeypatch.setenv(address.KEYS_VARIABLE, str(tmp_path / "keys"))
+    keys.make(tmp_path / "keys")
+    (tmp_path / "keys" / address.AUTHORITY).write_text(content)
+    with pytest.raises(UnsupportedError, match=r"authority.pem: a cluster's key cannot be read"):
+        address.check_keys(address.parse("tls://lab1:8786"))
 
 
 def test_keys_are_made_once_and_hold_what_machines_need(tmp_path: Path) -> None:

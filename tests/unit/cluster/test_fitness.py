@@ -77,7 +77,9 @@ def test_a_worker_that_may_not_confine_a_lab_is_unfit(
     start("worker", here, "--jobs", "1")
     needed = fitness.needs(FakeLab(), ["7.3"])
     (one,) = fitness.look(address.parse(here), needed, least=1, within_s=WITHIN_S)
-    assert one.why.startswith(f"{socket.gethostname()}: this machine does not let a lab be confined")
+    assert one.why.startswith(
+        f"{socket.gethostname()}: this machine does not let a lab be confined"
+    )
     assert "bwrap: no namespaces here" in one.why
 
 

@@ -11,7 +11,14 @@ import pytest
 
 from model.errors import RunError, UnsupportedError
 from testbed.labs.confinement import host_tools
-from testbed.labs.confinement.host_tools import BUBBLEWRAP, MMDEBSTRAP, Mirrors, find, find_here, mirrors
+from testbed.labs.confinement.host_tools import (
+    BUBBLEWRAP,
+    MMDEBSTRAP,
+    Mirrors,
+    find,
+    find_here,
+    mirrors,
+)
 from tests.support.recorded import text, value
 
 
