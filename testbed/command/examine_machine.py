@@ -17,6 +17,7 @@ from testbed.store import upkeep
 #: How many damaged entries of the store are named.
 MOST_NAMED = 3
 #: As setup/browser looks for them; a unit test holds this against it.
+STORE = "store of finished cells"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
@@ -57,6 +58,11 @@ def _host_sctp() -> Finding:
 
 def _store() -> Finding:
     root = store.place()
+    if root and root.exists() and not root.is_dir():
+        return Finding(
+            name=STORE, state=f"{root} is no folder", well=False, needed=False,
+            hint=f"{store.VARIABLE} names another; until then every cell runs",
+        )  # fmt: skip
     entries = list(upkeep.held(root)) if root else []
     bad = upkeep.damaged(root) if root else {}
     state = f"{root}, {how_many(len(entries), 'entry', 'entries')}"
@@ -65,7 +71,7 @@ def _store() -> Finding:
         first = "; ".join(f"{name}: {how}" for name, how in list(bad.items())[:MOST_NAMED])
         state += f", {len(bad)} damaged: {first}"
     return Finding(
-        name="store of finished cells",
+        name=STORE,
         state=state if root else "off",
         well=not bad,
         needed=False,

@@ -51,7 +51,7 @@ class Store:
 def place() -> Path | None:
     """Return the store's folder, in the cache unless ``GROUNDTRUTH_STORE`` says so; None: off."""
     given = os.environ.get(VARIABLE, "")
-    if given == OFF:
+    if given.lower() == OFF:
         return None
     return Path(given).expanduser().absolute() if given else cache.root() / FOLDER
 

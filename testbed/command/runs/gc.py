@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from model import plain_files, run_folder
+from model.errors import StudyError, UnsupportedError
 from model.words import how_many, size_text
 from testbed.campaign import digests, freeing, saved_runs, study_sets
 from testbed.campaign.freeing import Freeing
@@ -66,9 +67,18 @@ def _say(run: Path, going: Sequence[Freeing], failed_bytes: int, *, dry_run: boo
 
 
 def of_store(older_days: float, *, dry_run: bool) -> None:
-    """Remove entries of the store that were of no use for so many days, and damaged ones."""
+    """Remove entries of the store that were of no use for so many days, and what was set aside.
+
+    Raises:
+        StudyError: it is no folder.
+        UnsupportedError: what is to go cannot be removed.
+    """
     root = store.place()
-    if root is None or not root.is_dir():  # which may be a link to another disk
+    if root is not None and root.exists() and not root.is_dir():  # which may be a link
+        raise StudyError(
+            "the store is no folder", where=str(root), hint=f"{store.VARIABLE} names another"
+        )
+    if root is None or not root.exists():
         out().print("no store" if root is None else f"{root}: nothing is there")
         return
     old = upkeep.unused(root, older_days, time.time())
@@ -76,8 +86,13 @@ def of_store(older_days: float, *, dry_run: bool) -> None:
     aside_bytes = sum(upkeep.sizes(place)[0] for place in aside)
     freed_bytes = sum(one.own_bytes for one in old) + aside_bytes
     if not dry_run:
-        for place in (*(one.entry.folder for one in old), *aside):
-            upkeep.remove(root, place)
+        try:
+            for place in (*(one.entry.folder for one in old), *aside):
+                upkeep.remove(root, place)
+        except OSError as error:
+            raise UnsupportedError(
+                "cannot remove entries of the store", where=str(root), got=str(error)
+            ) from error
     would = "would be freed" if dry_run else "freed"
     line = f"{root}: {size_text(freed_bytes)} {would}: {how_many(len(old), 'entry', 'entries')} "
     line += f"of no use for {older_days:g} days"

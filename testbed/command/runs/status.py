@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from model import plain_files
+from model.errors import UnsupportedError
 from model.words import how_many
 from testbed.campaign import state, study_sets
 from testbed.campaign.progress import duration_text
@@ -28,14 +29,14 @@ def command(run_name: str, page: Path | None, *, watch: bool) -> None:
     Raises:
         StudyError: there is no such run.
         ParseError: its plan cannot be read.
+        UnsupportedError: the page cannot be written.
     """
     while True:
         states = read(run_name)
         held = any(one.held for one in states)
         if page is not None:
             words = [_remaining_words(states), *machines(states)]
-            html = status_page.page(states, words, refresh=watch and held)
-            plain_files.write(page.absolute(), html.encode(), unlocked=True)
+            _write(page, status_page.page(states, words, refresh=watch and held))
         if page is None or not watch or not held:
             show(states)
         if not watch or not held:
@@ -43,6 +44,13 @@ def command(run_name: str, page: Path | None, *, watch: bool) -> None:
         time.sleep(EVERY_S)
         if page is None and out().is_terminal:
             out().clear()
+
+
+def _write(page: Path, html: str) -> None:
+    try:
+        plain_files.write(page.absolute(), html.encode(), unlocked=True)
+    except OSError as error:
+        raise UnsupportedError("cannot write the page", where=str(page), got=str(error)) from error
 
 
 def read(run_name: str) -> list[RunState]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -205,11 +206,35 @@ def test_an_entry_that_goes_while_it_is_removed_is_no_error(store: Path) -> None
 def test_without_a_store_that_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(cells.VARIABLE, cells.OFF)
-    assert command_status(["gc"]) == 0
+    for off in ("off", "OFF"):
+        monkeypatch.setenv(cells.VARIABLE, off)
+        assert command_status(["gc"]) == 0
     monkeypatch.setenv(cells.VARIABLE, str(tmp_path / "none"))
     assert command_status(["gc"]) == 0
-    assert capsys.readouterr().out == f"no store\n{tmp_path / 'none'}: nothing is there\n"
+    assert capsys.readouterr().out == f"no store\nno store\n{tmp_path / 'none'}: nothing is there\n"
+
+
+def test_what_is_no_folder_is_no_store(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(cells.VARIABLE, str(tmp_path / "file"))
+    assert command_status(["gc"]) == 2
+    assert "/file: the store is no folder (GROUNDTRUTH_STORE names another)" in capsys.readouterr().err
+    found = examine_machine._store()
+    assert (found.well, found.state) == (False, f"{tmp_path / 'file'} is no folder")
+
+
+def test_what_cannot_be_removed_is_told(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(root: Path, folder: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(folder))
+
+    monkeypatch.setattr(upkeep, "remove", refused)
+    assert command_status(["gc", "--older", "0"]) == 4
+    said = capsys.readouterr().err
+    assert f"{store}: cannot remove entries of the store: got [Errno 30]" in said
 
 
 def test_the_doctor_looks_at_every_byte_of_the_store(

@@ -89,6 +89,15 @@ def test_a_page_needs_nothing_else_and_says_the_same(
     assert "14 cells:" in capsys.readouterr().out
 
 
+def test_a_page_that_cannot_be_written_is_named(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    page = tmp_path / "file" / "status.html"
+    assert command_status(["status", str(run), "--html", str(page)]) == 4
+    assert f"{page}: cannot write the page: got [Errno " in capsys.readouterr().err
+
+
 def test_watching_ends_with_the_run_and_the_page_asks_for_itself_until_then(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
