@@ -124,18 +124,34 @@ class _Unpacked:
         """Return so many bytes; raise :class:`ParseError` if there are fewer, or too many."""
         found = bytearray()
         while len(found) < count:
-            packed = self._unpacker.unconsumed_tail or self._file.read(PIECE_BYTES)
-            try:
-                made = self._unpacker.decompress(packed, count - len(found))
-            except zlib.error as error:
-                raise self.refused("gzip", str(error)) from error
-            if not made and (not packed or self._unpacker.eof):
+            made = self._more(count - len(found))
+            if not made and self._unpacker.eof:
                 raise self.refused("an archive to its end", "one cut short")
             found += made
         self._taken_bytes += count
         if self._taken_bytes > self._most_bytes:
             raise self.refused(f"at most {self._most_bytes} bytes of a file of this size", "more")
         return bytes(found)
+
+    def _more(self, count: int) -> bytes:
+        packed = self._unpacker.unconsumed_tail or self._file.read(PIECE_BYTES)
+        try:
+            made = self._unpacker.decompress(packed, count)
+        except zlib.error as error:
+            raise self.refused("gzip", str(error)) from error
+        if not made and not packed and not self._unpacker.eof:
+            raise self.refused("an archive to its end", "one cut short")
+        return made
+
+    def end(self) -> None:
+        """Raise :class:`ParseError` unless what fills up the last record is all that is left."""
+        filled = b""
+        while not self._unpacker.eof:
+            filled += self._more(tarfile.RECORDSIZE)
+            if any(filled) or len(filled) > tarfile.RECORDSIZE:
+                raise self.refused("nothing behind the last file", "more")
+        if self._unpacker.unused_data or self._file.read(1):
+            raise self.refused("nothing behind the archive", "more bytes")
 
     def refused(self, wanted: str, got: str) -> ParseError:
         """Return the error that an archive is none of ours."""
@@ -164,6 +180,7 @@ def unpack(path: Path, into: Path) -> Path:
             _write(source, into / info.name, info.size)
             if any(source.read(-info.size % tarfile.BLOCKSIZE)):
                 raise source.refused("nothing between files", info.name[:300])
+        source.end()
     tops = {name.partition("/")[0] for name in seen}
     if len(tops) != 1:
         raise source.refused("one folder", ", ".join(sorted(tops))[:300] or "nothing")

@@ -18,6 +18,7 @@ from typing import Any
 
 from model import plain_files, run_folder
 from model.errors import DisagreementError, ParseError, StudyError
+from model.words import how_many
 from reports.store.run import read_run
 from reports.verdict.files import summary_json
 from reports.verdict.summary import summarise
@@ -81,7 +82,7 @@ def _check_sums(folder: Path) -> int:
 def _raise_if_any(lines: list[str], what: str, folder: Path) -> None:
     if lines:
         raise DisagreementError(
-            f"{len(lines)} files are not what was {what}:\n  " + "\n  ".join(lines[:MOST_NAMED]),
+            f"{how_many(len(lines), 'file is', 'files are')} not what was {what}:\n  " + "\n  ".join(lines[:MOST_NAMED]),
             where=folder.name, hint="get the bundle again",
         )  # fmt: skip
 

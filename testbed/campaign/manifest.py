@@ -16,6 +16,7 @@ from pathlib import Path
 
 from model import plain_files, run_folder
 from model.errors import DisagreementError, ParseError
+from model.words import how_many
 
 SCHEMA = 1
 
@@ -87,7 +88,7 @@ def check(run: Path) -> None:
         before, recorded = recorded, read(run)
         if recorded == before:
             raise DisagreementError(
-                f"{len(wrong)} files are not what {run_folder.MANIFEST} says:\n  "
+                f"{how_many(len(wrong), 'file is', 'files are')} not what {run_folder.MANIFEST} says:\n  "
                 + "\n  ".join(wrong),
                 where=str(run), hint="put them back as they were, or run the study again",
             )  # fmt: skip

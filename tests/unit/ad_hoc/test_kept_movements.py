@@ -81,7 +81,7 @@ def test_a_run_keeps_the_movement_without_the_file(run: Path) -> None:
 )
 def test_a_changed_or_missing_movement_is_told(damage, said: str, run: Path) -> None:  # type: ignore[no-untyped-def]
     damage(run / NAME)
-    with pytest.raises(DisagreementError, match=f"1 files are not what .*\n  {said}"):
+    with pytest.raises(DisagreementError, match=f"1 file is not what .*\n  {said}"):
         saved_runs.load_cells(run)
 
 

@@ -116,6 +116,12 @@ HOSTILE = {
     "no tar": gzip.compress(b"x" * 2048),
     "empty": b"",
     "cut short": packed(CONTENTS)[:-30],
+    "cut within what ends it": packed(CONTENTS)[:-1],
+    "wrong sum": packed(CONTENTS)[:-8] + bytes(8),
+    "bytes behind it": packed(CONTENTS) + b"x",
+    "another behind it": packed(CONTENTS) * 2,
+    "a file behind the end": gzip.compress(gzip.decompress(packed(CONTENTS)) + b"x"),
+    "zeros without end": gzip.compress(gzip.decompress(packed(CONTENTS)) + bytes(1 << 16)),
     "between files": gzip.compress(
         member("t/x", size=1).tobuf(tarfile.USTAR_FORMAT) + b"x" * 512 + bytes(1024)
     ),
