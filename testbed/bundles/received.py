@@ -82,7 +82,8 @@ def _check_sums(folder: Path) -> int:
 def _raise_if_any(lines: list[str], what: str, folder: Path) -> None:
     if lines:
         raise DisagreementError(
-            f"{how_many(len(lines), 'file is', 'files are')} not what was {what}:\n  " + "\n  ".join(lines[:MOST_NAMED]),
+            f"{how_many(len(lines), 'file is', 'files are')} not what was {what}:\n  "
+            + "\n  ".join(lines[:MOST_NAMED]),
             where=folder.name, hint="get the bundle again",
         )  # fmt: skip
 

@@ -88,8 +88,8 @@ def check(run: Path) -> None:
         before, recorded = recorded, read(run)
         if recorded == before:
             raise DisagreementError(
-                f"{how_many(len(wrong), 'file is', 'files are')} not what {run_folder.MANIFEST} says:\n  "
-                + "\n  ".join(wrong),
+                f"{how_many(len(wrong), 'file is', 'files are')} not what "
+                f"{run_folder.MANIFEST} says:\n  " + "\n  ".join(wrong),
                 where=str(run), hint="put them back as they were, or run the study again",
             )  # fmt: skip
 

@@ -388,7 +388,7 @@ def test_a_file_that_is_written_while_it_is_looked_at_is_no_change(
     manifest.check(run)
     assert left == []
     (run / run_folder.WARNINGS).write_text("[edited]")
-    with pytest.raises(DisagreementError, match=r"^.*: 1 files are not .*\n  warnings\.json: "):
+    with pytest.raises(DisagreementError, match=r"^.*: 1 file is not .*\n  warnings\.json: "):
         manifest.check(run)
 
 

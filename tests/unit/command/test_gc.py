@@ -220,7 +220,8 @@ def test_what_is_no_folder_is_no_store(
     (tmp_path / "file").touch()
     monkeypatch.setenv(cells.VARIABLE, str(tmp_path / "file"))
     assert command_status(["gc"]) == 2
-    assert "/file: the store is no folder (GROUNDTRUTH_STORE names another)" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "/file: the store is no folder (GROUNDTRUTH_STORE names another)" in said
     found = examine_machine._store()
     assert (found.well, found.state) == (False, f"{tmp_path / 'file'} is no folder")
 
