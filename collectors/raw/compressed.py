@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 
 from collectors.raw.files import read_bytes
+from model import run_folder
 from model.errors import ParseError
 
 #: How much more a compressed file may hold than it has: pages, samples and captures compress to a
@@ -23,12 +24,23 @@ def most_unpacked_bytes(packed_bytes: int) -> int:
 
 
 def read(path: Path, what: str) -> bytes:
-    """Return what a compressed raw file holds.
+    """Return what a raw file holds, unpacked if its name says so: older runs have it as it is.
 
     Raises:
         ParseError: it cannot be read, or as :func:`unpacked`.
     """
-    return unpacked(read_bytes(path, what), str(path), what)
+    content = read_bytes(path, what)
+    is_packed = path.name.endswith(run_folder.COMPRESSED)
+    return unpacked(content, str(path), what) if is_packed else content
+
+
+def read_text(path: Path, what: str) -> str:
+    """Return the text that a raw file holds; raise as :func:`read`, and if it is none."""
+    content = read(path, what)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ParseError(f"cannot read {what}", where=str(path), got=str(error)) from error
 
 
 def unpacked(packed: bytes, where: str, what: str) -> bytes:

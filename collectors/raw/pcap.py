@@ -18,8 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from collectors.raw import compressed
-from collectors.raw.files import read_bytes
-from model import run_folder
 from model.errors import ParseError
 from model.units import NS_PER_S
 
@@ -216,9 +214,7 @@ def parse(data: bytes, where: str, *, strict: bool = True) -> tuple[Records, Par
 
 def read(path: Path, *, strict: bool = True) -> tuple[Records, ParseError | None]:
     """Read and parse one capture file, which may be compressed; see :func:`parse`."""
-    is_packed = path.name.endswith(run_folder.COMPRESSED)  # those of older runs are not
-    content = (compressed.read if is_packed else read_bytes)(path, "a capture")
-    return parse(content, str(path), strict=strict)
+    return parse(compressed.read(path, "a capture"), str(path), strict=strict)
 
 
 def merged(parts: list[Records]) -> Records:

@@ -23,6 +23,8 @@ from model.errors import ParseError
 from model.run_files.path_tables import AirtimeRow, RadioRow, RouteRow
 from model.units import seconds_to_ns
 
+EVENTS = "what a routing daemon did"
+
 
 def write(folder: Path, cell: Cell, epoch_ns: int) -> list[Check]:
     """Write the tables; return what each radio's frames came to beside what it was handed.
@@ -68,7 +70,7 @@ def read_events(folder: Path, radios: Iterable[NodeRadio], end_ns: int) -> dict[
     if not any(path.exists() for path in files.values()):
         return {}
     return {
-        name: router_events(_events_text(path), str(path), name, end_ns)
+        name: router_events(compressed.read_text(path, EVENTS), str(path), name, end_ns)
         for name, path in files.items()
     }
 
@@ -77,16 +79,6 @@ def _events_file(folder: Path, radio: NodeRadio) -> Path:
     kept = folder / run_folder.routing_events(radio.node, radio.device)
     of_older_run = kept.with_suffix("")
     return of_older_run if of_older_run.exists() else kept
-
-
-def _events_text(path: Path) -> str:
-    if not path.name.endswith(run_folder.COMPRESSED):
-        return read_text(path)
-    content = compressed.read(path, "what a routing daemon did")
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise ParseError("cannot read a raw file", where=str(path), got=str(error)) from error
 
 
 def counts(text: str, where: str, protocol: RoutingProtocol) -> RouterCounts:
