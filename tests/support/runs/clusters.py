@@ -15,6 +15,8 @@ from pathlib import Path
 import psutil
 
 BEGUN_WITHIN_S = 200.0
+#: Also where pytest is killed, and no test ends what it began.
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")
 
 
 def free_port() -> int:
@@ -42,7 +44,7 @@ class Programs:
         log = self._place / f"{len(self._begun)}.log"
         with log.open("w") as said:
             process = subprocess.Popen(
-                argv, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                [*ENDS_WITH_US, *argv], env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
                 start_new_session=True,
             )  # fmt: skip
         self._begun.append(process)

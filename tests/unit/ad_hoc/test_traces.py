@@ -97,7 +97,7 @@ def test_radios_are_measured_without_the_file(tmp_path: Path) -> None:
         (TRACE, ""),
         (TRACE, "setdest"),
         (f"set god_ [God instance]\n{TRACE}", ""),
-        (gzip.compress(TRACE.encode()), ""),
+        (gzip.compress(TRACE.encode(), mtime=0), ""),
         (BONNMOTION, ""),
         (BONNMOTION, "bonnmotion"),
         (f"#\n\n# c\n{BONNMOTION}", ""),

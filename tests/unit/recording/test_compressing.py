@@ -81,7 +81,7 @@ PACKED = gzip.compress(b"x" * 9000, mtime=0)
         (PACKED + b"ab", f"byte {len(PACKED)} or later, .* got 2 bytes more than is compressed"),
         (b"no gzip", "byte 0 or later, .* incorrect header check"),
         (PACKED[:-5] + b"\xff" + PACKED[-4:], "incorrect data check"),
-        (gzip.compress(bytes(128 << 20)), r"wanted at most \d+ bytes unpacked, got more"),
+        (gzip.compress(bytes(128 << 20), mtime=0), r"wanted at most \d+ bytes unpacked, got more"),
     ],
     ids=["empty", "cut", "more", "other", "changed", "too much"],
 )
