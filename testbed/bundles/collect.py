@@ -132,6 +132,21 @@ def _run(folder: Path, *, unfinished: bool) -> CollectedRun:
     )  # fmt: skip
 
 
+def check_evidence(runs: Sequence[CollectedRun]) -> None:
+    """Raise :class:`StudyError` if raw files of cells are gone, ``ParseError`` if none can tell."""
+    for run in runs:
+        gone = [
+            id_ for id_ in run.finished if digests.removed(run_folder.cell_folder(run.folder, id_))
+        ]
+        if gone:
+            raise StudyError(
+                f"raw files of {len(gone)} of {len(run.finished)} cells were removed to free the"
+                " disk", where=str(run.folder),
+                hint=f"by groundtruth gc, see {run_folder.FREED}; a bundle without --evidence needs"
+                " none, a new run of the study has them",
+            )  # fmt: skip
+
+
 def _check_outputs(folder: Path) -> None:
     for name in (run_folder.SUMMARY_JSON, run_folder.REPORT_HTML):
         if not plain_files.is_file(folder / name):

@@ -55,6 +55,8 @@ def entries(found: Found, choices: Choices) -> list[Entry]:
         DisagreementError, StudyError, ParseError: as :func:`collect.collect`.
     """
     runs = collect.collect(found, unfinished=choices.unfinished)
+    if choices.evidence:
+        collect.check_evidence(runs)
     place = {run.name: f"{RUN}{run.name}/" if found.is_set else RUN for run in runs}
     made = [
         entry_of(name, path, _about(name)) for name, path in _files(found, runs, place, choices)

@@ -96,10 +96,14 @@ def freed(folder: Path) -> dict[str, str]:
         raise ParseError("cannot read what was freed", where=str(path), got=str(error)) from error
 
 
+def removed(folder: Path) -> list[str]:
+    """Return the raw files of a cell that are gone to free the disk; raises as :func:`freed`."""
+    return [name for name in freed(folder) if not plain_files.is_file(folder / name)]
+
+
 def raise_if_freed(folder: Path) -> None:
     """Raise :class:`ParseError` where raw files of a cell were removed to free the disk."""
-    gone = [name for name in freed(folder) if not plain_files.is_file(folder / name)]
-    if gone:
+    if gone := removed(folder):
         raise ParseError(
             "raw files were removed to free the disk", where=str(folder),
             got=f"{len(gone)} missing, {gone[0]} among them",

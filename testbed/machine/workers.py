@@ -27,6 +27,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, TypeVar
@@ -183,6 +184,7 @@ class _Worker:
         try:
             _set(modules)  # the server is started with these too
             try:
+                _begin_server()
                 self._process.start()
             finally:
                 _set(own)
@@ -271,6 +273,19 @@ def _settle_down() -> None:
         tempfile.tempdir = usual
 
 
+def _begin_server() -> None:
+    """Have the server run, which a terminal's interrupt would otherwise end while it loads.
+
+    It and its children begin with that signal blocked; a child lets it in once it knows what to do.
+    """
+    resource_tracker.ensure_running()  # lets the signal in again where it has to begin
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _own_modules() -> dict[str, str | None]:
     """Return the settings by which a server finds modules where this process does.
 
@@ -297,6 +312,7 @@ def _serve(
     _set(variables)
     for number in _PASSED_BY:  # if they were ignored, labs would ignore them as well
         signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(_CANCEL, lambda *_: CANCELLED.set())
     # Before polars works for the first time: it makes as many threads as there are cores then.
     os.sched_setaffinity(0, cores)

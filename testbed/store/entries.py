@@ -6,7 +6,8 @@
 
 Invariants: an entry exists whole or not at all (it is filled beside its place and renamed; what a
 power cut makes of it is found out as all damage is); its name is the hash of what it says it is;
-nothing of it is used before its bytes were read and found to be what it says.
+nothing of it is used before its bytes were read and found to be what it says; who may write in the
+store may move and remove entries, whoever made them.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class Entry:
         """Move it where nothing is looked for; return that place, None if it cannot be moved."""
         aside = self.root / DAMAGED
         with contextlib.suppress(OSError):
-            aside.mkdir(exist_ok=True)
+            self._make(aside)
             for number in range(1, 1000):
                 place = aside / f"{self.kind}-{self.key[:16]}-{number}"
                 if os.path.lexists(place):
@@ -147,7 +148,12 @@ class Entry:
         ``filled`` has the files, and is on the store's file system. Raises ``OSError``.
         """
         plain_files.write(filled / RECORD, record.text().encode(), unlocked=True)
-        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        mode = self._mode()
+        (filled / RECORD).chmod(mode & 0o666)  # whose use of it is noted there
+        for place, _, _ in os.walk(filled):
+            Path(place).chmod(mode)
+        self._make(self.folder.parent.parent)
+        self._make(self.folder.parent)
         try:
             filled.rename(self.folder)
         except OSError as error:
@@ -155,6 +161,16 @@ class Entry:
                 raise
             return False  # another process was first
         return True
+
+    def _mode(self) -> int:
+        """Return the mode of the store's folder: what its owner lets others do, they may below."""
+        return self.root.stat().st_mode & 0o2777
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder of the store, unless it is there."""
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            folder.chmod(self._mode())
 
 
 def _raise_if_changed(record: Record, place: Path, names: Collection[str]) -> None:

@@ -94,6 +94,14 @@ def test_with_evidence_it_is_the_whole_run(run: Path) -> None:
             assert hashlib.sha256(files[f"run/cells/{id_}/{name}"]).hexdigest() == digest
 
 
+def test_evidence_that_was_removed_is_not_said_to_be_there(run: Path, said: Said) -> None:
+    assert command_status(["gc", str(run)]) == 0
+    assert command_status(["bundle", str(run), "--to", "b.tar.gz", "--evidence"]) == 2
+    assert "raw files of 3 of 3 cells were removed" in said()[1]
+    assert not Path("b.tar.gz").exists()
+    assert bundled(run)
+
+
 def test_the_crate_says_what_each_file_is_and_how_it_came_about(run: Path) -> None:
     files = bundled(run, "--license", "CC-BY-4.0")
     found = entities(files)

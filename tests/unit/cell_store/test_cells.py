@@ -471,3 +471,23 @@ def test_how_long_a_lab_ran_is_kept_with_its_evidence(tmp_path: Path, store: Pat
     run(tmp_path / "a", planned(1)[1:], Slow(act))
     (entry,) = entries(store, "evidence")
     assert json.loads((entry / "entry.json").read_text())["wall_s"] == 77.5
+
+
+@pytest.mark.parametrize("mode", [0o2775, 0o700])
+def test_who_may_write_in_the_store_may_write_below_whoever_made_it(
+    mode: int, tmp_path: Path, store: Path
+) -> None:
+    store.mkdir()
+    store.chmod(mode)
+    before = os.umask(0o077 if mode & 0o070 else 0)
+    try:
+        run(tmp_path / "a", planned(1))
+        flip(entries(store, "evidence")[0] / "entry.json")
+        run(tmp_path / "b", planned(1))
+    finally:
+        os.umask(before)
+    folders = [path for path in store.rglob("*") if path.is_dir()]
+    assert {"damaged", "evidence", "files", "raw"} <= {path.name for path in folders}
+    assert {path.stat().st_mode & 0o7777 for path in folders} == {mode}
+    records = [entry / "entry.json" for kind in ("evidence", "tables") for entry in entries(store, kind)]
+    assert {path.stat().st_mode & 0o777 for path in records} == {mode & 0o666}

@@ -405,3 +405,30 @@ def test_an_interrupt_ends_what_is_waited_for_and_waits_for_nothing_long(
     assert gone(read_pid(pid_file))
     assert (tmp_path / "cancelled").exists() == sees
     assert not (tmp_path / "never").exists()
+
+
+LOADS_LONG = """
+import os, sys
+sys.path.insert(0, os.getcwd())
+from testbed.machine import workers
+workers._LOADED_ONCE = ["loads_long"]
+try:
+    workers.each([1], abs, name=str, jobs=1, ended=print)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_while_the_server_loads_writes_nothing_on_the_terminal(tmp_path: Path) -> None:
+    text = "import pathlib, time\npathlib.Path('loading').touch()\ntime.sleep(2)\n"
+    (tmp_path / "loads_long.py").write_text(text)
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOADS_LONG], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    until_s = time.monotonic() + 60
+    while not (tmp_path / "loading").exists() and time.monotonic() < until_s:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.communicate(timeout=60) == ("interrupted\n", "")
