@@ -172,25 +172,25 @@ def test_a_file_cut_short_is_a_parse_error(
     cut: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("cut")
-    (folder / "p").write_bytes((DATA / "trace-7.3/pages.bin.gz").read_bytes()[:cut])
+    (folder / "p.gz").write_bytes((DATA / "trace-7.3/pages.bin.gz").read_bytes()[:cut])
     wrong = "cannot read trace pages: got the file is empty"
     if cut:
-        wrong = rf"p: byte {cut} or later, compressed: cannot read trace pages: got cut short"
+        wrong = rf"p.gz: byte {cut} or later, compressed: cannot read trace pages: got cut short"
     with pytest.raises(ParseError, match=wrong):
-        read_trace(folder / "p", DATA / "trace-7.3" / "formats.json")
+        read_trace(folder / "p.gz", DATA / "trace-7.3" / "formats.json")
 
 
 def test_files_that_are_missing_or_no_formats_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ParseError, match=r"p: cannot read trace pages: got .*No such file"):
-        read_trace(tmp_path / "p", tmp_path / "f")
-    (tmp_path / "p").write_bytes(gzip.compress(b""))
+    with pytest.raises(ParseError, match=r"p.gz: cannot read trace pages: got .*No such file"):
+        read_trace(tmp_path / "p.gz", tmp_path / "f")
+    (tmp_path / "p.gz").write_bytes(gzip.compress(b""))
     for content in ("[]", "{}", '{"byte_order": "little", "header_page": 5, "events": {}}'):
         (tmp_path / "f").write_text(content)
         with pytest.raises(ParseError, match="f: not what the lab writes"):
-            read_trace(tmp_path / "p", tmp_path / "f")
+            read_trace(tmp_path / "p.gz", tmp_path / "f")
 
 
 def test_an_empty_trace_has_no_events(tmp_path: Path) -> None:
-    (tmp_path / "p").write_bytes(gzip.compress(b""))
+    (tmp_path / "p.gz").write_bytes(gzip.compress(b""))
     (tmp_path / "f").write_text(json.dumps(value("trace-7.3/formats.json")))
-    assert read_trace(tmp_path / "p", tmp_path / "f").events.t_ns.size == 0
+    assert read_trace(tmp_path / "p.gz", tmp_path / "f").events.t_ns.size == 0
