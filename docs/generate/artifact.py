@@ -24,6 +24,7 @@ from docs.generate import kept_run, last_screen
 from model.words import how_many
 from testbed.command.runs.plan_costs import with_reports
 from testbed.labs.virtual import costs
+from testbed.planning import resources
 from testbed.planning.plan import Plan, make_plan
 from testbed.points.load_study import STUDIES_FOLDER, load_study
 
@@ -50,15 +51,17 @@ HEAD = """# For artifact reviewers
 Written by `python -m docs.generate.artifact` from the studies' plans and from kept runs; do not
 edit.
 
-Needed: Debian 12 or 13 on x86_64, two cores, 6 GB of free disk and the network; no root
-([README](README.md#two-commands)). Clone, `make doctor` (it says what is missing), then the command
-of a tier:
+Needed: Debian 12 or 13 on x86_64 with the few packages that the [README](README.md#two-commands)
+names, two cores, the network, and free disk: 6 GB while the lab is built, 1 GB of it afterwards,
+and what the tier's run leaves; no root. Clone, `make doctor` (it says what is missing), then the
+command of a tier:
 
 """
 AFTER = """
 Each ends with a screen of verdicts. All of them, with figures and reasons, stand in
-`results/latest/report/index.html`. `make verify` runs the latest run again and compares every byte;
-`.venv/bin/groundtruth verify BUNDLE` does so with a few cells of a
+`results/latest/report/index.html`. `make verify` runs three cells of each study of the latest run
+again and compares every byte (all cells: `.venv/bin/groundtruth verify results/latest --sample 0`);
+`.venv/bin/groundtruth verify BUNDLE` does so with those of a
 [bundle](docs/data-format.md#a-bundle-one-file-that-lasts) that somebody sent.
 
 - Minutes are the plan's for 2 cores; building the lab comes once, before.
@@ -71,7 +74,9 @@ Each ends with a screen of verdicts. All of them, with figures and reasons, stan
 - Each claim in full, and how it is judged: [docs/published-claims.md](docs/published-claims.md);
   what a verdict means, and how sure it is: [docs/claims.md](docs/claims.md).
 """
-TIERS_HEAD = "| tier | command | minutes | build, once | expected |\n|---|---|---|---|---|\n"
+TIERS_HEAD = (
+    "| tier | command | minutes | disk | build, once | expected |\n|---|---|---|---|---|---|\n"
+)
 CLAIMS_HEAD = "\n| claim | command | minutes | expected verdict |\n|---|---|---|---|\n"
 ASSUMED_HEAD = "\n| what | command | minutes | expected |\n|---|---|---|---|\n"
 
@@ -160,6 +165,17 @@ def rounded(wall_s: float) -> str:
     return str(step * math.ceil(wall_s / 60 / step))
 
 
+def disk(plans: Sequence[Plan], *, sensitivity: bool) -> str:
+    """Return what runs of these plans take of the disk while they run, rounded up to 0.1 GB."""
+    cells = [
+        one.cell
+        for plan in plans
+        for one in (plan.cells if sensitivity else plan.cells[: plan.base_cells])
+    ]
+    takes = resources.needed(cells, CORES)
+    return f"{math.ceil((takes.disk_bytes + takes.scratch_bytes) / 1e8) / 10:g} GB"
+
+
 def build_minutes(plans: Sequence[Plan], *, sensitivity: bool) -> str:
     """Return how long building the lab for these plans takes, and which kernels that is."""
     kernels = {
@@ -194,6 +210,7 @@ def _tier_row(tier: Tier) -> str:
         tier.name,
         command(tier.names, sensitivity=sensitivity),
         minutes(plans, sensitivity=sensitivity),
+        disk(plans, sensitivity=sensitivity),
         build_minutes(plans, sensitivity=sensitivity),
         tally(plans),
     )

@@ -489,5 +489,7 @@ def test_who_may_write_in_the_store_may_write_below_whoever_made_it(
     folders = [path for path in store.rglob("*") if path.is_dir()]
     assert {"damaged", "evidence", "files", "raw"} <= {path.name for path in folders}
     assert {path.stat().st_mode & 0o7777 for path in folders} == {mode}
-    records = [entry / "entry.json" for kind in ("evidence", "tables") for entry in entries(store, kind)]
+    records = [
+        entry / "entry.json" for kind in ("evidence", "tables") for entry in entries(store, kind)
+    ]
     assert {path.stat().st_mode & 0o777 for path in records} == {mode & 0o666}

@@ -226,6 +226,18 @@ def test_what_is_no_folder_is_no_store(
     assert (found.well, found.state) == (False, f"{tmp_path / 'file'} is no folder")
 
 
+def test_a_store_that_cannot_be_read_is_told_by_doctor(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refused(*_: object) -> list[str]:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setenv(cells.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(os, "listdir", refused)
+    found = examine_machine._store()
+    assert (found.well, found.state) == (False, f"{tmp_path} cannot be read: Permission denied")
+
+
 def test_what_cannot_be_removed_is_told(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from docs.generate import artifact, kept_run
 from testbed.command.runs.plan_costs import cost_lines
+from testbed.planning import resources
 from testbed.points.load_study import STUDIES_FOLDER
 
 PAGE = artifact.FILE.read_text(encoding="utf-8")
@@ -51,6 +52,15 @@ def test_minutes_are_what_the_plan_says_rounded_up() -> None:
     assert artifact.minutes([plan], sensitivity=False) == artifact.rounded(seconds) == "1"
     told = {60: "1", 61: "2", 600: "10", 601: "15", 3600: "60", 3601: "90"}
     assert {wall_s: artifact.rounded(wall_s) for wall_s in told} == told
+
+
+def test_the_disk_of_a_tier_is_what_the_plan_says_rounded_up() -> None:
+    (smoke, *_), (first, *_) = artifact.tiers(), (row for row in ROWS if row[0] == "1: smoke")
+    takes = resources.needed(
+        [one.cell for plan in smoke.plans for one in plan.cells[: plan.base_cells]], artifact.CORES
+    )
+    gigabytes = (takes.disk_bytes + takes.scratch_bytes) / 1e9
+    assert float(first[3].removesuffix(" GB")) == pytest.approx(gigabytes + 0.05, abs=0.05)
 
 
 def summary(folder: Path, study: str, cells: int) -> Path:
