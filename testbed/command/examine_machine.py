@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,22 +56,9 @@ def _host_sctp() -> Finding:
     )
 
 
-def _unreadable(root: Path) -> str:
-    """Return in words why a store cannot be read; empty if it can, or if nothing is there yet."""
-    try:
-        if not stat.S_ISDIR(root.stat().st_mode):
-            return "is no folder"
-        os.listdir(root)  # noqa: PTH208  # once, not lazily
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
-    return ""
-
-
 def _store() -> Finding:
     root = store.place()
-    if root and (trouble := _unreadable(root)):
+    if root and (trouble := upkeep.unreadable(root)):
         return Finding(
             name=STORE, state=f"{root} {trouble}", well=False, needed=False,
             hint=f"{store.VARIABLE} names another; until then every cell runs",

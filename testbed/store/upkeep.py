@@ -30,6 +30,19 @@ class Held:
     used_s: float
 
 
+def unreadable(root: Path) -> str:
+    """Return in words why a store cannot be read; empty if it can, or if nothing is there yet."""
+    try:
+        if not stat.S_ISDIR(root.stat().st_mode):  # which may be a link
+            return "is no folder"
+        os.listdir(root)  # noqa: PTH208  # once, not lazily
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return ""
+
+
 def held(root: Path) -> Iterator[Held]:
     """Yield every entry, also what is none in its place; those that go meanwhile are left out."""
     for kind in KINDS:

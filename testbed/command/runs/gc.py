@@ -70,13 +70,13 @@ def of_store(older_days: float, *, dry_run: bool) -> None:
     """Remove entries of the store that were of no use for so many days, and what was set aside.
 
     Raises:
-        StudyError: it is no folder.
+        StudyError: it is no folder, or one that cannot be read.
         UnsupportedError: what is to go cannot be removed.
     """
     root = store.place()
-    if root is not None and root.exists() and not root.is_dir():  # which may be a link
+    if root and (trouble := upkeep.unreadable(root)):
         raise StudyError(
-            "the store is no folder", where=str(root), hint=f"{store.VARIABLE} names another"
+            f"the store {trouble}", where=str(root), hint=f"{store.VARIABLE} names another"
         )
     if root is None or not root.exists():
         out().print("no store" if root is None else f"{root}: nothing is there")
