@@ -86,6 +86,16 @@ def begun(base: str) -> Iterator[Artefacts]:
         UnsupportedError: what is needed for it is not installed.
     """
     made = Artefacts(url=f"{base}/groundtruth-{uuid.uuid4().hex}", token=secrets.token_hex(16))
+    try:
+        _make(base, made)
+        made.check()
+        yield made
+    finally:
+        with contextlib.suppress(Exception):  # it is in nobody's way
+            _system(base).rm(made.url, recursive=True)
+
+
+def _make(base: str, made: Artefacts) -> None:
     with _told(RunError, "the artefacts cannot be used", base):
         system = _system(base)
         if base.startswith("file:"):
@@ -97,12 +107,6 @@ def begun(base: str) -> Iterator[Artefacts]:
             place.mkdir()
             place.chmod(above.stat().st_mode & 0o2777)
         system.pipe_file(f"{made.url}/{_TOKEN}", made.token.encode())
-    try:
-        made.check()
-        yield made
-    finally:
-        with contextlib.suppress(Exception):  # it is in nobody's way
-            system.rm(made.url, recursive=True)
 
 
 def get(kept: Kept, into: Path) -> None:
@@ -110,11 +114,12 @@ def get(kept: Kept, into: Path) -> None:
 
     Raises:
         MachineError: it is gone, cannot be read, or is not what the worker put there.
+        OSError: this machine's own disk is full.
     """
     digest, left = hashlib.sha256(), kept.size_bytes
     with (
-        _told(MachineError, "a cell cannot be fetched", kept.url),
-        _system(kept.url).open(kept.url, "rb") as source,
+        _told(MachineError, "a cell cannot be fetched", kept.url, writes_here=True),
+        _opened(kept.url) as source,
         into.open("xb") as target,
     ):
         while piece := source.read(min(_PIECE_BYTES, left + 1)):
@@ -129,6 +134,13 @@ def get(kept: Kept, into: Path) -> None:
             wanted=f"{kept.size_bytes} bytes, SHA-256 {kept.sha256[:16]}",
             got=f"{kept.size_bytes - left} bytes, {digest.hexdigest()[:16]}",
         )  # fmt: skip
+
+
+def _opened(url: str) -> Any:
+    system = _system(url)
+    if system.info(url)["type"] != "file":  # reading a pipe waits for ever
+        raise OSError("not a plain file")
+    return system.open(url, "rb")
 
 
 def remove(kept: Kept) -> None:
@@ -167,14 +179,23 @@ def _system(url: str) -> Any:
 
 
 @contextlib.contextmanager
-def _told(kind: type[GroundtruthError], what: str, where: str) -> Iterator[None]:
-    """Raise whatever goes wrong as an error of that kind; each store has its own."""
+def _told(
+    kind: type[GroundtruthError], what: str, where: str, *, writes_here: bool = False
+) -> Iterator[None]:
+    """Raise whatever goes wrong as an error of that kind; each store has its own.
+
+    A disk that is full is the store's, unless the block writes to this machine's.
+    """
     try:
         yield
     except UnsupportedError:
         raise
     except Exception as error:
-        if isinstance(error, OSError) and error.errno in room.FULL:
-            raise  # this machine's own disk
+        full = isinstance(error, OSError) and error.errno in room.FULL
+        if full and writes_here:
+            raise
         got = f"{type(error).__name__}: {error}"[:300]
+        if full:  # from None: who looks for the cause would name this machine's disk
+            hint = "make room there; groundtruth-... of campaigns that were killed can be removed"
+            raise kind(f"{what}: no room is left there", where=where, got=got, hint=hint) from None
         raise kind(what, where=where, got=got) from error

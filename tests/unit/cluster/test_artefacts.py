@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 from model import run_folder
 from model.errors import MachineError, RunError, StudyError, UnsupportedError
@@ -17,6 +19,7 @@ from testbed.campaign import digests
 from testbed.campaign.run_cells import Outcome, Part, run_parts
 from testbed.cluster import address, artefacts, engine
 from testbed.cluster.engine import Cluster
+from testbed.machine import room
 from tests.support.runs import s3_server
 from tests.support.runs.cluster_cells import Act, Lab, planned
 
@@ -130,6 +133,54 @@ def test_a_folder_that_is_not_there_or_cannot_be_written_is_named(tmp_path: Path
         artefacts.begun(f"file://{tmp_path}/no-such").__enter__()
     with pytest.raises(RunError, match=r"file:///proc.*cannot be used"):
         artefacts.begun("file:///proc/self").__enter__()
+
+
+def test_a_full_store_is_named_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, file = f"file://{tmp_path}/shared", content(tmp_path)
+    (tmp_path / "shared").mkdir()
+    told = rf"{store}.*no room is left there"
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with artefacts.begun(store) as there, monkeypatch.context() as patched:
+        patched.setattr(LocalFileSystem, "pipe_file", full)
+        patched.setattr(LocalFileSystem, "put_file", full)
+        with pytest.raises(RunError, match=told) as of_command:
+            artefacts.begun(store).__enter__()
+        with pytest.raises(UnsupportedError, match=told) as of_worker:
+            there.check()
+        with pytest.raises(UnsupportedError, match=told) as of_cell:
+            there.put("a", file)
+    for one in (of_command, of_worker, of_cell):  # not this machine's disk
+        assert not room.is_full(one.value)
+    assert left(store) == []
+    assert list((tmp_path / "shared").iterdir()) == []
+
+
+def test_a_full_disk_here_is_not_taken_for_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shared").mkdir()
+    with artefacts.begun(f"file://{tmp_path}/shared") as there:
+        kept = there.put("a", content(tmp_path))
+        monkeypatch.setattr(Path, "open", lambda *_: open("/dev/full", "wb"))
+        with pytest.raises(OSError, match="No space left") as told:
+            artefacts.get(kept, tmp_path / "back")
+    assert room.is_full(told.value)
+
+
+def test_what_is_no_plain_file_there_is_named_at_once(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    with artefacts.begun(f"file://{tmp_path}/shared") as there:
+        kept = there.put("a", content(tmp_path))
+        place = Path(kept.url.removeprefix("file://"))
+        place.unlink()
+        os.mkfifo(place)  # reading it waits for a writer for ever
+        with pytest.raises(MachineError, match=rf"{kept.url}.*not a plain file"):
+            artefacts.get(kept, tmp_path / "back")
 
 
 @pytest.mark.parametrize("text", ["s3://B", "http://x/y", "file://host/x", "/shared", "s3://k:s@b"])
