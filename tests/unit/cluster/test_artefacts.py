@@ -166,7 +166,8 @@ def test_a_full_disk_here_is_not_taken_for_the_store(
     (tmp_path / "shared").mkdir()
     with artefacts.begun(f"file://{tmp_path}/shared") as there:
         kept = there.put("a", content(tmp_path))
-        monkeypatch.setattr(Path, "open", lambda *_: open("/dev/full", "wb"))
+        write_to = Path("/dev/full").open
+        monkeypatch.setattr(Path, "open", lambda *_: write_to("wb"))
         with pytest.raises(OSError, match="No space left") as told:
             artefacts.get(kept, tmp_path / "back")
     assert room.is_full(told.value)
