@@ -48,11 +48,13 @@ def scheduler(listen: Address) -> None:
     """
     from distributed import Scheduler  # when needed: it takes a second to load
 
-    given = {
-        "host": listen.host.strip("[]"), "port": listen.port, "protocol": listen.scheme,
-        "security": address.security(listen), "dashboard": False, "dashboard_address": _UNSEEN,
-    }  # fmt: skip
-    _run([lambda: Scheduler(**given)], f"scheduler: {listen}", "it ended by itself")
+    with _space() as space:
+        given = {
+            "host": listen.host.strip("[]"), "port": listen.port, "protocol": listen.scheme,
+            "security": address.security(listen), "local_directory": str(space),
+            "dashboard": False, "dashboard_address": _UNSEEN,
+        }  # fmt: skip
+        _run([lambda: Scheduler(**given)], f"scheduler: {listen}", "it ended by itself")
 
 
 def worker(of: Address, cores: Sequence[int]) -> None:
@@ -64,9 +66,8 @@ def worker(of: Address, cores: Sequence[int]) -> None:
     """
     from distributed import Nanny  # when needed, as above
 
-    here = Path(tempfile.gettempdir())
-    scratch.sweep(here, PREFIX)
-    with scratch.scratch(here, _SPACE) as space:
+    scratch.sweep(Path(tempfile.gettempdir()), PREFIX)
+    with _space() as space:
         given: dict[str, Any] = {
             "nthreads": 1, "memory_limit": 0, "security": address.security(of),
             "local_directory": str(space), "death_timeout": ALONE_S, "protocol": of.scheme,
@@ -81,6 +82,11 @@ def worker(of: Address, cores: Sequence[int]) -> None:
 
         makers = [lambda core=core: begin(core) for core in cores]
         _run(makers, f"workers: {len(cores)}, of {of}", "the scheduler went away")
+
+
+def _space() -> contextlib.AbstractContextManager[Path]:
+    """Return a folder for what dask leaves, which goes with the block."""
+    return scratch.scratch(Path(tempfile.gettempdir()), _SPACE)
 
 
 def _run(makers: Sequence[Callable[[], Server]], what: str, untold: str) -> None:

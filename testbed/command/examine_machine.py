@@ -16,8 +16,8 @@ from testbed.store import upkeep
 
 #: How many damaged entries of the store are named.
 MOST_NAMED = 3
-#: As setup/browser looks for them; a unit test holds this against it.
 STORE = "store of finished cells"
+#: As setup/browser looks for them; a unit test holds this against it.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 

@@ -83,6 +83,18 @@ def test_a_worker_that_may_not_confine_a_lab_is_unfit(
     assert "bwrap: no namespaces here" in one.why
 
 
+def test_scheduler_and_workers_leave_nothing_behind(
+    here: str, start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    begun = [start("scheduler", here), start("worker", here, "--jobs", "1")]
+    for one in reversed(begun):
+        one.terminate()
+        assert one.wait(60) == 0
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
 def test_who_waits_for_more_workers_is_told_of_those_that_came(here: str, start: Start) -> None:
     start("scheduler", here)
     wanted = fitness.needs(FakeLab(), ["7.3"])
