@@ -71,7 +71,7 @@ def worker(of: Address, cores: Sequence[int]) -> None:
         given: dict[str, Any] = {
             "nthreads": 1, "memory_limit": 0, "security": address.security(of),
             "local_directory": str(space), "death_timeout": ALONE_S, "protocol": of.scheme,
-            "dashboard": False, "dashboard_address": _UNSEEN, "silence_logs": logging.ERROR,
+            "dashboard": False, "dashboard_address": _UNSEEN, "silence_logs": logging.CRITICAL,
             # Of a worker as well, which else listens on all of this machine's addresses.
             "host": of.host.strip("[]") if of.is_of_this_machine else None,
         }  # fmt: skip
@@ -92,7 +92,8 @@ def _space() -> contextlib.AbstractContextManager[Path]:
 def _run(makers: Sequence[Callable[[], Server]], what: str, untold: str) -> None:
     import dask  # when needed, as above
 
-    logging.getLogger("distributed").setLevel(logging.ERROR)
+    # What it would say of a lost scheduler, with all of its frames, is said here in a line.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set(_NO_PAGES):
         asyncio.run(_until_told(makers, what, untold))
 

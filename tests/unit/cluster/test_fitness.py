@@ -95,6 +95,18 @@ def test_scheduler_and_workers_leave_nothing_behind(
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+def test_workers_whose_scheduler_is_killed_say_so_and_nothing_else(
+    here: str, start: Start, tmp_path: Path
+) -> None:
+    begun = start("scheduler", here)
+    left = start("worker", here, "--jobs", "1")
+    begun.kill()
+    assert left.wait(60) == 3
+    first, second = (tmp_path / "1.log").read_text().splitlines()
+    assert first == f"workers: 1, of {here}"
+    assert "the scheduler went away (begin it again" in second
+
+
 def test_who_waits_for_more_workers_is_told_of_those_that_came(here: str, start: Start) -> None:
     start("scheduler", here)
     wanted = fitness.needs(FakeLab(), ["7.3"])
