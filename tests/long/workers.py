@@ -42,7 +42,11 @@ CHECKOUT = f"{HOME}/groundtruth"
 #: What the checkout and its lab need there.
 PACKAGES = "bubblewrap ca-certificates git iproute2 make openssh-client python3-venv uidmap"
 #: Below a machine's root: what is no part of its state.
-PASSING = re.compile(r"(var/(cache|log|lib/apt)|tmp|run|dev|proc|sys|root/[.]ansible)(/|$)|.*-$")
+#: systemd's own services come and go, and their folders for temporary files with them.
+PASSING = re.compile(
+    r"(var/(cache|log|lib/apt|tmp/systemd-private-[0-9a-f]+-systemd-[^/]+)"
+    r"|tmp|run|dev|proc|sys|root/[.]ansible)(/|$)|.*-$"
+)
 #: What is left of packages that others keep a record of: a user of chrony's, a boot's random seed.
 CHANGING = re.compile(r"var/lib/(dpkg|systemd|chrony|pam|ucf)|etc/[.]pwd[.]lock|.*-old$")
 
