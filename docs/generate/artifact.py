@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docs.generate import kept_run, last_screen
+from model.cell import Cell
 from model.words import how_many
 from testbed.command.runs.plan_costs import with_reports
 from testbed.labs.virtual import costs
@@ -165,24 +166,24 @@ def rounded(wall_s: float) -> str:
     return str(step * math.ceil(wall_s / 60 / step))
 
 
-def disk(plans: Sequence[Plan], *, sensitivity: bool) -> str:
-    """Return what runs of these plans take of the disk while they run, rounded up to 0.1 GB."""
-    cells = [
+def _cells(plans: Sequence[Plan], *, sensitivity: bool) -> list[Cell]:
+    """Return the cells that these plans run, those of variations only with ``sensitivity``."""
+    return [
         one.cell
         for plan in plans
         for one in (plan.cells if sensitivity else plan.cells[: plan.base_cells])
     ]
-    takes = resources.needed(cells, CORES)
+
+
+def disk(plans: Sequence[Plan], *, sensitivity: bool) -> str:
+    """Return what runs of these plans take of the disk while they run, rounded up to 0.1 GB."""
+    takes = resources.needed(_cells(plans, sensitivity=sensitivity), CORES)
     return f"{math.ceil((takes.disk_bytes + takes.scratch_bytes) / 1e8) / 10:g} GB"
 
 
 def build_minutes(plans: Sequence[Plan], *, sensitivity: bool) -> str:
     """Return how long building the lab for these plans takes, and which kernels that is."""
-    kernels = {
-        one.cell.lab["kernel"]
-        for plan in plans
-        for one in (plan.cells if sensitivity else plan.cells[: plan.base_cells])
-    }
+    kernels = {cell.lab["kernel"] for cell in _cells(plans, sensitivity=sensitivity)}
     needed_s = costs.IMAGE_BUILD_S + costs.KERNEL_BUILD_S * len(kernels)
     return f"{math.ceil(needed_s / 60)} min: kernel {', '.join(sorted(kernels))}"
 
