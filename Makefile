@@ -162,4 +162,4 @@ clean-host: ## undo what a killed run with LAB=host left changed on this machine
 
 .PHONY: clean-cache
 clean-cache: ## remove the cached lab: kernels, image, probes; the next run makes them again
-	rm -rf --one-file-system -- "$${XDG_CACHE_HOME:-$$HOME/.cache}/groundtruth"
+	rm -rf --one-file-system -- "$${XDG_CACHE_HOME:-$${HOME:?is not set: nor is XDG_CACHE_HOME}/.cache}/groundtruth"

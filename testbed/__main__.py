@@ -16,7 +16,6 @@ from testbed.machine import standard_streams
 INTERRUPTED_STATUS = 3
 BUG_STATUS = 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-BUG = "groundtruth: this is a bug; the lines above say where"
 INTERRUPTED = "groundtruth: interrupted; finished cells are kept; go on with: "
 
 

@@ -22,7 +22,6 @@ COLUMNS = (
     "gap_blocks", "duplicate_tsns", "a_rwnd_bytes", "path",
 )  # fmt: skip
 REPORT = "SACK that reports it missing"
-REPORTS = "SACK reporting it missing"
 #: More TSNs than these are counted, not named, in one comment.
 MOST_NAMED = 3
 CONTROL = {

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from model.errors import StudyError, UnsupportedError
+from testbed.labs.contract.lab import Properties
 from testbed.labs.remote import inventory
+from testbed.machine import homes
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -102,7 +104,7 @@ def read(given: str) -> Address:
         StudyError: it is none, as :func:`parse` and :func:`of_listing` say.
         UnsupportedError: it is an inventory, and Ansible is missing or cannot read it.
     """
-    place = Path(given).expanduser()
+    place = homes.expanded(given, "CLUSTER")
     if "://" in given or not (place.exists() or place.suffix in _INVENTORIES):
         return parse(given)
     if not place.exists():
@@ -137,11 +139,21 @@ def of_listing(listed: Mapping[str, Any], place: Path) -> Address:
         ) from error  # fmt: skip
 
 
+def check_lab(lab: Properties) -> None:
+    """Raise :class:`StudyError` for a lab whose cells belong on this machine alone."""
+    if lab.clock == "real":
+        raise StudyError(
+            "a lab in real time on a cluster", where=f"LAB={lab.name}",
+            wanted="a lab whose cells can run on any machine, such as virtual",
+            hint="leave out CLUSTER",
+        )  # fmt: skip
+
+
 def keys_folder() -> Path:
     """Return the folder with the cluster's keys."""
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    given = os.environ.get(KEYS_VARIABLE, "")
-    return Path(given).expanduser() if given else Path(base) / "groundtruth" / "cluster"
+    if given := os.environ.get(KEYS_VARIABLE, ""):
+        return homes.expanded(given, KEYS_VARIABLE)
+    return homes.base("XDG_CONFIG_HOME", ".config") / "groundtruth" / "cluster"
 
 
 def check_keys(address: Address) -> dict[str, Path]:

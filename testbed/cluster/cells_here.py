@@ -64,14 +64,10 @@ def arrived(future: Future, task: Task, where: Address) -> Executed:
     from distributed import CancelledError as TakenBackError
     from distributed.scheduler import KilledWorker
 
-    name = f"cell {task.planned.id}"
     try:
         returned: Returned = future.result()
     except KilledWorker as error:
-        raise MachineError(
-            "the workers that ran it were lost", where=name, got=str(error)[:300],
-            hint="they may be short of memory",
-        ) from error  # fmt: skip
+        raise lost(task, str(error)) from error
     except TakenBackError as error:
         raise gone(where) from error
     finally:
@@ -84,6 +80,14 @@ def arrived(future: Future, task: Task, where: Address) -> Executed:
     parcel.take_over(returned, task.run, task.planned.id, task.planned.cell, shelf)
     said = (*returned.said, *(shelf.said if shelf else ()))
     return Executed(from_store=returned.from_store, said=said)
+
+
+def lost(task: Task, got: str) -> MachineError:
+    """Return the error that workers were lost with a cell."""
+    return MachineError(
+        "the workers that ran it were lost", where=f"cell {task.planned.id}", got=got[:300],
+        hint="they may be short of memory",
+    )  # fmt: skip
 
 
 def gone(where: Address) -> GoneError:

@@ -19,15 +19,16 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model.errors import GroundtruthError, RunError, StudyError
+from model.errors import GroundtruthError, RunError
 from testbed.campaign.run_cell import Executed
 from testbed.campaign.run_cells import Task
 from testbed.cluster import address, artefacts, keys
 from testbed.cluster.address import Address
 from testbed.cluster.artefacts import Artefacts
-from testbed.cluster.cells_here import GoneError, UnfitError, arrived, given, gone, sought
+from testbed.cluster.cells_here import GoneError, UnfitError, arrived, given, gone, lost, sought
 from testbed.cluster.crew import Crew
 from testbed.cluster.on_worker import work
 from testbed.cluster.parcel import Parcel, needs
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 #: How long there may be no worker at all, with cells to run.
 NO_WORKER_S = 60.0
+#: How often all workers that a cell was for may be lost before the cell is taken for the reason. Of
+#: fewer workers than four dask never sees as many lost with a cell as make it give up.
+MOST_LOST = 4
 #: How long the main thread sleeps at most before it looks for an interrupt, and at the workers.
 WAKE_S = 0.25
 #: How many folders are looked for in the store at once, and how many unpacked and checked; how many
@@ -64,12 +68,8 @@ class Cluster:
             UnsupportedError: its keys are missing, or what the store of artefacts needs.
             StudyError: a cell belongs on this machine alone.
         """
-        if real := [task for task in todo if task.lab.properties.clock == "real"]:
-            raise StudyError(
-                "a lab in real time on a cluster", where=f"LAB={real[0].lab.properties.name}",
-                wanted="a lab whose cells can run on any machine, such as virtual",
-                hint="leave out CLUSTER",
-            )  # fmt: skip
+        for task in todo:
+            address.check_lab(task.lab.properties)
         with contextlib.ExitStack() as held:
             through = held.enter_context(artefacts.begun(self.through)) if self.through else None
             client = held.enter_context(connected(self.address))
@@ -112,6 +112,18 @@ def _silent(where: Address, got: str) -> RunError:
     )  # fmt: skip
 
 
+@dataclass(kw_only=True, eq=False)
+class _Away:
+    """A cell that was given away, and the workers it may go to."""
+
+    task: Task
+    packed: Parcel
+    allowed: frozenset[str]
+    future: Future
+    #: None of those is left, and it has not come back.
+    is_lost: bool = False
+
+
 class _Giving:
     """Cells on their way to workers and back."""
 
@@ -121,12 +133,14 @@ class _Giving:
     ) -> None:  # fmt: skip
         self._client, self._where, self._through, self._tell = client, where, through, ended
         self._todo = collections.deque(tasks)
-        #: What is looked for in the store here, what is to be given away, what is away and which
-        #: workers it may go to, and what is being taken over.
+        #: What is looked for in the store here, what is to be given away, what is away, and what is
+        #: being taken over; that may be lost as well, with the worker that has it.
         self._sought: dict[Any, Task] = {}
         self._ready: collections.deque[tuple[Task, Parcel]] = collections.deque()
-        self._given: dict[Future, tuple[Task, Parcel, frozenset[str]]] = {}
-        self._arriving: dict[Any, Task] = {}
+        self._given: dict[Future, _Away] = {}
+        self._arriving: dict[Any, _Away] = {}
+        #: How often each cell was taken back from workers that are no more.
+        self._lost: collections.Counter[tuple[Path, str]] = collections.Counter()
         #: Whatever of these has come to its end.
         self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._crew = crew
@@ -146,7 +160,8 @@ class _Giving:
         finally:
             # Also reached by an interrupt: workers end what nobody waits for.
             with contextlib.suppress(OSError, TimeoutError, CancelledError):
-                self._client.cancel(list(self._given), force=True)
+                waiting = [one.future for one in self._arriving.values() if not one.future.done()]
+                self._client.cancel([*self._given, *waiting], force=True)
             for pool in (seeking, unpacking):
                 pool.shutdown(cancel_futures=True)
 
@@ -161,17 +176,17 @@ class _Giving:
         """Have the next cells looked for in the store here, as far ahead as there is use of it."""
         while self._todo and len(self._sought) + len(self._ready) < AT_ONCE:
             task = self._todo.popleft()
-            self._await(seeking.submit(sought, task, self._through), self._sought, task)
-
-    def _await(self, one: Any, among: dict[Any, Task], task: Task) -> None:
-        among[one] = task
-        one.add_done_callback(self._news.put)
+            one = seeking.submit(sought, task, self._through)
+            self._sought[one] = task
+            one.add_done_callback(self._news.put)
 
     def _take(self, one: Any, unpacking: ThreadPoolExecutor) -> None:
         """Go on with a cell that was looked for, has come back, or was taken over."""
         if one in self._given:
-            task, *_ = self._given.pop(one)
-            self._await(unpacking.submit(arrived, one, task, self._where), self._arriving, task)
+            away = self._given.pop(one)
+            arriving = unpacking.submit(arrived, one, away.task, self._where)
+            self._arriving[arriving] = away
+            arriving.add_done_callback(self._news.put)
         elif one in self._arriving:
             self._end(self._arriving.pop(one), one)
         elif one in self._sought:
@@ -201,11 +216,22 @@ class _Giving:
     def _give_again(self) -> None:
         """Take back what could only go to workers that are no more."""
         fit = self._crew.fit()
-        for future, (task, packed, allowed) in list(self._given.items()):
-            if not allowed & fit.keys() and not future.done():
-                del self._given[future]
-                future.cancel()
-                self._ready.appendleft((task, packed))
+        for one in [*self._given.values(), *self._arriving.values()]:
+            if one.is_lost or one.allowed & fit.keys() or one.future.done():
+                continue
+            one.is_lost = True
+            one.future.cancel()
+            if self._given.pop(one.future, None):  # who waits for another tells of it
+                self._give_lost(one)
+
+    def _give_lost(self, away: _Away) -> None:
+        """Give a cell away once more whose workers are no more, unless that was too often."""
+        cell = away.task.run, away.packed.id
+        self._lost[cell] += 1
+        if self._lost[cell] < MOST_LOST:
+            self._ready.appendleft((away.task, away.packed))
+        else:
+            self._ended(away.task, lost(away.task, f"{MOST_LOST} times all that it was for"))
 
     def _check_some(self) -> None:
         now_s = time.monotonic()
@@ -225,7 +251,7 @@ class _Giving:
         key = f"groundtruth-{packed.id}-{uuid.uuid4().hex}"  # no other campaign has it
         given(task)
         future = self._client.submit(work, packed, key=key, pure=False, workers=sorted(allowed))
-        self._given[future] = task, packed, allowed
+        self._given[future] = _Away(task=task, packed=packed, allowed=allowed, future=future)
         future.add_done_callback(self._news.put)
 
     def _ended_now(self) -> list[Any]:
@@ -237,18 +263,21 @@ class _Giving:
                 found.append(self._news.get_nowait())
         return found
 
-    def _end(self, task: Task, arrived: Any) -> None:
+    def _end(self, away: _Away, arrived: Any) -> None:
         try:
             how = arrived.result()
         except GoneError:  # no cell's fault
-            raise
+            if not away.is_lost:
+                raise
+            self._give_lost(away)
+            return
         except UnfitError as error:
             self._crew.refuse(error.worker, str(error))
-            self._todo.appendleft(task)
+            self._todo.appendleft(away.task)
             return
         except (GroundtruthError, OSError) as error:
             how = error
-        self._ended(task, how)
+        self._ended(away.task, how)
 
     def _ended(self, task: Task, how: Executed | GroundtruthError | OSError) -> None:
         """Tell that a cell ended, and what has become of workers meanwhile."""

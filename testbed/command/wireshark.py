@@ -8,7 +8,6 @@ are read, and only if their files are what the run left.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from model.run_files import json_file
 from model.words import how_many, size_text
 from testbed.campaign import digests, saved_runs, study_sets
 from testbed.campaign.progress import Display
+from testbed.machine import homes
 from testbed.machine.console import out, words
 from testbed.planning.plan import PlannedCell
 
@@ -86,8 +86,7 @@ def install_profile(force: bool) -> None:
     """Install the Wireshark profile for the user, and say where."""
     from reports.wireshark.profile import install_profile  # when needed: reports load slowly
 
-    config = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    target = install_profile(Path(config), force=force)
+    target = install_profile(homes.base("XDG_CONFIG_HOME", ".config"), force=force)
     out().print(f"profile: {target}")
 
 

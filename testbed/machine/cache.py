@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from model.errors import RunError, UnsupportedError
-from testbed.machine import room, scratch, trees
+from testbed.machine import homes, room, scratch, trees
 from testbed.machine.console import words
 from testbed.machine.process import namespaces, output_of
 
@@ -26,8 +26,7 @@ BUILDING = ".building-"
 
 def root() -> Path:
     """Return the cache folder: ``$XDG_CACHE_HOME/groundtruth`` or ``~/.cache/groundtruth``."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "groundtruth"
+    return homes.base("XDG_CACHE_HOME", ".cache") / "groundtruth"
 
 
 def digest_of(*parts: str | bytes) -> str:

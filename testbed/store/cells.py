@@ -17,7 +17,7 @@ from pathlib import Path
 from model import plain_files, run_folder
 from model.cell import Cell
 from testbed.labs.contract.lab import Properties
-from testbed.machine import cache, trees
+from testbed.machine import cache, homes, trees
 from testbed.machine.room import is_full
 from testbed.store import identity, share
 from testbed.store.entries import FILES, DamagedError, Entry, Record, filling
@@ -53,7 +53,7 @@ def place() -> Path | None:
     given = os.environ.get(VARIABLE, "")
     if given.lower() == OFF:
         return None
-    return Path(given).expanduser().absolute() if given else cache.root() / FOLDER
+    return homes.expanded(given, VARIABLE).absolute() if given else cache.root() / FOLDER
 
 
 def opened(labs: Mapping[str, Properties]) -> Store | None:

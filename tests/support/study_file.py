@@ -37,7 +37,6 @@ profiles:
         fidelity: exact
         sysctl: {net.ipv4.tcp_no_metrics_save: 1}
 """
-PLAIN_HOSTS: Edit = ("hosts: paper\n", f"hosts: plain\n{PLAIN_PROFILE}")
 
 
 def edited(*edits: Edit) -> str:

@@ -22,7 +22,7 @@ from testbed.campaign.progress import duration_text
 from testbed.command.comparisons import bisected_kernels
 from testbed.command.comparisons.bisect_steps import Steps, short
 from testbed.command.comparisons.bisected_kernels import Kernels
-from testbed.command.runs import plan_costs, plans
+from testbed.command.runs import clusters, plan_costs, plans
 from testbed.labs import registry
 from testbed.machine.console import out, words
 from testbed.planning.bisection import Found, Outcome, next_step, unproved_parents
@@ -87,6 +87,7 @@ def _check_claim(study_name: str, claim: str) -> None:
 
 def _first_plan(study_name: str, kernels: Kernels, choices: plans.Choices) -> Plan:
     """Return the plan of the good end, before anything is built; say what a step costs."""
+    clusters.check(choices.lab)
     named = registry.named(choices.lab).kernel_instead(kernels.asked_for(kernels.ends[0]))
     (plan,) = plans.plans_of([study_name], dataclasses.replace(choices, kernel=named))
     cells = dataclasses.replace(plan, cells=plan.first, base_cells=len(plan.first))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from model import plain_files, run_folder
 from model.errors import StudyError, going_on
 from model.words import how_many
-from testbed.campaign import new_runs, study_sets
+from testbed.campaign import study_sets
 from testbed.campaign.progress import Display
 from testbed.command.comparisons import crosscheck
 from testbed.command.runs import plan_costs, plans, run_and_report
@@ -61,8 +61,7 @@ def of_study(
     ]
     made = [plans.make_plan(study_name, one)[0] for one in each]
     _say_costs(made, ids, choices)
-    new_runs.check_writable(data_dir)
-    plans.check_room(made, choices, data_dir)
+    plans.check_place(made, choices, data_dir)
     with Display(words()) as display:
         lab = registry.named(choices.lab).ready(plans.kernels(made), display.building)
     planned = [plans.make_plan(study_name, one, of_kernel=lab.describe) for one in each]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
 from model.errors import StudyError, going_on
-from testbed.campaign import new_runs, study_sets
+from testbed.campaign import study_sets
 from testbed.campaign.progress import Display
 from testbed.command.comparisons import crosscheck
 from testbed.command.runs import commands, plan_costs, plans, run_and_report
@@ -46,8 +46,7 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
     plans.check_jobs(made, each[0])
     if len(made[0].seeds) < 2:
         raise StudyError("too few to compare", where="SEEDS", wanted="at least 2", got="1")
-    new_runs.check_writable(data_dir)
-    plans.check_room(made, choices, data_dir)
+    plans.check_place(made, choices, data_dir)
     kind = registry.named(choices.lab)
     with Display(words()) as display:
         lab = kind.ready(plans.kernels(made), display.building)

@@ -13,7 +13,6 @@ from testbed.campaign import (
     again,
     attempts,
     digests,
-    new_runs,
     run_cells,
     saved_runs,
     study_sets,
@@ -21,7 +20,7 @@ from testbed.campaign import (
 from testbed.campaign.progress import Display
 from testbed.campaign.study_sets import Found
 from testbed.cluster import address
-from testbed.command.runs import plans, room_for, run_and_report, simulators
+from testbed.command.runs import clusters, plans, room_for, run_and_report, simulators
 from testbed.command.runs.run_and_report import jobs_or_cores
 from testbed.labs import registry
 from testbed.machine import scratch
@@ -34,9 +33,7 @@ def run(study_names: Sequence[str], choices: plans.Choices, data_dir: Path) -> N
     choices = plans.settled(choices)
     first = plans.plans_of(study_names, choices)
     plans.check_jobs(first, choices)
-    run_and_report.check_cluster()
-    new_runs.check_writable(data_dir)
-    plans.check_room(first, choices, data_dir)
+    plans.check_place(first, choices, data_dir)
     live = simulators.simulate(study_names, choices, data_dir) if choices.simulator else ()
     with Display(words()) as display:
         lab = registry.named(choices.lab).ready(plans.kernels(first), display.building)
@@ -66,9 +63,8 @@ def run_in_labs(study_name: str, choices: Sequence[plans.Choices], data_dir: Pat
     ]
     if len(made[0].seeds) < 2:
         raise StudyError("too few to compare", where="SEEDS", wanted="at least 2", got="1")
-    run_and_report.check_cluster()
-    new_runs.check_writable(data_dir)
-    plans.check_room(made, first, data_dir)
+    clusters.check(*(one.lab for one in choices))
+    plans.check_place(made, first, data_dir)
     with Display(words()) as display:
         labs = [
             registry.named(one.lab).ready(plans.kernels([plan]), display.building)
@@ -101,6 +97,7 @@ def resume(
     check_room: bool = True,
 ) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
+    clusters.check()
     found = study_sets.find(run_name)
     parts: list[run_cells.Part] = []
     with going_on(found.go_on), study_sets.locked(found):

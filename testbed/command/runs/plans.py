@@ -16,9 +16,9 @@ from rich.table import Table
 
 from model.errors import GroundtruthError, StudyError
 from model.words import how_many
-from testbed.campaign import attempts, real_time, study_sets
+from testbed.campaign import attempts, new_runs, real_time, study_sets
 from testbed.cluster import address
-from testbed.command.runs import plan_costs, room_for
+from testbed.command.runs import clusters, plan_costs, room_for
 from testbed.labs import registry
 from testbed.labs.contract.lab import LabKind
 from testbed.machine.console import out, words
@@ -248,8 +248,13 @@ def check_jobs(plans: Sequence[Plan], choices: Choices) -> None:
         real_time.check_jobs(cells, choices.worker_count())
 
 
-def check_room(plans: Sequence[Plan], choices: Choices, data_dir: Path) -> None:
-    """Say what the cells of plans take, and raise if runs in ``data_dir`` have no room for it."""
+def check_place(plans: Sequence[Plan], choices: Choices, data_dir: Path) -> None:
+    """Say what the cells of plans take, and raise if they have no place or room.
+
+    That is in ``data_dir`` and on the cluster that is named, if one is; nothing is made there.
+    """
+    clusters.check(choices.lab)
+    new_runs.check_writable(data_dir)
     cells = [one.cell for made in plans for one in made.first]
     room_for.check(
         cells, choices.worker_count(), data_dir, lab=choices.lab, here=address.named() is None,

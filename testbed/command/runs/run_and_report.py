@@ -24,8 +24,7 @@ from testbed.campaign.progress import Display
 from testbed.campaign.run_cell import json_text
 from testbed.campaign.run_cells import Part
 from testbed.campaign.study_sets import Found, set_of, together
-from testbed.cluster import address, artefacts
-from testbed.command.runs import chart_library, full_disk
+from testbed.command.runs import chart_library, clusters, full_disk
 from testbed.machine import room, workers
 from testbed.machine.console import out, words
 from testbed.planning.plan import PlannedCell
@@ -66,27 +65,6 @@ def raise_if_any(errors: Errors) -> None:
     """Raise one error for all those of a set's studies."""
     if errors:
         raise together(errors, "of the set's studies went wrong")
-
-
-def check_cluster() -> None:
-    """Raise if cells are to run on a cluster that this machine has no keys of."""
-    found = address.named()
-    if found:
-        address.check_keys(found)
-
-
-def named_cluster() -> run_cells.Elsewhere | None:
-    """Return where ``GROUNDTRUTH_CLUSTER`` says that cells run; None: here.
-
-    Raises:
-        StudyError: it says no address that cells may be sent to.
-    """
-    found = address.named()
-    if found is None:
-        return None
-    from testbed.cluster.engine import Cluster  # when needed: it takes a second to load
-
-    return Cluster(address=found, through=artefacts.named())
 
 
 def finished(run: Path, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
@@ -159,7 +137,7 @@ def _run_rounds(
 ) -> Errors:
     """Run the planned cells, then round by round what runs with ``--reps auto`` still need."""
     errors: Errors = {}
-    elsewhere = named_cluster()
+    elsewhere = clusters.named()
     for number in itertools.count(1):
         name = "running cells" if number == 1 else f"running round {number}"
         report = functools.partial(display.cells, name=name)

@@ -45,8 +45,6 @@ TIME_SHIFT = 0
 HEAD_START_S = "20"
 #: The guest's memory beyond what User-Mode Linux needs for the same cell: a kernel for any machine.
 MORE_MEMORY_BYTES = 512 << 20
-#: QEMU's own, for translated code and its parts; and what its memory file must have room for.
-EMULATOR_BYTES = 1 << 30
 #: QEMU's threads: for the processor, files and timers.
 EMULATOR_THREADS = 128
 #: 9P keeps a file open on the host for each one that the guest has open or remembers.

@@ -62,3 +62,29 @@ def test_a_killed_scheduler_and_a_worker_without_room_lose_no_cell(
     cluster.end()
     assert machine() == []
     assert [*run.left(), *theirs.iterdir(), *disk.iterdir()] == []
+
+
+@pytest.mark.timeout(1800)  # on a machine that does much else
+def test_a_killed_command_loses_no_cell_and_its_workers_run_the_rest(
+    tmp_path: Path, wanted: dict[str, bytes], machine: Callable[[], list[str]],
+    cluster: clusters.Programs,
+) -> None:  # fmt: skip
+    where = f"tcp://127.0.0.1:{clusters.free_port()}"
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    run = LabRun(place=tmp_path / "run", env={address.VARIABLE: where})
+    cluster.start("scheduler", where)
+    worker = [sys.executable, "-m", "testbed", "worker", where, "--jobs", "2"]
+    cluster.start_program(worker, {**os.environ, "TMPDIR": str(theirs)})
+    command = run.begin()
+    run.until(run.done, command)
+    command.kill()
+    command.wait()
+    assert 1 <= len(run.look()) < CELLS
+
+    run.ended(run.resume())
+    assert len(run.look()) == CELLS
+    assert differences(wanted, run.contents()) == []
+    cluster.end()
+    assert machine() == []
+    assert [*run.left(), *theirs.iterdir()] == []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from model.cell import Cell, cell_id
 from model.errors import RunError
+from testbed.campaign import attempts
 from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
 from testbed.cluster import address
 from testbed.cluster.engine import Cluster
@@ -62,13 +63,15 @@ def run(
     report: Callable[[Progress], None] = lambda _: None,
     *,
     use_store: bool = False,
+    retries: int = attempts.RETRIES,
 ) -> Outcome:
     where = address.named()
     assert where is not None
     part = Part(run=place, cells=cells, lab=lab)
     (outcome,) = run_parts(
-        [part], jobs=1, report=report, use_store=use_store, elsewhere=Cluster(address=where)
-    )
+        [part], jobs=1, report=report, use_store=use_store, elsewhere=Cluster(address=where),
+        retries=retries,
+    )  # fmt: skip
     return outcome
 
 

@@ -6,11 +6,13 @@ import dataclasses
 import errno
 import os
 import pickle
+import signal
 import subprocess
 import threading
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -19,8 +21,9 @@ from model import run_folder
 from model.cell import Cell
 from model.errors import MachineError, RunError, StudyError, UnsupportedError
 from testbed.campaign import digests
+from testbed.campaign.run_cell import Executed
 from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
-from testbed.cluster import address, engine, keys
+from testbed.cluster import address, cells_here, engine, keys
 from testbed.planning.plan import PlannedCell
 from tests.support.fake_lab import FakeLab, write_recorded
 from tests.support.runs import clusters
@@ -44,6 +47,20 @@ class Full:
         if mark.exists() or (cell.seed == self.by and not others):
             mark.touch()
             raise OSError(errno.ENOSPC, "no space left")
+        write_recorded(cell, folder)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ends:
+    """Cells of which the one with this seed ends the process that runs it."""
+
+    begun: Path
+    seed: int
+
+    def __call__(self, cell: Cell, folder: Path) -> None:
+        (self.begun / f"{cell.seed}-{uuid.uuid4().hex}").touch()
+        if cell.seed == self.seed:
+            os.kill(os.getpid(), signal.SIGKILL)
         write_recorded(cell, folder)
 
 
@@ -109,6 +126,50 @@ def test_killed_workers_lose_no_cell_and_repeat_no_finished_one(
     seeds = [path.name.partition("-")[0] for path in begun.iterdir()]
     # Those that were killed in the midst were begun again, and no other.
     assert {seed for seed in seeds if seeds.count(seed) > 1} <= {"1", "2"}
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_cell_that_ends_its_worker_does_so_a_stated_number_of_times(
+    jobs: str, tmp_path: Path, begun: Path, here: str, start: Start
+) -> None:
+    start("scheduler", here)
+    start("worker", here, "--jobs", jobs)
+    cells = planned(3)
+    outcome = run(tmp_path, cells, Lab(Ends(begun, seed=2)), retries=0)
+    assert outcome.finished_cells == 2
+    ((failed, why),) = outcome.failures
+    assert failed == cells[1].id
+    assert "the workers that ran it were lost" in why
+    tried = [path.name.partition("-")[0] for path in begun.iterdir()].count("2")
+    assert engine.MOST_LOST <= tried <= engine.MOST_LOST * int(jobs)
+
+
+def test_what_is_lost_with_its_worker_before_it_was_fetched_runs_again(
+    tmp_path: Path, begun: Path, here: str, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start("scheduler", here)
+    process = start("worker", here, "--jobs", "1")
+    killed: list[psutil.Process] = []
+    outcomes: list[Outcome] = []
+
+    def fetch(future: Any, *arguments: Any) -> Executed:
+        if not killed:
+            killed.extend(clusters.worker_processes(process))
+            for one in killed:
+                one.kill()
+            until(lambda: future.status != "finished")
+        return cells_here.arrived(future, *arguments)
+
+    monkeypatch.setattr("testbed.cluster.engine.arrived", fetch)
+    cells = planned(2)
+    running = threading.Thread(
+        target=lambda: outcomes.append(run(tmp_path / "run", cells, Lab(Act(begun)))), daemon=True
+    )
+    running.start()
+    running.join(WITHIN_S)
+    assert outcomes == [Outcome(finished_cells=2, failures=())]
+    tried = [path.name.partition("-")[0] for path in begun.iterdir()]
+    assert (tried.count("1"), tried.count("2")) in {(2, 1), (1, 2), (2, 2)}
 
 
 def test_a_worker_with_a_full_disk_fails_no_cell_and_gets_no_other(

@@ -12,7 +12,6 @@ from model.cell import Cell
 from model.errors import MachineError
 from reports.store.run import read_study
 from testbed.campaign.again import choose
-from testbed.cluster import address
 from testbed.command.cli import command_status
 from testbed.command.runs import run_and_report
 from testbed.command.runs.run_and_report import jobs_or_cores
@@ -59,17 +58,6 @@ def test_a_run_from_study_to_report_and_back(
     assert command_status(["verify", "r/latest", "--cells", "0"]) == 1
     assert "cell.json: " in said()[1]
     assert [path.name for path in run.glob(".verify-*")] == []
-
-
-def test_without_a_clusters_keys_nothing_is_begun(
-    lab: FakeLab, said: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(address.VARIABLE, "tls://127.0.0.1:9")
-    monkeypatch.setenv(address.KEYS_VARIABLE, str(tmp_path / "nowhere"))
-    assert command_status(["run", "w.yaml", "--reps", "1", "-D", "r"]) == 4
-    assert "nowhere/authority.pem: a cluster's key is missing" in said()[1]
-    assert not Path("r").exists()
-    assert lab.ran == []
 
 
 def kernels_of(run: Path) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from model.errors import StudyError
 from testbed.labs.virtual.own_source import kept, patch_text
+from testbed.machine import homes
 from testbed.study import kernel_names
 
 WHERE = "PATCH"
@@ -36,7 +37,7 @@ def _text(file: str) -> bytes | None:
     """Return a patch's text, or None for the name of one that is kept."""
     if "/" not in file and kernel_names.is_own(file) and kept.patch(file) is not None:
         return None
-    path = Path(file).expanduser() if file.startswith("~/") else Path(file)
+    path = homes.expanded(file, WHERE) if file.startswith("~/") else Path(file)
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
