@@ -24,6 +24,7 @@ from reports.verdict.files import summary_json
 from reports.verdict.summary import Summary, summarise
 from testbed.campaign import digests, run_cells, saved_runs
 from testbed.campaign.study_sets import Found
+from testbed.machine.command_line import groundtruth
 from testbed.planning.plan import PlannedCell
 
 #: Of a cell's raw files, what a bundle without evidence has: words about it, no recordings.
@@ -117,7 +118,7 @@ def _run(folder: Path, *, unfinished: bool) -> CollectedRun:
     if left and not unfinished:
         raise StudyError(
             f"{len(left)} of {len(cells)} cells are not finished", where=str(folder),
-            hint=f"groundtruth resume {folder}; or --unfinished, and the bundle says so",
+            hint=groundtruth("resume", folder) + "; or --unfinished, and the bundle says so",
         )  # fmt: skip
     _check_outputs(folder)
     read = read_run(folder)
@@ -152,12 +153,12 @@ def _check_outputs(folder: Path) -> None:
         if not plain_files.is_file(folder / name):
             raise StudyError(
                 "there is no report", where=str(folder / name),
-                hint=f"groundtruth report {folder}",
+                hint=groundtruth("report", folder),
             )  # fmt: skip
 
 
 def _stale(folder: Path, why: str) -> DisagreementError:
-    return DisagreementError(why, where=str(folder), hint=f"groundtruth report {folder}")
+    return DisagreementError(why, where=str(folder), hint=groundtruth("report", folder))
 
 
 def _json(path: Path) -> Any:

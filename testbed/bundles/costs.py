@@ -7,13 +7,13 @@ it, so what cannot be read is unknown and no error.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from model import plain_files, run_folder
+from testbed.machine.command_line import groundtruth
 
 S_PER_MIN = 60.0
 #: How many cells of each study are repeated unless told otherwise.
@@ -94,7 +94,7 @@ def command_line(provenance: Mapping[str, Any]) -> str:
     words = provenance.get("command")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         return ""
-    return shlex.join(["groundtruth", *words[1:]]) if words else ""
+    return groundtruth(*words[1:]) if words else ""
 
 
 def commands(made_by: Sequence[tuple[str, Cost]], folder: str, bundle: str) -> list[dict[str, Any]]:
@@ -111,8 +111,8 @@ def commands(made_by: Sequence[tuple[str, Cost]], folder: str, bundle: str) -> l
     made = [{"what": "run", "command": line or None, **cost.record()}
             for line, cost in shared.items()]  # fmt: skip
     unknown = dict.fromkeys(("cells", "wall_minutes", "processor_minutes", "peak_memory_bytes"))
-    report = shlex.join(["groundtruth", "report", f"results/{folder}"])
-    verify = shlex.join(["groundtruth", "verify", bundle])
+    report = groundtruth("report", f"results/{folder}")
+    verify = groundtruth("verify", bundle)
     sampled = sum((_sample(cost) for _, cost in made_by), Cost())
     return [
         *made,

@@ -22,6 +22,7 @@ from testbed.campaign import attempts, real_time
 from testbed.campaign.run_cell import Executed, execute
 from testbed.labs.contract.lab import Lab
 from testbed.machine import room, workers
+from testbed.machine.command_line import groundtruth
 from testbed.planning.plan import PlannedCell, virtual_s
 from testbed.store.cells import Store, opened
 
@@ -289,5 +290,5 @@ def raise_if_failed(outcome: Outcome, run: Path) -> None:
         f"{how_many(len(outcome.failures), 'cell')} failed:\n{shown}"
         + (f"\n  and {more} more" * (more > 0)),
         hint=f"{how_many(outcome.finished_cells, 'finished cell')} kept; "
-        f"go on with: groundtruth resume {run}",
+        "go on with: " + groundtruth("resume", run),
     )

@@ -14,7 +14,6 @@ import contextlib
 import datetime
 import json
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,7 @@ from testbed.campaign import new_runs, run_cells, saved_runs
 from testbed.campaign.run_cell import json_text
 from testbed.labs.contract.lab import Lab
 from testbed.machine import scratch, trees
+from testbed.machine.command_line import groundtruth
 from testbed.planning.findings import Findings
 from testbed.planning.plan import Plan
 from testbed.points.load_study import find_study
@@ -55,12 +55,12 @@ class Found:
     @property
     def next_command(self) -> str:
         """The command line that reads the set once its runs have finished; empty if none does."""
-        return shlex.join(["groundtruth", self.then, str(self.folder)]) if self.then else ""
+        return groundtruth(self.then, self.folder) if self.then else ""
 
     @property
     def go_on(self) -> str:
         """The command line that goes on after an interrupt, to what this was made for."""
-        resume = shlex.join(["groundtruth", "resume", str(self.folder)])
+        resume = groundtruth("resume", self.folder)
         return f"{resume} && {self.next_command}" if self.then else resume
 
     def named(self, run: Path) -> str:

@@ -22,6 +22,7 @@ from pydantic.fields import FieldInfo
 
 from model import units
 from model.errors import StudyError
+from testbed.machine.command_line import groundtruth
 from testbed.machine.console import out
 from testbed.points.load_study import HOSTS_FOLDER, STUDIES_FOLDER, find_study, parse_study
 from testbed.study.form_validation import bare
@@ -109,7 +110,7 @@ def command(
     if source.parent.resolve() != path.resolve().parent:
         for file in study.movements.read_files():
             printed.print(f"copy beside it what its nodes follow: {file}")
-    printed.print(f"next: groundtruth validate {path}, then groundtruth run {path}")
+    printed.print(f"next: {groundtruth('validate', path)}, then {groundtruth('run', path)}")
 
 
 def _title(name: str) -> str:

@@ -24,6 +24,7 @@ from testbed.command.comparisons.bisect_steps import Steps, short
 from testbed.command.comparisons.bisected_kernels import Kernels
 from testbed.command.runs import clusters, plan_costs, plans
 from testbed.labs import registry
+from testbed.machine.command_line import groundtruth
 from testbed.machine.console import out, words
 from testbed.planning.bisection import Found, Outcome, next_step, unproved_parents
 from testbed.planning.plan import Plan
@@ -177,7 +178,7 @@ def _outcomes(state: Bisection) -> dict[str, Outcome]:
 def _go_on(folder: Path, state: Bisection, kernels: Kernels, choices: plans.Choices) -> None:
     """Make what is left of the steps, then tell what was found."""
     held = study_sets.Found(folder=folder, runs=(), is_set=True)
-    with going_on(f"groundtruth bisect {folder}"), study_sets.locked(held):
+    with going_on(groundtruth("bisect", folder)), study_sets.locked(held):
         steps = Steps(folder=folder, asked=state.asked, kernels=kernels, choices=choices)
         state = _Search(steps, state).made()
     _tell(state, folder)

@@ -15,6 +15,7 @@ from model.errors import DisagreementError, StudyError
 from testbed.campaign import digests, new_runs, saved_runs, study_sets
 from testbed.command.runs import commands, plans, run_and_report
 from testbed.labs import registry
+from testbed.machine.command_line import groundtruth
 from testbed.machine.console import out
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def check_whole(run: Path) -> None:
     if len(done) < len(cells):
         raise StudyError(
             "not finished", where=str(run), wanted=f"{len(cells)} cells", got=str(len(done)),
-            hint=f"groundtruth resume {run}",
+            hint=groundtruth("resume", run),
         )  # fmt: skip
     changed = digests.changed(run, [planned.id for planned in done], run_folder.CAPTURES)
     digests.raise_if_any(changed, run, "cells are changed")

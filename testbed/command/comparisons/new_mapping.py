@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from simulators.results.formats import CALLED, format_of
 from simulators.results.places import KINDS
 from simulators.results.streams import head_of, opened
 from testbed.command.comparisons.own_results import known_points, one_run, run_side
+from testbed.machine.command_line import groundtruth
 from testbed.machine.console import out, words
 
 #: What of files is shown as examples.
@@ -41,7 +43,7 @@ def command(run_name: str, files: Sequence[Path], to: Path) -> None:
     span = known_points(side.run)[0].span
     lines = [
         "# How results of your own are read for a comparison:",
-        f"# groundtruth compare {run_name} --with FILE... --mapping {to.name}",
+        f"# {groundtruth('compare', run_name)} --with FILE... --mapping {shlex.quote(to.name)}",
         "# Every key is explained in docs/guides/own-results.md. Lines with ??? are for you.",
         "mapping: 1",
         "source: '???'  # what they are called in the comparison, such as ns-3.37",
@@ -53,8 +55,8 @@ def command(run_name: str, files: Sequence[Path], to: Path) -> None:
     plain_files.write_text(to, "\n".join(map(_printable, lines)) + "\n")
     out().print(f"{to}: a mapping of {CALLED[kind]} to start from", soft_wrap=True)
     words().print(
-        f"next: fill in what is ???, then groundtruth compare {run_name} --with FILE... "
-        f"--mapping {to}", soft_wrap=True,
+        f"next: fill in what is ???, then {groundtruth('compare', run_name)} --with FILE... "
+        f"--mapping {shlex.quote(str(to))}", soft_wrap=True,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from simulators.results.replicates import merged
 from testbed.campaign import study_sets
 from testbed.campaign.progress import Display
 from testbed.command.comparisons import crosscheck
+from testbed.machine.command_line import groundtruth
 from testbed.machine.console import out, words
 from testbed.study.results_mapping import read_mapping
 
@@ -95,7 +96,7 @@ def one_run(name: str) -> Path:
         raise StudyError(
             "a set of several runs", where=name, wanted="one of them",
             got=", ".join(run.name for run in found.runs),
-            hint=f"groundtruth compare {Path(name) / found.runs[0].name} --with FILE...",
+            hint=f"{groundtruth('compare', Path(name) / found.runs[0].name)} --with FILE...",
         )  # fmt: skip
     return found.runs[0]
 
@@ -109,7 +110,7 @@ def run_side(path: Path) -> RunSide:
 
     run = read_run(path)
     if not run.measured():
-        raise StudyError("no finished cell", where=str(path), hint=f"groundtruth resume {path}")
+        raise StudyError("no finished cell", where=str(path), hint=groundtruth("resume", path))
     return RunSide(
         name=path.name,
         manifest_sha256=plain_files.sha256(path / run_folder.MANIFEST),

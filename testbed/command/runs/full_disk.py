@@ -13,6 +13,7 @@ from model.words import size_text
 from testbed.campaign import digests, freeing
 from testbed.campaign.study_sets import Found
 from testbed.machine import room
+from testbed.machine.command_line import groundtruth
 from testbed.machine.room import FullDiskError
 from testbed.store import cells as store
 from testbed.store import upkeep
@@ -51,10 +52,10 @@ def with_what_to_free(error: FullDiskError, found: Found) -> FullDiskError:
     with contextlib.suppress(OSError):
         if root is not None and root.stat().st_dev == Path(error.where).stat().st_dev:
             held_bytes = sum(one.own_bytes for one in upkeep.held(root))
-    hint = f"groundtruth gc {found.folder} frees {size_text(own_bytes)} of raw files"
+    hint = f"{groundtruth('gc', found.folder)} frees {size_text(own_bytes)} of raw files"
     if shared_bytes:
         hint += f" and {size_text(shared_bytes)} that the store has too"
     if held_bytes:
         hint += f"; groundtruth gc --older DAYS frees up to {size_text(held_bytes)} of the store's"
-    hint += f"; finished cells are kept; then go on with: groundtruth resume {found.folder}"
+    hint += f"; finished cells are kept; then go on with: {groundtruth('resume', found.folder)}"
     return FullDiskError(error.what, where=error.where, got=error.got, hint=hint)

@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import itertools
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +25,7 @@ from testbed.campaign.run_cells import Part
 from testbed.campaign.study_sets import Found, set_of, together
 from testbed.command.runs import chart_library, clusters, full_disk
 from testbed.machine import room, workers
+from testbed.machine.command_line import groundtruth
 from testbed.machine.console import out, words
 from testbed.planning.plan import PlannedCell
 from testbed.store import cells as store
@@ -210,7 +210,7 @@ def report_run(folder: Path, changed: Mapping[str, str], told: str = "screen") -
     summary = write_report(folder, changed, chart_library.library)
     _tell([summary], folder, told)
     if (whole := set_of(folder)) is not None:
-        words().print(f"the set's page is as it was; write it: groundtruth report {whole}")
+        words().print(f"the set's page is as it was; write it: {groundtruth('report', whole)}")
     digests.raise_if_any(dict(summary.damaged), folder, "cells are changed, and left out")
 
 
@@ -269,7 +269,7 @@ def _tell(summaries: Sequence[Summary], folder: Path, told: str, runs: Sequence[
 
 def places(summaries: Sequence[Summary], folder: Path) -> list[str]:
     """Return the lines that say where a run's report and tables are, and what to do next."""
-    again = shlex.join(["groundtruth", "report", str(folder), "--tables"])
+    again = groundtruth("report", folder, "--tables")
     report = f"report: {folder / run_folder.REPORT_HTML}"
     return [report, f"tables: {again}", *_next(summaries)]
 
