@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
+import threading
 from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
@@ -20,6 +23,12 @@ from testbed.store.cells import Shelf
 
 if TYPE_CHECKING:
     from distributed import Future
+
+
+#: How often who waits for a cell looks whether anybody does; how long what is finished may take to
+#: arrive from then on.
+LOOK_S = 0.25
+GRACE_S = 10.0
 
 
 class GoneError(RunError):
@@ -59,16 +68,16 @@ def _shelf(task: Task) -> Shelf | None:
     return task.store.shelf(task.planned.cell, lab) if task.store and lab.repeatable else None
 
 
-def arrived(future: Future, task: Task, where: Address) -> Executed:
-    """Take a cell's folder over; raise why it has not come."""
+def arrived(future: Future, task: Task, where: Address, ends: threading.Event) -> Executed:
+    """Take a cell's folder over; raise why it has not come, soon after ``ends`` in any case."""
     from distributed import CancelledError as TakenBackError
     from distributed.scheduler import KilledWorker
 
     try:
-        returned: Returned = future.result()
+        returned = _fetched(future, ends)
     except KilledWorker as error:
         raise lost(task, str(error)) from error
-    except TakenBackError as error:
+    except (TakenBackError, OSError) as error:  # what a worker met with is in what it returned
         raise gone(where) from error
     finally:
         future.release()
@@ -80,6 +89,29 @@ def arrived(future: Future, task: Task, where: Address) -> Executed:
     parcel.take_over(returned, task.run, task.planned.id, task.planned.cell, shelf)
     said = (*returned.said, *(shelf.said if shelf else ()))
     return Executed(from_store=returned.from_store, said=said)
+
+
+def _fetched(future: Future, ends: threading.Event) -> Returned:
+    """Return what comes back with a cell.
+
+    Waited for piece by piece, as a scheduler that is there and does not answer holds whoever waits
+    for dask's own ``result``, and the command's end, for ever.
+
+    Raises:
+        CancelledError: the cell was taken back, or nobody waits any more.
+        OSError: the scheduler went away.
+        Exception: what the task raised.
+    """
+    client, left_s = future.client, GRACE_S
+    coming: concurrent.futures.Future[list[Returned]] = asyncio.run_coroutine_threadsafe(
+        client.gather([future], asynchronous=True), client.loop.asyncio_loop
+    )
+    while not concurrent.futures.wait([coming], LOOK_S).done:
+        left_s -= LOOK_S if ends.is_set() else 0
+        if ends.is_set() and (left_s < 0 or not future.done()):
+            coming.cancel()
+    (returned,) = coming.result()
+    return returned
 
 
 def lost(task: Task, got: str) -> MachineError:

@@ -84,6 +84,10 @@ class Crew:
             threading.Thread(target=self._ask, args=(one,), daemon=True).start()
         return True
 
+    def there(self) -> frozenset[str]:
+        """Return all workers that there are, whether they can be given cells or not."""
+        return frozenset(self._there)
+
     def fit(self) -> dict[str, int]:
         """Return how many cells each worker that can be given some can run at once."""
         with self._lock:

@@ -1,56 +1,23 @@
-"""Cells given to a cluster's workers, and taken back; what :mod:`testbed.machine.workers` is here.
-
-Invariants: each cell ends here once, with its folder or with why there is none, whatever becomes of
-workers; only as many are given away as there are workers for, so that what is lost with a scheduler
-is what ran. A cell whose worker was lost is given to
-others, by dask or, where none of those is left that it was for, again by this; it is the machine's
-fault when workers were lost with it too often.
-"""
+"""Cells run on a cluster's workers: what :mod:`testbed.machine.workers` is on one machine."""
 
 from __future__ import annotations
 
-import collections
 import contextlib
-import dataclasses
 import logging
-import queue
-import time
-import uuid
-from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from model.errors import GroundtruthError, RunError
-from testbed.campaign.run_cell import Executed
+from model.errors import RunError
 from testbed.campaign.run_cells import Task
 from testbed.cluster import address, artefacts, keys
 from testbed.cluster.address import Address
-from testbed.cluster.artefacts import Artefacts
-from testbed.cluster.cells_here import GoneError, UnfitError, arrived, given, gone, lost, sought
 from testbed.cluster.crew import Crew
-from testbed.cluster.on_worker import work
-from testbed.cluster.parcel import Parcel, needs
-
-if TYPE_CHECKING:
-    from distributed import Client, Future
+from testbed.cluster.giving import Ended, Giving
+from testbed.cluster.parcel import needs
 
 #: How long a scheduler may take to answer.
 CONNECT_S = 10.0
-#: How long there may be no worker at all, with cells to run.
-NO_WORKER_S = 60.0
-#: How often all workers that a cell was for may be lost before the cell is taken for the reason. Of
-#: fewer workers than four dask never sees as many lost with a cell as make it give up.
-MOST_LOST = 4
-#: How long the main thread sleeps at most before it looks for an interrupt, and at the workers.
-WAKE_S = 0.25
-#: How many folders are looked for in the store at once, and how many unpacked and checked; how many
-#: wait for that at most while more are given away.
-AT_ONCE = 4
-MOST_ARRIVING = 32
-
-Ended = Callable[[Task, "Executed | GroundtruthError | OSError"], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +41,7 @@ class Cluster:
             through = held.enter_context(artefacts.begun(self.through)) if self.through else None
             client = held.enter_context(connected(self.address))
             crew = held.enter_context(Crew(client, needs(todo), through))
-            _Giving(client, self.address, crew, through, todo, ended).all()
+            Giving(client, self.address, crew, through, todo, ended).all()
 
 
 @contextlib.contextmanager
@@ -95,7 +62,8 @@ def connected(where: Address) -> Any:
     try:
         yield client
     finally:
-        client.close(timeout=CONNECT_S)
+        with contextlib.suppress(OSError):  # in time, or not: it is let go
+            client.close(timeout=CONNECT_S)
 
 
 def _silent(where: Address, got: str) -> RunError:
@@ -110,177 +78,3 @@ def _silent(where: Address, got: str) -> RunError:
         "no scheduler answers", where=str(where), got=got,
         hint="start one there: groundtruth scheduler",
     )  # fmt: skip
-
-
-@dataclass(kw_only=True, eq=False)
-class _Away:
-    """A cell that was given away, and the workers it may go to."""
-
-    task: Task
-    packed: Parcel
-    allowed: frozenset[str]
-    future: Future
-    #: None of those is left, and it has not come back.
-    is_lost: bool = False
-
-
-class _Giving:
-    """Cells on their way to workers and back."""
-
-    def __init__(
-        self, client: Client, where: Address, crew: Crew, through: Artefacts | None,
-        tasks: Sequence[Task], ended: Ended,
-    ) -> None:  # fmt: skip
-        self._client, self._where, self._through, self._tell = client, where, through, ended
-        self._todo = collections.deque(tasks)
-        #: What is looked for in the store here, what is to be given away, what is away, and what is
-        #: being taken over; that may be lost as well, with the worker that has it.
-        self._sought: dict[Any, Task] = {}
-        self._ready: collections.deque[tuple[Task, Parcel]] = collections.deque()
-        self._given: dict[Future, _Away] = {}
-        self._arriving: dict[Any, _Away] = {}
-        #: How often each cell was taken back from workers that are no more.
-        self._lost: collections.Counter[tuple[Path, str]] = collections.Counter()
-        #: Whatever of these has come to its end.
-        self._news: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._crew = crew
-        self._alone_since_s = time.monotonic()
-
-    def all(self) -> None:
-        """Give all cells away and take them back."""
-        seeking, unpacking = ThreadPoolExecutor(AT_ONCE), ThreadPoolExecutor(AT_ONCE)
-        try:
-            while self._todo or self._sought or self._ready or self._given or self._arriving:
-                self._look()
-                self._seek(seeking)
-                while self._ready and self._may_give():
-                    self._give(*self._ready.popleft())
-                for one in self._ended_now():
-                    self._take(one, unpacking)
-        finally:
-            # Also reached by an interrupt: workers end what nobody waits for.
-            with contextlib.suppress(OSError, TimeoutError, CancelledError):
-                waiting = [one.future for one in self._arriving.values() if not one.future.done()]
-                self._client.cancel([*self._given, *waiting], force=True)
-            for pool in (seeking, unpacking):
-                pool.shutdown(cancel_futures=True)
-
-    def _may_give(self) -> bool:
-        """Return whether a worker has nothing to do, and what comes back is taken over in time."""
-        return (
-            len(self._given) < sum(self._crew.fit().values())
-            and len(self._arriving) < MOST_ARRIVING
-        )
-
-    def _seek(self, seeking: ThreadPoolExecutor) -> None:
-        """Have the next cells looked for in the store here, as far ahead as there is use of it."""
-        while self._todo and len(self._sought) + len(self._ready) < AT_ONCE:
-            task = self._todo.popleft()
-            one = seeking.submit(sought, task, self._through)
-            self._sought[one] = task
-            one.add_done_callback(self._news.put)
-
-    def _take(self, one: Any, unpacking: ThreadPoolExecutor) -> None:
-        """Go on with a cell that was looked for, has come back, or was taken over."""
-        if one in self._given:
-            away = self._given.pop(one)
-            arriving = unpacking.submit(arrived, one, away.task, self._where)
-            self._arriving[arriving] = away
-            arriving.add_done_callback(self._news.put)
-        elif one in self._arriving:
-            self._end(self._arriving.pop(one), one)
-        elif one in self._sought:
-            task = self._sought.pop(one)
-            try:
-                found: Executed | Parcel = one.result()
-            except (GroundtruthError, OSError) as error:
-                self._ended(task, error)
-            else:
-                if isinstance(found, Executed):
-                    self._ended(task, found)
-                else:
-                    self._ready.append((task, found))
-
-    def _look(self) -> None:
-        """See which workers there are, now and then."""
-        if self._client.status != "running":
-            raise gone(self._where)
-        try:
-            looked = self._crew.look()
-        except (OSError, TimeoutError) as error:
-            raise gone(self._where) from error
-        if looked:
-            self._give_again()
-            self._check_some()
-
-    def _give_again(self) -> None:
-        """Take back what could only go to workers that are no more."""
-        fit = self._crew.fit()
-        for one in [*self._given.values(), *self._arriving.values()]:
-            if one.is_lost or one.allowed & fit.keys() or one.future.done():
-                continue
-            one.is_lost = True
-            one.future.cancel()
-            if self._given.pop(one.future, None):  # who waits for another tells of it
-                self._give_lost(one)
-
-    def _give_lost(self, away: _Away) -> None:
-        """Give a cell away once more whose workers are no more, unless that was too often."""
-        cell = away.task.run, away.packed.id
-        self._lost[cell] += 1
-        if self._lost[cell] < MOST_LOST:
-            self._ready.appendleft((away.task, away.packed))
-        else:
-            self._ended(away.task, lost(away.task, f"{MOST_LOST} times all that it was for"))
-
-    def _check_some(self) -> None:
-        now_s = time.monotonic()
-        # What the store here has needs no worker, and who is asked may be one.
-        if self._crew.fit() or self._crew.is_awaited() or not self._ready:
-            self._alone_since_s = now_s
-        elif now_s - self._alone_since_s > NO_WORKER_S:
-            raise RunError(
-                "no worker that can run these cells", where=str(self._where),
-                wanted=f"one within {NO_WORKER_S:.0f} s",
-                got=self._crew.why_not()[:500] or "none at all",
-                hint=f"groundtruth worker {self._where}; needs: docs/guides/campaigns.md",
-            )  # fmt: skip
-
-    def _give(self, task: Task, packed: Parcel) -> None:
-        allowed = frozenset(self._crew.fit())
-        key = f"groundtruth-{packed.id}-{uuid.uuid4().hex}"  # no other campaign has it
-        given(task)
-        future = self._client.submit(work, packed, key=key, pure=False, workers=sorted(allowed))
-        self._given[future] = _Away(task=task, packed=packed, allowed=allowed, future=future)
-        future.add_done_callback(self._news.put)
-
-    def _ended_now(self) -> list[Any]:
-        """Return what has come to its end; wait for something for a moment."""
-        found = []
-        with contextlib.suppress(queue.Empty):
-            found.append(self._news.get(timeout=WAKE_S))
-            while True:
-                found.append(self._news.get_nowait())
-        return found
-
-    def _end(self, away: _Away, arrived: Any) -> None:
-        try:
-            how = arrived.result()
-        except GoneError:  # no cell's fault
-            if not away.is_lost:
-                raise
-            self._give_lost(away)
-            return
-        except UnfitError as error:
-            self._crew.refuse(error.worker, str(error))
-            self._todo.appendleft(away.task)
-            return
-        except (GroundtruthError, OSError) as error:
-            how = error
-        self._ended(away.task, how)
-
-    def _ended(self, task: Task, how: Executed | GroundtruthError | OSError) -> None:
-        """Tell that a cell ended, and what has become of workers meanwhile."""
-        if isinstance(how, Executed) and (news := self._crew.news()):
-            how = dataclasses.replace(how, said=(*how.said, *news))
-        self._tell(task, how)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from model.errors import RunError
-from testbed.cluster import parcel
+from testbed.cluster import parcel, programs
 from testbed.cluster.address import Address
 from testbed.cluster.engine import connected
 from testbed.cluster.on_worker import Answer, examine
@@ -52,7 +52,9 @@ def look(
             said = client.run(examine, wanted, on_error="return")
             known = client.scheduler_info()["workers"]
         except (OSError, TimeoutError) as error:
-            raise RunError("the scheduler went away", where=str(where)) from error
+            raise RunError(
+                "the scheduler went away", where=str(where), hint=programs.BEGIN_AGAIN
+            ) from error
     found = [
         Looked(name=str(known[one]["name"]), why=_why(answer))
         for one, answer in said.items()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 #: How long a worker looks for its scheduler before it ends.
 ALONE_S = 300.0
 _SPACE = "groundtruth-dask-"
+BEGIN_AGAIN = "begin it again: the scheduler first, then workers"
 #: Pages of dask's own: none, and where they would be, nobody else can ask for them.
 _NO_PAGES: dict[str, list[str]] = {
     "distributed.scheduler.http.routes": [],
@@ -54,7 +55,10 @@ def scheduler(listen: Address) -> None:
             "security": address.security(listen), "local_directory": str(space),
             "dashboard": False, "dashboard_address": _UNSEEN,
         }  # fmt: skip
-        _run([lambda: Scheduler(**given)], f"scheduler: {listen}", "it ended by itself")
+        _run(
+            [lambda: Scheduler(**given)], f"scheduler: {listen}", "it ended by itself",
+            "end what has the port, or listen elsewhere: groundtruth scheduler tls://HOST:PORT",
+        )  # fmt: skip
 
 
 def worker(of: Address, cores: Sequence[int]) -> None:
@@ -81,7 +85,10 @@ def worker(of: Address, cores: Sequence[int]) -> None:
             return Nanny(str(of), name=name, env={CORE_VARIABLE: str(core)}, **given)
 
         makers = [lambda core=core: begin(core) for core in cores]
-        _run(makers, f"workers: {len(cores)}, of {of}", "the scheduler went away")
+        _run(
+            makers, f"workers: {len(cores)}, of {of}", "the scheduler went away",
+            "is its scheduler there, with the same keys? groundtruth cluster-workers tells",
+        )  # fmt: skip
 
 
 def _space() -> contextlib.AbstractContextManager[Path]:
@@ -89,17 +96,22 @@ def _space() -> contextlib.AbstractContextManager[Path]:
     return scratch.scratch(Path(tempfile.gettempdir()), _SPACE)
 
 
-def _run(makers: Sequence[Callable[[], Server]], what: str, untold: str) -> None:
+def _run(makers: Sequence[Callable[[], Server]], what: str, untold: str, hint: str) -> None:
     import dask  # when needed, as above
 
     # What it would say of a lost scheduler, with all of its frames, is said here in a line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set(_NO_PAGES):
-        asyncio.run(_until_told(makers, what, untold))
+        asyncio.run(_until_told(makers, what, untold, hint))
 
 
-async def _until_told(makers: Sequence[Callable[[], Server]], what: str, untold: str) -> None:
-    """Run servers, each made in this loop, until a signal comes or one of them ends: ``untold``."""
+async def _until_told(
+    makers: Sequence[Callable[[], Server]], what: str, untold: str, hint: str
+) -> None:
+    """Run servers, each made in this loop, until a signal comes or one of them ends: ``untold``.
+
+    Where one cannot begin, ``hint`` says what to look at.
+    """
     told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
@@ -108,7 +120,7 @@ async def _until_told(makers: Sequence[Callable[[], Server]], what: str, untold:
             servers = [await running.enter_async_context(make()) for make in makers]
         except (OSError, TimeoutError, RuntimeError) as error:
             why = error.__cause__ or error
-            raise RunError("cannot begin", where=what, got=str(why)[:300]) from error
+            raise RunError("cannot begin", where=what, got=str(why)[:300], hint=hint) from error
         words().print(what, soft_wrap=True)
         ends = [asyncio.ensure_future(server.finished()) for server in servers]
         ends.append(asyncio.ensure_future(told.wait()))
@@ -116,4 +128,4 @@ async def _until_told(makers: Sequence[Callable[[], Server]], what: str, untold:
         for end in ends:
             end.cancel()
     if not told.is_set():
-        raise RunError(untold, where=what, hint="begin it again: the scheduler first, then workers")
+        raise RunError(untold, where=what, hint=BEGIN_AGAIN)

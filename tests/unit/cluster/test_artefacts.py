@@ -17,7 +17,7 @@ from model import run_folder
 from model.errors import MachineError, RunError, StudyError, UnsupportedError
 from testbed.campaign import digests
 from testbed.campaign.run_cells import Outcome, Part, run_parts
-from testbed.cluster import address, artefacts, engine
+from testbed.cluster import address, artefacts, giving
 from testbed.cluster.engine import Cluster
 from testbed.machine import room
 from tests.support.runs import s3_server
@@ -249,7 +249,7 @@ def test_a_worker_that_cannot_use_it_gets_no_cell(
     start("worker", here, "--jobs", "1")  # without credentials
     for name, value in s3.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(engine, "NO_WORKER_S", 0.5)
+    monkeypatch.setattr(giving, "NO_WORKER_S", 0.5)
     cluster = Cluster(address=address.parse(here), through=f"s3://{s3_server.BUCKET}/y")
     given: dict[str, Any] = {"jobs": 1, "report": lambda _: None, "elsewhere": cluster}
     part = Part(run=tmp_path / "run", cells=planned(1), lab=Lab(Act(tmp_path)))

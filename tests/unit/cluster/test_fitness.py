@@ -6,6 +6,7 @@ import os
 import platform
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -105,6 +106,18 @@ def test_workers_whose_scheduler_is_killed_say_so_and_nothing_else(
     first, second = (tmp_path / "1.log").read_text().splitlines()
     assert first == f"workers: 1, of {here}"
     assert "the scheduler went away (begin it again" in second
+
+
+def test_a_scheduler_whose_port_is_taken_says_how_to_go_on(here: str, start: Start) -> None:
+    start("scheduler", here)
+    second = subprocess.run(
+        [sys.executable, "-m", "testbed", "scheduler", here], check=False, capture_output=True,
+        text=True, timeout=60,
+    )  # fmt: skip
+    assert second.returncode == 3
+    said = " ".join(second.stderr.split())
+    assert f"scheduler: {here}: cannot begin: got " in said
+    assert "groundtruth scheduler tls://HOST:PORT" in said
 
 
 def test_who_waits_for_more_workers_is_told_of_those_that_came(here: str, start: Start) -> None:

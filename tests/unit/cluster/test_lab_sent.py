@@ -14,7 +14,7 @@ import pytest
 
 from model.cell import Cell, cell_id
 from model.errors import RunError
-from testbed.cluster import crew, engine, lab_leaves
+from testbed.cluster import crew, giving, lab_leaves
 from testbed.labs.booted import booting
 from testbed.labs.contract.lab import Ran
 from testbed.machine import cache, contents
@@ -197,7 +197,7 @@ def test_what_has_not_the_digest_is_not_taken(
         return copy
 
     monkeypatch.setattr(lab_leaves.Parts, "packed", damaged)
-    monkeypatch.setattr(engine, "NO_WORKER_S", 0.5)
+    monkeypatch.setattr(giving, "NO_WORKER_S", 0.5)
     with pytest.raises(RunError, match=r"no worker.*cannot take image-a{16} of the lab"):
         run(tmp_path / "run", cells_of(lab, 1), lab)
     assert not own.exists() or list(own.iterdir()) == []

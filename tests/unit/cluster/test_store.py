@@ -20,7 +20,7 @@ from model.errors import RunError
 from testbed.campaign import digests, run_cell
 from testbed.campaign.run_cell import execute
 from testbed.campaign.run_cells import Outcome, Part, Progress, run_parts
-from testbed.cluster import cells_here, engine, parcel
+from testbed.cluster import cells_here, giving, parcel
 from testbed.cluster.parcel import Returned
 from testbed.planning.plan import PlannedCell
 from testbed.store import cells as store
@@ -133,7 +133,7 @@ def test_what_the_store_here_has_needs_no_worker(
     cells = planned(9)
     assert alone(tmp_path / "one", cells, Lab(Act(begun))).finished_cells == 9
     start("scheduler", here)
-    monkeypatch.setattr(engine, "NO_WORKER_S", 0.0)
+    monkeypatch.setattr(giving, "NO_WORKER_S", 0.0)
     assert run(tmp_path / "two", cells, Lab(never), use_store=True).stored_cells == 9
 
 
