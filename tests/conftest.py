@@ -1,9 +1,9 @@
 """What holds for every test: with CI set nothing is skipped, and no process outlives the tests.
 
 A test has the mark of the folder it lies in. Where tests run side by side, those of a file stay
-together, and so do those that boot a lab: one such lot takes both cores, another is one emulated
-machine after the other. No test depends on how busy the machine is, nor on
-signals that whoever started it had ignored.
+together, and so do those of a folder that boot a lab; emulated machines come one after the other.
+Lots are dealt out in the order they are found in, in which those that take minutes come first. No
+test depends on how busy the machine is, nor on signals that whoever started it had ignored.
 
 Invariant: only processes this run started are looked at, so other labs on the machine are safe.
 """
@@ -28,11 +28,14 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 PR_SET_CHILD_SUBREAPER = 36
 #: What the tests of a folder need: their mark.
 MARKS = {"unit": "unit", "lab": "lab", "probes": "lab", "browser": "browser", "long": "slow"}
-#: Folders whose tests run one after the other, by the lot they belong to; others are a file a lot.
+#: Folders whose tests run one after the other, by the lot they belong to; of others in tests/lab a
+#: folder is a lot, elsewhere a file.
 LOTS = {
-    "tests/browser/": "browser", "tests/lab/host/": "machines", "tests/lab/machines/": "machines",
-    "tests/lab/installed/": "machines", "tests/lab/remote/": "machines", "tests/lab/": "lab",
-    "tests/probes/": "lab",
+    "tests/browser/": "browser", "tests/probes/": "probes",
+    "tests/lab/host/": "machines", "tests/lab/machines/": "machines",
+    "tests/lab/installed/": "machines", "tests/lab/remote/": "machines",
+    "tests/lab/ad_hoc/": "radios", "tests/lab/aodv/": "radios",
+    "tests/lab/baselines/": "radios", "tests/lab/radio/": "radios",
 }  # fmt: skip
 #: Names under which a lab runs: the kernel and its guests' processes, the sandbox, the emulator.
 LAB_PROGRAMS = ("linux", "uml", "vmlinux", "bwrap", "walls", "qemu")
@@ -66,7 +69,8 @@ class Lots(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return next((name for folder, name in LOTS.items() if file.startswith(folder)), file)
+        own = file.rpartition("/")[0] if file.startswith("tests/lab/") else file
+        return next((name for folder, name in LOTS.items() if file.startswith(folder)), own)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,6 +80,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lots:
     xdist_group is a mark for that, but with pytest 9.2 it does nothing: xdist 3.8 writes it into a
     test's name, which pytest makes anew.
     """
+    config.option.loadscopereorder = (
+        False  # else lots of many tests come first, of however short ones
+    )
     return Lots(config, log)
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from testbed.labs.remote import bundle
+from tests.lab.ad_hoc.conftest import run_ad_hoc as run_ad_hoc
+from tests.lab.baselines.conftest import program as program
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
     python -m pytest tests/long/remote_endings.py
 
-Six machines by ssh, as in ``tests/lab/remote``; some five minutes.
+Six machines by ssh, as in ``remote_six_machines.py``; some five minutes.
 """
 
 from __future__ import annotations

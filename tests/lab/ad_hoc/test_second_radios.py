@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -45,6 +47,7 @@ INITIAL_RTO_S = 3.0
 SEARCHED_RTO_S = 3 * sum(2 * 0.04 * (hops + 2) for hops in (1, 3, 5, 7))
 
 Over = Callable[[str], Left]
+Hops = Counter[tuple[NodeRadio, NodeRadio, str, str, int]]
 
 
 def run(run_ad_hoc: RunAdHoc, name: str, kind: str, *edits: Edit) -> Left:
@@ -71,12 +74,16 @@ def radios(left: Left) -> tuple[NodeRadio, ...]:
     return left.cell.ad_hoc.radios()
 
 
-def hops(left: Left) -> Counter[tuple[NodeRadio, NodeRadio, str, str, int]]:
+def hops(left: Left) -> Hops:
     """Count SCTP's packets on the air: sending and receiving radio, addresses, frequency."""
-    found = radios(left)
+    return _hops(left.folder / run_folder.MEDIUM_CAPTURE, radios(left))
+
+
+@functools.cache  # several tests ask for the same, and scapy takes its time
+def _hops(capture: Path, found: tuple[NodeRadio, ...]) -> Hops:
     by_mac = {f"02:00:00:00:00:{number:02x}": radio for number, radio in enumerate(found)}
-    counted: Counter[tuple[NodeRadio, NodeRadio, str, str, int]] = Counter()
-    with RawPcapReader(str(left.folder / run_folder.MEDIUM_CAPTURE)) as captured:
+    counted: Hops = Counter()
+    with RawPcapReader(str(capture)) as captured:
         frames = [RadioTap(content) for content, _ in captured]
     for frame in frames:
         if SCTP in frame:

@@ -51,8 +51,8 @@ def campaign(lab: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Campa
 @pytest.mark.timeout(1800)  # on a machine that does much else
 @pytest.mark.usefixtures("before")
 def test_a_campaign_killed_at_any_moment_ends_as_if_it_had_not_been(campaign: Campaign) -> None:
-    campaign.disturbed(5, lambda _: None)
-    assert campaign.kills == 5
+    campaign.disturbed(3, lambda _: None)
+    assert campaign.kills == 3
     assert campaign.problems == []
 
 
@@ -88,7 +88,7 @@ def test_an_image_build_leaves_nothing_and_the_next_removes_the_rest(
     assert not (into / f"image-{image.key()}").exists()
 
 
-@pytest.mark.parametrize("after_s", [0.0, 0.3, 1.0, 2.0, 3.0])
+@pytest.mark.parametrize("after_s", [0.0, 1.0, 3.0])
 @pytest.mark.usefixtures("before")
 def test_a_report_killed_while_it_is_written_is_the_old_one_or_can_be_written_again(
     tmp_path: Path, campaign: Campaign, after_s: float

@@ -13,7 +13,7 @@ from tests.support.machines import quick
 
 HERE = Path(__file__).parent
 #: Moments of SIGKILL, drawn from a seed; tests/long has more.
-KILLS, SEED = 5, 20261
+KILLS, SEED = 2, 20261
 
 
 def check_endings(

@@ -65,14 +65,16 @@ def test_it(number):
 
 
 def test_a_lot_is_one_process_s(tmp_path: Path) -> None:
-    """Side by side: what boots a lab in one folder or another, and each other file."""
+    """Side by side: a folder that boots a lab, or some of them, and each other file."""
     parts = {
-        "lab": ("tests/lab/one", "tests/lab/two", "tests/probes"),
-        "machines": ("tests/lab/host", "tests/lab/remote"), "file": ("tests/unit/one",),
+        "radios": ("tests/lab/ad_hoc", "tests/lab/radio"),
+        "machines": ("tests/lab/host", "tests/lab/remote"),
+        "folder": ("tests/lab/one",), "file": ("tests/unit/one",),
     }  # fmt: skip
     for folder in (tmp_path / name for names in parts.values() for name in names):
         folder.mkdir(parents=True)
         (folder / "test_it.py").write_text(TELLS_ITS_PROCESS)
+    (tmp_path / "tests/lab/one/test_other.py").write_text(TELLS_ITS_PROCESS)
     argv = (
         "-n", "2", "--dist", "loadscope", "-p", "no:cacheprovider", "--rootdir", str(tmp_path),
         "--import-mode", "importlib", "-o", "markers=lab\nunit", "tests",
@@ -83,13 +85,13 @@ def test_a_lot_is_one_process_s(tmp_path: Path) -> None:
         cwd=tmp_path, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True,
         check=False, timeout=60,
     )  # fmt: skip
-    assert "36 passed" in run.stdout, run.stdout
+    assert "42 passed" in run.stdout, run.stdout
     by = {
         lot: {path.name for name in names for path in (tmp_path / name).glob("by-*")}
         for lot, names in parts.items()
     }
     assert {lot: len(processes) for lot, processes in by.items()} == dict.fromkeys(parts, 1)
-    assert by["lab"] != by["machines"]
+    assert by["radios"] != by["machines"], "the first two that are found begin together"
 
 
 LEAVES_A_LAB = """

@@ -1,4 +1,9 @@
-"""A study's cells routed by babeld: over several hops, counted, the same again."""
+"""A study's cells routed by babeld: over several hops, counted, the same again.
+
+    python -m pytest tests/long/babel_*.py
+
+Some minutes: it builds a kernel that nothing else needs, with IPv6 beside radios.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
 """The remote lab against six machines by ssh, each a namespace with its own sshd.
 
 What a run leaves in its folder and on machines; what is left where one is lost or all is killed.
+
+    python -m pytest tests/long/remote_six_machines.py
+
+Some five minutes.
 """
 
 from __future__ import annotations
@@ -13,10 +17,10 @@ from typing import Any
 import pytest
 
 from model import run_folder
-from testbed.labs.virtual.virtual_lab import VirtualLab
+from testbed.labs.virtual import virtual_lab
 from tests.support.machines import testbed
 
-STUDY = Path(__file__).parents[1] / "host" / "small.yaml"
+STUDY = Path(__file__).parents[1] / "lab" / "host" / "small.yaml"
 BODY = """
 look before
 $PYTHON -m testbed run {study} --lab remote --reps 1 --no-sensitivity -D $OUT/results
@@ -45,10 +49,11 @@ for name in $MACHINES; do until as_before $name; do sleep 0.5; done; done
 
 
 @pytest.fixture(scope="module")
-def ran(tracing: VirtualLab, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of a study on six machines, and what was seen on them before and after."""
     folder = tmp_path_factory.mktemp("six")
-    testbed.on_six(tracing, folder, STUDY, BODY.format(study=STUDY))
+    lab = virtual_lab.ensure("6.12", lambda _what, _done: None)
+    testbed.on_six(lab, folder, STUDY, BODY.format(study=STUDY))
     return folder
 
 

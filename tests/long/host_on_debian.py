@@ -1,5 +1,9 @@
 """The host lab on Debian's own kernel, in real time as an emulated machine has it: what it needs is
 loaded there, what it finds is what the virtual lab finds, and the machine is as it was.
+
+    python -m pytest tests/long/host_on_debian.py
+
+Some ten minutes, of an emulated machine.
 """
 
 from __future__ import annotations
@@ -14,20 +18,22 @@ import pytest
 from model import run_folder
 from testbed.command.cli import command_status
 from testbed.labs.host import kernel_modules
-from tests.lab.host.conftest import HERE, Running
+from tests.support.machines import emulated, quick
 
-#: It runs beside other tests, and alone takes minutes.
-WITHIN_S = 900.0
+STUDY = Path(__file__).parents[1] / "lab" / "host" / "wireless.yaml"
+WITHIN_S = 1800.0
 #: Of what is loaded, what a kernel does not let go of, or we do not: see docs/labs.md.
 HOLDS_ITSELF = {"sctp"}
 pytestmark = pytest.mark.timeout(WITHIN_S + 100)
 
 
 @pytest.fixture(scope="module")
-def untouched(on_debian: Running) -> Path:
-    """What the machine left, once it has ended."""
-    on_debian.said(WITHIN_S)
-    return on_debian.folder
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the machine left, once it has run the study."""
+    folder = tmp_path_factory.mktemp("debian")
+    script = f"$PYTHON -m tests.lab.host.programs.untouched {STUDY}\n"
+    quick.run(emulated.debian(), folder, script, timeout_s=WITHIN_S)
+    return folder
 
 
 def value(path: Path) -> Any:
@@ -57,7 +63,7 @@ def test_a_study_is_run_to_its_verdict(untouched: Path) -> None:
 
 
 def test_goodput_is_that_of_the_virtual_lab(untouched: Path, tmp_path: Path) -> None:
-    argv = ["run", str(HERE / "wireless.yaml"), "--kernel", "6.12", "-D", str(tmp_path)]
+    argv = ["run", str(STUDY), "--kernel", "6.12", "-D", str(tmp_path)]
     assert command_status(argv) == 0
     goodput_bps = [
         dict(pl.read_parquet(measured(run / "latest") / run_folder.FLOWS_TABLE)

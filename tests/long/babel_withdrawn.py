@@ -1,4 +1,7 @@
-"""A node that leaves a network that babeld routes: what is sent to it is offered and lost."""
+"""A node that leaves a network that babeld routes: what is sent to it is offered and lost.
+
+Run as ``babel_cells.py`` beside this.
+"""
 
 from __future__ import annotations
 
