@@ -35,6 +35,10 @@ class GoneError(RunError):
     """There is no scheduler any more."""
 
 
+class LostError(MachineError):
+    """Workers were lost with a cell."""
+
+
 class UnfitError(RunError):
     """A worker, by its address, can run no cells."""
 
@@ -77,7 +81,9 @@ def arrived(future: Future, task: Task, where: Address, ends: threading.Event) -
         returned = _fetched(future, ends)
     except KilledWorker as error:
         raise lost(task, str(error)) from error
-    except (TakenBackError, OSError) as error:  # what a worker met with is in what it returned
+    except (TakenBackError, OSError) as error:
+        if future.status == "error":  # of the worker, where it could not even return it
+            raise
         raise gone(where) from error
     finally:
         future.release()
@@ -106,7 +112,8 @@ def _fetched(future: Future, ends: threading.Event) -> Returned:
     coming: concurrent.futures.Future[list[Returned]] = asyncio.run_coroutine_threadsafe(
         client.gather([future], asynchronous=True), client.loop.asyncio_loop
     )
-    while not concurrent.futures.wait([coming], LOOK_S).done:
+    while not coming.done():
+        concurrent.futures.wait([coming], LOOK_S)
         left_s -= LOOK_S if ends.is_set() else 0
         if ends.is_set() and (left_s < 0 or not future.done()):
             coming.cancel()
@@ -114,9 +121,9 @@ def _fetched(future: Future, ends: threading.Event) -> Returned:
     return returned
 
 
-def lost(task: Task, got: str) -> MachineError:
+def lost(task: Task, got: str) -> LostError:
     """Return the error that workers were lost with a cell."""
-    return MachineError(
+    return LostError(
         "the workers that ran it were lost", where=f"cell {task.planned.id}", got=got[:300],
         hint="they may be short of memory",
     )  # fmt: skip

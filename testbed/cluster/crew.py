@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: How often it is looked which workers there are.
 LOOK_S = 1.0
+#: How long a scheduler may take to say which there are.
+TOLD_WITHIN_S = 60.0
 #: How many workers are asked, or sent a lab, at once; how often one that was lost meanwhile is.
 ASKED_AT_ONCE = 16
 #: How long an answer is waited for where there is no other worker.
@@ -74,7 +76,7 @@ class Crew:
         if now_s - self._looked_s < LOOK_S:
             return False
         self._looked_s = now_s
-        self._there = dict(self._client.nthreads())
+        self._there = dict(self._client.nthreads(callback_timeout=TOLD_WITHIN_S))
         with self._lock:
             known = {*self._good, *self._bad, *self._asked}
             new = [one for one in self._there if one not in known]

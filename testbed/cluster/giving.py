@@ -3,7 +3,8 @@
 Invariants: each cell ends here once, with its folder or with why there is none, whatever becomes of
 workers; only as many are given away as there are workers for, so that what is lost with a scheduler
 is what ran. A cell whose worker was lost is given to others, by dask or, where none is left that it
-was for, again by this; it is the machine's fault when workers were lost with it too often.
+was for, again by this; it is the machine's fault when workers were lost with it too often, the last
+time while it was the only one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ from testbed.campaign.run_cell import Executed
 from testbed.campaign.run_cells import Task
 from testbed.cluster.address import Address
 from testbed.cluster.artefacts import Artefacts
-from testbed.cluster.cells_here import GoneError, UnfitError, arrived, given, gone, lost, sought
+from testbed.cluster.cells_here import (
+    GoneError,
+    LostError,
+    UnfitError,
+    arrived,
+    given,
+    gone,
+    lost,
+    sought,
+)
 from testbed.cluster.crew import Crew
 from testbed.cluster.on_worker import work
 from testbed.cluster.parcel import Parcel
@@ -39,9 +49,9 @@ NO_WORKER_S = 60.0
 #: How often all workers that a cell was for may be lost before the cell is taken for the reason. Of
 #: fewer workers than four dask never sees as many lost with a cell as make it give up.
 MOST_LOST = 4
-#: From how many such losses on a cell is away alone among its like: one that ends a whole machine
-#: would have those beside it taken for the reason as well.
-SUSPECT = 2
+#: After so many it waits until all others have ended, and is then tried alone: one that ends whole
+#: machines would have those beside it taken for the reason as well.
+LAST_ALONE = MOST_LOST - 1
 #: How long the main thread sleeps at most before it looks for an interrupt, and at the workers.
 WAKE_S = 0.25
 #: How many folders are looked for in the store at once, and how many unpacked and checked; how many
@@ -82,6 +92,8 @@ class Giving:
         #: being taken over; that may be lost as well, with the worker that has it.
         self._sought: dict[Any, Task] = {}
         self._ready: collections.deque[tuple[Task, Parcel]] = collections.deque()
+        #: What goes away alone, after all others.
+        self._last: collections.deque[tuple[Task, Parcel]] = collections.deque()
         self._given: dict[Future, _Away] = {}
         self._arriving: dict[Any, _Away] = {}
         #: How often each cell was taken back from workers that are no more.
@@ -99,7 +111,7 @@ class Giving:
 
         seeking, unpacking = ThreadPoolExecutor(AT_ONCE), ThreadPoolExecutor(AT_ONCE)
         try:
-            while self._todo or self._sought or self._ready or self._given or self._arriving:
+            while self._others_are_left() or self._last:
                 self._look()
                 self._seek(seeking)
                 while self._may_give() and (one := self._next()):
@@ -110,10 +122,11 @@ class Giving:
             raise gone(self._where) from error
         finally:
             self._ends.set()
-            # Also reached by an interrupt: workers end what nobody waits for. What is finished has
-            # a moment to arrive, whatever has become of the scheduler (cells_here.arrived).
+            # Also reached by an interrupt: workers end what nobody waits for. What is being fetched
+            # has a moment to arrive, whatever has become of the scheduler (cells_here.arrived).
+            coming = [one.future for one in self._arriving.values() if not one.future.done()]
             with contextlib.suppress(OSError, CancelledError, ClosedClientError):
-                self._client.cancel(list(self._given), force=True)
+                self._client.cancel([*self._given, *coming], force=True)
             for pool in (seeking, unpacking):
                 pool.shutdown(cancel_futures=True)
 
@@ -123,14 +136,15 @@ class Giving:
         busy = sum(1 for one in self._given.values() if one.allowed & fit.keys())
         return busy < sum(fit.values()) and len(self._arriving) < MOST_ARRIVING
 
+    def _others_are_left(self) -> bool:
+        return bool(self._todo or self._sought or self._ready or self._given or self._arriving)
+
     def _next(self) -> tuple[Task, Parcel] | None:
         """Take what is to be given away next, if there is any that may be now."""
-        away = [*self._given.values(), *self._arriving.values()]
-        is_one_away = any(self._lost[one.cell] >= SUSPECT for one in away)
-        for index, (task, packed) in enumerate(self._ready):
-            if not is_one_away or self._lost[task.run, packed.id] < SUSPECT:
-                del self._ready[index]
-                return task, packed
+        if self._ready:
+            return self._ready.popleft()
+        if self._last and not self._others_are_left():
+            return self._last.popleft()
         return None
 
     def _seek(self, seeking: ThreadPoolExecutor) -> None:
@@ -185,18 +199,26 @@ class Giving:
             if self._given.pop(one.future, None):  # who waits for another tells of it
                 self._give_lost(one)
 
-    def _give_lost(self, away: _Away) -> None:
-        """Give a cell away once more whose workers are no more, unless that was too often."""
-        self._lost[away.cell] += 1
-        if self._lost[away.cell] < MOST_LOST:
+    def _give_lost(self, away: _Away, gave_up: LostError | None = None) -> None:
+        """Give a cell away once more whose workers are no more, unless that was too often.
+
+        ``gave_up`` is why dask gave it up: it has lost as many workers as make it do so.
+        """
+        lost_before = self._lost[away.cell]
+        self._lost[away.cell] = max(lost_before + 1, LAST_ALONE if gave_up else 0)
+        if self._lost[away.cell] < LAST_ALONE:
             self._ready.append((away.task, away.packed))  # others first: it may be the reason
+        elif self._lost[away.cell] == LAST_ALONE:
+            self._last.append((away.task, away.packed))
         else:
-            self._ended(away.task, lost(away.task, f"{MOST_LOST} times all that it was for"))
+            why = gave_up or lost(away.task, f"{MOST_LOST} times all that it was for")
+            self._ended(away.task, why)
 
     def _check_some(self) -> None:
         now_s = time.monotonic()
         # What the store here has needs no worker, and who is asked may be one.
-        if self._crew.fit() or self._crew.is_awaited() or not self._ready:
+        waits = (self._ready or self._last) and not self._given
+        if self._crew.fit() or self._crew.is_awaited() or not waits:
             self._alone_since_s = now_s
         elif now_s - self._alone_since_s > NO_WORKER_S:
             raise RunError(
@@ -230,6 +252,9 @@ class Giving:
             if not away.is_lost:
                 raise
             self._give_lost(away)
+            return
+        except LostError as error:
+            self._give_lost(away, error)
             return
         except UnfitError as error:
             self._crew.refuse(error.worker, str(error))

@@ -67,19 +67,22 @@ class Ends:
 
 @dataclasses.dataclass(frozen=True)
 class EndsAll:
-    """Cells of which the one with this seed ends all workers of its machine; the others last."""
+    """Cells of which the one with this seed ends all workers of a scheduler; the others last."""
 
     begun: Path
     seed: int
+    here: str
 
     def __call__(self, cell: Cell, folder: Path) -> None:
         (self.begun / f"{cell.seed}-{uuid.uuid4().hex}").touch()
         time.sleep(1.0)
         if cell.seed == self.seed:
-            own = psutil.Process()
-            for one in [*own.parent().children(), own]:
-                if one.name() == own.name() and one.cmdline() == own.cmdline():
-                    one.kill()
+            named = [one for one in psutil.process_iter(["cmdline"])
+                     if self.here in (one.info["cmdline"] or ())]  # fmt: skip
+            beside = [below for one in named for below in one.children()
+                      if "spawn_main" in str(below.cmdline())]  # fmt: skip
+            for one in sorted(beside, key=lambda one: one.pid == os.getpid()):  # itself last
+                one.kill()
         write_recorded(cell, folder)
 
 
@@ -210,15 +213,17 @@ def test_what_is_lost_with_its_worker_before_it_was_fetched_runs_again(
     assert (tried.count("1"), tried.count("2")) in {(2, 1), (1, 2), (2, 2)}
 
 
+@pytest.mark.parametrize("programs", [1, 3])  # below and above what dask counts
 def test_cells_beside_one_that_ends_all_workers_are_not_taken_for_the_reason(
-    tmp_path: Path, begun: Path, here: str, start: Start
+    programs: int, tmp_path: Path, begun: Path, here: str, start: Start
 ) -> None:
     start("scheduler", here)
-    start("worker", here, "--jobs", "2")
-    cells = planned(3)
-    outcome = run(tmp_path, cells, Lab(EndsAll(begun, seed=2)), retries=0)
+    for _ in range(programs):
+        start("worker", here, "--jobs", "2")
+    cells = planned(2 * programs + 1)
+    outcome = run(tmp_path, cells, Lab(EndsAll(begun, seed=2, here=here)), retries=0)
     assert [failed for failed, _ in outcome.failures] == [cells[1].id]
-    assert outcome.finished_cells == 2
+    assert outcome.finished_cells == 2 * programs
 
 
 def test_a_cell_on_a_worker_that_gets_no_others_runs_on(
@@ -297,11 +302,12 @@ def test_a_scheduler_lost_while_a_cell_comes_back_is_no_failure_of_the_cell(
     start("worker", here, "--jobs", "1")
 
     def fetch(future: Any, *arguments: Any) -> Executed:
-        process.kill()
-        process.wait()
+        process.send_signal(signal.SIGSTOP)  # so that it is asked, and dies before it answers
+        threading.Timer(1.0, process.kill).start()
         return cells_here.arrived(future, *arguments)
 
     monkeypatch.setattr("testbed.cluster.giving.arrived", fetch)
+    monkeypatch.setattr("testbed.cluster.crew.LOOK_S", WITHIN_S)  # who looks would find out first
     with pytest.raises(RunError, match=r"scheduler went away.*groundtruth resume"):
         run(tmp_path / "run", planned(1), Lab(Act(begun)))
     assert not list(tmp_path.glob(f"run/**/{run_folder.FAILURE}"))
@@ -331,6 +337,7 @@ def test_an_interrupt_ends_soon_where_the_scheduler_does_not_answer(
 
     monkeypatch.setattr("testbed.cluster.giving.arrived", fetch)
     monkeypatch.setattr(cells_here, "GRACE_S", 1.0)
+    monkeypatch.setattr("testbed.cluster.crew.LOOK_S", WITHIN_S)  # who looks would wait as well
     try:
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path / "run", planned(2), Lab(Act(begun)), interrupt)
