@@ -1,6 +1,6 @@
 """A study's cells routed by babeld: over several hops, counted, the same again.
 
-    python -m pytest tests/long/babel_*.py
+    python -m pytest tests/long/babel/*.py
 
 Some minutes: it builds a kernel that nothing else needs, with IPv6 beside radios.
 """

@@ -1,6 +1,6 @@
 """A node that leaves a network that babeld routes: what is sent to it is offered and lost.
 
-Run as ``babel_cells.py`` beside this.
+Run as ``cells.py`` beside this.
 """
 
 from __future__ import annotations

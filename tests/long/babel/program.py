@@ -1,6 +1,6 @@
 """babeld over a row of four radios: ways, what it sends, and a way that breaks.
 
-Run as ``babel_cells.py`` beside this.
+Run as ``cells.py`` beside this.
 """
 
 from __future__ import annotations
