@@ -80,9 +80,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Lots:
     xdist_group is a mark for that, but with pytest 9.2 it does nothing: xdist 3.8 writes it into a
     test's name, which pytest makes anew.
     """
-    config.option.loadscopereorder = (
-        False  # else lots of many tests come first, of however short ones
-    )
+    # In the order they are found in: else lots of many tests come first, of however short ones.
+    config.option.loadscopereorder = False
     return Lots(config, log)
 
 

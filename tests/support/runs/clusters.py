@@ -82,7 +82,7 @@ def programs(place: Path) -> Iterator[Programs]:
         begun.end()
 
 
-def worker_processes(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+def worker_processes(process: subprocess.Popen[bytes] | psutil.Process) -> list[psutil.Process]:
     """Return the processes of ``groundtruth worker`` in which cells run."""
     below = psutil.Process(process.pid).children(recursive=True)
     return [one for one in below if "spawn_main" in " ".join(one.cmdline())]

@@ -79,8 +79,7 @@ class EndsAll:
         if cell.seed == self.seed:
             named = [one for one in psutil.process_iter(["cmdline"])
                      if self.here in (one.info["cmdline"] or ())]  # fmt: skip
-            beside = [below for one in named for below in one.children()
-                      if "spawn_main" in str(below.cmdline())]  # fmt: skip
+            beside = [worker for one in named for worker in clusters.worker_processes(one)]
             for one in sorted(beside, key=lambda one: one.pid == os.getpid()):  # itself last
                 one.kill()
         write_recorded(cell, folder)
