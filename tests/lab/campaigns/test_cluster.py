@@ -22,7 +22,7 @@ from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.planning.plan import PlannedCell
 from tests.support.runs import clusters
 
-WITHIN_S = 60.0
+WITHIN_S = 240.0
 
 
 @pytest.fixture
@@ -44,6 +44,7 @@ def _labs(process: int) -> list[psutil.Process]:
     return [one for one in below if one.name() == "linux"]
 
 
+@pytest.mark.timeout(900)
 def test_cells_are_the_same_there_also_where_a_worker_is_killed(
     wireless: Callable[..., Cell], lab: VirtualLab, tmp_path: Path, begun: clusters.Programs,
     monkeypatch: pytest.MonkeyPatch,
@@ -73,7 +74,7 @@ def test_cells_are_the_same_there_also_where_a_worker_is_killed(
     gone, alive = psutil.wait_procs(labs, timeout=10)
     assert gone
     assert not alive
-    running.join(2 * WITHIN_S)
+    running.join(WITHIN_S)
     assert outcomes == [Outcome(finished_cells=2, failures=())]
     for planned in cells:
         alone = tmp_path / "alone" / "cells" / planned.id

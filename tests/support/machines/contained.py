@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from testbed.machine.process import output_of
 from tests.support.machines import disk
+from tests.support.runs.clusters import free_port
 
 BOOT_TIMEOUT_S = 300.0
 COPY_TIMEOUT_S = 600.0
@@ -98,7 +98,7 @@ def booted(release: str, names: Sequence[str], folder: Path) -> Iterator[list[Co
     output_of(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "key")])
     host_key = " ".join((image / "host_key.pub").read_text().split()[:2])
     machines = [
-        Contained(name=name, root=folder / name, port=_free_port(), folder=folder) for name in names
+        Contained(name=name, root=folder / name, port=free_port(), folder=folder) for name in names
     ]
     (folder / "known_hosts").write_text(
         "".join(f"[127.0.0.1]:{one.port} {host_key}\n" for one in machines)
@@ -116,12 +116,6 @@ def booted(release: str, names: Sequence[str], folder: Path) -> Iterator[list[Co
         for one in machines:
             _await(one)
         yield machines
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _write(one: Contained) -> None:

@@ -11,7 +11,6 @@ import contextlib
 import os
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from testbed.labs.stock import emulator
 from testbed.machine import cache, scratch
 from testbed.machine.process import GUARD, BuildReport, end_group, output_of, tail
 from tests.support.machines import disk
+from tests.support.runs.clusters import free_port
 
 BOOT_TIMEOUT_S = 600.0
 DOWN_TIMEOUT_S = 300.0
@@ -171,7 +171,7 @@ def booted(
     place = disk.ensure(disk.named(release), report, packages)
     qemu = emulator.ensure(report)
     with scratch.scratch(cache.root(), PREFIX) as folder, contextlib.ExitStack() as held:
-        port = _free_port()
+        port = free_port()
         _write_keys(folder, port, (place / "host_key.pub").read_text())
         files = [str(place / name) for name in (DISK, KERNEL, INITRD)]
         output_of(["cp", *files, str(folder)], timeout_s=COPY_TIMEOUT_S)
@@ -190,12 +190,6 @@ def booted(
         for number, share in enumerate(shares):
             _mount(machine, f"share{number}", share)
         yield machine
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _write_keys(folder: Path, port: int, host_key: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -19,11 +20,18 @@ BEGUN_WITHIN_S = 200.0
 ENDS_WITH_US = ("setpriv", "--pdeathsig", "TERM", "--")
 
 
+#: Ports below those that a kernel gives away by itself: else a worker of another test may have got
+#: it before who wants it listens. Tests that run side by side take them from different hundreds.
+_PORTS = itertools.count(10_000 + os.getpid() % 200 * 100)
+
+
 def free_port() -> int:
-    """Return a port of this machine that nobody uses now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """Return a port of this machine that nobody uses, and nobody gets by chance."""
+    for port in _PORTS:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError
 
 
 class Programs:
@@ -53,6 +61,7 @@ class Programs:
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline_s
             time.sleep(0.05)
+        assert "cannot begin" not in log.read_text(), log.read_text()
         return process
 
     def end(self) -> None:

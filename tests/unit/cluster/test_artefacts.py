@@ -24,7 +24,7 @@ from tests.support.runs import s3_server
 from tests.support.runs.cluster_cells import Act, Lab, planned
 
 Start = Callable[..., subprocess.Popen[bytes]]
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(scope="module")

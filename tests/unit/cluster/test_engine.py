@@ -31,7 +31,7 @@ from tests.support.runs import clusters
 from tests.support.runs.cluster_cells import WITHIN_S, Act, Lab, planned, run, until
 
 Start = Callable[..., subprocess.Popen[bytes]]
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,6 +229,9 @@ def test_a_cell_on_a_worker_that_gets_no_others_runs_on(
     tmp_path: Path, begun: Path, here: str, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate = tmp_path / "gate"
+    # They are given away in their order: would the second be the first, the worker that comes would
+    # be the full one.
+    monkeypatch.setattr(giving, "AT_ONCE", 1)
     start("scheduler", here)
     start("worker", here, "--jobs", "1")
 

@@ -16,10 +16,10 @@ import pytest
 from model.errors import RunError
 from testbed.cluster import address, fitness
 from tests.support.fake_lab import FakeLab
+from tests.support.runs.cluster_cells import WITHIN_S
 
 Start = Callable[..., subprocess.Popen[bytes]]
-pytestmark = pytest.mark.timeout(300)
-WITHIN_S = 60.0
+pytestmark = pytest.mark.timeout(900)
 
 
 class Other(FakeLab):
@@ -92,7 +92,7 @@ def test_scheduler_and_workers_leave_nothing_behind(
     begun = [start("scheduler", here), start("worker", here, "--jobs", "1")]
     for one in reversed(begun):
         one.terminate()
-        assert one.wait(60) == 0
+        assert one.wait(WITHIN_S) == 0
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -102,7 +102,7 @@ def test_workers_whose_scheduler_is_killed_say_so_and_nothing_else(
     begun = start("scheduler", here)
     left = start("worker", here, "--jobs", "1")
     begun.kill()
-    assert left.wait(60) == 3
+    assert left.wait(WITHIN_S) == 3
     first, second = (tmp_path / "1.log").read_text().splitlines()
     assert first == f"workers: 1, of {here}"
     assert "the scheduler went away (begin it again" in second
@@ -112,7 +112,7 @@ def test_a_scheduler_whose_port_is_taken_says_how_to_go_on(here: str, start: Sta
     start("scheduler", here)
     second = subprocess.run(
         [sys.executable, "-m", "testbed", "scheduler", here], check=False, capture_output=True,
-        text=True, timeout=60,
+        text=True, timeout=WITHIN_S,
     )  # fmt: skip
     assert second.returncode == 3
     said = " ".join(second.stderr.split())

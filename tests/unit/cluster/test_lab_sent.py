@@ -24,7 +24,7 @@ from tests.support.recorded import wireless_cell
 from tests.support.runs.cluster_cells import run
 
 Start = Callable[..., subprocess.Popen[bytes]]
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 #: What a machine without room says of its disk, in a process that finds this first.
 NO_ROOM = """
 import shutil

@@ -29,7 +29,7 @@ from tests.support.fake_lab import FakeLab
 from tests.support.runs.cluster_cells import WITHIN_S, Act, Lab, planned, run, until
 
 Start = Callable[..., subprocess.Popen[bytes]]
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 def of_both_purposes() -> list[PlannedCell]:
