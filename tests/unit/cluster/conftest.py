@@ -30,3 +30,11 @@ def here(port: int, monkeypatch: pytest.MonkeyPatch) -> str:
     text = f"tcp://127.0.0.1:{port}"
     monkeypatch.setenv(address.VARIABLE, text)
     return text
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """Return a folder in which cells leave that they began."""
+    folder = tmp_path / "begun"
+    folder.mkdir()
+    return folder

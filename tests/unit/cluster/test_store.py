@@ -59,13 +59,6 @@ def never(cell: object, folder: Path) -> None:
 
 
 @pytest.fixture
-def begun(tmp_path: Path) -> Path:
-    folder = tmp_path / "begun"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of the store here, which workers begun before have none of."""
     folder = tmp_path / "store"
