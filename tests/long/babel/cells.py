@@ -8,7 +8,6 @@ Some minutes: it builds a kernel that nothing else needs, with IPv6 beside radio
 from __future__ import annotations
 
 import gzip
-import json
 from collections import Counter
 
 import polars as pl
@@ -18,7 +17,6 @@ from mininet_topos.baselines.babel import PORT, link_local
 from model import run_folder
 from model.ad_hoc import address
 from model.cell import Collect
-from testbed.campaign import digests
 from testbed.labs.virtual import virtual_lab
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from tests.lab.ad_hoc.conftest import Left, RunAdHoc
@@ -26,14 +24,24 @@ from tests.lab.ad_hoc.test_cells import collecting
 from tests.lab.ad_hoc.test_second_radios import hops
 from tests.support.ad_hoc_study import STILL, study
 from tests.support.dissectors.ipv6_on_air import UDP, packets
+from tests.support.radio.routed_line import (
+    HOPS,
+    LINE,
+    NODES,
+    SEED,
+    adds_up,
+    check_arrives,
+    check_association,
+    check_calibrated,
+    check_same_bytes,
+    mac,
+    marks,
+)  # fmt: skip
 from tests.support.study_file import Edit
 
 pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it
 
 BABEL: Edit = ("protocol: aodv", "protocol: babel")
-#: All nodes in a line of 900 m; with this seed five hops lead from n1 to n2, over all others.
-LINE: Edit = ("width: 700 m, height: 100 m", "width: 900 m, height: 1 m")
-SEED, HOPS, NODES = 23, 5, 6
 #: So long that what was lost of the first updates has been told again.
 WARM: Edit = ("  routing:", "  warm_up: 20 s\n  routing:")
 EDITS = (LINE, STILL, BABEL, WARM)
@@ -56,43 +64,25 @@ def line(run_ad_hoc: RunAdHoc) -> Left:
 
 
 def test_one_seed_fixes_it_to_the_byte(line: Left, run_ad_hoc: RunAdHoc) -> None:
-    first = digests.of_cell(line.folder)
-    assert {run_folder.MEDIUM_CAPTURE, "raw/routing/n1.jsonl", "tables/radios.parquet"} <= set(
-        first
-    )
-    again = run_ad_hoc("again", *EDITS, seed=SEED, collect=wanted())
-    assert digests.differences(first, digests.of_cell(again.folder)) == []
+    check_same_bytes(line, run_ad_hoc("again", *EDITS, seed=SEED, collect=wanted()))
 
 
 def test_all_adds_up_and_is_as_it_was_set(line: Left) -> None:
-    for name in (run_folder.AUDIT, run_folder.VERIFY):
-        checks = line.json(name)["checks"]
-        assert checks
-        assert [check for check in checks if check["agrees"] is False] == []
-    made = {check["check"] for check in line.json(run_folder.VERIFY)["checks"]}
+    made = {check["check"] for check in adds_up(line)}
     assert {"net.ipv4.ip_forward", "IPv6 address", "packets without a way"} <= made
 
 
 def test_both_flows_arrive_over_several_hops(line: Left) -> None:
-    rows = pl.read_parquet(line.folder / run_folder.FLOWS_TABLE).to_dicts()
-    goodput_bps = {row["flow"]: row["goodput_bps"] for row in rows}
-    # Of 16 kbit/s of packets 512 of each 540 bytes are messages; five hops share one channel.
-    assert goodput_bps["cbr"] == pytest.approx(16_000 * 512 / 540, rel=0.05)
-    assert 20_000 < goodput_bps["main"] < 400_000
-
-
-def marks(line: Left, node: str) -> list[dict[str, object]]:
-    text = (line.folder / f"raw/routing/{node}.jsonl").read_text()
-    return [json.loads(one) for one in text.splitlines()]
+    check_arrives(line)
 
 
 def test_the_way_from_end_to_end_is_known_at_both_times(line: Left) -> None:
-    macs = {link_local(f"02:00:00:00:00:{number:02x}"): number for number in range(NODES)}
+    macs = {link_local(mac(number)): number for number in range(NODES)}
     for at in (0, 1):
         passed = [0]
         while passed[-1] != 1:
             ways = marks(line, f"n{passed[-1] + 1}")[at]["ways"]
-            vias = {way["prefix"]: way["via"] for way in ways}  # type: ignore[attr-defined]
+            vias = {way["prefix"]: way["via"] for way in ways}
             passed.append(macs[vias[f"{address(1)}/32"]])
             assert len(set(passed)) == len(passed)
         assert len(passed) - 1 == HOPS
@@ -112,10 +102,9 @@ def test_messages_are_counted_as_the_medium_carried_them(line: Left) -> None:
     rows = pl.read_parquet(line.folder / run_folder.RADIOS_TABLE).to_dicts()
     assert len(rows) == NODES
     for number, row in enumerate(rows):
-        mac = f"02:00:00:00:00:{number:02x}"
         # One that was counted may wait in the radio's queue at either time.
-        assert abs(row["control_pkts"] - pkts[mac]) <= 2
-        assert abs(row["control_bytes"] - sent_bytes[mac]) <= 2 * 1500
+        assert abs(row["control_pkts"] - pkts[mac(number)]) <= 2
+        assert abs(row["control_bytes"] - sent_bytes[mac(number)]) <= 2 * 1500
         assert row["control_pkts"] >= 4, "a hello every four seconds"
         assert row["discoveries"] is row["link_breaks"] is row["routes_broken"] is None
         assert row["router_dropped_pkts"] is None
@@ -124,10 +113,7 @@ def test_messages_are_counted_as_the_medium_carried_them(line: Left) -> None:
 
 def test_radios_are_calibrated_where_babel_routes(run_ad_hoc: RunAdHoc) -> None:
     left = run_ad_hoc("calibrate", BABEL, purpose="calibrate")
-    checks = [c for c in left.json(run_folder.VERIFY)["checks"]
-              if c["check"] == "goodput over one hop"]  # fmt: skip
-    assert len(checks) == 2
-    assert all(check["agrees"] for check in checks)
+    check_calibrated(left)
 
 
 @pytest.mark.parametrize("kind", ["same-channel", "two-networks"])
@@ -139,20 +125,15 @@ def test_an_association_over_two_radios(run_ad_hoc: RunAdHoc, kind: str) -> None
         seed=SEED, collect=wanted(),
     )  # fmt: skip
     assert left.cell.ad_hoc is not None
-    for name in (run_folder.AUDIT, run_folder.VERIFY):
-        checks = left.json(name)["checks"]
-        assert [check for check in checks if check["agrees"] is False] == []
     assert {"n1 wlan0", "n1 wlan1", "n2 wlan1", "n1 net.ipv4.conf.all.arp_ignore"} <= {
-        check["where"] for check in left.json(run_folder.VERIFY)["checks"]
+        check["where"] for check in adds_up(left)
     }
     for device, second in (("", False), (".wlan1", True)):
         for line in marks(left, f"n1{device}")[:2]:
-            prefixes = [way["prefix"] for way in line["ways"]]  # type: ignore[attr-defined]
+            prefixes = [way["prefix"] for way in line["ways"]]
             assert f"{address(1, second)}/32" in prefixes
             assert all(one.startswith("10.128.") == second for one in prefixes)
-    rows = pl.read_parquet(left.folder / run_folder.RADIOS_TABLE).to_dicts()
-    assert [(row["node"], row["radio"]) for row in rows[6:8]] == [("n1", "wlan1"), ("n2", "wlan1")]
-    assert all(row["control_pkts"] >= 4 for row in rows)
+    check_association(left, least_control_pkts=4)
     by_address = {radio.address: radio for radio in left.cell.ad_hoc.radios()}
     seen = set()
     for sender, receiver, source, destination, _ in hops(left):
@@ -162,5 +143,3 @@ def test_an_association_over_two_radios(run_ad_hoc: RunAdHoc, kind: str) -> None
             assert receiver == by_address[destination]
             seen.add((source, destination))
     assert {(address(0, path), address(1, path)) for path in (0, 1)} <= seen
-    (main,) = pl.read_parquet(left.folder / run_folder.FLOWS_TABLE).filter(flow="main").to_dicts()
-    assert main["goodput_bps"] > 10_000
