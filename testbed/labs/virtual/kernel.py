@@ -15,6 +15,7 @@ from model.errors import StudyError, UnsupportedError
 from testbed.labs.booted import debian
 from testbed.labs.virtual import kernel_build
 from testbed.labs.virtual.kernel_build import Script
+from testbed.labs.virtual.own_source import export
 from testbed.machine import cache, contents
 from testbed.machine.process import BuildReport
 from testbed.study.vocabulary import DEFAULT_KERNEL, SOURCE_VERSION
@@ -27,7 +28,7 @@ SHARED = tuple(
     Path(__file__).with_name(name)
     for name in ("kernel.config", "kernel-optional.config", "configure-and-make.sh")
 )
-INPUTS = (*SHARED, Path(__file__).with_name("build-kernel.sh"))
+INPUTS = (*SHARED, export.LEFT_OUT, Path(__file__).with_name("build-kernel.sh"))
 LOG_LINES = 1200
 #: What builds in a tree in which a kernel was built; how many lines that says, about.
 IN_TREE = Path(__file__).with_name("build-patched.sh")

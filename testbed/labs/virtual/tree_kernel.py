@@ -34,7 +34,7 @@ LOCAL = "local"
 SCRIPT, TREE_CONFIG = (
     Path(__file__).with_name(name) for name in ("build-commit.sh", "kernel-tree.config")
 )
-INPUTS = (*kernel.SHARED, TREE_CONFIG, SCRIPT)
+INPUTS = (*kernel.SHARED, export.LEFT_OUT, TREE_CONFIG, SCRIPT)
 #: Beginnings of names in the cache: a kept copy, and where it is while something is built in it.
 KEPT, ASIDE = "kept-tree", ".kept-"
 #: So many copies are kept, those used last.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from model.cell import cell_json
 from testbed.labs.virtual.virtual_lab import VirtualLab
 from testbed.points.load_study import find_study, load_study
 from testbed.points.resolve import resolve_cell
+from testbed.study.vocabulary import KERNEL_PATCHES
 
 SEGMENT_BYTES, FOUR_MTU_BYTES = 1448, 4 * 1500
 #: Windows of TCP, in segments, at which acknowledgements are counted.
@@ -52,6 +54,23 @@ BY_PATCH: dict[str, dict[str, Any]] = {
     },
     "tcp-window-halved-at-once": {"acknowledgements in recovery until TCP sends": 5},
 }  # fmt: skip
+
+#: Ours of each protocol; tests/long/patched_kernels.py has each alone, which takes a kernel each.
+SCTP, TCP = (tuple(p for p in KERNEL_PATCHES if p.startswith(of)) for of in ("sctp", "tcp"))
+#: What several do together. Six are under way when TCP acts, and it waits until there are fewer
+#: than four; where SCTP's threshold may fall below 4 MTU, what lowers it once more is seen.
+TOGETHER: dict[tuple[str, ...], dict[str, Any]] = {
+    SCTP: {"SCTP lowers its threshold in one window": 5},
+    TCP: {"acknowledgements in recovery until TCP sends": 3},
+}
+
+
+def wanted(patches: Sequence[str]) -> dict[str, Any]:
+    """Return what a kernel does with all of ours for a protocol."""
+    found = PLAIN.copy()
+    for patch in patches:
+        found |= BY_PATCH[patch]
+    return found | TOGETHER[tuple(patches)]
 
 
 def facts(lab: VirtualLab, place: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from model.errors import BuildError
 from testbed.command.runs import plans
 from testbed.labs.virtual import patched_kernel, virtual_lab
 from testbed.machine import cache
-from tests.lab.kernels.mechanism_facts import BY_PATCH, PLAIN, facts
+from tests.lab.kernels.mechanism_facts import BY_PATCH, TCP, facts, wanted
 
 PATCH = "sctp-ssthresh-2-mtu"
 CHOICES = plans.Choices(
@@ -24,21 +25,22 @@ def nothing(_what: str, _done: float) -> None:
     pass
 
 
-def named(file: Path) -> str:
-    """Return the name of 6.12 with a patch, as a command line has it."""
-    given = plans.Choices(**{**vars(CHOICES), "patches": (str(file),)})
+def named(file: Path, *ours: str) -> str:
+    """Return the name of 6.12 with patches of ours and a file's, as a command line has it."""
+    kernel = "+".join(["6.12", *ours])
+    given = plans.Choices(**{**vars(CHOICES), "kernel": kernel, "patches": (str(file),)})
     return plans.settled(given).kernel
 
 
-@pytest.mark.timeout(1800)  # the first builds a whole kernel, and the others wait for it
-def test_a_patch_from_a_file_does_what_it_says(tmp_path: Path) -> None:
+@pytest.mark.timeout(1800)  # where no kernel is built yet
+def test_a_patch_from_a_file_does_what_it_says_beside_ours(tmp_path: Path) -> None:
     ours = (patched_kernel.PATCHES / f"{PATCH}.patch").read_bytes()
     documents = b"--- a/Documentation/networking/no.rst\n+++ b/Documentation/networking/no.rst\n"
     (tmp_path / "My Fix.patch").write_bytes(ours + documents + b"@@ -1 +1 @@\n-x\n+y\n")
-    name = named(tmp_path / "My Fix.patch")
-    assert name.startswith("6.12+my-fix-")
+    name = named(tmp_path / "My Fix.patch", *TCP)
+    assert re.fullmatch(rf"6.12\+my-fix-[0-9a-f]{{8}}\+{re.escape('+'.join(TCP))}", name)
     lab = virtual_lab.ensure(name, nothing)
-    assert facts(lab, tmp_path) == PLAIN | BY_PATCH[PATCH]
+    assert facts(lab, tmp_path) == wanted(TCP) | BY_PATCH[PATCH]
     env = json.loads(next(tmp_path.rglob(run_folder.ENV)).read_text())
     assert "-groundtruth-patched-" in env["kernel_release"]
 

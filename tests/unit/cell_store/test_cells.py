@@ -282,6 +282,7 @@ def flip(path: Path) -> None:
 
 
 def cut(path: Path) -> None:
+    path.chmod(0o644)
     os.truncate(path, path.stat().st_size // 2)
 
 

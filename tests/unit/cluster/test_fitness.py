@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from model.errors import RunError
-from testbed.cluster import address, fitness
+from testbed.cluster import address, engine, fitness
 from tests.support.fake_lab import FakeLab
 from tests.support.runs.cluster_cells import WITHIN_S
 
@@ -126,6 +126,7 @@ def test_who_waits_for_more_workers_is_told_of_those_that_came(here: str, start:
     assert fitness.look(address.parse(here), wanted, least=1, within_s=0.0) == []
 
 
-def test_where_no_scheduler_is_none_answers(here: str) -> None:
+def test_where_no_scheduler_is_none_answers(here: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "CONNECT_S", 1.0)
     with pytest.raises(RunError, match=r"no scheduler answers.*groundtruth scheduler"):
         fitness.look(address.parse(here), ())

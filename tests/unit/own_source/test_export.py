@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -90,6 +91,50 @@ def test_what_kernels_are_built_without(linux: Path, tmp_path: Path) -> None:
     names = {path.decode() for path in listed(linux, tmp_path)}
     assert {"drivers/gpu/Kconfig", "Documentation/z", "drivers/net/v.c"} < names
     assert not names & {"drivers/gpu/a.c", "Documentation/x/y", "tools/testing/t", "sound/s/s.h"}
+
+
+#: Paths of Linux, and whether kernels are built without them.
+LEFT_OUT = {
+    "Documentation/index.rst": False, "Documentation/networking/sctp.rst": True,
+    "arch/Kconfig": False, "arch/um/kernel/time.c": False, "arch/x86/um/delay.c": False,
+    "arch/arm/Kconfig": False, "arch/arm/boot/dts/a.dtsi": True,
+    "arch/arm64/kernel/head.S": True, "arch/xtensa/kernel/time.c": True,
+    "drivers/base/core.c": False, "drivers/tty/tty_io.c": False, "drivers/net/veth.c": False,
+    "drivers/net/ethernet/intel/e1000/e1000.h": True, "drivers/net/ethernet/Kconfig": False,
+    "drivers/net/wireless/Makefile": False, "drivers/net/wireless/mac80211_hwsim.c": False,
+    "drivers/net/wireless/virtual/mac80211_hwsim.c": False,
+    "drivers/net/wireless/ath/ath9k/main.c": True, "drivers/net/wireless/ath/Makefile": False,
+    "drivers/gpu/drm/drm_drv.c": True, "drivers/gpu/Makefile": False,
+    "include/sound/core.h": False, "sound/core/init.c": True, "sound/Kconfig": False,
+    "tools/perf/builtin.c": True, "tools/objtool/check.c": False,
+    "tools/testing/radix-tree/main.c": True, "tools/testing/selftests/mm/a.c": True,
+    "tools/testing/selftests/net/tap.c": True,
+}  # fmt: skip
+SCRIPT = export.SCRIPTS + "tcp_ecn.pkt"
+
+
+def test_what_is_left_out_of_an_archive_is_left_out_of_a_tree(tmp_path: Path) -> None:
+    """The script that unpacks Debian's sources and this have one list; tar reads it its own way."""
+    script = export.LEFT_OUT.with_name("build-kernel.sh").read_text()
+    (words,) = re.findall(r"tar -xJ (.*) --exclude-from=left-out$", script, re.MULTILINE)
+    top = "linux-source-6.12"
+    (sed,) = re.findall(r"^sed (.*) left-out.patterns >left-out$", script, re.MULTILINE)
+    assert sed == '"s|^|linux-source-$version/|"'
+    (tmp_path / "left-out").write_text(
+        "".join(f"{top}/{line}\n" for line in export.LEFT_OUT.read_text().splitlines())
+    )
+    with tarfile.open(tmp_path / "source.tar", "w") as packed:
+        for name in (*LEFT_OUT, SCRIPT):
+            packed.addfile(tarfile.TarInfo(f"{top}/{name}"))
+    said = subprocess.run(
+        ["tar", "-tf", "source.tar", *words.split(), "--exclude-from=left-out"],
+        cwd=tmp_path, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    kept = {line.removeprefix(f"{top}/") for line in said.splitlines()}
+    assert kept == {*(name for name, gone in LEFT_OUT.items() if not gone), SCRIPT}
+    assert {name: export.left_out(name) for name in LEFT_OUT} == LEFT_OUT
+    assert export.left_out(SCRIPT)
+    assert not export.left_out(SCRIPT, scripts=True)
 
 
 def test_patches_are_in_it_and_the_tree_is_not_written(linux: Path, tmp_path: Path) -> None:

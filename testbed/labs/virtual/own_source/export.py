@@ -6,6 +6,8 @@ applied in an index of our own, all of a patch or nothing; nothing is written bu
 
 from __future__ import annotations
 
+import fnmatch
+import functools
 import re
 import subprocess
 import tarfile
@@ -19,16 +21,14 @@ from testbed.labs.virtual.own_source import git, patch_text
 from testbed.labs.virtual.own_source.git import GitError, Repository
 
 TIMEOUT_S = 900.0
-#: What the lab's kernels are built without: code that User-Mode Linux has no use for, and texts.
-LEFT_OUT = re.compile(
-    r"drivers/gpu/.*\.[ch]|drivers/net/ethernet/.*\.[ch]|sound/.*\.[ch]|"
-    r"Documentation/[^/]+/.*|tools/testing/.*",
-    re.DOTALL,
-)
+#: What the lab's kernels are built without: what User-Mode Linux has no use for, and texts. As tar
+#: and fnmatch have patterns: a star is also what has slashes in it.
+LEFT_OUT = Path(__file__).parents[1] / "left-out.patterns"
 _MODES = {"100644": 0o644, "100664": 0o644, "100755": 0o755}
 LINK, _MODULE = "120000", "160000"
 #: Of them packetdrill's scripts are asked for with some kernels.
 SCRIPTS = "tools/testing/selftests/net/packetdrill/"
+_TESTS = "tools/testing/"
 #: By path: a file's mode and the name of its content.
 Listing = Mapping[bytes, tuple[str, str]]
 
@@ -43,7 +43,14 @@ class Patch:
 
 def left_out(path: str, *, scripts: bool = False) -> bool:
     """Return whether the lab's kernels are built without that file, or with scripts besides."""
-    return LEFT_OUT.fullmatch(path) is not None and not (scripts and path.startswith(SCRIPTS))
+    if path.startswith(_TESTS):
+        return not (scripts and path.startswith(SCRIPTS))
+    return _left_out().fullmatch(path) is not None
+
+
+@functools.cache
+def _left_out() -> re.Pattern[str]:
+    return re.compile("|".join(map(fnmatch.translate, LEFT_OUT.read_text().splitlines())))
 
 
 def patched(
