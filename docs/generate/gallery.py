@@ -25,8 +25,9 @@ FILE = Path(__file__).parents[1] / "gallery.md"
 HEAD = """# Gallery of studies
 
 Written by `python -m docs.generate.gallery` from the study files; do not edit. `groundtruth run
-NAME` runs any of the first part, `groundtruth run FILE` the examples. Any of them is a start for a
-study of your own: `groundtruth new mine --like NAME`, or `--template NAME` for the last part; the
+NAME` runs any of the first part, `groundtruth run FILE` the examples; in a checkout the command is
+`.venv/bin/groundtruth`, or `make experiment STUDY=NAME`. Any of them is a start for a study of your
+own: `groundtruth new mine --like NAME`, or `--template NAME` for the last part; the
 [tutorial](tutorial.md) does it step by step. The [glossary](glossary.md) explains the words.
 
 The round trip is that of the empty path. Virtual time is what a run lasts inside the lab,
@@ -69,8 +70,18 @@ def _entry(file: Path) -> str:
     return (
         f"\n### {settings.study}\n\n**{settings.title}.** {_source(study)}"
         f"File: [`{file.name}`]({place}), hosts `{settings.hosts}`.\n\n"
-        f"{TABLE}| {' | '.join(fields)} |\n"
+        f"{TABLE}| {' | '.join(fields)} |\n{_found(settings.study)}"
     )
+
+
+def _found(name: str) -> str:
+    """Return where the docs tell what a run of a study found, if they do."""
+    guides = (f"guides/{name}-results.md", f"guides/{name}.md")
+    guide = next((one for one in guides if (FILE.parent / one).is_file()), None)
+    links = [f"[verdicts and tables]({guide})"] * bool(guide)
+    report = f"showcase/{name}.html"
+    links += [f"[the report of a run]({report})"] * (FILE.parent / report).is_file()
+    return f"\nWhat it found: {', '.join(links)}.\n" if links else ""
 
 
 def _source(study: Study) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model.errors import StudyError, UnsupportedError
+from model.errors import RunError, StudyError, UnsupportedError
 from testbed.labs.contract.lab import Properties
 from testbed.labs.remote import inventory
 from testbed.machine import homes
@@ -42,6 +42,13 @@ _WANTED = f"tls://HOST:PORT, such as tls://lab1:{PORT}, or the file of an Ansibl
 GROUP, ADDRESS_SET, PORT_SET = "scheduler", "cluster_member_address", "cluster_member_port"
 #: What names a file, also one that is not there.
 _INVENTORIES = (".yml", ".yaml", ".ini", ".json")
+
+
+class ClusterError(RunError):
+    """What has this address is not there, or has no worker for cells (exit status 3).
+
+    It says nothing about any cell, study or kernel.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

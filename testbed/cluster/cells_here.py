@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from model import plain_files, run_folder
@@ -15,7 +16,7 @@ from testbed.campaign import attempts
 from testbed.campaign.run_cell import Executed, from_store
 from testbed.campaign.run_cells import Task
 from testbed.cluster import parcel
-from testbed.cluster.address import Address
+from testbed.cluster.address import Address, ClusterError
 from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.parcel import Parcel, Returned
 from testbed.machine import trees
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
 #: arrive from then on.
 LOOK_S = 0.25
 GRACE_S = 10.0
+#: How soon the client knows that there is no scheduler any more, once a cell could not be fetched.
+KNOWN_WITHIN_S = 5.0
 
 
-class GoneError(RunError):
+class GoneError(ClusterError):
     """There is no scheduler any more."""
 
 
@@ -84,6 +87,8 @@ def arrived(future: Future, task: Task, where: Address, ends: threading.Event) -
     except (TakenBackError, OSError) as error:
         if future.status == "error":  # of the worker, where it could not even return it
             raise
+        if isinstance(error, OSError) and _is_there(future):  # one connection of several
+            raise lost(task, f"it cannot be fetched: {error}") from error
         raise gone(where) from error
     finally:
         future.release()
@@ -95,6 +100,14 @@ def arrived(future: Future, task: Task, where: Address, ends: threading.Event) -
     parcel.take_over(returned, task.run, task.planned.id, task.planned.cell, shelf)
     said = (*returned.said, *(shelf.said if shelf else ()))
     return Executed(from_store=returned.from_store, said=said)
+
+
+def _is_there(future: Future) -> bool:
+    """Return whether there still is a scheduler, after the moment in which that becomes known."""
+    deadline_s = time.monotonic() + KNOWN_WITHIN_S
+    while future.client.status == "running" and time.monotonic() < deadline_s:
+        time.sleep(LOOK_S)
+    return bool(future.client.status == "running")
 
 
 def _fetched(future: Future, ends: threading.Event) -> Returned:

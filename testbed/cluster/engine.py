@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from model.errors import RunError
 from testbed.campaign.run_cells import Task
 from testbed.cluster import address, artefacts, keys
-from testbed.cluster.address import Address
+from testbed.cluster.address import Address, ClusterError
 from testbed.cluster.crew import Crew
 from testbed.cluster.giving import Ended, Giving
 from testbed.cluster.parcel import needs
@@ -31,7 +30,7 @@ class Cluster:
         """Run cells on the cluster's workers; ``ended`` is called here with each that ended.
 
         Raises:
-            RunError: there is no such scheduler, it went away, or it has no workers.
+            ClusterError: there is no such scheduler, it went away, or it has no workers.
             UnsupportedError: its keys are missing, or what the store of artefacts needs.
             StudyError: a cell belongs on this machine alone.
         """
@@ -66,15 +65,15 @@ def connected(where: Address) -> Any:
             client.close(timeout=CONNECT_S)
 
 
-def _silent(where: Address, got: str) -> RunError:
+def _silent(where: Address, got: str) -> ClusterError:
     """Return why a scheduler cannot be spoken to; dask says of TLS what it would of no answer."""
     if "certificate" in got:
-        return RunError(
+        return ClusterError(
             "a scheduler with other keys, or keys that have expired", where=str(where), got=got,
             hint=f"keys here: {address.keys_folder()}; those of groundtruth cluster-keys are for "
             f"all machines of a cluster, and for {keys.DAYS} days",
         )  # fmt: skip
-    return RunError(
+    return ClusterError(
         "no scheduler answers", where=str(where), got=got,
         hint="start one there: groundtruth scheduler",
     )  # fmt: skip

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from model.errors import GroundtruthError, RunError
+from model.errors import GroundtruthError
 from testbed.campaign.run_cell import Executed
 from testbed.campaign.run_cells import Task
-from testbed.cluster.address import Address
+from testbed.cluster.address import Address, ClusterError
 from testbed.cluster.artefacts import Artefacts
 from testbed.cluster.cells_here import (
     GoneError,
@@ -221,7 +221,7 @@ class Giving:
         if self._crew.fit() or self._crew.is_awaited() or not waits:
             self._alone_since_s = now_s
         elif now_s - self._alone_since_s > NO_WORKER_S:
-            raise RunError(
+            raise ClusterError(
                 "no worker that can run these cells", where=str(self._where),
                 wanted=f"one within {NO_WORKER_S:.0f} s",
                 got=self._crew.why_not()[:500] or "none at all",
@@ -230,6 +230,8 @@ class Giving:
 
     def _give(self, task: Task, packed: Parcel) -> None:
         allowed = frozenset(self._crew.fit())
+        if self._lost[task.run, packed.id] == LAST_ALONE:
+            allowed = frozenset(sorted(allowed)[:1])  # no other machine is ended by it
         key = f"groundtruth-{packed.id}-{uuid.uuid4().hex}"  # no other campaign has it
         given(task)
         future = self._client.submit(work, packed, key=key, pure=False, workers=sorted(allowed))

@@ -20,6 +20,7 @@ from model.run_files.comparing.bisection import Asked, Compared, Compares, Step,
 from model.words import how_many
 from testbed.campaign import run_cells, saved_runs, study_sets
 from testbed.campaign.progress import Display
+from testbed.cluster.address import ClusterError
 from testbed.command.comparisons.bisected_kernels import Kernels
 from testbed.command.runs import plans, run_and_report
 from testbed.labs import registry
@@ -148,7 +149,8 @@ class Steps:
 
         Raises:
             SkipError: runs do not come to their end on this kernel, though there is room.
-            RunError: there is none.
+            ClusterError: it is not there that runs were for.
+            RunError: there is no room.
         """
         found = study_sets.Found(folder=part.run, runs=(part.run,), is_set=False)
         for tried in (1, 2):
@@ -157,6 +159,8 @@ class Steps:
                     found, [part], self.choices.worker_count(), self.choices.retries
                 )
                 return
+            except ClusterError:  # no kernel's doing
+                raise
             except RunError as error:
                 if shutil.disk_usage(part.run).free < LEAST_FREE_BYTES:
                     raise

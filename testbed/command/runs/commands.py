@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from model import run_folder
-from model.errors import StudyError, going_on
+from model.errors import GroundtruthError, StudyError, going_on
 from model.words import how_many
 from testbed.campaign import (
     again,
@@ -97,8 +98,9 @@ def resume(
     check_room: bool = True,
 ) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
-    clusters.check()
     found = study_sets.find(run_name)
+    if labs := _labs_left(found):
+        clusters.check(*labs)
     parts: list[run_cells.Part] = []
     with going_on(found.go_on), study_sets.locked(found):
         for folder in found.runs:
@@ -119,6 +121,16 @@ def resume(
         run_and_report.run_and_report(found, parts, errors, at_once, retries=retries, told=told)
     if found.then and told != "nothing":
         out().print(f"next: {found.next_command}", soft_wrap=True)
+
+
+def _labs_left(found: Found) -> set[str]:
+    """Return the labs of cells that have not finished; none of a run that cannot be read."""
+    left: set[str] = set()
+    for run in found.runs:
+        with contextlib.suppress(GroundtruthError):  # it is told where cells are prepared
+            cells = run_cells.unfinished(run, saved_runs.load_cells(run))
+            left |= {planned.cell.lab.get("name", "") for planned in cells}
+    return left
 
 
 def _prepare(found: Found, folder: Path, display: Display) -> run_cells.Part:

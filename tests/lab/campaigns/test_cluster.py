@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 import time
@@ -40,8 +41,12 @@ def _run(place: Path, cells: list[PlannedCell], lab: VirtualLab, where: str) -> 
 
 
 def _labs(process: int) -> list[psutil.Process]:
-    below = psutil.Process(process).children(recursive=True)
-    return [one for one in below if one.name() == "linux"]
+    found = []
+    for one in psutil.Process(process).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # others come and go meanwhile
+            if one.name() == "linux":
+                found.append(one)
+    return found
 
 
 @pytest.mark.timeout(900)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import os
@@ -112,7 +113,8 @@ class EndsAll:
                      if self.here in (one.info["cmdline"] or ())]  # fmt: skip
             beside = [worker for one in named for worker in clusters.worker_processes(one)]
             for one in sorted(beside, key=lambda one: one.pid == os.getpid()):  # itself last
-                one.kill()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.kill()
         write_recorded(cell, folder)
 
 

@@ -93,5 +93,9 @@ def programs(place: Path) -> Iterator[Programs]:
 
 def worker_processes(process: subprocess.Popen[bytes] | psutil.Process) -> list[psutil.Process]:
     """Return the processes of ``groundtruth worker`` in which cells run."""
-    below = psutil.Process(process.pid).children(recursive=True)
-    return [one for one in below if "spawn_main" in " ".join(one.cmdline())]
+    found = []
+    for one in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # others come and go meanwhile
+            if "spawn_main" in " ".join(one.cmdline()):
+                found.append(one)
+    return found

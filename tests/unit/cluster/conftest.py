@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cluster import address
+from testbed.cluster import address, giving
 from tests.support.runs import clusters
+from tests.support.runs.cluster_cells import WITHIN_S
 
 
 @pytest.fixture
@@ -27,6 +28,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., object]]:
 @pytest.fixture
 def here(port: int, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return an address of this machine, which runs are told of."""
+    monkeypatch.setattr(giving, "NO_WORKER_S", WITHIN_S)  # a busy machine begins them in its time
     text = f"tcp://127.0.0.1:{port}"
     monkeypatch.setenv(address.VARIABLE, text)
     return text

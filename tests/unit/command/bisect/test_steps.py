@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from model import run_folder
 from model.cell import Cell
 from model.errors import Interrupted
+from testbed.cluster.address import ClusterError
 from testbed.command.cli import command_status
+from testbed.command.comparisons import bisect_steps
+from testbed.command.runs import run_and_report
 from tests.support.runs.one_point import STUDY
 from tests.support.said import Said
 from tests.unit.command.bisect.conftest import BISECT, CLAIMS, WORDS, Lab, Tree, state
@@ -94,6 +99,26 @@ def test_a_tree_that_goes_away_ends_it_and_skips_nothing(tree: Tree, lab: Lab, s
     assert "no such folder" in said()[1]
     assert "skipped" not in {one.outcome for one in state().steps[2:]}
     Path("elsewhere").rename(tree.folder)
+    assert command_status(["bisect", "r/latest", "-j", "1"]) == 0
+    assert state().candidates == (tree.commits["culprit"],)
+
+
+def test_a_cluster_that_goes_away_ends_it_and_skips_nothing(
+    tree: Tree, lab: Lab, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = []
+
+    def run_only(*arguments: Any) -> None:
+        ran.append(arguments)
+        if len(ran) == 3:
+            raise ClusterError("the scheduler went away")
+        run_and_report.run_only(*arguments)
+
+    with monkeypatch.context() as away:
+        away.setattr(bisect_steps, "run_and_report", Mock(wraps=run_and_report, run_only=run_only))
+        assert command_status([*BISECT.split(), "main~7", "main"]) == 3
+    assert "the scheduler went away" in said()[1]
+    assert "skipped" not in {one.outcome for one in state().steps}
     assert command_status(["bisect", "r/latest", "-j", "1"]) == 0
     assert state().candidates == (tree.commits["culprit"],)
 

@@ -10,6 +10,7 @@ import pytest
 from model import run_folder
 from testbed.cluster import address, artefacts
 from testbed.command.cli import command_status
+from testbed.labs import registry
 from testbed.labs.virtual import virtual_lab
 from tests.support.fake_lab import FakeLab
 from tests.support.said import Said
@@ -86,9 +87,18 @@ def test_what_is_resumed_asks_for_keys_before_it_builds(
     with monkeypatch.context() as alone:
         alone.setattr(virtual_lab, "ensure_per_kernel", lambda *_args: lab)
         assert command_status(["run", "w.yaml", "--reps", "1", "-D", "r"]) == 0
+        with monkeypatch.context() as of_cluster:  # what has finished needs none
+            of_cluster.setenv(address.VARIABLE, "tls://127.0.0.1:9")
+            of_cluster.setenv(address.KEYS_VARIABLE, "nowhere")
+            assert command_status(["resume", "r/latest"]) == 0
     for done in Path("r").glob(f"2*/cells/*/{run_folder.DONE}"):
         done.unlink()
     said()
     use("tls://127.0.0.1:9")
     assert command_status(["resume", "r/latest"]) == 4
     assert "a cluster's key is missing" in said()[1]
+    use("tcp://127.0.0.1:9")
+    with monkeypatch.context() as in_real_time:
+        in_real_time.setitem(registry.LABS, "virtual", registry.LABS["host"])
+        assert command_status(["resume", "r/latest"]) == 2
+    assert "LAB=host: a lab in real time on a cluster" in said()[1]
