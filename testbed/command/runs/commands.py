@@ -99,7 +99,7 @@ def resume(
 ) -> None:
     """Run what is not finished in a run folder or a set, then report it."""
     found = study_sets.find(run_name)
-    if labs := _labs_left(found):
+    if address.named() and (labs := _labs_left(found)):
         clusters.check(*labs)
     parts: list[run_cells.Part] = []
     with going_on(found.go_on), study_sets.locked(found):

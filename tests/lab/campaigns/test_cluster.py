@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import threading
 import time
@@ -40,15 +39,6 @@ def _run(place: Path, cells: list[PlannedCell], lab: VirtualLab, where: str) -> 
     return outcome
 
 
-def _labs(process: int) -> list[psutil.Process]:
-    found = []
-    for one in psutil.Process(process).children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # others come and go meanwhile
-            if one.name() == "linux":
-                found.append(one)
-    return found
-
-
 @pytest.mark.timeout(900)
 def test_cells_are_the_same_there_also_where_a_worker_is_killed(
     wireless: Callable[..., Cell], lab: VirtualLab, tmp_path: Path, begun: clusters.Programs,
@@ -71,7 +61,7 @@ def test_cells_are_the_same_there_also_where_a_worker_is_killed(
     )
     running.start()
     deadline_s = time.monotonic() + WITHIN_S
-    while not (labs := _labs(worker.pid)):
+    while not (labs := clusters.below(worker, lambda one: one.name() == "linux")):
         assert time.monotonic() < deadline_s
         time.sleep(0.02)
     for one in clusters.worker_processes(worker):

@@ -36,7 +36,7 @@ from tests.support.radio.routed_line import (
     check_same_bytes,
     mac,
     marks,
-)  # fmt: skip
+)
 from tests.support.study_file import Edit
 
 pytestmark = pytest.mark.timeout(1800)  # the first builds a kernel, the others wait for it

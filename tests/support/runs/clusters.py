@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
@@ -93,9 +93,16 @@ def programs(place: Path) -> Iterator[Programs]:
 
 def worker_processes(process: subprocess.Popen[bytes] | psutil.Process) -> list[psutil.Process]:
     """Return the processes of ``groundtruth worker`` in which cells run."""
+    return below(process, lambda one: "spawn_main" in " ".join(one.cmdline()))
+
+
+def below(
+    process: subprocess.Popen[bytes] | psutil.Process, wanted: Callable[[psutil.Process], bool]
+) -> list[psutil.Process]:
+    """Return those processes below one that are wanted; others may come and go meanwhile."""
     found = []
     for one in psutil.Process(process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # others come and go meanwhile
-            if "spawn_main" in " ".join(one.cmdline()):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if wanted(one):
                 found.append(one)
     return found
